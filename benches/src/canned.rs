@@ -1,0 +1,232 @@
+//! What is said on the wire: the canned server's answers and the load's requests, both made once as bytes.
+//!
+//! The server reads the envelope and looks one answer up, so that its own cost is small and the same for all contenders.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use bytes::Bytes;
+use memchr::memmem;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The revision that legacy requests name: the newest that every peer measured here accepts.
+pub const LEGACY_VERSION: &str = "2025-06-18";
+/// The revision that modern requests name.
+pub const MODERN_VERSION: &str = "2026-07-28";
+/// Ids start here and so keep seven digits: a request is changed in place and an answer's length is constant.
+pub const FIRST_ID: u32 = 1_000_000;
+/// How every answer begins, up to its id.
+pub const ANSWER_START: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const TOOLS: [&str; 10] = [
+    "answer-small",
+    "answer-1mb",
+    "answer-10mb",
+    "weather",
+    "calendar",
+    "search",
+    "translate",
+    "mail",
+    "notes",
+    "clock",
+];
+
+/// The two ways MCP is spoken: with sessions, or with everything in each request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Era {
+    Legacy,
+    Modern,
+}
+
+/// How long the text of an answer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Size {
+    Small,
+    OneMegabyte,
+    TenMegabytes,
+}
+
+impl Size {
+    const ALL: [Size; 3] = [Size::Small, Size::OneMegabyte, Size::TenMegabytes];
+
+    /// The tool that answers with this much.
+    pub fn tool(self) -> &'static str {
+        TOOLS[self as usize]
+    }
+
+    /// Bytes of escaped text in the answer.
+    pub fn bytes(self) -> usize {
+        match self {
+            Size::Small => 100,
+            Size::OneMegabyte => 1_000_000,
+            Size::TenMegabytes => 10_000_000,
+        }
+    }
+}
+
+/// All answers of the canned server, without the ids. Texts are made when first asked for: a start must not wait for them.
+pub struct Answers {
+    legacy: [OnceCell<Bytes>; 3],
+    modern: [OnceCell<Bytes>; 3],
+    initialize: Bytes,
+    discover: Bytes,
+    tools: Bytes,
+    unknown: Bytes,
+}
+
+/// One answer: `ANSWER_START`, the id's token, then `rest`.
+pub struct Answer<'a> {
+    pub id: &'a str,
+    pub rest: Bytes,
+    pub opens_session: bool,
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Call<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+}
+
+impl Answers {
+    pub fn new() -> Answers {
+        Answers {
+            legacy: Default::default(),
+            modern: Default::default(),
+            initialize: format!(
+                r#","result":{{"protocolVersion":"{LEGACY_VERSION}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"canned","version":"1"}}}}}}"#
+            )
+            .into(),
+            discover: format!(
+                r#","result":{{"resultType":"complete","supportedVersions":["{MODERN_VERSION}"],"capabilities":{{"tools":{{}}}},"ttlMs":0,"cacheScope":"public"}}}}"#
+            )
+            .into(),
+            tools: tools_answer(),
+            unknown: Bytes::from_static(br#","error":{"code":-32601,"message":"method not found"}}"#),
+        }
+    }
+
+    /// The answer to one message; `None` for a notification or for what is no request at all.
+    pub fn answer<'a>(&self, message: &'a [u8]) -> Option<Answer<'a>> {
+        let request: Request<'a> = serde_json::from_slice(message).ok()?;
+        let id = request.id?.get();
+        let rest = match request.method.as_ref() {
+            "initialize" => &self.initialize,
+            "server/discover" => &self.discover,
+            "tools/list" => &self.tools,
+            "tools/call" => self.call(request.params),
+            _ => &self.unknown,
+        };
+        Some(Answer {
+            id,
+            rest: rest.clone(),
+            opens_session: request.method == "initialize",
+        })
+    }
+
+    fn call(&self, params: Option<&RawValue>) -> &Bytes {
+        let text = params.map_or("{}", RawValue::get);
+        let Ok(call) = serde_json::from_str::<Call<'_>>(text) else {
+            return &self.unknown;
+        };
+        let modern = memmem::find(text.as_bytes(), VERSION_KEY.as_bytes()).is_some();
+        let (answers, extra) = if modern {
+            (&self.modern, r#""resultType":"complete","#)
+        } else {
+            (&self.legacy, "")
+        };
+        // The tools that are there only to make ten answer as the small one does.
+        let size = Size::ALL
+            .into_iter()
+            .find(|size| size.tool() == call.name)
+            .unwrap_or(Size::Small);
+        answers[size as usize].get_or_init(|| text_answer(size, extra))
+    }
+}
+
+fn text_answer(size: Size, extra: &str) -> Bytes {
+    const LINE: &str = r#"{\"row\":17,\"name\":\"a value\",\"note\":\"two\ttabs\tand an end\"}\n"#;
+    let mut text = LINE.repeat(size.bytes() / LINE.len());
+    text.push_str(&"x".repeat(size.bytes() - text.len()));
+    format!(
+        r#","result":{{{extra}"content":[{{"type":"text","text":"{text}"}}],"isError":false}}}}"#
+    )
+    .into()
+}
+
+fn tools_answer() -> Bytes {
+    let tools: Vec<String> = TOOLS
+        .iter()
+        .map(|name| {
+            format!(
+                r#"{{"name":"{name}","description":"A canned tool","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string"}}}}}}}}"#
+            )
+        })
+        .collect();
+    format!(
+        r#","result":{{"resultType":"complete","ttlMs":0,"cacheScope":"public","tools":[{}]}}}}"#,
+        tools.join(",")
+    )
+    .into()
+}
+
+/// The first request of a connection: it opens a legacy session, or asks a modern server what it is.
+pub fn opening(era: Era) -> String {
+    match era {
+        Era::Legacy => format!(
+            r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"initialize","params":{{"protocolVersion":"{LEGACY_VERSION}","capabilities":{{}},"clientInfo":{{"name":"bench","version":"1"}}}}}}"#
+        ),
+        Era::Modern => format!(
+            r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"server/discover","params":{{{}}}}}"#,
+            modern_meta()
+        ),
+    }
+}
+
+/// What a legacy client says after `initialize` is answered.
+pub fn initialized() -> &'static str {
+    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#
+}
+
+/// A `tools/call` with `FIRST_ID`; `id_offset` finds the digits to change.
+pub fn call(era: Era, size: Size) -> String {
+    let name = size.tool();
+    let meta = match era {
+        Era::Legacy => String::new(),
+        Era::Modern => format!(",{}", modern_meta()),
+    };
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"tools/call","params":{{"name":"{name}","arguments":{{"text":"hello"}}{meta}}}}}"#
+    )
+}
+
+fn modern_meta() -> String {
+    format!(
+        r#""_meta":{{"{VERSION_KEY}":"{MODERN_VERSION}","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"bench","version":"1"}}}}"#
+    )
+}
+
+/// Where the seven digits of the id stand in `message`.
+pub fn id_offset(message: &[u8]) -> Option<usize> {
+    memmem::find(message, br#""id":"#).map(|at| at + 5)
+}
+
+/// Writes `id` over the seven digits at `at`.
+pub fn write_id(message: &mut [u8], at: usize, id: u32) {
+    let mut rest = id;
+    for digit in message[at..at + 7].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+}

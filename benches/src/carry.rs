@@ -1,0 +1,177 @@
+//! `carry`: every case in interleaved rounds, then the table of goals and the table of all figures.
+//!
+//! Interleaved: in each round every contender is measured once, in an order that turns, so that whatever else the
+//! machine does meets all of them; ratios are made inside a round and their median is reported.
+
+mod rounds;
+mod start;
+mod verdict;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use tempfile::TempDir;
+
+use crate::canned::Size;
+use crate::cases::{CASES, START};
+use crate::contender::{Setup, nginx};
+use crate::floor::split_url;
+use crate::machine::Machine;
+use crate::processes::{Register, Running};
+use crate::report::Report;
+
+#[derive(Args)]
+pub struct CarryArgs {
+    /// The mcp-proxy binary to measure; this binary itself stands in for it (its bare copies take the same flags)
+    #[arg(long)]
+    proxy: PathBuf,
+    /// Measure only this case (may be repeated); an unknown name lists them all
+    #[arg(long = "case")]
+    cases: Vec<String>,
+    /// Rounds of each case [default: 5 for small messages, 3 for large ones]
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Seconds of each measurement
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    /// One round of half a second: does it run, not how fast
+    #[arg(long)]
+    quick: bool,
+    /// Write everything measured as JSON
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Write the tables as markdown
+    #[arg(long)]
+    markdown: Option<PathBuf>,
+    /// nginx, if it is not found by itself
+    #[arg(long)]
+    nginx: Option<PathBuf>,
+    /// The npm package's mcp-proxy
+    #[arg(long)]
+    npm_mcp_proxy: Option<PathBuf>,
+    /// The PyPI package's mcp-proxy
+    #[arg(long)]
+    pypi_mcp_proxy: Option<PathBuf>,
+    /// Where records of small messages go; a folder on the disk that users would have
+    #[arg(long)]
+    record_dir: Option<PathBuf>,
+}
+
+/// How often and how long.
+pub struct Plan {
+    pub small_rounds: usize,
+    pub large_rounds: usize,
+    pub starts: usize,
+    pub warm_up: Duration,
+    pub time: Duration,
+}
+
+impl Plan {
+    fn new(args: &CarryArgs) -> Result<Plan> {
+        if args.quick {
+            let (warm_up, time) = (Duration::from_millis(100), Duration::from_millis(500));
+            return Ok(Plan {
+                small_rounds: 1,
+                large_rounds: 1,
+                starts: 2,
+                warm_up,
+                time,
+            });
+        }
+        let time =
+            Duration::try_from_secs_f64(args.seconds).context("--seconds is a positive number")?;
+        Ok(Plan {
+            small_rounds: args.rounds.unwrap_or(5),
+            large_rounds: args.rounds.unwrap_or(3),
+            starts: 2 * args.rounds.unwrap_or(5),
+            warm_up: Duration::from_millis(300),
+            time,
+        })
+    }
+
+    pub fn rounds(&self, size: Size) -> usize {
+        if size == Size::Small {
+            self.small_rounds
+        } else {
+            self.large_rounds
+        }
+    }
+}
+
+pub fn run(args: &CarryArgs) -> Result<()> {
+    check_names(&args.cases)?;
+    let plan = Plan::new(args)?;
+    let register = Arc::new(Register::default());
+    register.close_on_signals()?;
+    let own = std::env::current_exe().context("this binary has a path")?;
+    let (_server, setup) = set_up(args, own, &register)?;
+    let machine = Machine::read(setup.folder.path(), setup.memory.path())?;
+    let mut report = Report::new(machine);
+    let wanted = |name: &str| args.cases.is_empty() || args.cases.iter().any(|case| case == name);
+    for case in CASES.iter().filter(|case| wanted(case.name)) {
+        let results = rounds::measure(&setup, &plan, case);
+        report.rows.extend(verdict::rows(case, &results));
+        report.figures.extend(results.figures(case));
+    }
+    if wanted(START) {
+        start::measure(&setup, &plan, &mut report);
+    }
+    println!("{}", report.text());
+    if let Some(path) = &args.markdown {
+        fs::write(path, report.markdown())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&report)?;
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn check_names(names: &[String]) -> Result<()> {
+    let known: Vec<&str> = CASES.iter().map(|case| case.name).chain([START]).collect();
+    if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        bail!("no case {name}; there are {}", known.join(", "));
+    }
+    Ok(())
+}
+
+/// The one HTTP server of the run, and everything that contenders need.
+fn set_up(args: &CarryArgs, own: PathBuf, register: &Arc<Register>) -> Result<(Running, Setup)> {
+    let proxy = args
+        .proxy
+        .canonicalize()
+        .with_context(|| format!("no proxy at {}", args.proxy.display()))?;
+    let folder = match &args.record_dir {
+        Some(folder) => TempDir::new_in(folder),
+        None => TempDir::new(),
+    };
+    let folder = folder.context("cannot make a folder for records")?;
+    let memory = TempDir::new_in("/dev/shm").context("records of large messages need /dev/shm")?;
+    register.remember_folder(folder.path().to_owned());
+    register.remember_folder(memory.path().to_owned());
+    let mut command = Command::new(&own);
+    command
+        .args(["upstream", "http"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    let running = Running::start(register, command)?;
+    let (server, _) = split_url(&running.listening_on()?)?;
+    let setup = Setup {
+        register: Arc::clone(register),
+        own,
+        proxy,
+        nginx: args.nginx.clone().or_else(nginx::find),
+        npm: args.npm_mcp_proxy.clone(),
+        pypi: args.pypi_mcp_proxy.clone(),
+        server,
+        folder,
+        memory,
+    };
+    Ok((running, setup))
+}

@@ -1,0 +1,175 @@
+//! The list of cases: what is loaded, who takes part, and what mcp-proxy must reach.
+
+use crate::canned::{Era, Size};
+use crate::contender::{Shape, Who};
+
+/// One load, measured for several contenders in turn.
+pub struct Case {
+    pub name: &'static str,
+    pub shape: Shape,
+    pub era: Era,
+    pub size: Size,
+    pub in_flight: usize,
+    pub who: &'static [Who],
+    pub goals: &'static [Goal],
+}
+
+/// A figure of mcp-proxy and its bound.
+#[derive(Clone, Copy, Debug)]
+pub enum Goal {
+    /// Throughput, at least this share of nginx's.
+    RateOfNginx(f64),
+    /// CPU a request, at most this much of nginx's.
+    CpuOfNginx(f64),
+    /// Added median latency, at most this much of nginx's.
+    AddedOfNginx(f64),
+    /// Throughput, at least this share of no proxy at all.
+    RateOfDirect(f64),
+    /// Added median latency in microseconds, at most.
+    AddedMicroseconds(f64),
+    /// Peak memory, at most idle and this many times the bytes in flight.
+    PeakOverFlight(f64),
+    /// Throughput with the record on, at least this share of our own without.
+    RateOfOwnUnrecorded(f64),
+    /// Throughput of 2026-07-28 requests, at least this share of our own for 2025.
+    RateOfOwnLegacy(f64),
+}
+
+/// Goals of the case `start`, which has no load: milliseconds to the first answered `initialize`.
+pub const START_MS: f64 = 8.0;
+/// Memory of an idle proxy.
+pub const IDLE_MB: f64 = 8.0;
+/// Memory of a guard, counted apart.
+pub const GUARD_MB: f64 = 3.0;
+/// The name of the case that starts instead of loading.
+pub const START: &str = "start";
+/// Who is started in it.
+pub const STARTERS: &[Who] = &[
+    Who::Direct,
+    Who::Nginx,
+    Who::Floor,
+    Who::Proxy,
+    Who::Npm,
+    Who::Pypi,
+];
+
+use Who::{Direct, Floor, Modern, Nginx, Npm, Proxy, Pypi, Recording};
+
+pub const CASES: &[Case] = &[
+    Case {
+        name: "hh-small-c16",
+        shape: Shape::HttpToHttp,
+        era: Era::Legacy,
+        size: Size::Small,
+        in_flight: 16,
+        who: &[Direct, Nginx, Floor, Proxy, Recording, Modern],
+        goals: &[
+            Goal::RateOfNginx(0.85),
+            Goal::CpuOfNginx(1.25),
+            Goal::RateOfOwnUnrecorded(0.80),
+            Goal::RateOfOwnLegacy(0.90),
+        ],
+    },
+    Case {
+        name: "hh-small-c1",
+        shape: Shape::HttpToHttp,
+        era: Era::Legacy,
+        size: Size::Small,
+        in_flight: 1,
+        who: &[Direct, Nginx, Floor, Proxy],
+        goals: &[Goal::AddedOfNginx(1.5)],
+    },
+    Case {
+        name: "hh-1mb-c4",
+        shape: Shape::HttpToHttp,
+        era: Era::Legacy,
+        size: Size::OneMegabyte,
+        in_flight: 4,
+        who: &[Direct, Nginx, Floor, Proxy, Recording],
+        goals: &[
+            Goal::RateOfNginx(0.95),
+            Goal::PeakOverFlight(3.0),
+            Goal::RateOfOwnUnrecorded(0.4),
+        ],
+    },
+    Case {
+        name: "hh-10mb-c2",
+        shape: Shape::HttpToHttp,
+        era: Era::Legacy,
+        size: Size::TenMegabytes,
+        in_flight: 2,
+        who: &[Direct, Nginx, Floor, Proxy],
+        goals: &[Goal::RateOfNginx(0.95), Goal::PeakOverFlight(3.0)],
+    },
+    Case {
+        name: "hs-small-16",
+        shape: Shape::HttpToStdio,
+        era: Era::Legacy,
+        size: Size::Small,
+        in_flight: 16,
+        who: &[Direct, Floor, Proxy, Recording, Npm, Pypi],
+        goals: &[Goal::RateOfDirect(0.33), Goal::RateOfOwnUnrecorded(0.80)],
+    },
+    Case {
+        name: "hs-small-16-modern",
+        shape: Shape::HttpToStdio,
+        era: Era::Modern,
+        size: Size::Small,
+        in_flight: 16,
+        who: &[Direct, Floor, Proxy, Recording, Npm],
+        goals: &[Goal::RateOfDirect(0.50), Goal::RateOfOwnUnrecorded(0.80)],
+    },
+    Case {
+        name: "sh-small-32",
+        shape: Shape::StdioToHttp,
+        era: Era::Legacy,
+        size: Size::Small,
+        in_flight: 32,
+        who: &[Direct, Floor, Proxy, Recording, Modern, Pypi],
+        goals: &[
+            Goal::RateOfDirect(0.17),
+            Goal::RateOfOwnUnrecorded(0.80),
+            Goal::RateOfOwnLegacy(0.90),
+        ],
+    },
+    Case {
+        name: "sh-small-1",
+        shape: Shape::StdioToHttp,
+        era: Era::Legacy,
+        size: Size::Small,
+        in_flight: 1,
+        who: &[Direct, Floor, Proxy, Pypi],
+        goals: &[Goal::AddedMicroseconds(85.0)],
+    },
+    Case {
+        name: "ss-small-32",
+        shape: Shape::StdioToStdio,
+        era: Era::Legacy,
+        size: Size::Small,
+        in_flight: 32,
+        who: &[Direct, Floor, Proxy, Recording, Modern],
+        goals: &[
+            Goal::RateOfDirect(0.55),
+            Goal::RateOfOwnUnrecorded(0.60),
+            Goal::RateOfOwnLegacy(0.90),
+        ],
+    },
+    Case {
+        name: "ss-small-1",
+        shape: Shape::StdioToStdio,
+        era: Era::Legacy,
+        size: Size::Small,
+        in_flight: 1,
+        who: &[Direct, Floor, Proxy],
+        goals: &[Goal::AddedMicroseconds(25.0)],
+    },
+    Case {
+        name: "ss-1mb",
+        shape: Shape::StdioToStdio,
+        era: Era::Legacy,
+        size: Size::OneMegabyte,
+        in_flight: 4,
+        who: &[Direct, Floor, Proxy, Recording],
+        goals: &[Goal::RateOfDirect(1.0), Goal::RateOfOwnUnrecorded(0.4)],
+    },
+];

@@ -1,0 +1,330 @@
+//! Who is measured, and how each is started for a shape: no proxy, nginx, the bare copy, mcp-proxy and its namesakes.
+//!
+//! Every measurement starts its contender anew: memory is then that of one load, a record is removed when its
+//! process ends, and nobody idles beside another's measurement.
+
+pub mod nginx;
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+
+use crate::canned::{Era, Size};
+use crate::floor::split_url;
+use crate::load::Target;
+use crate::processes::{Register, Running};
+
+/// The kinds of the client's and of the server's side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    HttpToHttp,
+    HttpToStdio,
+    StdioToHttp,
+    StdioToStdio,
+}
+
+impl Shape {
+    pub const ALL: [Shape; 4] = [
+        Shape::HttpToHttp,
+        Shape::HttpToStdio,
+        Shape::StdioToHttp,
+        Shape::StdioToStdio,
+    ];
+
+    pub fn client_is_http(self) -> bool {
+        matches!(self, Shape::HttpToHttp | Shape::HttpToStdio)
+    }
+
+    pub fn server_is_http(self) -> bool {
+        matches!(self, Shape::HttpToHttp | Shape::StdioToHttp)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Shape::HttpToHttp => "HTTP→HTTP",
+            Shape::HttpToStdio => "HTTP→stdio",
+            Shape::StdioToHttp => "stdio→HTTP",
+            Shape::StdioToStdio => "stdio→stdio",
+        }
+    }
+}
+
+/// Who stands between, or nobody.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Who {
+    Direct,
+    Nginx,
+    Floor,
+    Proxy,
+    /// mcp-proxy with its record on.
+    Recording,
+    /// mcp-proxy with 2026-07-28 requests, in a case of 2025 ones.
+    Modern,
+    Npm,
+    Pypi,
+}
+
+impl Who {
+    pub fn name(self) -> &'static str {
+        match self {
+            Who::Direct => "direct",
+            Who::Nginx => "nginx",
+            Who::Floor => "bare copy",
+            Who::Proxy => "mcp-proxy",
+            Who::Recording => "mcp-proxy, record on",
+            Who::Modern => "mcp-proxy, 2026-07-28",
+            Who::Npm => "npm mcp-proxy",
+            Who::Pypi => "PyPI mcp-proxy",
+        }
+    }
+
+    /// The era of its requests in a case of `era`.
+    pub fn era(self, era: Era) -> Era {
+        if self == Who::Modern {
+            Era::Modern
+        } else {
+            era
+        }
+    }
+}
+
+/// What is installed and where things go.
+pub struct Setup {
+    pub register: Arc<Register>,
+    /// This binary: it is the server and the bare copy too.
+    pub own: PathBuf,
+    pub proxy: PathBuf,
+    pub nginx: Option<PathBuf>,
+    pub npm: Option<PathBuf>,
+    pub pypi: Option<PathBuf>,
+    pub server: SocketAddr,
+    /// On disk: nginx's files, records of small messages.
+    pub folder: TempDir,
+    /// In memory: records of large messages.
+    pub memory: TempDir,
+}
+
+/// A started contender; its files go when it goes.
+pub struct Contender {
+    // Dropped in this order: the process first, then its folder.
+    pub running: Option<Running>,
+    pub target: Option<Target>,
+    _files: Option<TempDir>,
+}
+
+impl Setup {
+    /// Whether this one is installed and offers the shape and era.
+    pub fn has(&self, who: Who, shape: Shape, era: Era) -> bool {
+        match who {
+            Who::Direct | Who::Floor | Who::Proxy | Who::Recording | Who::Modern => true,
+            Who::Nginx => self.nginx.is_some() && shape == Shape::HttpToHttp,
+            Who::Npm => self.npm.is_some() && shape == Shape::HttpToStdio,
+            Who::Pypi => {
+                // It refuses requests without a session.
+                let offered = matches!(shape, Shape::HttpToStdio | Shape::StdioToHttp);
+                self.pypi.is_some() && offered && era == Era::Legacy
+            }
+        }
+    }
+
+    pub fn start(&self, who: Who, shape: Shape, size: Size) -> Result<Contender> {
+        let files = match who {
+            Who::Recording if size != Size::Small => Some(TempDir::new_in(&self.memory)?),
+            Who::Recording | Who::Nginx => Some(TempDir::new_in(&self.folder)?),
+            _ => None,
+        };
+        if who == Who::Direct && shape.client_is_http() {
+            let target = Target {
+                address: self.server,
+                path: "/mcp".into(),
+                process: None,
+            };
+            return Ok(Contender {
+                running: None,
+                target: Some(target),
+                _files: files,
+            });
+        }
+        let port = matches!(who, Who::Nginx | Who::Npm | Who::Pypi)
+            .then(free_port)
+            .transpose()?;
+        let mut command = self.command(
+            who,
+            shape,
+            size,
+            files.as_ref().map(TempDir::path),
+            port.unwrap_or(0),
+        )?;
+        let pipe = || {
+            if shape.client_is_http() {
+                Stdio::null()
+            } else {
+                Stdio::piped()
+            }
+        };
+        command.stdin(pipe()).stdout(pipe());
+        let mut running = Running::start(&self.register, command)?;
+        let target = match (shape.client_is_http(), port) {
+            (false, _) => None,
+            (true, Some(port)) => Some(wait_for_port(&mut running, port)?),
+            (true, None) => {
+                let (address, path) = split_url(&running.listening_on()?)?;
+                Some(Target {
+                    address,
+                    path,
+                    process: Some(running.child.id()),
+                })
+            }
+        };
+        Ok(Contender {
+            running: Some(running),
+            target,
+            _files: files,
+        })
+    }
+
+    fn command(
+        &self,
+        who: Who,
+        shape: Shape,
+        size: Size,
+        files: Option<&Path>,
+        port: u16,
+    ) -> Result<Command> {
+        let url = format!("http://{}/mcp", self.server);
+        let port = port.to_string();
+        match who {
+            Who::Direct => Ok(self.server_command()),
+            Who::Floor => Ok(self.proxy_flags(&self.own, "floor", shape, size, None)),
+            Who::Proxy | Who::Modern => {
+                Ok(self.proxy_flags(&self.proxy, "proxy", shape, size, None))
+            }
+            Who::Recording => Ok(self.proxy_flags(&self.proxy, "proxy", shape, size, files)),
+            Who::Nginx => {
+                let program = self.nginx.as_deref().context("nginx is not installed")?;
+                nginx::command(
+                    program,
+                    files.context("nginx needs a folder")?,
+                    &port,
+                    self.server,
+                )
+            }
+            Who::Npm => {
+                let mut command = Command::new(
+                    self.npm
+                        .as_deref()
+                        .context("--npm-mcp-proxy is not given")?,
+                );
+                command.args([
+                    "--host",
+                    "127.0.0.1",
+                    "--server",
+                    "stream",
+                    "--port",
+                    &port,
+                    "--",
+                ]);
+                command.arg(&self.own).args(["upstream", "stdio"]);
+                Ok(command)
+            }
+            Who::Pypi => {
+                let mut command = Command::new(
+                    self.pypi
+                        .as_deref()
+                        .context("--pypi-mcp-proxy is not given")?,
+                );
+                if shape.server_is_http() {
+                    command.args([
+                        "--log-level",
+                        "ERROR",
+                        "--transport",
+                        "streamablehttp",
+                        &url,
+                    ]);
+                } else {
+                    command.args([
+                        "--log-level",
+                        "ERROR",
+                        "--host",
+                        "127.0.0.1",
+                        "--port",
+                        &port,
+                        "--",
+                    ]);
+                    command.arg(&self.own).args(["upstream", "stdio"]);
+                }
+                Ok(command)
+            }
+        }
+    }
+
+    fn server_command(&self) -> Command {
+        let mut command = Command::new(&self.own);
+        command.args(["upstream", "stdio"]);
+        command
+    }
+
+    /// The command line that mcp-proxy and the bare copy share.
+    fn proxy_flags(
+        &self,
+        program: &Path,
+        word: &str,
+        shape: Shape,
+        size: Size,
+        files: Option<&Path>,
+    ) -> Command {
+        let mut command = Command::new(program);
+        command.arg(word);
+        match files {
+            None => command.arg("--no-record"),
+            Some(folder) => command
+                .arg("--session-file")
+                .arg(folder.join("record.jsonl")),
+        };
+        if files.is_some() && size != Size::Small {
+            command.args(["--durability", "none"]);
+        }
+        if shape.client_is_http() {
+            command.args(["--listen", "http", "--listen-port", "0"]);
+        } else {
+            command.args(["--listen", "stdio"]);
+        }
+        if shape.server_is_http() {
+            command.args(["--transport", "streamable-http", "--target-url"]);
+            command.arg(format!("http://{}/mcp", self.server));
+        } else {
+            command.arg("--").arg(&self.own).args(["upstream", "stdio"]);
+        }
+        command
+    }
+}
+
+/// For those that cannot pick a port themselves. It may be taken in between; the start then fails and says so.
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+fn wait_for_port(running: &mut Running, port: u16) -> Result<Target> {
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    let deadline = Instant::now() + Duration::from_secs(15);
+    while TcpStream::connect(address).is_err() {
+        if let Some(status) = running.child.try_wait()? {
+            bail!("it ended with {status}{}", running.last_words());
+        }
+        if Instant::now() > deadline {
+            bail!("it does not listen on {address}{}", running.last_words());
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+    Ok(Target {
+        address,
+        path: "/mcp".into(),
+        process: Some(running.child.id()),
+    })
+}

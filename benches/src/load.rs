@@ -1,0 +1,149 @@
+//! The load: closed loops that keep a number of `tools/call` in flight, over HTTP or stdio, and check each answer.
+//!
+//! Closed means that a request is sent when one is answered: throughput and latency are then two views of one
+//! thing, and a slow contender is never buried in a queue.
+
+mod connection;
+mod http;
+mod stdio;
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::canned::{Era, Size};
+use crate::usage::Usage;
+
+pub use http::{Target, measure as measure_http, open_once};
+pub use stdio::{measure as measure_stdio, open_once as open_once_stdio};
+
+/// What to keep in flight and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    pub era: Era,
+    pub size: Size,
+    pub in_flight: usize,
+    pub warm_up: Duration,
+    pub time: Duration,
+    /// Ends a measurement early; bounds what a recording contender can write.
+    pub most_requests: u64,
+}
+
+/// How much longer than its time a measurement may take before it counts as stuck.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+impl Load {
+    /// Time after which the contender is given up.
+    pub fn limit(&self) -> Duration {
+        self.warm_up + self.time + PATIENCE
+    }
+}
+
+/// What one measurement gave. Absent is what does not apply.
+#[derive(Clone, Copy, Default, Debug, Serialize)]
+pub struct Sample {
+    pub per_second: Option<f64>,
+    pub megabytes_per_second: Option<f64>,
+    pub p50_us: Option<f64>,
+    pub p99_us: Option<f64>,
+    pub cpu_us: Option<f64>,
+    pub guard_cpu_us: Option<f64>,
+    pub idle_mb: Option<f64>,
+    pub peak_mb: Option<f64>,
+    pub guard_mb: Option<f64>,
+    pub start_ms: Option<f64>,
+}
+
+/// Answers counted in one window, with each one's latency in nanoseconds.
+pub struct Window {
+    pub latencies: Vec<u32>,
+    pub elapsed: Duration,
+}
+
+impl Window {
+    fn sample(mut self, size: Size, before: &Usage, after: &Usage, root_is_proxy: bool) -> Sample {
+        let count = self.latencies.len() as f64;
+        let seconds = self.elapsed.as_secs_f64();
+        self.latencies.sort_unstable();
+        let at = |share: f64| {
+            let index = ((count * share) as usize).min(self.latencies.len().saturating_sub(1));
+            self.latencies
+                .get(index)
+                .map(|nanoseconds| f64::from(*nanoseconds) / 1000.0)
+        };
+        let mut sample = Sample {
+            per_second: Some(count / seconds),
+            megabytes_per_second: Some(count * size.bytes() as f64 / 1e6 / seconds),
+            p50_us: at(0.50),
+            p99_us: at(0.99),
+            ..Sample::default()
+        };
+        if root_is_proxy {
+            let spent = after.proxy.cpu_seconds - before.proxy.cpu_seconds;
+            sample.cpu_us = Some(spent * 1e6 / count);
+            sample.peak_mb = Some(after.proxy.peak_megabytes);
+            if let Some(guard) = after.guard {
+                let earlier = before.guard.map_or(0.0, |guard| guard.cpu_seconds);
+                sample.guard_cpu_us = Some((guard.cpu_seconds - earlier) * 1e6 / count);
+                sample.guard_mb = Some(guard.peak_megabytes);
+            }
+        }
+        sample
+    }
+}
+
+/// The two ends of an answer: enough to see whose it is and that it is whole, without keeping megabytes.
+#[derive(Default)]
+pub struct Ends {
+    front: Vec<u8>,
+    back: Vec<u8>,
+    length: usize,
+}
+
+impl Ends {
+    const KEPT: usize = 192;
+
+    pub fn clear(&mut self) {
+        self.front.clear();
+        self.back.clear();
+        self.length = 0;
+    }
+
+    pub fn push(&mut self, piece: &[u8]) {
+        self.length += piece.len();
+        let room = Self::KEPT - self.front.len();
+        self.front
+            .extend_from_slice(&piece[..piece.len().min(room)]);
+        if piece.len() >= Self::KEPT {
+            self.back.clear();
+        }
+        self.back
+            .extend_from_slice(&piece[piece.len().saturating_sub(Self::KEPT)..]);
+        if self.back.len() > Self::KEPT {
+            self.back.drain(..self.back.len() - Self::KEPT);
+        }
+    }
+
+    /// The id, from whichever end has it: some servers write it last.
+    pub fn id(&self) -> Option<u32> {
+        find_id(&self.front).or_else(|| find_id(&self.back))
+    }
+
+    /// Whether this can be the answer of that size and no error.
+    pub fn is_whole(&self, size: Size) -> bool {
+        self.length > size.bytes() && memchr::memmem::find(&self.front, br#""result":"#).is_some()
+    }
+
+    /// The beginning, for a message about an odd answer.
+    pub fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.front).into_owned()
+    }
+}
+
+fn find_id(text: &[u8]) -> Option<u32> {
+    let at = crate::canned::id_offset(text)?;
+    std::str::from_utf8(text.get(at..at + 7)?)
+        .ok()?
+        .parse()
+        .ok()
+}

@@ -1,0 +1,230 @@
+//! The closed loop over HTTP: one kept connection, and for legacy requests one session, for each request in flight.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use tokio::task::JoinSet;
+
+use super::connection::Connection;
+use super::{Load, Sample, Window};
+use crate::canned::{self, Era, FIRST_ID, LEGACY_VERSION, MODERN_VERSION, Size};
+use crate::usage::{self, Usage};
+
+/// Where the contender listens and which processes to count (`None`: no proxy between).
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub address: SocketAddr,
+    pub path: String,
+    pub process: Option<u32>,
+}
+
+/// A client: its connection, its session and its request, made once.
+struct Client {
+    connection: Connection,
+    session: Option<String>,
+    request: Vec<u8>,
+    id_at: usize,
+    next: u32,
+}
+
+pub fn measure(target: &Target, load: &Load) -> Result<Sample> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        match tokio::time::timeout(load.limit(), run(target, load)).await {
+            Ok(sample) => sample,
+            Err(_) => bail!("stuck: no end after {:?}", load.limit()),
+        }
+    })
+}
+
+/// Opens one legacy session and asks nothing more: the end of a start.
+pub fn open_once(target: &Target) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let opening = Client::open(target, Era::Legacy, Size::Small);
+        tokio::time::timeout(Duration::from_secs(10), opening)
+            .await
+            .context("initialize is not answered")??;
+        Ok(())
+    })
+}
+
+async fn run(target: &Target, load: &Load) -> Result<Sample> {
+    let read_usage = || target.process.map(usage::of_tree).unwrap_or_default();
+    let idle = read_usage();
+    let mut clients = Vec::new();
+    for _ in 0..load.in_flight {
+        clients.push(Client::open(target, load.era, load.size).await?);
+    }
+    let (clients, _) = loop_for(clients, load, load.warm_up).await?;
+    let before: Usage = read_usage();
+    let (clients, window) = loop_for(clients, load, load.time).await?;
+    let after = read_usage();
+    for client in clients {
+        client.close(target).await?;
+    }
+    let mut sample = window.sample(load.size, &before, &after, target.process.is_some());
+    sample.idle_mb = target.process.map(|_| idle.proxy.resident_megabytes);
+    Ok(sample)
+}
+
+async fn loop_for(
+    clients: Vec<Client>,
+    load: &Load,
+    time: Duration,
+) -> Result<(Vec<Client>, Window)> {
+    let each = load.most_requests / clients.len() as u64;
+    let size = load.size;
+    let start = Instant::now();
+    let mut tasks = JoinSet::new();
+    for client in clients {
+        tasks.spawn(client.call_until(start + time, each, size));
+    }
+    let mut clients = Vec::new();
+    let mut latencies = Vec::new();
+    while let Some(finished) = tasks.join_next().await {
+        let (client, mut own) = finished??;
+        clients.push(client);
+        latencies.append(&mut own);
+    }
+    Ok((
+        clients,
+        Window {
+            latencies,
+            elapsed: start.elapsed(),
+        },
+    ))
+}
+
+impl Client {
+    async fn open(target: &Target, era: Era, size: Size) -> Result<Client> {
+        let mut connection = Connection::open(target.address).await?;
+        let opening = head(
+            target,
+            era,
+            None,
+            "server/discover",
+            None,
+            canned::opening(era).as_bytes(),
+        );
+        let answer = connection.exchange(&opening).await?;
+        ensure!(
+            answer.status == 200,
+            "the first request was answered {}: {}",
+            answer.status,
+            connection.body.shown()
+        );
+        let session = answer.session;
+        if era == Era::Legacy {
+            let note = head(
+                target,
+                era,
+                session.as_deref(),
+                "",
+                None,
+                canned::initialized().as_bytes(),
+            );
+            let status = connection.exchange(&note).await?.status;
+            ensure!(
+                (200..300).contains(&status),
+                "notifications/initialized was answered {status}"
+            );
+        }
+        let body = canned::call(era, size);
+        let request = head(
+            target,
+            era,
+            session.as_deref(),
+            "tools/call",
+            Some(size.tool()),
+            body.as_bytes(),
+        );
+        let in_body = canned::id_offset(body.as_bytes()).context("a call has an id")?;
+        let id_at = request.len() - body.len() + in_body;
+        Ok(Client {
+            connection,
+            session,
+            request,
+            id_at,
+            next: FIRST_ID + 1,
+        })
+    }
+
+    async fn call_until(
+        mut self,
+        end: Instant,
+        most: u64,
+        size: Size,
+    ) -> Result<(Client, Vec<u32>)> {
+        let mut latencies = Vec::with_capacity(1 << 16);
+        let mut sent = Instant::now();
+        while sent < end && (latencies.len() as u64) < most {
+            canned::write_id(&mut self.request, self.id_at, self.next);
+            let answer = self.connection.exchange(&self.request).await?;
+            let body = &self.connection.body;
+            let right = answer.status == 200 && body.id() == Some(self.next) && body.is_whole(size);
+            ensure!(
+                right,
+                "request {} was answered {}: {}",
+                self.next,
+                answer.status,
+                body.shown()
+            );
+            self.next += 1;
+            let now = Instant::now();
+            latencies.push(u32::try_from((now - sent).as_nanos()).unwrap_or(u32::MAX));
+            sent = now;
+        }
+        Ok((self, latencies))
+    }
+
+    /// Ends the session, so that a server process behind it ends too. What is answered does not matter.
+    async fn close(mut self, target: &Target) -> Result<()> {
+        if let Some(session) = &self.session {
+            let request = format!(
+                "DELETE {} HTTP/1.1\r\nHost: {}\r\nMcp-Session-Id: {session}\r\nMCP-Protocol-Version: {LEGACY_VERSION}\r\n\r\n",
+                target.path, target.address
+            );
+            self.connection.exchange(request.as_bytes()).await?;
+        }
+        Ok(())
+    }
+}
+
+fn head(
+    target: &Target,
+    era: Era,
+    session: Option<&str>,
+    method: &str,
+    name: Option<&str>,
+    body: &[u8],
+) -> Vec<u8> {
+    let mut text = format!(
+        "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: {}\r\n",
+        target.path,
+        target.address,
+        body.len()
+    );
+    match (era, session) {
+        (Era::Modern, _) => {
+            text += &format!("MCP-Protocol-Version: {MODERN_VERSION}\r\nMcp-Method: {method}\r\n");
+            if let Some(name) = name {
+                text += &format!("Mcp-Name: {name}\r\n");
+            }
+        }
+        (Era::Legacy, Some(session)) => {
+            text +=
+                &format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: {LEGACY_VERSION}\r\n");
+        }
+        (Era::Legacy, None) => {}
+    }
+    text += "\r\n";
+    let mut request = text.into_bytes();
+    request.extend_from_slice(body);
+    request
+}

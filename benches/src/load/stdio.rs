@@ -1,0 +1,210 @@
+//! The closed loop over stdio: a number of requests in flight on one pair of pipes.
+//!
+//! It does what every client of an SDK does and no less, since its pace decides what `direct` is: pipes as the system
+//! makes them (64 KiB), each request written by itself, each answer collected whole and its envelope parsed. Reads and
+//! writes are plain blocking ones: what is in flight is far smaller than a pipe, so a write never waits for a read.
+
+use std::io::{Read, Write};
+use std::process::{ChildStdin, ChildStdout};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use memchr::memchr;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Load, Sample, Window};
+use crate::canned::{self, Era, FIRST_ID, Size};
+use crate::processes::Running;
+use crate::usage;
+
+/// Send times are kept for the last this many ids; far more than can be in flight.
+const REMEMBERED: usize = 1 << 12;
+
+struct Client {
+    input: ChildStdin,
+    output: ChildStdout,
+    buffer: Vec<u8>,
+    /// The beginning of a line whose end is not here yet.
+    begun: Vec<u8>,
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+}
+
+/// Measures `running`, whose stdin and stdout must be pipes; `is_proxy` is false for the server itself.
+pub fn measure(running: &mut Running, load: &Load, is_proxy: bool) -> Result<Sample> {
+    let guard = running.end_after(load.limit());
+    let process = running.child.id();
+    let mut client = Client::open(running, load.era)?;
+    let idle = usage::of_tree(process);
+    let mut calls = Calls::new(load);
+    calls.run(&mut client, load.warm_up)?;
+    let before = usage::of_tree(process);
+    let window = calls.run(&mut client, load.time)?;
+    let after = usage::of_tree(process);
+    drop(guard);
+    let mut sample = window.sample(load.size, &before, &after, is_proxy);
+    sample.idle_mb = is_proxy.then_some(idle.proxy.resident_megabytes);
+    Ok(sample)
+}
+
+/// Sends `initialize` and reads its answer: the end of a start.
+pub fn open_once(running: &mut Running) -> Result<()> {
+    let guard = running.end_after(Duration::from_secs(10));
+    let client = Client::open(running, Era::Legacy)?;
+    drop(guard);
+    // Kept open until the memory is read: a proxy whose client goes away ends.
+    running.child.stdin = Some(client.input);
+    running.child.stdout = Some(client.output);
+    Ok(())
+}
+
+impl Client {
+    fn open(running: &mut Running, era: Era) -> Result<Client> {
+        let input = running.child.stdin.take().context("its stdin is a pipe")?;
+        let output = running
+            .child
+            .stdout
+            .take()
+            .context("its stdout is a pipe")?;
+        let mut client = Client {
+            input,
+            output,
+            buffer: vec![0; 64 * 1024],
+            begun: Vec::new(),
+        };
+        client
+            .input
+            .write_all(format!("{}\n", canned::opening(era)).as_bytes())?;
+        let mut answered = false;
+        while !answered {
+            client.read_answers(|answer| {
+                answered |= answer.number() == Some(FIRST_ID);
+                Ok(())
+            })?;
+        }
+        if era == Era::Legacy {
+            client
+                .input
+                .write_all(format!("{}\n", canned::initialized()).as_bytes())?;
+        }
+        Ok(client)
+    }
+
+    /// One read; `seen` gets each answer that it completes.
+    fn read_answers(&mut self, mut seen: impl FnMut(&Answer<'_>) -> Result<()>) -> Result<()> {
+        let count = self.output.read(&mut self.buffer)?;
+        if count == 0 {
+            bail!("its stdout was closed");
+        }
+        let mut rest = &self.buffer[..count];
+        while let Some(length) = memchr(b'\n', rest) {
+            let (end, behind) = (&rest[..length], &rest[length + 1..]);
+            let line = if self.begun.is_empty() {
+                end
+            } else {
+                self.begun.extend_from_slice(end);
+                &self.begun
+            };
+            seen(
+                &serde_json::from_slice(line).context("a line on stdout is no JSON-RPC message")?,
+            )?;
+            self.begun.clear();
+            rest = behind;
+        }
+        self.begun.extend_from_slice(rest);
+        Ok(())
+    }
+}
+
+impl Answer<'_> {
+    fn number(&self) -> Option<u32> {
+        self.id?.get().parse().ok()
+    }
+}
+
+/// The requests of one measurement, with the times they were sent.
+struct Calls {
+    request: Vec<u8>,
+    id_at: usize,
+    next: u32,
+    sent: Vec<Instant>,
+    in_flight: usize,
+    size: Size,
+    most: u64,
+}
+
+impl Calls {
+    fn new(load: &Load) -> Calls {
+        let request = format!("{}\n", canned::call(load.era, load.size)).into_bytes();
+        let id_at = canned::id_offset(&request).unwrap_or_default();
+        Calls {
+            request,
+            id_at,
+            next: FIRST_ID + 1,
+            sent: vec![Instant::now(); REMEMBERED],
+            in_flight: load.in_flight,
+            size: load.size,
+            most: load.most_requests,
+        }
+    }
+
+    /// Fills the window, keeps it full for `time`, then waits for what is still open.
+    fn run(&mut self, client: &mut Client, time: Duration) -> Result<Window> {
+        let start = Instant::now();
+        let mut latencies = Vec::with_capacity(1 << 20);
+        let mut open = 0;
+        let mut wanted = self.in_flight;
+        loop {
+            for _ in 0..wanted {
+                self.send(client)?;
+            }
+            open += wanted;
+            if open == 0 {
+                return Ok(Window {
+                    latencies,
+                    elapsed: start.elapsed(),
+                });
+            }
+            let answered = self.read(client, &mut latencies)?;
+            open -= answered;
+            let goes_on = start.elapsed() < time && (latencies.len() as u64) < self.most;
+            wanted = if goes_on { answered } else { 0 };
+        }
+    }
+
+    fn send(&mut self, client: &mut Client) -> Result<()> {
+        canned::write_id(&mut self.request, self.id_at, self.next);
+        self.sent[self.next as usize % REMEMBERED] = Instant::now();
+        self.next += 1;
+        Ok(client.input.write_all(&self.request)?)
+    }
+
+    fn read(&self, client: &mut Client, latencies: &mut Vec<u32>) -> Result<usize> {
+        let mut answered = 0;
+        client.read_answers(|answer| {
+            // What a server says by itself has no id of ours.
+            let Some(id) = answer.number() else {
+                return Ok(());
+            };
+            let whole = answer
+                .result
+                .is_some_and(|result| result.get().len() > self.size.bytes());
+            ensure!(
+                id < self.next && whole,
+                "request {id} was answered with an error or in part"
+            );
+            let waited = self.sent[id as usize % REMEMBERED].elapsed();
+            latencies.push(u32::try_from(waited.as_nanos()).unwrap_or(u32::MAX));
+            answered += 1;
+            Ok(())
+        })?;
+        Ok(answered)
+    }
+}

@@ -1,0 +1,54 @@
+//! The benchmark behind `cargo xtask bench carry`: what carrying a message costs.
+//!
+//! One binary holds every part, so that nothing needs installing: the canned MCP server (`upstream`), the bare copy of
+//! each shape (`floor`) and the measurement itself (`carry`). It is a tool, not a test: it judges by ratios inside
+//! one run and leaves absolute figures to the reader.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a measuring tool prints its tables to stdout and its progress to stderr"
+)]
+
+mod canned;
+mod carry;
+mod cases;
+mod contender;
+mod floor;
+mod load;
+mod machine;
+mod processes;
+mod report;
+mod upstream;
+mod usage;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(
+    name = "mcp-proxy-benches",
+    about = "Measure what carrying MCP messages costs"
+)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure all cases, or those named, and print the table
+    Carry(carry::CarryArgs),
+    /// The canned MCP server that everything is measured against
+    #[command(subcommand)]
+    Upstream(upstream::UpstreamCommand),
+    /// The bare copy proxy; takes the command line of `mcp-proxy proxy`, so it can stand in for it
+    #[command(alias = "proxy")]
+    Floor(floor::FloorArgs),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Args::parse().command {
+        Command::Carry(args) => carry::run(&args),
+        Command::Upstream(command) => upstream::run(&command),
+        Command::Floor(args) => floor::run(&args),
+    }
+}

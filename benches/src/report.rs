@@ -1,0 +1,255 @@
+//! The report: goals with verdicts, then all figures; as text, markdown and JSON.
+
+use serde::Serialize;
+
+use crate::load::Sample;
+use crate::machine::Machine;
+
+#[derive(Serialize)]
+pub struct Report {
+    pub machine: Machine,
+    pub rows: Vec<Row>,
+    pub figures: Vec<Figure>,
+}
+
+/// One goal.
+#[derive(Default, Serialize)]
+pub struct Row {
+    pub case: String,
+    pub what: String,
+    pub unit: &'static str,
+    pub value: Option<f64>,
+    pub reference: String,
+    pub reference_value: Option<f64>,
+    pub ratio: Option<f64>,
+    pub goal: String,
+    /// What the bare copy reached, in the terms of this goal.
+    pub floor: Option<String>,
+    pub verdict: Verdict,
+    /// Why there is no value.
+    pub note: Option<String>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub enum Verdict {
+    #[serde(rename = "ok")]
+    Ok,
+    #[serde(rename = "ok by floor")]
+    ByFloor,
+    #[default]
+    #[serde(rename = "MISS")]
+    Miss,
+}
+
+impl From<bool> for Verdict {
+    fn from(reached: bool) -> Verdict {
+        if reached { Verdict::Ok } else { Verdict::Miss }
+    }
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Verdict::Ok => "ok",
+            Verdict::ByFloor => "ok by floor",
+            Verdict::Miss => "MISS",
+        }
+    }
+}
+
+/// One contender in one case.
+#[derive(Default, Serialize)]
+pub struct Figure {
+    pub case: String,
+    pub who: &'static str,
+    /// Median over the rounds of the share of direct's throughput.
+    pub of_direct: Option<f64>,
+    pub median: Sample,
+    pub samples: Vec<Sample>,
+    pub failure: Option<String>,
+}
+
+impl Report {
+    pub fn new(machine: Machine) -> Report {
+        Report {
+            machine,
+            rows: Vec::new(),
+            figures: Vec::new(),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        let failures: String = self
+            .failures()
+            .iter()
+            .map(|text| format!("\n{text}"))
+            .collect();
+        format!(
+            "{}\n\n{}\n{}{failures}",
+            self.machine.text(),
+            aligned(&self.goals()),
+            aligned(&self.all())
+        )
+    }
+
+    pub fn markdown(&self) -> String {
+        let failures: String = self
+            .failures()
+            .iter()
+            .map(|text| format!("\n- {}", text.replace('\n', " ")))
+            .collect();
+        format!(
+            "{}\n\n{}\n{}{failures}",
+            self.machine.text(),
+            piped(&self.goals()),
+            piped(&self.all())
+        )
+    }
+
+    fn goals(&self) -> Vec<Vec<String>> {
+        let mut table = vec![words(&[
+            "case",
+            "figure",
+            "value",
+            "beside",
+            "its value",
+            "ratio",
+            "goal",
+            "bare copy",
+            "verdict",
+        ])];
+        table.extend(self.rows.iter().map(|row| {
+            vec![
+                row.case.clone(),
+                row.what.clone(),
+                number(row.value, row.unit),
+                row.reference.clone(),
+                number(row.reference_value, row.unit),
+                row.ratio
+                    .map(|ratio| format!("{ratio:.2}"))
+                    .unwrap_or_default(),
+                row.goal.clone(),
+                row.floor.clone().unwrap_or_default(),
+                row.verdict.name().to_owned(),
+            ]
+        }));
+        table
+    }
+
+    fn all(&self) -> Vec<Vec<String>> {
+        let mut table = vec![words(&[
+            "case",
+            "who",
+            "req/s",
+            "MB/s",
+            "of direct",
+            "p50 µs",
+            "p99 µs",
+            "CPU µs",
+            "guard CPU µs",
+            "idle MB",
+            "peak MB",
+            "guard MB",
+            "start ms",
+        ])];
+        table.extend(self.figures.iter().map(|figure| {
+            let Sample {
+                megabytes_per_second,
+                per_second,
+                ..
+            } = figure.median;
+            // A hundred bytes a request make no rate worth reading.
+            let rate = megabytes_per_second
+                .filter(|rate| per_second.is_some_and(|count| rate / count > 0.5));
+            let mut line = words(&[&figure.case, figure.who]);
+            let median = &figure.median;
+            line.push(number(per_second, ""));
+            line.push(number(rate, ""));
+            line.push(
+                figure
+                    .of_direct
+                    .map(|share| format!("{share:.3}"))
+                    .unwrap_or_default(),
+            );
+            let rest = [
+                median.p50_us,
+                median.p99_us,
+                median.cpu_us,
+                median.guard_cpu_us,
+                median.idle_mb,
+                median.peak_mb,
+                median.guard_mb,
+                median.start_ms,
+            ];
+            line.extend(rest.map(|value| number(value, "")));
+            line
+        }));
+        table
+    }
+
+    fn failures(&self) -> Vec<String> {
+        let failed = self.figures.iter().filter_map(|figure| {
+            let failure = figure.failure.as_ref()?;
+            Some(format!("{} {}: {failure}", figure.case, figure.who))
+        });
+        failed.collect()
+    }
+}
+
+fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Three figures or so, thousands set apart.
+fn number(value: Option<f64>, unit: &str) -> String {
+    let Some(value) = value else {
+        return String::new();
+    };
+    let text = if value.abs() >= 1000.0 {
+        let digits = format!("{:.0}", value.abs());
+        let groups: Vec<&str> = digits
+            .as_bytes()
+            .rchunks(3)
+            .rev()
+            .filter_map(|group| str::from_utf8(group).ok())
+            .collect();
+        format!("{}{}", if value < 0.0 { "-" } else { "" }, groups.join(","))
+    } else if value.abs() >= 100.0 {
+        format!("{value:.0}")
+    } else if value.abs() >= 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    };
+    format!("{text} {unit}").trim_end().to_owned()
+}
+
+fn aligned(table: &[Vec<String>]) -> String {
+    let columns = table.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        table
+            .iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}  "));
+        format!("{}\n", cells.collect::<String>().trim_end())
+    };
+    table.iter().map(line).collect()
+}
+
+fn piped(table: &[Vec<String>]) -> String {
+    let line = |row: &[String]| format!("| {} |\n", row.join(" | "));
+    let Some((head, rows)) = table.split_first() else {
+        return String::new();
+    };
+    let rule = vec!["---".to_owned(); head.len()];
+    let rows: String = rows.iter().map(|row| line(row)).collect();
+    format!("{}{}{rows}", line(head), line(&rule))
+}

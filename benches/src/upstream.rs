@@ -1,0 +1,25 @@
+//! The canned MCP server, over HTTP and over stdio: the other end of every measurement.
+//!
+//! It does the least a real server does (reads the envelope, keeps sessions, copies the id) so that what is
+//! measured is the way to it.
+
+mod http;
+mod stdio;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+#[derive(Subcommand)]
+pub enum UpstreamCommand {
+    /// Listen on a free loopback port and print `listening on URL` to stderr
+    Http,
+    /// Answer on stdin and stdout
+    Stdio,
+}
+
+pub fn run(command: &UpstreamCommand) -> Result<()> {
+    match command {
+        UpstreamCommand::Http => http::serve(),
+        UpstreamCommand::Stdio => stdio::serve(),
+    }
+}

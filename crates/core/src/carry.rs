@@ -1,0 +1,322 @@
+//! Two pumps, one for each direction, until one side ends.
+//!
+//! The core decides (lane, correlation, steps); this loop does the waiting. Every wait has a deadline, and
+//! whoever waits for an answer when a side ends is told why.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_proxy_wire::{Direction, ErrorCode, Frame, Side};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::connection::Connection;
+use crate::lane::{Lane, Passed};
+use crate::link::{Failure, FrameReader, FrameWriter, Link, LinkEnd};
+
+/// Deadlines of one conversation.
+#[derive(Clone, Copy, Debug)]
+pub struct CarryOptions {
+    /// A peer that takes nothing for this long is given up.
+    pub stall: Duration,
+    /// After the client's end: how long the server may take to answer what is open.
+    pub drain_open: Duration,
+    /// After the client's end with nothing open: how long the server may take to end by itself.
+    pub drain_idle: Duration,
+    /// After the server's end: how long the client's next request is awaited, to answer it with the reason.
+    pub last_request: Duration,
+    /// Stray lines before the first message that show that the command is no MCP server.
+    pub stray_lines: u64,
+}
+
+impl Default for CarryOptions {
+    fn default() -> Self {
+        CarryOptions {
+            stall: Duration::from_secs(120),
+            drain_open: Duration::from_secs(30),
+            drain_idle: Duration::from_secs(2),
+            last_request: Duration::from_secs(5),
+            stray_lines: 1_000,
+        }
+    }
+}
+
+/// How a conversation ended.
+#[derive(Clone, Debug)]
+pub enum CarryEnd {
+    /// The client closed it: the ordinary way.
+    Client,
+    /// The server closed it in the ordinary way.
+    Server,
+    /// It was stopped from outside (a signal, a session's end).
+    Stopped,
+    /// A side failed.
+    Failed(Failure),
+}
+
+impl CarryEnd {
+    /// In words, for the record.
+    pub fn text(&self) -> &str {
+        match self {
+            CarryEnd::Client => "the client closed the connection",
+            CarryEnd::Server => "the server closed the connection",
+            CarryEnd::Stopped => "stopped",
+            CarryEnd::Failed(failure) => &failure.text,
+        }
+    }
+}
+
+/// Carries frames both ways until a side ends or `stop` resolves.
+pub async fn carry(
+    connection: &Arc<Connection>,
+    client: Link,
+    server: Link,
+    options: CarryOptions,
+    stop: impl Future<Output = ()>,
+) -> CarryEnd {
+    let to_client = Mutex::new(client.writer);
+    let to_server = Mutex::new(server.writer);
+    let mut up = Pump::new(connection, Direction::ClientToServer, client.reader, options);
+    let mut down = Pump::new(connection, Direction::ServerToClient, server.reader, options);
+    let mut stop = std::pin::pin!(stop);
+
+    let first = tokio::select! {
+        end = up.run(&to_server, &to_client) => Some((Side::Client, end)),
+        end = down.run(&to_client, &to_server) => Some((Side::Server, end)),
+        () = &mut stop => None,
+    };
+    let end = match first {
+        None => CarryEnd::Stopped,
+        Some((Side::Client, PumpEnd::Read(LinkEnd::Closed))) => {
+            tokio::select! {
+                end = drain(connection, &mut down, &to_client, &to_server, options) => end,
+                () = &mut stop => CarryEnd::Stopped,
+            }
+        }
+        Some((Side::Client, PumpEnd::Read(LinkEnd::Failed(failure)))) => CarryEnd::Failed(failure),
+        // The server took no more: let it say why before judging.
+        Some((Side::Client, PumpEnd::Written(written))) => {
+            let said = timeout(Duration::from_secs(1), down.run(&to_client, &to_server)).await;
+            let reason = match said {
+                Ok(PumpEnd::Read(end)) => end,
+                _ => written,
+            };
+            lost_server(connection, reason, &mut up, &to_client, &mut stop, options).await
+        }
+        Some((Side::Server, PumpEnd::Read(end))) => {
+            let end = down.explain(end);
+            lost_server(connection, end, &mut up, &to_client, &mut stop, options).await
+        }
+        Some((Side::Server, PumpEnd::Written(LinkEnd::Closed))) => CarryEnd::Client,
+        Some((Side::Server, PumpEnd::Written(LinkEnd::Failed(failure)))) => {
+            CarryEnd::Failed(failure)
+        }
+    };
+    to_server.lock().await.close().await;
+    to_client.lock().await.close().await;
+    drop((up, down, to_server));
+    if let Some(finish) = server.finish {
+        finish.await;
+    }
+    end
+}
+
+/// The client has ended: the server may still answer what is open, then it should end by itself.
+async fn drain(
+    connection: &Arc<Connection>,
+    down: &mut Pump,
+    to_client: &Writer,
+    to_server: &Writer,
+    options: CarryOptions,
+) -> CarryEnd {
+    to_server.lock().await.close().await;
+    let limit = if connection.has_open(Direction::ClientToServer) {
+        options.drain_open
+    } else {
+        options.drain_idle
+    };
+    // Whatever the server does now, the end is the client's; a late failure is in the record by itself.
+    if timeout(limit, down.run(to_client, to_server)).await.is_err() {
+        connection.note("the server went on after the client's end and is stopped");
+    }
+    CarryEnd::Client
+}
+
+/// The server has ended: answer what is open, or the next request, with the reason.
+async fn lost_server(
+    connection: &Arc<Connection>,
+    end: LinkEnd,
+    up: &mut Pump,
+    to_client: &Writer,
+    stop: impl Future<Output = ()>,
+    options: CarryOptions,
+) -> CarryEnd {
+    let (failure, outcome) = match end {
+        LinkEnd::Closed => {
+            let text = "the server closed the connection".to_owned();
+            let failure = Failure {
+                side: Side::Server,
+                code: ErrorCode::SERVER_EXITED,
+                text,
+            };
+            (failure, CarryEnd::Server)
+        }
+        LinkEnd::Failed(failure) => (failure.clone(), CarryEnd::Failed(failure)),
+    };
+    let now = connection.pipeline.now();
+    let mut answers = connection.fail_open(failure.code, &failure.text, now);
+    if answers.is_empty() {
+        answers = tokio::select! {
+            answers = timeout(options.last_request, up.refuse_next(&failure)) => answers.unwrap_or_default(),
+            () = stop => return CarryEnd::Stopped,
+        };
+    }
+    if !answers.is_empty() {
+        let mut writer = to_client.lock().await;
+        // The client may be gone as well; then nobody is left to tell.
+        drop(timeout(options.stall, writer.write(&mut answers)).await);
+    }
+    outcome
+}
+
+type Writer = Mutex<Box<dyn FrameWriter>>;
+
+/// One direction: reads, passes through the lane, writes.
+struct Pump {
+    connection: Arc<Connection>,
+    reader: Box<dyn FrameReader>,
+    lane: Lane,
+    to: Side,
+    batch: Vec<Frame>,
+    passed: Passed,
+    messages: u64,
+    options: CarryOptions,
+}
+
+/// Which half ended a pump.
+enum PumpEnd {
+    /// The side it reads from.
+    Read(LinkEnd),
+    /// The side it writes to (or the record).
+    Written(LinkEnd),
+}
+
+impl Pump {
+    fn new(
+        connection: &Arc<Connection>,
+        direction: Direction,
+        reader: Box<dyn FrameReader>,
+        options: CarryOptions,
+    ) -> Pump {
+        Pump {
+            connection: Arc::clone(connection),
+            reader,
+            lane: connection.lane(direction),
+            to: direction.to(),
+            batch: Vec::new(),
+            passed: Passed::default(),
+            messages: 0,
+            options,
+        }
+    }
+
+    async fn run(&mut self, ahead: &Writer, behind: &Writer) -> PumpEnd {
+        loop {
+            // Frames that came with the end of the stream are carried before the end is told.
+            let end = self.reader.read(&mut self.batch).await.err();
+            if !self.batch.is_empty()
+                && let Err(end) = self.step(ahead, behind).await
+            {
+                return PumpEnd::Written(end);
+            }
+            if let Some(end) = end {
+                return PumpEnd::Read(end);
+            }
+            if self.messages == 0 && self.lane.stray().lines > self.options.stray_lines {
+                return PumpEnd::Read(self.explain(LinkEnd::Closed));
+            }
+        }
+    }
+
+    async fn step(&mut self, ahead: &Writer, behind: &Writer) -> Result<(), LinkEnd> {
+        let now = self.connection.pipeline.now();
+        self.lane.pass(&mut self.batch, now, &mut self.passed)?;
+        self.messages += self.passed.on.len() as u64;
+        if !self.passed.back.is_empty() {
+            let mut writer = behind.lock().await;
+            drop(timeout(self.options.stall, writer.write(&mut self.passed.back)).await);
+            self.passed.back.clear();
+        }
+        if !self.passed.on.is_empty() {
+            let mut writer = ahead.lock().await;
+            let written = timeout(self.options.stall, writer.write(&mut self.passed.on)).await;
+            let outcome = written.unwrap_or_else(|_| Err(self.stalled()));
+            if let Err(end) = outcome {
+                let lost: Vec<u64> = self.passed.sequences.drain(..).flatten().collect();
+                self.connection.undelivered(&lost, &end.to_string());
+                return Err(end);
+            }
+        }
+        self.passed.on.clear();
+        self.passed.sequences.clear();
+        Ok(())
+    }
+
+    /// Waits for the client's next request and answers it with why the server is gone.
+    async fn refuse_next(&mut self, failure: &Failure) -> Vec<Frame> {
+        loop {
+            if self.reader.read(&mut self.batch).await.is_err() && self.batch.is_empty() {
+                return Vec::new();
+            }
+            let now = self.connection.pipeline.now();
+            if self.lane.pass(&mut self.batch, now, &mut self.passed).is_err() {
+                return Vec::new();
+            }
+            let lost: Vec<u64> = self.passed.sequences.drain(..).flatten().collect();
+            self.connection.undelivered(&lost, &failure.text);
+            self.passed.on.clear();
+            let answers = self.connection.fail_open(failure.code, &failure.text, now);
+            if !answers.is_empty() {
+                return answers;
+            }
+        }
+    }
+
+    fn stalled(&self) -> LinkEnd {
+        let seconds = self.options.stall.as_secs();
+        let who = match self.to {
+            Side::Client => "client",
+            Side::Server => "server",
+        };
+        LinkEnd::failed(
+            self.to,
+            ErrorCode::PEER_STALLED,
+            format!("the {who} read nothing for {seconds} s and was given up"),
+        )
+    }
+
+    /// Adds what the server printed instead of messages.
+    fn explain(&self, end: LinkEnd) -> LinkEnd {
+        let stray = self.lane.stray();
+        if stray.lines == 0 || self.messages > 0 {
+            return end;
+        }
+        let text = match &end {
+            LinkEnd::Closed => "the server's output is no MCP".to_owned(),
+            LinkEnd::Failed(failure) => failure.text.clone(),
+        };
+        let code = match &end {
+            LinkEnd::Closed => ErrorCode::SERVER_UNAVAILABLE,
+            LinkEnd::Failed(failure) => failure.code,
+        };
+        LinkEnd::failed(
+            Side::Server,
+            code,
+            format!(
+                "{text}; it printed {} line(s) on stdout that are no JSON-RPC, the first: {}",
+                stray.lines, stray.first
+            ),
+        )
+    }
+}

@@ -1,0 +1,210 @@
+//! One client session towards one server session.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mcp_proxy_session::{Act, Answers, Io, NewBody, NewMessage, Origin};
+use mcp_proxy_wire::{
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Message, Transport, error_response,
+};
+
+use crate::correlate::{Asked, Correlator, Seen};
+use crate::lane::Lane;
+use crate::link::LinkEnd;
+use crate::pipeline::Pipeline;
+use crate::share::Share;
+
+/// A connection: its number in the record, its two kinds of transport, its open requests.
+pub struct Connection {
+    /// The run it belongs to.
+    pub pipeline: Arc<Pipeline>,
+    /// Its number; the record writes it as `c1`.
+    pub id: u32,
+    /// How the client speaks.
+    pub client: Transport,
+    /// How the server speaks.
+    pub server: Transport,
+    correlator: Mutex<Correlator>,
+    share: Option<Mutex<Share>>,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        pipeline: Arc<Pipeline>,
+        id: u32,
+        client: Transport,
+        server: Transport,
+        share: Option<Share>,
+    ) -> Arc<Connection> {
+        let connection = Arc::new(Connection {
+            pipeline,
+            id,
+            client,
+            server,
+            correlator: Mutex::default(),
+            share: share.map(Mutex::new),
+        });
+        connection.pipeline.note(&Io::Open {
+            connection: id,
+            facts: &[("client", client.as_str()), ("server", server.as_str())],
+        });
+        connection
+    }
+
+    /// The lane of one direction: what a pump passes its frames through.
+    pub fn lane(self: &Arc<Self>, direction: Direction) -> Lane {
+        Lane::new(Arc::clone(self), direction)
+    }
+
+    /// A lane that records and correlates, without steps: for messages that go no further.
+    pub fn record_lane(self: &Arc<Self>, direction: Direction) -> Lane {
+        Lane::recording(Arc::clone(self), direction)
+    }
+
+    /// Writes an `act` for a verdict, before its effect.
+    pub fn act(&self, sequence: Option<u64>, kind: &'static str, why: &str) {
+        let mut ledger = self.pipeline.ledger();
+        if let Some(recorder) = &mut ledger.recorder {
+            recorder.act(&Act {
+                time: self.pipeline.wall(self.pipeline.now()),
+                sequence,
+                message: None,
+                kind,
+                by: "proxy".to_owned(),
+                why: why.to_owned(),
+                original_raw: None,
+                raw: None,
+            });
+        }
+        drop(self.pipeline.flush(&mut ledger));
+    }
+
+    /// A message of our own making, recorded as such, ready to be written.
+    pub fn author(
+        &self,
+        direction: Direction,
+        exchange: ExchangeId,
+        message: Message,
+        now: Duration,
+    ) -> Result<Frame, LinkEnd> {
+        let wall = self.pipeline.wall(now);
+        let mut ledger = self.pipeline.ledger();
+        let (sequence, id) = ledger.next(wall);
+        let answer = self.correlator().see(
+            Seen {
+                direction,
+                exchange,
+                sequence,
+                message: id,
+                at: now,
+            },
+            &message,
+        );
+        if let Some(recorder) = &mut ledger.recorder {
+            recorder.message(&NewMessage {
+                sequence,
+                id,
+                time: wall,
+                mono: now,
+                direction,
+                transport: self.transport_from(direction),
+                connection: self.id,
+                exchange: exchange.0,
+                origin: Origin::Proxy,
+                carriage: &Carriage::Message,
+                body: NewBody::Whole(&message),
+                answers: answer.as_ref().map(|a| Answers {
+                    id: a.asked.message,
+                    sequence: a.asked.sequence,
+                    latency: now.saturating_sub(a.asked.at),
+                }),
+                late: false,
+                duplicate: false,
+                parts: &[],
+            });
+        }
+        self.pipeline.flush(&mut ledger)?;
+        Ok(Frame {
+            exchange,
+            carriage: Carriage::Message,
+            body: Body::Whole(message),
+        })
+    }
+
+    /// Error answers for every request of the client that is still open.
+    pub fn fail_open(&self, code: ErrorCode, text: &str, now: Duration) -> Vec<Frame> {
+        let open = self.open(Direction::ClientToServer);
+        open.iter()
+            .filter_map(|asked| {
+                let message = error_response(Some(&asked.id), code, text, None);
+                self.author(Direction::ServerToClient, asked.exchange, message, now)
+                    .ok()
+            })
+            .collect()
+    }
+
+    /// The open requests that came in `direction`.
+    pub fn open(&self, direction: Direction) -> Vec<Asked> {
+        self.correlator().open(direction)
+    }
+
+    /// Whether a request in `direction` waits for its answer.
+    pub fn has_open(&self, direction: Direction) -> bool {
+        self.correlator().has_open(direction)
+    }
+
+    /// Notes how the connection ended.
+    pub fn close(&self, why: &str) {
+        self.pipeline.note(&Io::Close {
+            connection: self.id,
+            why,
+        });
+    }
+
+    /// Notes why an HTTP exchange ended before its time.
+    pub fn close_exchange(&self, exchange: ExchangeId, why: &str) {
+        let text = format!("connection c{}, exchange {exchange}: {why}", self.id);
+        self.pipeline.note(&Io::Note { text: &text });
+    }
+
+    /// Notes something about this connection.
+    pub fn note(&self, text: &str) {
+        let text = format!("connection c{}: {text}", self.id);
+        self.pipeline.note(&Io::Note { text: &text });
+    }
+
+    /// On a shared connection: the client of this exchange has gone; what to tell the server, if it still works.
+    pub fn cancel(&self, exchange: ExchangeId) -> Option<Message> {
+        self.share()?.closed(exchange)
+    }
+
+    /// The table of a connection that several clients share.
+    pub(crate) fn share(&self) -> Option<MutexGuard<'_, Share>> {
+        let share = self.share.as_ref()?;
+        Some(share.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes that messages read and recorded could not be delivered.
+    pub fn undelivered(&self, sequences: &[u64], why: &str) {
+        for sequence in sequences {
+            self.pipeline.note(&Io::Undelivered {
+                sequence: *sequence,
+                why,
+            });
+        }
+    }
+
+    /// The transport of the link that a message travelling in `direction` is read from.
+    pub fn transport_from(&self, direction: Direction) -> Transport {
+        match direction {
+            Direction::ClientToServer => self.client,
+            Direction::ServerToClient => self.server,
+        }
+    }
+
+    pub(crate) fn correlator(&self) -> MutexGuard<'_, Correlator> {
+        self.correlator
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,22 @@
+//! The one way for every message: `read → wrap → record → steps → verdict → write`.
+//!
+//! This crate knows messages ([`mcp_proxy_wire`]), the record ([`mcp_proxy_session`]) and how to wait.
+//! It must not know sockets, processes or command lines: those make [`Link`]s elsewhere and hand them in.
+//!
+//! Read [`lane`] first (what happens to a message), then [`carry()`] (who pumps it).
+
+pub mod carry;
+pub mod connection;
+pub mod correlate;
+pub mod lane;
+pub mod large;
+pub mod link;
+pub mod pipeline;
+pub mod share;
+pub mod step;
+
+pub use carry::{CarryEnd, CarryOptions, carry};
+pub use connection::Connection;
+pub use lane::{Lane, Passed};
+pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd};
+pub use pipeline::{Pipeline, PipelineOptions};

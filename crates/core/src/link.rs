@@ -1,0 +1,124 @@
+//! A [`Link`] is one side's conversation: frames in, frames out.
+//!
+//! For stdio there is one link in all; for HTTP passed through as it is there is one per exchange; where HTTP
+//! is ended here (another kind of transport stands on the other side) there is one per client session.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use mcp_proxy_wire::{Frame, Side};
+
+use crate::connection::Connection;
+
+/// A boxed future, so that links can be trait objects at the crate border.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Opens a new link to the server. The binary passes it in, so that this crate never dials by itself.
+pub type Dial = Arc<dyn Fn(Arc<Connection>) -> BoxFuture<'static, Result<Link, LinkEnd>> + Send + Sync>;
+
+/// Frames from one side.
+pub trait FrameReader: Send {
+    /// Waits for at least one frame and appends all that are ready. Safe to cancel: nothing read is lost.
+    fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>>;
+}
+
+/// Frames to one side.
+pub trait FrameWriter: Send {
+    /// Writes all frames and empties the vector. Returns when the peer (or its buffer) has them.
+    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>>;
+
+    /// Says that nothing more will come. The other half of the link may go on.
+    fn close(&mut self) -> BoxFuture<'_, ()>;
+}
+
+/// Both halves of one side's conversation.
+pub struct Link {
+    /// Frames from the peer.
+    pub reader: Box<dyn FrameReader>,
+    /// Frames to the peer.
+    pub writer: Box<dyn FrameWriter>,
+    /// Awaited when both halves are dropped: stops a process, ends a session.
+    pub finish: Option<BoxFuture<'static, ()>>,
+}
+
+impl Link {
+    /// A link of these halves.
+    pub fn new(reader: impl FrameReader + 'static, writer: impl FrameWriter + 'static) -> Link {
+        Link {
+            reader: Box::new(reader),
+            writer: Box::new(writer),
+            finish: None,
+        }
+    }
+
+    /// With something to do at its end.
+    #[must_use]
+    pub fn with_finish(mut self, finish: BoxFuture<'static, ()>) -> Link {
+        self.finish = Some(finish);
+        self
+    }
+
+    /// A link that could not be opened: it ends at once, with the reason.
+    pub fn dead(end: LinkEnd) -> Link {
+        Link::new(Dead(end.clone()), Dead(end))
+    }
+}
+
+struct Dead(LinkEnd);
+
+impl FrameReader for Dead {
+    fn read<'a>(&'a mut self, _: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(std::future::ready(Err(self.0.clone())))
+    }
+}
+
+impl FrameWriter for Dead {
+    fn write<'a>(&'a mut self, _: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(std::future::ready(Err(self.0.clone())))
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Why a link gives no more frames, or takes none.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LinkEnd {
+    /// The peer ended the conversation in the ordinary way.
+    #[error("closed")]
+    Closed,
+    /// Something broke. The text is fit for a peer: which side, what happened, no inner paths.
+    #[error("{0}")]
+    Failed(Failure),
+}
+
+/// What broke, on which side, in words for a peer.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The side at fault.
+    pub side: Side,
+    /// The JSON-RPC code with which open requests are answered.
+    pub code: mcp_proxy_wire::ErrorCode,
+    /// What happened, in one line.
+    pub text: String,
+}
+
+impl LinkEnd {
+    /// A failure of `side`, with the code its open requests are answered with.
+    pub fn failed(side: Side, code: mcp_proxy_wire::ErrorCode, text: impl Into<String>) -> LinkEnd {
+        LinkEnd::Failed(Failure {
+            side,
+            code,
+            text: text.into(),
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

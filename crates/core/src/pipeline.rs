@@ -1,0 +1,156 @@
+//! What one run of the proxy shares: the clock, the sequence and the record.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use mcp_proxy_session::{Io, MessageId, Recorder, new_salt};
+use mcp_proxy_wire::Transport;
+
+use crate::connection::Connection;
+use crate::link::LinkEnd;
+use crate::share::Share;
+
+/// Told once, when something the user must see happens to the record.
+pub type Warn = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What a run is made with.
+pub struct PipelineOptions {
+    /// The record, or none (`--no-record`).
+    pub recorder: Option<Recorder>,
+    /// Where warnings about the record go.
+    pub warn: Warn,
+    /// `--pass-noise`: stray lines of a stdio server are forwarded too.
+    pub pass_noise: bool,
+}
+
+/// One run: every connection's messages take their number here and are written to one record.
+pub struct Pipeline {
+    start: Instant,
+    wall: SystemTime,
+    ledger: Mutex<Ledger>,
+    connections: AtomicU32,
+    pub(crate) warn: Warn,
+    pub(crate) pass_noise: bool,
+    warned: AtomicBool,
+}
+
+/// The sequence and the record move together: a line's place in the file is its number.
+pub(crate) struct Ledger {
+    sequence: u64,
+    salt: u64,
+    pub(crate) recorder: Option<Recorder>,
+}
+
+impl Ledger {
+    /// The next number and id.
+    pub(crate) fn next(&mut self, wall: SystemTime) -> (u64, MessageId) {
+        self.sequence += 1;
+        (self.sequence, MessageId::new(wall, self.salt, self.sequence))
+    }
+}
+
+impl Pipeline {
+    /// Starts a run.
+    pub fn new(options: PipelineOptions) -> Arc<Pipeline> {
+        Arc::new(Pipeline {
+            start: Instant::now(),
+            wall: SystemTime::now(),
+            ledger: Mutex::new(Ledger {
+                sequence: 0,
+                salt: new_salt(),
+                recorder: options.recorder,
+            }),
+            connections: AtomicU32::new(0),
+            warn: options.warn,
+            pass_noise: options.pass_noise,
+            warned: AtomicBool::new(false),
+        })
+    }
+
+    /// Time since the run began. It is the `now` of every pure function below.
+    pub fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// The wall clock at `now`, free of jumps within a run.
+    pub fn wall(&self, now: Duration) -> SystemTime {
+        self.wall + now
+    }
+
+    /// A new connection: one client session towards one server session.
+    pub fn connect(self: &Arc<Self>, client: Transport, server: Transport) -> Arc<Connection> {
+        Connection::new(Arc::clone(self), self.next_connection(), client, server, None)
+    }
+
+    /// A connection that several clients share: their ids are told apart by [`Share`].
+    pub fn connect_shared(self: &Arc<Self>, client: Transport, server: Transport) -> Arc<Connection> {
+        let share = Some(Share::default());
+        Connection::new(Arc::clone(self), self.next_connection(), client, server, share)
+    }
+
+    fn next_connection(&self) -> u32 {
+        self.connections.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// How many connections there were.
+    pub fn connections(&self) -> u32 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// How many messages were received or authored.
+    pub fn messages(&self) -> u64 {
+        self.ledger().sequence
+    }
+
+    /// Writes an `io` record that stands for itself.
+    pub fn note(&self, io: &Io<'_>) {
+        let now = self.now();
+        let mut ledger = self.ledger();
+        if let Some(recorder) = &mut ledger.recorder {
+            recorder.io(self.wall(now), io);
+        }
+        // A note guards no message; when the disk is full the next message says so.
+        drop(self.flush(&mut ledger));
+    }
+
+    /// Ends the record.
+    pub fn end(&self, why: &str) {
+        let now = self.now();
+        let mut ledger = self.ledger();
+        if let Some(recorder) = &mut ledger.recorder {
+            if let Err(error) = recorder.end(self.wall(now), why) {
+                (self.warn)(&format!("record: {error}"));
+            }
+        }
+    }
+
+    /// Gives the lines that are pending to the operating system, in one write.
+    pub(crate) fn flush(&self, ledger: &mut Ledger) -> Result<(), LinkEnd> {
+        let Some(recorder) = &mut ledger.recorder else {
+            return Ok(());
+        };
+        let outcome = recorder.flush();
+        if let Some(warning) = recorder.warning()
+            && !self.warned.swap(true, Ordering::Relaxed)
+        {
+            (self.warn)(&warning);
+        }
+        outcome.map_err(|error| self.record_failed(&error))
+    }
+
+    /// `--on-record-error stop`: says so, and ends the link that could not be recorded.
+    pub(crate) fn record_failed(&self, error: &mcp_proxy_session::Error) -> LinkEnd {
+        (self.warn)(&format!("record: {error}; stopping (--on-record-error stop)"));
+        LinkEnd::failed(
+            mcp_proxy_wire::Side::Client,
+            mcp_proxy_wire::ErrorCode::INTERNAL,
+            "the proxy cannot write its record and was told to stop",
+        )
+    }
+
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        // A poisoned ledger is still whole: every method leaves it between two lines.
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,64 @@
+//! On a shared connection: the client's ids become ours on the way out, and its own again on the way back.
+
+use mcp_proxy_wire::{Body, Direction, ErrorCode, Frame, Kind, Message, error_response};
+
+use super::Stage;
+use crate::lane::Passed;
+use crate::link::LinkEnd;
+use crate::share::PROXY_EXCHANGE;
+
+pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd> {
+    let frames = std::mem::take(&mut passed.on);
+    let sequences = std::mem::take(&mut passed.sequences);
+    for (frame, sequence) in frames.into_iter().zip(sequences) {
+        let Body::Whole(message) = &frame.body else {
+            continue;
+        };
+        let message = message.clone();
+        let kept = match stage.direction {
+            Direction::ClientToServer => Some(out(stage, frame, &message)),
+            Direction::ServerToClient => back(stage, frame, &message, sequence, passed)?,
+        };
+        if let Some(frame) = kept {
+            passed.on.push(frame);
+            passed.sequences.push(sequence);
+        }
+    }
+    Ok(())
+}
+
+fn out(stage: &Stage<'_>, mut frame: Frame, message: &Message) -> Frame {
+    if frame.exchange != PROXY_EXCHANGE
+        && let Some(mut share) = stage.connection.share()
+    {
+        frame.body = Body::Whole(share.to_server(frame.exchange, message));
+    }
+    frame
+}
+
+fn back(
+    stage: &Stage<'_>,
+    frame: Frame,
+    message: &Message,
+    sequence: Option<u64>,
+    passed: &mut Passed,
+) -> Result<Option<Frame>, LinkEnd> {
+    if message.kind() == Kind::Request {
+        // 2026-07-28 has no requests from servers, and no single client is meant.
+        stage.connection.act(sequence, "answer", "server requests cannot reach clients that share a server");
+        let text = "this connection is shared by several clients; requests to a client are not possible";
+        let answer = error_response(message.id().as_ref(), ErrorCode::METHOD_NOT_FOUND, text, None);
+        let direction = Direction::ClientToServer;
+        let frame = stage.connection.author(direction, PROXY_EXCHANGE, answer, stage.now)?;
+        passed.back.push(frame);
+        return Ok(None);
+    }
+    let placed = stage
+        .connection
+        .share()
+        .and_then(|mut share| share.to_client(frame, message));
+    if placed.is_none() {
+        stage.connection.act(sequence, "drop", "no client waits for it");
+    }
+    Ok(placed)
+}

@@ -1,0 +1,119 @@
+//! The server over streamable HTTP: one URL, `/mcp`, for both eras.
+//!
+//! rmcp answers the requests; here are the socket, the path, and the rules for who may ask. Host and Origin
+//! must name this machine, so that a web page cannot reach the server by pointing its own name at it.
+
+mod cut;
+
+use std::{convert::Infallible, sync::Arc};
+
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Empty};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto::Builder,
+};
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Content, Error, MAX_MESSAGE_BYTES,
+    house::{House, Session},
+    server::DemoServer,
+};
+
+pub(crate) use cut::Cutter;
+use cut::{Cuttable, Returns, returning};
+
+type Endpoint = StreamableHttpService<DemoServer, LocalSessionManager>;
+
+/// Any port of this machine; the port is the listener's business, and a proxy in front has another.
+const ORIGINS: [&str; 6] = [
+    "http://localhost:*",
+    "http://127.0.0.1:*",
+    "http://[::1]:*",
+    "https://localhost:*",
+    "https://127.0.0.1:*",
+    "https://[::1]:*",
+];
+
+/// Serves HTTP clients at `/mcp` until `shutdown` completes; open sessions end with it.
+pub async fn serve_http(
+    content: Content,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    let stop = CancellationToken::new();
+    let endpoint = endpoint(content, stop.clone());
+    let returns = Returns::new(64);
+    let mut connections = JoinSet::new();
+    let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => break,
+            accepted = listener.accept() => {
+                let (socket, _) = accepted.map_err(Error::Listen)?;
+                connections.spawn(serve_connection(endpoint.clone(), returns.clone(), socket));
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    stop.cancel();
+    connections.shutdown().await;
+    Ok(())
+}
+
+fn endpoint(content: Content, stop: CancellationToken) -> Endpoint {
+    let house = House::new(content);
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_origins(ORIGINS)
+        .with_max_request_body_bytes(MAX_MESSAGE_BYTES)
+        .with_cancellation_token(stop.clone());
+    let sessions = Arc::new(LocalSessionManager::default());
+    let server = move || {
+        Ok(DemoServer::new(
+            Arc::clone(&house),
+            Session::new(stop.clone()),
+        ))
+    };
+    StreamableHttpService::new(server, sessions, config)
+}
+
+/// A connection that fails concerns nobody but its client, so the error ends here.
+async fn serve_connection(endpoint: Endpoint, returns: Returns, socket: TcpStream) {
+    // Without this, small answers wait some 40 ms for the client's delayed acknowledgement.
+    let _ = socket.set_nodelay(true);
+    let service = service_fn(move |request| answer(endpoint.clone(), returns.clone(), request));
+    let builder = Builder::new(TokioExecutor::new());
+    let _ = builder
+        .serve_connection(TokioIo::new(socket), service)
+        .await;
+}
+
+async fn answer(
+    endpoint: Endpoint,
+    returns: Returns,
+    mut request: Request<Incoming>,
+) -> Result<Response<Cuttable>, Infallible> {
+    let cutter = Cutter::new(&request, &returns);
+    if !matches!(request.uri().path(), "/mcp" | "/mcp/") {
+        let mut response = Response::new(cutter.apply(Empty::new().boxed()));
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        return Ok(response);
+    }
+    let returning = returning(&request);
+    request.extensions_mut().insert(cutter.clone());
+    let response = endpoint.handle(request).await;
+    if let Some(session) = returning {
+        // Only matters to a call that has hung up; mostly nobody waits.
+        let _ = returns.send(session);
+    }
+    Ok(response.map(|body| cutter.apply(body)))
+}

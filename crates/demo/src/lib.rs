@@ -1,0 +1,36 @@
+//! The embedded MCP server, and a scripted client that plays a short session with it.
+//!
+//! `mcp-proxy demo` needs a server that is always there; the tests need one that is not ours. Both are
+//! this crate: it is written on rmcp, the official SDK, so everything it says on the wire is somebody
+//! else's reading of the specification. It serves both eras (the `initialize` era up to 2025-11-25, and
+//! 2026-07-28), over standard input and output or over streamable HTTP.
+//!
+//! It knows no other crate of this workspace, and must not: a fixture that shares code with what it tests
+//! shares its mistakes.
+//!
+//! Where to look: `tools`, `resources` and `prompts` are what a person sees; `conformance` holds the names
+//! that the official conformance suite calls; `server` ties them together; `script` is the client.
+
+mod ask;
+mod conformance;
+mod error;
+mod house;
+mod http;
+mod prompts;
+mod report;
+mod resources;
+mod script;
+mod server;
+mod stdio;
+mod tools;
+
+pub use error::Error;
+pub use house::Content;
+pub use http::serve_http;
+pub use script::{Era, Step, run_script};
+pub use stdio::{serve, serve_stdio};
+
+/// The longest message the server takes, as one line or as one HTTP body.
+///
+/// Larger than rmcp's own limits, so that tests can send large messages through whatever stands between.
+pub const MAX_MESSAGE_BYTES: usize = 256 << 20;

@@ -1,0 +1,303 @@
+//! The server itself: which part of the content answers which MCP request.
+
+#![expect(
+    deprecated,
+    reason = "rmcp marks logging and resources/subscribe as deprecated by 2026-07-28; legacy clients use them"
+)]
+
+use std::sync::{Arc, atomic::Ordering};
+
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    handler::server::tool::ToolCallContext,
+    model::{
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+        CompleteResult, CompletionInfo, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
+        GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+        ReadResourceResponse, ReadResourceResult, ResourceUpdatedNotificationParam,
+        ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+        SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    },
+    service::{RequestContext, SubscriptionContext},
+};
+use serde_json::json;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::{
+    conformance,
+    house::{Change, House, Session},
+    prompts,
+    report::is_modern,
+    resources,
+};
+
+/// One connection's view of the server.
+#[derive(Clone)]
+pub(crate) struct DemoServer {
+    house: Arc<House>,
+    session: Arc<Session>,
+}
+
+impl DemoServer {
+    /// A session in this house.
+    pub(crate) fn new(house: Arc<House>, session: Session) -> DemoServer {
+        DemoServer {
+            house,
+            session: Arc::new(session),
+        }
+    }
+
+    pub(crate) fn house(&self) -> &House {
+        &self.house
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Tells everybody who asked that something has changed: open `subscriptions/listen` streams of any
+    /// client, and the legacy session in which it happened.
+    pub(crate) async fn announce(&self, change: Change, context: &RequestContext<RoleServer>) {
+        // There is no receiver while nobody listens, which is fine.
+        let _ = self.house.changes.send(change);
+        if is_modern(context) {
+            return;
+        }
+        let peer = &context.peer;
+        let _ = match change {
+            Change::Tools => peer.notify_tool_list_changed().await,
+            Change::Prompts => peer.notify_prompt_list_changed().await,
+            Change::Resource(uri) if self.session.watches(uri) => {
+                peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri))
+                    .await
+            }
+            Change::Resource(_) => Ok(()),
+        };
+    }
+}
+
+impl ServerHandler for DemoServer {
+    fn get_info(&self) -> ServerConfig {
+        let mut capabilities = ServerCapabilities::builder()
+            .enable_completions()
+            .enable_logging()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_tools()
+            .enable_tool_list_changed();
+        if self.house.has_fixtures() {
+            capabilities = capabilities.enable_tasks();
+        }
+        let name = Implementation::new("mcp-proxy-demo", env!("CARGO_PKG_VERSION"));
+        ServerConfig::new(capabilities.build())
+            .with_server_info(name)
+            .with_instructions("A small server to look at MCP with. Nothing it does has an effect.")
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.house.tools.list_all()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.house.tools.get(name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if !self.house.tools.has_route(&request.name) {
+            let message = format!("no tool is named {:?}", request.name);
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        self.house.calls.fetch_add(1, Ordering::Relaxed);
+        let call = ToolCallContext::new(self, request, context.clone());
+        let answer = self.house.tools.call(call).await;
+        self.announce(Change::Resource(resources::TALLY), &context)
+            .await;
+        answer
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let mut listed = resources::list();
+        if self.house.has_fixtures() {
+            listed.extend(conformance::resources::list());
+        }
+        Ok(ListResourcesResult::with_all_items(listed))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let mut listed = resources::templates();
+        if self.house.has_fixtures() {
+            listed.extend(conformance::resources::templates());
+        }
+        Ok(ListResourceTemplatesResult::with_all_items(listed))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri;
+        let mut found = resources::read(&uri, self.house.calls.load(Ordering::Relaxed));
+        if found.is_none() && self.house.has_fixtures() {
+            found = conformance::resources::read(&uri);
+        }
+        match found {
+            Some(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),
+            None => Err(ErrorData::resource_not_found(
+                "Resource not found",
+                Some(json!({ "uri": uri })),
+            )),
+        }
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.session.watch(request.uri);
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.session.unwatch(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        self.session
+            .prepare_listener(self.house.changes.subscribe());
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        let prepared = self.session.take_listener();
+        let mut changes = prepared.unwrap_or_else(|| self.house.changes.subscribe());
+        let sink = subscription.sink();
+        loop {
+            let change = tokio::select! {
+                change = changes.recv() => change,
+                () = subscription.cancelled() => return Ok(()),
+                () = self.session.ended() => return Ok(()),
+            };
+            // The sink drops what this client did not ask for; that is not an error of ours.
+            let _ = match change {
+                Ok(Change::Tools) => sink.notify_tool_list_changed().await,
+                Ok(Change::Prompts) => sink.notify_prompt_list_changed().await,
+                Ok(Change::Resource(uri)) => sink.notify_resource_updated(uri).await,
+                Err(RecvError::Lagged(_)) => Ok(()),
+                Err(RecvError::Closed) => return Ok(()),
+            };
+        }
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let mut listed = prompts::list();
+        if self.house.has_fixtures() {
+            listed.extend(conformance::prompts::list());
+        }
+        Ok(ListPromptsResult::with_all_items(listed))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        if let Some(prompt) = prompts::get(&request.name, request.arguments.as_ref()) {
+            return prompt.map(Into::into);
+        }
+        if self.house.has_fixtures()
+            && let Some(prompt) = conformance::prompts::get(&request, &context).await
+        {
+            return prompt;
+        }
+        let message = format!("no prompt is named {:?}", request.name);
+        Err(ErrorData::invalid_params(message, None))
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let values = prompts::complete(&request.r#ref, &request.argument);
+        let completion = CompletionInfo::with_all_values(values)
+            .map_err(|error| ErrorData::internal_error(error, None))?;
+        Ok(CompleteResult::new(completion))
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if is_modern(&context) {
+            // 2026-07-28 has no such method: each request brings its own level.
+            return Err(ErrorData::method_not_found::<
+                rmcp::model::SetLevelRequestMethod,
+            >());
+        }
+        self.session.set_log_level(request.level);
+        Ok(())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.house
+            .tasks
+            .get_task(&request.task_id)
+            .map(GetTaskResult::new)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.house
+            .tasks
+            .update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.house.tasks.cancel_task(&request.task_id)
+    }
+}

@@ -1,0 +1,77 @@
+//! The server over a pair of byte streams, one message a line: standard input and output, or any other.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use rmcp::{
+    ServiceExt,
+    service::{QuitReason, RoleServer, ServerInitializeError},
+    transport::{async_rw::AsyncRwTransport, stdio_pipes},
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Content, Error, MAX_MESSAGE_BYTES,
+    house::{House, Session},
+    server::DemoServer,
+};
+
+/// Serves one client over this process's standard input and output, until input ends.
+pub async fn serve_stdio(content: Content) -> Result<(), Error> {
+    let (input, output) = stdio_pipes();
+    serve(content, input, output).await
+}
+
+/// Serves one client over any two byte streams, until the reader ends.
+pub async fn serve(
+    content: Content,
+    reader: impl AsyncRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), Error> {
+    let ended = CancellationToken::new();
+    let reader = UntilEnd {
+        reader,
+        ended: ended.clone(),
+    };
+    let transport = AsyncRwTransport::<RoleServer, _, _>::new(reader, writer)
+        .with_max_line_length(MAX_MESSAGE_BYTES);
+    let server = DemoServer::new(House::new(content), Session::new(ended));
+    let running = match Box::pin(server.serve(transport)).await {
+        Ok(running) => running,
+        // A client that only probes the era asks `server/discover` and hangs up: nothing is wrong.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(Error::Start(Box::new(error))),
+    };
+    match running.waiting().await {
+        Ok(QuitReason::JoinError(error)) | Err(error) => Err(Error::Session(error)),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// A reader that tells when it has come to its end.
+///
+/// After the end of input rmcp waits up to five seconds for the requests that are still open. A subscription
+/// is open for as long as it can be, so it has to hear of the end by itself.
+struct UntilEnd<R> {
+    reader: R,
+    ended: CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for UntilEnd<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = ready!(Pin::new(&mut self.reader).poll_read(context, buffer));
+        if read.is_err() || buffer.filled().len() == before {
+            self.ended.cancel();
+        }
+        Poll::Ready(read)
+    }
+}

@@ -1,0 +1,11 @@
+//! The server and the scripted client as other crates use them.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+mod http;
+mod lines;
+mod script;

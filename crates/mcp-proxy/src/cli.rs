@@ -1,0 +1,148 @@
+//! The command line as typed: clap types only. What it means is decided in [`crate::config`].
+
+pub mod proxy;
+pub mod sessions;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+pub use proxy::ProxyArgs;
+
+/// The words that begin a command; anything else is `proxy` without its name.
+const EXAMPLES: &str = "\
+Examples:
+  mcp-proxy demo                                    see it work, with nothing else installed
+  mcp-proxy -- npx -y @modelcontextprotocol/server-everything
+                                                    put it before a stdio server (in a client's config)
+  mcp-proxy http://localhost:3000/mcp               put it before an HTTP server
+  mcp-proxy proxy --listen http -- python server.py
+                                                    offer a stdio server over HTTP, on port 8888
+  mcp-proxy sessions                                what was recorded
+  mcp-proxy inspect LAST                            read the newest record
+
+`mcp-proxy <command> --help` shows examples for each command.";
+
+/// Stands between MCP clients and servers: watch, record and bridge every message, byte for byte.
+#[derive(Debug, Parser)]
+#[command(
+    name = "mcp-proxy",
+    version,
+    arg_required_else_help = true,
+    after_help = EXAMPLES,
+    subcommand_required = true,
+    propagate_version = true,
+    disable_help_subcommand = true
+)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Everything the program can do, one line and one file each.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Stand between a client and one server; change nothing, record everything
+    Proxy(Box<ProxyArgs>),
+    /// Play a short session through the proxy and show it live; needs nothing else
+    Demo(DemoArgs),
+    /// Run the embedded demo server by itself, over stdio or HTTP
+    DemoServer(DemoServerArgs),
+    /// Print what a record holds
+    Inspect(sessions::InspectArgs),
+    /// Write a record in another format
+    Export(sessions::ExportArgs),
+    /// Make a record from a session in the JSON format
+    Import(sessions::ImportArgs),
+    /// List the records
+    Sessions(sessions::SessionsArgs),
+    /// Remove records
+    Prune(sessions::PruneArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Write the man pages into a folder
+    #[command(name = "__man", hide = true)]
+    Man(ManArgs),
+}
+
+/// `demo`
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  mcp-proxy demo             about five seconds, then it says where the record is
+  mcp-proxy demo --pace 0    as fast as it goes")]
+pub struct DemoArgs {
+    /// Milliseconds between two steps of the scripted client
+    #[arg(long, value_name = "MS", default_value_t = 250)]
+    pub pace: u64,
+    /// Write the record here instead of the state directory
+    #[arg(long, value_name = "FILE")]
+    pub session_file: Option<PathBuf>,
+}
+
+/// `demo-server`
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  mcp-proxy demo-server stdio
+  mcp-proxy demo-server http --port 3000     then: mcp-proxy http://127.0.0.1:3000/mcp")]
+pub struct DemoServerArgs {
+    /// How it is reached
+    #[arg(value_enum, default_value = "stdio")]
+    pub transport: DemoTransport,
+    /// Port for HTTP; 0 picks one, the first line on stderr names it
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+}
+
+/// How the demo server is reached.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum DemoTransport {
+    /// Over stdin and stdout.
+    Stdio,
+    /// Streamable HTTP at /mcp.
+    Http,
+}
+
+/// `completions`
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  mcp-proxy completions bash > ~/.local/share/bash-completion/completions/mcp-proxy
+  mcp-proxy completions zsh > ~/.zfunc/_mcp-proxy
+  mcp-proxy completions fish > ~/.config/fish/completions/mcp-proxy.fish")]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `__man`
+#[derive(Debug, clap::Args)]
+pub struct ManArgs {
+    /// The folder
+    pub folder: PathBuf,
+}
+
+/// Adds the word `proxy` where a client's config leaves it out: `mcp-proxy --target-command …`, `mcp-proxy URL`,
+/// `mcp-proxy -- command`.
+pub fn with_command(mut argv: Vec<OsString>) -> Vec<OsString> {
+    let Some(first) = argv.get(1).and_then(|word| word.to_str()) else {
+        return argv;
+    };
+    let known = matches!(first, "-h" | "--help" | "-V" | "--version" | "help") || is_command(first);
+    if !known {
+        argv.insert(1, "proxy".into());
+    } else if first == "help" {
+        // `mcp-proxy help export` is `mcp-proxy export --help`.
+        argv.remove(1);
+        argv.push("--help".into());
+    }
+    argv
+}
+
+fn is_command(word: &str) -> bool {
+    use clap::CommandFactory as _;
+    Args::command().get_subcommands().any(|command| command.get_name() == word)
+}

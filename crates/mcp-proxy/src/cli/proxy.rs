@@ -1,0 +1,179 @@
+//! The flags of `proxy`. Names are the seed's; what is more than the seed is said in the help text.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+const AFTER: &str = "\
+Examples:
+  mcp-proxy proxy -- python server.py                 stdio client, stdio server (for a client's config)
+  mcp-proxy proxy http://localhost:8080/mcp           for a URL, the first message finds out its kind
+  mcp-proxy proxy --transport sse --target-url http://localhost:8080/sse
+  mcp-proxy proxy --listen http -- python server.py   a stdio server for HTTP clients
+  mcp-proxy proxy --header 'Authorization: Bearer …' https://example.com/mcp
+
+The word `proxy` may be left out. In a client's config:
+  {\"command\": \"mcp-proxy\", \"args\": [\"--target-command\", \"python server.py\"]}
+
+Use it with care:
+  - Only proxy connections you own or have permission to test.
+  - Nothing leaves this machine: no telemetry, no account, no update check.
+  - A record holds everything that was said: arguments, answers, tokens in messages. Treat it as sensitive.
+    Credentials in headers and --header/--env values are masked unless --keep-secrets.
+  - Listeners accept this machine only, unless --listen-host names another address.";
+
+/// Stand between a client and one server; change nothing, record everything.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
+pub struct ProxyArgs {
+    /// The server's URL (the same as --target-url)
+    #[arg(value_name = "URL")]
+    pub url: Option<String>,
+
+    /// The server's command and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+
+    /// How the server speaks; may be left out: a command is stdio, a URL is found out
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub transport: Option<ServerKind>,
+
+    /// The server's command, split like shell words (no shell is run)
+    #[arg(long, value_name = "COMMAND")]
+    pub target_command: Option<String>,
+
+    /// The server's URL
+    #[arg(long, value_name = "URL")]
+    pub target_url: Option<String>,
+
+    /// Start in intercept mode: hold all messages
+    #[arg(long)]
+    pub intercept: bool,
+
+    /// How the client speaks; by default as the server does when --transport is given, else stdio when stdin is a
+    /// pipe, else http
+    #[arg(long, value_enum, value_name = "KIND", help_heading = "Client side")]
+    pub listen: Option<ClientKind>,
+
+    /// Port for HTTP and SSE clients; 0 picks one, the first line on stderr names it
+    #[arg(long, value_name = "PORT", default_value_t = 8888, help_heading = "Client side")]
+    pub listen_port: u16,
+
+    /// Address to listen on; another than loopback needs TLS (or --behind-tls-proxy) and --auth-token-file
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1", help_heading = "Client side")]
+    pub listen_host: String,
+
+    /// Clients must send the token in this file as `Authorization: Bearer …`
+    #[arg(long, value_name = "FILE", help_heading = "Client side")]
+    pub auth_token_file: Option<PathBuf>,
+
+    /// Certificate chain for HTTPS clients (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Client side")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Client side")]
+    pub tls_key: Option<PathBuf>,
+
+    /// TLS is ended by a proxy in front of this one
+    #[arg(long, help_heading = "Client side")]
+    pub behind_tls_proxy: bool,
+
+    /// Another Host name that clients may use (repeatable)
+    #[arg(long, value_name = "HOST", help_heading = "Client side")]
+    pub allow_host: Vec<String>,
+
+    /// A web origin whose pages may connect (repeatable)
+    #[arg(long, value_name = "ORIGIN", help_heading = "Client side")]
+    pub allow_origin: Vec<String>,
+
+    /// Sessions, and so server processes, at once
+    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Client side")]
+    pub max_sessions: usize,
+
+    /// A session that nobody uses ends after this many minutes
+    #[arg(long, value_name = "MINUTES", default_value_t = 30, help_heading = "Client side")]
+    pub idle_timeout: u64,
+
+    /// A header for every request to the server, `Name: value` (repeatable; wins over the client's)
+    #[arg(long, value_name = "HEADER", help_heading = "Server side")]
+    pub header: Vec<String>,
+
+    /// A variable for the server's process, `NAME=value` (repeatable)
+    #[arg(long, value_name = "VAR", help_heading = "Server side")]
+    pub env: Vec<String>,
+
+    /// The folder the server's process runs in
+    #[arg(long, value_name = "DIR", help_heading = "Server side")]
+    pub cwd: Option<PathBuf>,
+
+    /// Certificate authorities for https servers, beside the system's (PEM)
+    #[arg(long, value_name = "FILE", help_heading = "Server side")]
+    pub ca_file: Option<PathBuf>,
+
+    /// Forward lines from the server's stdout that are no messages (they are recorded in any case)
+    #[arg(long, help_heading = "Server side")]
+    pub pass_noise: bool,
+
+    /// Write the record to this file instead of the state directory
+    #[arg(long, value_name = "FILE", conflicts_with = "no_record", help_heading = "Record")]
+    pub session_file: Option<PathBuf>,
+
+    /// Also write the session in this format at the end, beside the record
+    #[arg(long, value_name = "FORMAT", conflicts_with = "no_record", help_heading = "Record",
+          value_parser = super::sessions::format_names())]
+    pub output_format: Option<String>,
+
+    /// Record nothing
+    #[arg(long, help_heading = "Record")]
+    pub no_record: bool,
+
+    /// When the record is forced onto the disk; a killed proxy loses nothing in any of them
+    #[arg(long, value_name = "WHEN", default_value = "interval", value_parser = ["none", "interval", "fsync"],
+          help_heading = "Record")]
+    pub durability: String,
+
+    /// What happens when the record cannot be written: warn once and go on, or stop
+    #[arg(long, value_name = "WHAT", default_value = "warn", value_parser = ["warn", "stop"],
+          help_heading = "Record")]
+    pub on_record_error: String,
+
+    /// Record credentials in headers, --header and --env values as they are
+    #[arg(long, help_heading = "Record")]
+    pub keep_secrets: bool,
+
+    /// The largest message, in bytes or with K, M, G
+    #[arg(long, value_name = "SIZE", default_value = "256M", help_heading = "Limits")]
+    pub max_message: String,
+
+    /// A peer that takes nothing for this many seconds is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, help_heading = "Limits")]
+    pub stall_timeout: u64,
+
+    /// Say nothing on stderr but errors and `listening on URL`
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// How a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ServerKind {
+    /// A child process, over its stdin and stdout.
+    Stdio,
+    /// HTTP+SSE of 2024-11-05.
+    Sse,
+    /// Streamable HTTP.
+    StreamableHttp,
+}
+
+/// How a client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ClientKind {
+    /// Over our own stdin and stdout.
+    Stdio,
+    /// Streamable HTTP at /mcp.
+    Http,
+    /// HTTP+SSE at /sse.
+    Sse,
+}

@@ -1,0 +1,111 @@
+//! What the flags of `proxy` mean, checked: no option here that "must" be set.
+
+mod check;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Uri};
+use mcp_proxy_session::{Place, RecordOptions};
+use mcp_proxy_transport::http::admission::Admission;
+use mcp_proxy_transport::process::ServerCommand;
+use mcp_proxy_wire::Transport;
+
+/// A run of `proxy`.
+#[derive(Clone)]
+pub struct Config {
+    /// The server.
+    pub target: Target,
+    /// The client side.
+    pub listen: Listen,
+    /// The record, or none.
+    pub record: Option<Record>,
+    /// Limits and deadlines.
+    pub limits: RunLimits,
+    /// `--pass-noise`
+    pub pass_noise: bool,
+    /// `--quiet`
+    pub quiet: bool,
+}
+
+/// The server.
+#[derive(Clone)]
+pub enum Target {
+    /// A process.
+    Command(ServerCommand),
+    /// A URL.
+    Url {
+        /// Where.
+        url: Uri,
+        /// What it speaks; `None`: the first message finds out.
+        kind: Option<Transport>,
+        /// `--header`
+        headers: Vec<(HeaderName, HeaderValue)>,
+        /// `--ca-file`
+        ca_file: Option<PathBuf>,
+    },
+}
+
+/// The client side.
+#[derive(Clone)]
+pub enum Listen {
+    /// Our own stdin and stdout.
+    Stdio,
+    /// A port.
+    Port {
+        /// Streamable HTTP or HTTP+SSE.
+        kind: Transport,
+        /// Address.
+        host: String,
+        /// Port; 0 picks one.
+        port: u16,
+        /// Who may speak.
+        admission: Admission,
+        /// Certificate and key.
+        tls: Option<(PathBuf, PathBuf)>,
+    },
+}
+
+/// The record.
+#[derive(Clone)]
+pub struct Record {
+    /// Where.
+    pub place: Place,
+    /// How.
+    pub options: RecordOptions,
+    /// The exporter that runs at the end.
+    pub export: Option<String>,
+}
+
+/// Limits and deadlines.
+#[derive(Clone, Copy, Debug)]
+pub struct RunLimits {
+    /// Bytes of one message.
+    pub message: usize,
+    /// Sessions at once.
+    pub sessions: usize,
+    /// A session's idle time.
+    pub idle: Duration,
+    /// A peer's silence.
+    pub stall: Duration,
+}
+
+impl Target {
+    /// The transport towards the server, as far as it is known.
+    pub fn transport(&self) -> Transport {
+        match self {
+            Target::Command(_) => Transport::Stdio,
+            Target::Url { kind, .. } => kind.unwrap_or(Transport::StreamableHttp),
+        }
+    }
+}
+
+impl Listen {
+    /// The transport towards the client.
+    pub fn transport(&self) -> Transport {
+        match self {
+            Listen::Stdio => Transport::Stdio,
+            Listen::Port { kind, .. } => *kind,
+        }
+    }
+}

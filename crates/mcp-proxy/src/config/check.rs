@@ -1,0 +1,272 @@
+//! From flags to meaning. Every refusal names the flag, what is wrong with it, and what to write instead.
+
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use http::{HeaderName, HeaderValue, Uri};
+use mcp_proxy_session::{Place, RecordOptions};
+use mcp_proxy_transport::http::admission::{Admission, Token};
+use mcp_proxy_transport::process::ServerCommand;
+use mcp_proxy_transport::stdio::stdin_is_a_channel;
+use mcp_proxy_wire::Transport;
+
+use super::{Config, Listen, Record, RunLimits, Target};
+use crate::cli::ProxyArgs;
+use crate::cli::proxy::{ClientKind, ServerKind};
+
+impl Config {
+    /// Checks the flags.
+    pub fn new(args: &ProxyArgs) -> Result<Config> {
+        if args.intercept {
+            bail!(
+                "--intercept: holding messages is not part of this version yet; without it every message passes \
+                 and is recorded"
+            );
+        }
+        let target = target(args)?;
+        let listen = listen(args)?;
+        Ok(Config {
+            record: record(args)?,
+            limits: RunLimits {
+                message: size(&args.max_message).context("--max-message")?,
+                sessions: args.max_sessions.max(1),
+                idle: Duration::from_secs(args.idle_timeout.max(1) * 60),
+                stall: Duration::from_secs(args.stall_timeout.max(1)),
+            },
+            pass_noise: args.pass_noise,
+            quiet: args.quiet,
+            target,
+            listen,
+        })
+    }
+}
+
+fn target(args: &ProxyArgs) -> Result<Target> {
+    let words = command_words(args)?;
+    let url = match (&args.url, &args.target_url) {
+        (Some(_), Some(_)) => bail!("the server's URL is given twice: as an argument and as --target-url"),
+        (Some(url), None) | (None, Some(url)) => Some(url),
+        (None, None) => None,
+    };
+    match (words, url, args.transport) {
+        (Some(_), Some(url), _) => {
+            bail!("both a command and a URL ({url}) are given; the proxy stands before one server")
+        }
+        (Some(words), None, None | Some(ServerKind::Stdio)) => command(args, words),
+        (Some(_), None, Some(_)) => {
+            bail!("--transport sse and streamable-http need a URL; a command speaks stdio")
+        }
+        (None, Some(_), Some(ServerKind::Stdio)) => {
+            bail!("--transport stdio needs a command: --target-command \"…\" or -- COMMAND; a URL speaks HTTP")
+        }
+        (None, Some(url), kind) => remote(args, url, kind),
+        (None, None, _) => bail!(
+            "which server? Give a URL (mcp-proxy http://localhost:3000/mcp) or a command (mcp-proxy -- python server.py)"
+        ),
+    }
+}
+
+fn command_words(args: &ProxyArgs) -> Result<Option<Vec<OsString>>> {
+    match (&args.target_command, args.command.is_empty()) {
+        (Some(_), false) => {
+            bail!("the server's command is given twice: as --target-command and after --")
+        }
+        (Some(text), true) => {
+            let words = shlex::split(text).with_context(|| {
+                format!("--target-command: `{text}` cannot be split into words; is a quote left open?")
+            })?;
+            if words.is_empty() {
+                bail!("--target-command is empty");
+            }
+            Ok(Some(words.into_iter().map(OsString::from).collect()))
+        }
+        (None, false) => Ok(Some(args.command.clone())),
+        (None, true) => Ok(None),
+    }
+}
+
+fn command(args: &ProxyArgs, words: Vec<OsString>) -> Result<Target> {
+    if !args.header.is_empty() {
+        bail!("--header is for HTTP servers; a command gets its secrets by --env");
+    }
+    let mut words = words.into_iter();
+    let program = words.next().unwrap_or_default();
+    let env = args.env.iter().map(|pair| variable(pair)).collect::<Result<_>>()?;
+    Ok(Target::Command(ServerCommand {
+        program,
+        args: words.collect(),
+        env,
+        cwd: args.cwd.clone(),
+    }))
+}
+
+fn variable(pair: &str) -> Result<(OsString, OsString)> {
+    match pair.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => bail!("--env: write NAME=value"),
+    }
+}
+
+fn remote(args: &ProxyArgs, text: &str, kind: Option<ServerKind>) -> Result<Target> {
+    if !args.env.is_empty() || args.cwd.is_some() {
+        bail!("--env and --cwd are for servers that the proxy starts; a URL is already running");
+    }
+    let url: Uri = text.parse().ok().filter(|url: &Uri| url.host().is_some()).with_context(|| {
+        format!("`{text}` is no URL (http://… or https://…); to run it as a command write: mcp-proxy -- {text}")
+    })?;
+    if !matches!(url.scheme_str(), Some("http" | "https")) {
+        bail!("`{text}`: only http:// and https:// servers can be reached");
+    }
+    let url = if url.path().is_empty() { with_root_path(url)? } else { url };
+    let headers = args.header.iter().map(|line| header(line)).collect::<Result<_>>()?;
+    Ok(Target::Url {
+        url,
+        kind: match kind {
+            Some(ServerKind::Sse) => Some(Transport::Sse),
+            Some(_) => Some(Transport::StreamableHttp),
+            None => None,
+        },
+        headers,
+        ca_file: args.ca_file.clone(),
+    })
+}
+
+fn with_root_path(url: Uri) -> Result<Uri> {
+    let mut parts = url.into_parts();
+    parts.path_and_query = Some(http::uri::PathAndQuery::from_static("/"));
+    Ok(Uri::from_parts(parts)?)
+}
+
+fn header(line: &str) -> Result<(HeaderName, HeaderValue)> {
+    let (name, value) = line
+        .split_once(':')
+        .context("--header: write 'Name: value'")?;
+    let name: HeaderName = name
+        .trim()
+        .parse()
+        .with_context(|| format!("--header: `{}` is no header name", name.trim()))?;
+    let mut value = HeaderValue::from_str(value.trim())
+        .with_context(|| format!("--header: the value of {name} holds characters that a header cannot"))?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+fn listen(args: &ProxyArgs) -> Result<Listen> {
+    let kind = args.listen.unwrap_or_else(|| default_listen(args));
+    let kind = match kind {
+        ClientKind::Stdio => return Ok(Listen::Stdio),
+        ClientKind::Http => Transport::StreamableHttp,
+        ClientKind::Sse => Transport::Sse,
+    };
+    let token = match &args.auth_token_file {
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("--auth-token-file: cannot read {}", path.display()))?;
+            Some(Token::new(&text).with_context(|| format!("--auth-token-file: {} is empty", path.display()))?)
+        }
+        None => None,
+    };
+    let tls = args.tls_cert.clone().zip(args.tls_key.clone());
+    if !is_loopback(&args.listen_host) {
+        if tls.is_none() && !args.behind_tls_proxy {
+            bail!(
+                "--listen-host {}: others can reach this address; give --tls-cert and --tls-key, or \
+                 --behind-tls-proxy if TLS ends before this proxy",
+                args.listen_host
+            );
+        }
+        if token.is_none() {
+            bail!(
+                "--listen-host {}: others can reach this address; give --auth-token-file with a token that clients \
+                 must send",
+                args.listen_host
+            );
+        }
+    }
+    Ok(Listen::Port {
+        kind,
+        host: args.listen_host.clone(),
+        port: args.listen_port,
+        admission: Admission {
+            token,
+            hosts: args.allow_host.clone(),
+            origins: args.allow_origin.clone(),
+        },
+        tls,
+    })
+}
+
+fn default_listen(args: &ProxyArgs) -> ClientKind {
+    match args.transport {
+        Some(ServerKind::Stdio) => ClientKind::Stdio,
+        Some(ServerKind::Sse) => ClientKind::Sse,
+        Some(ServerKind::StreamableHttp) => ClientKind::Http,
+        None if stdin_is_a_channel() => ClientKind::Stdio,
+        None => ClientKind::Http,
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn record(args: &ProxyArgs) -> Result<Option<Record>> {
+    if args.no_record {
+        return Ok(None);
+    }
+    let values = args.header.iter().filter_map(|line| line.split_once(':'));
+    let variables = args.env.iter().filter_map(|pair| pair.split_once('='));
+    let secrets = values.chain(variables).map(|(_, value)| value.trim().to_owned());
+    let place = match &args.session_file {
+        Some(path) => Place::File(std::path::absolute(path)?),
+        None => Place::Default,
+    };
+    Ok(Some(Record {
+        place,
+        options: RecordOptions {
+            durability: args.durability.parse().map_err(anyhow::Error::msg)?,
+            on_error: args.on_record_error.parse().map_err(anyhow::Error::msg)?,
+            keep_secrets: args.keep_secrets,
+            secrets: secrets.filter(|secret| !secret.is_empty()).collect(),
+        },
+        export: args.output_format.clone(),
+    }))
+}
+
+/// `64`, `64K`, `256M`, `1G`, with or without `iB`/`B`; powers of 1024.
+fn size(text: &str) -> Result<usize> {
+    let trimmed = text.trim().trim_end_matches(['B', 'b', 'i']);
+    let (number, unit) = match trimmed.find(|c: char| !c.is_ascii_digit()) {
+        Some(end) => trimmed.split_at(end),
+        None => (trimmed, ""),
+    };
+    let factor: usize = match unit.trim().to_ascii_uppercase().as_str() {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => bail!("`{text}` is no size: write 1048576, 1024K, 256M or 1G"),
+    };
+    let number: usize = number.parse().with_context(|| format!("`{text}` is no size"))?;
+    match number.checked_mul(factor) {
+        Some(size) if size > 0 => Ok(size),
+        _ => bail!("`{text}` is no size that a message can have"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        assert_eq!(size("64").unwrap(), 64);
+        assert_eq!(size("64K").unwrap(), 65_536);
+        assert_eq!(size("256MiB").unwrap(), 256 << 20);
+        assert!(size("0").is_err());
+        assert!(size("lots").is_err());
+    }
+}

@@ -1,0 +1,27 @@
+//! All output to people goes through here: results to stdout, everything else to stderr.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the one place that prints")]
+
+use std::io::{self, Write};
+
+/// Says something to the person at the terminal, on stderr.
+pub fn say(text: &str) {
+    // A closed stderr is no reason to stop.
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Passes a server's stderr line on as it is.
+pub fn pass_stderr(line: &[u8]) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(line).and_then(|()| stderr.write_all(b"\n"));
+}
+
+/// An error with its causes, on stderr.
+pub fn fail(error: &anyhow::Error) {
+    say(&format!("mcp-proxy: {error:#}"));
+}
+
+/// The result of a command, on stdout.
+pub fn out() -> io::BufWriter<io::Stdout> {
+    io::BufWriter::new(io::stdout())
+}

@@ -1,0 +1,62 @@
+//! One match over the commands: the table of contents of the program.
+
+mod completions;
+mod demo;
+mod proxy;
+mod sessions;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{self, Args, Command};
+use crate::printer;
+
+/// Parses and runs.
+pub fn run(argv: Vec<OsString>) -> ExitCode {
+    let args = match Args::try_parse_from(cli::with_command(argv)) {
+        Ok(args) => args,
+        Err(error) => {
+            // clap prints help to stdout and mistakes to stderr.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let outcome = match args.command {
+        Command::Proxy(args) => proxy::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::DemoServer(args) => demo::serve(&args),
+        Command::Inspect(args) => sessions::inspect::run(&args),
+        Command::Export(args) => sessions::export::run(&args),
+        Command::Import(args) => sessions::import::run(&args),
+        Command::Sessions(args) => sessions::list::run(&args),
+        Command::Prune(args) => sessions::prune::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => completions::man(&args.folder),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            printer::fail(&error);
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+/// A mistake on the command line: exit code 2, like clap's own.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// The runtime of every command that waits: one thread, because hand-overs between threads cost more than they give.
+pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}

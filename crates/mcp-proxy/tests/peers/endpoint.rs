@@ -1,0 +1,174 @@
+//! What a client is pointed at: a server itself, or the proxy in front of it, over any of the three transports.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use crate::fixtures::{self, PROXY};
+use crate::process::Running;
+
+/// A transport as the tests name it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Stdio,
+    Http,
+    Sse,
+}
+
+/// A command to start or a URL to dial, kept alive as long as this value.
+pub struct Endpoint {
+    pub kind: Kind,
+    pub address: Address,
+    _running: Vec<Running>,
+    _directory: Option<TempDir>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Address {
+    Command(Vec<String>),
+    Url(String),
+}
+
+/// The official `server-everything`, which knows the legacy era only.
+pub fn everything(kind: Kind) -> Endpoint {
+    let (node, program) = (
+        fixtures::node(),
+        fixtures::npm_program("mcp-server-everything"),
+    );
+    let (word, path) = match kind {
+        Kind::Stdio => return Endpoint::command(vec![node, program, "stdio".into()]),
+        Kind::Http => ("streamableHttp", "mcp"),
+        Kind::Sse => ("sse", "sse"),
+    };
+    // It reports the port it was given and not the one it got, so port 0 is no use.
+    let port = free_port();
+    let running =
+        Running::start(fixtures::command(&node, &[&program, word]).env("PORT", port.to_string()));
+    running.wait_for(&format!("port {port}"));
+    Endpoint::url(
+        kind,
+        format!("http://127.0.0.1:{port}/{path}"),
+        vec![running],
+    )
+}
+
+/// Our server on rmcp, which knows both eras and no HTTP+SSE.
+pub fn demo(kind: Kind) -> Endpoint {
+    match kind {
+        Kind::Stdio => {
+            Endpoint::command([PROXY, "demo-server", "stdio"].map(String::from).to_vec())
+        }
+        Kind::Http => {
+            let running = Running::start(&mut fixtures::command(
+                PROXY,
+                &["demo-server", "http", "--port", "0"],
+            ));
+            let url = running.wait_for("listening on ");
+            Endpoint::url(kind, url, vec![running])
+        }
+        Kind::Sse => panic!("rmcp has no HTTP+SSE"),
+    }
+}
+
+impl Endpoint {
+    /// The proxy in front of this endpoint, recording, with `listen` towards the client.
+    pub fn behind_proxy(self, listen: Kind) -> Endpoint {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let command = self.proxy_command(listen, directory.path().join("session.jsonl"));
+        if listen == Kind::Stdio {
+            return Endpoint {
+                kind: listen,
+                address: Address::Command(command),
+                _running: self._running,
+                _directory: Some(directory),
+            };
+        }
+        let arguments: Vec<&str> = command[1..].iter().map(String::as_str).collect();
+        let proxy = Running::start(&mut fixtures::command(&command[0], &arguments));
+        let url = proxy.wait_for("listening on ");
+        // The proxy comes first: it goes before the server that it talks to.
+        let running = std::iter::once(proxy).chain(self._running).collect();
+        Endpoint {
+            kind: listen,
+            address: Address::Url(url),
+            _running: running,
+            _directory: Some(directory),
+        }
+    }
+
+    fn proxy_command(&self, listen: Kind, session_file: PathBuf) -> Vec<String> {
+        let transport = match self.kind {
+            Kind::Stdio => "stdio",
+            Kind::Http => "streamable-http",
+            Kind::Sse => "sse",
+        };
+        let listen_word = match listen {
+            Kind::Stdio => "stdio",
+            Kind::Http => "http",
+            Kind::Sse => "sse",
+        };
+        let mut command: Vec<String> = [
+            PROXY,
+            "proxy",
+            "--transport",
+            transport,
+            "--listen",
+            listen_word,
+        ]
+        .map(String::from)
+        .to_vec();
+        if listen != Kind::Stdio {
+            command.extend(["--listen-port", "0"].map(String::from));
+        }
+        command.push("--session-file".into());
+        command.push(
+            session_file
+                .to_str()
+                .expect("a temporary name is UTF-8")
+                .into(),
+        );
+        match &self.address {
+            Address::Url(url) => command.extend(["--target-url".into(), url.clone()]),
+            Address::Command(server) => {
+                command.push("--".into());
+                command.extend(server.iter().cloned());
+            }
+        }
+        command
+    }
+
+    /// The URL of an endpoint that has one.
+    pub fn to_url(&self) -> &str {
+        match &self.address {
+            Address::Url(url) => url,
+            Address::Command(_) => panic!("a stdio endpoint has no URL"),
+        }
+    }
+
+    fn command(command: Vec<String>) -> Endpoint {
+        Endpoint {
+            kind: Kind::Stdio,
+            address: Address::Command(command),
+            _running: Vec::new(),
+            _directory: None,
+        }
+    }
+
+    fn url(kind: Kind, url: String, running: Vec<Running>) -> Endpoint {
+        Endpoint {
+            kind,
+            address: Address::Url(url),
+            _running: running,
+            _directory: None,
+        }
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a loopback socket");
+    listener
+        .local_addr()
+        .expect("a bound socket has an address")
+        .port()
+}

@@ -1,0 +1,58 @@
+//! Where the peers are. `cargo xtask setup` installs them outside the repository.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The binary under test.
+pub const PROXY: &str = env!("CARGO_BIN_EXE_mcp-proxy");
+
+/// What `cargo xtask setup` installed: `node/`, `npm/` and `venv/`.
+fn installed() -> PathBuf {
+    let directory = std::env::var_os("MCP_PROXY_FIXTURES");
+    PathBuf::from(directory.expect("MCP_PROXY_FIXTURES is not set: run `cargo xtask test`"))
+}
+
+/// The Node that the suite and the Inspector need, newer than Debian's.
+pub fn node() -> String {
+    text(&installed().join("node/node_modules/.bin/node"))
+}
+
+/// The Python that has the official client.
+pub fn python() -> String {
+    text(&installed().join("venv/bin/python"))
+}
+
+/// A program of an npm package.
+pub fn npm_program(name: &str) -> String {
+    text(&installed().join("npm/node_modules/.bin").join(name))
+}
+
+/// One of our own peer programs in `fixtures/peers`.
+pub fn peer(name: &str) -> String {
+    text(
+        &Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../fixtures/peers")
+            .join(name),
+    )
+}
+
+/// A peer's command with the environment that all of them need.
+pub fn command(program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("MCP_PROXY_BIN", PROXY)
+        .env("MCP_PROXY_NODE", node());
+    command
+}
+
+fn text(path: &Path) -> String {
+    assert!(
+        path.exists(),
+        "{} is missing: run `cargo xtask test`",
+        path.display()
+    );
+    path.to_str()
+        .expect("the cache directory's name is UTF-8")
+        .to_owned()
+}

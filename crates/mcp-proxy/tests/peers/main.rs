@@ -1,0 +1,15 @@
+//! The proxy between real peers: official SDK clients, official servers and the conformance suite, none of them ours.
+//! Every case is run direct first, so that a failure says whether the proxy is to blame.
+//!
+//! Run by `cargo xtask test`, which installs the peers and says where they are; a plain `cargo test` leaves this out.
+
+mod checks;
+mod client;
+mod conformance;
+mod conformance_client;
+mod endpoint;
+mod fixtures;
+mod inspector;
+mod process;
+mod sdk_legacy;
+mod sdk_modern;

@@ -1,0 +1,127 @@
+//! How fast messages are recorded: `cargo run --release -p mcp-proxy-session --example record_speed [FOLDER]`.
+//!
+//! Prints nanoseconds for making one line in memory, and messages per second with a write for each message and with a write for
+//! 64. Give a folder on tmpfs to leave the disk out.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "an example that prints figures")]
+
+use mcp_proxy_session::*;
+use mcp_proxy_wire::{Carriage, Direction, Message, Transport};
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+const LINES: u64 = 2_000_000;
+const WRITES: u64 = 500_000;
+
+fn main() {
+    let folder = std::env::args_os().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
+    let folder = folder.join(format!("record-speed-{}", std::process::id()));
+    let small = Message::parse(body(200));
+    let kilobyte = Message::parse(body(1024));
+    let line = Carriage::Message;
+    let http = ten_headers();
+    println!("making a line, nothing written");
+    for (name, message, carriage) in
+        [("200 B", &small, &line), ("200 B, 10 headers", &small, &http), ("1 KB", &kilobyte, &line)]
+    {
+        let nanos = (0..5).map(|_| make_lines(&folder, message, carriage)).fold(f64::MAX, f64::min);
+        println!("  {name:<20} {nanos:>8.0} ns");
+    }
+    println!("recording, messages/s");
+    for (name, message, carriage) in
+        [("200 B", &small, &line), ("200 B, 10 headers", &small, &http), ("1 KB", &kilobyte, &line)]
+    {
+        for batch in [1, 64, 1024] {
+            println!("  {name:<20} batches of {batch:<5} {:>10.0}", record(&folder, message, carriage, batch));
+        }
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn make_lines(folder: &std::path::Path, message: &Message, carriage: &Carriage) -> f64 {
+    let mut recorder = recorder(folder);
+    let start = Instant::now();
+    let now = SystemTime::now();
+    for sequence in 0..LINES {
+        recorder.message(&new_message(sequence, now + Duration::from_micros(sequence), message, carriage));
+        if sequence % 64 == 63 {
+            recorder.discard_pending();
+        }
+    }
+    start.elapsed().as_nanos() as f64 / LINES as f64
+}
+
+fn record(folder: &std::path::Path, message: &Message, carriage: &Carriage, batch: u64) -> f64 {
+    let mut recorder = recorder(folder);
+    let start = Instant::now();
+    let now = SystemTime::now();
+    for sequence in 0..WRITES {
+        recorder.message(&new_message(sequence, now + Duration::from_micros(sequence), message, carriage));
+        if sequence % batch == batch - 1 {
+            recorder.flush().unwrap();
+        }
+    }
+    recorder.flush().unwrap();
+    let rate = WRITES as f64 / start.elapsed().as_secs_f64();
+    std::fs::remove_file(recorder.path()).unwrap();
+    rate
+}
+
+fn recorder(folder: &std::path::Path) -> Recorder {
+    let now = SystemTime::now();
+    let header = SessionHeader {
+        id: new_session_id(now),
+        started_at: now,
+        transport: Transport::Stdio,
+        listen: Transport::Stdio,
+        server_command: None,
+        server_url: None,
+        argv: Vec::new(),
+        cwd: None,
+        version: "0".to_owned(),
+        metadata: Default::default(),
+    };
+    let options = RecordOptions { durability: Durability::None, ..RecordOptions::default() };
+    Recorder::create(Place::In(folder.to_path_buf()), options, &header).unwrap()
+}
+
+fn new_message<'a>(sequence: u64, time: SystemTime, message: &'a Message, carriage: &'a Carriage) -> NewMessage<'a> {
+    NewMessage {
+        sequence,
+        id: MessageId::new(time, 7, sequence),
+        time,
+        mono: Duration::from_micros(sequence),
+        direction: Direction::ClientToServer,
+        transport: Transport::Stdio,
+        connection: 1,
+        exchange: 1,
+        origin: Origin::Peer,
+        carriage,
+        body: NewBody::Whole(message),
+        answers: None,
+        late: false,
+        duplicate: false,
+        parts: &[],
+    }
+}
+
+fn body(len: usize) -> String {
+    let head = r#"{"jsonrpc":"2.0","id":12345,"method":"tools/call","params":{"name":"read_file","arguments":{"path":""#;
+    format!("{head}{}\"}}}}}}", "x".repeat(len - head.len() - 4))
+}
+
+fn ten_headers() -> Carriage {
+    let request = http::Request::post("/mcp")
+        .header("host", "127.0.0.1:8888")
+        .header("accept", "application/json, text/event-stream")
+        .header("content-type", "application/json")
+        .header("content-length", "200")
+        .header("user-agent", "node")
+        .header("authorization", "Bearer 0123456789abcdef")
+        .header("mcp-session-id", "6f9b3c1e-7c1f-4a52-9a55-0d8c1d7e6f11")
+        .header("mcp-protocol-version", "2025-11-25")
+        .header("accept-encoding", "gzip, deflate, br")
+        .header("sec-fetch-mode", "cors")
+        .body(())
+        .unwrap();
+    Carriage::Request(Box::new(request.into_parts().0))
+}

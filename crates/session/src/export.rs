@@ -1,0 +1,51 @@
+//! Exports: a record in other people's formats.
+//!
+//! [`SessionExporter`] is the extension point that the seed names. To add a format, write one file in `export/` and add it to
+//! [`exporters`]; help texts and `--output-format` are made from that list. Every exporter streams: it holds one message at a
+//! time, and the body of a large one never.
+
+mod body;
+mod har;
+mod json;
+mod jsonl;
+mod markdown;
+
+use crate::{Error, Session};
+use std::io::Write;
+
+/// Writes a session in one format.
+pub trait SessionExporter: Sync {
+    /// The word for `--output-format`.
+    fn name(&self) -> &'static str;
+
+    /// The usual ending of such files, without a dot.
+    fn extension(&self) -> &'static str;
+
+    /// One line for help texts.
+    fn about(&self) -> &'static str;
+
+    /// Writes `session` to `out`. `progress` is told now and then how much of how much is done.
+    fn export(
+        &self,
+        session: &Session,
+        out: &mut dyn Write,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), Error>;
+}
+
+/// All formats.
+pub fn exporters() -> &'static [&'static dyn SessionExporter] {
+    &[&json::Json, &jsonl::Jsonl, &har::Har, &markdown::Markdown]
+}
+
+/// The format with this name.
+pub fn exporter(name: &str) -> Option<&'static dyn SessionExporter> {
+    exporters().iter().copied().find(|exporter| exporter.name() == name)
+}
+
+/// Tells progress about every thousandth step, so that a screen is not redrawn a million times.
+fn step(done: usize, total: usize, progress: &mut dyn FnMut(u64, u64)) {
+    if done.is_multiple_of(1000) || done == total {
+        progress(done as u64, total as u64);
+    }
+}

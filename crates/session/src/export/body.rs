@@ -1,0 +1,208 @@
+//! Bodies inside exports: as a JSON value where they are one, else as a string; side files streamed through.
+
+use crate::json::{push_base64, push_escaped};
+use crate::message::Raw;
+use crate::{Error, MessageId, stamp};
+use mcp_proxy_wire::EMBED_DEPTH;
+use serde::de::IgnoredAny;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+use std::time::SystemTime;
+
+/// Divisible by three, so that chunks of base64 can be joined.
+const CHUNK: usize = 48 * 1024;
+
+/// What a body turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Json,
+    Text,
+    Binary,
+    /// There is nothing to show: the body was never stored, or its side file is gone.
+    Missing,
+}
+
+/// Sorts a body; for a side file that means reading it once.
+pub(super) fn form(raw: &Raw) -> Result<Form, Error> {
+    match raw {
+        Raw::Json(_) => Ok(Form::Json),
+        Raw::Text(_) => Ok(Form::Text),
+        Raw::Binary(_) => Ok(Form::Binary),
+        Raw::Lost { .. } => Ok(Form::Missing),
+        Raw::Side { path, .. } => match File::open(path) {
+            Ok(file) => form_of(file).map_err(|error| Error::io("read", path, error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Form::Missing),
+            Err(error) => Err(Error::io("open", path, error)),
+        },
+    }
+}
+
+/// The body as the seed's `raw`: the JSON value verbatim, else a string, `base64:…` if it is no UTF-8, `null` if it is missing.
+pub(super) fn write_value(out: &mut dyn Write, raw: &Raw) -> Result<(), Error> {
+    match form(raw)? {
+        Form::Json => copy(out, raw, |chunk, buffer| buffer.extend_from_slice(chunk)),
+        Form::Missing => out.write_all(b"null").map_err(Error::Output),
+        form => write_string(out, raw, form, "base64:"),
+    }
+}
+
+/// The body as a JSON string; binary in base64 after `prefix`.
+pub(super) fn write_string(out: &mut dyn Write, raw: &Raw, form: Form, prefix: &str) -> Result<(), Error> {
+    match form {
+        Form::Missing => out.write_all(b"\"\"").map_err(Error::Output),
+        Form::Json | Form::Text => {
+            out.write_all(b"\"").map_err(Error::Output)?;
+            copy(out, raw, |chunk, buffer| push_escaped(buffer, chunk))?;
+            out.write_all(b"\"").map_err(Error::Output)
+        }
+        Form::Binary => {
+            write!(out, "\"{prefix}").map_err(Error::Output)?;
+            copy(out, raw, |chunk, buffer| {
+                let start = buffer.len();
+                push_base64(buffer, chunk);
+                // Without the quotes that a whole string would have.
+                buffer.pop();
+                buffer.remove(start);
+            })?;
+            out.write_all(b"\"").map_err(Error::Output)
+        }
+    }
+}
+
+/// Passes the body through `put` in chunks.
+pub(super) fn copy(out: &mut dyn Write, raw: &Raw, put: impl Fn(&[u8], &mut Vec<u8>)) -> Result<(), Error> {
+    let mut buffer = Vec::new();
+    let mut pass = |chunk: &[u8]| {
+        buffer.clear();
+        put(chunk, &mut buffer);
+        out.write_all(&buffer).map_err(Error::Output)
+    };
+    match raw {
+        Raw::Side { path, .. } => each_chunk(path, pass),
+        other => other.bytes().unwrap_or_default().chunks(CHUNK).try_for_each(&mut pass),
+    }
+}
+
+/// Calls `pass` for each chunk of a file; all but the last are full.
+pub(super) fn each_chunk(path: &Path, mut pass: impl FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+    let failed = |error| Error::io("read", path, error);
+    let mut file = File::open(path).map_err(failed)?;
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let mut filled = 0;
+        while filled < CHUNK {
+            match file.read(&mut chunk[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        if filled > 0 {
+            pass(&chunk[..filled])?;
+        }
+        if filled < CHUNK {
+            return Ok(());
+        }
+    }
+}
+
+fn form_of(file: File) -> io::Result<Form> {
+    let mut watched = Watched { inner: BufReader::with_capacity(CHUNK, file), utf8: Utf8::default(), depth: Depth::default() };
+    let mut json = serde_json::Deserializer::from_reader(&mut watched);
+    let parsed = serde::Deserialize::deserialize(&mut json).map(|_: IgnoredAny| ()).and_then(|()| json.end());
+    if parsed.is_err() {
+        io::copy(&mut watched, &mut io::sink())?;
+    }
+    let text = watched.utf8.is_valid();
+    Ok(match parsed {
+        Ok(()) if text && watched.depth.deepest <= EMBED_DEPTH => Form::Json,
+        _ if text => Form::Text,
+        _ => Form::Binary,
+    })
+}
+
+/// Watches what a JSON parser does not: whether the bytes are UTF-8, and how deep they nest.
+struct Watched {
+    inner: BufReader<File>,
+    utf8: Utf8,
+    depth: Depth,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.utf8.push(&buffer[..read]);
+        self.depth.push(&buffer[..read]);
+        Ok(read)
+    }
+}
+
+#[derive(Default)]
+struct Utf8 {
+    broken: bool,
+    /// A character that is not complete yet.
+    open: Vec<u8>,
+}
+
+impl Utf8 {
+    fn push(&mut self, bytes: &[u8]) {
+        if self.broken || (self.open.is_empty() && bytes.is_ascii()) {
+            return;
+        }
+        self.open.extend_from_slice(bytes);
+        match std::str::from_utf8(&self.open) {
+            Ok(_) => self.open.clear(),
+            Err(error) if error.error_len().is_none() => {
+                self.open.drain(..error.valid_up_to());
+            }
+            Err(_) => self.broken = true,
+        }
+    }
+
+    fn is_valid(&self) -> bool {
+        !self.broken && self.open.is_empty()
+    }
+}
+
+#[derive(Default)]
+struct Depth {
+    in_string: bool,
+    escaped: bool,
+    now: usize,
+    deepest: usize,
+}
+
+impl Depth {
+    fn push(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            match (self.in_string, byte) {
+                (true, _) if self.escaped => self.escaped = false,
+                (true, b'\\') => self.escaped = true,
+                (_, b'"') => self.in_string = !self.in_string,
+                (false, b'{' | b'[') => {
+                    self.now += 1;
+                    self.deepest = self.deepest.max(self.now);
+                }
+                (false, b'}' | b']') => self.now = self.now.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// `"2026-…"`.
+pub(super) fn time(time: SystemTime) -> String {
+    format!("\"{}\"", stamp::to_text(time))
+}
+
+/// A JSON string or `null`.
+pub(super) fn text(text: Option<&str>) -> String {
+    text.map_or_else(|| "null".to_owned(), mcp_proxy_wire::json_string)
+}
+
+/// A quoted id or `null`.
+pub(super) fn id(id: Option<MessageId>) -> String {
+    id.map_or_else(|| "null".to_owned(), |id| format!("\"{id}\""))
+}

@@ -1,0 +1,50 @@
+//! `har`: HAR 1.2, as browsers' network panels read it.
+//!
+//! One entry per HTTP exchange, with the events of its stream under `_eventSourceMessages`. Messages that no HTTP carried (stdio)
+//! become one synthetic entry per request and its answer; `_transport` says so. A first pass sorts the record's lines into
+//! entries and keeps only their places, a second writes the entries in the order in which they began.
+
+mod entry;
+mod plan;
+
+use super::SessionExporter;
+use crate::{Error, Session};
+use std::io::Write;
+
+pub(super) struct Har;
+
+impl SessionExporter for Har {
+    fn name(&self) -> &'static str {
+        "har"
+    }
+
+    fn extension(&self) -> &'static str {
+        "har"
+    }
+
+    fn about(&self) -> &'static str {
+        "HAR 1.2 for browsers' network panels and HTTP tools"
+    }
+
+    fn export(
+        &self,
+        session: &Session,
+        out: &mut dyn Write,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), Error> {
+        let entries = plan::plan(session)?;
+        write!(
+            out,
+            "{{\"log\":{{\"version\":\"1.2\",\"creator\":{{\"name\":\"mcp-proxy\",\"version\":{}}},\"_session\":{},\"entries\":[",
+            mcp_proxy_wire::json_string(&session.header().version),
+            mcp_proxy_wire::json_string(&session.header().id),
+        )
+        .map_err(Error::Output)?;
+        for (index, planned) in entries.iter().enumerate() {
+            out.write_all(if index == 0 { b"\n" } else { b",\n" }).map_err(Error::Output)?;
+            entry::write(session, planned, out)?;
+            super::step(index + 1, entries.len(), progress);
+        }
+        out.write_all(b"\n]}}\n").map_err(Error::Output)
+    }
+}

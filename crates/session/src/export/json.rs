@@ -1,0 +1,77 @@
+//! `json`: exactly the seed's `ProxySession` with its `ProxyMessage`s, and nothing else.
+
+use super::body::{id, text, time, write_value};
+use super::{SessionExporter, step};
+use crate::{Error, ProxyMessage, Session};
+use serde_json::Value;
+use std::io::Write;
+
+pub(super) struct Json;
+
+impl SessionExporter for Json {
+    fn name(&self) -> &'static str {
+        "json"
+    }
+
+    fn extension(&self) -> &'static str {
+        "json"
+    }
+
+    fn about(&self) -> &'static str {
+        "one JSON document: the session and its messages"
+    }
+
+    fn export(
+        &self,
+        session: &Session,
+        out: &mut dyn Write,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), Error> {
+        let head = session.session();
+        write!(
+            out,
+            "{{\"id\":{},\"started_at\":{},\"ended_at\":{},\"transport\":\"{}\",\"server_command\":{},\"server_url\":{},\"messages\":[",
+            text(Some(&head.id)),
+            time(head.started_at),
+            head.ended_at.map_or_else(|| "null".to_owned(), time),
+            head.transport,
+            text(head.server_command.as_deref()),
+            text(head.server_url.as_deref()),
+        )
+        .map_err(Error::Output)?;
+        for (index, message) in session.messages(0).enumerate() {
+            out.write_all(if index == 0 { b"\n" } else { b",\n" }).map_err(Error::Output)?;
+            write_message(out, &message?)?;
+            step(index + 1, session.len(), progress);
+        }
+        writeln!(out, "\n],\"metadata\":{}}}", Value::Object(head.metadata)).map_err(Error::Output)
+    }
+}
+
+fn write_message(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> {
+    write!(
+        out,
+        "{{\"id\":\"{}\",\"sequence\":{},\"timestamp\":{},\"direction\":\"{}\",\"transport\":\"{}\",\"raw\":",
+        message.id,
+        message.sequence,
+        time(message.timestamp),
+        message.direction,
+        message.transport,
+    )
+    .map_err(Error::Output)?;
+    write_value(out, &message.raw)?;
+    write!(
+        out,
+        ",\"jsonrpc_id\":{},\"method\":{},\"correlated_id\":{},\"modified\":{},\"original_raw\":",
+        message.jsonrpc_id.as_deref().unwrap_or("null"),
+        text(message.method.as_deref()),
+        id(message.correlated_id),
+        message.modified,
+    )
+    .map_err(Error::Output)?;
+    match &message.original_raw {
+        Some(raw) => write_value(out, raw)?,
+        None => out.write_all(b"null").map_err(Error::Output)?,
+    }
+    out.write_all(b"}").map_err(Error::Output)
+}

@@ -1,0 +1,248 @@
+//! `markdown`: a report for people. What the session was, a table of its messages, what else happened, and each message in full.
+//!
+//! Everything a peer sent is untrusted: in tables control characters and pipes are made harmless, and a body's fence is longer
+//! than any run of backticks inside it. Bodies in side files are shown by their beginning.
+
+use super::{SessionExporter, step};
+use crate::message::Raw;
+use crate::recorder::kind_name;
+use crate::session::Record;
+use crate::{Error, Http, ProxyMessage, Session, stamp};
+use mcp_proxy_wire::Direction;
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::time::Duration;
+
+/// How much of a side file is shown.
+const EXCERPT: u64 = 8 * 1024;
+
+pub(super) struct Markdown;
+
+impl SessionExporter for Markdown {
+    fn name(&self) -> &'static str {
+        "markdown"
+    }
+
+    fn extension(&self) -> &'static str {
+        "md"
+    }
+
+    fn about(&self) -> &'static str {
+        "a report for people, with a table and every message"
+    }
+
+    fn export(
+        &self,
+        session: &Session,
+        out: &mut dyn Write,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), Error> {
+        let put = |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(Error::Output);
+        let total = session.len() * 2;
+        put(out, &head(session))?;
+        put(out, "\n## Messages\n\n| # | direction | method | name | latency | size | remarks |\n|--:|---|---|---|--:|--:|---|\n")?;
+        for (index, message) in session.messages(0).enumerate() {
+            put(out, &table_row(&message?))?;
+            step(index + 1, total, progress);
+        }
+        let mut heading = "\n## What else happened\n\n";
+        for record in session.records() {
+            if let Some(line) = happening(&record?) {
+                put(out, std::mem::take(&mut heading))?;
+                put(out, &line)?;
+            }
+        }
+        put(out, "\n## Message bodies\n")?;
+        for (index, message) in session.messages(0).enumerate() {
+            write_body(out, &message?)?;
+            step(session.len() + index + 1, total, progress);
+        }
+        Ok(())
+    }
+}
+
+fn head(session: &Session) -> String {
+    let facts = session.session();
+    let header = session.header();
+    let mut text = String::from("# MCP session\n\n| | |\n|---|---|\n");
+    let mut row = |name: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            let _ = writeln!(text, "| {name} | {} |", cell(value));
+        }
+    };
+    row("session", Some(&facts.id));
+    row("started", Some(&stamp::to_text(facts.started_at)));
+    row("ended", Some(&facts.ended_at.map_or_else(|| "not recorded".to_owned(), stamp::to_text)));
+    row("reason", session.end().map(|end| end.why).as_deref());
+    row("server side", Some(facts.transport.as_str()));
+    row("client side", Some(header.listen.as_str()));
+    row("server command", facts.server_command.as_deref());
+    row("server URL", facts.server_url.as_deref());
+    row("proxy version", Some(&header.version));
+    row("messages", Some(&session.len().to_string()));
+    for (name, value) in &facts.metadata {
+        row(&cell(name), Some(&value.to_string()));
+    }
+    text
+}
+
+fn table_row(message: &ProxyMessage) -> String {
+    let mut remarks = Vec::new();
+    if message.method.is_none() {
+        remarks.push(kind_name(message.kind).to_owned());
+    }
+    if let Some(request) = message.answers {
+        remarks.push(format!("answers #{request}"));
+    }
+    for (is, word) in [
+        (message.modified, "modified"),
+        (message.dropped, "dropped"),
+        (message.refused, "refused"),
+        (message.late, "late"),
+        (message.duplicate, "duplicate"),
+        (message.from_proxy, "from the proxy"),
+    ] {
+        if is {
+            remarks.push(word.to_owned());
+        }
+    }
+    format!(
+        "| {} | {} | {} | {} | {} | {} | {} |\n",
+        message.sequence,
+        arrow(message.direction),
+        cell(message.method.as_deref().unwrap_or("")),
+        cell(message.name.as_deref().unwrap_or("")),
+        message.latency.map_or_else(String::new, shown),
+        message.len,
+        remarks.join(", "),
+    )
+}
+
+fn write_body(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> {
+    let mut text = format!(
+        "\n### #{} {} {}\n\n{}, {}, connection c{}",
+        message.sequence,
+        arrow(message.direction),
+        cell(message.method.as_deref().unwrap_or(kind_name(message.kind))),
+        stamp::to_text(message.timestamp),
+        message.transport,
+        message.connection,
+    );
+    if let Some(http) = &message.http {
+        let _ = write!(text, ", `{}`", http_line(http));
+    }
+    text.push_str("\n\n");
+    for verdict in &message.verdicts {
+        let _ = writeln!(text, "- {}: {} ({})", cell(&verdict.by), cell(&verdict.kind), cell(&verdict.why));
+    }
+    if !message.verdicts.is_empty() {
+        text.push('\n');
+    }
+    if let Some(original) = &message.original_raw {
+        text.push_str("As received:\n\n");
+        fenced(&mut text, original)?;
+        text.push_str("\nAs sent on:\n\n");
+    }
+    fenced(&mut text, &message.raw)?;
+    out.write_all(text.as_bytes()).map_err(Error::Output)
+}
+
+/// The body between fences that it cannot close.
+fn fenced(text: &mut String, raw: &Raw) -> Result<(), Error> {
+    let mut rest = None;
+    let (language, body) = match raw {
+        Raw::Json(bytes) => ("json", String::from_utf8_lossy(bytes).into_owned()),
+        Raw::Text(body) => ("text", body.clone()),
+        Raw::Binary(bytes) => ("text", format!("{} bytes that are no text", bytes.len())),
+        Raw::Lost { len } => ("text", format!("{len} bytes that were not stored")),
+        Raw::Side { path, len } => {
+            let failed = |error| Error::io("read", path, error);
+            let mut start = Vec::new();
+            match std::fs::File::open(path) {
+                Ok(file) => file.take(EXCERPT).read_to_end(&mut start).map_err(failed)?,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
+                Err(error) => return Err(failed(error)),
+            };
+            rest = Some((len.saturating_sub(start.len() as u64), path));
+            ("text", String::from_utf8_lossy(&start).into_owned())
+        }
+    };
+    let longest = body.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let _ = writeln!(text, "{fence}{language}\n{body}\n{fence}");
+    if let Some((rest, path)) = rest.filter(|(rest, _)| *rest > 0) {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let _ = writeln!(text, "\n… and {rest} more bytes in `{name}`.");
+    }
+    Ok(())
+}
+
+/// One line of the list of everything that is not a message.
+fn happening(record: &Record) -> Option<String> {
+    let what = match record.kind() {
+        "io" => record.member::<String>("kind")?,
+        "note" => "note".to_owned(),
+        _ => return None,
+    };
+    let mut line = format!("- {} {}", record.member::<String>("timestamp").unwrap_or_default(), cell(&what));
+    if let Some(connection) = record.member::<String>("conn") {
+        let _ = write!(line, " {}", cell(&connection));
+    }
+    if let Some(http) = record.member::<Http>("http") {
+        let _ = write!(line, ": {}", cell(&http_line(&http)));
+    }
+    for key in ["sequence", "code", "signal", "lost"] {
+        if let Some(number) = record.member::<i64>(key) {
+            let _ = write!(line, " {key} {number}");
+        }
+    }
+    for key in ["text", "why"] {
+        if let Some(text) = record.member::<String>(key) {
+            let _ = write!(line, ": {}", cell(&text));
+        }
+    }
+    line.push('\n');
+    Some(line)
+}
+
+fn http_line(http: &Http) -> String {
+    match (&http.method, &http.target, http.status) {
+        (Some(method), Some(target), _) => format!("{method} {target}"),
+        (_, _, Some(status)) => format!("HTTP {status}"),
+        _ => "HTTP".to_owned(),
+    }
+}
+
+fn arrow(direction: Direction) -> &'static str {
+    match direction {
+        Direction::ClientToServer => "→ server",
+        Direction::ServerToClient => "← server",
+    }
+}
+
+fn shown(latency: Duration) -> String {
+    match latency.as_micros() {
+        micros @ ..1_000 => format!("{micros} µs"),
+        micros @ ..1_000_000 => format!("{:.1} ms", micros as f64 / 1_000.0),
+        micros => format!("{:.2} s", micros as f64 / 1_000_000.0),
+    }
+}
+
+/// Text inside a table or a line: no control characters, nothing that Markdown or HTML would act on.
+fn cell(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '|' | '`' | '*' | '_' | '[' | ']' | '\\' => {
+                safe.push('\\');
+                safe.push(character);
+            }
+            '<' => safe.push_str("&lt;"),
+            '&' => safe.push_str("&amp;"),
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}' => safe.push('\u{fffd}'),
+            control if control.is_control() => safe.push(' '),
+            plain => safe.push(plain),
+        }
+    }
+    safe
+}

@@ -1,0 +1,117 @@
+//! The session itself, without its messages: what the first line of a record says, and the seed's `ProxySession`.
+//!
+//! The header is written once and never changed; what is only known later (when the session ended) is the `end` record, and
+//! [`ProxySession`] is the two put together.
+
+use crate::mask::Masks;
+use crate::{Error, FORMAT, stamp};
+use mcp_proxy_wire::Transport;
+use serde_json::{Map, Value};
+use std::path::Path;
+use std::time::SystemTime;
+
+/// What is known about a session when it starts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionHeader {
+    /// Session UUID, see [`crate::new_session_id`].
+    pub id: String,
+    /// When the session started.
+    pub started_at: SystemTime,
+    /// The transport of the server side.
+    pub transport: Transport,
+    /// The transport of the client side.
+    pub listen: Transport,
+    /// For stdio: the command that launched the server.
+    pub server_command: Option<String>,
+    /// For HTTP and SSE: the server's URL.
+    pub server_url: Option<String>,
+    /// How the proxy itself was started. Secrets in it are masked when the header is written.
+    pub argv: Vec<String>,
+    /// The working directory.
+    pub cwd: Option<String>,
+    /// The proxy's version.
+    pub version: String,
+    /// Anything else: target name, notes.
+    pub metadata: Map<String, Value>,
+}
+
+/// The seed's `ProxySession` without its messages, which [`crate::Session`] reads one by one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProxySession {
+    /// Session UUID.
+    pub id: String,
+    /// When it started.
+    pub started_at: SystemTime,
+    /// When it ended; `None` while it runs or if it was killed.
+    pub ended_at: Option<SystemTime>,
+    /// The transport of the server side.
+    pub transport: Transport,
+    /// For stdio: the command that launched the server.
+    pub server_command: Option<String>,
+    /// For HTTP and SSE: the server's URL.
+    pub server_url: Option<String>,
+    /// Arbitrary session metadata.
+    pub metadata: Map<String, Value>,
+}
+
+impl SessionHeader {
+    /// The first line of a record.
+    pub(crate) fn line(&self, masks: &Masks) -> Vec<u8> {
+        let mut line = Map::new();
+        line.insert("t".into(), "session".into());
+        line.insert("format".into(), FORMAT.into());
+        line.insert("id".into(), self.id.clone().into());
+        line.insert("started_at".into(), stamp::to_text(self.started_at).into());
+        line.insert("transport".into(), self.transport.as_str().into());
+        line.insert("listen".into(), self.listen.as_str().into());
+        line.insert("server_command".into(), self.server_command.as_deref().map(|command| masks.command(command)).into());
+        line.insert("server_url".into(), self.server_url.as_deref().map(|url| masks.url(url)).into());
+        line.insert("argv".into(), masks.argv(&self.argv).into());
+        line.insert("cwd".into(), self.cwd.clone().into());
+        line.insert("version".into(), self.version.clone().into());
+        line.insert("metadata".into(), Value::Object(self.metadata.clone()));
+        let mut bytes = Value::Object(line).to_string().into_bytes();
+        bytes.push(b'\n');
+        bytes
+    }
+
+    /// Reads the first line of a record. Members that a later version added are ignored; missing ones are empty.
+    pub(crate) fn read(line: &[u8], path: &Path) -> Result<SessionHeader, Error> {
+        let not_a_record = |why: &str| Error::NotARecord { path: path.to_path_buf(), why: why.to_owned() };
+        let Ok(Value::Object(mut line)) = serde_json::from_slice(line) else {
+            return Err(not_a_record("its first line is no JSON object"));
+        };
+        if line.get("t").and_then(Value::as_str) != Some("session") {
+            return Err(not_a_record("its first line is no session header"));
+        }
+        let format = line.get("format").and_then(Value::as_u64).unwrap_or(0);
+        if format > u64::from(FORMAT) {
+            return Err(Error::Format { path: path.to_path_buf(), format, supported: FORMAT });
+        }
+        let mut text = |key: &str| match line.remove(key) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        let transport = text("transport").and_then(|word| word.parse().ok()).unwrap_or(Transport::Stdio);
+        Ok(SessionHeader {
+            id: text("id").ok_or_else(|| not_a_record("its header has no id"))?,
+            started_at: text("started_at")
+                .and_then(|time| stamp::parse(&time))
+                .ok_or_else(|| not_a_record("its header has no started_at"))?,
+            transport,
+            listen: text("listen").and_then(|word| word.parse().ok()).unwrap_or(transport),
+            server_command: text("server_command"),
+            server_url: text("server_url"),
+            cwd: text("cwd"),
+            version: text("version").unwrap_or_default(),
+            argv: match line.remove("argv") {
+                Some(Value::Array(words)) => words.into_iter().filter_map(|word| word.as_str().map(str::to_owned)).collect(),
+                _ => Vec::new(),
+            },
+            metadata: match line.remove("metadata") {
+                Some(Value::Object(metadata)) => metadata,
+                _ => Map::new(),
+            },
+        })
+    }
+}

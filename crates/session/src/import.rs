@@ -1,0 +1,241 @@
+//! Import of the seed's JSON: a `ProxySession` document becomes a record of ours.
+//!
+//! The seed's own field names are read, and those of the program it came from, which wrote `proxy_id`, `payload` and
+//! `original_payload`. The document is read twice, for its head and for its messages, so that only one message is in memory at a
+//! time. A `raw` that is a string is taken as the text (or `base64:` bytes) of something that was no JSON, as our export writes it.
+
+use crate::entry::{Act, Answers, Io, NewBody, NewMessage, Origin};
+use crate::{Durability, Error, MessageId, OnRecordError, Place, RecordOptions, Recorder, SessionHeader, id, stamp};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use mcp_proxy_wire::{Carriage, Direction, Message, Transport, flatten};
+use rustc_hash::FxHashMap;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::fmt;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Makes a record at `place` of the JSON document at `source`. Returns the record's path.
+pub fn import(source: &Path, place: Place) -> Result<PathBuf, Error> {
+    let wrong = |why: String| Error::Import { path: source.to_path_buf(), why };
+    let open = || File::open(source).map(BufReader::new).map_err(|error| Error::io("open", source, error));
+    let head: Head = serde_json::from_reader(open()?).map_err(|error| wrong(error.to_string()))?;
+    let options =
+        RecordOptions { durability: Durability::None, on_error: OnRecordError::Stop, keep_secrets: true, secrets: Vec::new() };
+    let header = head.header().map_err(wrong)?;
+    let mut writer = Writer {
+        recorder: Recorder::create(place, options, &header)?,
+        transport: header.transport,
+        started_at: header.started_at,
+        salt: id::new_salt(),
+        sequence: 0,
+        known: FxHashMap::default(),
+        failed: None,
+    };
+    let note = format!("imported from {}", source.display());
+    writer.recorder.io(header.started_at, &Io::Note { text: &note });
+    let mut json = serde_json::Deserializer::from_reader(open()?);
+    let read = json.deserialize_map(Document(&mut writer));
+    if let Some(error) = writer.failed.take() {
+        return Err(error);
+    }
+    read.map_err(|error| wrong(error.to_string()))?;
+    if let Some(ended_at) = head.ended_at.as_deref().and_then(stamp::parse) {
+        writer.recorder.end(ended_at, "as imported")?;
+    }
+    writer.recorder.flush()?;
+    Ok(writer.recorder.path().to_path_buf())
+}
+
+/// The document without its messages.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(alias = "session_id")]
+    id: Option<String>,
+    started_at: Option<String>,
+    ended_at: Option<String>,
+    transport: Option<String>,
+    server_command: Option<String>,
+    server_url: Option<String>,
+    metadata: Option<Map<String, Value>>,
+    messages: Option<IgnoredAny>,
+}
+
+impl Head {
+    fn header(&self) -> Result<SessionHeader, String> {
+        if self.messages.is_none() {
+            return Err("it has no `messages`, so it is no session".to_owned());
+        }
+        let started_at = self.started_at.as_deref().ok_or("it has no `started_at`")?;
+        let transport = self.transport.as_deref().unwrap_or("stdio");
+        let transport = transport.parse::<Transport>().map_err(|error| format!("`transport`: {error}"))?;
+        let started_at = stamp::parse(started_at).ok_or_else(|| format!("`started_at` is {started_at:?}, which is no time"))?;
+        Ok(SessionHeader {
+            id: self.id.clone().unwrap_or_else(|| id::new_session_id(started_at)),
+            started_at,
+            transport,
+            listen: transport,
+            server_command: self.server_command.clone(),
+            server_url: self.server_url.clone(),
+            argv: Vec::new(),
+            cwd: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            metadata: self.metadata.clone().unwrap_or_default(),
+        })
+    }
+}
+
+/// A message in either spelling.
+#[derive(Deserialize)]
+struct Imported {
+    #[serde(alias = "proxy_id")]
+    id: Option<String>,
+    sequence: Option<u64>,
+    timestamp: Option<String>,
+    direction: String,
+    transport: Option<String>,
+    #[serde(alias = "payload")]
+    raw: Box<RawValue>,
+    correlated_id: Option<String>,
+    #[serde(default)]
+    modified: bool,
+    #[serde(alias = "original_payload")]
+    original_raw: Option<Box<RawValue>>,
+}
+
+/// Writes messages as they are read.
+struct Writer {
+    recorder: Recorder,
+    transport: Transport,
+    started_at: SystemTime,
+    salt: u64,
+    sequence: u64,
+    /// Messages that may be answered, by the id they had in the document.
+    known: FxHashMap<String, (MessageId, u64, SystemTime)>,
+    failed: Option<Error>,
+}
+
+impl Writer {
+    fn write(&mut self, imported: &Imported) -> Result<(), String> {
+        let direction: Direction = imported.direction.parse().map_err(|error| format!("`direction`: {error}"))?;
+        // Sequence numbers must rise; a document that has none, or has them twice, is numbered anew.
+        self.sequence = imported.sequence.filter(|sequence| *sequence > self.sequence).unwrap_or(self.sequence + 1);
+        let time = imported.timestamp.as_deref().and_then(stamp::parse).unwrap_or(self.started_at);
+        let id = imported.id.as_deref().and_then(MessageId::parse);
+        let id = id.unwrap_or_else(|| MessageId::new(time, self.salt, self.sequence));
+        let sent = bytes_of(&imported.raw);
+        let original = imported.original_raw.as_deref().filter(|_| imported.modified).map(bytes_of);
+        let received = Message::parse(original.clone().unwrap_or_else(|| sent.clone()));
+        let answers = imported.correlated_id.as_ref().and_then(|id| self.known.get(id)).map(|(id, sequence, asked)| {
+            Answers { id: *id, sequence: *sequence, latency: time.duration_since(*asked).unwrap_or_default() }
+        });
+        self.recorder.message(&NewMessage {
+            sequence: self.sequence,
+            id,
+            time,
+            mono: time.duration_since(self.started_at).unwrap_or_default(),
+            direction,
+            transport: imported.transport.as_deref().and_then(|word| word.parse().ok()).unwrap_or(self.transport),
+            connection: 1,
+            exchange: 0,
+            origin: Origin::Peer,
+            carriage: &Carriage::Message,
+            body: NewBody::Whole(&received),
+            answers,
+            late: false,
+            duplicate: false,
+            parts: &[],
+        });
+        if imported.modified {
+            self.recorder.act(&Act {
+                time,
+                sequence: Some(self.sequence),
+                message: Some(id),
+                kind: "modify",
+                by: "import".to_owned(),
+                why: "the document says that it was modified".to_owned(),
+                original_raw: None,
+                raw: original.map(|_| sent),
+            });
+        }
+        if received.method().is_some()
+            && let Some(name) = &imported.id
+        {
+            self.known.insert(name.clone(), (id, self.sequence, time));
+        }
+        if self.sequence.is_multiple_of(64) {
+            self.recorder.flush().map_err(|error| {
+                let text = error.to_string();
+                self.failed = Some(error);
+                text
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// A body out of a document: a value on one line, or the bytes that a string stands for.
+fn bytes_of(raw: &RawValue) -> Bytes {
+    if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
+        let binary = text.strip_prefix("base64:").and_then(|encoded| STANDARD.decode(encoded).ok());
+        return binary.unwrap_or_else(|| text.into_bytes()).into();
+    }
+    let message = Message::parse(raw.get().as_bytes().to_vec());
+    flatten(&message).unwrap_or(message).into_raw()
+}
+
+struct Document<'a>(&'a mut Writer);
+
+impl<'de> Visitor<'de> for Document<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a session document")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "messages" {
+                map.next_value_seed(Messages(self.0))?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Messages<'a>(&'a mut Writer);
+
+impl<'de> DeserializeSeed<'de> for Messages<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Messages<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<(), A::Error> {
+        let mut number = 0;
+        while let Some(message) = messages.next_element::<Imported>()? {
+            number += 1;
+            self.0
+                .write(&message)
+                .map_err(|why| serde::de::Error::custom(format!("message {number}: {why}")))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! Building the index: one pass over the envelopes of the lines it does not cover yet.
+
+use super::row::Flag;
+use super::strings::hash;
+use super::{ActPlace, Index, LinePlace, Row};
+use crate::envelope::{self, Members};
+use crate::lines::Lines;
+use std::fs::File;
+use std::io;
+
+impl Index {
+    /// Reads what was appended since. Returns how many rows are new.
+    pub(crate) fn extend(&mut self, file: &File) -> io::Result<usize> {
+        let before = self.rows.len();
+        let mut lines = Lines::new(file, self.covered, u64::MAX);
+        while let Some(line) = lines.next_line()? {
+            let place = LinePlace { offset: line.offset, len: u32::try_from(line.bytes.len()).unwrap_or(u32::MAX) };
+            self.add(place, line.bytes);
+        }
+        self.covered = lines.offset();
+        self.torn = lines.rest();
+        Ok(self.rows.len() - before)
+    }
+
+    fn add(&mut self, place: LinePlace, line: &[u8]) {
+        match envelope::record_type(line) {
+            Some(b"msg") => match self.read_row(place, line) {
+                Some(_) if self.rows.len() >= u32::MAX as usize => {}
+                Some((row, answers)) => self.push(row, answers),
+                None => self.damaged += 1,
+            },
+            Some(b"act") => self.add_act(place, line),
+            Some(b"io") => self.add_io(line),
+            Some(b"end") => self.end = Some(place),
+            Some(_) => {}
+            None if line.is_empty() => {}
+            None => self.damaged += 1,
+        }
+    }
+
+    /// A row and the sequence number of the request that it answers.
+    fn read_row(&mut self, place: LinePlace, line: &[u8]) -> Option<(Row, Option<u64>)> {
+        let mut row = Row::new(place);
+        let mut answers = None;
+        let mut members = Members::new(line);
+        while let Some(key) = members.next_key() {
+            match key {
+                b"http" | b"sse" => {
+                    row.set(Flag::Carried);
+                    break;
+                }
+                b"raw" | b"raw_text" | b"raw_b64" => break,
+                _ => {}
+            }
+            let value = members.value()?;
+            match key {
+                b"sequence" => row.sequence = u32::try_from(envelope::number(value)?).unwrap_or(u32::MAX),
+                b"timestamp" => row.micros = self.stamps.micros(envelope::string(value)?)?,
+                b"direction" => row.set_direction(envelope::string(value)?),
+                b"transport" => row.set_transport(envelope::string(value)?),
+                b"conn" => row.set_connection(envelope::connection(value)?),
+                b"origin" if value == b"\"proxy\"" => row.set(Flag::Proxy),
+                b"kind" => row.set_kind(envelope::string(value)?),
+                b"jsonrpc_id" => row.id_hash = id_hash(value),
+                b"method" => row.method = self.intern(value),
+                b"name" => row.name = self.intern(value),
+                b"answers" => answers = envelope::number(value),
+                b"latency_us" => row.set_latency(envelope::number(value)?),
+                b"late" if value == b"true" => row.set(Flag::Late),
+                b"duplicate" if value == b"true" => row.set(Flag::Duplicate),
+                _ => {}
+            }
+        }
+        Some((row, answers))
+    }
+
+    fn push(&mut self, mut row: Row, answers: Option<u64>) {
+        let index = self.rows.len() as u32;
+        if let Some(request) = answers.and_then(|sequence| self.find(sequence)) {
+            row.peer = request as u32;
+            let request = &mut self.rows[request];
+            // The first answer stays the request's peer; a duplicate points at the request all the same.
+            if request.peer().is_none() {
+                request.peer = index;
+            }
+        }
+        self.rows.push(row);
+    }
+
+    fn add_act(&mut self, place: LinePlace, line: &[u8]) {
+        let mut members = Members::new(line);
+        let mut row = None;
+        let mut flag = None;
+        while let Some(key) = members.next_key() {
+            if matches!(key, b"raw" | b"raw_text" | b"raw_b64" | b"raw_ref") {
+                flag = flag.or(Some(Flag::Modified));
+                break;
+            }
+            let Some(value) = members.value() else { break };
+            match key {
+                b"sequence" => row = envelope::number(value).and_then(|sequence| self.find(sequence)),
+                b"kind" => {
+                    flag = match value {
+                        b"\"drop\"" => Some(Flag::Dropped),
+                        b"\"refuse\"" => Some(Flag::Refused),
+                        b"\"modify\"" => Some(Flag::Modified),
+                        _ => None,
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let Some(row) = row {
+            self.insert_act(ActPlace { row: row as u32, line: place });
+            if let Some(flag) = flag {
+                self.rows[row].set(flag);
+            }
+        }
+    }
+
+    fn add_io(&mut self, line: &[u8]) {
+        let mut members = Members::new(line);
+        let mut undelivered = false;
+        while let Some(key) = members.next_key() {
+            let Some(value) = members.value() else { return };
+            match key {
+                b"kind" if value == b"\"undelivered\"" => undelivered = true,
+                b"kind" => return,
+                b"sequence" if undelivered => {
+                    if let Some(row) = envelope::number(value).and_then(|sequence| self.find(sequence)) {
+                        self.rows[row].set(Flag::Undelivered);
+                    }
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn intern(&mut self, value: &[u8]) -> super::strings::StringId {
+        let plain = envelope::string(value)
+            .filter(|inside| memchr::memchr(b'\\', inside).is_none())
+            .and_then(|inside| std::str::from_utf8(inside).ok());
+        match plain {
+            Some(text) => self.strings.intern(text),
+            None => self.strings.intern(&envelope::text(value).unwrap_or_default()),
+        }
+    }
+}
+
+/// Never 0, which says that there is no id.
+fn id_hash(token: &[u8]) -> u32 {
+    let hash = hash(token);
+    ((hash >> 32) as u32 ^ hash as u32).max(1)
+}

@@ -1,0 +1,175 @@
+//! The index on disk: `<record>.idx`.
+//!
+//! Little-endian: magic, the offset it covers, a fingerprint of the record's bytes at both ends of that range, four counts, the
+//! rows, the verdicts, the strings, a checksum. Whatever does not fit makes the whole file worthless, and that is no loss: it is
+//! rebuilt from the record. Written under a temporary name and renamed.
+
+use super::strings::{Strings, hash};
+use super::{ActPlace, Index, LinePlace, Row};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Ends in the number of this layout.
+const MAGIC: &[u8; 8] = b"mcpidx\0\x01";
+
+/// Bytes of the record that are hashed at each end of the covered range.
+const FINGERPRINT: u64 = 256;
+
+/// Where the index of `record` is kept.
+pub(crate) fn path_for(record: &Path) -> PathBuf {
+    let mut name = record.as_os_str().to_owned();
+    name.push(".idx");
+    PathBuf::from(name)
+}
+
+/// The stored index, if there is one and it fits the record.
+pub(crate) fn load(record: &Path, file: &File) -> Option<Index> {
+    let stored = File::open(path_for(record)).ok()?;
+    let size = stored.metadata().ok()?.len();
+    let mut reader = Summed { inner: BufReader::with_capacity(1 << 18, stored), sum: 0, left: size.checked_sub(8)? };
+    let index = read(&mut reader, file)?;
+    let sum = reader.sum;
+    let mut stated = [0; 8];
+    reader.inner.read_exact(&mut stated).ok()?;
+    (reader.left == 0 && u64::from_le_bytes(stated) == sum).then_some(index)
+}
+
+/// Stores the index beside the record.
+pub(crate) fn store(record: &Path, file: &File, index: &Index) -> io::Result<()> {
+    let target = path_for(record);
+    let temporary = target.with_extension(format!("idx.{}.part", std::process::id()));
+    let stored = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+    let mut writer = Summed { inner: BufWriter::with_capacity(1 << 18, stored), sum: 0, left: 0 };
+    let result = write(&mut writer, file, index).and_then(|()| {
+        let sum = writer.sum;
+        writer.inner.write_all(&sum.to_le_bytes())?;
+        writer.inner.flush()?;
+        std::fs::rename(&temporary, &target)
+    });
+    if result.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    result
+}
+
+fn read(reader: &mut Summed<BufReader<File>>, file: &File) -> Option<Index> {
+    if reader.take::<8>()? != *MAGIC {
+        return None;
+    }
+    let covered = reader.number()?;
+    if reader.number()? != fingerprint(file, covered)? {
+        return None;
+    }
+    let (rows, acts, strings, text) = (reader.number()?, reader.number()?, reader.number()?, reader.number()?);
+    let mut index = Index { covered, damaged: reader.number()?, ..Index::default() };
+    let end = LinePlace { offset: reader.number()?, len: u32::try_from(reader.number()?).ok()? };
+    index.end = (end.offset > 0).then_some(end);
+    // Before anything is reserved: the counts must make up the file.
+    let stated = rows.checked_mul(Row::SIZE as u64)?.checked_add(acts.checked_mul(16)?)?;
+    if stated.checked_add(strings.checked_mul(4)?)?.checked_add(text)? != reader.left {
+        return None;
+    }
+    index.rows.reserve_exact(usize::try_from(rows).ok()?);
+    for _ in 0..rows {
+        index.rows.push(Row::from_bytes(&reader.take()?));
+    }
+    for _ in 0..acts {
+        let word = reader.number()?;
+        let line = LinePlace { offset: reader.number()?, len: word as u32 };
+        index.acts.push(ActPlace { row: (word >> 32) as u32, line });
+    }
+    let mut ends = Vec::with_capacity(usize::try_from(strings).ok()?);
+    for _ in 0..strings {
+        ends.push(u32::from_le_bytes(reader.take()?));
+    }
+    let mut bytes = vec![0; usize::try_from(text).ok()?];
+    reader.fill(&mut bytes)?;
+    index.strings = Strings::from_parts(String::from_utf8(bytes).ok()?, ends)?;
+    let fits = |row: u32| u64::from(row) < rows;
+    let sound = index.rows.iter().all(|row| row.peer().is_none_or(|peer| fits(peer as u32)))
+        && index.acts.iter().all(|act| fits(act.row));
+    sound.then_some(index)
+}
+
+fn write(writer: &mut Summed<BufWriter<File>>, file: &File, index: &Index) -> io::Result<()> {
+    let fingerprint = fingerprint(file, index.covered).ok_or(io::ErrorKind::UnexpectedEof)?;
+    let end = index.end.unwrap_or(LinePlace { offset: 0, len: 0 });
+    writer.put(MAGIC)?;
+    for number in [
+        index.covered,
+        fingerprint,
+        index.rows.len() as u64,
+        index.acts.len() as u64,
+        index.strings.ends.len() as u64,
+        index.strings.text.len() as u64,
+        index.damaged,
+        end.offset,
+        u64::from(end.len),
+    ] {
+        writer.put(&number.to_le_bytes())?;
+    }
+    for row in &index.rows {
+        writer.put(&row.to_bytes())?;
+    }
+    for act in &index.acts {
+        writer.put(&(u64::from(act.row) << 32 | u64::from(act.line.len)).to_le_bytes())?;
+        writer.put(&act.line.offset.to_le_bytes())?;
+    }
+    for end in &index.strings.ends {
+        writer.put(&end.to_le_bytes())?;
+    }
+    writer.put(index.strings.text.as_bytes())
+}
+
+/// A hash of the first and the last bytes of the covered range. The first line has the session's id in it.
+fn fingerprint(file: &File, covered: u64) -> Option<u64> {
+    let len = covered.min(FINGERPRINT);
+    let mut bytes = vec![0; 2 * len as usize];
+    let (front, back) = bytes.split_at_mut(len as usize);
+    file.read_exact_at(front, 0).ok()?;
+    file.read_exact_at(back, covered - len).ok()?;
+    (covered == 0 || bytes.last() == Some(&b'\n')).then(|| hash(&bytes))
+}
+
+/// Counts and sums what passes.
+struct Summed<T> {
+    inner: T,
+    sum: u64,
+    /// For a reader: bytes that may still be read.
+    left: u64,
+}
+
+impl<T> Summed<T> {
+    fn add(&mut self, bytes: &[u8]) {
+        // Order matters, so that swapped rows do not pass.
+        self.sum = self.sum.rotate_left(7) ^ hash(bytes);
+    }
+}
+
+impl Summed<BufReader<File>> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Some(bytes)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Option<()> {
+        self.left = self.left.checked_sub(bytes.len() as u64)?;
+        self.inner.read_exact(bytes).ok()?;
+        self.add(bytes);
+        Some(())
+    }
+}
+
+impl Summed<BufWriter<File>> {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.add(bytes);
+        self.inner.write_all(bytes)
+    }
+}

@@ -1,0 +1,283 @@
+//! Masking of credentials in everything that is not a message body.
+//!
+//! The rule: `Authorization`, cookies, `--header` and `--env` values never reach a record; bodies are recorded as they
+//! are. Masked values read `[masked]`, so that a reader sees that something was there. `Mcp-Session-Id` stays, because without
+//! it an HTTP session cannot be followed.
+
+use std::borrow::Cow;
+
+/// What stands where a secret stood.
+pub const MASKED: &str = "[masked]";
+
+/// Secrets shorter than this are only masked where they are the whole value: replacing every `1` would hide the record, not the secret.
+const SHORTEST_INSIDE: usize = 6;
+
+/// What to mask.
+#[derive(Debug, Clone, Default)]
+pub struct Masks {
+    keep: bool,
+    secrets: Vec<String>,
+}
+
+impl Masks {
+    /// Masks that hide the given values besides the credentials known by their place.
+    pub fn new(secrets: impl IntoIterator<Item = String>) -> Masks {
+        let mut secrets: Vec<String> = secrets.into_iter().filter(|secret| !secret.is_empty()).collect();
+        // The longest first, so that no part of a longer secret is left over.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        secrets.dedup();
+        Masks { keep: false, secrets }
+    }
+
+    /// No masking at all: `--keep-secrets`.
+    pub fn none() -> Masks {
+        Masks { keep: true, secrets: Vec::new() }
+    }
+
+    /// What the record shows instead of a header's value, or `None` to show it as it is. `name` is in lower case.
+    pub(crate) fn header(&self, name: &str, value: &[u8]) -> Option<Cow<'static, str>> {
+        if self.keep {
+            return None;
+        }
+        match name {
+            // The commonest names first: they never hold credentials, so the search below is left out.
+            "content-type" | "content-length" | "accept" | "host" | "user-agent" | "date" | "mcp-session-id"
+            | "mcp-protocol-version" | "mcp-method" | "accept-encoding" | "cache-control" | "accept-language" => {}
+            "authorization" | "proxy-authorization" => return Some(masked_credentials(value)),
+            "cookie" | "set-cookie" => return Some(Cow::Borrowed(MASKED)),
+            "location" | "content-location" | "referer" | "origin" => {
+                return match self.url(&String::from_utf8_lossy(value)) {
+                    Cow::Borrowed(_) => None,
+                    Cow::Owned(masked) => Some(Cow::Owned(masked)),
+                };
+            }
+            other if names_a_secret(other, &["token", "secret", "password", "api-key", "apikey", "credential"]) => {
+                return Some(Cow::Borrowed(MASKED));
+            }
+            _ => {}
+        }
+        if self.secrets.is_empty() {
+            return None;
+        }
+        match self.text(value) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(masked) => Some(Cow::Owned(String::from_utf8_lossy(&masked).into_owned())),
+        }
+    }
+
+    /// Masks every known secret in free text: a stderr line, a reason.
+    pub(crate) fn text<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut masked = Cow::Borrowed(text);
+        for secret in &self.secrets {
+            let secret = secret.as_bytes();
+            if *masked == *secret {
+                return Cow::Owned(MASKED.as_bytes().to_vec());
+            }
+            if secret.len() >= SHORTEST_INSIDE && memchr::memmem::find(&masked, secret).is_some() {
+                masked = Cow::Owned(replace(&masked, secret));
+            }
+        }
+        masked
+    }
+
+    /// The same for a string.
+    pub(crate) fn string<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.text(text.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(masked) => Cow::Owned(String::from_utf8_lossy(&masked).into_owned()),
+        }
+    }
+
+    /// Masks user and password and query parameters that are named like secrets, in a URL or a request target.
+    pub fn url<'a>(&self, url: &'a str) -> Cow<'a, str> {
+        if self.keep {
+            return Cow::Borrowed(url);
+        }
+        let mut masked = self.string(url);
+        if let Some((start, end)) = user_info(&masked) {
+            masked.to_mut().replace_range(start..end, MASKED);
+        }
+        if let Some(query) = masked.find('?')
+            && let Some(replaced) = masked_query(&masked[query + 1..])
+        {
+            masked.to_mut().replace_range(query + 1.., &replaced);
+        }
+        masked
+    }
+
+    /// Masks a command line: values of `--header` and `--env`, of flags named like secrets, URLs, and every known secret.
+    pub fn argv(&self, argv: &[String]) -> Vec<String> {
+        if self.keep {
+            return argv.to_vec();
+        }
+        let mut hide_next = false;
+        argv.iter()
+            .map(|word| {
+                let hidden = std::mem::take(&mut hide_next);
+                let flag = word.starts_with('-').then(|| word.split('=').next().unwrap_or(word));
+                match flag {
+                    None if hidden => masked_value(word),
+                    None => self.word(word),
+                    Some(flag) if !hides_its_value(flag) => self.word(word),
+                    Some(flag) if flag.len() == word.len() => {
+                        hide_next = true;
+                        word.clone()
+                    }
+                    Some(flag) => format!("{flag}={}", masked_value(&word[flag.len() + 1..])),
+                }
+            })
+            .collect()
+    }
+
+    /// [`Masks::argv`] for a command in one string.
+    pub fn command(&self, command: &str) -> String {
+        let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        self.string(&self.argv(&words).join(" ")).into_owned()
+    }
+
+    fn word(&self, word: &str) -> String {
+        if word.contains("://") { self.url(word).into_owned() } else { self.string(word).into_owned() }
+    }
+}
+
+/// `Bearer [masked]`: the scheme is no secret and explains a 401.
+fn masked_credentials(value: &[u8]) -> Cow<'static, str> {
+    for scheme in ["Bearer", "Basic", "Digest", "DPoP", "Negotiate"] {
+        if let Some((word, rest)) = value.split_at_checked(scheme.len())
+            && word.eq_ignore_ascii_case(scheme.as_bytes())
+            && rest.first() == Some(&b' ')
+        {
+            return Cow::Owned(format!("{scheme} {MASKED}"));
+        }
+    }
+    Cow::Borrowed(MASKED)
+}
+
+/// `NAME=[masked]`, `Name: [masked]`, or all of it.
+fn masked_value(value: &str) -> String {
+    match value.find(['=', ':']) {
+        Some(at) if value[at..].starts_with(':') => format!("{}: {MASKED}", &value[..at]),
+        Some(at) => format!("{}={MASKED}", &value[..at]),
+        None => MASKED.to_owned(),
+    }
+}
+
+fn hides_its_value(flag: &str) -> bool {
+    matches!(flag, "--header" | "--env" | "-H" | "-e")
+        || names_a_secret(&flag.to_ascii_lowercase(), &["token", "secret", "password", "api-key", "apikey", "credential"])
+            // A file that holds a token is a path, and worth seeing.
+            && !flag.ends_with("-file")
+}
+
+fn names_a_secret(name: &str, words: &[&str]) -> bool {
+    // Names are short: setting up a real substring search would cost more than this.
+    words.iter().any(|word| name.as_bytes().windows(word.len()).any(|part| part == word.as_bytes()))
+}
+
+/// Where `user:password` stands in `scheme://user:password@host`.
+fn user_info(url: &str) -> Option<(usize, usize)> {
+    let start = url.find("://")? + 3;
+    let authority = url[start..].split(['/', '?', '#']).next()?;
+    Some((start, start + authority.rfind('@')?))
+}
+
+fn masked_query(query: &str) -> Option<String> {
+    let mut changed = false;
+    let masked: Vec<Cow<'_, str>> = query
+        .split('&')
+        .map(|pair| match pair.split_once('=') {
+            Some((name, value))
+                if !value.is_empty()
+                    && names_a_secret(
+                        &name.to_ascii_lowercase(),
+                        &["token", "key", "secret", "passw", "pwd", "auth", "signature", "credential"],
+                    ) =>
+            {
+                changed = true;
+                Cow::Owned(format!("{name}={MASKED}"))
+            }
+            _ => Cow::Borrowed(pair),
+        })
+        .collect();
+    changed.then(|| masked.join("&"))
+}
+
+fn replace(text: &[u8], secret: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut from = 0;
+    for at in memchr::memmem::find_iter(text, secret) {
+        out.extend_from_slice(&text[from..at]);
+        out.extend_from_slice(MASKED.as_bytes());
+        from = at + secret.len();
+    }
+    out.extend_from_slice(&text[from..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masks() -> Masks {
+        Masks::new(["s3cret-value".to_owned(), "on".to_owned()])
+    }
+
+    #[test]
+    fn headers_that_carry_credentials_are_masked() {
+        let shown = |name: &str, value: &str| {
+            masks().header(name, value.as_bytes()).map_or_else(|| value.to_owned(), Cow::into_owned)
+        };
+        assert_eq!(shown("authorization", "Bearer abc"), "Bearer [masked]");
+        assert_eq!(shown("authorization", "abc"), "[masked]");
+        assert_eq!(shown("proxy-authorization", "basic abc"), "Basic [masked]");
+        assert_eq!(shown("cookie", "a=b"), "[masked]");
+        assert_eq!(shown("set-cookie", "a=b"), "[masked]");
+        assert_eq!(shown("x-api-key", "abc"), "[masked]");
+        assert_eq!(shown("x-mine", "s3cret-value"), "[masked]");
+        assert_eq!(shown("x-mine", "v=s3cret-value;"), "v=[masked];");
+        assert_eq!(shown("x-mode", "on"), "[masked]");
+        assert_eq!(shown("x-mode", "button"), "button");
+        assert_eq!(shown("mcp-session-id", "abc"), "abc");
+        assert_eq!(shown("location", "https://u:p@h/x?token=1&a=2"), "https://[masked]@h/x?token=[masked]&a=2");
+        assert_eq!(shown("content-type", "application/json"), "application/json");
+    }
+
+    #[test]
+    fn urls_keep_what_is_no_secret() {
+        for (url, shown) in [
+            ("http://h/mcp", "http://h/mcp"),
+            ("http://user:pass@h/mcp", "http://[masked]@h/mcp"),
+            ("/messages?sessionId=9&api_key=abc", "/messages?sessionId=9&api_key=[masked]"),
+            ("http://h/@x?a=b", "http://h/@x?a=b"),
+            ("http://h/?x=s3cret-value", "http://h/?x=[masked]"),
+        ] {
+            assert_eq!(masks().url(url), shown);
+        }
+    }
+
+    #[test]
+    fn command_lines_keep_names_and_lose_values() {
+        let argv: Vec<String> = [
+            "mcp-proxy", "--header", "X-A: b", "--env=TOKEN=t", "--auth-token-file", "/run/t", "--", "server", "--api-key", "sk-1",
+            "http://u:p@h/",
+        ]
+        .map(str::to_owned)
+        .into();
+        assert_eq!(
+            masks().argv(&argv).join(" "),
+            "mcp-proxy --header X-A: [masked] --env=TOKEN=[masked] --auth-token-file /run/t -- server --api-key [masked] http://[masked]@h/"
+        );
+        assert_eq!(masks().command("run --token abc s3cret-value"), "run --token [masked] [masked]");
+    }
+
+    #[test]
+    fn keep_secrets_keeps_them() {
+        assert_eq!(Masks::none().header("authorization", b"Bearer abc"), None);
+        assert_eq!(Masks::none().url("http://u:p@h/?token=1"), "http://u:p@h/?token=1");
+    }
+
+    #[test]
+    fn text_loses_known_secrets_only() {
+        assert_eq!(&*masks().text(b"key s3cret-value, on"), b"key [masked], on");
+    }
+}

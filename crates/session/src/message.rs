@@ -1,0 +1,242 @@
+//! `ProxyMessage`: one message as a reader sees it, with the verdicts on it folded in.
+//!
+//! The seed's fields come first and mean what the seed says; the rest is what this proxy knows besides.
+
+use crate::MessageId;
+use bytes::Bytes;
+use mcp_proxy_wire::{Direction, Kind, Message, Transport, flatten};
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+/// One recorded message.
+#[derive(Debug, Clone)]
+pub struct ProxyMessage {
+    /// The proxy's id for it.
+    pub id: MessageId,
+    /// Monotonic number within the session.
+    pub sequence: u64,
+    /// When the proxy received it.
+    pub timestamp: SystemTime,
+    /// Which way it travels.
+    pub direction: Direction,
+    /// The transport of the link it was read from.
+    pub transport: Transport,
+    /// Its bytes: those that went on, if a verdict changed them.
+    pub raw: Raw,
+    /// The JSON-RPC id's raw token (`1`, `1.0` and `"1"` differ).
+    pub jsonrpc_id: Option<String>,
+    /// The JSON-RPC method.
+    pub method: Option<String>,
+    /// The proxy id of the request that it answers.
+    pub correlated_id: Option<MessageId>,
+    /// Whether a verdict changed it.
+    pub modified: bool,
+    /// The bytes as received, if a verdict changed them.
+    pub original_raw: Option<Raw>,
+    /// What kind of message it is.
+    pub kind: Kind,
+    /// What the request is about: the tool's or prompt's name, or the resource's URI.
+    pub name: Option<String>,
+    /// The connection's number.
+    pub connection: u32,
+    /// The exchange within the connection.
+    pub exchange: u64,
+    /// When it was received on the monotonic clock, since the session started.
+    pub mono: Duration,
+    /// Sequence number of the request that it answers.
+    pub answers: Option<u64>,
+    /// How long the answer took.
+    pub latency: Option<Duration>,
+    /// It answers a request that was given up.
+    pub late: bool,
+    /// It answers a request that had its answer.
+    pub duplicate: bool,
+    /// The proxy made it.
+    pub from_proxy: bool,
+    /// A verdict dropped it.
+    pub dropped: bool,
+    /// A verdict refused it.
+    pub refused: bool,
+    /// Length of the body as received.
+    pub len: u64,
+    /// What is known about each part of a batch.
+    pub parts: Vec<Part>,
+    /// HTTP facts, if it came in an HTTP body.
+    pub http: Option<Http>,
+    /// SSE facts, if it came as an event.
+    pub sse: Option<Sse>,
+    /// The verdicts on it, in order.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// A message's bytes, sorted by what can be done with them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Raw {
+    /// One JSON value that may stand inside another document.
+    Json(Bytes),
+    /// Text that is not.
+    Text(String),
+    /// Neither.
+    Binary(Bytes),
+    /// In a side file.
+    Side {
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        len: u64,
+    },
+    /// Not stored, because the disk failed at that moment.
+    Lost {
+        /// How long it was.
+        len: u64,
+    },
+}
+
+/// One part of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The part's kind, as a word.
+    pub kind: String,
+    /// The raw token of its id.
+    pub jsonrpc_id: Option<String>,
+    /// Its method.
+    pub method: Option<String>,
+    /// The request that it answers.
+    pub correlated_id: Option<MessageId>,
+    /// How long the answer took.
+    pub latency: Option<Duration>,
+}
+
+/// The head of the HTTP request or response that carried a message. Credentials are masked unless they were kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Http {
+    /// A request's method.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// A request's target.
+    #[serde(default)]
+    pub target: Option<String>,
+    /// A response's status.
+    #[serde(default)]
+    pub status: Option<u16>,
+    /// `HTTP/1.1`, `HTTP/2.0`, …
+    #[serde(default)]
+    pub version: String,
+    /// Names in lower case, in their order.
+    #[serde(default)]
+    pub headers: Vec<(String, String)>,
+}
+
+impl Http {
+    /// The first value of a header. `name` in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The fields of the SSE event that carried a message.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Sse {
+    /// `id`.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// `event`.
+    #[serde(default)]
+    pub event: Option<String>,
+    /// `retry`, in milliseconds.
+    #[serde(default)]
+    pub retry: Option<u64>,
+    /// The stream ended inside the event.
+    #[serde(default)]
+    pub partial: bool,
+}
+
+/// A verdict on a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// When.
+    pub timestamp: SystemTime,
+    /// `modify`, `drop`, `refuse`, …
+    pub kind: String,
+    /// Who.
+    pub by: String,
+    /// Why.
+    pub why: String,
+    /// The bytes before.
+    pub original_raw: Option<Raw>,
+    /// The bytes after.
+    pub raw: Option<Raw>,
+}
+
+impl Raw {
+    /// Sorts bytes that are in memory.
+    pub fn of(bytes: Bytes) -> Raw {
+        let message = Message::parse(bytes);
+        // A body over several lines is JSON like any other; flattening also says whether it is shallow enough.
+        if message.embeds() || (message.is_json() && flatten(&message).is_some_and(|flat| flat.embeds())) {
+            return Raw::Json(message.into_raw());
+        }
+        match String::from_utf8(message.into_raw().into()) {
+            Ok(text) => Raw::Text(text),
+            Err(error) => Raw::Binary(error.into_bytes().into()),
+        }
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Raw::Json(bytes) | Raw::Binary(bytes) => bytes.len() as u64,
+            Raw::Text(text) => text.len() as u64,
+            Raw::Side { len, .. } | Raw::Lost { len } => *len,
+        }
+    }
+
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes that are in memory; `None` for a side file.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Raw::Json(bytes) | Raw::Binary(bytes) => Some(bytes),
+            Raw::Text(text) => Some(text.as_bytes()),
+            Raw::Side { .. } | Raw::Lost { .. } => None,
+        }
+    }
+
+    /// All bytes, from the side file too. For one message on a screen; exports stream instead.
+    pub fn load(&self) -> std::io::Result<Bytes> {
+        match self {
+            Raw::Json(bytes) | Raw::Binary(bytes) => Ok(bytes.clone()),
+            Raw::Text(text) => Ok(Bytes::copy_from_slice(text.as_bytes())),
+            Raw::Side { path, .. } => std::fs::read(path).map(Bytes::from),
+            Raw::Lost { .. } => Ok(Bytes::new()),
+        }
+    }
+}
+
+impl ProxyMessage {
+    /// The verdicts, applied in order: `raw` is what went on, `original_raw` what came.
+    pub(crate) fn fold(&mut self, verdict: Verdict) {
+        match verdict.kind.as_str() {
+            "drop" => self.dropped = true,
+            "refuse" => self.refused = true,
+            _ => {}
+        }
+        if verdict.kind == "modify" || verdict.raw.is_some() {
+            self.modified = true;
+        }
+        if let Some(raw) = &verdict.raw {
+            let received = std::mem::replace(&mut self.raw, raw.clone());
+            self.original_raw.get_or_insert(received);
+        }
+        if let Some(original) = &verdict.original_raw
+            && self.verdicts.iter().all(|earlier| earlier.original_raw.is_none())
+        {
+            self.original_raw = Some(original.clone());
+        }
+        self.verdicts.push(verdict);
+    }
+}

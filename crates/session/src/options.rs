@@ -1,0 +1,63 @@
+//! How a record is kept: durability, what happens when the disk fails, and what is masked.
+
+use std::str::FromStr;
+
+/// When written lines are forced onto the disk. A `kill -9` of the proxy loses nothing in any of them; these matter when the machine dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Never: the system writes when it likes.
+    None,
+    /// At most a second later.
+    #[default]
+    Interval,
+    /// Before each flush returns.
+    Fsync,
+}
+
+/// What a failing record does to the traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnRecordError {
+    /// Recording errors are returned, so that the caller stops.
+    Stop,
+    /// One warning; traffic goes on, lines are lost and counted, and recording goes on when it works again.
+    #[default]
+    Warn,
+}
+
+impl FromStr for Durability {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Durability, String> {
+        match text {
+            "none" => Ok(Durability::None),
+            "interval" => Ok(Durability::Interval),
+            "fsync" => Ok(Durability::Fsync),
+            other => Err(format!("{other} is not a durability: use none, interval or fsync")),
+        }
+    }
+}
+
+impl FromStr for OnRecordError {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<OnRecordError, String> {
+        match text {
+            "stop" => Ok(OnRecordError::Stop),
+            "warn" => Ok(OnRecordError::Warn),
+            other => Err(format!("{other} is not a policy: use stop or warn")),
+        }
+    }
+}
+
+/// Everything about how a record is kept, except where.
+#[derive(Debug, Clone, Default)]
+pub struct RecordOptions {
+    /// When lines are forced onto the disk.
+    pub durability: Durability,
+    /// What happens when writing fails.
+    pub on_error: OnRecordError,
+    /// Record credentials as they are.
+    pub keep_secrets: bool,
+    /// Values of `--header` and `--env`: masked wherever they appear outside message bodies.
+    pub secrets: Vec<String>,
+}

@@ -1,0 +1,309 @@
+//! The recorder: appends a session's lines to its record.
+//!
+//! It is not async and does no waiting of its own. `message`, `act` and `io` only append to a buffer in memory; `flush` writes
+//! the buffer with one `write(2)`, newline last. The pipeline calls `flush` before it lets go of the messages it recorded, so a
+//! message that a peer received is in the file even if the proxy is killed in the next instant. Messages that are ready together
+//! share a flush.
+
+mod fault;
+mod happening;
+mod line;
+mod side;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use line::kind_name;
+pub use side::{SIDE_LIMIT, SideFile, SideName, side_folder};
+
+use crate::entry::{Act, Io, NewBody, NewMessage};
+use crate::mask::Masks;
+use crate::{Durability, Error, OnRecordError, Place, RecordOptions, Session, SessionHeader};
+use bytes::Bytes;
+use fault::Faults;
+use line::{LineWriter, Stored};
+use mcp_proxy_wire::{Carriage, Message};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// A buffer that one huge batch has grown is given back.
+const KEPT_BUFFER: usize = 1 << 20;
+
+/// Building the index at the end reads the whole record; above this size it is left to the first reader, so that the proxy exits at once.
+const INDEX_AT_END: u64 = 256 << 20;
+
+/// Writes one session's record.
+#[derive(Debug)]
+pub struct Recorder {
+    path: PathBuf,
+    file: File,
+    lines: LineWriter,
+    /// Lines in the buffer.
+    pending: u64,
+    /// Bytes of the file that are whole lines.
+    good: u64,
+    /// The last write failed half-way and could not be taken back: the next one starts with a newline.
+    torn: bool,
+    /// The header, until it is on the disk: without it nothing else has a meaning.
+    header: Vec<u8>,
+    /// Lines that could not be written since the last that could.
+    lost: u64,
+    messages: u64,
+    sides: u64,
+    durability: Durability,
+    on_error: OnRecordError,
+    faults: Arc<Faults>,
+    syncer: Option<sync::Syncer>,
+    /// A failure in a call that returns nothing, kept for the next flush.
+    failed: Option<Error>,
+}
+
+impl Recorder {
+    /// Creates the record at `place` and writes its header.
+    pub fn create(place: Place, options: RecordOptions, header: &SessionHeader) -> Result<Recorder, Error> {
+        let (file, path) = place.create(header)?;
+        Recorder::start(file, path, options, header)
+    }
+
+    /// The same on an open file. Tests pass `/dev/full` here.
+    pub(crate) fn start(
+        file: File,
+        path: PathBuf,
+        options: RecordOptions,
+        header: &SessionHeader,
+    ) -> Result<Recorder, Error> {
+        let masks = if options.keep_secrets { Masks::none() } else { Masks::new(options.secrets) };
+        let faults = Arc::new(Faults::default());
+        let syncer = sync::start_for(options.durability, options.on_error, &file, &path, &faults)?;
+        let mut recorder = Recorder {
+            header: header.line(&masks),
+            lines: LineWriter::new(masks),
+            path,
+            file,
+            pending: 0,
+            good: 0,
+            torn: false,
+            lost: 0,
+            messages: 0,
+            sides: 0,
+            durability: options.durability,
+            on_error: options.on_error,
+            faults,
+            syncer,
+            failed: None,
+        };
+        recorder.write_out()?;
+        Ok(recorder)
+    }
+
+    /// The record's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Messages recorded so far.
+    pub fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// Appends a `msg` line to the buffer.
+    pub fn message(&mut self, message: &NewMessage<'_>) {
+        match message.body {
+            NewBody::Whole(body) if body.raw().len() > SIDE_LIMIT => {
+                let side = self.store_aside(format!("{}.raw", message.sequence), body.raw());
+                match side {
+                    Ok(name) => self.lines.message(message, Stored::Side(&name, body.raw().len() as u64)),
+                    Err(error) => return self.fail(error),
+                }
+            }
+            NewBody::Whole(body) => self.lines.message(message, Stored::Inline(body)),
+            NewBody::Large { file, len, .. } => self.lines.message(message, Stored::Side(file, len)),
+            NewBody::Empty if !matches!(message.carriage, Carriage::Line(_) | Carriage::Message) => {
+                // The seed knows no message without a body; the HTTP and SSE facts are kept all the same.
+                let io = Io::Http {
+                    connection: message.connection,
+                    exchange: message.exchange,
+                    direction: message.direction,
+                    transport: message.transport,
+                    carriage: message.carriage,
+                };
+                return self.io(message.time, &io);
+            }
+            NewBody::Empty => self.lines.message(message, Stored::Empty),
+        }
+        self.messages += 1;
+        self.pending += 1;
+    }
+
+    /// Appends an `act` line: a verdict, before its effect.
+    pub fn act(&mut self, act: &Act) {
+        let side = |recorder: &mut Recorder, raw: &Option<Bytes>, ending: &str| match raw {
+            Some(raw) if raw.len() > SIDE_LIMIT => {
+                recorder.sides += 1;
+                recorder.store_aside(format!("act-{}.{ending}", recorder.sides), raw).map(Some)
+            }
+            _ => Ok(None),
+        };
+        let (original, raw) = match (side(self, &act.original_raw, "original"), side(self, &act.raw, "raw")) {
+            (Ok(original), Ok(raw)) => (original, raw),
+            (Err(error), _) | (_, Err(error)) => return self.fail(error),
+        };
+        let lines = &mut self.lines;
+        lines.open("act", act.time);
+        if let Some(sequence) = act.sequence {
+            lines.number("sequence", sequence);
+        }
+        if let Some(message) = act.message {
+            lines.message_id("message", message);
+        }
+        lines.word("kind", act.kind);
+        lines.text("by", &act.by);
+        lines.text("why", &act.why);
+        for (key, bytes, side) in [("original_raw", &act.original_raw, original), ("raw", &act.raw, raw)] {
+            match (bytes, side) {
+                (Some(bytes), Some(name)) => lines.side(&format!("{key}_ref"), &name, bytes.len() as u64),
+                (Some(bytes), None) => {
+                    let message = Message::parse(bytes.clone());
+                    // Only the last member of a line keeps white space around it, so such bytes go as text here.
+                    let padded = bytes.trim_ascii().len() != bytes.len();
+                    lines.body_or_text(key, &message, padded);
+                }
+                (None, _) => {}
+            }
+        }
+        lines.close();
+        self.pending += 1;
+    }
+
+    /// Appends an `io` line: something that is neither a message nor a verdict.
+    pub fn io(&mut self, time: SystemTime, io: &Io<'_>) {
+        self.lines.io(time, io);
+        self.pending += 1;
+    }
+
+    /// Writes everything pending with one `write(2)`, and as the durability says.
+    ///
+    /// Under [`OnRecordError::Warn`] a failure is no error: see [`Recorder::warning`].
+    pub fn flush(&mut self) -> Result<(), Error> {
+        if let Some(error) = self.failed.take() {
+            self.faults.by_policy(self.on_error, error)?;
+        }
+        if self.lines.out.is_empty() {
+            return Ok(());
+        }
+        self.write_out()
+    }
+
+    /// Throws the pending lines away. For measuring what making them costs.
+    #[doc(hidden)]
+    pub fn discard_pending(&mut self) {
+        self.lines.out.clear();
+        self.pending = 0;
+    }
+
+    /// The first failure since recording last worked, once.
+    pub fn warning(&mut self) -> Option<String> {
+        self.faults.take()
+    }
+
+    /// Lines that could not be written and are not yet accounted for in the record.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// A side file for a body that is cut through. Its line is written by passing its name to [`Recorder::message`].
+    pub fn side_file(&mut self) -> Result<SideFile, Error> {
+        self.sides += 1;
+        SideFile::create(&self.path, self.sides, self.durability, self.on_error, Arc::clone(&self.faults))
+    }
+
+    /// Writes the `end` line, forces everything onto the disk and stores the index beside the record.
+    pub fn end(&mut self, time: SystemTime, why: &str) -> Result<(), Error> {
+        self.lines.open("end", time);
+        self.lines.text("why", why);
+        self.lines.number("messages", self.messages);
+        self.lines.close();
+        self.pending += 1;
+        self.flush()?;
+        if self.durability != Durability::None
+            && let Err(error) = self.file.sync_data()
+        {
+            self.faults.by_policy(self.on_error, Error::io("force onto the disk", &self.path, error))?;
+        }
+        if self.good <= INDEX_AT_END {
+            // The index is a cache: without it the next reader makes one.
+            let _ = Session::open(&self.path).map(|session| session.store_index());
+        }
+        Ok(())
+    }
+
+    fn write_out(&mut self) -> Result<(), Error> {
+        let in_order = self.header.is_empty() && self.lost == 0 && !self.torn;
+        let block = if in_order { std::mem::take(&mut self.lines.out) } else { self.block_after_trouble() };
+        // One write(2) for regular files; `write_all` only loops if the system took less.
+        let written = self.file.write_all(&block);
+        let result = written.and_then(|()| sync::sync_now(self.durability, &self.file));
+        match result {
+            Ok(()) => {
+                self.good += block.len() as u64;
+                self.pending = 0;
+                if let Some(syncer) = &self.syncer {
+                    syncer.written();
+                }
+                if !in_order {
+                    self.header.clear();
+                    self.lost = 0;
+                    self.torn = false;
+                    self.faults.clear();
+                }
+                self.reuse(block);
+                Ok(())
+            }
+            Err(error) => {
+                // Take back what was written of it, so that the file ends with a whole line.
+                self.torn = self.file.set_len(self.good).is_err();
+                self.lost += std::mem::take(&mut self.pending);
+                self.reuse(block);
+                self.faults.by_policy(self.on_error, Error::io("write to", &self.path, error))
+            }
+        }
+    }
+
+    /// The pending lines, preceded by whatever an earlier failure left undone.
+    fn block_after_trouble(&mut self) -> Vec<u8> {
+        let lines = std::mem::take(&mut self.lines.out);
+        let mut block = Vec::with_capacity(lines.len() + self.header.len() + 256);
+        if self.torn {
+            block.push(b'\n');
+        }
+        block.extend_from_slice(&self.header);
+        if self.lost > 0 {
+            self.lines.gap(SystemTime::now(), self.lost);
+            block.append(&mut self.lines.out);
+        }
+        block.extend_from_slice(&lines);
+        block
+    }
+
+    fn reuse(&mut self, mut block: Vec<u8>) {
+        block.clear();
+        if block.capacity() > KEPT_BUFFER {
+            block = Vec::with_capacity(4096);
+        }
+        self.lines.out = block;
+    }
+
+    fn store_aside(&mut self, name: String, bytes: &[u8]) -> Result<SideName, Error> {
+        let mut side = self.side_file()?;
+        side.write(bytes)?;
+        side.finish_as(name)
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.lost += 1;
+        self.failed.get_or_insert(error);
+    }
+}

@@ -1,0 +1,48 @@
+//! What went wrong while recording, shared between the recorder, its side files and the thread that syncs.
+//!
+//! Under `warn` the first failure is kept until someone asks for it, once; later ones are the same trouble and stay silent until
+//! recording works again.
+
+use crate::{Error, OnRecordError};
+use std::sync::{Mutex, PoisonError};
+
+#[derive(Debug, Default)]
+pub(super) struct Faults(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// In trouble, and already said so.
+    said: bool,
+    warning: Option<String>,
+}
+
+impl Faults {
+    /// Returns the error or swallows it into a warning, as the policy says.
+    pub(super) fn by_policy(&self, policy: OnRecordError, error: Error) -> Result<(), Error> {
+        match policy {
+            OnRecordError::Stop => Err(error),
+            OnRecordError::Warn => {
+                self.warn(&error);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn warn(&self, error: &Error) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.said {
+            state.said = true;
+            state.warning = Some(error.chain());
+        }
+    }
+
+    /// The warning that nobody has seen yet.
+    pub(super) fn take(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).warning.take()
+    }
+
+    /// Recording works again: the next failure is news.
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).said = false;
+    }
+}

@@ -1,0 +1,397 @@
+//! The lines of a record, written by hand.
+//!
+//! Member order matters: `t` first, everything an index needs next, then HTTP and SSE facts, and the body last, so that a scan
+//! can stop early and a body can be cut out of its line byte for byte. `docs/record-format.md` is the description of all this
+//! for people; change both together.
+
+use crate::entry::{NewBody, NewMessage, Origin, PartAnswer};
+use crate::json::{push_base64, push_escaped, push_octets, push_string, push_u64};
+use crate::mask::Masks;
+use crate::stamp::StampWriter;
+use crate::{MessageId, SideName};
+use http::HeaderMap;
+use http::header::CONTENT_ENCODING;
+use mcp_proxy_wire::frame::LineEnd;
+use mcp_proxy_wire::{Carriage, Field, Kind, Message, SseEvent};
+use std::time::{Duration, SystemTime};
+
+/// Writes lines into a buffer; knows times and masks.
+#[derive(Debug)]
+pub(super) struct LineWriter {
+    pub(super) out: Vec<u8>,
+    pub(super) masks: Masks,
+    stamps: StampWriter,
+}
+
+/// A body's place in its line.
+#[derive(Clone, Copy)]
+pub(super) enum Stored<'a> {
+    Inline(&'a Message),
+    Side(&'a SideName, u64),
+    Empty,
+}
+
+impl LineWriter {
+    pub(super) fn new(masks: Masks) -> LineWriter {
+        LineWriter { out: Vec::with_capacity(4096), masks, stamps: StampWriter::new() }
+    }
+
+    /// `{"t":"…"` and the time.
+    pub(super) fn open(&mut self, kind: &str, time: SystemTime) {
+        self.out.extend_from_slice(b"{\"t\":\"");
+        self.out.extend_from_slice(kind.as_bytes());
+        self.out.extend_from_slice(b"\",\"timestamp\":\"");
+        self.stamps.push(&mut self.out, time);
+        self.out.push(b'"');
+    }
+
+    /// `}` and the newline, which makes the line count.
+    pub(super) fn close(&mut self) {
+        self.out.extend_from_slice(b"}\n");
+    }
+
+    pub(super) fn number(&mut self, key: &str, value: u64) {
+        self.key(key);
+        push_u64(&mut self.out, value);
+    }
+
+    pub(super) fn signed(&mut self, key: &str, value: i64) {
+        self.key(key);
+        if value < 0 {
+            self.out.push(b'-');
+        }
+        push_u64(&mut self.out, value.unsigned_abs());
+    }
+
+    pub(super) fn connection(&mut self, connection: u32) {
+        self.out.extend_from_slice(b",\"conn\":\"c");
+        push_u64(&mut self.out, u64::from(connection));
+        self.out.push(b'"');
+    }
+
+    /// A string that needs no escape and no mask: a word of ours.
+    pub(super) fn word(&mut self, key: &str, word: &str) {
+        self.key(key);
+        self.out.push(b'"');
+        self.out.extend_from_slice(word.as_bytes());
+        self.out.push(b'"');
+    }
+
+    /// A text of ours, secrets masked.
+    pub(super) fn text(&mut self, key: &str, text: &str) {
+        self.key(key);
+        push_string(&mut self.out, &self.masks.string(text));
+    }
+
+    /// Bytes from outside that are no message: masked, as text or base64.
+    pub(super) fn noise(&mut self, bytes: &[u8]) {
+        let masked = self.masks.text(bytes);
+        match std::str::from_utf8(&masked) {
+            Ok(text) => {
+                self.out.extend_from_slice(b",\"text\":");
+                push_string(&mut self.out, text);
+            }
+            Err(_) => {
+                self.out.extend_from_slice(b",\"b64\":");
+                push_base64(&mut self.out, &masked);
+            }
+        }
+    }
+
+    pub(super) fn message_id(&mut self, key: &str, id: MessageId) {
+        self.key(key);
+        self.out.push(b'"');
+        self.out.extend_from_slice(&id.hyphenated());
+        self.out.push(b'"');
+    }
+
+    /// A `msg` line.
+    pub(super) fn message(&mut self, message: &NewMessage<'_>, stored: Stored<'_>) {
+        self.open("msg", message.time);
+        self.number("sequence", message.sequence);
+        self.message_id("id", message.id);
+        self.number("mono_ns", nanos(message.mono));
+        self.word("direction", message.direction.as_str());
+        self.word("transport", message.transport.as_str());
+        self.connection(message.connection);
+        self.number("exchange", message.exchange);
+        if message.origin == Origin::Proxy {
+            self.word("origin", "proxy");
+        }
+        self.head(&message.body);
+        if let Some(answers) = message.answers {
+            self.message_id("correlated_id", answers.id);
+            self.number("answers", answers.sequence);
+            self.number("latency_us", micros(answers.latency));
+        }
+        if message.late {
+            self.out.extend_from_slice(b",\"late\":true");
+        }
+        if message.duplicate {
+            self.out.extend_from_slice(b",\"duplicate\":true");
+        }
+        if !message.parts.is_empty() {
+            self.parts(message.parts);
+        }
+        match stored {
+            Stored::Inline(body) => {
+                self.number("len", body.raw().len() as u64);
+                let encoded = self.carriage(message.carriage);
+                self.body("raw", body, encoded);
+            }
+            Stored::Side(name, len) => {
+                self.number("len", len);
+                self.side("raw_ref", name, len);
+                self.carriage(message.carriage);
+            }
+            Stored::Empty => {
+                self.number("len", 0);
+                self.carriage(message.carriage);
+                self.out.extend_from_slice(b",\"raw_text\":\"\"");
+            }
+        }
+        self.close();
+    }
+
+    fn head(&mut self, body: &NewBody<'_>) {
+        match body {
+            NewBody::Whole(message) => {
+                self.word("kind", kind_name(message.kind()));
+                if let Some(token) = message.id_token() {
+                    self.token(token, !message.is_json());
+                }
+                if let Some(method) = message.method() {
+                    self.key("method");
+                    push_string(&mut self.out, &method);
+                    let name = match named_by(&method) {
+                        Some(field) => message.text(field),
+                        None => None,
+                    };
+                    if let Some(name) = name {
+                        self.key("name");
+                        push_string(&mut self.out, &name);
+                    }
+                }
+            }
+            NewBody::Large { head, .. } => {
+                self.word("kind", kind_name(head.kind));
+                if let Some(id) = &head.id {
+                    self.token(id.token(), true);
+                }
+                if let Some(method) = &head.method {
+                    self.key("method");
+                    push_string(&mut self.out, method);
+                }
+                if let Some(name) = &head.name {
+                    self.key("name");
+                    push_string(&mut self.out, name);
+                }
+            }
+            NewBody::Empty => self.word("kind", "other"),
+        }
+    }
+
+    /// `jsonrpc_id` with its raw token. A token out of JSON that was not checked whole is checked here.
+    fn token(&mut self, token: &[u8], unchecked: bool) {
+        let scalar = matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9' | b'n' | b't' | b'f'));
+        if scalar && !(unchecked && serde_json::from_slice::<serde_json::Value>(token).is_err()) {
+            self.key("jsonrpc_id");
+            self.out.extend_from_slice(token);
+        }
+    }
+
+    fn parts(&mut self, parts: &[PartAnswer]) {
+        self.out.extend_from_slice(b",\"parts\":[");
+        for (index, part) in parts.iter().enumerate() {
+            self.out.extend_from_slice(if index == 0 { b"{\"kind\":\"" } else { b",{\"kind\":\"" });
+            self.out.extend_from_slice(kind_name(part.kind).as_bytes());
+            self.out.push(b'"');
+            if let Some(id) = &part.id {
+                self.token(id.token(), true);
+            }
+            if let Some(method) = &part.method {
+                self.key("method");
+                push_string(&mut self.out, method);
+            }
+            if let Some(answers) = part.answers {
+                self.message_id("correlated_id", answers.id);
+                self.number("answers", answers.sequence);
+                self.number("latency_us", micros(answers.latency));
+            }
+            self.out.push(b'}');
+        }
+        self.out.push(b']');
+    }
+
+    /// HTTP or SSE facts. Says whether the body is encoded (compressed), so that it is no text whatever it looks like.
+    pub(super) fn carriage(&mut self, carriage: &Carriage) -> bool {
+        match carriage {
+            Carriage::Line(LineEnd::Lf) | Carriage::Message => false,
+            Carriage::Line(end) => {
+                self.word("eol", if *end == LineEnd::CrLf { "crlf" } else { "none" });
+                false
+            }
+            Carriage::Request(parts) => {
+                self.out.extend_from_slice(b",\"http\":{\"method\":");
+                push_string(&mut self.out, parts.method.as_str());
+                self.out.extend_from_slice(b",\"target\":");
+                self.target(&parts.uri);
+                self.version_and_headers(parts.version, &parts.headers);
+                is_encoded(&parts.headers)
+            }
+            Carriage::Response(parts) => {
+                self.out.extend_from_slice(b",\"http\":{\"status\":");
+                push_u64(&mut self.out, u64::from(parts.status.as_u16()));
+                self.version_and_headers(parts.version, &parts.headers);
+                is_encoded(&parts.headers)
+            }
+            Carriage::Event(event) => {
+                self.event(event);
+                false
+            }
+        }
+    }
+
+    fn event(&mut self, event: &SseEvent) {
+        self.out.extend_from_slice(b",\"sse\":{");
+        let start = self.out.len();
+        if let Some(id) = &event.id {
+            self.key("id");
+            push_string(&mut self.out, id);
+        }
+        if let Some(name) = &event.event {
+            self.key("event");
+            push_string(&mut self.out, name);
+        }
+        if let Some(retry) = event.retry {
+            self.number("retry", retry);
+        }
+        if event.partial {
+            self.out.extend_from_slice(b",\"partial\":true");
+        }
+        if self.out.len() > start {
+            self.out.remove(start);
+        }
+        self.out.push(b'}');
+    }
+
+    fn target(&mut self, uri: &http::Uri) {
+        if uri.query().is_none() && uri.authority().is_none() {
+            push_string(&mut self.out, uri.path());
+        } else {
+            push_string(&mut self.out, &self.masks.url(&uri.to_string()));
+        }
+    }
+
+    fn version_and_headers(&mut self, version: http::Version, headers: &HeaderMap) {
+        self.out.extend_from_slice(match version {
+            http::Version::HTTP_10 => b",\"version\":\"HTTP/1.0\",\"headers\":[",
+            http::Version::HTTP_2 => b",\"version\":\"HTTP/2.0\",\"headers\":[",
+            _ => b",\"version\":\"HTTP/1.1\",\"headers\":[",
+        });
+        for (index, (name, value)) in headers.iter().enumerate() {
+            self.out.extend_from_slice(if index == 0 { b"[\"" } else { b",[\"" });
+            // A header name is a token: nothing in it needs an escape.
+            self.out.extend_from_slice(name.as_str().as_bytes());
+            self.out.extend_from_slice(b"\",");
+            match self.masks.header(name.as_str(), value.as_bytes()) {
+                Some(masked) => push_string(&mut self.out, &masked),
+                None => push_octets(&mut self.out, value.as_bytes()),
+            }
+            self.out.push(b']');
+        }
+        self.out.extend_from_slice(b"]}");
+    }
+
+    /// The body: `raw` as it is, `raw_text` or `raw_b64`. Must be the last member.
+    pub(super) fn body(&mut self, key: &str, body: &Message, encoded: bool) {
+        let raw = body.raw();
+        if !encoded && body.embeds() {
+            self.key(key);
+            self.out.extend_from_slice(raw);
+        } else if let (false, Ok(text)) = (encoded, std::str::from_utf8(raw)) {
+            self.suffixed(key, "_text");
+            self.out.push(b'"');
+            push_escaped(&mut self.out, text.as_bytes());
+            self.out.push(b'"');
+        } else {
+            self.suffixed(key, "_b64");
+            push_base64(&mut self.out, raw);
+        }
+    }
+
+    /// [`LineWriter::body`] for a member that is not the last: JSON cannot keep white space around a value there.
+    pub(super) fn body_or_text(&mut self, key: &str, body: &Message, padded: bool) {
+        match std::str::from_utf8(body.raw()) {
+            Ok(text) if padded => {
+                self.suffixed(key, "_text");
+                push_string(&mut self.out, text);
+            }
+            _ => self.body(key, body, false),
+        }
+    }
+
+    /// A fact whose name also comes from outside.
+    pub(super) fn fact(&mut self, name: &str, value: &str) {
+        self.out.push(b',');
+        push_string(&mut self.out, name);
+        self.out.push(b':');
+        push_string(&mut self.out, &self.masks.string(value));
+    }
+
+    pub(super) fn side(&mut self, key: &str, name: &SideName, len: u64) {
+        self.key(key);
+        self.out.extend_from_slice(b"{\"file\":");
+        match name.as_str() {
+            Some(name) => push_string(&mut self.out, name),
+            None => self.out.extend_from_slice(b"null"),
+        }
+        self.number("len", len);
+        self.out.push(b'}');
+    }
+
+    fn key(&mut self, key: &str) {
+        self.suffixed(key, "");
+    }
+
+    fn suffixed(&mut self, key: &str, suffix: &str) {
+        self.out.extend_from_slice(b",\"");
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(suffix.as_bytes());
+        self.out.extend_from_slice(b"\":");
+    }
+}
+
+/// What a request is about, by the same rule as the `Mcp-Name` header.
+fn named_by(method: &str) -> Option<Field<'static>> {
+    match method {
+        "tools/call" | "prompts/get" => Some(Field::Name),
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Some(Field::Uri),
+        _ => None,
+    }
+}
+
+/// The word for a kind in a record.
+pub(crate) fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Request => "request",
+        Kind::Notification => "notification",
+        Kind::Response => "response",
+        Kind::Error => "error",
+        Kind::Batch => "batch",
+        Kind::Other => "other",
+        Kind::Malformed => "malformed",
+    }
+}
+
+fn is_encoded(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_ENCODING).is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

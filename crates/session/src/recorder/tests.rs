@@ -1,0 +1,97 @@
+//! A full disk, played by `/dev/full` and by a file-size limit of our own: a file that was closed to writing.
+
+use super::*;
+use crate::new_session_id;
+use mcp_proxy_wire::Transport;
+use std::fs::OpenOptions;
+
+fn header() -> SessionHeader {
+    SessionHeader {
+        id: new_session_id(SystemTime::now()),
+        started_at: SystemTime::now(),
+        transport: Transport::Stdio,
+        listen: Transport::Stdio,
+        server_command: None,
+        server_url: None,
+        argv: Vec::new(),
+        cwd: None,
+        version: "0".to_owned(),
+        metadata: Default::default(),
+    }
+}
+
+fn options(on_error: OnRecordError) -> RecordOptions {
+    RecordOptions { durability: Durability::None, on_error, ..RecordOptions::default() }
+}
+
+fn full() -> File {
+    OpenOptions::new().append(true).open("/dev/full").unwrap()
+}
+
+#[test]
+fn stop_returns_the_error() {
+    let error = Recorder::start(full(), "/dev/full".into(), options(OnRecordError::Stop), &header()).unwrap_err();
+    assert!(error.chain().contains("No space left"), "{}", error.chain());
+}
+
+#[test]
+fn warn_goes_on_says_so_once_and_catches_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    let mut recorder = Recorder::start(full(), path.clone(), options(OnRecordError::Warn), &header()).unwrap();
+    assert!(recorder.warning().unwrap().contains("No space left"));
+    for _ in 0..3 {
+        recorder.io(SystemTime::now(), &Io::Note { text: "lost" });
+        recorder.flush().unwrap();
+    }
+    assert_eq!((recorder.warning(), recorder.lost()), (None, 3));
+    // Room again.
+    recorder.file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+    recorder.torn = false;
+    recorder.io(SystemTime::now(), &Io::Note { text: "kept" });
+    recorder.flush().unwrap();
+    assert_eq!(recorder.lost(), 0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[0].starts_with("{\"t\":\"session\""));
+    assert!(lines[1].contains("\"kind\":\"gap\",\"lost\":3"));
+    assert!(lines[2].contains("kept"));
+    // The next trouble is news again.
+    recorder.file = full();
+    recorder.io(SystemTime::now(), &Io::Note { text: "lost" });
+    recorder.flush().unwrap();
+    assert!(recorder.warning().is_some());
+}
+
+#[test]
+fn a_write_that_could_not_be_taken_back_does_not_spoil_the_next_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    let file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+    let mut recorder = Recorder::start(file, path.clone(), options(OnRecordError::Warn), &header()).unwrap();
+    recorder.file.write_all(b"{\"t\":\"msg\",\"half").unwrap();
+    recorder.torn = true;
+    recorder.io(SystemTime::now(), &Io::Note { text: "whole" });
+    recorder.flush().unwrap();
+    let session = Session::open(&path).unwrap();
+    assert_eq!(session.damaged(), 1);
+    assert_eq!(session.records().last().unwrap().unwrap().kind(), "note");
+}
+
+#[test]
+fn a_flush_is_one_write() {
+    // A pipe in packet mode would show it; a socket of datagrams does without anything special.
+    let (ours, theirs) = std::os::unix::net::UnixDatagram::pair().unwrap();
+    let file = File::from(std::os::fd::OwnedFd::from(ours));
+    let mut recorder = Recorder::start(file, "a socket".into(), options(OnRecordError::Stop), &header()).unwrap();
+    let mut buffer = vec![0; 65536];
+    theirs.recv(&mut buffer).unwrap();
+    for number in 0..64 {
+        recorder.io(SystemTime::now(), &Io::Note { text: &format!("note {number}") });
+    }
+    recorder.flush().unwrap();
+    let len = theirs.recv(&mut buffer).unwrap();
+    assert_eq!(buffer[..len].iter().filter(|byte| **byte == b'\n').count(), 64);
+    assert_eq!(buffer[len - 1], b'\n');
+}

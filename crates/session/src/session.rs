@@ -1,0 +1,222 @@
+//! A record, opened for reading.
+//!
+//! Opening loads the index (or builds it) and reads nothing else: rows are in memory, messages are read from the file one by
+//! one. A record that is still being written can be read at the same time; [`Session::refresh`] takes in what was added. A torn
+//! last line is ignored and reported, never repaired here: see [`crate::repair`].
+
+mod read;
+mod records;
+
+pub use records::{Record, Records};
+
+use crate::index::{self, Index, LinePlace, Row};
+use crate::lines::Lines;
+use crate::{Error, ProxyMessage, ProxySession, SessionHeader, lock, recorder};
+use bytes::Bytes;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Rows that are worth storing an index for.
+const WORTH_STORING: usize = 2_000;
+
+/// A record and its index.
+#[derive(Debug)]
+pub struct Session {
+    path: PathBuf,
+    folder: PathBuf,
+    file: File,
+    header: SessionHeader,
+    index: Index,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// When.
+    pub timestamp: SystemTime,
+    /// Why.
+    pub why: String,
+    /// Messages that the recorder counted.
+    pub messages: u64,
+}
+
+impl Session {
+    /// Opens a record for reading.
+    pub fn open(path: impl AsRef<Path>) -> Result<Session, Error> {
+        let path = path.as_ref();
+        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        let header = match Lines::new(&file, 0, u64::MAX).next_line() {
+            Ok(Some(line)) => SessionHeader::read(line.bytes, path)?,
+            Ok(None) => {
+                return Err(Error::NotARecord { path: path.to_path_buf(), why: "it has no whole line".to_owned() });
+            }
+            Err(error) => return Err(Error::io("read", path, error)),
+        };
+        let mut session = Session {
+            index: index::load(path, &file).unwrap_or_default(),
+            folder: recorder::side_folder(path),
+            path: path.to_path_buf(),
+            file,
+            header,
+        };
+        if session.refresh()? >= WORTH_STORING {
+            // A cache: a folder that cannot be written to is no reason not to read.
+            let _ = session.store_index();
+        }
+        Ok(session)
+    }
+
+    /// Takes in what was appended since. Returns how many messages are new.
+    pub fn refresh(&mut self) -> Result<usize, Error> {
+        self.index.extend(&self.file).map_err(|error| Error::io("read", &self.path, error))
+    }
+
+    /// Stores the index beside the record.
+    pub fn store_index(&self) -> Result<(), Error> {
+        index::store(&self.path, &self.file, &self.index)
+            .map_err(|error| Error::io("store", &index::path_for(&self.path), error))
+    }
+
+    /// The record's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was known when the session started.
+    pub fn header(&self) -> &SessionHeader {
+        &self.header
+    }
+
+    /// How the session ended; `None` while it runs or if it was killed.
+    pub fn end(&self) -> Option<Ending> {
+        let line = self.line(self.index.end?).ok()?;
+        let record = Record { offset: 0, line };
+        Some(Ending {
+            timestamp: crate::stamp::parse(&record.member::<String>("timestamp")?)?,
+            why: record.member("why").unwrap_or_default(),
+            messages: record.member("messages").unwrap_or(0),
+        })
+    }
+
+    /// The seed's `ProxySession`, without its messages.
+    pub fn session(&self) -> ProxySession {
+        let header = &self.header;
+        ProxySession {
+            id: header.id.clone(),
+            started_at: header.started_at,
+            ended_at: self.end().map(|end| end.timestamp),
+            transport: header.transport,
+            server_command: header.server_command.clone(),
+            server_url: header.server_url.clone(),
+            metadata: header.metadata.clone(),
+        }
+    }
+
+    /// Whether a running proxy is writing this record.
+    pub fn is_live(&self) -> bool {
+        lock::is_live(&self.path)
+    }
+
+    /// Bytes after the last whole line: a line that is being written, or one that was torn when its writer died.
+    pub fn torn(&self) -> u64 {
+        self.index.torn
+    }
+
+    /// Lines that are no record lines, and were skipped.
+    pub fn damaged(&self) -> u64 {
+        self.index.damaged
+    }
+
+    /// Bytes of whole lines.
+    pub fn bytes(&self) -> u64 {
+        self.index.covered
+    }
+
+    /// How many messages there are.
+    pub fn len(&self) -> usize {
+        self.index.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.index.rows.is_empty()
+    }
+
+    /// All rows, in file order.
+    pub fn rows(&self) -> &[Row] {
+        &self.index.rows
+    }
+
+    /// One row.
+    pub fn row(&self, index: usize) -> Option<&Row> {
+        self.index.rows.get(index)
+    }
+
+    /// The row of the message with this sequence number.
+    pub fn find(&self, sequence: u64) -> Option<usize> {
+        self.index.find(sequence)
+    }
+
+    /// A row's method. Very long ones are cut.
+    pub fn method(&self, row: &Row) -> Option<&str> {
+        self.index.strings.get(row.method)
+    }
+
+    /// What a row's request is about: tool, prompt or resource. Very long ones are cut.
+    pub fn name(&self, row: &Row) -> Option<&str> {
+        self.index.strings.get(row.name)
+    }
+
+    /// One message with the verdicts on it folded in.
+    pub fn message(&self, index: usize) -> Result<ProxyMessage, Error> {
+        let row = self.row(index).ok_or(Error::NoSuchRow(index as u64))?;
+        let line = self.line(row.line())?;
+        self.read_message(index, &line)
+    }
+
+    /// Messages one after the other, from row `from`: what an export or a long list reads.
+    pub fn messages(&self, from: usize) -> impl Iterator<Item = Result<ProxyMessage, Error>> + '_ {
+        (from..self.len()).map(|index| self.message(index))
+    }
+
+    /// All lines in file order, known or not.
+    pub fn records(&self) -> Records<'_> {
+        Records::new(Lines::new(&self.file, 0, self.index.covered), &self.path, &self.folder)
+    }
+
+    /// The exact line of a row.
+    pub fn row_line(&self, row: &Row) -> Result<Bytes, Error> {
+        self.line(row.line())
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(crate) fn covered(&self) -> u64 {
+        self.index.covered
+    }
+
+    fn read_message(&self, index: usize, line: &Bytes) -> Result<ProxyMessage, Error> {
+        let damaged = |why, offset| Error::Damaged { path: self.path.clone(), offset, why };
+        let offset = self.index.rows[index].offset();
+        let mut message = read::message(line, &self.folder).map_err(|why| damaged(why, offset))?;
+        for place in self.index.acts_on(index) {
+            let line = self.line(place)?;
+            message.fold(read::verdict(&line, &self.folder).map_err(|why| damaged(why, place.offset))?);
+        }
+        Ok(message)
+    }
+
+    pub(crate) fn line(&self, place: LinePlace) -> Result<Bytes, Error> {
+        let mut line = vec![0; place.len as usize];
+        self.file.read_exact_at(&mut line, place.offset).map_err(|error| Error::io("read", &self.path, error))?;
+        Ok(line.into())
+    }
+}

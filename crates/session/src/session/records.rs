@@ -1,0 +1,75 @@
+//! A walk over all lines of a record in file order, whatever they are.
+//!
+//! Kinds of record that this build does not know are given out like the others: a newer proxy wrote them, and an export must not
+//! lose them.
+
+use crate::envelope::{self, Members};
+use crate::lines::Lines;
+use crate::{Error, ProxyMessage};
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use std::path::Path;
+
+/// One line of a record.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Where the line starts.
+    pub offset: u64,
+    /// The line without its newline, verbatim.
+    pub line: Bytes,
+}
+
+impl Record {
+    /// `session`, `msg`, `act`, `io`, `note`, `end`, or something newer. Empty for a damaged line.
+    pub fn kind(&self) -> &str {
+        envelope::record_type(&self.line).and_then(|kind| std::str::from_utf8(kind).ok()).unwrap_or("")
+    }
+
+    /// One member's value, read as `T`. Not for bodies.
+    pub fn member<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let mut members = Members::new(&self.line);
+        while let Some(key) = members.next_key() {
+            let value = members.value()?;
+            if key == name.as_bytes() {
+                return serde_json::from_slice(value).ok();
+            }
+        }
+        None
+    }
+}
+
+/// The lines of a record.
+#[derive(Debug)]
+pub struct Records<'a> {
+    lines: Lines<'a>,
+    path: &'a Path,
+    folder: &'a Path,
+}
+
+impl<'a> Records<'a> {
+    pub(super) fn new(lines: Lines<'a>, path: &'a Path, folder: &'a Path) -> Records<'a> {
+        Records { lines, path, folder }
+    }
+
+    /// The line as a message, if it is a `msg`. Verdicts are not folded in.
+    pub fn message(&self, record: &Record) -> Option<Result<ProxyMessage, Error>> {
+        (record.kind() == "msg").then(|| {
+            super::read::message(&record.line, self.folder).map_err(|why| Error::Damaged {
+                path: self.path.to_path_buf(),
+                offset: record.offset,
+                why,
+            })
+        })
+    }
+}
+
+impl Iterator for Records<'_> {
+    type Item = Result<Record, Error>;
+
+    fn next(&mut self) -> Option<Result<Record, Error>> {
+        match self.lines.next_line() {
+            Ok(line) => line.map(|line| Ok(Record { offset: line.offset, line: Bytes::copy_from_slice(line.bytes) })),
+            Err(error) => Some(Err(Error::io("read", self.path, error))),
+        }
+    }
+}

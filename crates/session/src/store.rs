@@ -1,0 +1,122 @@
+//! The folder where records live: what is there, what it takes, and what may go.
+//!
+//! Nothing here ever removes a record that is being written, nor one outside the folder that was asked about: a `--session-file`
+//! is the user's own.
+
+mod prune;
+
+pub use prune::{Pruned, Which, keep_under, prune};
+
+use crate::session::Record;
+use crate::{Error, Session, SessionHeader, index, lines, lock, recorder};
+use mcp_proxy_wire::Transport;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// What the default place is kept under.
+pub const DEFAULT_LIMIT: u64 = 2 << 30;
+
+/// The user's folder for records: `mcp-proxy/sessions` in `$XDG_STATE_HOME`, else in `~/.local/state`.
+pub fn state_dir() -> Result<PathBuf, Error> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    base.map(|base| base.join("mcp-proxy/sessions")).ok_or(Error::NoStateDirectory)
+}
+
+/// One record, as a list shows it.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The record's file.
+    pub path: PathBuf,
+    /// The session's id.
+    pub id: String,
+    /// When it started.
+    pub started_at: SystemTime,
+    /// When it ended, if it came to an orderly end.
+    pub ended_at: Option<SystemTime>,
+    /// A running proxy is writing it.
+    pub live: bool,
+    /// The transport of the server side.
+    pub transport: Transport,
+    /// The server's command or URL.
+    pub target: String,
+    /// Bytes, with side files and index.
+    pub bytes: u64,
+}
+
+impl Listed {
+    /// Reads what a list shows of one record: its first line, its last, and the sizes.
+    pub fn read(path: &Path) -> Result<Listed, Error> {
+        let failed = |error| Error::io("read", path, error);
+        let file = File::open(path).map_err(failed)?;
+        let header = match lines::Lines::new(&file, 0, u64::MAX).next_line().map_err(failed)? {
+            Some(line) => SessionHeader::read(line.bytes, path)?,
+            None => return Err(Error::NotARecord { path: path.to_path_buf(), why: "it has no whole line".to_owned() }),
+        };
+        let size = file.metadata().map_err(failed)?.len();
+        Ok(Listed {
+            id: header.id,
+            started_at: header.started_at,
+            ended_at: ended_at(&file, size),
+            live: lock::is_live(path),
+            transport: header.transport,
+            target: header.server_command.or(header.server_url).unwrap_or_default(),
+            bytes: size + beside(path),
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// How many messages it has. Reads the record if its index is stale, so a list asks for this last.
+    pub fn messages(&self) -> Result<usize, Error> {
+        Session::open(&self.path).map(|session| session.len())
+    }
+}
+
+/// The records in `folder`, newest first. Files that are no records are passed over.
+pub fn list(folder: &Path) -> Result<Vec<Listed>, Error> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io("read", folder, error)),
+    };
+    let mut found: Vec<Listed> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.is_file() && path.extension().is_none_or(|ending| ending != "idx" && ending != "part"))
+        .filter_map(|path| Listed::read(&path).ok())
+        .collect();
+    found.sort_by(|one, other| other.started_at.cmp(&one.started_at).then_with(|| other.path.cmp(&one.path)));
+    Ok(found)
+}
+
+/// The record in `folder` that a person means by `name`: a session id, the start of one, or a file name with or without its ending.
+pub fn find(folder: &Path, name: &str) -> Result<Vec<Listed>, Error> {
+    let mut found = list(folder)?;
+    found.retain(|listed| {
+        let file = listed.path.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
+        listed.id.starts_with(name) || file == name || file.strip_suffix(".jsonl").is_some_and(|stem| stem.ends_with(name))
+    });
+    Ok(found)
+}
+
+/// The time in the last line, if that is an `end`.
+fn ended_at(file: &File, size: u64) -> Option<SystemTime> {
+    let len = size.min(4096) as usize;
+    let mut tail = vec![0; len];
+    file.read_exact_at(&mut tail, size - len as u64).ok()?;
+    let tail = tail.strip_suffix(b"\n")?;
+    let start = memchr::memrchr(b'\n', tail)? + 1;
+    let record = Record { offset: 0, line: tail[start..].to_vec().into() };
+    if record.kind() != "end" {
+        return None;
+    }
+    crate::stamp::parse(&record.member::<String>("timestamp")?)
+}
+
+/// Bytes of the index and the side files.
+fn beside(path: &Path) -> u64 {
+    let size = |path: &Path| std::fs::metadata(path).map_or(0, |facts| facts.len());
+    let sides = std::fs::read_dir(recorder::side_folder(path)).into_iter().flatten();
+    size(&index::path_for(path)) + sides.filter_map(Result::ok).map(|entry| size(&entry.path())).sum::<u64>()
+}

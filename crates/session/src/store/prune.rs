@@ -1,0 +1,109 @@
+//! Removing records: by age, by size, by name; never a live one.
+
+use super::{Listed, list};
+use crate::{Error, index, lock, recorder};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// A file without a header this young may belong to a proxy that is just starting.
+const JUST_STARTED: Duration = Duration::from_secs(60);
+
+/// Which records to remove.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// Those that started before this time.
+    StartedBefore(SystemTime),
+    /// The oldest, until the rest takes no more bytes than this.
+    OldestOver(u64),
+    /// Those with these ids.
+    Ids(Vec<String>),
+    /// All finished ones.
+    All,
+}
+
+/// What was, or would be, removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// The records.
+    pub removed: Vec<PathBuf>,
+    /// What that freed.
+    pub bytes: u64,
+    /// Records that were meant but are being written.
+    pub live: Vec<PathBuf>,
+}
+
+/// Removes records from `folder` with their index and side files.
+pub fn prune(folder: &Path, which: &Which) -> Result<Pruned, Error> {
+    let listed = list(folder)?;
+    let mut total: u64 = listed.iter().map(|record| record.bytes).sum();
+    let mut pruned = Pruned::default();
+    // From the oldest.
+    for record in listed.iter().rev() {
+        let meant = match which {
+            Which::StartedBefore(time) => record.started_at < *time,
+            Which::OldestOver(limit) => total > *limit,
+            Which::Ids(ids) => ids.contains(&record.id),
+            Which::All => true,
+        };
+        if !meant {
+            continue;
+        }
+        if remove(record)? {
+            total = total.saturating_sub(record.bytes);
+            pruned.bytes += record.bytes;
+            pruned.removed.push(record.path.clone());
+        } else {
+            pruned.live.push(record.path.clone());
+        }
+    }
+    Ok(pruned)
+}
+
+/// Keeps `folder` under `limit` bytes by removing the oldest finished records, and clears away what a killed proxy left empty.
+pub fn keep_under(folder: &Path, limit: u64) -> Result<Pruned, Error> {
+    remove_empty(folder);
+    prune(folder, &Which::OldestOver(limit))
+}
+
+/// Removes one record, unless it is live.
+fn remove(record: &Listed) -> Result<bool, Error> {
+    let path = &record.path;
+    let file = match File::open(path) {
+        Ok(file) => file,
+        // Another proxy was faster.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(Error::io("open", path, error)),
+    };
+    // Held while removing, so that nobody starts to write in between.
+    if !lock::try_hold(&file).map_err(|error| Error::io("lock", path, error))? {
+        return Ok(false);
+    }
+    let folder = recorder::side_folder(path);
+    for (path, result) in [
+        (&folder, std::fs::remove_dir_all(&folder)),
+        (&index::path_for(path), std::fs::remove_file(index::path_for(path))),
+        (path, std::fs::remove_file(path)),
+    ] {
+        match result {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::io("remove", path, error)),
+            _ => {}
+        }
+    }
+    Ok(true)
+}
+
+/// Best effort: an empty file has nothing to lose.
+fn remove_empty(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+        let path = entry.path();
+        let old_and_empty = entry.metadata().is_ok_and(|facts| {
+            let age = facts.modified().ok().and_then(|time| time.elapsed().ok());
+            facts.is_file() && facts.len() == 0 && age.is_some_and(|age| age > JUST_STARTED)
+        });
+        if old_and_empty && path.extension().is_some_and(|ending| ending == "jsonl") && !lock::is_live(&path) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}

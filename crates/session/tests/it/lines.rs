@@ -1,0 +1,185 @@
+//! What is written, and that it is read back byte for byte.
+
+use crate::sample::*;
+use mcp_proxy_session::*;
+use mcp_proxy_wire::{Carriage, Direction, EndsHead, Id, Kind, Message};
+use proptest::prelude::*;
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn the_lines_of_a_session() {
+    let (_sample, path) = everything();
+    insta::assert_snapshot!("lines", std::fs::read_to_string(path).unwrap());
+}
+
+#[test]
+fn every_line_is_json_and_starts_with_its_type() {
+    let (_sample, path) = everything();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        assert!(line.starts_with("{\"t\":\""), "{line}");
+        serde_json::from_str::<serde_json::Value>(line).unwrap();
+    }
+}
+
+#[test]
+fn files_are_private() {
+    let mut sample = Sample::new();
+    sample.client(vec![b'x'; SIDE_LIMIT + 1]);
+    sample.recorder.end(start(), "done").unwrap();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let side = side_folder(sample.path());
+    assert_eq!(mode(sample.path()), 0o600);
+    assert_eq!(mode(&side), 0o700);
+    assert_eq!(mode(&side.join("1.raw")), 0o600);
+    assert_eq!(mode(&sample.path().with_extension("jsonl.idx")), 0o600);
+}
+
+#[test]
+fn credentials_are_masked_and_kept_on_request() {
+    for (keep_secrets, seen) in [(false, false), (true, true)] {
+        let secrets = vec!["from-the-environment".to_owned()];
+        let mut header = header();
+        header.server_url = Some("http://user:very-secret@host/mcp?token=very-secret".to_owned());
+        header.argv = ["proxy", "--header", "X-Key: very-secret"].map(str::to_owned).into();
+        let mut sample = Sample::with(RecordOptions { keep_secrets, secrets, ..options() }, &header);
+        sample.put(Direction::ClientToServer, &post(), b"{}", None);
+        sample.put(Direction::ServerToClient, &response(200, &[("set-cookie", "very-secret")]), b"{}", None);
+        sample.recorder.io(start(), &Io::Stderr { connection: 1, line: b"key: from-the-environment" });
+        let text = sample.text();
+        assert_eq!(text.contains("very-secret"), seen, "{text}");
+        assert_eq!(text.contains("api_key=abc"), seen, "{text}");
+        assert!(keep_secrets || !text.contains("from-the-environment"), "{text}");
+        assert!(text.contains("\"mcp-session-id\",\"s-1\""), "{text}");
+    }
+}
+
+#[test]
+fn message_bodies_are_never_masked() {
+    let mut sample = Sample::with(RecordOptions { secrets: vec!["very-secret".to_owned()], ..options() }, &header());
+    sample.client(r#"{"method":"very-secret"}"#);
+    assert!(sample.text().contains(r#""raw":{"method":"very-secret"}"#));
+}
+
+#[test]
+fn an_encoded_http_body_is_base64_even_if_it_looks_like_json() {
+    let mut sample = Sample::new();
+    let encoded = response(200, &[("content-encoding", "gzip")]);
+    sample.put(Direction::ServerToClient, &encoded, b"{}", None);
+    sample.put(Direction::ServerToClient, &response(200, &[("content-encoding", "identity")]), b"{}", None);
+    let session = sample.open();
+    assert_eq!(session.message(0).unwrap().raw, Raw::Binary("{}".into()));
+    assert_eq!(session.message(1).unwrap().raw, Raw::Json("{}".into()));
+}
+
+#[test]
+fn a_large_body_goes_to_a_side_file() {
+    let mut sample = Sample::new();
+    let body = format!(r#"{{"id":1,"result":"{}"}}"#, "y".repeat(SIDE_LIMIT));
+    sample.server(&body, None);
+    let line = sample.text().lines().nth(1).unwrap().to_owned();
+    assert!(line.contains(&format!(r#""raw_ref":{{"file":"1.raw","len":{}}}"#, body.len())), "{line}");
+    assert!(line.len() < 1000);
+    let message = sample.open().message(0).unwrap();
+    assert_eq!(message.kind, Kind::Response);
+    assert_eq!(message.raw.load().unwrap(), body.as_bytes());
+}
+
+#[test]
+fn a_body_that_was_cut_through() {
+    let mut sample = Sample::new();
+    let mut side = sample.recorder.side_file().unwrap();
+    side.write(b"{\"result\":[").unwrap();
+    side.write(b"],\"id\":3}").unwrap();
+    let len = side.len();
+    let name = side.finish(1).unwrap();
+    let head = EndsHead { kind: Kind::Response, id: Some(Id::number(3)), method: None, name: None, error_code: None };
+    let body = NewBody::Large { file: &name, len, head: &head };
+    sample.put_with(&Carriage::Message, body, |_| {});
+    let abandoned = sample.recorder.side_file().unwrap();
+    drop(abandoned);
+    let message = sample.open().message(0).unwrap();
+    assert_eq!(message.jsonrpc_id.as_deref(), Some("3"));
+    assert_eq!(message.raw.load().unwrap(), &b"{\"result\":[],\"id\":3}"[..]);
+    let left: Vec<_> = std::fs::read_dir(side_folder(sample.path())).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["1.raw"]);
+}
+
+#[test]
+fn a_record_cannot_name_files_outside_its_folder() {
+    let mut sample = Sample::new();
+    sample.client(vec![b'x'; SIDE_LIMIT + 1]);
+    let text = sample.text().replace("1.raw", "../session.jsonl");
+    let other = sample.folder.path().join("other.jsonl");
+    std::fs::write(&other, text).unwrap();
+    let error = Session::open(&other).unwrap().message(0).unwrap_err();
+    assert!(error.to_string().contains("no side file"), "{error}");
+}
+
+#[test]
+fn what_http_carried_without_a_body_is_no_message() {
+    let mut sample = Sample::new();
+    sample.put_with(&response(202, &[]), NewBody::Empty, |_| {});
+    let session = sample.open();
+    assert_eq!(session.len(), 0);
+    let kinds: Vec<String> = session.records().map(|record| record.unwrap().kind().to_owned()).collect();
+    assert_eq!(kinds, ["session", "io"]);
+}
+
+#[test]
+fn answers_and_verdicts_are_folded_in() {
+    let (_sample, path) = everything();
+    let session = Session::open(path).unwrap();
+    let answer = session.message(1).unwrap();
+    assert_eq!(answer.correlated_id, Some(id(1)));
+    assert_eq!(session.row(1).unwrap().peer(), Some(0));
+    assert_eq!(session.row(0).unwrap().peer(), Some(1));
+    assert_eq!(session.row(1).unwrap().latency(), answer.latency);
+    let changed = session.message(2).unwrap();
+    assert!(changed.modified && session.row(2).unwrap().is_modified());
+    assert!(String::from_utf8_lossy(changed.raw.bytes().unwrap()).contains("/tmp"));
+    assert!(String::from_utf8_lossy(changed.original_raw.unwrap().bytes().unwrap()).contains("/etc"));
+    assert_eq!(changed.jsonrpc_id.as_deref(), Some("\"1\""));
+    let dropped = session.message(4).unwrap();
+    assert!(dropped.dropped && session.row(4).unwrap().is_dropped());
+    assert_eq!(session.method(session.row(2).unwrap()), Some("tools/call"));
+    assert_eq!(session.name(session.row(2).unwrap()), Some("read_file"));
+    assert_eq!(session.end().unwrap().why, "the client closed");
+    assert_eq!(session.message(7).unwrap().jsonrpc_id.as_deref(), Some("12345678901234567890123456789"));
+}
+
+proptest! {
+    /// Any bytes, whatever they are, come back as they were.
+    #[test]
+    fn bytes_out_are_bytes_in(bodies in proptest::collection::vec(body(), 1..8)) {
+        let mut sample = Sample::new();
+        for body in &bodies {
+            sample.client(body);
+        }
+        let session = sample.open();
+        prop_assert_eq!(session.len(), bodies.len());
+        prop_assert_eq!(session.damaged(), 0);
+        for (index, body) in bodies.iter().enumerate() {
+            let message = session.message(index).unwrap();
+            let raw = message.raw.load().unwrap();
+            prop_assert_eq!(&raw[..], &body[..]);
+            prop_assert_eq!(message.kind, Message::parse(body.clone()).kind());
+        }
+        // The record is JSON lines for every other reader too.
+        for line in std::fs::read_to_string(sample.path()).unwrap().lines() {
+            prop_assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{}", line);
+        }
+    }
+}
+
+fn body() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..200),
+        ".{0,80}".prop_map(String::into_bytes),
+        Just(br#" {"id":1.0,"method":"a\u0041\n","id":null} "#.to_vec()),
+        Just(br#"[{"id":"\ud800"},[]]"#.to_vec()),
+        Just(b"{\"id\":\"a\r\nb\",\"method\":\"x\"".to_vec()),
+        Just([&b"["[..]].concat().repeat(200)),
+        ("[a-z]{0,9}", any::<i64>())
+            .prop_map(|(method, id)| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#).into_bytes()),
+    ]
+}

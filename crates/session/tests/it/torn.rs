@@ -1,0 +1,87 @@
+//! What a crash leaves behind.
+
+use crate::sample::*;
+use mcp_proxy_session::*;
+
+/// Cut at every byte: all whole lines are there, the rest is reported and can be cut off.
+#[test]
+fn a_record_cut_anywhere_keeps_every_whole_line() {
+    let (sample, path) = everything();
+    let whole = std::fs::read(&path).unwrap();
+    let header_len = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let cut_path = sample.folder.path().join("cut.jsonl");
+    for cut in header_len..=whole.len() {
+        std::fs::write(&cut_path, &whole[..cut]).unwrap();
+        let lines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
+        let last = whole[..cut].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+        let session = Session::open(&cut_path).unwrap();
+        assert_eq!(session.records().count(), lines, "cut at {cut}");
+        assert_eq!(session.torn(), (cut - last) as u64);
+        assert_eq!(session.damaged(), 0);
+        for index in 0..session.len() {
+            session.message(index).unwrap();
+        }
+        assert_eq!(repair(&cut_path).unwrap(), (cut - last) as u64);
+        assert_eq!(std::fs::read(&cut_path).unwrap(), &whole[..last]);
+    }
+}
+
+#[test]
+fn a_file_without_a_whole_header_is_no_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.jsonl");
+    for content in [&b""[..], b"{\"t\":\"session\"", b"hello\n", b"{}\n", b"{\"t\":\"session\",\"format\":1}\n"] {
+        std::fs::write(&path, content).unwrap();
+        assert!(matches!(Session::open(&path), Err(Error::NotARecord { .. })));
+        assert!(repair(&path).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), content);
+    }
+    std::fs::write(&path, "{\"t\":\"session\",\"format\":2}\n").unwrap();
+    assert!(matches!(Session::open(&path), Err(Error::Format { format: 2, .. })));
+}
+
+#[test]
+fn a_live_record_is_not_repaired() {
+    let mut sample = Sample::new();
+    sample.client("{}");
+    sample.recorder.flush().unwrap();
+    assert!(matches!(repair(sample.path()), Err(Error::Locked { .. })));
+    assert!(is_live(sample.path()));
+    let Sample { folder, recorder, .. } = sample;
+    drop(recorder);
+    let path = folder.path().join("session.jsonl");
+    assert!(!is_live(&path));
+    assert_eq!(repair(path).unwrap(), 0);
+}
+
+#[test]
+fn a_damaged_line_in_the_middle_is_skipped_and_counted() {
+    let mut sample = Sample::new();
+    sample.client("{\"method\":\"a\"}");
+    let mut text = sample.text();
+    text.push_str("garbage\n");
+    let second = text.lines().nth(1).unwrap().replace("\"sequence\":1", "\"sequence\":2");
+    text.push_str(&second);
+    text.push('\n');
+    let path = sample.folder.path().join("damaged.jsonl");
+    std::fs::write(&path, &text).unwrap();
+    let session = Session::open(&path).unwrap();
+    assert_eq!((session.len(), session.damaged()), (2, 1));
+    assert_eq!(session.find(2), Some(1));
+}
+
+#[test]
+fn unknown_kinds_of_record_are_kept() {
+    let mut sample = Sample::new();
+    sample.client("{}");
+    let mut text = sample.text();
+    text.push_str("{\"t\":\"find\",\"rule\":\"from the future\"}\n");
+    let path = sample.folder.path().join("newer.jsonl");
+    std::fs::write(&path, &text).unwrap();
+    let session = Session::open(&path).unwrap();
+    let kinds: Vec<String> = session.records().map(|record| record.unwrap().kind().to_owned()).collect();
+    assert_eq!(kinds, ["session", "msg", "find"]);
+    let mut copy = Vec::new();
+    export::exporter("jsonl").unwrap().export(&session, &mut copy, &mut |_, _| {}).unwrap();
+    assert_eq!(copy, text.as_bytes());
+}

@@ -1,0 +1,152 @@
+//! A stdio server: a child process under the supervisor, as a link.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_proxy_core::{BoxFuture, Connection, FrameReader, Link, LinkEnd};
+use mcp_proxy_session::Io;
+use mcp_proxy_wire::{ErrorCode, Frame, Limits, Side};
+use tokio::net::unix::pipe;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::lines::{LineReader, LineWriter};
+use crate::process::{ExitReport, ServerCommand, ServerProcess, StderrLines, Supervisor};
+
+/// After its stdout has closed, a server has this long to exit before it is said to live on.
+const EXIT_WAIT: Duration = Duration::from_millis(800);
+/// Bytes of stderr in an error text.
+const STDERR_MAX: usize = 600;
+
+/// Told each line of a server's stderr.
+pub type OnStderr = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
+/// What a server process is made from.
+#[derive(Clone)]
+pub struct Child {
+    /// Starts and stops it.
+    pub supervisor: Supervisor,
+    /// What to run.
+    pub command: ServerCommand,
+    /// How its lines are cut.
+    pub limits: Limits,
+    /// What its stderr lines are handed to, beside the record.
+    pub on_stderr: OnStderr,
+}
+
+impl Child {
+    /// Starts the process.
+    pub fn link(&self, connection: &Arc<Connection>) -> Result<Link, LinkEnd> {
+        let name = self.name();
+        let mut process = self.supervisor.spawn(&self.command).map_err(|error| {
+            let cause = std::error::Error::source(&error).map(|cause| format!(" ({cause})"));
+            let text = format!("server `{name}`: {error}{}", cause.unwrap_or_default());
+            LinkEnd::failed(Side::Server, ErrorCode::SERVER_UNAVAILABLE, text)
+        })?;
+        let missing = || LinkEnd::failed(Side::Server, ErrorCode::INTERNAL, "the server has no pipes");
+        let stdin = process.stdin.take().ok_or_else(missing)?;
+        let stdout = process.stdout.take().ok_or_else(missing)?;
+        if let Some(lines) = process.stderr.take() {
+            tokio::spawn(note_stderr(lines, Arc::clone(connection), Arc::clone(&self.on_stderr)));
+        }
+        let process = Arc::new(Mutex::new(process));
+        let reader = ChildReader {
+            lines: LineReader::new(stdout, Side::Server, self.limits),
+            process: Arc::clone(&process),
+            name,
+        };
+        let finish = finish(process, Arc::clone(connection));
+        Ok(Link::new(reader, LineWriter::new(stdin, Side::Server)).with_finish(Box::pin(finish)))
+    }
+
+    /// The command as people write it.
+    pub fn name(&self) -> String {
+        let words = std::iter::once(&self.command.program).chain(&self.command.args);
+        let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
+    }
+}
+
+async fn note_stderr(mut lines: StderrLines, connection: Arc<Connection>, on_stderr: OnStderr) {
+    while let Some(line) = lines.next().await {
+        if line.lost_before > 0 {
+            connection.note(&format!("{} stderr lines were lost: they came too fast", line.lost_before));
+        }
+        connection.pipeline.note(&Io::Stderr {
+            connection: connection.id,
+            line: &line.bytes,
+        });
+        on_stderr(&line.bytes);
+    }
+}
+
+/// Close stdin, then TERM, then KILL, each with its deadline; and the exit goes into the record.
+async fn finish(process: Arc<Mutex<ServerProcess>>, connection: Arc<Connection>) {
+    let report = process.lock().await.stop().await;
+    let why = report.to_string();
+    connection.pipeline.note(&Io::Exit {
+        connection: connection.id,
+        code: report.code,
+        signal: report.signal,
+        why: &why,
+    });
+}
+
+struct ChildReader {
+    lines: LineReader<pipe::Receiver>,
+    process: Arc<Mutex<ServerProcess>>,
+    name: String,
+}
+
+impl ChildReader {
+    async fn next(&mut self, into: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+        match self.lines.read(into).await {
+            Err(LinkEnd::Closed) => Err(self.ended().await),
+            other => other,
+        }
+    }
+
+    async fn ended(&self) -> LinkEnd {
+        let mut process = self.process.lock().await;
+        let Ok(report) = timeout(EXIT_WAIT, process.wait()).await else {
+            let text = format!("server `{}` closed its stdout and goes on running", self.name);
+            return LinkEnd::failed(Side::Server, ErrorCode::SERVER_EXITED, text);
+        };
+        let code = match report.spawn_failure {
+            Some(_) => ErrorCode::SERVER_UNAVAILABLE,
+            None => ErrorCode::SERVER_EXITED,
+        };
+        LinkEnd::failed(Side::Server, code, describe(&self.name, &report))
+    }
+}
+
+fn describe(name: &str, report: &ExitReport) -> String {
+    if let Some(failure) = &report.spawn_failure {
+        return format!("the server could not be started: {failure}");
+    }
+    let mut text = format!("server `{name}` {report}");
+    let mut room = STDERR_MAX;
+    let tail: Vec<&str> = report
+        .last_stderr
+        .iter()
+        .rev()
+        .take_while(|line| {
+            let fits = line.len() <= room;
+            room = room.saturating_sub(line.len());
+            fits
+        })
+        .map(String::as_str)
+        .collect();
+    if !tail.is_empty() {
+        let tail: Vec<&str> = tail.into_iter().rev().collect();
+        text.push_str("; its last stderr lines: ");
+        text.push_str(&tail.join(" | "));
+    }
+    text
+}
+
+impl FrameReader for ChildReader {
+    fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(self.next(into))
+    }
+}

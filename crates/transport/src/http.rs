@@ -1,0 +1,19 @@
+//! HTTP on both sides.
+//!
+//! [`exchange`] passes streamable HTTP through; [`sessions`] ends it here for servers of another kind;
+//! [`dial`] speaks it towards a server for clients of another kind. The rest are their parts.
+
+pub mod admission;
+pub mod auto;
+pub mod collect;
+pub mod dial;
+pub mod exchange;
+pub mod listener;
+pub mod modern;
+pub mod payload;
+pub mod remote;
+pub mod replay;
+pub mod router;
+pub mod session;
+pub mod sessions;
+pub mod stream;

@@ -1,0 +1,189 @@
+//! Who may speak to a listener: Host and Origin (DNS rebinding), and our own bearer token.
+//!
+//! Pure checks on headers. The token is ours alone: it is removed before anything is recorded or forwarded.
+
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use mcp_proxy_wire::ErrorCode;
+
+/// What a listener demands.
+#[derive(Clone, Default)]
+pub struct Admission {
+    /// The bearer token that clients must show, if any.
+    pub token: Option<Token>,
+    /// Host names beside the loopback ones; with a token and none named, every Host is taken.
+    pub hosts: Vec<String>,
+    /// Origins beside the loopback ones.
+    pub origins: Vec<String>,
+}
+
+/// A secret that is never printed.
+#[derive(Clone)]
+pub struct Token(Vec<u8>);
+
+impl Token {
+    /// From the bytes of a file; white space around it does not count.
+    pub fn new(text: &str) -> Option<Token> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| Token(text.as_bytes().to_vec()))
+    }
+
+    /// Compares without telling by time how much of it was right.
+    fn is(&self, shown: &[u8]) -> bool {
+        let mut difference = usize::from(shown.len() != self.0.len());
+        for (index, byte) in shown.iter().enumerate() {
+            let own = self.0.get(index).copied().unwrap_or_default();
+            difference |= usize::from(own ^ byte);
+        }
+        difference == 0
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// Why a request is turned away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// HTTP status.
+    pub status: u16,
+    /// JSON-RPC code in the body.
+    pub code: ErrorCode,
+    /// Text for the peer.
+    pub text: &'static str,
+}
+
+const BAD_HOST: Refusal = Refusal {
+    status: 403,
+    code: ErrorCode::FORBIDDEN_HOST,
+    text: "this Host is not served here (DNS rebinding protection); name it with --allow-host",
+};
+const BAD_ORIGIN: Refusal = Refusal {
+    status: 403,
+    code: ErrorCode::FORBIDDEN_HOST,
+    text: "this Origin may not use this listener; name it with --allow-origin",
+};
+const BAD_TOKEN: Refusal = Refusal {
+    status: 401,
+    code: ErrorCode::UNAUTHORIZED,
+    text: "a bearer token is needed: Authorization: Bearer …",
+};
+
+impl Admission {
+    /// Checks a request's head; on success the proxy's own token is gone from it.
+    pub fn admit(&self, headers: &mut HeaderMap, authority: Option<&str>) -> Result<(), Refusal> {
+        let host = headers
+            .get(HOST)
+            .and_then(|value| value.to_str().ok())
+            .or(authority);
+        if !self.host_is_known(host) {
+            return Err(BAD_HOST);
+        }
+        if let Some(origin) = headers.get(ORIGIN) {
+            let origin = origin.to_str().unwrap_or_default();
+            if !self.origin_is_known(origin) {
+                return Err(BAD_ORIGIN);
+            }
+        }
+        if let Some(token) = &self.token {
+            let shown = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
+            if !shown.is_some_and(|shown| token.is(shown)) {
+                return Err(BAD_TOKEN);
+            }
+            headers.remove(AUTHORIZATION);
+        }
+        Ok(())
+    }
+
+    fn host_is_known(&self, host: Option<&str>) -> bool {
+        if self.token.is_some() && self.hosts.is_empty() {
+            return true;
+        }
+        let Some(host) = host else { return false };
+        let name = without_port(host);
+        is_loopback_name(name) || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+
+    fn origin_is_known(&self, origin: &str) -> bool {
+        if self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin)) {
+            return true;
+        }
+        let Some((_, rest)) = origin.split_once("://") else {
+            return false;
+        };
+        is_loopback_name(without_port(rest))
+    }
+}
+
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, rest) = value.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then(|| rest.trim_ascii())
+}
+
+/// `localhost:80` → `localhost`, `[::1]:80` → `[::1]`.
+fn without_port(host: &str) -> &str {
+    match host.rfind(':') {
+        Some(colon) if !host[colon..].contains(']') => &host[..colon],
+        _ => host,
+    }
+}
+
+fn is_loopback_name(name: &str) -> bool {
+    name.eq_ignore_ascii_case("localhost")
+        || name == "[::1]"
+        || name.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admit(admission: &Admission, pairs: &[(&str, &str)]) -> Result<(), u16> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            let name: http::HeaderName = name.parse().unwrap();
+            headers.append(name, value.parse().unwrap());
+        }
+        admission.admit(&mut headers, None).map_err(|refusal| refusal.status)
+    }
+
+    #[test]
+    fn loopback_names_pass_and_others_do_not() {
+        let open = Admission::default();
+        for host in ["localhost", "localhost:8888", "127.0.0.1:1", "127.9.9.9", "[::1]:80", "LOCALHOST"] {
+            assert_eq!(admit(&open, &[("host", host)]), Ok(()), "{host}");
+        }
+        for host in ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", ""] {
+            assert_eq!(admit(&open, &[("host", host)]), Err(403), "{host}");
+        }
+        assert_eq!(admit(&open, &[]), Err(403));
+    }
+
+    #[test]
+    fn origins_are_checked_when_shown() {
+        let mut admission = Admission::default();
+        let local = ("host", "localhost");
+        assert_eq!(admit(&admission, &[local, ("origin", "http://localhost:6274")]), Ok(()));
+        assert_eq!(admit(&admission, &[local, ("origin", "http://evil.example")]), Err(403));
+        assert_eq!(admit(&admission, &[local, ("origin", "null")]), Err(403));
+        admission.origins.push("https://app.example".into());
+        assert_eq!(admit(&admission, &[local, ("origin", "https://app.example")]), Ok(()));
+    }
+
+    #[test]
+    fn a_token_is_demanded_and_taken_away() {
+        let admission = Admission { token: Token::new(" s3cret\n"), ..Admission::default() };
+        let host = ("host", "proxy.example");
+        assert_eq!(admit(&admission, &[host]), Err(401));
+        assert_eq!(admit(&admission, &[host, ("authorization", "Bearer s3cre")]), Err(401));
+        assert_eq!(admit(&admission, &[host, ("authorization", "Basic s3cret")]), Err(401));
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, "proxy.example".parse().unwrap());
+        headers.insert(AUTHORIZATION, "bearer s3cret".parse().unwrap());
+        assert!(admission.admit(&mut headers, None).is_ok());
+        assert!(!headers.contains_key(AUTHORIZATION));
+    }
+}

@@ -1,0 +1,209 @@
+//! A URL whose kind nobody named: the client's first message is the try.
+//!
+//! It is POSTed as streamable HTTP. 404, 405 or another 4xx without a JSON-RPC body means HTTP+SSE (the spec's own
+//! rule for clients); 401, 403, 407 and 429 speak about the client, not about the transport.
+
+use std::sync::{Arc, OnceLock};
+
+use http::{Method, Request};
+use hyper::body::Incoming;
+use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, Pipeline};
+use mcp_proxy_wire::{Body, Frame, Message, Transport};
+use tokio::sync::mpsc;
+
+use super::collect::{Collected, collect};
+use super::dial::{HttpLink, HttpWriter, asked, is_rpc};
+use super::exchange::{Exchange, not_here};
+use super::listener::{Answer, Front, is_path};
+use super::payload::Payload;
+use super::remote::Remote;
+use super::sessions::Sessions;
+use crate::inbox::{Arrival, inbox};
+use crate::sse::dial::{SseWriter, connect};
+
+/// Whether an answer to the first POST says that this is no streamable HTTP server.
+fn is_other_kind(status: u16, body: &[u8]) -> bool {
+    match status {
+        401 | 403 | 407 | 429 => false,
+        404 | 405 => true,
+        400..=499 => !is_rpc(&Message::parse(body.to_vec())),
+        _ => false,
+    }
+}
+
+/// The link for a stdio or SSE client.
+pub fn link(remote: Arc<Remote>, connection: Arc<Connection>, max: usize) -> Link {
+    let (sender, reader) = inbox();
+    let http = HttpLink::new(Arc::clone(&remote), Arc::clone(&connection), sender.clone(), max);
+    let finish = Arc::clone(&http);
+    let writer = AutoWriter {
+        mode: Mode::Unknown(http),
+        remote,
+        connection,
+        inbox: sender,
+        max,
+    };
+    Link::new(reader, writer).with_finish(Box::pin(async move { finish.finish().await }))
+}
+
+struct AutoWriter {
+    mode: Mode,
+    remote: Arc<Remote>,
+    connection: Arc<Connection>,
+    inbox: mpsc::Sender<Arrival>,
+    max: usize,
+}
+
+enum Mode {
+    Unknown(Arc<HttpLink>),
+    Http(HttpWriter),
+    Sse(SseWriter),
+}
+
+impl AutoWriter {
+    async fn put_all(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+        for frame in frames.drain(..) {
+            let Body::Whole(message) = frame.body else {
+                continue;
+            };
+            match &mut self.mode {
+                Mode::Unknown(http) => {
+                    let http = Arc::clone(http);
+                    self.first(http, message).await?;
+                }
+                Mode::Http(writer) => writer.put(message).await,
+                Mode::Sse(writer) => writer.put(message).await,
+            }
+        }
+        Ok(())
+    }
+
+    async fn first(&mut self, http: Arc<HttpLink>, message: Message) -> Result<(), LinkEnd> {
+        let response = http.send(&message).await?;
+        let method = message.method().map(std::borrow::Cow::into_owned);
+        let ids = asked(&message);
+        if !response.status().is_client_error() {
+            self.mode = Mode::Http(HttpWriter::new(Arc::clone(&http)));
+            http.receive_in_task(response, method, ids);
+            return Ok(());
+        }
+        let (parts, body) = response.into_parts();
+        let bytes = match collect(body, self.max).await {
+            Collected::Whole(bytes) => bytes,
+            Collected::More(bytes, _) | Collected::Broken(bytes, _) => bytes,
+        };
+        if is_other_kind(parts.status.as_u16(), &bytes) {
+            let (remote, connection) = (Arc::clone(&self.remote), Arc::clone(&self.connection));
+            if let Ok(mut writer) = connect(remote, connection, self.inbox.clone(), self.max).await {
+                writer.put(message).await;
+                self.mode = Mode::Sse(writer);
+                return Ok(());
+            }
+        }
+        http.receive_whole(parts, bytes, method.as_deref(), &ids).await;
+        self.mode = Mode::Http(HttpWriter::new(http));
+        Ok(())
+    }
+}
+
+impl FrameWriter for AutoWriter {
+    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(self.put_all(frames))
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        match &mut self.mode {
+            Mode::Unknown(_) => {
+                let inbox = self.inbox.clone();
+                Box::pin(async move { drop(inbox.send(Arrival::End(LinkEnd::Closed)).await) })
+            }
+            Mode::Http(writer) => writer.close(),
+            Mode::Sse(writer) => writer.close(),
+        }
+    }
+}
+
+/// The front of an HTTP listener: passes through, or ends HTTP here, as the first answer shows.
+pub struct AutoFront {
+    pipeline: Arc<Pipeline>,
+    remote: Arc<Remote>,
+    exchange: Arc<Exchange>,
+    sessions: Arc<Sessions>,
+    kind: OnceLock<Transport>,
+    max: usize,
+}
+
+impl AutoFront {
+    /// `exchange` if the server speaks streamable HTTP, `sessions` (which must dial HTTP+SSE) if not.
+    pub fn new(
+        pipeline: Arc<Pipeline>,
+        remote: Arc<Remote>,
+        exchange: Arc<Exchange>,
+        sessions: Arc<Sessions>,
+        max: usize,
+    ) -> Arc<AutoFront> {
+        Arc::new(AutoFront { pipeline, remote, exchange, sessions, kind: OnceLock::new(), max })
+    }
+
+    async fn route(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+        match self.kind.get() {
+            Some(Transport::Sse) => return Arc::clone(&self.sessions).answer(request).await,
+            Some(_) => return Arc::clone(&self.exchange).answer(request).await,
+            None => {}
+        }
+        if *request.method() != Method::POST {
+            return Arc::clone(&self.exchange).answer(request).await;
+        }
+        if !is_path(request.uri(), self.path()) && !is_path(request.uri(), self.remote.url().path()) {
+            return not_here(self.path());
+        }
+        let (parts, body) = request.into_parts();
+        let body = collect(body, self.max).await;
+        let Collected::Whole(bytes) = &body else {
+            return self.exchange.pass(parts, body).await;
+        };
+        let (again, message) = (parts.clone(), Message::parse(bytes.clone()));
+        let answer = self.exchange.pass(parts, body).await;
+        let status = answer.status().as_u16();
+        let other = match answer.body() {
+            Payload::Whole(bytes) => is_other_kind(status, bytes.as_deref().unwrap_or_default()),
+            _ => false,
+        };
+        if other && self.speaks_sse().await {
+            let _ = self.kind.set(Transport::Sse);
+            return Arc::clone(&self.sessions).post(again, message).await;
+        }
+        // 502 is our own word for a server that is not there: nothing is decided yet.
+        if status != 502 && !other {
+            let _ = self.kind.set(Transport::StreamableHttp);
+        }
+        answer
+    }
+
+    /// Opens an event stream and closes it again.
+    async fn speaks_sse(&self) -> bool {
+        let connection = self.pipeline.connect(Transport::StreamableHttp, Transport::Sse);
+        let (sender, _reader) = inbox();
+        let probe = connect(Arc::clone(&self.remote), Arc::clone(&connection), sender, self.max).await;
+        connection.close("looked whether the server speaks HTTP+SSE");
+        probe.is_ok()
+    }
+}
+
+impl Front for AutoFront {
+    fn answer(self: Arc<Self>, request: Request<Incoming>) -> BoxFuture<'static, Answer> {
+        Box::pin(self.route(request))
+    }
+
+    fn path(&self) -> &'static str {
+        "/mcp"
+    }
+
+    fn stop_all(&self) {
+        self.sessions.stop_all();
+    }
+
+    fn open_count(&self) -> usize {
+        self.sessions.open_count()
+    }
+}

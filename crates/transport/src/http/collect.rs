@@ -1,0 +1,80 @@
+//! Reads a body, but only as far as it is small.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use tokio::time::timeout;
+
+/// A peer that is silent for this long in the middle of a body is given up.
+const PIECE_DEADLINE: Duration = Duration::from_secs(60);
+
+/// What was read.
+pub enum Collected {
+    /// All of it.
+    Whole(Bytes),
+    /// More than the limit: what was read so far, and the rest.
+    More(Bytes, Incoming),
+    /// The body broke off or stalled; what was read so far.
+    Broken(Bytes, String),
+}
+
+/// Reads up to `limit` bytes.
+pub async fn collect(mut body: Incoming, limit: usize) -> Collected {
+    let mut first = Bytes::new();
+    let mut joined: Option<BytesMut> = None;
+    loop {
+        if body.is_end_stream() {
+            break;
+        }
+        let read = |joined: Option<BytesMut>, first: Bytes| joined.map_or(first, BytesMut::freeze);
+        let piece = match timeout(PIECE_DEADLINE, next_piece(&mut body)).await {
+            Ok(Some(Ok(piece))) => piece,
+            Ok(None) => break,
+            Ok(Some(Err(error))) => return Collected::Broken(read(joined, first), error.to_string()),
+            Err(_) => {
+                let why = format!("no byte came for {} s", PIECE_DEADLINE.as_secs());
+                return Collected::Broken(read(joined, first), why);
+            }
+        };
+        // Almost every body is one piece: it is not copied.
+        let length = match &mut joined {
+            Some(buffer) => {
+                buffer.extend_from_slice(&piece);
+                buffer.len()
+            }
+            None if first.is_empty() => {
+                first = piece;
+                first.len()
+            }
+            None => {
+                let mut buffer = BytesMut::with_capacity(first.len() + piece.len());
+                buffer.extend_from_slice(&first);
+                buffer.extend_from_slice(&piece);
+                let length = buffer.len();
+                joined = Some(buffer);
+                length
+            }
+        };
+        if length > limit {
+            return Collected::More(read(joined, first), body);
+        }
+    }
+    Collected::Whole(joined.map_or(first, BytesMut::freeze))
+}
+
+/// The next data of a body; trailers are passed over.
+pub async fn next_piece(body: &mut Incoming) -> Option<Result<Bytes, hyper::Error>> {
+    loop {
+        let frame = std::future::poll_fn(|cx| std::pin::Pin::new(&mut *body).poll_frame(cx)).await?;
+        match frame {
+            Ok(frame) => {
+                if let Ok(data) = frame.into_data() {
+                    return Some(Ok(data));
+                }
+            }
+            Err(error) => return Some(Err(error)),
+        }
+    }
+}

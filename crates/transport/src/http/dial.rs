@@ -1,0 +1,285 @@
+//! A streamable HTTP server for a client of another kind: we are its client.
+//!
+//! The proxy keeps the session id, sends the headers each revision asks for, opens the GET stream after
+//! `initialized`, and turns failures that are no JSON-RPC into errors. Nothing is re-initialised silently: a
+//! session that the server has lost ends the link.
+
+mod answers;
+mod get;
+mod state;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Response};
+use hyper::body::Incoming;
+use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd};
+use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
+use mcp_proxy_wire::{Body, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, error_response};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
+
+use super::payload::Payload;
+use super::remote::Remote;
+use crate::inbox::{Arrival, inbox};
+pub(crate) use answers::{first_line, is_rpc};
+use state::{Open, State};
+
+/// Requests in flight to one server from one client.
+const POSTS_MAX: usize = 256;
+/// A notification that is not accepted within this is given up.
+const ACCEPT_DEADLINE: Duration = Duration::from_secs(60);
+/// A session's DELETE may take this long.
+const DELETE_DEADLINE: Duration = Duration::from_secs(2);
+
+/// A link to a streamable HTTP server.
+pub struct HttpLink {
+    remote: Arc<Remote>,
+    connection: Arc<Connection>,
+    inbox: mpsc::Sender<Arrival>,
+    posts: Arc<Semaphore>,
+    state: State,
+    max: usize,
+}
+
+impl HttpLink {
+    /// Nothing is sent yet.
+    pub fn new(
+        remote: Arc<Remote>,
+        connection: Arc<Connection>,
+        inbox: mpsc::Sender<Arrival>,
+        max: usize,
+    ) -> Arc<HttpLink> {
+        Arc::new(HttpLink {
+            remote,
+            connection,
+            inbox,
+            posts: Arc::new(Semaphore::new(POSTS_MAX)),
+            state: State::default(),
+            max,
+        })
+    }
+
+    /// The link for the pumps.
+    pub fn link(remote: Arc<Remote>, connection: Arc<Connection>, max: usize) -> Link {
+        let (sender, reader) = inbox();
+        let http = HttpLink::new(remote, connection, sender, max);
+        let finish = Arc::clone(&http);
+        Link::new(reader, HttpWriter::new(http)).with_finish(Box::pin(async move {
+            finish.finish().await;
+        }))
+    }
+
+    /// POSTs a message.
+    pub async fn send(&self, message: &Message) -> Result<Response<Incoming>, LinkEnd> {
+        let mut headers = self.headers();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
+        if message.span(Field::Meta(mcp_proxy_wire::revision::meta::PROTOCOL_VERSION)).is_some() {
+            let params = self.state.param_headers(message);
+            for (name, value) in headers::modern_request_headers(message, &params) {
+                headers.insert(name, value);
+            }
+            headers.remove(MCP_SESSION_ID);
+        }
+        let payload = Payload::whole(message.raw().clone());
+        let url = self.remote.url().clone();
+        self.remote.send(Method::POST, url, headers, payload).await
+    }
+
+    /// The session and version headers, once they are known.
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let (session, version) = self.state.session();
+        if let Some(session) = session {
+            headers.insert(MCP_SESSION_ID, session);
+        }
+        if let Some(version) = version {
+            headers.insert(MCP_PROTOCOL_VERSION, version);
+        }
+        headers
+    }
+
+    /// A request: its POST lives in a task of its own until it is answered.
+    fn spawn_post(self: &Arc<Self>, message: Message) -> tokio::task::JoinHandle<()> {
+        let link = Arc::clone(self);
+        let asked = asked(&message);
+        let is_modern = message
+            .span(Field::Meta(mcp_proxy_wire::revision::meta::PROTOCOL_VERSION))
+            .is_some();
+        let keys: Vec<_> = asked.iter().map(Id::key).collect();
+        let opened = self.state.opened();
+        let task = tokio::spawn(async move {
+            let _opened = opened;
+            let Ok(_place) = link.posts.acquire().await else {
+                return;
+            };
+            link.post(message, asked).await;
+        });
+        for key in keys {
+            let open = Open { abort: task.abort_handle(), modern: is_modern };
+            self.state.remember(key, open);
+        }
+        task
+    }
+
+    async fn post(self: &Arc<Self>, message: Message, asked: Vec<Id>) {
+        let method = message.method().map(std::borrow::Cow::into_owned);
+        match self.send(&message).await {
+            Ok(response) => self.receive(response, method.as_deref(), &asked).await,
+            Err(end) => self.fail(&asked, &end).await,
+        }
+        for id in &asked {
+            self.state.forget(&id.key());
+        }
+    }
+
+    /// Takes an answer that somebody else asked for, in a task of its own.
+    pub fn receive_in_task(
+        self: &Arc<Self>,
+        response: Response<Incoming>,
+        method: Option<String>,
+        asked: Vec<Id>,
+    ) {
+        let (link, opened) = (Arc::clone(self), self.state.opened());
+        tokio::spawn(async move {
+            let _opened = opened;
+            link.receive(response, method.as_deref(), &asked).await;
+        });
+    }
+
+    /// Answers open requests with why they cannot be answered.
+    async fn fail(&self, asked: &[Id], end: &LinkEnd) {
+        let code = match end {
+            LinkEnd::Failed(failure) => failure.code,
+            LinkEnd::Closed => ErrorCode::SERVER_EXITED,
+        };
+        for id in asked {
+            self.hand_over(own_frame(error_response(Some(id), code, &end.to_string(), None)))
+                .await;
+        }
+        if asked.is_empty() {
+            self.note(&format!("a notification was not delivered: {end}"));
+        }
+    }
+
+    async fn hand_over(&self, frame: Frame) {
+        // The pump is gone only when the whole link is; then nobody waits.
+        drop(self.inbox.send(Arrival::Frame(frame)).await);
+    }
+
+    async fn end(&self, end: LinkEnd) {
+        drop(self.inbox.send(Arrival::End(end)).await);
+    }
+
+    fn note(&self, text: &str) {
+        self.connection.note(text);
+    }
+
+    /// Ends the session on the server.
+    pub async fn finish(&self) {
+        self.state.abort_all();
+        let (session, _) = self.state.session();
+        if session.is_some() {
+            let url = self.remote.url().clone();
+            let delete = self.remote.send(Method::DELETE, url, self.headers(), Payload::empty());
+            // 405 is a fine answer, and a server that is gone needs no goodbye.
+            drop(timeout(DELETE_DEADLINE, delete).await);
+        }
+    }
+}
+
+/// A frame of our own making: [`mcp_proxy_wire::Carriage::Message`] says so to the record.
+pub(crate) fn own_frame(message: Message) -> Frame {
+    Frame {
+        exchange: ExchangeId(0),
+        carriage: mcp_proxy_wire::Carriage::Message,
+        body: Body::Whole(message),
+    }
+}
+
+/// The ids of the requests in a message: one, or those of a batch.
+pub(crate) fn asked(message: &Message) -> Vec<Id> {
+    match message.kind() {
+        Kind::Request => message.id().into_iter().collect(),
+        Kind::Batch => message
+            .parts()
+            .unwrap_or_default()
+            .iter()
+            .filter(|part| part.kind() == Kind::Request)
+            .filter_map(Message::id)
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The writing half: requests go out side by side, everything else in order.
+pub struct HttpWriter {
+    link: Arc<HttpLink>,
+    /// `initialize` is on its way: its answer brings the session that all others need.
+    opening: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl HttpWriter {
+    /// The writing half of `link`.
+    pub fn new(link: Arc<HttpLink>) -> HttpWriter {
+        HttpWriter { link, opening: None }
+    }
+
+    /// Sends one message.
+    pub async fn put(&mut self, message: Message) {
+        if let Some(opening) = self.opening.take() {
+            drop(opening.await);
+        }
+        let method = message.method();
+        let method = method.as_deref();
+        if method == Some("notifications/cancelled") && self.link.state.cancel_modern(&message) {
+            return;
+        }
+        let initialized = method == Some("notifications/initialized");
+        let opens = method == Some("initialize");
+        if !asked(&message).is_empty() {
+            let task = self.link.spawn_post(message);
+            if opens {
+                self.opening = Some(task);
+            }
+            return;
+        }
+        let post = self.link.post(message, Vec::new());
+        if timeout(ACCEPT_DEADLINE, post).await.is_err() {
+            self.link.note("a notification was not accepted within 60 s");
+        }
+        if initialized {
+            self.link.open_get();
+        }
+    }
+
+    async fn put_all(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+        for frame in frames.drain(..) {
+            if let Body::Whole(message) = frame.body {
+                self.put(message).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FrameWriter for HttpWriter {
+    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(self.put_all(frames))
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        let link = Arc::clone(&self.link);
+        // What is open may still be answered; when nothing is, the link is over.
+        tokio::spawn(async move {
+            link.state.drained().await;
+            link.end(LinkEnd::Closed).await;
+        });
+        Box::pin(std::future::ready(()))
+    }
+}

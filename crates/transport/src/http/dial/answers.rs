@@ -1,0 +1,220 @@
+//! What a server answers to a POST: JSON, a stream, or a failure.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::response::Parts;
+use http::{Response, StatusCode};
+use hyper::body::Incoming;
+use mcp_proxy_core::LinkEnd;
+use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
+use mcp_proxy_wire::{
+    Body, Carriage, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Limits, Message, Side,
+    SseSplitter, SseUnit,
+};
+
+use super::super::collect::{Collected, collect, next_piece};
+use super::super::payload::event_frame;
+use super::HttpLink;
+
+/// Where a stream stood when it ended.
+#[derive(Default)]
+pub(super) struct StreamEnd {
+    pub(super) last_event_id: Option<String>,
+    pub(super) retry_ms: Option<u64>,
+}
+
+impl HttpLink {
+    pub(super) async fn receive(
+        self: &Arc<Self>,
+        response: Response<Incoming>,
+        method: Option<&str>,
+        asked: &[Id],
+    ) {
+        let (parts, body) = response.into_parts();
+        if method == Some("initialize")
+            && let Some(session) = parts.headers.get(MCP_SESSION_ID)
+        {
+            self.state.set_session(session.clone());
+        }
+        if parts.status.is_success() && headers::is_sse(&parts.headers) {
+            let mut open: Vec<Id> = asked.to_vec();
+            let end = self.events(body, method, &mut open).await;
+            if !open.is_empty() {
+                self.resume(end, method, open).await;
+            }
+            return;
+        }
+        match collect(body, self.max).await {
+            Collected::Whole(bytes) => self.receive_whole(parts, bytes, method, asked).await,
+            Collected::More(read, _) => {
+                let end = crate::lines::too_large(Side::Server, read.len(), self.max);
+                self.fail(asked, &end).await;
+            }
+            Collected::Broken(_, why) => {
+                self.fail(asked, &http_failure(format!("the answer broke off: {why}"))).await;
+            }
+        }
+    }
+
+    /// An answer that is all here.
+    pub(crate) async fn receive_whole(
+        &self,
+        parts: Parts,
+        bytes: Bytes,
+        method: Option<&str>,
+        asked: &[Id],
+    ) {
+        let status = parts.status;
+        let message = Message::parse(bytes);
+        if is_rpc(&message) {
+            let answers = message.id().is_some_and(|id| asked.contains(&id));
+            if status == StatusCode::NOT_FOUND && !answers && self.state.session().0.is_some() {
+                return self.session_lost().await;
+            }
+            let message = self.with_id(message, asked);
+            self.learn(method, &message);
+            return self
+                .hand_over(Frame {
+                    exchange: ExchangeId(0),
+                    carriage: Carriage::Response(Box::new(parts)),
+                    body: Body::Whole(message),
+                })
+                .await;
+        }
+        if status == StatusCode::NOT_FOUND && self.state.session().0.is_some() {
+            return self.session_lost().await;
+        }
+        if status.is_success() {
+            // 202: the answer, if there is one, comes on the GET stream.
+            if !asked.is_empty() && !self.state.has_get() {
+                let text = format!("the server answered HTTP {} without a JSON-RPC body", status.as_u16());
+                self.fail(asked, &http_failure(text)).await;
+            }
+            return;
+        }
+        let text = format!("the server answered HTTP {}{}", status.as_u16(), first_line(message.raw()));
+        self.fail(asked, &http_failure(text)).await;
+    }
+
+    /// Reads a stream to its end; answered ids leave `open`.
+    pub(super) async fn events(
+        &self,
+        mut body: Incoming,
+        method: Option<&str>,
+        open: &mut Vec<Id>,
+    ) -> StreamEnd {
+        let mut splitter = SseSplitter::new(Limits { cut: usize::MAX, max: self.max });
+        let mut end = StreamEnd::default();
+        let mut units = Vec::new();
+        loop {
+            match next_piece(&mut body).await {
+                Some(Ok(piece)) => splitter.push(piece, &mut units),
+                Some(Err(_)) | None => {
+                    splitter.finish(&mut units);
+                    self.take_units(&mut units, method, open, &mut end).await;
+                    return end;
+                }
+            }
+            self.take_units(&mut units, method, open, &mut end).await;
+        }
+    }
+
+    async fn take_units(
+        &self,
+        units: &mut Vec<SseUnit>,
+        method: Option<&str>,
+        open: &mut Vec<Id>,
+        end: &mut StreamEnd,
+    ) {
+        for unit in units.drain(..) {
+            let SseUnit::Event(event) = unit else {
+                if let SseUnit::TooLarge { seen, .. } = unit {
+                    self.end(crate::lines::too_large(Side::Server, seen, self.max)).await;
+                }
+                continue;
+            };
+            if let Some(id) = &event.id {
+                end.last_event_id = Some(id.clone());
+            }
+            end.retry_ms = event.retry.or(end.retry_ms);
+            let (carriage, body) = event_frame(event);
+            let Body::Whole(message) = body else {
+                continue;
+            };
+            if matches!(message.kind(), Kind::Response | Kind::Error) {
+                self.learn(method, &message);
+                open.retain(|id| message.id().as_ref() != Some(id));
+            } else if let Some(parts) = message.parts() {
+                open.retain(|id| !parts.iter().any(|part| part.id().as_ref() == Some(id)));
+            }
+            self.hand_over(Frame {
+                exchange: ExchangeId(0),
+                carriage,
+                body: Body::Whole(message),
+            })
+            .await;
+        }
+    }
+
+    /// An error that the server could not tie to a request (`id: null`) still answers the one of its POST.
+    fn with_id(&self, message: Message, asked: &[Id]) -> Message {
+        let [id] = asked else {
+            return message;
+        };
+        if message.kind() != Kind::Error || message.id().is_some_and(|id| !id.is_null()) {
+            return message;
+        }
+        self.note("the server's error had no id; the client gets it under its request's id");
+        match message.span(Field::Id) {
+            Some(span) => message.splice(&[(span, id.token())]).unwrap_or(message),
+            None => match message.error() {
+                Some(error) => {
+                    let mut text = br#"{"jsonrpc":"2.0","id":"#.to_vec();
+                    text.extend_from_slice(id.token());
+                    text.extend_from_slice(br#","error":"#);
+                    text.extend_from_slice(message.slice(error));
+                    text.push(b'}');
+                    Message::parse(text)
+                }
+                None => message,
+            },
+        }
+    }
+
+    fn learn(&self, method: Option<&str>, answer: &Message) {
+        match method {
+            Some("initialize") => self.state.note_version(answer),
+            Some("tools/list") => self.state.note_tools(answer),
+            _ => {}
+        }
+    }
+
+    async fn session_lost(&self) {
+        self.end(LinkEnd::failed(
+            Side::Server,
+            ErrorCode::SESSION_NOT_FOUND,
+            "the server no longer knows the session (HTTP 404); initialize again on a new connection",
+        ))
+        .await;
+    }
+}
+
+pub(super) fn http_failure(text: String) -> LinkEnd {
+    LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text)
+}
+
+/// Whether a body is JSON-RPC, whatever the status above it says.
+pub(crate) fn is_rpc(message: &Message) -> bool {
+    matches!(
+        message.kind(),
+        Kind::Request | Kind::Notification | Kind::Response | Kind::Error
+    ) || message.kind() == Kind::Batch
+}
+
+/// The first line of a body that is no JSON-RPC, shortened, for error texts.
+pub(crate) fn first_line(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(2048)]);
+    let line: String = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().chars().take(200).collect();
+    if line.is_empty() { line } else { format!(": {line}") }
+}

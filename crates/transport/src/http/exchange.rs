@@ -1,0 +1,265 @@
+//! HTTP on both sides: requests and answers pass as they are, through the lane.
+//!
+//! Status codes, headers, event ids, retry fields and comments pass; only what belongs to the hop is rewritten.
+//! Nothing is kept between requests but which session belongs to which connection of the record.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response};
+use hyper::body::Incoming;
+use mcp_proxy_core::{BoxFuture, Connection, Lane, LinkEnd, Passed, Pipeline};
+use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
+use mcp_proxy_wire::{
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Limits, Message, Transport,
+    error_response,
+};
+use rustc_hash::FxHashMap;
+
+use super::collect::{Collected, collect};
+use super::listener::{Answer, Front, error, is_path, json};
+use super::payload::{Payload, Through};
+use super::remote::Remote;
+
+/// Sessions whose connection is remembered; beyond that the oldest is forgotten and gets a new number.
+const SESSIONS_MAX: usize = 4_096;
+
+/// Streamable HTTP in, streamable HTTP out.
+pub struct Exchange {
+    pipeline: Arc<Pipeline>,
+    remote: Arc<Remote>,
+    limits: Limits,
+    next: AtomicU64,
+    connections: Mutex<Connections>,
+}
+
+#[derive(Default)]
+struct Connections {
+    sessionless: Option<Arc<Connection>>,
+    by_session: FxHashMap<String, (u64, Arc<Connection>)>,
+}
+
+impl Exchange {
+    /// Passes requests on to `remote`.
+    pub fn new(pipeline: Arc<Pipeline>, remote: Arc<Remote>, limits: Limits) -> Arc<Exchange> {
+        Arc::new(Exchange {
+            pipeline,
+            remote,
+            limits,
+            next: AtomicU64::new(0),
+            connections: Mutex::default(),
+        })
+    }
+
+    /// Passes one request on and its answer back.
+    pub async fn pass(&self, parts: Parts, body: Collected) -> Answer {
+        let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
+        let message = match &body {
+            Collected::Whole(bytes) if !bytes.is_empty() => Some(Message::parse(bytes.clone())),
+            _ => None,
+        };
+        let connection = self.connection_of(&parts.headers, message.as_ref());
+        let mut lane = connection.lane(Direction::ClientToServer);
+        let method = parts.method.clone();
+        let url = self.remote.url_with_query(parts.uri.query());
+        let mut out_headers = parts.headers.clone();
+        headers::strip_hop_by_hop(&mut out_headers);
+        let length = content_length(&parts.headers);
+        let carriage = Carriage::Request(Box::new(parts));
+        let asked = message.as_ref().and_then(Message::id);
+        let payload = match body {
+            Collected::Whole(bytes) => {
+                let body = message.map_or(Body::Empty, Body::Whole);
+                if let Err(end) = one(&connection, &mut lane, Frame { exchange, carriage, body }) {
+                    return error(500, ErrorCode::INTERNAL, &end.to_string());
+                }
+                Payload::whole(bytes)
+            }
+            Collected::More(first, rest) => {
+                let through = (Arc::clone(&connection), lane, exchange);
+                let max = self.limits.max;
+                let body = Through::cut(rest, first, carriage, through, length, max);
+                Payload::Through(Box::new(body))
+            }
+            Collected::Broken(_, why) => {
+                connection.close_exchange(exchange, &why);
+                let text = format!("the request's body broke off: {why}");
+                return error(400, ErrorCode::BAD_REQUEST, &text);
+            }
+        };
+        match self.remote.send(method.clone(), url, out_headers, payload).await {
+            Ok(response) => {
+                self.settle(&connection, &method, &response);
+                self.back(response, &connection, exchange).await
+            }
+            Err(end) => unreachable_server(&connection, exchange, asked.as_ref(), &end),
+        }
+    }
+
+    /// The answer on its way back.
+    async fn back(
+        &self,
+        response: Response<Incoming>,
+        connection: &Arc<Connection>,
+        exchange: ExchangeId,
+    ) -> Answer {
+        let (mut parts, body) = response.into_parts();
+        headers::strip_hop_by_hop(&mut parts.headers);
+        let mut lane = connection.lane(Direction::ServerToClient);
+        if headers::is_sse(&parts.headers) {
+            let head = Frame {
+                exchange,
+                carriage: Carriage::Response(Box::new(parts.clone())),
+                body: Body::Empty,
+            };
+            if let Err(end) = one(connection, &mut lane, head) {
+                return error(502, ErrorCode::INTERNAL, &end.to_string());
+            }
+            let through = (Arc::clone(connection), lane, exchange);
+            let body = Through::events(body, through, self.limits, None);
+            return Response::from_parts(parts, Payload::Through(Box::new(body)));
+        }
+        let length = content_length(&parts.headers);
+        match collect(body, self.limits.cut).await {
+            Collected::Whole(bytes) => {
+                let body = match bytes.is_empty() {
+                    true => Body::Empty,
+                    false => Body::Whole(Message::parse(bytes.clone())),
+                };
+                let (parts, frame) = keep_parts(parts, exchange, body);
+                if let Err(end) = one(connection, &mut lane, frame) {
+                    return error(502, ErrorCode::INTERNAL, &end.to_string());
+                }
+                Response::from_parts(parts, Payload::whole(bytes))
+            }
+            Collected::More(first, rest) => {
+                let carriage = Carriage::Response(Box::new(parts.clone()));
+                let through = (Arc::clone(connection), lane, exchange);
+                let body = Through::cut(rest, first, carriage, through, length, self.limits.max);
+                Response::from_parts(parts, Payload::Through(Box::new(body)))
+            }
+            Collected::Broken(read, why) => {
+                connection.close_exchange(exchange, &format!("the server's body broke off: {why}"));
+                let text = format!("the server's answer broke off after {} bytes: {why}", read.len());
+                error(502, ErrorCode::SERVER_HTTP, &text)
+            }
+        }
+    }
+
+    /// A legacy session is a connection of its own, from its `initialize` on; requests without a session share one.
+    fn connection_of(&self, headers: &HeaderMap, message: Option<&Message>) -> Arc<Connection> {
+        let http = Transport::StreamableHttp;
+        let mut connections = self.connections();
+        if let Some(session) = headers.get(MCP_SESSION_ID).and_then(|value| value.to_str().ok())
+            && let Some((_, connection)) = connections.by_session.get(session)
+        {
+            return Arc::clone(connection);
+        }
+        if message.is_some_and(|message| message.method().as_deref() == Some("initialize")) {
+            return self.pipeline.connect(http, http);
+        }
+        let shared = connections
+            .sessionless
+            .get_or_insert_with(|| self.pipeline.connect(http, http));
+        Arc::clone(shared)
+    }
+
+    /// Remembers whose a new session id is; DELETE ends it.
+    fn settle(&self, connection: &Arc<Connection>, method: &Method, response: &Response<Incoming>) {
+        let session = response.headers().get(MCP_SESSION_ID);
+        let Some(session) = session.and_then(|session| session.to_str().ok()) else {
+            return;
+        };
+        let mut connections = self.connections();
+        if *method == Method::DELETE {
+            connections.by_session.remove(session);
+            return;
+        }
+        if connections.by_session.contains_key(session) {
+            return;
+        }
+        if connections.by_session.len() >= SESSIONS_MAX {
+            let oldest = connections.by_session.iter().min_by_key(|(_, (age, _))| *age);
+            if let Some(oldest) = oldest.map(|(session, _)| session.clone()) {
+                connections.by_session.remove(&oldest);
+            }
+        }
+        let age = self.next.load(Ordering::Relaxed);
+        connections
+            .by_session
+            .insert(session.to_owned(), (age, Arc::clone(connection)));
+    }
+
+    fn connections(&self) -> std::sync::MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Front for Exchange {
+    fn answer(self: Arc<Self>, request: Request<Incoming>) -> BoxFuture<'static, Answer> {
+        Box::pin(async move {
+            let own = self.remote.url().path();
+            if is_path(request.uri(), self.path()) || is_path(request.uri(), own) {
+                let (parts, body) = request.into_parts();
+                let body = collect(body, self.limits.cut).await;
+                self.pass(parts, body).await
+            } else {
+                not_here(self.path())
+            }
+        })
+    }
+
+    fn path(&self) -> &'static str {
+        "/mcp"
+    }
+}
+
+/// The answer for a path that is not served.
+pub fn not_here(path: &str) -> Answer {
+    error(404, ErrorCode::BAD_REQUEST, &format!("MCP is served at {path} on this listener"))
+}
+
+/// Passes one frame through a lane.
+pub fn one(connection: &Connection, lane: &mut Lane, frame: Frame) -> Result<Passed, LinkEnd> {
+    let mut passed = Passed::default();
+    let now = connection.pipeline.now();
+    lane.pass(&mut vec![frame], now, &mut passed)?;
+    Ok(passed)
+}
+
+fn keep_parts(
+    parts: http::response::Parts,
+    exchange: ExchangeId,
+    body: Body,
+) -> (http::response::Parts, Frame) {
+    let carriage = Carriage::Response(Box::new(parts.clone()));
+    (parts, Frame { exchange, carriage, body })
+}
+
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers
+        .get(http::header::CONTENT_LENGTH)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()
+}
+
+/// 502 with a JSON-RPC error that answers the request, if it was one.
+pub(crate) fn unreachable_server(
+    connection: &Connection,
+    exchange: ExchangeId,
+    id: Option<&mcp_proxy_wire::Id>,
+    end: &LinkEnd,
+) -> Answer {
+    let text = end.to_string();
+    let code = match end {
+        LinkEnd::Failed(failure) => failure.code,
+        LinkEnd::Closed => ErrorCode::SERVER_UNAVAILABLE,
+    };
+    let message = error_response(id, code, &text, None);
+    let now = connection.pipeline.now();
+    drop(connection.author(Direction::ServerToClient, exchange, message.clone(), now));
+    json(502, message)
+}

@@ -1,0 +1,211 @@
+//! Accepts HTTP connections from clients, checks who they are, and hands requests to a [`Front`].
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderValue, Request, Response, StatusCode, Uri};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use mcp_proxy_core::BoxFuture;
+use mcp_proxy_wire::{ErrorCode, Message, error_response};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+
+use super::admission::{Admission, Refusal};
+use super::payload::Payload;
+
+/// Client connections at once; more wait in the kernel's queue.
+const CONNECTIONS_MAX: usize = 4_096;
+const HEADER_DEADLINE: Duration = Duration::from_secs(30);
+const TLS_DEADLINE: Duration = Duration::from_secs(10);
+
+/// A response of ours.
+pub type Answer = Response<Payload>;
+
+/// Answers requests: passes them on, or ends HTTP here. One per listener.
+pub trait Front: Send + Sync + 'static {
+    /// Answers one request. The head has been checked and our own token removed.
+    fn answer(self: Arc<Self>, request: Request<Incoming>) -> BoxFuture<'static, Answer>;
+    /// The path clients are told to use.
+    fn path(&self) -> &'static str;
+    /// Asks every session that ends here to end.
+    fn stop_all(&self) {}
+    /// How many sessions end here and are open.
+    fn open_count(&self) -> usize {
+        0
+    }
+}
+
+/// A bound port that does not accept yet.
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+    admission: Admission,
+    tls: Option<Arc<rustls::ServerConfig>>,
+}
+
+impl Listener {
+    /// Binds. Port 0 picks a free one.
+    pub async fn bind(
+        host: &str,
+        port: u16,
+        admission: Admission,
+        tls: Option<Arc<rustls::ServerConfig>>,
+    ) -> std::io::Result<Listener> {
+        let socket = TcpListener::bind((host, port)).await?;
+        let address = socket.local_addr()?;
+        Ok(Listener { socket, address, admission, tls })
+    }
+
+    /// The URL to tell people.
+    pub fn url(&self, path: &str) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{path}", self.address)
+    }
+
+    /// Accepts until `stop` resolves. Connections that are open then are dropped by the caller's runtime.
+    pub async fn run(self, front: Arc<dyn Front>, stop: impl Future<Output = ()>) {
+        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let admission = Arc::new(self.admission);
+        let acceptor = self.tls.map(TlsAcceptor::from);
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                return;
+            };
+            let stream = tokio::select! {
+                accepted = self.socket.accept() => match accepted {
+                    Ok((stream, _)) => stream,
+                    Err(_) => {
+                        // Out of descriptors, or the client left already: a short pause, then on.
+                        tokio::time::sleep(Duration::from_millis(10)).await;
+                        continue;
+                    }
+                },
+                () = &mut stop => return,
+            };
+            let (front, admission) = (Arc::clone(&front), Arc::clone(&admission));
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                serve(stream, acceptor, front, admission).await;
+                drop(place);
+            });
+        }
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    front: Arc<dyn Front>,
+    admission: Arc<Admission>,
+) {
+    // Nagle's algorithm and delayed acknowledgements together cost 40 ms a message.
+    drop(stream.set_nodelay(true));
+    let _ = keep_alive(&stream);
+    match acceptor {
+        None => http(stream, front, admission).await,
+        Some(acceptor) => {
+            let accepted = tokio::time::timeout(TLS_DEADLINE, acceptor.accept(stream)).await;
+            if let Ok(Ok(stream)) = accepted {
+                http(stream, front, admission).await;
+            }
+        }
+    }
+}
+
+/// A dead peer is noticed by the kernel, not by us.
+fn keep_alive(stream: &TcpStream) -> rustix::io::Result<()> {
+    rustix::net::sockopt::set_socket_keepalive(stream, true)?;
+    rustix::net::sockopt::set_tcp_keepidle(stream, Duration::from_secs(60))
+}
+
+async fn http<S>(stream: S, front: Arc<dyn Front>, admission: Arc<Admission>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |request| {
+        let (front, admission) = (Arc::clone(&front), Arc::clone(&admission));
+        async move { Ok::<_, Infallible>(admit(request, front, &admission).await) }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_DEADLINE);
+    // The peer's own troubles (a reset, a bad request line) end its connection and nothing else.
+    drop(builder.serve_connection(TokioIo::new(stream), service).await);
+}
+
+async fn admit(
+    mut request: Request<Incoming>,
+    front: Arc<dyn Front>,
+    admission: &Admission,
+) -> Answer {
+    let authority = request.uri().authority().map(|a| a.as_str().to_owned());
+    match admission.admit(request.headers_mut(), authority.as_deref()) {
+        Ok(()) => front.answer(request).await,
+        Err(refusal) => refused(refusal),
+    }
+}
+
+fn refused(refusal: Refusal) -> Answer {
+    let mut answer = error(refusal.status, refusal.code, refusal.text);
+    if refusal.status == 401 {
+        answer
+            .headers_mut()
+            .insert(http::header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    answer
+}
+
+/// A JSON-RPC error without an id, as an HTTP answer.
+pub fn error(status: u16, code: ErrorCode, text: &str) -> Answer {
+    json(status, error_response(None, code, text, None))
+}
+
+/// A message as an HTTP answer.
+pub fn json(status: u16, message: Message) -> Answer {
+    let mut answer = Response::new(Payload::whole(message.into_raw()));
+    *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    answer.headers_mut().insert(
+        http::header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    answer
+}
+
+/// An answer without a body.
+pub fn bare(status: u16) -> Answer {
+    let mut answer = Response::new(Payload::empty());
+    *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    answer
+}
+
+/// An SSE answer fed by `payload`.
+pub fn events(payload: Payload) -> Answer {
+    let mut answer = Response::new(payload);
+    let headers = answer.headers_mut();
+    headers.insert(
+        http::header::CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream"),
+    );
+    headers.insert(
+        http::header::CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    answer
+}
+
+/// Whether a request's path is `path`, with or without a slash at its end.
+pub fn is_path(uri: &Uri, path: &str) -> bool {
+    let asked = uri.path();
+    asked == path || asked.strip_suffix('/') == Some(path)
+}

@@ -1,0 +1,123 @@
+//! The HTTP rules of 2026-07-28 for a listener whose server speaks something else.
+//!
+//! One message a POST, headers that repeat the body, no sessions, no GET; closing the stream is the cancel.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::request::Parts;
+use mcp_proxy_core::share::PROXY_EXCHANGE;
+use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION};
+use mcp_proxy_wire::revision::{self, meta};
+use mcp_proxy_wire::{
+    Body, Carriage, ErrorCode, ExchangeId, Field, Frame, Kind, Message, error_response,
+};
+
+use super::listener::{Answer, bare, events, json};
+use super::payload::Payload;
+use super::session::{Opened, Session, frame};
+use super::stream::{EventStream, encode};
+use crate::inbox::Arrival;
+
+const SEND_DEADLINE: Duration = Duration::from_secs(60);
+
+/// Whether a head alone says that its client is modern.
+pub fn is_modern_head(headers: &HeaderMap) -> bool {
+    headers
+        .get(MCP_PROTOCOL_VERSION)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|version| version > revision::LATEST_LEGACY)
+}
+
+/// Whether a message is of the modern era: its header or its `_meta` says so.
+pub fn is_modern(headers: &HeaderMap, message: &Message) -> bool {
+    is_modern_head(headers) || message.span(Field::Meta(meta::PROTOCOL_VERSION)).is_some()
+}
+
+/// Answers a modern POST.
+pub async fn post(
+    session: Arc<Session>,
+    exchange: ExchangeId,
+    parts: Parts,
+    message: Message,
+) -> Answer {
+    let id = message.id();
+    if let Some((code, text)) = fault(&parts, &message) {
+        let status = if code == ErrorCode::METHOD_NOT_FOUND { 404 } else { 400 };
+        session.refuse(frame(exchange, parts, message), code, &text);
+        return json(status, error_response(id.as_ref(), code, &text, None));
+    }
+    let lacks_meta = lacks_meta(&message);
+    let Some(Opened { mut messages, awaits }) = session.open_post(exchange, &message) else {
+        let text = "the server has ended; try again";
+        return json(503, error_response(id.as_ref(), ErrorCode::SERVER_EXITED, text, None));
+    };
+    let guard = Box::new(CancelGuard { session: Arc::clone(&session), exchange });
+    let arrival = Arrival::Frame(frame(exchange, parts, message));
+    if session.inbox.send_timeout(arrival, SEND_DEADLINE).await.is_err() {
+        let text = "the server takes no more messages";
+        return json(503, error_response(id.as_ref(), ErrorCode::PEER_STALLED, text, None));
+    }
+    if awaits == super::router::Awaits::Nothing {
+        return bare(202);
+    }
+    match messages.recv().await {
+        Some(out) if out.last => {
+            let answer = Message::parse(out.data);
+            let status = match answer.error_code() {
+                Some(code) if code == ErrorCode::INVALID_PARAMS.0 && lacks_meta => 400,
+                _ => headers::modern_status(&answer),
+            };
+            json(status, answer)
+        }
+        Some(out) => {
+            let first = vec![encode(&out)];
+            events(Payload::Events(Box::new(EventStream::new(first, messages, Some(guard)))))
+        }
+        None => {
+            let text = "the server ended before it answered";
+            json(502, error_response(id.as_ref(), ErrorCode::SERVER_EXITED, text, None))
+        }
+    }
+}
+
+/// What is wrong with a POST by the rules of the transport, before any server sees it.
+fn fault(parts: &Parts, message: &Message) -> Option<(ErrorCode, String)> {
+    match message.kind() {
+        Kind::Malformed => return Some((ErrorCode::PARSE_ERROR, "the body is no JSON".to_owned())),
+        Kind::Batch | Kind::Other => {
+            let text = "the body must be one JSON-RPC message".to_owned();
+            return Some((ErrorCode::INVALID_REQUEST, text));
+        }
+        _ => {}
+    }
+    let checked = headers::check_modern_headers(&parts.headers, message);
+    checked.err().map(|fault| (ErrorCode::HEADER_MISMATCH, fault.to_string()))
+}
+
+fn lacks_meta(message: &Message) -> bool {
+    message.span(Field::Meta(meta::PROTOCOL_VERSION)).is_none()
+        || message.span(Field::Meta(meta::CLIENT_CAPABILITIES)).is_none()
+}
+
+/// Dropped with the answer: if the request is still open then, the client has closed its stream.
+struct CancelGuard {
+    session: Arc<Session>,
+    exchange: ExchangeId,
+}
+
+impl Drop for CancelGuard {
+    fn drop(&mut self) {
+        self.session.stream_closed(self.exchange);
+        if let Some(cancelled) = self.session.connection.cancel(self.exchange) {
+            let frame = Frame {
+                exchange: PROXY_EXCHANGE,
+                carriage: Carriage::Message,
+                body: Body::Whole(cancelled),
+            };
+            // A full inbox means a stalled server, which a cancel would not reach either.
+            drop(self.session.inbox.try_send(Arrival::Frame(frame)));
+        }
+    }
+}

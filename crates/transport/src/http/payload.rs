@@ -1,0 +1,314 @@
+//! The bodies we send, on both sides of HTTP: whole, events of our own, or passed through a lane as they arrive.
+//!
+//! [`Through`] has no queue: hyper polls it when the peer takes bytes, it polls the other side's body, and each
+//! piece goes through the lane (and so into the record) on the way.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame as BodyFrame, SizeHint};
+use hyper::body::Incoming;
+use mcp_proxy_core::{Connection, Lane, LinkEnd, Passed};
+use mcp_proxy_wire::{
+    Body, Carriage, Chunk, ExchangeId, Frame, Limits, Message, SseSplitter, SseUnit,
+};
+
+use super::stream::EventStream;
+
+/// A body that cannot be finished.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    /// The peer's body broke off.
+    #[error("body broke off: {0}")]
+    Peer(#[from] hyper::Error),
+    /// The lane stopped it (the record cannot be written, a message over the limit).
+    #[error("{0}")]
+    Stopped(LinkEnd),
+}
+
+/// A body of ours.
+pub enum Payload {
+    /// All of it is here.
+    Whole(Option<Bytes>),
+    /// Events of our own making.
+    Events(Box<EventStream>),
+    /// Another peer's body, passed through a lane.
+    Through(Box<Through>),
+}
+
+impl Payload {
+    /// No bytes.
+    pub fn empty() -> Payload {
+        Payload::Whole(None)
+    }
+
+    /// These bytes.
+    pub fn whole(bytes: impl Into<Bytes>) -> Payload {
+        let bytes = bytes.into();
+        Payload::Whole((!bytes.is_empty()).then_some(bytes))
+    }
+}
+
+impl HttpBody for Payload {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<BodyFrame<Bytes>, BodyError>>> {
+        match self.get_mut() {
+            Payload::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(BodyFrame::data(b)))),
+            Payload::Events(events) => events
+                .poll(cx)
+                .map(|piece| piece.map(|bytes| Ok(BodyFrame::data(bytes)))),
+            Payload::Through(through) => through.poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Payload::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Payload::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            Payload::Events(_) => SizeHint::default(),
+            Payload::Through(through) => through.size(),
+        }
+    }
+}
+
+/// A peer's body on its way to the other peer.
+pub struct Through {
+    incoming: Incoming,
+    connection: std::sync::Arc<Connection>,
+    lane: Lane,
+    exchange: ExchangeId,
+    shape: Shape,
+    batch: Vec<Frame>,
+    passed: Passed,
+    out: VecDeque<Bytes>,
+    /// Bytes of the whole body, when its head told.
+    length: Option<u64>,
+    ended: bool,
+}
+
+/// What the body is made of.
+enum Shape {
+    /// One large message. The last piece seen waits until it is known whether it is the last of all.
+    Cut { last: Option<Bytes>, opened: bool, seen: usize, max: usize, carriage: Carriage },
+    /// An SSE stream.
+    Events(SseSplitter, Rewrite),
+}
+
+/// What is done to an event before it goes on.
+pub type Rewrite = Option<Box<dyn FnMut(Frame) -> Result<Frame, LinkEnd> + Send>>;
+
+impl Through {
+    /// A body of one message that is larger than fits into memory at once. `first` was read already.
+    pub fn cut(
+        incoming: Incoming,
+        first: Bytes,
+        carriage: Carriage,
+        (connection, lane, exchange): (std::sync::Arc<Connection>, Lane, ExchangeId),
+        length: Option<u64>,
+        max: usize,
+    ) -> Through {
+        let seen = first.len();
+        let shape = Shape::Cut { last: Some(first), opened: false, seen, max, carriage };
+        Through::new(incoming, (connection, lane, exchange), shape, length)
+    }
+
+    /// An SSE stream.
+    pub fn events(
+        incoming: Incoming,
+        (connection, lane, exchange): (std::sync::Arc<Connection>, Lane, ExchangeId),
+        limits: Limits,
+        rewrite: Rewrite,
+    ) -> Through {
+        let shape = Shape::Events(SseSplitter::new(limits), rewrite);
+        Through::new(incoming, (connection, lane, exchange), shape, None)
+    }
+
+    fn new(
+        incoming: Incoming,
+        (connection, lane, exchange): (std::sync::Arc<Connection>, Lane, ExchangeId),
+        shape: Shape,
+        length: Option<u64>,
+    ) -> Through {
+        Through {
+            incoming,
+            connection,
+            lane,
+            exchange,
+            shape,
+            batch: Vec::new(),
+            passed: Passed::default(),
+            out: VecDeque::new(),
+            length,
+            ended: false,
+        }
+    }
+
+    fn size(&self) -> SizeHint {
+        self.length.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<BodyFrame<Bytes>, BodyError>>> {
+        loop {
+            if let Some(bytes) = self.out.pop_front() {
+                return Poll::Ready(Some(Ok(BodyFrame::data(bytes))));
+            }
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            let outcome = match ready!(Pin::new(&mut self.incoming).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(bytes) => self.more(bytes),
+                    Err(_) => Ok(()), // trailers carry nothing of MCP
+                },
+                Some(Err(error)) => {
+                    self.ended = true;
+                    self.connection.close_exchange(self.exchange, "the body broke off");
+                    return Poll::Ready(Some(Err(error.into())));
+                }
+                None => {
+                    self.ended = true;
+                    self.finish()
+                }
+            };
+            if let Err(end) = outcome.and_then(|()| self.through_lane()) {
+                self.ended = true;
+                return Poll::Ready(Some(Err(BodyError::Stopped(end))));
+            }
+        }
+    }
+
+    fn more(&mut self, bytes: Bytes) -> Result<(), LinkEnd> {
+        match &mut self.shape {
+            Shape::Cut { last, opened, seen, max, carriage } => {
+                *seen += bytes.len();
+                if *seen > *max {
+                    return Err(crate::lines::too_large(self.lane.from(), *seen, *max));
+                }
+                if let Some(piece) = last.replace(bytes) {
+                    let body = chunk_body(piece, opened);
+                    let carriage = std::mem::replace(carriage, Carriage::Message);
+                    self.batch.push(Frame { exchange: self.exchange, carriage, body });
+                }
+            }
+            Shape::Events(splitter, rewrite) => {
+                let mut units = Vec::new();
+                splitter.push(bytes, &mut units);
+                take_events(units, self.exchange, rewrite, self.lane.from(), &mut self.batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), LinkEnd> {
+        match &mut self.shape {
+            Shape::Cut { last, opened, carriage, .. } => {
+                let piece = last.take().unwrap_or_default();
+                let chunk = Chunk { wire: piece.clone(), message: piece };
+                if !*opened {
+                    // It ended with its first piece after all: open and close in one go.
+                    let carriage = std::mem::replace(carriage, Carriage::Message);
+                    let empty = Chunk { wire: Bytes::new(), message: Bytes::new() };
+                    let body = Body::Open(empty);
+                    self.batch.push(Frame { exchange: self.exchange, carriage, body });
+                }
+                self.batch.push(Frame {
+                    exchange: self.exchange,
+                    carriage: Carriage::Message,
+                    body: Body::Close(chunk),
+                });
+            }
+            Shape::Events(splitter, rewrite) => {
+                let mut units = Vec::new();
+                splitter.finish(&mut units);
+                take_events(units, self.exchange, rewrite, self.lane.from(), &mut self.batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn through_lane(&mut self) -> Result<(), LinkEnd> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let now = self.connection.pipeline.now();
+        self.lane.pass(&mut self.batch, now, &mut self.passed)?;
+        self.passed.sequences.clear();
+        for frame in self.passed.on.drain(..) {
+            let bytes = wire_bytes(frame);
+            if !bytes.is_empty() {
+                self.out.push_back(bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Through {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.connection
+                .close_exchange(self.exchange, "the receiving side went away before the body's end");
+        }
+    }
+}
+
+fn chunk_body(piece: Bytes, opened: &mut bool) -> Body {
+    let chunk = Chunk { wire: piece.clone(), message: piece };
+    if std::mem::replace(opened, true) { Body::More(chunk) } else { Body::Open(chunk) }
+}
+
+fn take_events(
+    units: Vec<SseUnit>,
+    exchange: ExchangeId,
+    rewrite: &mut Rewrite,
+    side: mcp_proxy_wire::Side,
+    into: &mut Vec<Frame>,
+) -> Result<(), LinkEnd> {
+    for unit in units {
+        let (carriage, body) = match unit {
+            SseUnit::Event(event) => event_frame(event),
+            SseUnit::Open { head, chunk } => (Carriage::Event(Box::new(head)), Body::Open(chunk)),
+            SseUnit::More(chunk) => (Carriage::Message, Body::More(chunk)),
+            SseUnit::Close(chunk) => (Carriage::Message, Body::Close(chunk)),
+            SseUnit::TooLarge { seen, .. } => return Err(crate::lines::too_large(side, seen, seen)),
+        };
+        let mut frame = Frame { exchange, carriage, body };
+        if let Some(rewrite) = rewrite {
+            frame = rewrite(frame)?;
+        }
+        into.push(frame);
+    }
+    Ok(())
+}
+
+/// An event as a frame: its data is the message, unless it is an event of the transport's own.
+pub fn event_frame(event: mcp_proxy_wire::SseEvent) -> (Carriage, Body) {
+    let is_message = event.event.as_deref().is_none_or(|name| name == "message");
+    let body = match &event.data {
+        Some(data) if is_message && !data.is_empty() => Body::Whole(Message::parse(data.clone())),
+        _ => Body::Empty,
+    };
+    (Carriage::Event(Box::new(event)), body)
+}
+
+/// The bytes of a frame as they stand on the wire of the same kind of transport.
+fn wire_bytes(frame: Frame) -> Bytes {
+    match (frame.body, frame.carriage) {
+        (Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk), _) => chunk.wire,
+        (_, Carriage::Event(event)) => event.wire,
+        (Body::Whole(message), _) => message.into_raw(),
+        (Body::Empty, _) => Bytes::new(),
+    }
+}

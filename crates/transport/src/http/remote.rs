@@ -1,0 +1,292 @@
+//! The server we speak to over HTTP: connections that are reused, TLS, our own headers, redirects.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HOST, LOCATION};
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
+use hyper::body::Incoming;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use mcp_proxy_core::LinkEnd;
+use mcp_proxy_wire::{ErrorCode, Side};
+use tokio::time::timeout;
+
+use super::payload::Payload;
+use crate::tls;
+
+/// A server may think long about a request (a model, a build), but not for ever.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(3600);
+const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
+const KEEPALIVE: Duration = Duration::from_secs(60);
+const REDIRECTS_MAX: usize = 5;
+
+/// Where the server is and what every request to it carries.
+#[derive(Clone)]
+pub struct RemoteOptions {
+    /// Its URL.
+    pub url: Uri,
+    /// `--header`: these win over what the client sends.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// `--ca-file`: certificate authorities beside the system's.
+    pub ca_file: Option<std::path::PathBuf>,
+}
+
+/// The server.
+pub struct Remote {
+    client: Client<HttpsConnector<HttpConnector>, Payload>,
+    url: Uri,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Remote {
+    /// Makes the client; nothing is dialled yet.
+    pub fn new(options: RemoteOptions) -> Result<Arc<Remote>, tls::TlsError> {
+        let config = if options.url.scheme() == Some(&Scheme::HTTPS) {
+            tls::client_config(options.ca_file.as_deref())?
+        } else {
+            tls::client_config_without_roots()
+        };
+        let mut http = HttpConnector::new();
+        http.set_nodelay(true);
+        http.enforce_http(false);
+        http.set_connect_timeout(Some(CONNECT_DEADLINE));
+        http.set_keepalive(Some(KEEPALIVE));
+        let connector = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_tls_config(config)
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(http);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .build(connector);
+        let (url, mut headers) = (options.url, options.headers);
+        let (url, credentials) = without_credentials(url);
+        headers.extend(credentials);
+        Ok(Arc::new(Remote { client, url, headers }))
+    }
+
+    /// The server's URL, without credentials.
+    pub fn url(&self) -> &Uri {
+        &self.url
+    }
+
+    /// The URL for a client's request: our target, with what the client's own query adds.
+    pub fn url_with_query(&self, query: Option<&str>) -> Uri {
+        let Some(query) = query.filter(|query| !query.is_empty()) else {
+            return self.url.clone();
+        };
+        let path = self.url.path();
+        let joined = match self.url.query() {
+            Some(own) => format!("{path}?{own}&{query}"),
+            None => format!("{path}?{query}"),
+        };
+        self.at(&joined)
+    }
+
+    /// The same origin, another path and query.
+    pub fn at(&self, path_and_query: &str) -> Uri {
+        let mut parts = self.url.clone().into_parts();
+        if let Ok(path) = PathAndQuery::try_from(path_and_query) {
+            parts.path_and_query = Some(path);
+        }
+        Uri::from_parts(parts).unwrap_or_else(|_| self.url.clone())
+    }
+
+    /// Resolves a reference the server gave (an endpoint, a Location) against `base`; another origin is refused.
+    pub fn same_origin(&self, base: &Uri, reference: &str) -> Result<Uri, String> {
+        let target = resolve(base, reference).ok_or_else(|| format!("`{reference}` is no URL"))?;
+        if target.scheme() == self.url.scheme()
+            && authority_of(&target) == authority_of(&self.url)
+        {
+            Ok(target)
+        } else {
+            Err(format!("`{reference}` is on another origin than {}", origin_of(&self.url)))
+        }
+    }
+
+    /// Sends a request as the client made it, less what belongs to the hop, and follows same-origin redirects.
+    pub async fn send(
+        &self,
+        method: Method,
+        url: Uri,
+        mut headers: HeaderMap,
+        payload: Payload,
+    ) -> Result<Response<Incoming>, LinkEnd> {
+        headers.remove(HOST);
+        headers.remove(CONTENT_LENGTH);
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        for (name, value) in &self.headers {
+            headers.insert(name.clone(), value.clone());
+        }
+        let again = match &payload {
+            Payload::Whole(bytes) => Some(bytes.clone()),
+            _ => None,
+        };
+        let redirectable = again.is_some().then(|| headers.clone());
+        let mut response = self.once(method.clone(), url.clone(), headers, payload).await?;
+        let mut url = url;
+        for _ in 0..REDIRECTS_MAX {
+            if !response.status().is_redirection() {
+                return Ok(response);
+            }
+            let Some(next) = location(&response) else {
+                return Ok(response);
+            };
+            let target = self.same_origin(&url, &next).map_err(|why| {
+                self.failure(format!("redirects elsewhere: {why}; give that URL as the target"))
+            })?;
+            let (Some(bytes), Some(headers)) = (&again, &redirectable) else {
+                return Err(self.failure("redirects a request too large to send twice".to_owned()));
+            };
+            url = target;
+            let payload = Payload::Whole(bytes.clone() as Option<Bytes>);
+            response = self.once(method.clone(), url.clone(), headers.clone(), payload).await?;
+        }
+        Err(self.failure(format!("redirects more than {REDIRECTS_MAX} times")))
+    }
+
+    async fn once(
+        &self,
+        method: Method,
+        url: Uri,
+        headers: HeaderMap,
+        payload: Payload,
+    ) -> Result<Response<Incoming>, LinkEnd> {
+        let mut request = Request::new(payload);
+        *request.method_mut() = method;
+        *request.uri_mut() = url;
+        *request.headers_mut() = headers;
+        match timeout(ANSWER_DEADLINE, self.client.request(request)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(self.failure(innermost(&error))),
+            Err(_) => Err(self.failure("gave no answer in an hour".to_owned())),
+        }
+    }
+
+    fn failure(&self, what: String) -> LinkEnd {
+        LinkEnd::failed(
+            Side::Server,
+            ErrorCode::SERVER_UNAVAILABLE,
+            format!("the server at {}: {what}", origin_of(&self.url)),
+        )
+    }
+}
+
+/// `https://host:port`, for texts.
+pub fn origin_of(url: &Uri) -> String {
+    format!(
+        "{}://{}",
+        url.scheme_str().unwrap_or("http"),
+        url.authority().map_or("", Authority::as_str)
+    )
+}
+
+/// Host and port with the scheme's default filled in, so that `http://h` and `http://h:80` are the same.
+fn authority_of(url: &Uri) -> Option<(String, u16)> {
+    let port = url.port_u16().or(match url.scheme_str() {
+        Some("http") => Some(80),
+        Some("https") => Some(443),
+        _ => None,
+    })?;
+    Some((url.host()?.to_ascii_lowercase(), port))
+}
+
+/// RFC 3986 as far as servers use it: absolute, `//host`, `/path`, `?query`, `path`.
+fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
+    let reference = reference.trim();
+    if reference.contains("://") {
+        return reference.parse().ok();
+    }
+    let mut parts = base.clone().into_parts();
+    if let Some(rest) = reference.strip_prefix("//") {
+        return format!("{}://{rest}", base.scheme_str()?).parse().ok();
+    }
+    let path = if reference.starts_with('/') {
+        reference.to_owned()
+    } else if reference.starts_with('?') {
+        format!("{}{reference}", base.path())
+    } else {
+        let folder = base.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+        format!("{folder}/{reference}")
+    };
+    parts.path_and_query = Some(path.parse().ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+fn location<B>(response: &Response<B>) -> Option<String> {
+    // 304 and 300 are answers, not places to go.
+    if !matches!(response.status().as_u16(), 301 | 302 | 307 | 308) {
+        return None;
+    }
+    Some(response.headers().get(LOCATION)?.to_str().ok()?.to_owned())
+}
+
+/// `http://user:password@host/` → the URL without them, and an Authorization header.
+fn without_credentials(url: Uri) -> (Uri, Option<(HeaderName, HeaderValue)>) {
+    let Some(authority) = url.authority().map(Authority::as_str) else {
+        return (url, None);
+    };
+    let Some((credentials, host)) = authority.rsplit_once('@') else {
+        return (url, None);
+    };
+    let header = basic(credentials);
+    let host = host.parse::<Authority>();
+    let mut parts = url.clone().into_parts();
+    parts.authority = host.ok();
+    let plain = Uri::from_parts(parts).unwrap_or(url);
+    (plain, header)
+}
+
+fn basic(credentials: &str) -> Option<(HeaderName, HeaderValue)> {
+    let value = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(credentials));
+    let mut value = HeaderValue::from_str(&value).ok()?;
+    value.set_sensitive(true);
+    Some((http::header::AUTHORIZATION, value))
+}
+
+/// The innermost cause says it best: `Connection refused`, `certificate expired`.
+fn innermost(error: &hyper_util::client::legacy::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    let text = cause.to_string();
+    if error.is_connect() {
+        format!("cannot connect ({text})")
+    } else {
+        format!("connection failed ({text})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_resolve_like_a_browser_does() {
+        let base: Uri = "http://h:1/a/sse?x=1".parse().unwrap();
+        let cases = [
+            ("/message?s=1", "http://h:1/message?s=1"),
+            ("message?s=1", "http://h:1/a/message?s=1"),
+            ("?s=1", "http://h:1/a/sse?s=1"),
+            ("http://h:1/m", "http://h:1/m"),
+            ("//h:1/m", "http://h:1/m"),
+        ];
+        for (reference, expected) in cases {
+            assert_eq!(resolve(&base, reference).unwrap().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn credentials_leave_the_url() {
+        let (url, header) = without_credentials("http://me:pw@h:1/x".parse().unwrap());
+        assert_eq!(url.to_string(), "http://h:1/x");
+        assert_eq!(header.unwrap().1, "Basic bWU6cHc=");
+    }
+}

@@ -1,0 +1,96 @@
+//! The last events of a session, for clients that come back with `Last-Event-ID`. Bounded by bytes.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use mcp_proxy_wire::ExchangeId;
+
+/// Bytes of events that a session keeps.
+const KEPT_MAX: usize = 1024 * 1024;
+
+/// The stream of GET; POSTs have their own exchange's number.
+pub const GET_STREAM: ExchangeId = ExchangeId(0);
+
+/// Events sent, oldest first.
+#[derive(Default)]
+pub struct Replay {
+    events: VecDeque<Sent>,
+    bytes: usize,
+    next: u64,
+}
+
+/// One event as it was sent.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Its place in the session.
+    pub number: u64,
+    /// The stream it was sent on.
+    pub stream: ExchangeId,
+    /// Its data.
+    pub data: Bytes,
+    /// It ended its stream.
+    pub last: bool,
+}
+
+impl Replay {
+    /// Keeps an event and gives it its id.
+    pub fn keep(&mut self, stream: ExchangeId, data: Bytes, last: bool) -> String {
+        self.next += 1;
+        let number = self.next;
+        self.bytes += data.len();
+        self.events.push_back(Sent { number, stream, data, last });
+        while self.bytes > KEPT_MAX {
+            let Some(oldest) = self.events.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.data.len();
+        }
+        event_id(stream, number)
+    }
+
+    /// What came on the same stream after the event that `last_event_id` names.
+    pub fn after(&self, last_event_id: &str) -> Option<(ExchangeId, Vec<Sent>)> {
+        let (stream, number) = last_event_id.split_once('-')?;
+        let stream = ExchangeId(stream.parse().ok()?);
+        let number: u64 = number.parse().ok()?;
+        let events = self
+            .events
+            .iter()
+            .filter(|sent| sent.stream == stream && sent.number > number)
+            .cloned()
+            .collect();
+        Some((stream, events))
+    }
+}
+
+/// `stream-number`: opaque to clients, unique within the session.
+pub fn event_id(stream: ExchangeId, number: u64) -> String {
+    format!("{}-{number}", stream.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_stream_is_replayed() {
+        let mut replay = Replay::default();
+        let first = replay.keep(ExchangeId(3), Bytes::from_static(b"a"), false);
+        replay.keep(GET_STREAM, Bytes::from_static(b"b"), false);
+        replay.keep(ExchangeId(3), Bytes::from_static(b"c"), true);
+        let (stream, events) = replay.after(&first).unwrap();
+        assert_eq!(stream, ExchangeId(3));
+        assert_eq!(events.len(), 1);
+        assert_eq!(events[0].data, "c");
+        assert!(replay.after("nonsense").is_none());
+    }
+
+    #[test]
+    fn the_oldest_go_when_it_is_full() {
+        let mut replay = Replay::default();
+        let first = replay.keep(GET_STREAM, Bytes::from(vec![b'x'; KEPT_MAX / 2]), false);
+        replay.keep(GET_STREAM, Bytes::from(vec![b'x'; KEPT_MAX]), false);
+        assert_eq!(replay.after(&first).unwrap().1.len(), 1);
+        assert!(replay.bytes <= KEPT_MAX);
+    }
+}

@@ -1,0 +1,271 @@
+//! Which stream of a legacy session does a server's message go to? Pure state, no I/O.
+//!
+//! stdio has one stream for everything, HTTP one for each POST and one GET. Progress goes to the POST whose token
+//! it names; an answer to the POST that asked; everything else to the only open POST if there is exactly one,
+//! else to the GET stream, else to the oldest open POST, else it waits until a stream opens.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use mcp_proxy_wire::{ExchangeId, Field, Id, IdKey, Kind, Message};
+
+/// Messages that wait for a stream may take this much.
+const WAITING_MAX: usize = 1024 * 1024;
+
+/// The streams of one session.
+#[derive(Default)]
+pub struct Router {
+    posts: BTreeMap<ExchangeId, Post>,
+    get: bool,
+    waiting: VecDeque<Message>,
+    waiting_bytes: usize,
+}
+
+#[derive(Default)]
+struct Post {
+    open: Vec<IdKey>,
+    tokens: Vec<IdKey>,
+    /// The body was no JSON-RPC: only an error without id can be its answer.
+    blind: bool,
+}
+
+/// Where a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To a POST's stream; `last` when it has all its answers now.
+    Post {
+        /// The POST.
+        exchange: ExchangeId,
+        /// Nothing more is awaited on it.
+        last: bool,
+    },
+    /// To the GET stream.
+    Get,
+    /// Nowhere yet; it was put aside.
+    Waiting,
+    /// Nowhere: too much waits already.
+    Lost,
+}
+
+/// What a POST waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaits {
+    /// The answers to its requests.
+    Answers,
+    /// Perhaps an error without id, for what could not be read.
+    Blind,
+    /// Nothing: it is accepted.
+    Nothing,
+}
+
+impl Router {
+    /// A POST has come.
+    pub fn post(&mut self, exchange: ExchangeId, message: &Message) -> Awaits {
+        let mut post = Post::default();
+        let parts = match message.kind() {
+            Kind::Batch => message.parts().unwrap_or_default(),
+            Kind::Malformed | Kind::Other => {
+                post.blind = true;
+                self.posts.insert(exchange, post);
+                return Awaits::Blind;
+            }
+            _ => vec![message.clone()],
+        };
+        for part in parts.iter().filter(|part| part.kind() == Kind::Request) {
+            post.open.extend(part.id().map(|id| id.key()));
+            let token = part.span(Field::Meta("progressToken"));
+            post.tokens
+                .extend(token.map(|span| Id::from_token(part.slice(span)).key()));
+        }
+        if post.open.is_empty() {
+            return Awaits::Nothing;
+        }
+        self.posts.insert(exchange, post);
+        Awaits::Answers
+    }
+
+    /// The GET stream is open (a second one has replaced the first). Returns what waited for it.
+    pub fn get_opened(&mut self) -> Vec<Message> {
+        self.get = true;
+        self.waiting_bytes = 0;
+        self.waiting.drain(..).collect()
+    }
+
+    /// The GET stream is gone.
+    pub fn get_closed(&mut self) {
+        self.get = false;
+    }
+
+    /// A POST will take nothing more.
+    pub fn post_closed(&mut self, exchange: ExchangeId) {
+        self.posts.remove(&exchange);
+    }
+
+    /// What waited, for a POST that has just opened.
+    pub fn take_waiting(&mut self) -> Vec<Message> {
+        self.waiting_bytes = 0;
+        self.waiting.drain(..).collect()
+    }
+
+    /// Where a server's message goes.
+    pub fn route(&mut self, message: &Message) -> Way {
+        match message.kind() {
+            Kind::Response | Kind::Error => self.route_answer(message),
+            // The parts of a batch are answers to one POST, as a rule; the first known id decides.
+            Kind::Batch => self.route_batch(message),
+            Kind::Notification => self.route_progress(message).unwrap_or_else(|| self.other(message)),
+            _ => self.other(message),
+        }
+    }
+
+    fn route_answer(&mut self, message: &Message) -> Way {
+        let id = message.id();
+        if id.as_ref().is_none_or(Id::is_null)
+            && let Some((exchange, _)) = self.posts.iter().find(|(_, post)| post.blind)
+        {
+            let exchange = *exchange;
+            self.posts.remove(&exchange);
+            return Way::Post { exchange, last: true };
+        }
+        let found = id.and_then(|id| self.settle(&id));
+        found.unwrap_or_else(|| self.other(message))
+    }
+
+    fn route_batch(&mut self, message: &Message) -> Way {
+        let mut way = None;
+        for id in message.parts().unwrap_or_default().iter().filter_map(Message::id) {
+            way = self.settle(&id).or(way);
+        }
+        way.unwrap_or_else(|| self.other(message))
+    }
+
+    /// Marks a request as answered and names its POST.
+    fn settle(&mut self, id: &Id) -> Option<Way> {
+        let key = id.key();
+        let (exchange, post) = self
+            .posts
+            .iter_mut()
+            .find(|(_, post)| post.open.contains(&key))?;
+        let exchange = *exchange;
+        post.open.retain(|open| *open != key);
+        let last = post.open.is_empty();
+        if last {
+            self.posts.remove(&exchange);
+        }
+        Some(Way::Post { exchange, last })
+    }
+
+    fn route_progress(&self, message: &Message) -> Option<Way> {
+        let span = message.span(Field::ProgressToken)?;
+        let token = Id::from_token(message.slice(span)).key();
+        let (exchange, _) = self
+            .posts
+            .iter()
+            .find(|(_, post)| post.tokens.contains(&token))?;
+        Some(Way::Post { exchange: *exchange, last: false })
+    }
+
+    fn other(&mut self, message: &Message) -> Way {
+        let mut open = self.posts.iter().filter(|(_, post)| !post.blind);
+        let oldest = open.next().map(|(exchange, _)| *exchange);
+        let only = open.next().is_none();
+        match oldest {
+            Some(exchange) if only || !self.get => Way::Post { exchange, last: false },
+            _ if self.get => Way::Get,
+            _ => self.put_aside(message),
+        }
+    }
+
+    fn put_aside(&mut self, message: &Message) -> Way {
+        if self.waiting_bytes + message.len() > WAITING_MAX {
+            return Way::Lost;
+        }
+        self.waiting_bytes += message.len();
+        self.waiting.push_back(message.clone());
+        Way::Waiting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: ExchangeId = ExchangeId(1);
+    const B: ExchangeId = ExchangeId(2);
+
+    fn message(text: &str) -> Message {
+        Message::parse(text.to_owned())
+    }
+
+    fn call(id: u32, token: &str) -> Message {
+        message(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"_meta":{{"progressToken":{token}}}}}}}"#
+        ))
+    }
+
+    fn post(exchange: ExchangeId, last: bool) -> Way {
+        Way::Post { exchange, last }
+    }
+
+    #[test]
+    fn answers_go_to_the_post_that_asked() {
+        let mut router = Router::default();
+        router.post(A, &call(1, "1"));
+        router.post(B, &call(2, "2"));
+        assert_eq!(router.route(&message(r#"{"id":2,"result":{}}"#)), post(B, true));
+        assert_eq!(router.route(&message(r#"{"id":1,"result":{}}"#)), post(A, true));
+    }
+
+    #[test]
+    fn progress_goes_to_its_token_and_a_string_token_is_another_one() {
+        let mut router = Router::default();
+        router.post(A, &call(1, "7"));
+        router.post(B, &call(2, r#""7""#));
+        let progress = |token: &str| {
+            message(&format!(
+                r#"{{"method":"notifications/progress","params":{{"progressToken":{token}}}}}"#
+            ))
+        };
+        assert_eq!(router.route(&progress("7")), post(A, false));
+        assert_eq!(router.route(&progress(r#""7""#)), post(B, false));
+    }
+
+    #[test]
+    fn others_go_to_the_only_post_then_get_then_oldest_then_wait() {
+        let mut router = Router::default();
+        let log = message(r#"{"method":"notifications/message","params":{}}"#);
+        assert_eq!(router.route(&log), Way::Waiting);
+        assert_eq!(router.get_opened().len(), 1);
+        assert_eq!(router.route(&log), Way::Get);
+        router.post(A, &call(1, "1"));
+        assert_eq!(router.route(&log), post(A, false));
+        router.post(B, &call(2, "2"));
+        assert_eq!(router.route(&log), Way::Get);
+        router.get_closed();
+        assert_eq!(router.route(&log), post(A, false));
+    }
+
+    #[test]
+    fn a_batch_ends_with_its_last_answer() {
+        let mut router = Router::default();
+        let batch = message(r#"[{"id":1,"method":"a"},{"id":2,"method":"b"},{"method":"n"}]"#);
+        assert_eq!(router.post(A, &batch), Awaits::Answers);
+        assert_eq!(router.route(&message(r#"{"id":2,"result":1}"#)), post(A, false));
+        assert_eq!(router.route(&message(r#"{"id":1,"result":1}"#)), post(A, true));
+    }
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let mut router = Router::default();
+        let text = format!(r#"{{"method":"n","params":"{}"}}"#, "x".repeat(600 * 1024));
+        assert_eq!(router.route(&message(&text)), Way::Waiting);
+        assert_eq!(router.route(&message(&text)), Way::Lost);
+    }
+
+    #[test]
+    fn broken_json_is_answered_by_an_error_without_id() {
+        let mut router = Router::default();
+        assert_eq!(router.post(A, &message("{nonsense")), Awaits::Blind);
+        let error = message(r#"{"id":null,"error":{"code":-32700,"message":"x"}}"#);
+        assert_eq!(router.route(&error), post(A, true));
+    }
+}

@@ -1,0 +1,394 @@
+//! Streamable HTTP that ends here, because the server speaks something else.
+//!
+//! A legacy client has a session and with it a server of its own; requests without a session (2026-07-28) share
+//! one server per bearer token. Which stream a server's message goes to is [`super::router`]'s decision.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use http::{HeaderValue, Method, Request};
+use hyper::body::Incoming;
+use mcp_proxy_core::{BoxFuture, CarryOptions, Connection, Dial, Link, Pipeline, carry};
+use mcp_proxy_wire::headers::{self, LAST_EVENT_ID, MCP_SESSION_ID};
+use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, Transport, error_response};
+use rustc_hash::FxHashMap;
+use tokio::time::timeout;
+
+use super::collect::{Collected, collect};
+use super::exchange::not_here;
+use super::listener::{Answer, Front, bare, error, events, is_path, json};
+use super::modern;
+use super::payload::Payload;
+use super::router::Awaits;
+use super::session::{Opened, Session, SessionWriter, frame};
+use super::stream::{EventStream, encode};
+use crate::inbox::{Arrival, inbox};
+
+/// What a listener allows.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionLimits {
+    /// Sessions (and so server processes) at once.
+    pub sessions: usize,
+    /// A session that nobody uses ends after this.
+    pub idle: Duration,
+    /// Bytes of one message.
+    pub message: usize,
+}
+
+/// The front for streamable HTTP clients of another kind of server.
+pub struct Sessions {
+    pipeline: Arc<Pipeline>,
+    dial: Dial,
+    server: Transport,
+    limits: SessionLimits,
+    carry: CarryOptions,
+    next: AtomicU64,
+    table: Mutex<Table>,
+    own: Weak<Sessions>,
+}
+
+#[derive(Default)]
+struct Table {
+    legacy: FxHashMap<String, Arc<Session>>,
+    shared: FxHashMap<Option<HeaderValue>, Arc<Session>>,
+}
+
+/// A server that answers nothing to a body it cannot read is waited for this long.
+const BLIND_WAIT: Duration = Duration::from_secs(1);
+/// A server that takes no message for this long stalls its client.
+const SEND_DEADLINE: Duration = Duration::from_secs(60);
+
+impl Sessions {
+    /// Sessions towards servers that `dial` opens.
+    pub fn new(
+        pipeline: Arc<Pipeline>,
+        dial: Dial,
+        server: Transport,
+        limits: SessionLimits,
+        carry: CarryOptions,
+    ) -> Arc<Sessions> {
+        let sessions = Arc::new_cyclic(|own| Sessions {
+            pipeline,
+            dial,
+            server,
+            limits,
+            carry,
+            next: AtomicU64::new(0),
+            table: Mutex::default(),
+            own: Weak::clone(own),
+        });
+        tokio::spawn(sweep(Arc::downgrade(&sessions)));
+        sessions
+    }
+
+    async fn route(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+        let (parts, body) = request.into_parts();
+        if !is_path(&parts.uri, self.path()) {
+            return not_here(self.path());
+        }
+        match parts.method {
+            Method::POST => {
+                let message = match collect(body, self.limits.message).await {
+                    Collected::Whole(bytes) => Message::parse(bytes),
+                    Collected::More(..) => return too_large(self.limits.message),
+                    Collected::Broken(_, why) => {
+                        let text = format!("the request's body broke off: {why}");
+                        return error(400, ErrorCode::BAD_REQUEST, &text);
+                    }
+                };
+                self.post(parts, message).await
+            }
+            Method::GET if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
+            Method::DELETE if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
+            Method::GET => self.get(&parts),
+            Method::DELETE => self.delete(&parts),
+            _ => not_allowed("GET, POST, DELETE"),
+        }
+    }
+
+    /// A client's message, in either era.
+    pub async fn post(self: Arc<Self>, parts: Parts, message: Message) -> Answer {
+        if !headers::is_json(&parts.headers) {
+            return error(415, ErrorCode::BAD_REQUEST, "Content-Type must be application/json");
+        }
+        let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
+        if modern::is_modern(&parts.headers, &message) {
+            return match self.shared(parts.headers.get(AUTHORIZATION).cloned()) {
+                Ok(session) => modern::post(session, exchange, parts, message).await,
+                Err(answer) => *answer,
+            };
+        }
+        let session = match self.legacy_session(&parts, &message) {
+            Ok(session) => session,
+            Err(answer) => return *answer,
+        };
+        let is_new = !parts.headers.contains_key(MCP_SESSION_ID);
+        let mut answer = legacy_post(&session, exchange, parts, message).await;
+        if is_new && let Ok(id) = HeaderValue::from_str(&session.id) {
+            answer.headers_mut().insert(MCP_SESSION_ID, id);
+        }
+        answer
+    }
+
+    fn get(&self, parts: &Parts) -> Answer {
+        if !headers::accepts_sse(&parts.headers) {
+            return error(406, ErrorCode::BAD_REQUEST, "Accept must name text/event-stream");
+        }
+        let session = match self.known(parts) {
+            Ok(session) => session,
+            Err(answer) => return *answer,
+        };
+        let resumed = parts
+            .headers
+            .get(LAST_EVENT_ID)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|id| session.resume(id));
+        let mut first = Vec::new();
+        if let Some((missed, live, stream)) = resumed {
+            let finished = missed.iter().any(|out| out.last);
+            first = missed.iter().map(encode).collect();
+            if let Some(messages) = live {
+                let guard = Box::new(StreamGuard { session, exchange: stream });
+                return events(Payload::Events(Box::new(EventStream::new(first, messages, Some(guard)))));
+            }
+            if finished {
+                return events(Payload::Events(Box::new(EventStream::finished(first))));
+            }
+        }
+        let Some((which, messages)) = session.open_get() else {
+            return session_not_found(None);
+        };
+        let guard = Box::new(GetGuard { session, which });
+        events(Payload::Events(Box::new(EventStream::new(first, messages, Some(guard)))))
+    }
+
+    fn delete(&self, parts: &Parts) -> Answer {
+        match self.known(parts) {
+            Ok(session) => {
+                self.table().legacy.remove(&session.id);
+                session.stop.notify_one();
+                bare(200)
+            }
+            Err(answer) => *answer,
+        }
+    }
+
+    fn legacy_session(&self, parts: &Parts, message: &Message) -> Result<Arc<Session>, Box<Answer>> {
+        if parts.headers.contains_key(MCP_SESSION_ID) {
+            return self.known(parts).map_err(|mut answer| {
+                if let (404, Some(id)) = (answer.status().as_u16(), message.id()) {
+                    *answer = session_not_found(Some(&id));
+                }
+                answer
+            });
+        }
+        let opens = |message: &Message| message.method().as_deref() == Some("initialize");
+        let batch_opens = || message.parts().unwrap_or_default().iter().any(opens);
+        if opens(message) || (message.kind() == Kind::Batch && batch_opens()) {
+            return self.open(uuid::Uuid::new_v4().to_string());
+        }
+        let text = "no session: send initialize first, then its Mcp-Session-Id with every request";
+        let answer = error_response(message.id().as_ref(), ErrorCode::BAD_REQUEST, text, None);
+        Err(Box::new(json(400, answer)))
+    }
+
+    fn known(&self, parts: &Parts) -> Result<Arc<Session>, Box<Answer>> {
+        let Some(id) = parts.headers.get(MCP_SESSION_ID) else {
+            let text = "the Mcp-Session-Id header is missing";
+            return Err(Box::new(error(400, ErrorCode::BAD_REQUEST, text)));
+        };
+        let found = id.to_str().ok().and_then(|id| self.table().legacy.get(id).cloned());
+        found.ok_or_else(|| Box::new(session_not_found(None)))
+    }
+
+    fn shared(&self, token: Option<HeaderValue>) -> Result<Arc<Session>, Box<Answer>> {
+        if let Some(session) = self.table().shared.get(&token) {
+            return Ok(Arc::clone(session));
+        }
+        let session = self.open(String::new())?;
+        self.table().shared.insert(token, Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// Opens a session: a connection in the record, a link to a server, and the pumps between.
+    fn open(&self, id: String) -> Result<Arc<Session>, Box<Answer>> {
+        let mut table = self.table();
+        if table.legacy.len() + table.shared.len() >= self.limits.sessions {
+            let text = format!("{} sessions are open (--max-sessions)", self.limits.sessions);
+            return Err(Box::new(error(503, ErrorCode::SESSION_LIMIT, &text)));
+        }
+        let connection = match id.is_empty() {
+            true => self.pipeline.connect_shared(Transport::StreamableHttp, self.server),
+            false => self.pipeline.connect(Transport::StreamableHttp, self.server),
+        };
+        let (sender, reader) = inbox();
+        let session = Session::new(id, Arc::clone(&connection), sender);
+        if !session.is_shared() {
+            table.legacy.insert(session.id.clone(), Arc::clone(&session));
+        }
+        drop(table);
+        let client = Link::new(reader, SessionWriter(Arc::clone(&session)));
+        let (dial, options, own) = (Arc::clone(&self.dial), self.carry, Weak::clone(&self.own));
+        let running = Arc::clone(&session);
+        tokio::spawn(async move {
+            run(&running, &connection, client, dial, options).await;
+            if let Some(sessions) = own.upgrade() {
+                sessions.remove(&running);
+            }
+        });
+        Ok(session)
+    }
+
+    fn remove(&self, session: &Arc<Session>) {
+        let mut table = self.table();
+        table.legacy.remove(&session.id);
+        table.shared.retain(|_, shared| !Arc::ptr_eq(shared, session));
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Front for Sessions {
+    fn answer(self: Arc<Self>, request: Request<Incoming>) -> BoxFuture<'static, Answer> {
+        Box::pin(self.route(request))
+    }
+
+    fn path(&self) -> &'static str {
+        "/mcp"
+    }
+
+    fn stop_all(&self) {
+        let table = self.table();
+        for session in table.legacy.values().chain(table.shared.values()) {
+            session.stop.notify_one();
+        }
+    }
+
+    fn open_count(&self) -> usize {
+        let table = self.table();
+        table.legacy.len() + table.shared.len()
+    }
+}
+
+async fn run(
+    session: &Arc<Session>,
+    connection: &Arc<Connection>,
+    client: Link,
+    dial: Dial,
+    options: CarryOptions,
+) {
+    let server = match dial(Arc::clone(connection)).await {
+        Ok(link) => link,
+        Err(end) => Link::dead(end),
+    };
+    let end = carry(connection, client, server, options, session.stop.notified()).await;
+    session.end();
+    connection.close(end.text());
+}
+
+async fn legacy_post(
+    session: &Arc<Session>,
+    exchange: ExchangeId,
+    parts: Parts,
+    message: Message,
+) -> Answer {
+    let id = message.id();
+    let is_batch = message.kind() == Kind::Batch;
+    let Some(Opened { mut messages, awaits }) = session.open_post(exchange, &message) else {
+        return session_not_found(id.as_ref());
+    };
+    let arrival = Arrival::Frame(frame(exchange, parts, message));
+    if session.inbox.send_timeout(arrival, SEND_DEADLINE).await.is_err() {
+        session.forget_post(exchange);
+        let text = "the server takes no more messages";
+        return json(503, error_response(id.as_ref(), ErrorCode::PEER_STALLED, text, None));
+    }
+    match awaits {
+        Awaits::Nothing => return bare(202),
+        Awaits::Blind => {
+            let answer = timeout(BLIND_WAIT, messages.recv()).await;
+            session.forget_post(exchange);
+            return match answer {
+                Ok(Some(out)) => json(400, Message::parse(out.data)),
+                _ => bare(202),
+            };
+        }
+        Awaits::Answers => {}
+    }
+    let guard = Box::new(StreamGuard { session: Arc::clone(session), exchange });
+    if is_batch {
+        return events(Payload::Events(Box::new(EventStream::new(Vec::new(), messages, Some(guard)))));
+    }
+    match messages.recv().await {
+        Some(out) if out.last => json(200, Message::parse(out.data)),
+        Some(out) => {
+            let first = vec![encode(&out)];
+            events(Payload::Events(Box::new(EventStream::new(first, messages, Some(guard)))))
+        }
+        None => session_not_found(id.as_ref()),
+    }
+}
+
+/// Ends idle sessions.
+async fn sweep(sessions: Weak<Sessions>) {
+    loop {
+        let Some(pause) = sessions.upgrade().map(|s| (s.limits.idle / 4).min(Duration::from_secs(30))) else {
+            return;
+        };
+        tokio::time::sleep(pause.max(Duration::from_millis(10))).await;
+        let Some(sessions) = sessions.upgrade() else {
+            return;
+        };
+        let table = sessions.table();
+        for session in table.legacy.values().chain(table.shared.values()) {
+            if session.idle() >= sessions.limits.idle {
+                session.stop.notify_one();
+            }
+        }
+    }
+}
+
+/// Closes a POST's stream with its client. Legacy: that is no cancel, the answer can be fetched later.
+struct StreamGuard {
+    session: Arc<Session>,
+    exchange: ExchangeId,
+}
+
+impl Drop for StreamGuard {
+    fn drop(&mut self) {
+        self.session.stream_closed(self.exchange);
+    }
+}
+
+struct GetGuard {
+    session: Arc<Session>,
+    which: u64,
+}
+
+impl Drop for GetGuard {
+    fn drop(&mut self) {
+        self.session.get_closed(self.which);
+    }
+}
+
+fn session_not_found(id: Option<&mcp_proxy_wire::Id>) -> Answer {
+    let text = "this session is not known here or has ended; initialize again";
+    json(404, error_response(id, ErrorCode::SESSION_NOT_FOUND, text, None))
+}
+
+fn too_large(max: usize) -> Answer {
+    let text = format!("a message may have {max} bytes at most (--max-message)");
+    error(413, ErrorCode::TOO_LARGE, &text)
+}
+
+fn not_allowed(allowed: &'static str) -> Answer {
+    let text = format!("this method is not allowed here; use {allowed}");
+    let mut answer = error(405, ErrorCode::BAD_REQUEST, &text);
+    answer.headers_mut().insert(http::header::ALLOW, HeaderValue::from_static(allowed));
+    answer
+}

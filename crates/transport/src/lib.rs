@@ -1,0 +1,14 @@
+//! Makes [`Link`](mcp_proxy_core::Link)s: stdio with its process supervisor, streamable HTTP, HTTP+SSE; and TLS.
+//!
+//! Towards clients we are a server ([`stdio`], [`http::listener`]); towards servers a client ([`child`],
+//! [`http::dial`], [`sse::dial`]). Where both sides are HTTP, [`http::exchange`] and [`sse::exchange`] pass requests
+//! through. This crate knows sockets, pipes and processes. It must not know policy, files of record, command lines.
+
+pub mod child;
+pub mod http;
+mod inbox;
+pub mod lines;
+pub mod process;
+pub mod sse;
+pub mod stdio;
+pub mod tls;

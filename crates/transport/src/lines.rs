@@ -1,0 +1,209 @@
+//! Newline-framed JSON-RPC over any byte stream: the stdio transport's two halves.
+//!
+//! Own code instead of a codec, because every byte must survive (empty lines, invalid UTF-8, a last line without
+//! newline) and because all lines that one read delivers travel together to one write.
+
+use bytes::BytesMut;
+use mcp_proxy_core::{BoxFuture, FrameReader, FrameWriter, LinkEnd};
+use mcp_proxy_wire::{
+    Body, Carriage, ErrorCode, ExchangeId, Frame, Limits, LineEnd, LineSplitter, LineUnit, Message, Side,
+};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+const READ_MIN: usize = 16 * 1024;
+const READ_START: usize = 64 * 1024;
+const READ_MAX: usize = 1024 * 1024;
+
+/// Reads lines as frames.
+pub struct LineReader<R> {
+    io: R,
+    side: Side,
+    max: usize,
+    buffer: BytesMut,
+    size: usize,
+    splitter: LineSplitter,
+    units: Vec<LineUnit>,
+    ended: bool,
+}
+
+impl<R: AsyncRead + Unpin + Send> LineReader<R> {
+    /// Lines from `side`. Over `limits.cut` bytes a line is cut through, over `limits.max` it is refused.
+    pub fn new(io: R, side: Side, limits: Limits) -> LineReader<R> {
+        LineReader {
+            io,
+            side,
+            max: limits.max,
+            buffer: BytesMut::new(),
+            size: READ_START,
+            splitter: LineSplitter::new(limits),
+            units: Vec::new(),
+            ended: false,
+        }
+    }
+
+    async fn fill(&mut self, into: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+        while into.is_empty() {
+            if self.ended {
+                return Err(LinkEnd::Closed);
+            }
+            if self.buffer.capacity() < READ_MIN {
+                self.buffer.reserve(self.size);
+            }
+            let room = self.buffer.capacity();
+            let read = match self.io.read_buf(&mut self.buffer).await {
+                Ok(read) => read,
+                // A reset pipe or socket is an end like any other; what was read before stands.
+                Err(_) => 0,
+            };
+            if read == 0 {
+                self.ended = true;
+                self.splitter.finish(&mut self.units);
+            } else {
+                // A read that filled the buffer tells of large messages: fewer, larger reads.
+                if read == room {
+                    self.size = (self.size * 2).min(READ_MAX);
+                }
+                self.splitter
+                    .push(self.buffer.split().freeze(), &mut self.units);
+            }
+            self.take_units(into)?;
+        }
+        Ok(())
+    }
+
+    fn take_units(&mut self, into: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+        for unit in self.units.drain(..) {
+            let mut end = LineEnd::Lf;
+            let body = match unit {
+                LineUnit::Line { wire, message } => {
+                    end = line_end(&wire[message.len()..]);
+                    Body::Whole(Message::parse(message))
+                }
+                LineUnit::Open(chunk) => Body::Open(chunk),
+                LineUnit::More(chunk) => Body::More(chunk),
+                LineUnit::Close(chunk) => Body::Close(chunk),
+                LineUnit::TooLarge { seen, .. } => {
+                    self.ended = true;
+                    return Err(too_large(self.side, seen, self.max));
+                }
+            };
+            into.push(Frame {
+                exchange: ExchangeId(0),
+                carriage: Carriage::Line(end),
+                body,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl<R: AsyncRead + Unpin + Send> FrameReader for LineReader<R> {
+    fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(self.fill(into))
+    }
+}
+
+fn line_end(bytes: &[u8]) -> LineEnd {
+    match bytes {
+        b"\n" => LineEnd::Lf,
+        b"\r\n" => LineEnd::CrLf,
+        _ => LineEnd::Missing,
+    }
+}
+
+/// The end of a side that sent a message over the limit.
+pub(crate) fn too_large(side: Side, seen: usize, max: usize) -> LinkEnd {
+    let who = match side {
+        Side::Client => "client",
+        Side::Server => "server",
+    };
+    LinkEnd::failed(
+        side,
+        ErrorCode::TOO_LARGE,
+        format!("the {who} sent a message of more than {max} bytes (--max-message); {seen} were read"),
+    )
+}
+
+/// Writes frames as lines.
+pub struct LineWriter<W> {
+    io: Option<W>,
+    side: Side,
+    buffer: Vec<u8>,
+    /// The last line had no newline: whatever follows after all begins with one.
+    unterminated: bool,
+}
+
+impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
+    /// Lines to `side`.
+    pub fn new(io: W, side: Side) -> LineWriter<W> {
+        LineWriter {
+            io: Some(io),
+            side,
+            buffer: Vec::new(),
+            unterminated: false,
+        }
+    }
+
+    async fn put(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+        let Some(io) = &mut self.io else {
+            return Err(LinkEnd::Closed);
+        };
+        for frame in frames.drain(..) {
+            match frame.body {
+                Body::Empty => {}
+                Body::Whole(message) => {
+                    let end = match frame.carriage {
+                        Carriage::Line(end) => end,
+                        _ => LineEnd::Lf,
+                    };
+                    if std::mem::take(&mut self.unterminated) {
+                        self.buffer.push(b'\n');
+                    }
+                    self.buffer.extend_from_slice(message.raw());
+                    self.buffer.extend_from_slice(end.as_bytes());
+                    self.unterminated = end == LineEnd::Missing;
+                }
+                Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk) => {
+                    // Large bytes are not copied once more; small ones before them keep their place.
+                    if !self.buffer.is_empty() {
+                        io.write_all(&self.buffer).await.map_err(|e| gone(self.side, &e))?;
+                        self.buffer.clear();
+                    }
+                    io.write_all(&chunk.wire).await.map_err(|e| gone(self.side, &e))?;
+                }
+            }
+        }
+        if !self.buffer.is_empty() {
+            let written = io.write_all(&self.buffer).await;
+            self.buffer.clear();
+            self.buffer.shrink_to(READ_MAX);
+            written.map_err(|e| gone(self.side, &e))?;
+        }
+        io.flush().await.map_err(|e| gone(self.side, &e))
+    }
+}
+
+fn gone(side: Side, error: &std::io::Error) -> LinkEnd {
+    match side {
+        Side::Client => LinkEnd::Closed,
+        Side::Server => LinkEnd::failed(
+            Side::Server,
+            ErrorCode::SERVER_EXITED,
+            format!("the server takes no more input ({error})"),
+        ),
+    }
+}
+
+impl<W: AsyncWrite + Unpin + Send> FrameWriter for LineWriter<W> {
+    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(self.put(frames))
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Some(mut io) = self.io.take() {
+                drop(io.shutdown().await);
+            }
+        })
+    }
+}

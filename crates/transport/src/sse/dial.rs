@@ -1,0 +1,236 @@
+//! An HTTP+SSE server for a client of another kind: we are its client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Uri};
+use hyper::body::Incoming;
+use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd};
+use mcp_proxy_wire::{
+    Body, ErrorCode, ExchangeId, Frame, Id, Limits, Message, Side, SseEvent, SseSplitter, SseUnit,
+    error_response, headers,
+};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::http::collect::{Collected, collect, next_piece};
+use crate::http::dial::{asked, first_line, is_rpc, own_frame};
+use crate::http::payload::{Payload, event_frame};
+use crate::http::remote::Remote;
+use crate::inbox::{Arrival, inbox};
+
+/// A server names its endpoint at once; this is for slow starts.
+const ENDPOINT_DEADLINE: Duration = Duration::from_secs(15);
+const ACCEPT_DEADLINE: Duration = Duration::from_secs(60);
+
+/// The link for the pumps: connected, endpoint known.
+pub async fn link(remote: Arc<Remote>, connection: Arc<Connection>, max: usize) -> Result<Link, LinkEnd> {
+    let (sender, reader) = inbox();
+    let writer = connect(remote, connection, sender, max).await?;
+    Ok(Link::new(reader, writer))
+}
+
+/// Opens the stream, waits for the endpoint, and reads on in a task of its own.
+pub async fn connect(
+    remote: Arc<Remote>,
+    connection: Arc<Connection>,
+    inbox: mpsc::Sender<Arrival>,
+    max: usize,
+) -> Result<SseWriter, LinkEnd> {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    let url = remote.url().clone();
+    let response = remote.send(Method::GET, url, headers, Payload::empty()).await?;
+    let status = response.status();
+    if !status.is_success() || !headers::is_sse(response.headers()) {
+        let text = format!("the server gave no event stream (HTTP {})", status.as_u16());
+        return Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text));
+    }
+    let mut stream = Stream {
+        body: response.into_body(),
+        splitter: SseSplitter::new(Limits { cut: usize::MAX, max }),
+        units: Vec::new(),
+    };
+    let endpoint = timeout(ENDPOINT_DEADLINE, stream.endpoint(&remote)).await;
+    let endpoint = endpoint.unwrap_or_else(|_| {
+        let text = format!("the server named no endpoint within {} s", ENDPOINT_DEADLINE.as_secs());
+        Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text))
+    })?;
+    let arrivals = inbox.clone();
+    let reading = tokio::spawn(async move {
+        let end = stream.run(&arrivals).await;
+        drop(arrivals.send(Arrival::End(end)).await);
+    });
+    Ok(SseWriter {
+        post: Arc::new(Post { remote, connection, endpoint, inbox, max }),
+        reading: reading.abort_handle(),
+    })
+}
+
+struct Stream {
+    body: Incoming,
+    splitter: SseSplitter,
+    units: Vec<SseUnit>,
+}
+
+impl Stream {
+    /// Reads until the endpoint event.
+    async fn endpoint(&mut self, remote: &Remote) -> Result<Uri, LinkEnd> {
+        loop {
+            while !self.units.is_empty() {
+                let SseUnit::Event(event) = self.units.remove(0) else {
+                    continue;
+                };
+                if event.event.as_deref() == Some("endpoint") {
+                    return endpoint_of(&event, remote);
+                }
+            }
+            if !self.more().await {
+                let text = "the server closed its event stream before it named an endpoint";
+                return Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text));
+            }
+        }
+    }
+
+    async fn run(&mut self, inbox: &mpsc::Sender<Arrival>) -> LinkEnd {
+        loop {
+            for unit in self.units.drain(..) {
+                let SseUnit::Event(event) = unit else {
+                    if let SseUnit::TooLarge { seen, .. } = unit {
+                        return crate::lines::too_large(Side::Server, seen, seen);
+                    }
+                    continue;
+                };
+                let (carriage, body) = event_frame(event);
+                let frame = Frame { exchange: ExchangeId(0), carriage, body };
+                if matches!(frame.body, Body::Whole(_)) && inbox.send(Arrival::Frame(frame)).await.is_err() {
+                    return LinkEnd::Closed;
+                }
+            }
+            if !self.more().await {
+                let text = "the server closed its event stream";
+                return LinkEnd::failed(Side::Server, ErrorCode::SERVER_EXITED, text);
+            }
+        }
+    }
+
+    /// Reads on; `false` at the end.
+    async fn more(&mut self) -> bool {
+        match next_piece(&mut self.body).await {
+            Some(Ok(piece)) => {
+                self.splitter.push(piece, &mut self.units);
+                true
+            }
+            Some(Err(_)) | None => false,
+        }
+    }
+}
+
+/// The endpoint may be relative or absolute; on another origin it is refused.
+pub(super) fn endpoint_of(event: &SseEvent, remote: &Remote) -> Result<Uri, LinkEnd> {
+    let data = event.data.as_deref().unwrap_or_default();
+    let reference = String::from_utf8_lossy(data);
+    remote.same_origin(remote.url(), reference.trim()).map_err(|why| {
+        LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, format!("the server's endpoint is refused: {why}"))
+    })
+}
+
+/// The writing half: POSTs to the endpoint.
+pub struct SseWriter {
+    post: Arc<Post>,
+    reading: AbortHandle,
+}
+
+struct Post {
+    remote: Arc<Remote>,
+    connection: Arc<Connection>,
+    endpoint: Uri,
+    inbox: mpsc::Sender<Arrival>,
+    max: usize,
+}
+
+impl Post {
+    async fn send(&self, message: Message) {
+        let asked = asked(&message);
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let payload = Payload::whole(message.into_raw());
+        let sent = self.remote.send(Method::POST, self.endpoint.clone(), headers, payload).await;
+        let failure = match sent {
+            Ok(response) if response.status().is_success() => return,
+            Ok(response) => {
+                let status = response.status().as_u16();
+                let body = match collect(response.into_body(), self.max).await {
+                    Collected::Whole(bytes) => bytes,
+                    Collected::More(bytes, _) | Collected::Broken(bytes, _) => bytes,
+                };
+                let message = Message::parse(body);
+                if is_rpc(&message) && message.id().is_some_and(|id| asked.contains(&id)) {
+                    drop(self.inbox.send(Arrival::Frame(own_frame(message))).await);
+                    return;
+                }
+                format!("the server answered HTTP {status}{}", first_line(message.raw()))
+            }
+            Err(end) => end.to_string(),
+        };
+        self.fail(&asked, &failure).await;
+    }
+
+    async fn fail(&self, asked: &[Id], text: &str) {
+        for id in asked {
+            let answer = error_response(Some(id), ErrorCode::SERVER_HTTP, text, None);
+            drop(self.inbox.send(Arrival::Frame(own_frame(answer))).await);
+        }
+        if asked.is_empty() {
+            self.connection.note(&format!("a notification was not delivered: {text}"));
+        }
+    }
+}
+
+impl SseWriter {
+    /// Sends one message. A server may answer the POST of a request only after it has worked on it, and may
+    /// need another message for that, so requests are not waited for.
+    pub async fn put(&mut self, message: Message) {
+        let post = Arc::clone(&self.post);
+        if asked(&message).is_empty() {
+            drop(timeout(ACCEPT_DEADLINE, post.send(message)).await);
+        } else {
+            tokio::spawn(async move { post.send(message).await });
+        }
+    }
+
+    async fn put_all(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+        for frame in frames.drain(..) {
+            if let Body::Whole(message) = frame.body {
+                self.put(message).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FrameWriter for SseWriter {
+    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(self.put_all(frames))
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        // The stream is the session: it stays while requests are open, and ends with the link.
+        if !self.post.connection.has_open(mcp_proxy_wire::Direction::ClientToServer) {
+            let inbox = self.post.inbox.clone();
+            self.reading.abort();
+            return Box::pin(async move {
+                drop(inbox.send(Arrival::End(LinkEnd::Closed)).await);
+            });
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Drop for SseWriter {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
+}

@@ -1,0 +1,189 @@
+//! HTTP+SSE on both sides: the stream and the POSTs pass as they are; only the endpoint is rewritten to our origin.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::request::Parts;
+use http::{Method, Request, Response, Uri};
+use hyper::body::Incoming;
+use mcp_proxy_core::{BoxFuture, Connection, LinkEnd, Pipeline};
+use mcp_proxy_wire::{
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Limits, Message, Transport,
+    encode_event, headers,
+};
+
+use super::dial::endpoint_of;
+use crate::http::collect::{Collected, collect};
+use crate::http::exchange::{not_here, one, unreachable_server};
+use crate::http::listener::{Answer, Front, error, is_path};
+use crate::http::payload::{Payload, Rewrite, Through};
+use crate::http::remote::Remote;
+
+/// Endpoints that are remembered; the oldest go first.
+const ENDPOINTS_MAX: usize = 1_024;
+
+/// HTTP+SSE in, HTTP+SSE out.
+pub struct SseExchange {
+    pipeline: Arc<Pipeline>,
+    remote: Arc<Remote>,
+    limits: Limits,
+    next: AtomicU64,
+    endpoints: Arc<Mutex<Endpoints>>,
+}
+
+/// What servers named: the path and query that clients POST to, the real URL, and whose connection it is.
+type Endpoints = VecDeque<(String, Uri, Arc<Connection>)>;
+
+impl SseExchange {
+    /// Passes streams and POSTs on to `remote`.
+    pub fn new(pipeline: Arc<Pipeline>, remote: Arc<Remote>, limits: Limits) -> Arc<SseExchange> {
+        Arc::new(SseExchange {
+            pipeline,
+            remote,
+            limits,
+            next: AtomicU64::new(0),
+            endpoints: Arc::default(),
+        })
+    }
+
+    async fn route(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+        let (parts, body) = request.into_parts();
+        let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
+        if let Some((url, connection)) = self.endpoint(&parts) {
+            return self.post(parts, body, url, &connection, exchange).await;
+        }
+        if is_path(&parts.uri, self.path()) || is_path(&parts.uri, self.remote.url().path()) {
+            let connection = self.pipeline.connect(Transport::Sse, Transport::Sse);
+            let url = self.remote.url_with_query(parts.uri.query());
+            return self.post(parts, body, url, &connection, exchange).await;
+        }
+        not_here(self.path())
+    }
+
+    /// Sends a request on, whatever its method, and its answer back.
+    async fn post(
+        &self,
+        parts: Parts,
+        body: Incoming,
+        url: Uri,
+        connection: &Arc<Connection>,
+        exchange: ExchangeId,
+    ) -> Answer {
+        let bytes = match collect(body, self.limits.max).await {
+            Collected::Whole(bytes) => bytes,
+            Collected::More(..) => {
+                let text = format!("a message may have {} bytes at most (--max-message)", self.limits.max);
+                return error(413, ErrorCode::TOO_LARGE, &text);
+            }
+            Collected::Broken(_, why) => {
+                let text = format!("the request's body broke off: {why}");
+                return error(400, ErrorCode::BAD_REQUEST, &text);
+            }
+        };
+        let method = parts.method.clone();
+        let mut out_headers = parts.headers.clone();
+        headers::strip_hop_by_hop(&mut out_headers);
+        let body = match bytes.is_empty() {
+            true => Body::Empty,
+            false => Body::Whole(Message::parse(bytes.clone())),
+        };
+        let asked = match &body {
+            Body::Whole(message) => message.id(),
+            _ => None,
+        };
+        let mut lane = connection.lane(Direction::ClientToServer);
+        let frame = Frame { exchange, carriage: Carriage::Request(Box::new(parts)), body };
+        if let Err(end) = one(connection, &mut lane, frame) {
+            return error(500, ErrorCode::INTERNAL, &end.to_string());
+        }
+        let sent = self.remote.send(method.clone(), url, out_headers, Payload::whole(bytes)).await;
+        match sent {
+            Ok(response) => self.back(response, &method, connection, exchange).await,
+            Err(end) => unreachable_server(connection, exchange, asked.as_ref(), &end),
+        }
+    }
+
+    async fn back(
+        &self,
+        response: Response<Incoming>,
+        method: &Method,
+        connection: &Arc<Connection>,
+        exchange: ExchangeId,
+    ) -> Answer {
+        let (mut parts, body) = response.into_parts();
+        headers::strip_hop_by_hop(&mut parts.headers);
+        let mut lane = connection.lane(Direction::ServerToClient);
+        let head = |body| Frame {
+            exchange,
+            carriage: Carriage::Response(Box::new(parts.clone())),
+            body,
+        };
+        if *method == Method::GET && headers::is_sse(&parts.headers) {
+            if let Err(end) = one(connection, &mut lane, head(Body::Empty)) {
+                return error(502, ErrorCode::INTERNAL, &end.to_string());
+            }
+            let through = (Arc::clone(connection), lane, exchange);
+            let body = Through::events(body, through, self.limits, self.rewrite(connection));
+            return Response::from_parts(parts, Payload::Through(Box::new(body)));
+        }
+        let bytes = match collect(body, self.limits.max).await {
+            Collected::Whole(bytes) => bytes,
+            Collected::More(bytes, _) | Collected::Broken(bytes, _) => bytes,
+        };
+        // The body of an answer to a POST is a courtesy ("Accepted"), a message only when it is JSON-RPC.
+        let message = Message::parse(bytes.clone());
+        let frame = match crate::http::dial::is_rpc(&message) {
+            true => head(Body::Whole(message)),
+            false => head(Body::Empty),
+        };
+        if let Err(end) = one(connection, &mut lane, frame) {
+            return error(502, ErrorCode::INTERNAL, &end.to_string());
+        }
+        Response::from_parts(parts, Payload::whole(bytes))
+    }
+
+    /// The endpoint event names a place on the server's origin; clients get the same path on ours.
+    fn rewrite(&self, connection: &Arc<Connection>) -> Rewrite {
+        let (remote, endpoints) = (Arc::clone(&self.remote), Arc::clone(&self.endpoints));
+        let connection = Arc::clone(connection);
+        Some(Box::new(move |mut frame: Frame| {
+            let Carriage::Event(event) = &mut frame.carriage else {
+                return Ok(frame);
+            };
+            if event.event.as_deref() != Some("endpoint") {
+                return Ok(frame);
+            }
+            let url = endpoint_of(event, &remote)?;
+            let path = url.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+            let mut known = endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+            known.push_back((path.clone(), url, Arc::clone(&connection)));
+            if known.len() > ENDPOINTS_MAX {
+                known.pop_front();
+            }
+            event.wire = encode_event(event.id.as_deref(), Some("endpoint"), path.as_bytes());
+            Ok::<_, LinkEnd>(frame)
+        }))
+    }
+
+    fn endpoint(&self, parts: &Parts) -> Option<(Uri, Arc<Connection>)> {
+        if parts.method != Method::POST {
+            return None;
+        }
+        let asked = parts.uri.path_and_query()?.as_str();
+        let endpoints: MutexGuard<'_, Endpoints> =
+            self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, url, connection) = endpoints.iter().rev().find(|(path, ..)| path == asked)?;
+        Some((url.clone(), Arc::clone(connection)))
+    }
+}
+
+impl Front for SseExchange {
+    fn answer(self: Arc<Self>, request: Request<Incoming>) -> BoxFuture<'static, Answer> {
+        Box::pin(self.route(request))
+    }
+
+    fn path(&self) -> &'static str {
+        "/sse"
+    }
+}

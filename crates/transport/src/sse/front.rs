@@ -1,0 +1,234 @@
+//! HTTP+SSE that ends here, because the server speaks something else: `/sse` and a message endpoint.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, Request, Response};
+use hyper::body::Incoming;
+use mcp_proxy_core::{
+    BoxFuture, CarryOptions, Connection, Dial, FrameWriter, Link, LinkEnd, Pipeline, carry,
+};
+use mcp_proxy_wire::{Body, ErrorCode, ExchangeId, Frame, Message, Transport, encode_event};
+use rustc_hash::FxHashMap;
+use tokio::sync::{Notify, mpsc};
+
+use crate::http::collect::{Collected, collect};
+use crate::http::exchange::not_here;
+use crate::http::listener::{Answer, Front, bare, error, events, is_path};
+use crate::http::payload::Payload;
+use crate::http::session::frame;
+use crate::http::sessions::SessionLimits;
+use crate::http::stream::{EventStream, Out};
+use crate::inbox::{Arrival, inbox};
+
+const QUEUE: usize = 64;
+const SEND_DEADLINE: Duration = Duration::from_secs(60);
+const MESSAGE_PATH: &str = "/message";
+
+/// The front for HTTP+SSE clients of another kind of server.
+pub struct SseFront {
+    pipeline: Arc<Pipeline>,
+    dial: Dial,
+    server: Transport,
+    limits: SessionLimits,
+    carry: CarryOptions,
+    sessions: Mutex<FxHashMap<String, Client>>,
+    own: Weak<SseFront>,
+}
+
+#[derive(Clone)]
+struct Client {
+    inbox: mpsc::Sender<Arrival>,
+    stop: Arc<Notify>,
+}
+
+impl SseFront {
+    /// Sessions towards servers that `dial` opens.
+    pub fn new(
+        pipeline: Arc<Pipeline>,
+        dial: Dial,
+        server: Transport,
+        limits: SessionLimits,
+        carry: CarryOptions,
+    ) -> Arc<SseFront> {
+        Arc::new_cyclic(|own| SseFront {
+            pipeline,
+            dial,
+            server,
+            limits,
+            carry,
+            sessions: Mutex::default(),
+            own: Weak::clone(own),
+        })
+    }
+
+    async fn route(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+        let (parts, body) = request.into_parts();
+        match parts.method {
+            Method::GET if is_path(&parts.uri, self.path()) => self.open(),
+            Method::POST if is_path(&parts.uri, MESSAGE_PATH) => self.post(parts, body).await,
+            // Clients that try streamable HTTP first go by this to HTTP+SSE.
+            Method::POST if is_path(&parts.uri, self.path()) => method_not_allowed(),
+            _ => not_here(self.path()),
+        }
+    }
+
+    fn open(&self) -> Answer {
+        if self.open_count() >= self.limits.sessions {
+            let text = format!("{} sessions are open (--max-sessions)", self.limits.sessions);
+            return error(503, ErrorCode::SESSION_LIMIT, &text);
+        }
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        let connection = self.pipeline.connect(Transport::Sse, self.server);
+        let (sender, reader) = inbox();
+        let (out, messages) = mpsc::channel(QUEUE);
+        let stop = Arc::new(Notify::new());
+        let client = Client { inbox: sender, stop: Arc::clone(&stop) };
+        self.sessions().insert(id.clone(), client);
+        let link = Link::new(reader, StreamWriter(Some(out)));
+        let task = Running {
+            connection,
+            dial: Arc::clone(&self.dial),
+            options: self.carry,
+            stop: Arc::clone(&stop),
+        };
+        let (own, name) = (Weak::clone(&self.own), id.clone());
+        tokio::spawn(async move {
+            task.run(link).await;
+            if let Some(front) = own.upgrade() {
+                front.sessions().remove(&name);
+            }
+        });
+        let endpoint = format!("{MESSAGE_PATH}?sessionId={id}");
+        let first: Bytes = encode_event(None, Some("endpoint"), endpoint.as_bytes());
+        let guard = Box::new(Gone(stop));
+        events(Payload::Events(Box::new(EventStream::new(vec![first], messages, Some(guard)))))
+    }
+
+    async fn post(&self, parts: Parts, body: Incoming) -> Answer {
+        let Some(client) = self.client_of(&parts) else {
+            let text = "this session is not known here or has ended; open /sse again";
+            return error(404, ErrorCode::SESSION_NOT_FOUND, text);
+        };
+        let message = match collect(body, self.limits.message).await {
+            Collected::Whole(bytes) => Message::parse(bytes),
+            Collected::More(..) => {
+                let text = format!("a message may have {} bytes at most (--max-message)", self.limits.message);
+                return error(413, ErrorCode::TOO_LARGE, &text);
+            }
+            Collected::Broken(_, why) => {
+                let text = format!("the request's body broke off: {why}");
+                return error(400, ErrorCode::BAD_REQUEST, &text);
+            }
+        };
+        let arrival = Arrival::Frame(frame(ExchangeId(0), parts, message));
+        match client.inbox.send_timeout(arrival, SEND_DEADLINE).await {
+            Ok(()) => accepted(),
+            Err(_) => error(503, ErrorCode::PEER_STALLED, "the server takes no more messages"),
+        }
+    }
+
+    fn client_of(&self, parts: &Parts) -> Option<Client> {
+        let query = parts.uri.query()?;
+        let id = query.split('&').find_map(|pair| pair.strip_prefix("sessionId="))?;
+        self.sessions().get(id).cloned()
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, FxHashMap<String, Client>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Front for SseFront {
+    fn answer(self: Arc<Self>, request: Request<Incoming>) -> BoxFuture<'static, Answer> {
+        Box::pin(self.route(request))
+    }
+
+    fn path(&self) -> &'static str {
+        "/sse"
+    }
+
+    fn stop_all(&self) {
+        for client in self.sessions().values() {
+            client.stop.notify_one();
+        }
+    }
+
+    fn open_count(&self) -> usize {
+        self.sessions().len()
+    }
+}
+
+struct Running {
+    connection: Arc<Connection>,
+    dial: Dial,
+    options: CarryOptions,
+    stop: Arc<Notify>,
+}
+
+impl Running {
+    async fn run(self, client: Link) {
+        let server = match (self.dial)(Arc::clone(&self.connection)).await {
+            Ok(link) => link,
+            Err(end) => Link::dead(end),
+        };
+        let stop = self.stop.notified();
+        let end = carry(&self.connection, client, server, self.options, stop).await;
+        self.connection.close(end.text());
+    }
+}
+
+/// Everything for the client goes on its one stream.
+struct StreamWriter(Option<mpsc::Sender<Out>>);
+
+impl StreamWriter {
+    async fn put(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+        let Some(stream) = &self.0 else {
+            return Err(LinkEnd::Closed);
+        };
+        for frame in frames.drain(..) {
+            let Body::Whole(message) = frame.body else {
+                continue;
+            };
+            let out = Out { data: message.into_raw(), event_id: None, last: false };
+            if stream.send(out).await.is_err() {
+                return Err(LinkEnd::Closed);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FrameWriter for StreamWriter {
+    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(self.put(frames))
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        self.0 = None;
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// The client closed its stream: that is the end of its session.
+struct Gone(Arc<Notify>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+fn accepted() -> Answer {
+    let mut answer = Response::new(Payload::whole("Accepted"));
+    *answer.status_mut() = http::StatusCode::ACCEPTED;
+    answer
+}
+
+fn method_not_allowed() -> Answer {
+    let mut answer = bare(405);
+    answer.headers_mut().insert(http::header::ALLOW, http::HeaderValue::from_static("GET"));
+    answer
+}

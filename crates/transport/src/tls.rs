@@ -1,0 +1,96 @@
+//! TLS on both sides: rustls with ring, the system's certificate authorities, PEM files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+/// What can be wrong with certificates and keys.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file could not be read as PEM.
+    #[error("{path}: no PEM {what} could be read")]
+    Pem {
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: rustls_pki_types::pem::Error,
+    },
+    /// The certificate and key were read but do not fit.
+    #[error("certificate or key refused")]
+    Refused(#[from] rustls::Error),
+    /// No certificate authority at all.
+    #[error("no certificate authorities found on this system; name some with --ca-file")]
+    NoRoots,
+}
+
+/// Trusts the system's authorities and those in `ca_file`.
+pub fn client_config(ca_file: Option<&Path>) -> Result<ClientConfig, TlsError> {
+    let mut roots = RootCertStore::empty();
+    // Single unreadable system certificates are common and harmless; none at all is told below.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if let Some(path) = ca_file {
+        roots.add_parsable_certificates(certificates(path)?);
+    }
+    if roots.is_empty() {
+        return Err(TlsError::NoRoots);
+    }
+    Ok(with_roots(roots))
+}
+
+/// For targets without TLS: cheap to make, trusts nobody.
+pub fn client_config_without_roots() -> ClientConfig {
+    with_roots(RootCertStore::empty())
+}
+
+/// A listener's certificate chain and key; offers h2 and HTTP/1.1.
+pub fn server_config(cert: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
+    let chain = certificates(cert)?;
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|source| TlsError::Pem {
+        path: key.to_owned(),
+        what: "private key",
+        source,
+    })?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, private)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let pem = |source| TlsError::Pem {
+        path: path.to_owned(),
+        what: "certificate",
+        source,
+    };
+    CertificateDer::pem_file_iter(path)
+        .map_err(pem)?
+        .collect::<Result<_, _>>()
+        .map_err(pem)
+}
+
+#[expect(clippy::expect_used, reason = "ring supports the default protocol versions; checked by a test")]
+fn with_roots(roots: RootCertStore) -> ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring supports the default protocol versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_client_without_roots_can_be_made() {
+        assert!(super::client_config_without_roots().alpn_protocols.is_empty());
+    }
+}

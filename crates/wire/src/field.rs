@@ -1,0 +1,75 @@
+//! Names for the places inside a message that the proxy looks at or splices.
+//!
+//! The head knows only the outermost members. Everything below is looked up when asked for, by scanning the member
+//! that holds it. With duplicate keys the last one counts, as in JavaScript, Python and serde.
+
+use std::borrow::Cow;
+
+use crate::{Message, Span, scan, text};
+
+/// A place inside a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Field<'a> {
+    /// `id`
+    Id,
+    /// `method`
+    Method,
+    /// `params`
+    Params,
+    /// `result`
+    Result,
+    /// `error`
+    Error,
+    /// `params.name`
+    Name,
+    /// `params.uri`
+    Uri,
+    /// `params.progressToken`, in a progress notification. The token in a request is `Meta("progressToken")`.
+    ProgressToken,
+    /// `params.requestId`, in a cancelled notification
+    RequestId,
+    /// `params.X`
+    Param(&'a str),
+    /// `params._meta.X`
+    Meta(&'a str),
+    /// `result.X`
+    ResultField(&'a str),
+    /// `result._meta.X`
+    ResultMeta(&'a str),
+}
+
+impl Message {
+    /// Where the value of `field` stands, if it is there.
+    pub fn span(&self, field: Field<'_>) -> Option<Span> {
+        match field {
+            Field::Id => self.id_span(),
+            Field::Method => self.method_span(),
+            Field::Params => self.params(),
+            Field::Result => self.result(),
+            Field::Error => self.error(),
+            Field::Name => self.member(self.params()?, "name"),
+            Field::Uri => self.member(self.params()?, "uri"),
+            Field::ProgressToken => self.member(self.params()?, "progressToken"),
+            Field::RequestId => self.member(self.params()?, "requestId"),
+            Field::Param(name) => self.member(self.params()?, name),
+            Field::Meta(name) => self.member(self.member(self.params()?, "_meta")?, name),
+            Field::ResultField(name) => self.member(self.result()?, name),
+            Field::ResultMeta(name) => self.member(self.member(self.result()?, "_meta")?, name),
+        }
+    }
+
+    /// The string that stands at `field`, escapes resolved and U+FFFD for what is no text. Nothing if it is no string.
+    pub fn text(&self, field: Field<'_>) -> Option<Cow<'_, str>> {
+        self.text_at(self.span(field)?)
+    }
+
+    /// The string that stands at `span`, likewise.
+    pub fn text_at(&self, span: Span) -> Option<Cow<'_, str>> {
+        text::quoted(self.slice(span)).map(text::text)
+    }
+
+    /// The value of the member `name` of the object at `object`, for what has no [`Field`] of its own.
+    pub fn member(&self, object: Span, name: &str) -> Option<Span> {
+        scan::find(self.slice(object), name).map(|span| span.shift(object.start))
+    }
+}

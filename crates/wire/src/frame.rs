@@ -1,0 +1,257 @@
+//! A frame: one message (or a piece of one) together with how it was carried.
+//!
+//! The carriage is plain data, so that a link of the same kind can write what it read and the record can tell what
+//! was on the wire. A frame does no I/O and knows no link.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Chunk, Message, SseEvent};
+
+/// One POST or GET over HTTP; one in all for stdio.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct ExchangeId(pub u64);
+
+/// A message, what carried it, and the exchange that it belongs to.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// The exchange that it belongs to.
+    pub exchange: ExchangeId,
+    /// What it came in.
+    pub carriage: Carriage,
+    /// The message, or the piece of it that is here.
+    pub body: Body,
+}
+
+/// What a message came in.
+#[derive(Clone, Debug)]
+pub enum Carriage {
+    /// A line on stdio.
+    Line(LineEnd),
+    /// The body of an HTTP request.
+    Request(Box<http::request::Parts>),
+    /// The body of an HTTP response that is no event stream, or the head of one that is.
+    Response(Box<http::response::Parts>),
+    /// An event of an SSE stream.
+    Event(Box<SseEvent>),
+    /// A terminated link, where messages have no carriage of their own.
+    Message,
+}
+
+/// How a line ended on the wire, so that it can be written the same way.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum LineEnd {
+    /// `\n`, as the specification says.
+    #[default]
+    Lf,
+    /// `\r\n`, as some programs write.
+    CrLf,
+    /// Nothing: the last line before the end of the stream.
+    Missing,
+}
+
+impl LineEnd {
+    /// The bytes themselves.
+    pub const fn as_bytes(self) -> &'static [u8] {
+        match self {
+            LineEnd::Lf => b"\n",
+            LineEnd::CrLf => b"\r\n",
+            LineEnd::Missing => b"",
+        }
+    }
+}
+
+/// The message in a frame. One over the cut size comes as `Open`, any number of `More`, `Close`.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// No message: a GET, a 202, a comment.
+    Empty,
+    /// A whole message.
+    Whole(Message),
+    /// The first piece of a message that is cut through.
+    Open(Chunk),
+    /// A further piece.
+    More(Chunk),
+    /// The last piece. Until it is written the other side cannot take the message for complete.
+    Close(Chunk),
+}
+
+/// One of the two sides of the proxy.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Side {
+    /// Where the MCP client is.
+    Client,
+    /// Where the MCP server is.
+    Server,
+}
+
+/// Which way a message goes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Direction {
+    /// From the client to the server.
+    ClientToServer,
+    /// From the server to the client.
+    ServerToClient,
+}
+
+/// The transports of MCP.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Transport {
+    /// Lines on the standard streams of a process.
+    Stdio,
+    /// HTTP+SSE of revision 2024-11-05.
+    Sse,
+    /// Streamable HTTP.
+    StreamableHttp,
+}
+
+impl Side {
+    /// `client` or `server`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Side::Client => "client",
+            Side::Server => "server",
+        }
+    }
+
+    /// The other side.
+    pub const fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+}
+
+impl Direction {
+    /// `client_to_server` or `server_to_client`, as the seed's session format spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Direction::ClientToServer => "client_to_server",
+            Direction::ServerToClient => "server_to_client",
+        }
+    }
+
+    /// The side that sent the message.
+    pub const fn from(self) -> Side {
+        match self {
+            Direction::ClientToServer => Side::Client,
+            Direction::ServerToClient => Side::Server,
+        }
+    }
+
+    /// The side that the message is for.
+    pub const fn to(self) -> Side {
+        self.from().other()
+    }
+
+    /// The way back.
+    pub const fn reverse(self) -> Direction {
+        match self {
+            Direction::ClientToServer => Direction::ServerToClient,
+            Direction::ServerToClient => Direction::ClientToServer,
+        }
+    }
+}
+
+impl Transport {
+    /// `stdio`, `sse` or `streamable_http`, as the seed's session format spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Transport::Stdio => "stdio",
+            Transport::Sse => "sse",
+            Transport::StreamableHttp => "streamable_http",
+        }
+    }
+}
+
+impl fmt::Display for ExchangeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A word that names no [`Direction`] or [`Transport`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownName {
+    /// What was read.
+    pub found: String,
+    /// What would have been understood.
+    pub allowed: &'static str,
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is none of {}", self.found, self.allowed)
+    }
+}
+
+impl std::error::Error for UnknownName {}
+
+impl FromStr for Direction {
+    type Err = UnknownName;
+
+    fn from_str(word: &str) -> Result<Direction, UnknownName> {
+        match word {
+            "client_to_server" => Ok(Direction::ClientToServer),
+            "server_to_client" => Ok(Direction::ServerToClient),
+            _ => Err(UnknownName {
+                found: word.to_owned(),
+                allowed: "client_to_server, server_to_client",
+            }),
+        }
+    }
+}
+
+impl FromStr for Transport {
+    type Err = UnknownName;
+
+    /// Reads the seed's spelling and that of the command line.
+    fn from_str(word: &str) -> Result<Transport, UnknownName> {
+        match word {
+            "stdio" => Ok(Transport::Stdio),
+            "sse" => Ok(Transport::Sse),
+            "streamable_http" | "streamable-http" => Ok(Transport::StreamableHttp),
+            _ => Err(UnknownName {
+                found: word.to_owned(),
+                allowed: "stdio, sse, streamable-http",
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back() {
+        for transport in [Transport::Stdio, Transport::Sse, Transport::StreamableHttp] {
+            assert_eq!(transport.as_str().parse(), Ok(transport));
+        }
+        for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+            assert_eq!(direction.as_str().parse(), Ok(direction));
+            assert_eq!(direction.reverse().from(), direction.to());
+        }
+        assert_eq!("streamable-http".parse(), Ok(Transport::StreamableHttp));
+        assert!("http".parse::<Transport>().is_err());
+    }
+}

@@ -1,0 +1,120 @@
+//! What the protocol says about HTTP headers, as pure functions on a header map.
+//!
+//! Which request goes where is not decided here, and nothing is sent. The rules for 2026-07-28 are those of SEP-2243:
+//! the version, the method, the name and annotated arguments of a request stand in headers as well as in the body, and
+//! both must agree.
+
+mod modern;
+mod params;
+mod value;
+
+use http::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName};
+
+pub use modern::{HeaderFault, check_modern_headers, modern_request_headers, modern_status};
+pub use params::{ParamHeader, param_headers};
+pub use value::{decode_value, encode_value};
+
+/// `Mcp-Session-Id`, which names a legacy session.
+pub const MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// `MCP-Protocol-Version`.
+pub const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// `Mcp-Method`.
+pub const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+/// `Mcp-Name`.
+pub const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// `Last-Event-ID`.
+pub const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// How the name of a header begins that carries an argument.
+pub const MCP_PARAM_PREFIX: &str = "mcp-param-";
+
+/// Headers that concern one connection only (RFC 9110 section 7.6.1, and those that proxies by custom keep to
+/// themselves).
+const HOP_BY_HOP: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Removes what must not be passed on: the hop-by-hop headers and those that `Connection` names.
+pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|&byte| byte == b','))
+        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
+        .collect();
+    for name in named {
+        headers.remove(name);
+    }
+    for name in HOP_BY_HOP {
+        headers.remove(name);
+    }
+}
+
+/// Whether the body is an event stream.
+pub fn is_sse(headers: &HeaderMap) -> bool {
+    media_type(headers).is_some_and(|kind| kind.eq_ignore_ascii_case(b"text/event-stream"))
+}
+
+/// Whether the body is JSON.
+pub fn is_json(headers: &HeaderMap) -> bool {
+    media_type(headers).is_some_and(|kind| kind.eq_ignore_ascii_case(b"application/json"))
+}
+
+/// Whether the sender takes an event stream for an answer. Without an `Accept` header it takes anything.
+pub fn accepts_sse(headers: &HeaderMap) -> bool {
+    accepts(headers, b"text", b"event-stream")
+}
+
+/// Whether the sender takes JSON for an answer. Without an `Accept` header it takes anything.
+pub fn accepts_json(headers: &HeaderMap) -> bool {
+    accepts(headers, b"application", b"json")
+}
+
+fn media_type(headers: &HeaderMap) -> Option<&[u8]> {
+    let value = headers.get(CONTENT_TYPE)?.as_bytes();
+    value
+        .split(|&byte| byte == b';')
+        .next()
+        .map(<[u8]>::trim_ascii)
+}
+
+fn accepts(headers: &HeaderMap, kind: &[u8], subtype: &[u8]) -> bool {
+    if !headers.contains_key(ACCEPT) {
+        return true;
+    }
+    let values = headers.get_all(ACCEPT).iter();
+    values
+        .flat_map(|value| value.as_bytes().split(|&byte| byte == b','))
+        .any(|range| {
+            let mut parts = range.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+            let Some(media) = parts.next() else {
+                return false;
+            };
+            let mut halves = media.splitn(2, |&byte| byte == b'/');
+            let fits = |half: Option<&[u8]>, wanted: &[u8]| {
+                half.is_some_and(|half| half == b"*" || half.eq_ignore_ascii_case(wanted))
+            };
+            fits(halves.next(), kind) && fits(halves.next(), subtype) && !parts.any(refuses)
+        })
+}
+
+/// Whether a parameter of a media range is a weight of zero.
+fn refuses(parameter: &[u8]) -> bool {
+    let Some(weight) = parameter
+        .strip_prefix(b"q=")
+        .or(parameter.strip_prefix(b"Q="))
+    else {
+        return false;
+    };
+    weight.first() == Some(&b'0') && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
+}
+
+#[cfg(test)]
+mod tests;

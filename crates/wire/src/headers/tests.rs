@@ -1,0 +1,219 @@
+use http::HeaderValue;
+
+use super::*;
+use crate::Message;
+
+fn map(headers: &[(&str, &str)]) -> HeaderMap {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+        map.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+    }
+    map
+}
+
+#[test]
+fn hop_by_hop_headers_go_and_the_rest_stays() {
+    let mut headers = map(&[
+        ("connection", "close, X-Own"),
+        ("connection", "te"),
+        ("x-own", "1"),
+        ("te", "trailers"),
+        ("keep-alive", "5"),
+        ("transfer-encoding", "chunked"),
+        ("upgrade", "h2c"),
+        ("content-type", "text/plain"),
+        ("mcp-session-id", "s"),
+    ]);
+    strip_hop_by_hop(&mut headers);
+    let left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+    assert_eq!(left, ["content-type", "mcp-session-id"]);
+}
+
+#[test]
+fn media_types_are_told_apart() {
+    assert!(is_sse(&map(&[(
+        "content-type",
+        "Text/Event-Stream; charset=utf-8"
+    )])));
+    assert!(is_json(&map(&[(
+        "content-type",
+        "application/json;charset=utf-8"
+    )])));
+    assert!(!is_json(&map(&[("content-type", "application/jsonp")])));
+    assert!(!is_sse(&HeaderMap::new()));
+}
+
+#[test]
+fn accept_is_read_with_ranges_and_weights() {
+    let both = map(&[("accept", "application/json, text/event-stream")]);
+    assert!(accepts_sse(&both) && accepts_json(&both));
+    let json = map(&[("accept", "application/json")]);
+    assert!(!accepts_sse(&json) && accepts_json(&json));
+    let any = map(&[("accept", "*/*")]);
+    assert!(accepts_sse(&any) && accepts_json(&any));
+    let two = map(&[
+        ("accept", "text/*;q=0.1"),
+        ("accept", "application/json;q=0"),
+    ]);
+    assert!(accepts_sse(&two) && !accepts_json(&two));
+    assert!(accepts_sse(&HeaderMap::new()));
+}
+
+#[test]
+fn values_read_back() {
+    let table = [
+        ("us-west1", "us-west1"),
+        ("two words", "two words"),
+        ("", ""),
+        ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
+        (" padded ", "=?base64?IHBhZGRlZCA=?="),
+        ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
+        ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="),
+    ];
+    for (text, header) in table {
+        let value = encode_value(text);
+        assert_eq!(value, header);
+        assert_eq!(decode_value(value.as_bytes()).as_deref(), Some(text));
+    }
+    assert_eq!(decode_value(b"=?base64?%%?="), None);
+    assert_eq!(decode_value(b"=?base64?//79?="), None);
+    assert_eq!(decode_value(b"=?base64?="), Some("=?base64?=".to_owned()));
+    assert_eq!(decode_value(b"\xff"), None);
+}
+
+#[test]
+fn annotated_arguments_are_found() {
+    let schema = br#"{"type":"object","properties":{
+        "region":{"type":"string","x-mcp-header":"Region"},
+        "deep":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}},
+        "list":{"type":"array","items":{"type":"string","x-mcp-header":"No"}},
+        "bad":{"type":"string","x-mcp-header":"a b"},
+        "empty":{"type":"string","x-mcp-header":""},
+        "object":{"type":"object","x-mcp-header":"Obj"},
+        "twice":{"type":"string","x-mcp-header":"region"}}}"#;
+    let found = param_headers(schema);
+    let paths: Vec<_> = found
+        .iter()
+        .map(|header| (header.name.as_str(), header.path.join(".")))
+        .collect();
+    assert_eq!(
+        paths,
+        [("Region", "region".to_owned()), ("N", "deep.n".to_owned())]
+    );
+    assert!(param_headers(b"no schema").is_empty());
+}
+
+const CALL: &str = r#"{"id":1,"method":"tools/call","params":{"name":"caf\u00e9","arguments":{"region":"eu","deep":{"n":1e1},"none":null,"on":true},
+    "_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+
+fn param(name: &str, path: &[&str]) -> ParamHeader {
+    ParamHeader {
+        name: name.to_owned(),
+        path: path.iter().map(|&key| key.to_owned()).collect(),
+    }
+}
+
+#[test]
+fn a_request_gets_its_headers() {
+    let params = [
+        param("Region", &["region"]),
+        param("N", &["deep", "n"]),
+        param("None", &["none"]),
+        param("On", &["on"]),
+        param("X", &["y"]),
+    ];
+    let headers = modern_request_headers(&Message::parse(CALL), &params);
+    let headers: Vec<_> = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+        .collect();
+    let expected = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "=?base64?Y2Fmw6k=?="),
+        ("mcp-param-region", "eu"),
+        ("mcp-param-n", "10"),
+        ("mcp-param-on", "true"),
+    ];
+    assert_eq!(headers, expected);
+    let name = |text: &str| {
+        let headers = modern_request_headers(&Message::parse(text.to_owned()), &[]);
+        headers
+            .into_iter()
+            .find(|(name, _)| *name == MCP_NAME)
+            .map(|(_, value)| value)
+    };
+    assert_eq!(
+        name(r#"{"id":1,"method":"resources/read","params":{"uri":"a:b"}}"#).unwrap(),
+        "a:b"
+    );
+    assert_eq!(
+        name(r#"{"id":1,"method":"tasks/get","params":{"taskId":"t"}}"#).unwrap(),
+        "t"
+    );
+    assert_eq!(
+        name(r#"{"id":1,"method":"tools/list","params":{"name":"t"}}"#),
+        None
+    );
+}
+
+#[test]
+fn headers_are_checked_against_the_body() {
+    let call = Message::parse(CALL);
+    let good = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "=?base64?Y2Fmw6k=?="),
+    ];
+    assert_eq!(check_modern_headers(&map(&good), &call), Ok(()));
+    for missing in 0..3 {
+        let mut headers = good.to_vec();
+        headers.remove(missing);
+        assert!(matches!(
+            check_modern_headers(&map(&headers), &call),
+            Err(HeaderFault::Missing(_))
+        ));
+        let mut headers = good.to_vec();
+        headers.push(good[missing]);
+        assert!(matches!(
+            check_modern_headers(&map(&headers), &call),
+            Err(HeaderFault::Repeated(_))
+        ));
+        let mut headers = good;
+        headers[missing].1 = "Tools/call";
+        assert!(matches!(
+            check_modern_headers(&map(&headers), &call),
+            Err(HeaderFault::Different { .. })
+        ));
+        headers[missing].1 = "=?base64?!?=";
+        assert!(matches!(
+            check_modern_headers(&map(&headers), &call),
+            Err(HeaderFault::Unreadable(_))
+        ));
+    }
+    let notification = Message::parse(r#"{"method":"notifications/cancelled","params":{}}"#);
+    assert_eq!(
+        check_modern_headers(&map(&good[..1]), &notification),
+        Ok(())
+    );
+    assert!(check_modern_headers(&map(&good[1..2]), &notification).is_err());
+}
+
+#[test]
+fn the_status_follows_the_code() {
+    let status = |code: i64| {
+        modern_status(&Message::parse(format!(
+            r#"{{"id":1,"error":{{"code":{code}}}}}"#
+        )))
+    };
+    assert_eq!(
+        [-32601, -32020, -32021, -32022, -32700, -32600].map(status),
+        [404, 400, 400, 400, 400, 400]
+    );
+    assert_eq!([-32602, -32603, -31001].map(status), [200, 200, 200]);
+    assert_eq!(
+        modern_status(&Message::parse(r#"{"id":1,"result":{}}"#)),
+        200
+    );
+}

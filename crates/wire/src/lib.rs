@@ -1,0 +1,50 @@
+//! What an MCP message is on the wire.
+//!
+//! A [`Message`] is its raw bytes plus a head: the kind, the raw id token, the method, and the places of params,
+//! result and error. It is forwarded as received. A change is a splice of one [`Span`], never parse and write again,
+//! so that field order, number spelling, unknown members and malformed input all survive. A bad message is data here,
+//! not an error: nothing in this crate fails or panics because of what a peer sent.
+//!
+//! | module | knows |
+//! |---|---|
+//! | [`message`], [`field`], [`id`], [`span`] | bytes + head, look-ups inside, splices, batches |
+//! | [`ends`] | the head of a large body from its two ends |
+//! | [`line`], [`sse`], [`chunk`] | cutting a byte stream into messages, whole or cut through, losing no byte |
+//! | [`frame`] | a message with its carriage, the two sides, the three transports |
+//! | [`headers`] | what each revision says about HTTP headers and status codes |
+//! | [`newline`] | making a message fit on one line |
+//! | [`revision`], [`error`] | protocol versions and eras, error codes |
+//!
+//! **It must not know** tokio, sockets, files, clocks, logging, or any other crate of this workspace. Everything is a
+//! function of bytes, or a state machine that is handed bytes.
+
+pub mod chunk;
+pub mod ends;
+pub mod error;
+pub mod field;
+pub mod frame;
+pub mod headers;
+pub mod id;
+pub mod line;
+pub mod message;
+pub mod newline;
+pub mod revision;
+mod scan;
+pub mod span;
+pub mod sse;
+mod text;
+
+pub use chunk::{Chunk, Limits};
+pub use ends::{EndsHead, head_from_ends};
+pub use error::{ErrorCode, error_response, json_string};
+pub use field::Field;
+pub use frame::{
+    Body, Carriage, Direction, ExchangeId, Frame, LineEnd, Side, Transport, UnknownName,
+};
+pub use id::{Id, IdKey};
+pub use line::{LineSplitter, LineUnit};
+pub use message::{EMBED_DEPTH, Kind, MAX_DEPTH, Message, SpliceError};
+pub use newline::flatten;
+pub use revision::{Era, era_of, request_era};
+pub use span::Span;
+pub use sse::{SseEvent, SseSplitter, SseUnit, encode_event};

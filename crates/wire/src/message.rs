@@ -1,0 +1,302 @@
+//! A message: raw bytes plus a head.
+//!
+//! Parsing never fails, never copies and never looks at more than it must: one linear pass gives the kind and the
+//! spans of the outermost members. What a message says further down is looked up on demand ([`Field`](crate::Field)).
+//! Malformed bytes are a message like any other; what was readable of id and method before the damage stays known.
+
+mod splice;
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+pub use splice::SpliceError;
+
+use crate::scan::{self, End, Root};
+use crate::{Id, Span, text};
+
+/// A message nested deeper than this counts as malformed.
+pub const MAX_DEPTH: usize = scan::MAX_DEPTH;
+
+/// A message nested no deeper than this may stand inside a JSON line that common parsers (which stop at 128) can read.
+pub const EMBED_DEPTH: usize = 120;
+
+/// Raw bytes and what a first look at them tells.
+#[derive(Clone, Debug)]
+pub struct Message {
+    raw: Bytes,
+    head: Head,
+}
+
+/// What a message is, by its shape. The `jsonrpc` member is not asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Kind {
+    /// An object with `method` and `id` (`"id":null` too).
+    Request,
+    /// An object with `method` and no `id`.
+    Notification,
+    /// An object with `result` and no `method`.
+    Response,
+    /// An object with `error` and no `method`; also when it has `"result":null` beside it.
+    Error,
+    /// An array.
+    Batch,
+    /// JSON, but none of these.
+    Other,
+    /// No JSON: broken grammar, broken UTF-8, too deep, or nothing at all.
+    Malformed,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    kind: Kind,
+    depth: u16,
+    newline: bool,
+    bom: bool,
+    members: Members<Span>,
+}
+
+/// The outermost members that make the shape of a message, by whatever tells where their values are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Members<T> {
+    pub id: Option<T>,
+    pub method: Option<T>,
+    pub params: Option<T>,
+    pub result: Option<T>,
+    pub error: Option<T>,
+}
+
+impl Message {
+    /// Takes `raw` as a message.
+    pub fn parse(raw: impl Into<Bytes>) -> Message {
+        let raw = raw.into();
+        let head = Head::read(&raw);
+        Message { raw, head }
+    }
+
+    /// The bytes, exactly as given.
+    pub fn raw(&self) -> &Bytes {
+        &self.raw
+    }
+
+    /// The bytes, exactly as given.
+    pub fn into_raw(self) -> Bytes {
+        self.raw
+    }
+
+    /// How many bytes it is long.
+    pub fn len(&self) -> usize {
+        self.raw.len()
+    }
+
+    /// Whether it has no bytes at all.
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> Kind {
+        self.head.kind
+    }
+
+    /// Its id. `null` is an id; no `id` member is none.
+    pub fn id(&self) -> Option<Id> {
+        self.id_token().map(Id::from_token)
+    }
+
+    /// Its id as it stands in the message, for a look without a copy.
+    pub fn id_token(&self) -> Option<&[u8]> {
+        self.id_span().map(|span| self.slice(span))
+    }
+
+    /// Its method, escapes resolved and U+FFFD for what is no text. Nothing if `method` is no string.
+    pub fn method(&self) -> Option<Cow<'_, str>> {
+        text::quoted(self.slice(self.method_span()?)).map(text::text)
+    }
+
+    pub(crate) fn id_span(&self) -> Option<Span> {
+        self.head.members.id
+    }
+
+    pub(crate) fn method_span(&self) -> Option<Span> {
+        self.head.members.method
+    }
+
+    /// Where the value of `params` stands.
+    pub fn params(&self) -> Option<Span> {
+        self.head.members.params
+    }
+
+    /// Where the value of `result` stands.
+    pub fn result(&self) -> Option<Span> {
+        self.head.members.result
+    }
+
+    /// Where the value of `error` stands.
+    pub fn error(&self) -> Option<Span> {
+        self.head.members.error
+    }
+
+    /// The bytes at `span`; none if the span is of some longer message.
+    pub fn slice(&self, span: Span) -> &[u8] {
+        self.raw.get(span.range()).unwrap_or_default()
+    }
+
+    /// The number in `error.code`.
+    pub fn error_code(&self) -> Option<i64> {
+        let code = self.member(self.error()?, "code")?;
+        whole_number(self.slice(code))
+    }
+
+    /// Whether the bytes are exactly one JSON value (RFC 8259, valid UTF-8). White space around it is allowed, a
+    /// byte order mark is not.
+    pub fn is_json(&self) -> bool {
+        self.head.kind != Kind::Malformed && !self.head.bom
+    }
+
+    /// Whether the bytes may stand as they are inside a line of JSON: valid, no CR or LF, not too deep.
+    pub fn embeds(&self) -> bool {
+        self.is_json() && !self.head.newline && usize::from(self.head.depth) <= EMBED_DEPTH
+    }
+
+    /// Whether CR or LF stands between tokens of a well-formed message.
+    pub(crate) fn has_newline(&self) -> bool {
+        self.head.newline
+    }
+
+    /// The same message with other bytes that have the same tokens in the same places, on one line.
+    pub(crate) fn with_spaces(&self, raw: Bytes) -> Message {
+        Message {
+            raw,
+            head: Head {
+                newline: false,
+                ..self.head
+            },
+        }
+    }
+
+    /// The elements of a batch, each as a message of its own on the same bytes. Nothing if this is no batch.
+    pub fn parts(&self) -> Option<Vec<Message>> {
+        if self.head.kind != Kind::Batch {
+            return None;
+        }
+        let start = if self.head.bom { BOM.len() } else { 0 };
+        let mut parts = Vec::new();
+        scan::scan(self.raw.get(start..).unwrap_or_default(), |_, span| {
+            parts.push(Message::parse(self.raw.slice(span.shift(start).range())));
+        });
+        Some(parts)
+    }
+}
+
+/// A byte order mark, which some writers put in front of their JSON.
+pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
+
+impl Head {
+    fn read(raw: &[u8]) -> Head {
+        let (start, text) = match raw.strip_prefix(BOM) {
+            Some(text) => (BOM.len(), text),
+            None => (0, raw),
+        };
+        let mut members = Members::<Span>::default();
+        let scan = scan::scan(text, |key, span| {
+            // The elements of an array have empty keys, which fill no slot.
+            if let Some(slot) = members.slot(key) {
+                *slot = Some(span.shift(start));
+            }
+        });
+        let sound = scan.end == End::Complete && (scan.ascii || std::str::from_utf8(text).is_ok());
+        let kind = match scan.root {
+            _ if !sound => Kind::Malformed,
+            Root::Array => Kind::Batch,
+            Root::Object => members
+                .map(|span| raw.get(span.range()).unwrap_or_default())
+                .kind(),
+            Root::Scalar | Root::Nothing => Kind::Other,
+        };
+        let depth = u16::try_from(scan.depth).unwrap_or(u16::MAX);
+        Head {
+            kind,
+            depth,
+            newline: scan.newline,
+            bom: start != 0,
+            members,
+        }
+    }
+}
+
+impl<T> Members<T> {
+    /// The place for the member called `key`, if it is one of those that matter.
+    #[inline]
+    pub fn slot(&mut self, key: scan::Key<'_>) -> Option<&mut Option<T>> {
+        if key.escaped {
+            return self.plain_slot(&text::unescape(key.raw));
+        }
+        self.plain_slot(key.raw)
+    }
+
+    #[inline]
+    fn plain_slot(&mut self, key: &[u8]) -> Option<&mut Option<T>> {
+        match key {
+            b"id" => Some(&mut self.id),
+            b"method" => Some(&mut self.method),
+            b"params" => Some(&mut self.params),
+            b"result" => Some(&mut self.result),
+            b"error" => Some(&mut self.error),
+            _ => None,
+        }
+    }
+
+    /// These members, and those of `other` that are missing here.
+    pub fn or(self, other: Members<T>) -> Members<T> {
+        Members {
+            id: self.id.or(other.id),
+            method: self.method.or(other.method),
+            params: self.params.or(other.params),
+            result: self.result.or(other.result),
+            error: self.error.or(other.error),
+        }
+    }
+
+    fn map<U>(self, change: impl Fn(T) -> U) -> Members<U> {
+        Members {
+            id: self.id.map(&change),
+            method: self.method.map(&change),
+            params: self.params.map(&change),
+            result: self.result.map(&change),
+            error: self.error.map(&change),
+        }
+    }
+}
+
+impl Members<&[u8]> {
+    /// The kind of an object with these members.
+    pub fn kind(&self) -> Kind {
+        match (self.method, self.id, self.result, self.error) {
+            (Some(_), Some(_), _, _) => Kind::Request,
+            (Some(_), None, _, _) => Kind::Notification,
+            // Peers of the JSON-RPC 1.0 school write both members and null in one of them.
+            (None, _, Some(b"null"), Some(error)) if error != b"null" => Kind::Error,
+            (None, _, Some(_), _) => Kind::Response,
+            (None, _, None, Some(_)) => Kind::Error,
+            (None, _, None, None) => Kind::Other,
+        }
+    }
+}
+
+/// The whole number that a JSON number token stands for, `-32601.0` and `-3.2e4` included.
+pub(crate) fn whole_number(token: &[u8]) -> Option<i64> {
+    let token = std::str::from_utf8(token).ok()?;
+    if !token.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
+        return None;
+    }
+    if let Ok(number) = token.parse() {
+        return Some(number);
+    }
+    const EXACT: f64 = 9_007_199_254_740_991.0;
+    let number: f64 = token.parse().ok()?;
+    (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
+}
+
+#[cfg(test)]
+mod tests;

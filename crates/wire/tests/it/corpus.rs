@@ -1,0 +1,154 @@
+//! Nasty inputs as files, each with what is to be seen in it. The fuzz target starts from the same files.
+
+use std::path::Path;
+
+use mcp_proxy_wire::{Id, Kind, Limits, Message};
+
+use crate::invariants;
+
+/// File, kind, id token, method, and whether it is JSON and may stand inside a line of JSON.
+type Row = (
+    &'static str,
+    Kind,
+    Option<&'static str>,
+    Option<&'static str>,
+    Json,
+);
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Json {
+    Embeds,
+    Yes,
+    No,
+}
+
+#[rustfmt::skip]
+const TABLE: &[Row] = &[
+    ("batch", Kind::Batch, None, None, Json::Embeds),
+    ("batch-cut", Kind::Malformed, None, None, Json::No),
+    ("batch-empty", Kind::Batch, None, None, Json::Embeds),
+    ("batch-of-nonsense", Kind::Batch, None, None, Json::Embeds),
+    ("bom", Kind::Request, Some("1"), Some("ping"), Json::No),
+    ("cut-in-escape", Kind::Malformed, Some("1"), None, Json::No),
+    ("cut-in-id", Kind::Malformed, None, Some("a"), Json::No),
+    ("duplicate-keys", Kind::Request, Some("2"), Some("b"), Json::Embeds),
+    ("empty", Kind::Malformed, None, None, Json::No),
+    ("error", Kind::Error, Some("\"e\""), None, Json::Embeds),
+    ("error-with-null-result", Kind::Error, Some("3"), None, Json::Embeds),
+    ("escaped-keys", Kind::Request, Some("5"), Some("tools/call"), Json::Embeds),
+    ("id-1.0", Kind::Response, Some("1.0"), None, Json::Embeds),
+    ("id-30-digits", Kind::Request, Some("123456789012345678901234567890"), Some("ping"), Json::Embeds),
+    ("id-null", Kind::Request, Some("null"), Some("ping"), Json::Embeds),
+    ("id-object", Kind::Request, Some("{\"a\":[1]}"), Some("ping"), Json::Embeds),
+    ("id-string-1", Kind::Response, Some("\"1\""), None, Json::Embeds),
+    ("invalid-utf8", Kind::Malformed, Some("1"), Some("caf\u{fffd}"), Json::No),
+    ("leading-zero", Kind::Malformed, None, None, Json::No),
+    ("lines-mixed", Kind::Malformed, Some("1"), Some("a"), Json::No),
+    ("lone-surrogates", Kind::Request, Some("\"\\ud800\""), Some("\u{fffd}😀"), Json::Embeds),
+    ("method-and-result", Kind::Request, Some("1"), Some("a"), Json::Embeds),
+    ("method-no-string", Kind::Request, Some("1"), None, Json::Embeds),
+    ("newline-in-string", Kind::Malformed, Some("1"), None, Json::No),
+    ("no-rpc", Kind::Other, None, None, Json::Embeds),
+    ("not-json", Kind::Malformed, None, None, Json::No),
+    ("notification", Kind::Notification, None, Some("notifications/cancelled"), Json::Embeds),
+    ("nul-in-string", Kind::Malformed, Some("1"), None, Json::No),
+    ("nul-outside", Kind::Malformed, Some("1"), Some("a"), Json::No),
+    ("numbers", Kind::Response, Some("-0"), None, Json::Embeds),
+    ("overlong-utf8", Kind::Malformed, Some("1"), Some("\u{fffd}\u{fffd}"), Json::No),
+    ("pretty", Kind::Request, Some("4"), Some("ping"), Json::Yes),
+    ("request", Kind::Request, Some("1"), Some("tools/call"), Json::Embeds),
+    ("response-id-last", Kind::Response, Some("1"), None, Json::Embeds),
+    ("scalar", Kind::Other, None, None, Json::Embeds),
+    ("single-quotes", Kind::Malformed, None, None, Json::No),
+    ("sse-mixed", Kind::Malformed, None, None, Json::No),
+    ("trailing-comma", Kind::Malformed, Some("1"), Some("a"), Json::No),
+    ("two-values", Kind::Malformed, Some("1"), Some("a"), Json::No),
+    ("white-space", Kind::Malformed, None, None, Json::No),
+];
+
+fn folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
+}
+
+#[test]
+fn every_file_is_seen_as_the_table_says() {
+    for &(file, kind, id, method, json) in TABLE {
+        let bytes = std::fs::read(folder().join(file)).expect(file);
+        let message = Message::parse(bytes.clone());
+        assert_eq!(message.kind(), kind, "{file}");
+        assert_eq!(
+            message.id(),
+            id.map(|id| Id::from_token(id.as_bytes())),
+            "{file}"
+        );
+        assert_eq!(message.method().as_deref(), method, "{file}");
+        let found = match (message.is_json(), message.embeds()) {
+            (true, true) => Json::Embeds,
+            (true, false) => Json::Yes,
+            _ => Json::No,
+        };
+        assert_eq!(found, json, "{file}");
+        everything(&bytes);
+    }
+}
+
+#[test]
+fn every_file_is_in_the_table() {
+    let entries = std::fs::read_dir(folder()).expect("the corpus folder");
+    let mut files: Vec<String> = entries
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    files.sort();
+    assert_eq!(files, TABLE.iter().map(|row| row.0).collect::<Vec<_>>());
+}
+
+#[test]
+fn deep_nesting_is_carried_and_its_head_is_known() {
+    for depth in [119, 120, 121, 999, 1000, 1001, 10_000] {
+        let nested = "[".repeat(depth - 1) + &"]".repeat(depth - 1);
+        let text = format!(r#"{{"id":1,"method":"m","params":{nested},"late":true}}"#);
+        let message = Message::parse(text.clone());
+        assert_eq!(
+            (message.id(), message.method().as_deref()),
+            (Some(Id::number(1)), Some("m"))
+        );
+        assert_eq!(message.is_json(), depth <= 1000, "{depth}");
+        assert_eq!(message.embeds(), depth <= 120, "{depth}");
+        invariants::message(text.as_bytes());
+    }
+}
+
+#[test]
+fn twenty_mebibytes_are_one_message() {
+    let text = format!(
+        r#"{{"id":1,"result":{{"text":"{}"}},"method":"m"}}"#,
+        "x".repeat(20 << 20)
+    );
+    let message = Message::parse(text);
+    assert_eq!(
+        (message.kind(), message.method().as_deref()),
+        (Kind::Request, Some("m"))
+    );
+    assert!(message.embeds());
+}
+
+fn everything(bytes: &[u8]) {
+    invariants::message(bytes);
+    for size in [1, 2, 3, 7, 1000] {
+        for limits in [
+            Limits::cut_at(0),
+            Limits::cut_at(5),
+            Limits::collect(usize::MAX),
+            Limits::collect(10),
+        ] {
+            invariants::lines(bytes, &[size], limits);
+            invariants::events(bytes, &[size], limits);
+        }
+    }
+}

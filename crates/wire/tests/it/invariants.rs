@@ -1,0 +1,437 @@
+//! What holds for any bytes and any chunking. Each function panics if it does not.
+//!
+//! `serde_json` and two plain re-tellings of the framing rules serve as the independent opinion.
+
+use bytes::Bytes;
+use mcp_proxy_wire::{
+    EndsHead, Field, Kind, Limits, LineSplitter, LineUnit, MAX_DEPTH, Message, Span, SseSplitter,
+    SseUnit, flatten, head_from_ends, request_era,
+};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+const FIELDS: [Field<'static>; 13] = [
+    Field::Id,
+    Field::Method,
+    Field::Params,
+    Field::Result,
+    Field::Error,
+    Field::Name,
+    Field::Uri,
+    Field::ProgressToken,
+    Field::RequestId,
+    Field::Param("arguments"),
+    Field::Meta("progressToken"),
+    Field::ResultField("content"),
+    Field::ResultMeta("a"),
+];
+
+/// A message keeps its bytes, its head is right, and changes stay where they belong.
+pub fn message(bytes: &[u8]) {
+    let message = Message::parse(bytes.to_vec());
+    assert_eq!(message.raw().as_ref(), bytes);
+    assert_eq!(message.clone().into_raw().as_ref(), bytes);
+    assert_eq!(message.len(), bytes.len());
+    grammar(&message);
+    head(&message);
+    for field in FIELDS {
+        splices(&message, field);
+    }
+    parts(&message);
+    one_line(&message);
+    ends(&message);
+    request_era(&message);
+}
+
+fn grammar(message: &Message) {
+    let json = serde_json::from_slice::<&RawValue>(message.raw()).is_ok();
+    if message.is_json() {
+        assert!(json, "taken for JSON");
+    } else if json {
+        assert!(depth(message.raw()) > MAX_DEPTH, "not taken for JSON");
+    }
+    if message.embeds() {
+        assert!(
+            message.is_json()
+                && !message
+                    .raw()
+                    .iter()
+                    .any(|byte| matches!(byte, b'\r' | b'\n'))
+        );
+    }
+}
+
+/// The nesting of sound JSON.
+fn depth(json: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => quoted = !quoted,
+            b'{' | b'[' if !quoted => depth += 1,
+            b'}' | b']' if !quoted => depth -= 1,
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+fn head(message: &Message) {
+    assert_eq!(
+        message.id().map(|id| id.token().to_vec()),
+        message.id_token().map(<[u8]>::to_vec)
+    );
+    if let Some(id) = message.id() {
+        let _ = (id.key(), id.is_null(), id.to_string());
+    }
+    if message.is_json() {
+        for field in FIELDS {
+            if let Some(span) = message.span(field) {
+                assert!(
+                    Message::parse(message.slice(span).to_vec()).is_json(),
+                    "{field:?} is no value"
+                );
+            }
+        }
+    }
+    let _ = (message.method(), message.error_code());
+    let Ok(value) = serde_json::from_slice::<Value>(message.raw()) else {
+        return;
+    };
+    let Value::Object(object) = value else {
+        assert_eq!(
+            message.kind(),
+            if value.is_array() {
+                Kind::Batch
+            } else {
+                Kind::Other
+            }
+        );
+        return;
+    };
+    let has = |name: &str| object.contains_key(name);
+    assert_eq!(message.span(Field::Id).is_some(), has("id"));
+    assert_eq!(message.params().is_some(), has("params"));
+    assert_eq!(message.result().is_some(), has("result"));
+    assert_eq!(message.error().is_some(), has("error"));
+    assert_eq!(
+        message.method().as_deref(),
+        object.get("method").and_then(Value::as_str)
+    );
+    let kind_fits = match message.kind() {
+        Kind::Request => has("method") && has("id"),
+        Kind::Notification => has("method") && !has("id"),
+        Kind::Response => !has("method") && has("result"),
+        Kind::Error => !has("method") && has("error"),
+        Kind::Other => !has("method") && !has("result") && !has("error"),
+        Kind::Batch | Kind::Malformed => false,
+    };
+    assert!(kind_fits, "{:?}", message.kind());
+    let name = object
+        .get("params")
+        .and_then(|params| params.get("name"))
+        .and_then(Value::as_str);
+    assert_eq!(message.text(Field::Name).as_deref(), name);
+    let code = object
+        .get("error")
+        .and_then(|error| error.get("code"))
+        .and_then(Value::as_i64);
+    assert!(code.is_none() || message.error_code() == code);
+}
+
+fn splices(message: &Message, field: Field<'_>) {
+    let Some(span) = message.span(field) else {
+        assert_eq!(message.text(field), None);
+        return;
+    };
+    for new in [b"\"new\"".as_slice(), b"0", b""] {
+        let changed = message
+            .splice(&[(span, new)])
+            .expect("the span is in the message");
+        let raw = changed.raw();
+        let behind = span.start + new.len();
+        assert_eq!(raw[..span.start], message.raw()[..span.start]);
+        assert_eq!(&raw[span.start..behind], new);
+        assert_eq!(raw[behind..], message.raw()[span.end..]);
+        if message.is_json() && !new.is_empty() {
+            assert!(changed.is_json());
+            assert_eq!(
+                changed.span(field).map(|span| changed.slice(span)),
+                Some(new)
+            );
+        }
+    }
+    let beyond = Span::new(span.start, message.len() + 1);
+    assert!(message.splice(&[(beyond, b"")]).is_err());
+    assert!(message.splice(&[(span, b""), (span, b"")]).is_err() || span.is_empty());
+}
+
+fn parts(message: &Message) {
+    let parts = message.parts();
+    assert_eq!(parts.is_some(), message.kind() == Kind::Batch);
+    let Some(parts) = parts else { return };
+    let mut rest = message.raw().as_ref();
+    for part in &parts {
+        assert!(part.is_json());
+        let at = part.raw().as_ptr() as usize - rest.as_ptr() as usize;
+        rest = &rest[at + part.len()..];
+    }
+    if let Ok(Value::Array(elements)) = serde_json::from_slice(message.raw()) {
+        assert_eq!(parts.len(), elements.len());
+    }
+}
+
+fn one_line(message: &Message) {
+    let newline = |byte: &u8| matches!(byte, b'\r' | b'\n');
+    let Some(flat) = flatten(message) else {
+        assert!(message.kind() == Kind::Malformed && message.raw().iter().any(newline));
+        return;
+    };
+    assert!(!flat.raw().iter().any(newline));
+    assert_eq!(
+        (flat.len(), flat.kind(), flat.is_json()),
+        (message.len(), message.kind(), message.is_json())
+    );
+    for (before, after) in message.raw().iter().zip(flat.raw()) {
+        assert!(before == after || newline(before) && *after == b' ');
+    }
+    let again = Message::parse(flat.raw().clone());
+    assert_eq!(
+        (again.kind(), again.id(), again.embeds()),
+        (flat.kind(), flat.id(), flat.embeds())
+    );
+}
+
+/// Both ends together see what the parser sees, if both are the whole; and any ends do no harm.
+fn ends(message: &Message) {
+    let raw = message.raw();
+    let head = head_from_ends(raw, raw);
+    if message.kind() != Kind::Malformed {
+        let name = message.text(Field::Name).map(String::from);
+        let method = message.method().map(String::from);
+        let whole = EndsHead {
+            kind: message.kind(),
+            id: message.id(),
+            method,
+            name,
+            error_code: message.error_code(),
+        };
+        assert_eq!(head, whole);
+    }
+    for at in (0..raw.len().min(200)).step_by(7) {
+        head_from_ends(&raw[..at], &raw[at..]);
+        head_from_ends(&raw[at..], &raw[..at]);
+    }
+}
+
+/// Cuts bytes into pieces of the given sizes, again and again.
+pub fn chunks(bytes: &[u8], sizes: &[usize]) -> Vec<Bytes> {
+    let mut rest = Bytes::copy_from_slice(bytes);
+    let mut sizes = sizes.iter().copied().filter(|&size| size > 0).cycle();
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        let size = sizes.next().unwrap_or(rest.len()).min(rest.len());
+        pieces.push(rest.split_to(size));
+    }
+    pieces
+}
+
+/// A maximum below the cut size is reached first.
+fn settled(limits: Limits) -> Limits {
+    if limits.max < limits.cut {
+        Limits::collect(limits.max)
+    } else {
+        limits
+    }
+}
+
+/// Lines lose no byte, are what they are by the plain rule, and are cut through exactly when they are long.
+pub fn lines(bytes: &[u8], sizes: &[usize], limits: Limits) {
+    let mut splitter = LineSplitter::new(limits);
+    let limits = settled(limits);
+    let mut units = Vec::new();
+    for piece in chunks(bytes, sizes) {
+        splitter.push(piece, &mut units);
+    }
+    splitter.finish(&mut units);
+    let expected = plain_lines(bytes);
+    if !units
+        .iter()
+        .any(|unit| matches!(unit, LineUnit::TooLarge { .. }))
+    {
+        let wire: Vec<&[u8]> = units.iter().map(|unit| unit.wire()).collect();
+        assert!(wire.concat() == bytes, "bytes were lost");
+    }
+    let mut expected = expected.into_iter();
+    let mut open: Option<Vec<u8>> = None;
+    for unit in units {
+        match unit {
+            LineUnit::Line { message, .. } => {
+                assert!(
+                    open.is_none() && message.len() <= limits.cut && message.len() <= limits.max
+                );
+                assert_eq!(Some(message.to_vec()), expected.next());
+            }
+            LineUnit::Open(chunk) => assert!(open.replace(chunk.message.to_vec()).is_none()),
+            LineUnit::More(chunk) => open
+                .as_mut()
+                .expect("opened before")
+                .extend_from_slice(&chunk.message),
+            LineUnit::Close(chunk) => {
+                let mut whole = open.take().expect("opened before");
+                whole.extend_from_slice(&chunk.message);
+                assert!(whole.len() > limits.cut);
+                assert_eq!(Some(whole), expected.next());
+            }
+            LineUnit::TooLarge { front, .. } => {
+                let line = expected.next().expect("there is such a line");
+                assert!(open.is_none() && line.len() > limits.max && line.len() <= limits.cut);
+                assert!(line.starts_with(&front[..front.len().min(line.len())]));
+            }
+        }
+    }
+    assert!(open.is_none() && expected.next().is_none());
+}
+
+fn plain_lines(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut lines = Vec::new();
+    let mut rest = bytes;
+    while let Some(end) = memchr::memchr(b'\n', rest) {
+        let line = &rest[..end];
+        lines.push(line.strip_suffix(b"\r").unwrap_or(line).to_vec());
+        rest = &rest[end + 1..];
+    }
+    if !rest.is_empty() {
+        lines.push(rest.to_vec());
+    }
+    lines
+}
+
+/// The fields of a block, as far as one can tell them from a plain reading.
+#[derive(Debug, Default, PartialEq, Clone)]
+struct Block {
+    id: Option<Vec<u8>>,
+    event: Option<Vec<u8>>,
+    retry: Option<u64>,
+    data: Option<Vec<u8>>,
+}
+
+/// Events lose no byte, are what they are by the plain rule, and are cut through exactly when their data is long.
+pub fn events(bytes: &[u8], sizes: &[usize], limits: Limits) {
+    let mut splitter = SseSplitter::new(limits);
+    let limits = settled(limits);
+    let mut units = Vec::new();
+    for piece in chunks(bytes, sizes) {
+        splitter.push(piece, &mut units);
+    }
+    splitter.finish(&mut units);
+    let lossy = units
+        .iter()
+        .any(|unit| matches!(unit, SseUnit::TooLarge { .. }));
+    if !lossy {
+        let wire: Vec<&[u8]> = units.iter().map(|unit| unit.wire()).collect();
+        assert!(wire.concat() == bytes, "bytes were lost");
+    }
+    let mut expected = plain_blocks(bytes).into_iter();
+    let mut next = |found: &dyn Fn(&Block) -> bool| match lossy {
+        // Blocks may be missing, but none is made up.
+        true => assert!(
+            expected.any(|block| found(&block)),
+            "a block that was not there"
+        ),
+        false => assert!(
+            expected.next().is_some_and(|block| found(&block)),
+            "another block"
+        ),
+    };
+    let mut open: Option<Vec<u8>> = None;
+    for unit in units {
+        match unit {
+            SseUnit::Event(event) => {
+                // The LF behind a CR that ended a block may come alone.
+                assert!(open.is_none() && event.wire.len() <= limits.max.max(1));
+                let block = Block {
+                    id: event.id.map(String::into_bytes),
+                    event: event.event.map(String::into_bytes),
+                    retry: event.retry,
+                    data: event.data.map(|data| data.to_vec()),
+                };
+                assert!(
+                    block
+                        .data
+                        .as_ref()
+                        .is_none_or(|data| data.len() <= limits.cut)
+                );
+                if block != Block::default() {
+                    next(&|expected| *expected == block);
+                }
+            }
+            SseUnit::Open { head, chunk } => {
+                assert!(head.wire.is_empty() && head.data.is_none());
+                assert!(open.replace(chunk.message.to_vec()).is_none());
+            }
+            SseUnit::More(chunk) => open
+                .as_mut()
+                .expect("opened before")
+                .extend_from_slice(&chunk.message),
+            SseUnit::Close(chunk) => {
+                let mut whole = open.take().expect("opened before");
+                whole.extend_from_slice(&chunk.message);
+                assert!(whole.len() > limits.cut);
+                next(&|expected| expected.data.as_ref() == Some(&whole));
+            }
+            SseUnit::TooLarge { seen, .. } => assert!(open.is_none() && seen > 0),
+        }
+    }
+    assert!(open.is_none());
+    if !lossy {
+        assert_eq!(expected.next(), None);
+    }
+}
+
+fn plain_blocks(bytes: &[u8]) -> Vec<Block> {
+    let mut rest = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut blocks = vec![Block::default()];
+    while !rest.is_empty() {
+        let end = memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
+        let line = &rest[..end];
+        rest = &rest[end..];
+        rest = match rest {
+            [b'\r', b'\n', behind @ ..] | [_, behind @ ..] => behind,
+            [] => rest,
+        };
+        if line.is_empty() {
+            blocks.push(Block::default());
+        } else if let Some(block) = blocks.last_mut() {
+            block.add(line);
+        }
+    }
+    blocks.retain(|block| *block != Block::default());
+    blocks
+}
+
+impl Block {
+    fn add(&mut self, line: &[u8]) {
+        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+        let value = line.get(colon + 1..).unwrap_or_default();
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        let lossy = || String::from_utf8_lossy(value).into_owned().into_bytes();
+        match &line[..colon] {
+            b"data" => match &mut self.data {
+                Some(data) => {
+                    data.push(b'\n');
+                    data.extend_from_slice(value);
+                }
+                none => *none = Some(value.to_vec()),
+            },
+            b"id" if !value.contains(&0) => self.id = Some(lossy()),
+            b"event" => self.event = Some(lossy()),
+            b"retry" if value.iter().all(u8::is_ascii_digit) => {
+                self.retry = String::from_utf8_lossy(value).parse().ok().or(self.retry);
+            }
+            _ => {}
+        }
+    }
+}

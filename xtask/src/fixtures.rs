@@ -1,0 +1,149 @@
+//! The real peers: which lock files pin them, where they are installed, and how the tests find them.
+//! They live outside the repository, in a directory named after the lock files' content, so that a changed pin
+//! is a new directory and an unchanged one is installed once per machine.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::process::{command, root, run};
+
+/// An installed set of peers.
+pub struct Fixtures {
+    directory: PathBuf,
+}
+
+impl Fixtures {
+    /// The directory that the tests know as `MCP_PROXY_FIXTURES`: `node/`, `npm/` and `venv/` are in it.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Tells a test run where the peers are.
+    pub fn export(&self, command: &mut Command) {
+        command.env("MCP_PROXY_FIXTURES", &self.directory);
+    }
+}
+
+/// `$XDG_CACHE_HOME/mcp-proxy-fixtures`, by default under `~/.cache`.
+pub fn cache() -> Result<PathBuf> {
+    let base = match std::env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()) {
+        Some(base) => PathBuf::from(base),
+        None => PathBuf::from(
+            std::env::var_os("HOME").context("neither XDG_CACHE_HOME nor HOME is set")?,
+        )
+        .join(".cache"),
+    };
+    Ok(base.join("mcp-proxy-fixtures"))
+}
+
+/// Node 22, the npm packages and the Python client, as the tests need them.
+pub fn install() -> Result<Fixtures> {
+    let pins = [
+        "fixtures/node/package-lock.json",
+        "fixtures/npm/package-lock.json",
+        "fixtures/python/requirements.txt",
+    ];
+    let directory = cache()?.join(digest(&pins)?);
+    once(&directory.join("node"), "Node 22", |to| {
+        npm_ci("fixtures/node", to, None)
+    })?;
+    let node = directory.join("node/node_modules/.bin");
+    once(&directory.join("npm"), "npm peers", |to| {
+        npm_ci("fixtures/npm", to, Some(&node))
+    })?;
+    once(&directory.join("venv"), "Python peer", |to| {
+        pip("fixtures/python/requirements.txt", to)
+    })?;
+    Ok(Fixtures { directory })
+}
+
+/// The other proxies that the benchmark compares with.
+pub fn install_rivals() -> Result<PathBuf> {
+    let directory = cache()?.join(digest(&[
+        "fixtures/rivals/package-lock.json",
+        "fixtures/rivals/requirements.txt",
+    ])?);
+    once(&directory.join("npm"), "npm rival", |to| {
+        npm_ci("fixtures/rivals", to, None)
+    })?;
+    once(&directory.join("venv"), "Python rival", |to| {
+        pip("fixtures/rivals/requirements.txt", to)
+    })?;
+    Ok(directory)
+}
+
+/// Makes a directory's content unless that was done before. The stamp is written last, so an interrupted install
+/// starts again instead of being taken for a whole one.
+pub fn once(directory: &Path, what: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let stamp = directory.join(".installed");
+    if stamp.exists() {
+        return Ok(());
+    }
+    if directory.exists() {
+        std::fs::remove_dir_all(directory)
+            .with_context(|| format!("removing the half-made {}", directory.display()))?;
+    }
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("creating {}", directory.display()))?;
+    make(directory).with_context(|| format!("installing {what} into {}", directory.display()))?;
+    std::fs::write(&stamp, "").with_context(|| format!("writing {}", stamp.display()))
+}
+
+fn npm_ci(from: &str, to: &Path, node: Option<&Path>) -> Result<()> {
+    for name in ["package.json", "package-lock.json", ".npmrc"] {
+        std::fs::copy(root().join(from).join(name), to.join(name))
+            .with_context(|| format!("copying {from}/{name}"))?;
+    }
+    // No package of ours needs its install script, and one that wants to run unasked is not welcome.
+    let mut npm = command("npm");
+    npm.current_dir(to).args([
+        "ci",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+    ]);
+    if let Some(node) = node {
+        npm.env("PATH", search_path(node)?);
+    }
+    run(&format!("npm ci ({from})"), &mut npm)
+}
+
+fn pip(requirements: &str, to: &Path) -> Result<()> {
+    run(
+        "python3 -m venv",
+        command("python3").args(["-m", "venv"]).arg(to),
+    )?;
+    let mut pip = command(to.join("bin/python"));
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--require-hashes",
+        "--requirement",
+    ]);
+    run(
+        &format!("pip install ({requirements})"),
+        pip.arg(requirements),
+    )
+}
+
+/// `PATH` with one more directory in front.
+fn search_path(first: &Path) -> Result<std::ffi::OsString> {
+    let rest = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(first.to_path_buf()).chain(std::env::split_paths(&rest));
+    std::env::join_paths(all).map_err(|error| anyhow!("PATH: {error}"))
+}
+
+fn digest(files: &[&str]) -> Result<String> {
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        hasher.write(&std::fs::read(root().join(file)).with_context(|| format!("reading {file}"))?);
+    }
+    Ok(format!("{:016x}", hasher.finish()))
+}
