@@ -230,3 +230,34 @@ pub fn write_id(message: &mut [u8], at: usize, id: u32) {
         rest /= 10;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_answer_is_json_and_has_the_id_of_its_request() {
+        let answers = Answers::new();
+        for era in [Era::Legacy, Era::Modern] {
+            for size in Size::ALL {
+                let mut request = call(era, size).into_bytes();
+                let at = id_offset(&request).unwrap();
+                write_id(&mut request, at, 7_654_321);
+                let answer = answers.answer(&request).unwrap();
+                let text = [ANSWER_START, answer.id.as_bytes(), &answer.rest].concat();
+                let value: serde_json::Value = serde_json::from_slice(&text).unwrap();
+                assert_eq!(value["id"], 7_654_321);
+                assert_eq!(
+                    value["result"]["resultType"] == "complete",
+                    era == Era::Modern
+                );
+            }
+            let opening = opening(era);
+            assert_eq!(
+                answers.answer(opening.as_bytes()).unwrap().opens_session,
+                era == Era::Legacy
+            );
+        }
+        assert!(answers.answer(initialized().as_bytes()).is_none());
+    }
+}

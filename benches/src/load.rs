@@ -147,3 +147,24 @@ fn find_id(text: &[u8]) -> Option<u32> {
         .parse()
         .ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_an_answer_in_pieces_show_an_id_at_either_end() {
+        let long = "x".repeat(5_000);
+        for text in [
+            format!(r#"{{"id":1000007,"result":{{"text":"{long}"}}}}"#),
+            format!(r#"{{"result":{{"text":"{long}"}},"id":1000007}}"#),
+        ] {
+            let mut ends = Ends::default();
+            for piece in text.as_bytes().chunks(700) {
+                ends.push(piece);
+            }
+            assert_eq!(ends.id(), Some(1_000_007));
+            assert!(ends.is_whole(Size::Small));
+        }
+    }
+}

@@ -16,12 +16,21 @@ mod invariants;
 fuzz_target!(|bytes: &[u8]| {
     invariants::message(bytes);
     // The last bytes choose chunking and limits, so that a file of the corpus is also an input as it stands.
-    let choice = |back: usize| bytes.len().checked_sub(back).and_then(|at| bytes.get(at)).map_or(0, |&byte| usize::from(byte));
+    let choice = |back: usize| {
+        bytes
+            .len()
+            .checked_sub(back)
+            .and_then(|at| bytes.get(at))
+            .map_or(0, |&byte| usize::from(byte))
+    };
     let sizes = [choice(1) % 17 + 1, choice(2) % 5 + 1, choice(3) % 64 + 1];
     let limits = match choice(4) % 3 {
         0 => Limits::cut_at(choice(5) % 40),
         1 => Limits::collect(choice(5)),
-        _ => Limits { cut: choice(5) % 40, max: choice(6) },
+        _ => Limits {
+            cut: choice(5) % 40,
+            max: choice(6),
+        },
     };
     invariants::lines(bytes, &sizes, limits);
     invariants::events(bytes, &sizes, limits);

@@ -1,7 +1,7 @@
 //! `cargo xtask bench NAME`: a release build of the proxy and one benchmark of `benches/`. The rivals are optional:
 //! what cannot be installed is left out of the comparison.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::process::{self, cargo, target_dir};
 use crate::{fixtures, setup};
@@ -11,33 +11,18 @@ pub fn run(name: &str, rest: &[&str]) -> Result<()> {
         eprintln!("without nginx: {error:#}");
     }
     process::run(
-        "build",
-        &mut cargo(&[
-            "build",
-            "--release",
-            "--package",
-            "mcp-proxy",
-            "--package",
-            "mcp-proxy-benches",
-        ]),
+        "release build",
+        &mut cargo("build --release --package mcp-proxy --package mcp-proxy-benches"),
     )?;
-    let proxy = target_dir()?.join("release/mcp-proxy");
-    let proxy = proxy
-        .to_str()
-        .context("the target directory's name is not UTF-8")?;
-    let mut bench = cargo(&[
-        "run",
-        "--quiet",
-        "--release",
-        "--package",
-        "mcp-proxy-benches",
-        "--",
-        name,
-        "--proxy",
-        proxy,
-    ]);
+    let mut bench = cargo("run --quiet --release --package mcp-proxy-benches --");
+    bench
+        .arg(name)
+        .arg("--proxy")
+        .arg(target_dir()?.join("release/mcp-proxy"));
     match fixtures::install_rivals() {
-        Ok(directory) => drop(bench.env("MCP_PROXY_RIVALS", directory)),
+        Ok(directory) => {
+            bench.env("MCP_PROXY_RIVALS", directory);
+        }
         Err(error) => eprintln!("without the npm and PyPI rivals: {error:#}"),
     }
     process::run(&format!("bench {name}"), bench.args(rest))

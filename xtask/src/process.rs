@@ -20,9 +20,9 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// A nested cargo. What `cargo run` told us about xtask's own package is taken out of its environment: some build
+/// A nested cargo, its arguments as one text of words. What `cargo run` told us about xtask's own package is taken out of its environment: some build
 /// scripts watch those variables and would be run again on every change between `cargo build` and `cargo xtask`.
-pub fn cargo(arguments: &[&str]) -> Command {
+pub fn cargo(words: &str) -> Command {
     let mut command = command("cargo");
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
@@ -38,7 +38,7 @@ pub fn cargo(arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    command.args(arguments);
+    command.args(words.split_whitespace());
     command
 }
 
@@ -71,13 +71,8 @@ pub fn output(command: &mut Command) -> Option<String> {
 
 /// Where cargo puts what it builds, whether or not `CARGO_TARGET_DIR` or a config file moves it.
 pub fn target_dir() -> Result<PathBuf> {
-    let metadata = output(&mut cargo(&[
-        "metadata",
-        "--format-version",
-        "1",
-        "--no-deps",
-    ]))
-    .context("`cargo metadata` failed: is the workspace well-formed?")?;
+    let metadata = output(&mut cargo("metadata --format-version 1 --no-deps"))
+        .context("`cargo metadata` failed: is the workspace well-formed?")?;
     let key = "\"target_directory\":\"";
     let start = metadata
         .find(key)

@@ -1,13 +1,12 @@
 //! `cargo xtask test`: the one command that says whether the tree is good. Every step runs even if an earlier one
 //! failed, so that one run shows all there is to mend; the test runner comes last, so that its summary ends the output.
 
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 
 use crate::fixtures::Fixtures;
-use crate::process::{self, cargo, command, output, root};
+use crate::process::{self, cargo, output};
 use crate::{setup, tidy, tools};
 
 /// How much is run.
@@ -19,93 +18,59 @@ pub enum Length {
     Long,
 }
 
-/// A named step and what it does.
-type Step<'a> = (&'static str, Box<dyn Fn() -> Result<()> + 'a>);
+/// The names of the steps that failed so far.
+#[derive(Default)]
+struct Report {
+    failed: Vec<&'static str>,
+}
+
+impl Report {
+    fn note(&mut self, step: &'static str, result: Result<()>) {
+        if let Err(error) = result {
+            eprintln!("FAILED: {step}: {error:#}");
+            self.failed.push(step);
+        }
+    }
+}
 
 pub fn run(length: Length) -> Result<()> {
     let start = Instant::now();
     let fixtures = setup::run()?;
-    let mut failed = Vec::new();
-    for (name, step) in steps(length, &fixtures) {
-        if let Err(error) = step() {
-            eprintln!("FAILED  {name}: {error:#}");
-            failed.push(name);
-        }
+    let mut report = Report::default();
+    report.note("format", cargo_step("fmt --all --check"));
+    report.note("tidy", tidy::run());
+    report.note(
+        "clippy",
+        cargo_step("clippy --workspace --all-targets --all-features -- -D warnings"),
+    );
+    report.note("docs", docs());
+    report.note("deny", deny());
+    if length == Length::Long {
+        report.note("fuzz", fuzz());
     }
+    report.note("tests", tests(length, &fixtures));
     eprintln!("xtask test: {:.0} s", start.elapsed().as_secs_f64());
-    if !failed.is_empty() {
-        bail!("{} failed: {}", failed.len(), failed.join(", "));
+    if !report.failed.is_empty() {
+        bail!("failed: {}", report.failed.join(", "));
     }
     Ok(())
 }
 
-fn steps(length: Length, fixtures: &Fixtures) -> Vec<Step<'_>> {
-    let mut steps: Vec<Step<'_>> = vec![
-        (
-            "format",
-            Box::new(|| run_step("cargo fmt --check", cargo(&["fmt", "--all", "--check"]))),
-        ),
-        ("tidy", Box::new(tidy::run)),
-        ("clippy", Box::new(clippy)),
-        ("docs", Box::new(docs)),
-        ("deny", Box::new(deny)),
-    ];
-    if length == Length::Long {
-        steps.push(("fuzz", Box::new(fuzz)));
-    }
-    if has_nextest() {
-        steps.push((
-            "doc tests",
-            Box::new(|| {
-                run_step(
-                    "doc tests",
-                    cargo(&["test", "--quiet", "--workspace", "--doc"]),
-                )
-            }),
-        ));
-        steps.push((
-            "tests",
-            Box::new(move || tests(&["nextest", "run", "--no-fail-fast"], length, fixtures)),
-        ));
-    } else {
-        steps.push((
-            "tests",
-            Box::new(move || tests(&["test", "--no-fail-fast"], length, fixtures)),
-        ));
-    }
-    steps
-}
-
-fn run_step(what: &str, mut command: Command) -> Result<()> {
-    process::run(what, &mut command)
-}
-
-fn clippy() -> Result<()> {
-    process::run(
-        "cargo clippy",
-        &mut cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--all-features",
-            "--",
-            "-D",
-            "warnings",
-        ]),
-    )
+fn cargo_step(words: &str) -> Result<()> {
+    process::run(&format!("cargo {words}"), &mut cargo(words))
 }
 
 fn docs() -> Result<()> {
-    process::run(
-        "cargo doc",
-        cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
-    )
+    let mut docs = cargo("doc --workspace --no-deps");
+    process::run("cargo doc", docs.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
+/// Licences, bans and sources; advisories need the network and are a command of their own.
 fn deny() -> Result<()> {
+    let mut deny = tools::DENY.command()?;
     process::run(
         "cargo deny",
-        tools::DENY.command()?.args([
+        deny.args([
             "check",
             "--hide-inclusion-graph",
             "bans",
@@ -121,28 +86,24 @@ fn fuzz() -> Result<()> {
     let learned = process::target_dir()?.join("fuzz-corpus");
     std::fs::create_dir_all(&learned)?;
     let mut fuzz = tools::FUZZ.command()?;
-    fuzz.args(["run", "--sanitizer", "none", "message"])
-        .arg(learned);
+    fuzz.args(["run", "--sanitizer", "none", "message"]);
+    fuzz.arg(learned).arg("crates/wire/tests/corpus");
     process::run("cargo fuzz", fuzz.args(["--", "-max_total_time=60"]))
 }
 
 /// Unit, integration and peer tests in one run, so that one summary counts them all. `--all-features` is what
 /// brings the peer tests in: they need the fixtures, which a plain `cargo test` does not have.
-fn tests(runner: &[&str], length: Length, fixtures: &Fixtures) -> Result<()> {
-    let mut tests = cargo(runner);
-    tests.args(["--workspace", "--all-features"]);
+fn tests(length: Length, fixtures: &Fixtures) -> Result<()> {
+    let mut tests = if output(&mut cargo("nextest --version")).is_some() {
+        // nextest leaves the documentation's examples to cargo.
+        cargo_step("test --quiet --workspace --doc")?;
+        cargo("nextest run --no-fail-fast --workspace --all-features")
+    } else {
+        cargo("test --no-fail-fast --workspace --all-features")
+    };
     fixtures.export(&mut tests);
     if length == Length::Long {
         tests.env("MCP_PROXY_LONG", "1");
     }
     process::run("tests", &mut tests)
-}
-
-fn has_nextest() -> bool {
-    output(
-        command("cargo")
-            .args(["nextest", "--version"])
-            .current_dir(root()),
-    )
-    .is_some()
 }

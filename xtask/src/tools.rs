@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::fixtures::{cache, once};
-use crate::process::{cargo, output, root, run};
+use crate::process::{cargo, output, run};
 
 /// A cargo plugin from crates.io at the version that the project is checked with.
 pub struct Tool {
@@ -31,7 +31,6 @@ impl Tool {
         let mut command = crate::process::command(self.install()?);
         // A plugin expects its own subcommand name first, as `cargo deny` would pass it.
         command.arg(self.name.trim_start_matches("cargo-"));
-        command.current_dir(root());
         Ok(command)
     }
 
@@ -45,15 +44,8 @@ impl Tool {
             .join("tools")
             .join(format!("{}-{}", self.name, self.version));
         once(&directory, self.name, |to| {
-            let mut install = cargo(&[
-                "install",
-                self.name,
-                "--version",
-                self.version,
-                "--locked",
-                "--debug",
-                "--quiet",
-            ]);
+            let mut install = cargo("install --locked --debug --quiet");
+            install.args([self.name, "--version", self.version]);
             let build = to.join("build");
             install
                 .arg("--root")

@@ -1,6 +1,6 @@
 //! The rounds of one case: who gave what, round by round.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::Plan;
 use crate::canned::Size;
@@ -66,7 +66,7 @@ fn measure_once(setup: &Setup, plan: &Plan, case: &Case, who: Who) -> Result<Sam
     let outcome = match (&contender.target, &mut contender.running) {
         (Some(target), _) => load::measure_http(target, &load),
         (None, Some(running)) => load::measure_stdio(running, &load, who != Who::Direct),
-        (None, None) => unreachable!("a contender without a process is an HTTP server's address"),
+        (None, None) => bail!("neither an address nor a process to measure"),
     };
     let words = || {
         contender
@@ -187,4 +187,16 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
         return values.get(middle).copied();
     }
     Some((values.get(middle.checked_sub(1)?)? + values.get(middle)?) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn median_of_odd_even_and_no_values() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(Vec::new()), None);
+    }
 }

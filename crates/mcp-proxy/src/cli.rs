@@ -95,6 +95,9 @@ pub struct DemoServerArgs {
     /// Port for HTTP; 0 picks one, the first line on stderr names it
     #[arg(long, default_value_t = 0)]
     pub port: u16,
+    /// Offer what the official conformance suite asks for as well
+    #[arg(long)]
+    pub fixtures: bool,
 }
 
 /// How the demo server is reached.

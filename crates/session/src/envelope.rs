@@ -78,7 +78,11 @@ pub(crate) fn number(value: &[u8]) -> Option<u64> {
     if value.is_empty() || value.len() > 19 {
         return std::str::from_utf8(value).ok()?.parse().ok();
     }
-    value.iter().try_fold(0, |sum: u64, digit| digit.is_ascii_digit().then(|| sum * 10 + u64::from(digit - b'0')))
+    value.iter().try_fold(0, |sum: u64, digit| {
+        digit
+            .is_ascii_digit()
+            .then(|| sum * 10 + u64::from(digit - b'0'))
+    })
 }
 
 /// `3` of `"c3"`.
@@ -100,7 +104,9 @@ fn value_end(line: &[u8], at: usize) -> Option<usize> {
         b'"' => string_end(line, at),
         b'{' | b'[' => container_end(line, at),
         _ => {
-            let len = line[at..].iter().position(|byte| matches!(byte, b',' | b'}' | b']' | b' '))?;
+            let len = line[at..]
+                .iter()
+                .position(|byte| matches!(byte, b',' | b'}' | b']' | b' '))?;
             Some(at + len)
         }
     }
@@ -157,14 +163,32 @@ mod tests {
             }
             seen.push((key.to_vec(), members.value().unwrap().to_vec()));
         }
-        let shown: Vec<String> =
-            seen.iter().map(|(key, value)| format!("{}={}", key.escape_ascii(), String::from_utf8_lossy(value))).collect();
-        assert_eq!(shown, ["t=\"msg\"", "n=12", "s=\"a\\\"}b\"", "o={\"x\":[\"]}\"]}"]);
+        let shown: Vec<String> = seen
+            .iter()
+            .map(|(key, value)| {
+                format!("{}={}", key.escape_ascii(), String::from_utf8_lossy(value))
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            ["t=\"msg\"", "n=12", "s=\"a\\\"}b\"", "o={\"x\":[\"]}\"]}"]
+        );
     }
 
     #[test]
     fn broken_lines_end_the_walk_without_a_panic() {
-        for line in [&b""[..], b"{", b"[]", b"{\"t", b"{\"t\"", b"{\"t\":", b"{\"t\":\"m\\", b"{\"t\":{\"a\"", b"{\"t\":1", b"\xff"] {
+        for line in [
+            &b""[..],
+            b"{",
+            b"[]",
+            b"{\"t",
+            b"{\"t\"",
+            b"{\"t\":",
+            b"{\"t\":\"m\\",
+            b"{\"t\":{\"a\"",
+            b"{\"t\":1",
+            b"\xff",
+        ] {
             let mut members = Members::new(line);
             while members.next_key().is_some() && members.value().is_some() {}
             assert_eq!(record_type(line), None);

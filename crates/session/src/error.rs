@@ -76,7 +76,11 @@ pub enum Error {
 impl Error {
     /// An [`Error::Io`] for `path`.
     pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Error {
-        Error::Io { doing, path: path.to_path_buf(), source }
+        Error::Io {
+            doing,
+            path: path.to_path_buf(),
+            source,
+        }
     }
 
     /// The whole chain of causes on one line, for people.

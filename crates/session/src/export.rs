@@ -40,7 +40,10 @@ pub fn exporters() -> &'static [&'static dyn SessionExporter] {
 
 /// The format with this name.
 pub fn exporter(name: &str) -> Option<&'static dyn SessionExporter> {
-    exporters().iter().copied().find(|exporter| exporter.name() == name)
+    exporters()
+        .iter()
+        .copied()
+        .find(|exporter| exporter.name() == name)
 }
 
 /// Tells progress about every thousandth step, so that a screen is not redrawn a million times.

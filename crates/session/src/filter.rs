@@ -20,7 +20,9 @@ pub struct Filter {
 impl Filter {
     /// Splits `text` at white space.
     pub fn parse(text: &str) -> Filter {
-        Filter { words: text.split_whitespace().map(str::to_lowercase).collect() }
+        Filter {
+            words: text.split_whitespace().map(str::to_lowercase).collect(),
+        }
     }
 
     /// Whether every message matches.
@@ -41,16 +43,21 @@ impl Filter {
         from: usize,
         mut found: impl FnMut(usize) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let Some(first) = session.row(from) else { return Ok(()) };
+        let Some(first) = session.row(from) else {
+            return Ok(());
+        };
         let failed = |error| Error::io("read", session.path(), error);
         let mut lines = Lines::new(session.file(), first.offset(), session.covered());
         let mut next = from;
-        while let (Some(row), Some(line)) = (session.row(next), lines.next_line().map_err(failed)?) {
+        while let (Some(row), Some(line)) = (session.row(next), lines.next_line().map_err(failed)?)
+        {
             if line.offset != row.offset() {
                 continue;
             }
             let left = self.left_after_row(session, row);
-            if (left.is_empty() || self.matches_line(session, &left, line.bytes)) && found(next).is_break() {
+            if (left.is_empty() || self.matches_line(session, &left, line.bytes))
+                && found(next).is_break()
+            {
                 break;
             }
             next += 1;
@@ -62,7 +69,8 @@ impl Filter {
     fn left_after_row(&self, session: &Session, row: &Row) -> Vec<&str> {
         let method = session.method(row).unwrap_or_default();
         let name = session.name(row).unwrap_or_default();
-        let left = |word: &&String| !contains(method.as_bytes(), word) && !contains(name.as_bytes(), word);
+        let left =
+            |word: &&String| !contains(method.as_bytes(), word) && !contains(name.as_bytes(), word);
         self.words.iter().filter(left).map(String::as_str).collect()
     }
 
@@ -84,14 +92,21 @@ impl Filter {
         }
         words.iter().all(|word| {
             searched.iter().any(|bytes| contains(bytes, word))
-                || side.as_ref().is_some_and(|name| file_contains(&session.folder().join(name), word))
+                || side
+                    .as_ref()
+                    .is_some_and(|name| file_contains(&session.folder().join(name), word))
         })
     }
 }
 
 fn side_name(value: &[u8]) -> Option<String> {
-    let record = crate::Record { offset: 0, line: value.to_vec().into() };
-    record.member::<String>("file").filter(|name| !name.starts_with('.') && !name.contains('/'))
+    let record = crate::Record {
+        offset: 0,
+        line: value.to_vec().into(),
+    };
+    record
+        .member::<String>("file")
+        .filter(|name| !name.starts_with('.') && !name.contains('/'))
 }
 
 /// Whether `word`, in lower case, occurs in `bytes` in any case.
@@ -100,14 +115,20 @@ fn contains(bytes: &[u8], word: &str) -> bool {
         return String::from_utf8_lossy(bytes).to_lowercase().contains(word);
     }
     let word = word.as_bytes();
-    let Some(first) = word.first() else { return true };
-    let Some(last_start) = bytes.len().checked_sub(word.len()) else { return false };
+    let Some(first) = word.first() else {
+        return true;
+    };
+    let Some(last_start) = bytes.len().checked_sub(word.len()) else {
+        return false;
+    };
     memchr::memchr2_iter(*first, first.to_ascii_uppercase(), &bytes[..=last_start])
         .any(|at| bytes[at..at + word.len()].eq_ignore_ascii_case(word))
 }
 
 fn file_contains(path: &Path, word: &str) -> bool {
-    let Ok(mut file) = std::fs::File::open(path) else { return false };
+    let Ok(mut file) = std::fs::File::open(path) else {
+        return false;
+    };
     let mut buffer = vec![0; 1 << 20];
     let mut kept = 0;
     loop {

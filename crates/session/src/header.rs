@@ -64,8 +64,17 @@ impl SessionHeader {
         line.insert("started_at".into(), stamp::to_text(self.started_at).into());
         line.insert("transport".into(), self.transport.as_str().into());
         line.insert("listen".into(), self.listen.as_str().into());
-        line.insert("server_command".into(), self.server_command.as_deref().map(|command| masks.command(command)).into());
-        line.insert("server_url".into(), self.server_url.as_deref().map(|url| masks.url(url)).into());
+        line.insert(
+            "server_command".into(),
+            self.server_command
+                .as_deref()
+                .map(|command| masks.command(command))
+                .into(),
+        );
+        line.insert(
+            "server_url".into(),
+            self.server_url.as_deref().map(|url| masks.url(url)).into(),
+        );
         line.insert("argv".into(), masks.argv(&self.argv).into());
         line.insert("cwd".into(), self.cwd.clone().into());
         line.insert("version".into(), self.version.clone().into());
@@ -77,7 +86,10 @@ impl SessionHeader {
 
     /// Reads the first line of a record. Members that a later version added are ignored; missing ones are empty.
     pub(crate) fn read(line: &[u8], path: &Path) -> Result<SessionHeader, Error> {
-        let not_a_record = |why: &str| Error::NotARecord { path: path.to_path_buf(), why: why.to_owned() };
+        let not_a_record = |why: &str| Error::NotARecord {
+            path: path.to_path_buf(),
+            why: why.to_owned(),
+        };
         let Ok(Value::Object(mut line)) = serde_json::from_slice(line) else {
             return Err(not_a_record("its first line is no JSON object"));
         };
@@ -86,26 +98,37 @@ impl SessionHeader {
         }
         let format = line.get("format").and_then(Value::as_u64).unwrap_or(0);
         if format > u64::from(FORMAT) {
-            return Err(Error::Format { path: path.to_path_buf(), format, supported: FORMAT });
+            return Err(Error::Format {
+                path: path.to_path_buf(),
+                format,
+                supported: FORMAT,
+            });
         }
         let mut text = |key: &str| match line.remove(key) {
             Some(Value::String(text)) => Some(text),
             _ => None,
         };
-        let transport = text("transport").and_then(|word| word.parse().ok()).unwrap_or(Transport::Stdio);
+        let transport = text("transport")
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(Transport::Stdio);
         Ok(SessionHeader {
             id: text("id").ok_or_else(|| not_a_record("its header has no id"))?,
             started_at: text("started_at")
                 .and_then(|time| stamp::parse(&time))
                 .ok_or_else(|| not_a_record("its header has no started_at"))?,
             transport,
-            listen: text("listen").and_then(|word| word.parse().ok()).unwrap_or(transport),
+            listen: text("listen")
+                .and_then(|word| word.parse().ok())
+                .unwrap_or(transport),
             server_command: text("server_command"),
             server_url: text("server_url"),
             cwd: text("cwd"),
             version: text("version").unwrap_or_default(),
             argv: match line.remove("argv") {
-                Some(Value::Array(words)) => words.into_iter().filter_map(|word| word.as_str().map(str::to_owned)).collect(),
+                Some(Value::Array(words)) => words
+                    .into_iter()
+                    .filter_map(|word| word.as_str().map(str::to_owned))
+                    .collect(),
                 _ => Vec::new(),
             },
             metadata: match line.remove("metadata") {

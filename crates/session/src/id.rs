@@ -14,7 +14,9 @@ pub struct MessageId([u8; 16]);
 impl MessageId {
     /// The id of message `sequence`, seen at `time`, in the session whose salt is `salt` (see [`new_salt`]).
     pub fn new(time: SystemTime, salt: u64, sequence: u64) -> MessageId {
-        let millis = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+        let millis = time
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_millis() as u64);
         let mut bytes = [0; 16];
         bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
         bytes[6..8].copy_from_slice(&(0x7000 | (salt >> 52) as u16).to_be_bytes());
@@ -106,7 +108,12 @@ mod tests {
 
     #[test]
     fn what_is_no_uuid_does_not_parse() {
-        for text in ["", "01970000", "01970000-1234-7abc-a345-67890000000g", "01970000-1234-7abc-a345-67890000000100"] {
+        for text in [
+            "",
+            "01970000",
+            "01970000-1234-7abc-a345-67890000000g",
+            "01970000-1234-7abc-a345-67890000000100",
+        ] {
             assert_eq!(MessageId::parse(text), None, "{text}");
         }
     }

@@ -5,7 +5,10 @@
 //! time. A `raw` that is a string is taken as the text (or `base64:` bytes) of something that was no JSON, as our export writes it.
 
 use crate::entry::{Act, Answers, Io, NewBody, NewMessage, Origin};
-use crate::{Durability, Error, MessageId, OnRecordError, Place, RecordOptions, Recorder, SessionHeader, id, stamp};
+use crate::{
+    Durability, Error, MessageId, OnRecordError, Place, RecordOptions, Recorder, SessionHeader, id,
+    stamp,
+};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -23,23 +26,36 @@ use std::time::SystemTime;
 
 /// Makes a record at `place` of the JSON document at `source`. Returns the record's path.
 pub fn import(source: &Path, place: Place) -> Result<PathBuf, Error> {
-    let wrong = |why: String| Error::Import { path: source.to_path_buf(), why };
-    let open = || File::open(source).map(BufReader::new).map_err(|error| Error::io("open", source, error));
+    let wrong = |why: String| Error::Import {
+        path: source.to_path_buf(),
+        why,
+    };
+    let open = || {
+        File::open(source)
+            .map(BufReader::new)
+            .map_err(|error| Error::io("open", source, error))
+    };
     let head: Head = serde_json::from_reader(open()?).map_err(|error| wrong(error.to_string()))?;
-    let options =
-        RecordOptions { durability: Durability::None, on_error: OnRecordError::Stop, keep_secrets: true, secrets: Vec::new() };
+    let options = RecordOptions {
+        durability: Durability::None,
+        on_error: OnRecordError::Stop,
+        keep_secrets: true,
+        secrets: Vec::new(),
+    };
     let header = head.header().map_err(wrong)?;
     let mut writer = Writer {
         recorder: Recorder::create(place, options, &header)?,
         transport: header.transport,
         started_at: header.started_at,
         salt: id::new_salt(),
-        sequence: 0,
+        next: 0,
         known: FxHashMap::default(),
         failed: None,
     };
     let note = format!("imported from {}", source.display());
-    writer.recorder.io(header.started_at, &Io::Note { text: &note });
+    writer
+        .recorder
+        .io(header.started_at, &Io::Note { text: &note });
     let mut json = serde_json::Deserializer::from_reader(open()?);
     let read = json.deserialize_map(Document(&mut writer));
     if let Some(error) = writer.failed.take() {
@@ -74,10 +90,16 @@ impl Head {
         }
         let started_at = self.started_at.as_deref().ok_or("it has no `started_at`")?;
         let transport = self.transport.as_deref().unwrap_or("stdio");
-        let transport = transport.parse::<Transport>().map_err(|error| format!("`transport`: {error}"))?;
-        let started_at = stamp::parse(started_at).ok_or_else(|| format!("`started_at` is {started_at:?}, which is no time"))?;
+        let transport = transport
+            .parse::<Transport>()
+            .map_err(|error| format!("`transport`: {error}"))?;
+        let started_at = stamp::parse(started_at)
+            .ok_or_else(|| format!("`started_at` is {started_at:?}, which is no time"))?;
         Ok(SessionHeader {
-            id: self.id.clone().unwrap_or_else(|| id::new_session_id(started_at)),
+            id: self
+                .id
+                .clone()
+                .unwrap_or_else(|| id::new_session_id(started_at)),
             started_at,
             transport,
             listen: transport,
@@ -115,7 +137,8 @@ struct Writer {
     transport: Transport,
     started_at: SystemTime,
     salt: u64,
-    sequence: u64,
+    /// The lowest sequence number that may come.
+    next: u64,
     /// Messages that may be answered, by the id they had in the document.
     known: FxHashMap<String, (MessageId, u64, SystemTime)>,
     failed: Option<Error>,
@@ -123,25 +146,50 @@ struct Writer {
 
 impl Writer {
     fn write(&mut self, imported: &Imported) -> Result<(), String> {
-        let direction: Direction = imported.direction.parse().map_err(|error| format!("`direction`: {error}"))?;
+        let direction: Direction = imported
+            .direction
+            .parse()
+            .map_err(|error| format!("`direction`: {error}"))?;
         // Sequence numbers must rise; a document that has none, or has them twice, is numbered anew.
-        self.sequence = imported.sequence.filter(|sequence| *sequence > self.sequence).unwrap_or(self.sequence + 1);
-        let time = imported.timestamp.as_deref().and_then(stamp::parse).unwrap_or(self.started_at);
+        let sequence = imported
+            .sequence
+            .filter(|sequence| *sequence >= self.next)
+            .unwrap_or(self.next);
+        self.next = sequence + 1;
+        let time = imported
+            .timestamp
+            .as_deref()
+            .and_then(stamp::parse)
+            .unwrap_or(self.started_at);
         let id = imported.id.as_deref().and_then(MessageId::parse);
-        let id = id.unwrap_or_else(|| MessageId::new(time, self.salt, self.sequence));
+        let id = id.unwrap_or_else(|| MessageId::new(time, self.salt, sequence));
         let sent = bytes_of(&imported.raw);
-        let original = imported.original_raw.as_deref().filter(|_| imported.modified).map(bytes_of);
+        let original = imported
+            .original_raw
+            .as_deref()
+            .filter(|_| imported.modified)
+            .map(bytes_of);
         let received = Message::parse(original.clone().unwrap_or_else(|| sent.clone()));
-        let answers = imported.correlated_id.as_ref().and_then(|id| self.known.get(id)).map(|(id, sequence, asked)| {
-            Answers { id: *id, sequence: *sequence, latency: time.duration_since(*asked).unwrap_or_default() }
-        });
+        let answers = imported
+            .correlated_id
+            .as_ref()
+            .and_then(|id| self.known.get(id))
+            .map(|(id, sequence, asked)| Answers {
+                id: *id,
+                sequence: *sequence,
+                latency: time.duration_since(*asked).unwrap_or_default(),
+            });
         self.recorder.message(&NewMessage {
-            sequence: self.sequence,
+            sequence,
             id,
             time,
             mono: time.duration_since(self.started_at).unwrap_or_default(),
             direction,
-            transport: imported.transport.as_deref().and_then(|word| word.parse().ok()).unwrap_or(self.transport),
+            transport: imported
+                .transport
+                .as_deref()
+                .and_then(|word| word.parse().ok())
+                .unwrap_or(self.transport),
             connection: 1,
             exchange: 0,
             origin: Origin::Peer,
@@ -155,7 +203,7 @@ impl Writer {
         if imported.modified {
             self.recorder.act(&Act {
                 time,
-                sequence: Some(self.sequence),
+                sequence: Some(sequence),
                 message: Some(id),
                 kind: "modify",
                 by: "import".to_owned(),
@@ -167,9 +215,9 @@ impl Writer {
         if received.method().is_some()
             && let Some(name) = &imported.id
         {
-            self.known.insert(name.clone(), (id, self.sequence, time));
+            self.known.insert(name.clone(), (id, sequence, time));
         }
-        if self.sequence.is_multiple_of(64) {
+        if sequence.is_multiple_of(64) {
             self.recorder.flush().map_err(|error| {
                 let text = error.to_string();
                 self.failed = Some(error);
@@ -183,7 +231,9 @@ impl Writer {
 /// A body out of a document: a value on one line, or the bytes that a string stands for.
 fn bytes_of(raw: &RawValue) -> Bytes {
     if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
-        let binary = text.strip_prefix("base64:").and_then(|encoded| STANDARD.decode(encoded).ok());
+        let binary = text
+            .strip_prefix("base64:")
+            .and_then(|encoded| STANDARD.decode(encoded).ok());
         return binary.unwrap_or_else(|| text.into_bytes()).into();
     }
     let message = Message::parse(raw.get().as_bytes().to_vec());

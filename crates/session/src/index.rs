@@ -55,7 +55,11 @@ impl Index {
     pub(crate) fn find(&self, sequence: u64) -> Option<usize> {
         const NEIGHBOURS: usize = 1024;
         let near = self.rows.partition_point(|row| row.sequence() < sequence);
-        if self.rows.get(near).is_some_and(|row| row.sequence() == sequence) {
+        if self
+            .rows
+            .get(near)
+            .is_some_and(|row| row.sequence() == sequence)
+        {
             return Some(near);
         }
         let from = near.saturating_sub(NEIGHBOURS);
@@ -67,7 +71,10 @@ impl Index {
     pub(crate) fn acts_on(&self, row: usize) -> impl Iterator<Item = LinePlace> + '_ {
         let row = u32::try_from(row).unwrap_or(u32::MAX);
         let from = self.acts.partition_point(|act| act.row < row);
-        self.acts[from..].iter().take_while(move |act| act.row == row).map(|act| act.line)
+        self.acts[from..]
+            .iter()
+            .take_while(move |act| act.row == row)
+            .map(|act| act.line)
     }
 
     /// Verdicts come soon after their messages, so the place is nearly always the end.

@@ -121,8 +121,14 @@ mod tests {
 
     #[test]
     fn octets_that_are_no_utf8_become_latin_1() {
-        assert_eq!(written(|out| push_octets(out, b"caf\xe9\"")), r#""caf\u00e9\"""#);
-        assert_eq!(written(|out| push_octets(out, "café".as_bytes())), "\"café\"");
+        assert_eq!(
+            written(|out| push_octets(out, b"caf\xe9\"")),
+            r#""caf\u00e9\"""#
+        );
+        assert_eq!(
+            written(|out| push_octets(out, "café".as_bytes())),
+            "\"café\""
+        );
     }
 
     proptest! {

@@ -7,6 +7,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+/// The buffer starts small, because many walks end after the first line, and doubles up to the larger size; only a line that
+/// is longer makes it grow further.
+const FIRST: usize = 16 << 10;
 const CHUNK: usize = 1 << 20;
 
 /// A walk over the lines of a file.
@@ -32,7 +35,14 @@ pub(crate) struct Line<'b> {
 impl<'a> Lines<'a> {
     /// Lines from `offset` (the start of a line) up to `limit`.
     pub(crate) fn new(file: &'a File, offset: u64, limit: u64) -> Lines<'a> {
-        Lines { file, buffer: Vec::new(), base: offset, start: 0, end: 0, limit }
+        Lines {
+            file,
+            buffer: Vec::new(),
+            base: offset,
+            start: 0,
+            end: 0,
+            limit,
+        }
     }
 
     /// The next whole line, or `None` at the end.
@@ -44,7 +54,10 @@ impl<'a> Lines<'a> {
                 let line = self.start..newline;
                 let offset = self.base + self.start as u64;
                 self.start = newline + 1;
-                return Ok(Some(Line { offset, bytes: &self.buffer[line] }));
+                return Ok(Some(Line {
+                    offset,
+                    bytes: &self.buffer[line],
+                }));
             }
             let unsearched = self.end - self.start;
             if self.fill()? == 0 {
@@ -69,15 +82,22 @@ impl<'a> Lines<'a> {
         self.base += self.start as u64;
         self.end -= self.start;
         self.start = 0;
-        let room = if self.end + CHUNK / 2 > self.buffer.len() { (self.end * 2).max(CHUNK) } else { self.buffer.len() };
-        self.buffer.resize(room.max(self.buffer.len()), 0);
+        let size = self.buffer.len();
+        if size < CHUNK || self.end * 2 > size {
+            self.buffer.resize((size * 2).max(FIRST), 0);
+        }
         let at = self.base + self.end as u64;
-        let wanted = usize::try_from(self.limit.saturating_sub(at)).unwrap_or(usize::MAX).min(self.buffer.len() - self.end);
+        let wanted = usize::try_from(self.limit.saturating_sub(at))
+            .unwrap_or(usize::MAX)
+            .min(self.buffer.len() - self.end);
         if wanted == 0 {
             return Ok(0);
         }
         loop {
-            match self.file.read_at(&mut self.buffer[self.end..self.end + wanted], at) {
+            match self
+                .file
+                .read_at(&mut self.buffer[self.end..self.end + wanted], at)
+            {
                 Ok(read) => {
                     self.end += read;
                     return Ok(read);

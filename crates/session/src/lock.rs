@@ -31,5 +31,7 @@ pub(crate) fn try_hold(file: &File) -> io::Result<bool> {
 /// Whether a running proxy holds the record at `path`.
 pub fn is_live(path: &Path) -> bool {
     // A shared lock, so that two viewers asking at once do not take each other for a proxy.
-    File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK))
+    File::open(path).is_ok_and(|file| {
+        flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+    })
 }

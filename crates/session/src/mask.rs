@@ -22,16 +22,25 @@ pub struct Masks {
 impl Masks {
     /// Masks that hide the given values besides the credentials known by their place.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Masks {
-        let mut secrets: Vec<String> = secrets.into_iter().filter(|secret| !secret.is_empty()).collect();
+        let mut secrets: Vec<String> = secrets
+            .into_iter()
+            .filter(|secret| !secret.is_empty())
+            .collect();
         // The longest first, so that no part of a longer secret is left over.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.dedup();
-        Masks { keep: false, secrets }
+        Masks {
+            keep: false,
+            secrets,
+        }
     }
 
     /// No masking at all: `--keep-secrets`.
     pub fn none() -> Masks {
-        Masks { keep: true, secrets: Vec::new() }
+        Masks {
+            keep: true,
+            secrets: Vec::new(),
+        }
     }
 
     /// What the record shows instead of a header's value, or `None` to show it as it is. `name` is in lower case.
@@ -41,8 +50,18 @@ impl Masks {
         }
         match name {
             // The commonest names first: they never hold credentials, so the search below is left out.
-            "content-type" | "content-length" | "accept" | "host" | "user-agent" | "date" | "mcp-session-id"
-            | "mcp-protocol-version" | "mcp-method" | "accept-encoding" | "cache-control" | "accept-language" => {}
+            "content-type"
+            | "content-length"
+            | "accept"
+            | "host"
+            | "user-agent"
+            | "date"
+            | "mcp-session-id"
+            | "mcp-protocol-version"
+            | "mcp-method"
+            | "accept-encoding"
+            | "cache-control"
+            | "accept-language" => {}
             "authorization" | "proxy-authorization" => return Some(masked_credentials(value)),
             "cookie" | "set-cookie" => return Some(Cow::Borrowed(MASKED)),
             "location" | "content-location" | "referer" | "origin" => {
@@ -51,7 +70,19 @@ impl Masks {
                     Cow::Owned(masked) => Some(Cow::Owned(masked)),
                 };
             }
-            other if names_a_secret(other, &["token", "secret", "password", "api-key", "apikey", "credential"]) => {
+            other
+                if names_a_secret(
+                    other,
+                    &[
+                        "token",
+                        "secret",
+                        "password",
+                        "api-key",
+                        "apikey",
+                        "credential",
+                    ],
+                ) =>
+            {
                 return Some(Cow::Borrowed(MASKED));
             }
             _ => {}
@@ -114,7 +145,9 @@ impl Masks {
         argv.iter()
             .map(|word| {
                 let hidden = std::mem::take(&mut hide_next);
-                let flag = word.starts_with('-').then(|| word.split('=').next().unwrap_or(word));
+                let flag = word
+                    .starts_with('-')
+                    .then(|| word.split('=').next().unwrap_or(word));
                 match flag {
                     None if hidden => masked_value(word),
                     None => self.word(word),
@@ -136,7 +169,11 @@ impl Masks {
     }
 
     fn word(&self, word: &str) -> String {
-        if word.contains("://") { self.url(word).into_owned() } else { self.string(word).into_owned() }
+        if word.contains("://") {
+            self.url(word).into_owned()
+        } else {
+            self.string(word).into_owned()
+        }
     }
 }
 
@@ -171,7 +208,11 @@ fn hides_its_value(flag: &str) -> bool {
 
 fn names_a_secret(name: &str, words: &[&str]) -> bool {
     // Names are short: setting up a real substring search would cost more than this.
-    words.iter().any(|word| name.as_bytes().windows(word.len()).any(|part| part == word.as_bytes()))
+    words.iter().any(|word| {
+        name.as_bytes()
+            .windows(word.len())
+            .any(|part| part == word.as_bytes())
+    })
 }
 
 /// Where `user:password` stands in `scheme://user:password@host`.
@@ -190,7 +231,16 @@ fn masked_query(query: &str) -> Option<String> {
                 if !value.is_empty()
                     && names_a_secret(
                         &name.to_ascii_lowercase(),
-                        &["token", "key", "secret", "passw", "pwd", "auth", "signature", "credential"],
+                        &[
+                            "token",
+                            "key",
+                            "secret",
+                            "passw",
+                            "pwd",
+                            "auth",
+                            "signature",
+                            "credential",
+                        ],
                     ) =>
             {
                 changed = true;
@@ -225,7 +275,9 @@ mod tests {
     #[test]
     fn headers_that_carry_credentials_are_masked() {
         let shown = |name: &str, value: &str| {
-            masks().header(name, value.as_bytes()).map_or_else(|| value.to_owned(), Cow::into_owned)
+            masks()
+                .header(name, value.as_bytes())
+                .map_or_else(|| value.to_owned(), Cow::into_owned)
         };
         assert_eq!(shown("authorization", "Bearer abc"), "Bearer [masked]");
         assert_eq!(shown("authorization", "abc"), "[masked]");
@@ -238,8 +290,14 @@ mod tests {
         assert_eq!(shown("x-mode", "on"), "[masked]");
         assert_eq!(shown("x-mode", "button"), "button");
         assert_eq!(shown("mcp-session-id", "abc"), "abc");
-        assert_eq!(shown("location", "https://u:p@h/x?token=1&a=2"), "https://[masked]@h/x?token=[masked]&a=2");
-        assert_eq!(shown("content-type", "application/json"), "application/json");
+        assert_eq!(
+            shown("location", "https://u:p@h/x?token=1&a=2"),
+            "https://[masked]@h/x?token=[masked]&a=2"
+        );
+        assert_eq!(
+            shown("content-type", "application/json"),
+            "application/json"
+        );
     }
 
     #[test]
@@ -247,7 +305,10 @@ mod tests {
         for (url, shown) in [
             ("http://h/mcp", "http://h/mcp"),
             ("http://user:pass@h/mcp", "http://[masked]@h/mcp"),
-            ("/messages?sessionId=9&api_key=abc", "/messages?sessionId=9&api_key=[masked]"),
+            (
+                "/messages?sessionId=9&api_key=abc",
+                "/messages?sessionId=9&api_key=[masked]",
+            ),
             ("http://h/@x?a=b", "http://h/@x?a=b"),
             ("http://h/?x=s3cret-value", "http://h/?x=[masked]"),
         ] {
@@ -258,7 +319,16 @@ mod tests {
     #[test]
     fn command_lines_keep_names_and_lose_values() {
         let argv: Vec<String> = [
-            "mcp-proxy", "--header", "X-A: b", "--env=TOKEN=t", "--auth-token-file", "/run/t", "--", "server", "--api-key", "sk-1",
+            "mcp-proxy",
+            "--header",
+            "X-A: b",
+            "--env=TOKEN=t",
+            "--auth-token-file",
+            "/run/t",
+            "--",
+            "server",
+            "--api-key",
+            "sk-1",
             "http://u:p@h/",
         ]
         .map(str::to_owned)
@@ -267,13 +337,19 @@ mod tests {
             masks().argv(&argv).join(" "),
             "mcp-proxy --header X-A: [masked] --env=TOKEN=[masked] --auth-token-file /run/t -- server --api-key [masked] http://[masked]@h/"
         );
-        assert_eq!(masks().command("run --token abc s3cret-value"), "run --token [masked] [masked]");
+        assert_eq!(
+            masks().command("run --token abc s3cret-value"),
+            "run --token [masked] [masked]"
+        );
     }
 
     #[test]
     fn keep_secrets_keeps_them() {
         assert_eq!(Masks::none().header("authorization", b"Bearer abc"), None);
-        assert_eq!(Masks::none().url("http://u:p@h/?token=1"), "http://u:p@h/?token=1");
+        assert_eq!(
+            Masks::none().url("http://u:p@h/?token=1"),
+            "http://u:p@h/?token=1"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::MessageId;
 use bytes::Bytes;
 use mcp_proxy_wire::{Direction, Kind, Message, Transport, flatten};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -131,7 +132,10 @@ pub struct Http {
 impl Http {
     /// The first value of a header. `name` in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -174,7 +178,9 @@ impl Raw {
     pub fn of(bytes: Bytes) -> Raw {
         let message = Message::parse(bytes);
         // A body over several lines is JSON like any other; flattening also says whether it is shallow enough.
-        if message.embeds() || (message.is_json() && flatten(&message).is_some_and(|flat| flat.embeds())) {
+        if message.embeds()
+            || (message.is_json() && flatten(&message).is_some_and(|flat| flat.embeds()))
+        {
             return Raw::Json(message.into_raw());
         }
         match String::from_utf8(message.into_raw().into()) {
@@ -229,11 +235,23 @@ impl ProxyMessage {
             self.modified = true;
         }
         if let Some(raw) = &verdict.raw {
+            if let Raw::Json(bytes) = raw {
+                // The fields describe `raw`, so they follow it.
+                let changed = Message::parse(bytes.clone());
+                self.kind = changed.kind();
+                self.method = changed.method().map(Cow::into_owned);
+                self.jsonrpc_id = changed
+                    .id_token()
+                    .map(|token| String::from_utf8_lossy(token).into_owned());
+            }
             let received = std::mem::replace(&mut self.raw, raw.clone());
             self.original_raw.get_or_insert(received);
         }
         if let Some(original) = &verdict.original_raw
-            && self.verdicts.iter().all(|earlier| earlier.original_raw.is_none())
+            && self
+                .verdicts
+                .iter()
+                .all(|earlier| earlier.original_raw.is_none())
         {
             self.original_raw = Some(original.clone());
         }

@@ -32,7 +32,9 @@ impl FromStr for Durability {
             "none" => Ok(Durability::None),
             "interval" => Ok(Durability::Interval),
             "fsync" => Ok(Durability::Fsync),
-            other => Err(format!("{other} is not a durability: use none, interval or fsync")),
+            other => Err(format!(
+                "{other} is not a durability: use none, interval or fsync"
+            )),
         }
     }
 }

@@ -28,7 +28,10 @@ impl Place {
             Place::In(folder) => folder.join(default_name(header)),
             Place::File(path) => path.clone(),
         };
-        if let Some(folder) = wanted.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        if let Some(folder) = wanted
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+        {
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
@@ -41,7 +44,13 @@ impl Place {
         let mut number = 1;
         loop {
             let path = numbered(&wanted, number);
-            match OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(&path) {
+            match OpenOptions::new()
+                .read(true)
+                .append(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path)
+            {
                 Ok(file) => {
                     lock::hold(&file).map_err(|error| Error::io("lock", &path, error))?;
                     return Ok((file, path));
@@ -65,8 +74,15 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
 /// `20261115T180000Z-5f0c3a21.jsonl`: sorts by time, and the tail of the session id makes it unique.
 fn default_name(header: &SessionHeader) -> String {
     let text = crate::stamp::to_text(header.started_at);
-    let compact: String = text[..19].chars().filter(char::is_ascii_alphanumeric).collect();
-    let tail: String = header.id.chars().filter(char::is_ascii_alphanumeric).collect();
+    let compact: String = text[..19]
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect();
+    let tail: String = header
+        .id
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect();
     format!("{compact}Z-{}.jsonl", &tail[tail.len().saturating_sub(8)..])
 }
 

@@ -5,6 +5,7 @@
 //! message that a peer received is in the file even if the proxy is killed in the next instant. Messages that are ready together
 //! share a flush.
 
+mod carriage;
 mod fault;
 mod happening;
 mod line;
@@ -63,7 +64,11 @@ pub struct Recorder {
 
 impl Recorder {
     /// Creates the record at `place` and writes its header.
-    pub fn create(place: Place, options: RecordOptions, header: &SessionHeader) -> Result<Recorder, Error> {
+    pub fn create(
+        place: Place,
+        options: RecordOptions,
+        header: &SessionHeader,
+    ) -> Result<Recorder, Error> {
         let (file, path) = place.create(header)?;
         Recorder::start(file, path, options, header)
     }
@@ -75,7 +80,11 @@ impl Recorder {
         options: RecordOptions,
         header: &SessionHeader,
     ) -> Result<Recorder, Error> {
-        let masks = if options.keep_secrets { Masks::none() } else { Masks::new(options.secrets) };
+        let masks = if options.keep_secrets {
+            Masks::none()
+        } else {
+            Masks::new(options.secrets)
+        };
         let faults = Arc::new(Faults::default());
         let syncer = sync::start_for(options.durability, options.on_error, &file, &path, &faults)?;
         let mut recorder = Recorder {
@@ -115,13 +124,19 @@ impl Recorder {
             NewBody::Whole(body) if body.raw().len() > SIDE_LIMIT => {
                 let side = self.store_aside(format!("{}.raw", message.sequence), body.raw());
                 match side {
-                    Ok(name) => self.lines.message(message, Stored::Side(&name, body.raw().len() as u64)),
+                    Ok(name) => self
+                        .lines
+                        .message(message, Stored::Side(&name, body.raw().len() as u64)),
                     Err(error) => return self.fail(error),
                 }
             }
             NewBody::Whole(body) => self.lines.message(message, Stored::Inline(body)),
-            NewBody::Large { file, len, .. } => self.lines.message(message, Stored::Side(file, len)),
-            NewBody::Empty if !matches!(message.carriage, Carriage::Line(_) | Carriage::Message) => {
+            NewBody::Large { file, len, .. } => {
+                self.lines.message(message, Stored::Side(file, len))
+            }
+            NewBody::Empty
+                if !matches!(message.carriage, Carriage::Line(_) | Carriage::Message) =>
+            {
                 // The seed knows no message without a body; the HTTP and SSE facts are kept all the same.
                 let io = Io::Http {
                     connection: message.connection,
@@ -143,11 +158,16 @@ impl Recorder {
         let side = |recorder: &mut Recorder, raw: &Option<Bytes>, ending: &str| match raw {
             Some(raw) if raw.len() > SIDE_LIMIT => {
                 recorder.sides += 1;
-                recorder.store_aside(format!("act-{}.{ending}", recorder.sides), raw).map(Some)
+                recorder
+                    .store_aside(format!("act-{}.{ending}", recorder.sides), raw)
+                    .map(Some)
             }
             _ => Ok(None),
         };
-        let (original, raw) = match (side(self, &act.original_raw, "original"), side(self, &act.raw, "raw")) {
+        let (original, raw) = match (
+            side(self, &act.original_raw, "original"),
+            side(self, &act.raw, "raw"),
+        ) {
             (Ok(original), Ok(raw)) => (original, raw),
             (Err(error), _) | (_, Err(error)) => return self.fail(error),
         };
@@ -162,9 +182,14 @@ impl Recorder {
         lines.word("kind", act.kind);
         lines.text("by", &act.by);
         lines.text("why", &act.why);
-        for (key, bytes, side) in [("original_raw", &act.original_raw, original), ("raw", &act.raw, raw)] {
+        for (key, bytes, side) in [
+            ("original_raw", &act.original_raw, original),
+            ("raw", &act.raw, raw),
+        ] {
             match (bytes, side) {
-                (Some(bytes), Some(name)) => lines.side(&format!("{key}_ref"), &name, bytes.len() as u64),
+                (Some(bytes), Some(name)) => {
+                    lines.side(&format!("{key}_ref"), &name, bytes.len() as u64)
+                }
                 (Some(bytes), None) => {
                     let message = Message::parse(bytes.clone());
                     // Only the last member of a line keeps white space around it, so such bytes go as text here.
@@ -217,7 +242,13 @@ impl Recorder {
     /// A side file for a body that is cut through. Its line is written by passing its name to [`Recorder::message`].
     pub fn side_file(&mut self) -> Result<SideFile, Error> {
         self.sides += 1;
-        SideFile::create(&self.path, self.sides, self.durability, self.on_error, Arc::clone(&self.faults))
+        SideFile::create(
+            &self.path,
+            self.sides,
+            self.durability,
+            self.on_error,
+            Arc::clone(&self.faults),
+        )
     }
 
     /// Writes the `end` line, forces everything onto the disk and stores the index beside the record.
@@ -231,7 +262,10 @@ impl Recorder {
         if self.durability != Durability::None
             && let Err(error) = self.file.sync_data()
         {
-            self.faults.by_policy(self.on_error, Error::io("force onto the disk", &self.path, error))?;
+            self.faults.by_policy(
+                self.on_error,
+                Error::io("force onto the disk", &self.path, error),
+            )?;
         }
         if self.good <= INDEX_AT_END {
             // The index is a cache: without it the next reader makes one.
@@ -242,7 +276,11 @@ impl Recorder {
 
     fn write_out(&mut self) -> Result<(), Error> {
         let in_order = self.header.is_empty() && self.lost == 0 && !self.torn;
-        let block = if in_order { std::mem::take(&mut self.lines.out) } else { self.block_after_trouble() };
+        let block = if in_order {
+            std::mem::take(&mut self.lines.out)
+        } else {
+            self.block_after_trouble()
+        };
         // One write(2) for regular files; `write_all` only loops if the system took less.
         let written = self.file.write_all(&block);
         let result = written.and_then(|()| sync::sync_now(self.durability, &self.file));
@@ -267,7 +305,8 @@ impl Recorder {
                 self.torn = self.file.set_len(self.good).is_err();
                 self.lost += std::mem::take(&mut self.pending);
                 self.reuse(block);
-                self.faults.by_policy(self.on_error, Error::io("write to", &self.path, error))
+                self.faults
+                    .by_policy(self.on_error, Error::io("write to", &self.path, error))
             }
         }
     }

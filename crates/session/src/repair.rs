@@ -10,21 +10,37 @@ use std::path::Path;
 /// Only a record that nobody is writing is touched; a live one gives [`Error::Locked`].
 pub fn repair(path: impl AsRef<Path>) -> Result<u64, Error> {
     let path = path.as_ref();
-    let file = OpenOptions::new().read(true).write(true).open(path).map_err(|error| Error::io("open", path, error))?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(|error| Error::io("open", path, error))?;
     if !lock::try_hold(&file).map_err(|error| Error::io("lock", path, error))? {
-        return Err(Error::Locked { path: path.to_path_buf() });
+        return Err(Error::Locked {
+            path: path.to_path_buf(),
+        });
     }
     // Never cut a file that is no record of ours.
     match crate::lines::Lines::new(&file, 0, u64::MAX).next_line() {
         Ok(Some(line)) => SessionHeader::read(line.bytes, path)?,
-        Ok(None) => return Err(Error::NotARecord { path: path.to_path_buf(), why: "it has no whole line".to_owned() }),
+        Ok(None) => {
+            return Err(Error::NotARecord {
+                path: path.to_path_buf(),
+                why: "it has no whole line".to_owned(),
+            });
+        }
         Err(error) => return Err(Error::io("read", path, error)),
     };
-    let size = file.metadata().map_err(|error| Error::io("read", path, error))?.len();
+    let size = file
+        .metadata()
+        .map_err(|error| Error::io("read", path, error))?
+        .len();
     let whole = last_newline(&file, size).map_err(|error| Error::io("read", path, error))?;
     if whole < size {
-        file.set_len(whole).map_err(|error| Error::io("repair", path, error))?;
-        file.sync_data().map_err(|error| Error::io("repair", path, error))?;
+        file.set_len(whole)
+            .map_err(|error| Error::io("repair", path, error))?;
+        file.sync_data()
+            .map_err(|error| Error::io("repair", path, error))?;
     }
     Ok(size - whole)
 }

@@ -50,7 +50,10 @@ impl Session {
         let header = match Lines::new(&file, 0, u64::MAX).next_line() {
             Ok(Some(line)) => SessionHeader::read(line.bytes, path)?,
             Ok(None) => {
-                return Err(Error::NotARecord { path: path.to_path_buf(), why: "it has no whole line".to_owned() });
+                return Err(Error::NotARecord {
+                    path: path.to_path_buf(),
+                    why: "it has no whole line".to_owned(),
+                });
             }
             Err(error) => return Err(Error::io("read", path, error)),
         };
@@ -70,7 +73,9 @@ impl Session {
 
     /// Takes in what was appended since. Returns how many messages are new.
     pub fn refresh(&mut self) -> Result<usize, Error> {
-        self.index.extend(&self.file).map_err(|error| Error::io("read", &self.path, error))
+        self.index
+            .extend(&self.file)
+            .map_err(|error| Error::io("read", &self.path, error))
     }
 
     /// Stores the index beside the record.
@@ -183,7 +188,11 @@ impl Session {
 
     /// All lines in file order, known or not.
     pub fn records(&self) -> Records<'_> {
-        Records::new(Lines::new(&self.file, 0, self.index.covered), &self.path, &self.folder)
+        Records::new(
+            Lines::new(&self.file, 0, self.index.covered),
+            &self.path,
+            &self.folder,
+        )
     }
 
     /// The exact line of a row.
@@ -204,19 +213,27 @@ impl Session {
     }
 
     fn read_message(&self, index: usize, line: &Bytes) -> Result<ProxyMessage, Error> {
-        let damaged = |why, offset| Error::Damaged { path: self.path.clone(), offset, why };
+        let damaged = |why, offset| Error::Damaged {
+            path: self.path.clone(),
+            offset,
+            why,
+        };
         let offset = self.index.rows[index].offset();
         let mut message = read::message(line, &self.folder).map_err(|why| damaged(why, offset))?;
         for place in self.index.acts_on(index) {
             let line = self.line(place)?;
-            message.fold(read::verdict(&line, &self.folder).map_err(|why| damaged(why, place.offset))?);
+            message.fold(
+                read::verdict(&line, &self.folder).map_err(|why| damaged(why, place.offset))?,
+            );
         }
         Ok(message)
     }
 
     pub(crate) fn line(&self, place: LinePlace) -> Result<Bytes, Error> {
         let mut line = vec![0; place.len as usize];
-        self.file.read_exact_at(&mut line, place.offset).map_err(|error| Error::io("read", &self.path, error))?;
+        self.file
+            .read_exact_at(&mut line, place.offset)
+            .map_err(|error| Error::io("read", &self.path, error))?;
         Ok(line.into())
     }
 }

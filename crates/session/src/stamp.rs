@@ -19,7 +19,10 @@ pub(crate) struct StampWriter {
 
 impl StampWriter {
     pub(crate) fn new() -> StampWriter {
-        StampWriter { second: i64::MIN, text: *FORM }
+        StampWriter {
+            second: i64::MIN,
+            text: *FORM,
+        }
     }
 
     /// Appends `time`, without quotes.
@@ -50,14 +53,20 @@ pub(crate) fn to_text(time: SystemTime) -> String {
 pub(crate) fn micros_since_epoch(time: SystemTime) -> i64 {
     match time.duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
-        Err(before) => i64::try_from(before.duration().as_micros()).map_or(i64::MIN, |micros| -micros),
+        Err(before) => {
+            i64::try_from(before.duration().as_micros()).map_or(i64::MIN, |micros| -micros)
+        }
     }
 }
 
 /// The opposite of [`micros_since_epoch`].
 pub(crate) fn from_micros(micros: i64) -> SystemTime {
     let distance = Duration::from_micros(micros.unsigned_abs());
-    let time = if micros < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) };
+    let time = if micros < 0 {
+        UNIX_EPOCH.checked_sub(distance)
+    } else {
+        UNIX_EPOCH.checked_add(distance)
+    };
     time.unwrap_or(UNIX_EPOCH)
 }
 
@@ -79,7 +88,8 @@ impl StampReader {
             self.date.copy_from_slice(&text[..10]);
             self.midnight = midnight;
         }
-        let seconds = number(&text[11..13])? * 3600 + number(&text[14..16])? * 60 + number(&text[17..19])?;
+        let seconds =
+            number(&text[11..13])? * 3600 + number(&text[14..16])? * 60 + number(&text[17..19])?;
         Some(self.midnight + seconds * MICROS + number(&text[20..26])?)
     }
 }
@@ -99,7 +109,11 @@ fn slow_micros(text: &[u8]) -> Option<i64> {
 }
 
 fn number(digits: &[u8]) -> Option<i64> {
-    digits.iter().try_fold(0, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0')))
+    digits.iter().try_fold(0, |sum, digit| {
+        digit
+            .is_ascii_digit()
+            .then(|| sum * 10 + i64::from(digit - b'0'))
+    })
 }
 
 fn date_and_time(second: i64) -> [u8; 27] {

@@ -20,9 +20,15 @@ pub const DEFAULT_LIMIT: u64 = 2 << 30;
 
 /// The user's folder for records: `mcp-proxy/sessions` in `$XDG_STATE_HOME`, else in `~/.local/state`.
 pub fn state_dir() -> Result<PathBuf, Error> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
-    base.map(|base| base.join("mcp-proxy/sessions")).ok_or(Error::NoStateDirectory)
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let base = absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    base.map(|base| base.join("mcp-proxy/sessions"))
+        .ok_or(Error::NoStateDirectory)
 }
 
 /// One record, as a list shows it.
@@ -51,9 +57,17 @@ impl Listed {
     pub fn read(path: &Path) -> Result<Listed, Error> {
         let failed = |error| Error::io("read", path, error);
         let file = File::open(path).map_err(failed)?;
-        let header = match lines::Lines::new(&file, 0, u64::MAX).next_line().map_err(failed)? {
+        let header = match lines::Lines::new(&file, 0, u64::MAX)
+            .next_line()
+            .map_err(failed)?
+        {
             Some(line) => SessionHeader::read(line.bytes, path)?,
-            None => return Err(Error::NotARecord { path: path.to_path_buf(), why: "it has no whole line".to_owned() }),
+            None => {
+                return Err(Error::NotARecord {
+                    path: path.to_path_buf(),
+                    why: "it has no whole line".to_owned(),
+                });
+            }
         };
         let size = file.metadata().map_err(failed)?.len();
         Ok(Listed {
@@ -62,7 +76,10 @@ impl Listed {
             ended_at: ended_at(&file, size),
             live: lock::is_live(path),
             transport: header.transport,
-            target: header.server_command.or(header.server_url).unwrap_or_default(),
+            target: header
+                .server_command
+                .or(header.server_url)
+                .unwrap_or_default(),
             bytes: size + beside(path),
             path: path.to_path_buf(),
         })
@@ -83,10 +100,20 @@ pub fn list(folder: &Path) -> Result<Vec<Listed>, Error> {
     };
     let mut found: Vec<Listed> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.is_file() && path.extension().is_none_or(|ending| ending != "idx" && ending != "part"))
+        .filter(|path| {
+            path.is_file()
+                && path
+                    .extension()
+                    .is_none_or(|ending| ending != "idx" && ending != "part")
+        })
         .filter_map(|path| Listed::read(&path).ok())
         .collect();
-    found.sort_by(|one, other| other.started_at.cmp(&one.started_at).then_with(|| other.path.cmp(&one.path)));
+    found.sort_by(|one, other| {
+        other
+            .started_at
+            .cmp(&one.started_at)
+            .then_with(|| other.path.cmp(&one.path))
+    });
     Ok(found)
 }
 
@@ -94,8 +121,16 @@ pub fn list(folder: &Path) -> Result<Vec<Listed>, Error> {
 pub fn find(folder: &Path, name: &str) -> Result<Vec<Listed>, Error> {
     let mut found = list(folder)?;
     found.retain(|listed| {
-        let file = listed.path.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
-        listed.id.starts_with(name) || file == name || file.strip_suffix(".jsonl").is_some_and(|stem| stem.ends_with(name))
+        let file = listed
+            .path
+            .file_name()
+            .map(|file| file.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        listed.id.starts_with(name)
+            || file == name
+            || file
+                .strip_suffix(".jsonl")
+                .is_some_and(|stem| stem.ends_with(name))
     });
     Ok(found)
 }
@@ -107,7 +142,10 @@ fn ended_at(file: &File, size: u64) -> Option<SystemTime> {
     file.read_exact_at(&mut tail, size - len as u64).ok()?;
     let tail = tail.strip_suffix(b"\n")?;
     let start = memchr::memrchr(b'\n', tail)? + 1;
-    let record = Record { offset: 0, line: tail[start..].to_vec().into() };
+    let record = Record {
+        offset: 0,
+        line: tail[start..].to_vec().into(),
+    };
     if record.kind() != "end" {
         return None;
     }
@@ -117,6 +155,12 @@ fn ended_at(file: &File, size: u64) -> Option<SystemTime> {
 /// Bytes of the index and the side files.
 fn beside(path: &Path) -> u64 {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |facts| facts.len());
-    let sides = std::fs::read_dir(recorder::side_folder(path)).into_iter().flatten();
-    size(&index::path_for(path)) + sides.filter_map(Result::ok).map(|entry| size(&entry.path())).sum::<u64>()
+    let sides = std::fs::read_dir(recorder::side_folder(path))
+        .into_iter()
+        .flatten();
+    size(&index::path_for(path))
+        + sides
+            .filter_map(Result::ok)
+            .map(|entry| size(&entry.path()))
+            .sum::<u64>()
 }

@@ -46,6 +46,10 @@ const GUARD_NAME: &str = "mcp-guard";
 #[cfg(target_os = "linux")]
 const MESSAGE_PIPE: usize = 1 << 20;
 
+/// How many servers get such pipes at a time. A user may have 64 MiB of pipes by default, and beyond that every new
+/// pipe of that user is tiny, in other programs too.
+const SERVERS_WITH_LARGE_PIPES: usize = 8;
+
 /// What to run as the server.
 #[derive(Clone, Debug, Default)]
 pub struct ServerCommand {
@@ -163,6 +167,9 @@ impl Supervisor {
             })?;
         }
         let pipes = Pipes::new().map_err(SpawnError::Pipe)?;
+        if self.living.count() < SERVERS_WITH_LARGE_PIPES {
+            pipes.enlarge();
+        }
         let mut command = Command::new(&self.guard.0);
         command
             .arg0(GUARD_NAME)
@@ -208,12 +215,6 @@ impl Pipes {
         let (server_stdin, stdin) = io::pipe()?;
         let (stdout, server_stdout) = io::pipe()?;
         let (stderr, server_stderr) = io::pipe()?;
-        #[cfg(target_os = "linux")]
-        {
-            // A user has a quota of pipe memory; beyond it the pipes keep their usual size and work all the same.
-            let _ = rustix::pipe::fcntl_setpipe_size(&stdin, MESSAGE_PIPE);
-            let _ = rustix::pipe::fcntl_setpipe_size(&stdout, MESSAGE_PIPE);
-        }
         Ok(Self {
             stdin: pipe::Sender::from_owned_fd(stdin.into())?,
             stdout: pipe::Receiver::from_owned_fd(stdout.into())?,
@@ -222,6 +223,15 @@ impl Pipes {
             server_stdout: server_stdout.into(),
             server_stderr: server_stderr.into(),
         })
+    }
+
+    /// Not more than a wish: where it is refused, the pipes keep their usual size and work all the same.
+    fn enlarge(&self) {
+        #[cfg(target_os = "linux")]
+        {
+            let _ = rustix::pipe::fcntl_setpipe_size(&self.server_stdin, MESSAGE_PIPE);
+            let _ = rustix::pipe::fcntl_setpipe_size(&self.server_stdout, MESSAGE_PIPE);
+        }
     }
 }
 

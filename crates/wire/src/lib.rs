@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`message`], [`field`], [`id`], [`span`] | bytes + head, look-ups inside, splices, batches |
 //! | [`ends`] | the head of a large body from its two ends |
-//! | [`line`], [`sse`], [`chunk`] | cutting a byte stream into messages, whole or cut through, losing no byte |
+//! | [`mod@line`], [`sse`], [`chunk`] | cutting a byte stream into messages, whole or cut through, losing no byte |
 //! | [`frame`] | a message with its carriage, the two sides, the three transports |
 //! | [`headers`] | what each revision says about HTTP headers and status codes |
 //! | [`newline`] | making a message fit on one line |

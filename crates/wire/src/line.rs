@@ -102,11 +102,11 @@ impl LineSplitter {
             Mode::Collecting => {
                 let wire = self.held.split().freeze();
                 // Here a CR at the end is content, so this is the one place where it counts.
-                if wire.len() > self.limits.max {
-                    out.push(too_large(wire.len(), wire));
-                } else if wire.len() > self.limits.cut {
+                if wire.len() > self.limits.cut {
                     out.push(LineUnit::Open(Chunk::content(wire)));
                     out.push(LineUnit::Close(Chunk::default()));
+                } else if wire.len() > self.limits.max {
+                    out.push(too_large(wire.len(), wire));
                 } else {
                     out.push(LineUnit::Line {
                         message: wire.clone(),

@@ -80,3 +80,15 @@ async fn a_server_that_is_not_there_is_an_error_and_not_a_hang() {
     let played = run_script(reader, writer, Era::Legacy, Duration::ZERO, |_| {}).await;
     assert!(played.is_err());
 }
+
+/// Callers run the script beside a viewer, so its future has to be able to move between threads.
+#[tokio::test]
+async fn the_script_can_be_spawned() {
+    let (ours, theirs) = duplex(64 << 10);
+    let (server_reader, server_writer) = split(theirs);
+    let server = tokio::spawn(serve(Content::Demo, server_reader, server_writer));
+    let (reader, writer) = split(ours);
+    let script = run_script(reader, writer, Era::Legacy, Duration::ZERO, |_| {});
+    tokio::spawn(script).await.unwrap().unwrap();
+    server.await.unwrap().unwrap();
+}

@@ -48,7 +48,12 @@ pub(super) fn write_value(out: &mut dyn Write, raw: &Raw) -> Result<(), Error> {
 }
 
 /// The body as a JSON string; binary in base64 after `prefix`.
-pub(super) fn write_string(out: &mut dyn Write, raw: &Raw, form: Form, prefix: &str) -> Result<(), Error> {
+pub(super) fn write_string(
+    out: &mut dyn Write,
+    raw: &Raw,
+    form: Form,
+    prefix: &str,
+) -> Result<(), Error> {
     match form {
         Form::Missing => out.write_all(b"\"\"").map_err(Error::Output),
         Form::Json | Form::Text => {
@@ -71,7 +76,11 @@ pub(super) fn write_string(out: &mut dyn Write, raw: &Raw, form: Form, prefix: &
 }
 
 /// Passes the body through `put` in chunks.
-pub(super) fn copy(out: &mut dyn Write, raw: &Raw, put: impl Fn(&[u8], &mut Vec<u8>)) -> Result<(), Error> {
+pub(super) fn copy(
+    out: &mut dyn Write,
+    raw: &Raw,
+    put: impl Fn(&[u8], &mut Vec<u8>),
+) -> Result<(), Error> {
     let mut buffer = Vec::new();
     let mut pass = |chunk: &[u8]| {
         buffer.clear();
@@ -80,12 +89,19 @@ pub(super) fn copy(out: &mut dyn Write, raw: &Raw, put: impl Fn(&[u8], &mut Vec<
     };
     match raw {
         Raw::Side { path, .. } => each_chunk(path, pass),
-        other => other.bytes().unwrap_or_default().chunks(CHUNK).try_for_each(&mut pass),
+        other => other
+            .bytes()
+            .unwrap_or_default()
+            .chunks(CHUNK)
+            .try_for_each(&mut pass),
     }
 }
 
 /// Calls `pass` for each chunk of a file; all but the last are full.
-pub(super) fn each_chunk(path: &Path, mut pass: impl FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+pub(super) fn each_chunk(
+    path: &Path,
+    mut pass: impl FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
     let failed = |error| Error::io("read", path, error);
     let mut file = File::open(path).map_err(failed)?;
     let mut chunk = vec![0; CHUNK];
@@ -109,9 +125,15 @@ pub(super) fn each_chunk(path: &Path, mut pass: impl FnMut(&[u8]) -> Result<(), 
 }
 
 fn form_of(file: File) -> io::Result<Form> {
-    let mut watched = Watched { inner: BufReader::with_capacity(CHUNK, file), utf8: Utf8::default(), depth: Depth::default() };
+    let mut watched = Watched {
+        inner: BufReader::with_capacity(CHUNK, file),
+        utf8: Utf8::default(),
+        depth: Depth::default(),
+    };
     let mut json = serde_json::Deserializer::from_reader(&mut watched);
-    let parsed = serde::Deserialize::deserialize(&mut json).map(|_: IgnoredAny| ()).and_then(|()| json.end());
+    let parsed = serde::Deserialize::deserialize(&mut json)
+        .map(|_: IgnoredAny| ())
+        .and_then(|()| json.end());
     if parsed.is_err() {
         io::copy(&mut watched, &mut io::sink())?;
     }

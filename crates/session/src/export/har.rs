@@ -41,7 +41,8 @@ impl SessionExporter for Har {
         )
         .map_err(Error::Output)?;
         for (index, planned) in entries.iter().enumerate() {
-            out.write_all(if index == 0 { b"\n" } else { b",\n" }).map_err(Error::Output)?;
+            out.write_all(if index == 0 { b"\n" } else { b",\n" })
+                .map_err(Error::Output)?;
             entry::write(session, planned, out)?;
             super::step(index + 1, entries.len(), progress);
         }

@@ -40,7 +40,8 @@ impl SessionExporter for Json {
         )
         .map_err(Error::Output)?;
         for (index, message) in session.messages(0).enumerate() {
-            out.write_all(if index == 0 { b"\n" } else { b",\n" }).map_err(Error::Output)?;
+            out.write_all(if index == 0 { b"\n" } else { b",\n" })
+                .map_err(Error::Output)?;
             write_message(out, &message?)?;
             step(index + 1, session.len(), progress);
         }

@@ -37,10 +37,14 @@ impl SessionExporter for Markdown {
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), Error> {
-        let put = |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(Error::Output);
+        let put =
+            |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(Error::Output);
         let total = session.len() * 2;
         put(out, &head(session))?;
-        put(out, "\n## Messages\n\n| # | direction | method | name | latency | size | remarks |\n|--:|---|---|---|--:|--:|---|\n")?;
+        put(
+            out,
+            "\n## Messages\n\n| # | direction | method | name | latency | size | remarks |\n|--:|---|---|---|--:|--:|---|\n",
+        )?;
         for (index, message) in session.messages(0).enumerate() {
             put(out, &table_row(&message?))?;
             step(index + 1, total, progress);
@@ -72,7 +76,14 @@ fn head(session: &Session) -> String {
     };
     row("session", Some(&facts.id));
     row("started", Some(&stamp::to_text(facts.started_at)));
-    row("ended", Some(&facts.ended_at.map_or_else(|| "not recorded".to_owned(), stamp::to_text)));
+    row(
+        "ended",
+        Some(
+            &facts
+                .ended_at
+                .map_or_else(|| "not recorded".to_owned(), stamp::to_text),
+        ),
+    );
     row("reason", session.end().map(|end| end.why).as_deref());
     row("server side", Some(facts.transport.as_str()));
     row("client side", Some(header.listen.as_str()));
@@ -129,11 +140,17 @@ fn write_body(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> 
         message.connection,
     );
     if let Some(http) = &message.http {
-        let _ = write!(text, ", `{}`", http_line(http));
+        let _ = write!(text, ", {}", cell(&http_line(http)));
     }
     text.push_str("\n\n");
     for verdict in &message.verdicts {
-        let _ = writeln!(text, "- {}: {} ({})", cell(&verdict.by), cell(&verdict.kind), cell(&verdict.why));
+        let _ = writeln!(
+            text,
+            "- {}: {} ({})",
+            cell(&verdict.by),
+            cell(&verdict.kind),
+            cell(&verdict.why)
+        );
     }
     if !message.verdicts.is_empty() {
         text.push('\n');
@@ -167,11 +184,18 @@ fn fenced(text: &mut String, raw: &Raw) -> Result<(), Error> {
             ("text", String::from_utf8_lossy(&start).into_owned())
         }
     };
-    let longest = body.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+    let longest = body
+        .split(|character| character != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = writeln!(text, "{fence}{language}\n{body}\n{fence}");
     if let Some((rest, path)) = rest.filter(|(rest, _)| *rest > 0) {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let _ = writeln!(text, "\n… and {rest} more bytes in `{name}`.");
     }
     Ok(())
@@ -184,7 +208,11 @@ fn happening(record: &Record) -> Option<String> {
         "note" => "note".to_owned(),
         _ => return None,
     };
-    let mut line = format!("- {} {}", record.member::<String>("timestamp").unwrap_or_default(), cell(&what));
+    let mut line = format!(
+        "- {} {}",
+        record.member::<String>("timestamp").unwrap_or_default(),
+        cell(&what)
+    );
     if let Some(connection) = record.member::<String>("conn") {
         let _ = write!(line, " {}", cell(&connection));
     }
@@ -239,7 +267,9 @@ fn cell(text: &str) -> String {
             }
             '<' => safe.push_str("&lt;"),
             '&' => safe.push_str("&amp;"),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}' => safe.push('\u{fffd}'),
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}' => {
+                safe.push('\u{fffd}')
+            }
             control if control.is_control() => safe.push(' '),
             plain => safe.push(plain),
         }

@@ -14,7 +14,10 @@ impl Index {
         let before = self.rows.len();
         let mut lines = Lines::new(file, self.covered, u64::MAX);
         while let Some(line) = lines.next_line()? {
-            let place = LinePlace { offset: line.offset, len: u32::try_from(line.bytes.len()).unwrap_or(u32::MAX) };
+            let place = LinePlace {
+                offset: line.offset,
+                len: u32::try_from(line.bytes.len()).unwrap_or(u32::MAX),
+            };
             self.add(place, line.bytes);
         }
         self.covered = lines.offset();
@@ -54,7 +57,9 @@ impl Index {
             }
             let value = members.value()?;
             match key {
-                b"sequence" => row.sequence = u32::try_from(envelope::number(value)?).unwrap_or(u32::MAX),
+                b"sequence" => {
+                    row.sequence = u32::try_from(envelope::number(value)?).unwrap_or(u32::MAX)
+                }
                 b"timestamp" => row.micros = self.stamps.micros(envelope::string(value)?)?,
                 b"direction" => row.set_direction(envelope::string(value)?),
                 b"transport" => row.set_transport(envelope::string(value)?),
@@ -98,7 +103,9 @@ impl Index {
             }
             let Some(value) = members.value() else { break };
             match key {
-                b"sequence" => row = envelope::number(value).and_then(|sequence| self.find(sequence)),
+                b"sequence" => {
+                    row = envelope::number(value).and_then(|sequence| self.find(sequence))
+                }
                 b"kind" => {
                     flag = match value {
                         b"\"drop\"" => Some(Flag::Dropped),
@@ -111,7 +118,10 @@ impl Index {
             }
         }
         if let Some(row) = row {
-            self.insert_act(ActPlace { row: row as u32, line: place });
+            self.insert_act(ActPlace {
+                row: row as u32,
+                line: place,
+            });
             if let Some(flag) = flag {
                 self.rows[row].set(flag);
             }
@@ -127,7 +137,9 @@ impl Index {
                 b"kind" if value == b"\"undelivered\"" => undelivered = true,
                 b"kind" => return,
                 b"sequence" if undelivered => {
-                    if let Some(row) = envelope::number(value).and_then(|sequence| self.find(sequence)) {
+                    if let Some(row) =
+                        envelope::number(value).and_then(|sequence| self.find(sequence))
+                    {
                         self.rows[row].set(Flag::Undelivered);
                     }
                     return;
@@ -143,7 +155,9 @@ impl Index {
             .and_then(|inside| std::str::from_utf8(inside).ok());
         match plain {
             Some(text) => self.strings.intern(text),
-            None => self.strings.intern(&envelope::text(value).unwrap_or_default()),
+            None => self
+                .strings
+                .intern(&envelope::text(value).unwrap_or_default()),
         }
     }
 }

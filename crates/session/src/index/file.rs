@@ -28,7 +28,11 @@ pub(crate) fn path_for(record: &Path) -> PathBuf {
 pub(crate) fn load(record: &Path, file: &File) -> Option<Index> {
     let stored = File::open(path_for(record)).ok()?;
     let size = stored.metadata().ok()?.len();
-    let mut reader = Summed { inner: BufReader::with_capacity(1 << 18, stored), sum: 0, left: size.checked_sub(8)? };
+    let mut reader = Summed {
+        inner: BufReader::with_capacity(1 << 18, stored),
+        sum: 0,
+        left: size.checked_sub(8)?,
+    };
     let index = read(&mut reader, file)?;
     let sum = reader.sum;
     let mut stated = [0; 8];
@@ -40,8 +44,17 @@ pub(crate) fn load(record: &Path, file: &File) -> Option<Index> {
 pub(crate) fn store(record: &Path, file: &File, index: &Index) -> io::Result<()> {
     let target = path_for(record);
     let temporary = target.with_extension(format!("idx.{}.part", std::process::id()));
-    let stored = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-    let mut writer = Summed { inner: BufWriter::with_capacity(1 << 18, stored), sum: 0, left: 0 };
+    let stored = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&temporary)?;
+    let mut writer = Summed {
+        inner: BufWriter::with_capacity(1 << 18, stored),
+        sum: 0,
+        left: 0,
+    };
     let result = write(&mut writer, file, index).and_then(|()| {
         let sum = writer.sum;
         writer.inner.write_all(&sum.to_le_bytes())?;
@@ -62,13 +75,31 @@ fn read(reader: &mut Summed<BufReader<File>>, file: &File) -> Option<Index> {
     if reader.number()? != fingerprint(file, covered)? {
         return None;
     }
-    let (rows, acts, strings, text) = (reader.number()?, reader.number()?, reader.number()?, reader.number()?);
-    let mut index = Index { covered, damaged: reader.number()?, ..Index::default() };
-    let end = LinePlace { offset: reader.number()?, len: u32::try_from(reader.number()?).ok()? };
+    let (rows, acts, strings, text) = (
+        reader.number()?,
+        reader.number()?,
+        reader.number()?,
+        reader.number()?,
+    );
+    let mut index = Index {
+        covered,
+        damaged: reader.number()?,
+        ..Index::default()
+    };
+    let end = LinePlace {
+        offset: reader.number()?,
+        len: u32::try_from(reader.number()?).ok()?,
+    };
     index.end = (end.offset > 0).then_some(end);
     // Before anything is reserved: the counts must make up the file.
-    let stated = rows.checked_mul(Row::SIZE as u64)?.checked_add(acts.checked_mul(16)?)?;
-    if stated.checked_add(strings.checked_mul(4)?)?.checked_add(text)? != reader.left {
+    let stated = rows
+        .checked_mul(Row::SIZE as u64)?
+        .checked_add(acts.checked_mul(16)?)?;
+    if stated
+        .checked_add(strings.checked_mul(4)?)?
+        .checked_add(text)?
+        != reader.left
+    {
         return None;
     }
     index.rows.reserve_exact(usize::try_from(rows).ok()?);
@@ -77,8 +108,14 @@ fn read(reader: &mut Summed<BufReader<File>>, file: &File) -> Option<Index> {
     }
     for _ in 0..acts {
         let word = reader.number()?;
-        let line = LinePlace { offset: reader.number()?, len: word as u32 };
-        index.acts.push(ActPlace { row: (word >> 32) as u32, line });
+        let line = LinePlace {
+            offset: reader.number()?,
+            len: word as u32,
+        };
+        index.acts.push(ActPlace {
+            row: (word >> 32) as u32,
+            line,
+        });
     }
     let mut ends = Vec::with_capacity(usize::try_from(strings).ok()?);
     for _ in 0..strings {
@@ -88,7 +125,10 @@ fn read(reader: &mut Summed<BufReader<File>>, file: &File) -> Option<Index> {
     reader.fill(&mut bytes)?;
     index.strings = Strings::from_parts(String::from_utf8(bytes).ok()?, ends)?;
     let fits = |row: u32| u64::from(row) < rows;
-    let sound = index.rows.iter().all(|row| row.peer().is_none_or(|peer| fits(peer as u32)))
+    let sound = index
+        .rows
+        .iter()
+        .all(|row| row.peer().is_none_or(|peer| fits(peer as u32)))
         && index.acts.iter().all(|act| fits(act.row));
     sound.then_some(index)
 }

@@ -72,7 +72,10 @@ impl Row {
     }
 
     pub(crate) fn line(&self) -> LinePlace {
-        LinePlace { offset: self.offset, len: self.len }
+        LinePlace {
+            offset: self.offset,
+            len: self.len,
+        }
     }
 
     /// The message's sequence number.
@@ -87,7 +90,11 @@ impl Row {
 
     /// Which way it travels.
     pub fn direction(&self) -> Direction {
-        if self.bits & 1 == 0 { Direction::ClientToServer } else { Direction::ServerToClient }
+        if self.bits & 1 == 0 {
+            Direction::ClientToServer
+        } else {
+            Direction::ServerToClient
+        }
     }
 
     /// The transport of the link it was read from.
@@ -214,8 +221,16 @@ impl Row {
         let mut bytes = [0; Row::SIZE];
         bytes[..8].copy_from_slice(&self.offset.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.micros.to_le_bytes());
-        let words =
-            [self.len, self.sequence, self.method.0, self.name.0, self.id_hash, self.peer, self.latency, self.bits];
+        let words = [
+            self.len,
+            self.sequence,
+            self.method.0,
+            self.name.0,
+            self.id_hash,
+            self.peer,
+            self.latency,
+            self.bits,
+        ];
         for (slot, word) in bytes[16..].chunks_exact_mut(4).zip(words) {
             slot.copy_from_slice(&word.to_le_bytes());
         }
@@ -267,7 +282,10 @@ mod tests {
     #[test]
     fn a_row_is_48_bytes_and_reads_back() {
         assert_eq!(size_of::<Row>(), Row::SIZE);
-        let mut row = Row::new(LinePlace { offset: 1 << 40, len: 77 });
+        let mut row = Row::new(LinePlace {
+            offset: 1 << 40,
+            len: 77,
+        });
         row.micros = -5;
         row.sequence = 9;
         row.set_direction(b"server_to_client");
@@ -282,7 +300,10 @@ mod tests {
         assert_eq!(row.kind(), Kind::Error);
         assert_eq!(row.connection(), 262_143);
         assert!(row.is_undelivered() && !row.is_modified());
-        assert_eq!(row.latency(), Some(Duration::from_micros(u64::from(u32::MAX) - 1)));
+        assert_eq!(
+            row.latency(),
+            Some(Duration::from_micros(u64::from(u32::MAX) - 1))
+        );
         assert_eq!(row.peer(), None);
     }
 }

@@ -35,7 +35,11 @@ impl Strings {
             StringId::UNLISTED => Some("…"),
             StringId(index) => {
                 let index = index as usize;
-                let start = if index == 0 { 0 } else { *self.ends.get(index - 1)? as usize };
+                let start = if index == 0 {
+                    0
+                } else {
+                    *self.ends.get(index - 1)? as usize
+                };
                 self.text.get(start..*self.ends.get(index)? as usize)
             }
         }
@@ -43,7 +47,7 @@ impl Strings {
 
     /// The number of `text`, new or known.
     pub(super) fn intern(&mut self, text: &str) -> StringId {
-        let text = if text.len() > LONGEST { &text[..text.floor_char_boundary(LONGEST)] } else { text };
+        let text = cut(text);
         let mut hash = hash(text.as_bytes());
         while let Some(index) = self.by_hash.get(&hash) {
             let known = StringId(*index);
@@ -76,6 +80,14 @@ impl Strings {
         self.by_hash.insert(hash, index);
         StringId(index)
     }
+}
+
+/// At most [`LONGEST`] bytes of whole characters.
+fn cut(text: &str) -> &str {
+    let end = (0..=text.len().min(LONGEST))
+        .rev()
+        .find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
 }
 
 pub(super) fn hash(bytes: &[u8]) -> u64 {

@@ -38,7 +38,11 @@ impl Faults {
 
     /// The warning that nobody has seen yet.
     pub(super) fn take(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).warning.take()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .warning
+            .take()
     }
 
     /// Recording works again: the next failure is news.

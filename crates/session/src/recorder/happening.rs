@@ -23,13 +23,23 @@ impl LineWriter {
                 self.connection(connection);
                 self.noise(line);
             }
-            Io::Stray { connection, direction, bytes } => {
+            Io::Stray {
+                connection,
+                direction,
+                bytes,
+            } => {
                 self.word("kind", "stray");
                 self.connection(connection);
                 self.word("direction", direction.as_str());
                 self.noise(bytes);
             }
-            Io::Http { connection, exchange, direction, transport, carriage } => {
+            Io::Http {
+                connection,
+                exchange,
+                direction,
+                transport,
+                carriage,
+            } => {
                 let event = matches!(carriage, Carriage::Event(_));
                 self.word("kind", if event { "sse" } else { "http" });
                 self.connection(connection);
@@ -53,7 +63,12 @@ impl LineWriter {
                 self.connection(connection);
                 self.text("why", why);
             }
-            Io::Exit { connection, code, signal, why } => {
+            Io::Exit {
+                connection,
+                code,
+                signal,
+                why,
+            } => {
                 self.word("kind", "exit");
                 self.connection(connection);
                 if let Some(code) = code {
@@ -69,7 +84,11 @@ impl LineWriter {
                 self.number("sequence", sequence);
                 self.text("why", why);
             }
-            Io::Stalled { connection, side, why } => {
+            Io::Stalled {
+                connection,
+                side,
+                why,
+            } => {
                 self.word("kind", "stalled");
                 self.connection(connection);
                 self.word("side", side.as_str());

@@ -56,7 +56,15 @@ impl SideFile {
     ) -> Result<SideFile, Error> {
         let folder = side_folder(record);
         let temporary = folder.join(format!(".{number}.part"));
-        let mut side = SideFile { folder, temporary, file: None, len: 0, durability, on_error, faults };
+        let mut side = SideFile {
+            folder,
+            temporary,
+            file: None,
+            len: 0,
+            durability,
+            on_error,
+            faults,
+        };
         match side.open() {
             Ok(file) => side.file = Some(file),
             Err(error) => side.lose(error)?,
@@ -67,7 +75,9 @@ impl SideFile {
     /// Appends bytes. Under the policy `warn` a failure loses the body, is remembered for [`crate::Recorder::warning`], and is no error here.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.len += bytes.len() as u64;
-        let Some(file) = &mut self.file else { return Ok(()) };
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
         match file.write_all(bytes) {
             Ok(()) => Ok(()),
             Err(error) => self.lose(Error::io("write to", &self.temporary, error)),
@@ -90,7 +100,9 @@ impl SideFile {
     }
 
     pub(super) fn finish_as(mut self, name: String) -> Result<SideName, Error> {
-        let Some(file) = &self.file else { return Ok(SideName(None)) };
+        let Some(file) = &self.file else {
+            return Ok(SideName(None));
+        };
         let target = self.folder.join(&name);
         let synced = match self.durability {
             Durability::Fsync => file.sync_data(),
@@ -101,7 +113,9 @@ impl SideFile {
                 self.file = None;
                 Ok(SideName(Some(name)))
             }
-            Err(error) => self.lose(Error::io("store", &target, error)).map(|()| SideName(None)),
+            Err(error) => self
+                .lose(Error::io("store", &target, error))
+                .map(|()| SideName(None)),
         }
     }
 

@@ -36,13 +36,21 @@ impl Syncer {
             .name("record-sync".to_owned())
             .stack_size(64 * 1024)
             .spawn(move || theirs.run(&file, &path, &faults))?;
-        Ok(Syncer { shared, thread: Some(thread) })
+        Ok(Syncer {
+            shared,
+            thread: Some(thread),
+        })
     }
 
     /// Something was written. Wakes the thread only if it has nothing to do yet.
     pub(super) fn written(&self) {
         if !self.shared.dirty.swap(true, Ordering::AcqRel) {
-            drop(self.shared.stop.lock().unwrap_or_else(PoisonError::into_inner));
+            drop(
+                self.shared
+                    .stop
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner),
+            );
             self.shared.wake.notify_one();
         }
     }
@@ -56,7 +64,11 @@ impl Shared {
                 stop = self.wake.wait(stop).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            stop = self.wake.wait_timeout_while(stop, INTERVAL, |stop| !*stop).unwrap_or_else(PoisonError::into_inner).0;
+            stop = self
+                .wake
+                .wait_timeout_while(stop, INTERVAL, |stop| !*stop)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
             self.dirty.store(false, Ordering::Release);
             drop(stop);
             if let Err(error) = file.sync_data() {
@@ -69,7 +81,11 @@ impl Shared {
 
 impl Drop for Syncer {
     fn drop(&mut self) {
-        *self.shared.stop.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self
+            .shared
+            .stop
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = true;
         self.shared.wake.notify_one();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -98,6 +114,8 @@ pub(super) fn start_for(
     }
     match Syncer::start(file, path.to_path_buf(), Arc::clone(faults)) {
         Ok(syncer) => Ok(Some(syncer)),
-        Err(error) => faults.by_policy(policy, Error::io("start the sync thread for", path, error)).map(|()| None),
+        Err(error) => faults
+            .by_policy(policy, Error::io("start the sync thread for", path, error))
+            .map(|()| None),
     }
 }

@@ -21,7 +21,11 @@ fn header() -> SessionHeader {
 }
 
 fn options(on_error: OnRecordError) -> RecordOptions {
-    RecordOptions { durability: Durability::None, on_error, ..RecordOptions::default() }
+    RecordOptions {
+        durability: Durability::None,
+        on_error,
+        ..RecordOptions::default()
+    }
 }
 
 fn full() -> File {
@@ -30,7 +34,13 @@ fn full() -> File {
 
 #[test]
 fn stop_returns_the_error() {
-    let error = Recorder::start(full(), "/dev/full".into(), options(OnRecordError::Stop), &header()).unwrap_err();
+    let error = Recorder::start(
+        full(),
+        "/dev/full".into(),
+        options(OnRecordError::Stop),
+        &header(),
+    )
+    .unwrap_err();
     assert!(error.chain().contains("No space left"), "{}", error.chain());
 }
 
@@ -38,7 +48,13 @@ fn stop_returns_the_error() {
 fn warn_goes_on_says_so_once_and_catches_up() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
-    let mut recorder = Recorder::start(full(), path.clone(), options(OnRecordError::Warn), &header()).unwrap();
+    let mut recorder = Recorder::start(
+        full(),
+        path.clone(),
+        options(OnRecordError::Warn),
+        &header(),
+    )
+    .unwrap();
     assert!(recorder.warning().unwrap().contains("No space left"));
     for _ in 0..3 {
         recorder.io(SystemTime::now(), &Io::Note { text: "lost" });
@@ -46,7 +62,11 @@ fn warn_goes_on_says_so_once_and_catches_up() {
     }
     assert_eq!((recorder.warning(), recorder.lost()), (None, 3));
     // Room again.
-    recorder.file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+    recorder.file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .unwrap();
     recorder.torn = false;
     recorder.io(SystemTime::now(), &Io::Note { text: "kept" });
     recorder.flush().unwrap();
@@ -68,8 +88,13 @@ fn warn_goes_on_says_so_once_and_catches_up() {
 fn a_write_that_could_not_be_taken_back_does_not_spoil_the_next_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
-    let file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
-    let mut recorder = Recorder::start(file, path.clone(), options(OnRecordError::Warn), &header()).unwrap();
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .unwrap();
+    let mut recorder =
+        Recorder::start(file, path.clone(), options(OnRecordError::Warn), &header()).unwrap();
     recorder.file.write_all(b"{\"t\":\"msg\",\"half").unwrap();
     recorder.torn = true;
     recorder.io(SystemTime::now(), &Io::Note { text: "whole" });
@@ -84,14 +109,28 @@ fn a_flush_is_one_write() {
     // A pipe in packet mode would show it; a socket of datagrams does without anything special.
     let (ours, theirs) = std::os::unix::net::UnixDatagram::pair().unwrap();
     let file = File::from(std::os::fd::OwnedFd::from(ours));
-    let mut recorder = Recorder::start(file, "a socket".into(), options(OnRecordError::Stop), &header()).unwrap();
+    let mut recorder = Recorder::start(
+        file,
+        "a socket".into(),
+        options(OnRecordError::Stop),
+        &header(),
+    )
+    .unwrap();
     let mut buffer = vec![0; 65536];
     theirs.recv(&mut buffer).unwrap();
     for number in 0..64 {
-        recorder.io(SystemTime::now(), &Io::Note { text: &format!("note {number}") });
+        recorder.io(
+            SystemTime::now(),
+            &Io::Note {
+                text: &format!("note {number}"),
+            },
+        );
     }
     recorder.flush().unwrap();
     let len = theirs.recv(&mut buffer).unwrap();
-    assert_eq!(buffer[..len].iter().filter(|byte| **byte == b'\n').count(), 64);
+    assert_eq!(
+        buffer[..len].iter().filter(|byte| **byte == b'\n').count(),
+        64
+    );
     assert_eq!(buffer[len - 1], b'\n');
 }

@@ -56,12 +56,18 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
         }
         let value = members.value().ok_or("a value does not end")?;
         match key {
-            b"sequence" => found.sequence = envelope::number(value).ok_or("sequence is no number")?,
+            b"sequence" => {
+                found.sequence = envelope::number(value).ok_or("sequence is no number")?
+            }
             b"id" => id = message_id(value),
             b"timestamp" => timestamp = time(value),
             b"mono_ns" => found.mono = Duration::from_nanos(envelope::number(value).unwrap_or(0)),
             b"direction" => direction = envelope::text(value).and_then(|word| word.parse().ok()),
-            b"transport" => found.transport = envelope::text(value).and_then(|word| word.parse().ok()).unwrap_or(Transport::Stdio),
+            b"transport" => {
+                found.transport = envelope::text(value)
+                    .and_then(|word| word.parse().ok())
+                    .unwrap_or(Transport::Stdio)
+            }
             b"conn" => found.connection = envelope::connection(value).unwrap_or(0),
             b"exchange" => found.exchange = envelope::number(value).unwrap_or(0),
             b"origin" => found.from_proxy = value == b"\"proxy\"",
@@ -78,7 +84,9 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
             b"parts" => found.parts = parts(value),
             b"http" => found.http = serde_json::from_slice::<Http>(value).ok(),
             b"sse" => found.sse = serde_json::from_slice::<Sse>(value).ok(),
-            b"raw" | b"raw_text" | b"raw_b64" | b"raw_ref" => found.raw = raw(key, line, value, folder)?,
+            b"raw" | b"raw_text" | b"raw_b64" | b"raw_ref" => {
+                found.raw = raw(key, line, value, folder)?
+            }
             _ => {}
         }
     }
@@ -108,7 +116,9 @@ pub(crate) fn verdict(line: &Bytes, folder: &Path) -> Result<Verdict, String> {
             b"by" => found.by = envelope::text(value).unwrap_or_default(),
             b"why" => found.why = envelope::text(value).unwrap_or_default(),
             _ => match key.strip_prefix(b"original_") {
-                Some(key) if key.starts_with(b"raw") => found.original_raw = Some(raw(key, line, value, folder)?),
+                Some(key) if key.starts_with(b"raw") => {
+                    found.original_raw = Some(raw(key, line, value, folder)?)
+                }
                 None if key.starts_with(b"raw") => found.raw = Some(raw(key, line, value, folder)?),
                 _ => {}
             },
@@ -133,17 +143,26 @@ fn raw(key: &[u8], line: &Bytes, value: &[u8], folder: &Path) -> Result<Raw, Str
         }
         b"raw_b64" => {
             let text = envelope::string(value).ok_or("raw_b64 is no string")?;
-            let bytes = STANDARD.decode(text).map_err(|error| format!("raw_b64: {error}"))?;
+            let bytes = STANDARD
+                .decode(text)
+                .map_err(|error| format!("raw_b64: {error}"))?;
             Ok(Raw::Binary(bytes.into()))
         }
         b"raw_ref" => {
-            let place: SidePlace = serde_json::from_slice(value).map_err(|error| format!("raw_ref: {error}"))?;
-            let Some(file) = place.file else { return Ok(Raw::Lost { len: place.len }) };
+            let place: SidePlace =
+                serde_json::from_slice(value).map_err(|error| format!("raw_ref: {error}"))?;
+            let Some(file) = place.file else {
+                return Ok(Raw::Lost { len: place.len });
+            };
             // A record may come from somebody else: it must not name files outside its own folder.
-            if file.is_empty() || file.starts_with('.') || file.contains('/') || file.contains('\0') {
+            if file.is_empty() || file.starts_with('.') || file.contains('/') || file.contains('\0')
+            {
                 return Err(format!("raw_ref names {file:?}, which is no side file"));
             }
-            Ok(Raw::Side { path: folder.join(file), len: place.len })
+            Ok(Raw::Side {
+                path: folder.join(file),
+                len: place.len,
+            })
         }
         _ => Ok(Raw::Json(line.slice_ref(value))),
     }

@@ -22,7 +22,9 @@ pub struct Record {
 impl Record {
     /// `session`, `msg`, `act`, `io`, `note`, `end`, or something newer. Empty for a damaged line.
     pub fn kind(&self) -> &str {
-        envelope::record_type(&self.line).and_then(|kind| std::str::from_utf8(kind).ok()).unwrap_or("")
+        envelope::record_type(&self.line)
+            .and_then(|kind| std::str::from_utf8(kind).ok())
+            .unwrap_or("")
     }
 
     /// One member's value, read as `T`. Not for bodies.
@@ -48,7 +50,11 @@ pub struct Records<'a> {
 
 impl<'a> Records<'a> {
     pub(super) fn new(lines: Lines<'a>, path: &'a Path, folder: &'a Path) -> Records<'a> {
-        Records { lines, path, folder }
+        Records {
+            lines,
+            path,
+            folder,
+        }
     }
 
     /// The line as a message, if it is a `msg`. Verdicts are not folded in.
@@ -68,7 +74,12 @@ impl Iterator for Records<'_> {
 
     fn next(&mut self) -> Option<Result<Record, Error>> {
         match self.lines.next_line() {
-            Ok(line) => line.map(|line| Ok(Record { offset: line.offset, line: Bytes::copy_from_slice(line.bytes) })),
+            Ok(line) => line.map(|line| {
+                Ok(Record {
+                    offset: line.offset,
+                    line: Bytes::copy_from_slice(line.bytes),
+                })
+            }),
             Err(error) => Some(Err(Error::io("read", self.path, error))),
         }
     }

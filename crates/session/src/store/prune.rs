@@ -83,11 +83,16 @@ fn remove(record: &Listed) -> Result<bool, Error> {
     let folder = recorder::side_folder(path);
     for (path, result) in [
         (&folder, std::fs::remove_dir_all(&folder)),
-        (&index::path_for(path), std::fs::remove_file(index::path_for(path))),
+        (
+            &index::path_for(path),
+            std::fs::remove_file(index::path_for(path)),
+        ),
         (path, std::fs::remove_file(path)),
     ] {
         match result {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::io("remove", path, error)),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(Error::io("remove", path, error));
+            }
             _ => {}
         }
     }
@@ -96,13 +101,20 @@ fn remove(record: &Listed) -> Result<bool, Error> {
 
 /// Best effort: an empty file has nothing to lose.
 fn remove_empty(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+    for entry in std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+    {
         let path = entry.path();
         let old_and_empty = entry.metadata().is_ok_and(|facts| {
             let age = facts.modified().ok().and_then(|time| time.elapsed().ok());
             facts.is_file() && facts.len() == 0 && age.is_some_and(|age| age > JUST_STARTED)
         });
-        if old_and_empty && path.extension().is_some_and(|ending| ending == "jsonl") && !lock::is_live(&path) {
+        if old_and_empty
+            && path.extension().is_some_and(|ending| ending == "jsonl")
+            && !lock::is_live(&path)
+        {
             let _ = std::fs::remove_file(path);
         }
     }

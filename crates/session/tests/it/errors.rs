@@ -5,18 +5,35 @@ use mcp_proxy_session::*;
 
 #[test]
 fn a_side_file_that_cannot_be_stored_is_a_warning_once_and_the_message_stays() {
-    let mut sample = Sample::with(RecordOptions { on_error: OnRecordError::Warn, ..options() }, &header());
+    let mut sample = Sample::with(
+        RecordOptions {
+            on_error: OnRecordError::Warn,
+            ..options()
+        },
+        &header(),
+    );
     // A file where the folder should be.
     std::fs::write(side_folder(sample.path()), "in the way").unwrap();
     for _ in 0..2 {
         sample.client(vec![b'x'; SIDE_LIMIT + 1]);
         sample.recorder.flush().unwrap();
     }
-    assert!(sample.recorder.warning().unwrap().contains("session.jsonl.d"));
+    assert!(
+        sample
+            .recorder
+            .warning()
+            .unwrap()
+            .contains("session.jsonl.d")
+    );
     assert_eq!(sample.recorder.warning(), None);
     let session = sample.open();
     assert_eq!(session.len(), 2);
-    assert_eq!(session.message(0).unwrap().raw, Raw::Lost { len: SIDE_LIMIT as u64 + 1 });
+    assert_eq!(
+        session.message(0).unwrap().raw,
+        Raw::Lost {
+            len: SIDE_LIMIT as u64 + 1
+        }
+    );
 }
 
 #[test]
@@ -29,14 +46,25 @@ fn the_same_under_stop_is_an_error() {
 
 #[test]
 fn a_place_that_cannot_be_written_says_which() {
-    let error = Recorder::create(Place::File("/proc/nothing/here.jsonl".into()), options(), &header()).unwrap_err();
+    let error = Recorder::create(
+        Place::File("/proc/nothing/here.jsonl".into()),
+        options(),
+        &header(),
+    )
+    .unwrap_err();
     assert!(error.chain().contains("/proc/nothing"), "{}", error.chain());
 }
 
 #[test]
 fn every_durability_records() {
     for durability in [Durability::None, Durability::Interval, Durability::Fsync] {
-        let mut sample = Sample::with(RecordOptions { durability, ..options() }, &header());
+        let mut sample = Sample::with(
+            RecordOptions {
+                durability,
+                ..options()
+            },
+            &header(),
+        );
         sample.client("{}");
         sample.client(vec![b'x'; SIDE_LIMIT + 1]);
         sample.recorder.end(start(), "done").unwrap();

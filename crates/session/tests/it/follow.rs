@@ -18,7 +18,13 @@ fn refresh_takes_in_what_was_added() {
     sample.server(r#"{"id":1,"result":{}}"#, Some(one));
     assert_eq!(session.refresh().unwrap(), 0, "not written yet");
     sample.recorder.act(&act("drop", one));
-    sample.recorder.io(at(3), &Io::Undelivered { sequence: 2, why: "gone" });
+    sample.recorder.io(
+        at(3),
+        &Io::Undelivered {
+            sequence: 2,
+            why: "gone",
+        },
+    );
     sample.recorder.flush().unwrap();
     assert_eq!(session.refresh().unwrap(), 1);
     assert_eq!(session.row(0).unwrap().peer(), Some(1));
@@ -55,7 +61,11 @@ fn an_index_that_does_not_fit_is_rebuilt() {
     let (_sample, path) = everything();
     let good = std::fs::read(index_of(&path)).unwrap();
     let rows = Session::open(&path).unwrap().rows().to_vec();
-    let mut wrong: Vec<Vec<u8>> = vec![Vec::new(), b"mcpidx".to_vec(), good[..good.len() - 1].to_vec()];
+    let mut wrong: Vec<Vec<u8>> = vec![
+        Vec::new(),
+        b"mcpidx".to_vec(),
+        good[..good.len() - 1].to_vec(),
+    ];
     for at in (0..good.len()).step_by(7) {
         let mut flipped = good.clone();
         flipped[at] ^= 0x55;
@@ -66,7 +76,10 @@ fn an_index_that_does_not_fit_is_rebuilt() {
         assert_eq!(Session::open(&path).unwrap().rows(), rows);
     }
     // An index of another record, whose lines have the same lengths.
-    let text = std::fs::read_to_string(&path).unwrap().replace("5e550001", "5e550002").replace("tools/call", "tools/cull");
+    let text = std::fs::read_to_string(&path)
+        .unwrap()
+        .replace("5e550001", "5e550002")
+        .replace("tools/call", "tools/cull");
     std::fs::write(index_of(&path), &good).unwrap();
     std::fs::write(&path, text).unwrap();
     let session = Session::open(&path).unwrap();
@@ -108,7 +121,10 @@ fn filters_are_plain_words() {
             })
             .unwrap();
         for row in 0..session.len() {
-            assert_eq!(filter.matches(&session, session.row(row).unwrap()).unwrap(), rows.contains(&row));
+            assert_eq!(
+                filter.matches(&session, session.row(row).unwrap()).unwrap(),
+                rows.contains(&row)
+            );
         }
         rows
     };
@@ -117,6 +133,10 @@ fn filters_are_plain_words() {
     assert_eq!(found("tools read_FILE /etc"), [2]);
     assert_eq!(found("tools"), [2, 8, 9]);
     assert_eq!(found("12345678901234567890123456789"), [7]);
-    assert_eq!(found("not json"), [5]);
-    assert_eq!(found("client_to_server"), Vec::<usize>::new(), "the envelope is not searched");
+    assert_eq!(found("not json all"), [5]);
+    assert_eq!(
+        found("client_to_server"),
+        Vec::<usize>::new(),
+        "the envelope is not searched"
+    );
 }

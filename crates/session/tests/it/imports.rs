@@ -7,7 +7,10 @@ use std::path::Path;
 
 fn json_of(path: &Path) -> Value {
     let mut out = Vec::new();
-    export::exporter("json").unwrap().export(&Session::open(path).unwrap(), &mut out, &mut |_, _| {}).unwrap();
+    export::exporter("json")
+        .unwrap()
+        .export(&Session::open(path).unwrap(), &mut out, &mut |_, _| {})
+        .unwrap();
     serde_json::from_slice(&out).unwrap()
 }
 
@@ -17,7 +20,11 @@ fn an_export_comes_back_as_it_was() {
     let exported = json_of(&path);
     let source = sample.folder.path().join("session.json");
     std::fs::write(&source, serde_json::to_string_pretty(&exported).unwrap()).unwrap();
-    let imported = import(&source, Place::File(sample.folder.path().join("imported.jsonl"))).unwrap();
+    let imported = import(
+        &source,
+        Place::File(sample.folder.path().join("imported.jsonl")),
+    )
+    .unwrap();
     assert_eq!(json_of(&imported), exported);
     let session = Session::open(&imported).unwrap();
     assert_eq!(session.row(1).unwrap().peer(), Some(0));
@@ -35,7 +42,10 @@ fn the_origins_field_names_are_read() {
          "transport":"sse","payload":{"jsonrpc":"2.0","id":1,"result":{}},"correlated_id":"8f14e45f-ceea-467f-a0e6-1f2f5d3c9a11"}]}"#;
     std::fs::write(&source, document).unwrap();
     let record = import(&source, Place::In(folder.path().join("records"))).unwrap();
-    insta::assert_snapshot!("imported-origin", serde_json::to_string_pretty(&json_of(&record)).unwrap());
+    insta::assert_snapshot!(
+        "imported-origin",
+        serde_json::to_string_pretty(&json_of(&record)).unwrap()
+    );
     let session = Session::open(&record).unwrap();
     assert_eq!(session.row(1).unwrap().latency().unwrap().as_millis(), 500);
 }
@@ -49,8 +59,14 @@ fn what_is_no_session_is_refused_with_a_reason() {
         ("{}", "no `messages`"),
         (r#"{"messages":[]}"#, "no `started_at`"),
         (r#"{"messages":[],"started_at":"now"}"#, "no time"),
-        (r#"{"messages":[],"started_at":"2026-03-01T10:00:00Z","transport":"pigeon"}"#, "pigeon"),
-        (r#"{"messages":[{"direction":"up","raw":{}}],"started_at":"2026-03-01T10:00:00Z"}"#, "message 1: `direction`"),
+        (
+            r#"{"messages":[],"started_at":"2026-03-01T10:00:00Z","transport":"pigeon"}"#,
+            "pigeon",
+        ),
+        (
+            r#"{"messages":[{"direction":"up","raw":{}}],"started_at":"2026-03-01T10:00:00Z"}"#,
+            "message 1: `direction`",
+        ),
     ] {
         std::fs::write(&source, content).unwrap();
         let error = import(&source, Place::File(folder.path().join("out.jsonl"))).unwrap_err();

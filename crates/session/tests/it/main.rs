@@ -1,5 +1,10 @@
 //! Records through their public face: written, torn, read, exported, imported, listed, pruned.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test's helper functions may stop the test too"
+)]
+
 mod errors;
 mod exports;
 mod follow;

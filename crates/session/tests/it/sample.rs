@@ -21,7 +21,9 @@ pub fn header() -> SessionHeader {
         listen: Transport::Stdio,
         server_command: Some("python server.py".to_owned()),
         server_url: None,
-        argv: ["mcp-proxy", "--", "python", "server.py"].map(str::to_owned).into(),
+        argv: ["mcp-proxy", "--", "python", "server.py"]
+            .map(str::to_owned)
+            .into(),
         cwd: Some("/home/user".to_owned()),
         version: "0.1.0".to_owned(),
         metadata,
@@ -29,7 +31,11 @@ pub fn header() -> SessionHeader {
 }
 
 pub fn options() -> RecordOptions {
-    RecordOptions { durability: Durability::None, on_error: OnRecordError::Stop, ..RecordOptions::default() }
+    RecordOptions {
+        durability: Durability::None,
+        on_error: OnRecordError::Stop,
+        ..RecordOptions::default()
+    }
 }
 
 /// A record in a folder of its own.
@@ -47,7 +53,11 @@ impl Sample {
     pub fn with(options: RecordOptions, header: &SessionHeader) -> Sample {
         let folder = tempfile::tempdir().unwrap();
         let place = Place::File(folder.path().join("session.jsonl"));
-        Sample { recorder: Recorder::create(place, options, header).unwrap(), folder, next: 1 }
+        Sample {
+            recorder: Recorder::create(place, options, header).unwrap(),
+            folder,
+            next: 1,
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -66,15 +76,31 @@ impl Sample {
 
     /// A message from the client, on a line.
     pub fn client(&mut self, raw: impl AsRef<[u8]>) -> u64 {
-        self.put(Direction::ClientToServer, &Carriage::Message, raw.as_ref(), None)
+        self.put(
+            Direction::ClientToServer,
+            &Carriage::Message,
+            raw.as_ref(),
+            None,
+        )
     }
 
     /// A message from the server, on a line, answering `request`.
     pub fn server(&mut self, raw: impl AsRef<[u8]>, request: Option<u64>) -> u64 {
-        self.put(Direction::ServerToClient, &Carriage::Message, raw.as_ref(), request)
+        self.put(
+            Direction::ServerToClient,
+            &Carriage::Message,
+            raw.as_ref(),
+            request,
+        )
     }
 
-    pub fn put(&mut self, direction: Direction, carriage: &Carriage, raw: &[u8], request: Option<u64>) -> u64 {
+    pub fn put(
+        &mut self,
+        direction: Direction,
+        carriage: &Carriage,
+        raw: &[u8],
+        request: Option<u64>,
+    ) -> u64 {
         let message = Message::parse(raw.to_vec());
         self.put_with(carriage, NewBody::Whole(&message), |new| {
             new.direction = direction;
@@ -82,32 +108,41 @@ impl Sample {
         })
     }
 
-    pub fn put_with(&mut self, carriage: &Carriage, body: NewBody<'_>, change: impl FnOnce(&mut NewMessage<'_>)) -> u64 {
+    pub fn put_with(
+        &mut self,
+        carriage: &Carriage,
+        body: NewBody<'_>,
+        change: impl FnOnce(&mut NewMessage<'_>),
+    ) -> u64 {
         let sequence = self.next;
         self.next += 1;
-        let mut new = NewMessage {
-            sequence,
-            id: id(sequence),
-            time: at(sequence),
-            mono: Duration::from_millis(sequence),
-            direction: Direction::ClientToServer,
-            transport: match carriage {
-                Carriage::Line(_) | Carriage::Message => Transport::Stdio,
-                _ => Transport::StreamableHttp,
-            },
-            connection: 1,
-            exchange: 0,
-            origin: Origin::Peer,
-            carriage,
-            body,
-            answers: None,
-            late: false,
-            duplicate: false,
-            parts: &[],
-        };
+        let mut new = new_message(sequence, carriage, body);
         change(&mut new);
         self.recorder.message(&new);
         sequence
+    }
+}
+
+pub fn new_message<'a>(sequence: u64, carriage: &'a Carriage, body: NewBody<'a>) -> NewMessage<'a> {
+    NewMessage {
+        sequence,
+        id: id(sequence),
+        time: at(sequence),
+        mono: Duration::from_millis(sequence),
+        direction: Direction::ClientToServer,
+        transport: match carriage {
+            Carriage::Line(_) | Carriage::Message => Transport::Stdio,
+            _ => Transport::StreamableHttp,
+        },
+        connection: 1,
+        exchange: 0,
+        origin: Origin::Peer,
+        carriage,
+        body,
+        answers: None,
+        late: false,
+        duplicate: false,
+        parts: &[],
     }
 }
 
@@ -120,7 +155,11 @@ pub fn id(sequence: u64) -> MessageId {
 }
 
 pub fn answers(request: u64, answer: u64) -> Answers {
-    Answers { id: id(request), sequence: request, latency: Duration::from_millis(answer - request) }
+    Answers {
+        id: id(request),
+        sequence: request,
+        latency: Duration::from_millis(answer - request),
+    }
 }
 
 pub fn act(kind: &'static str, sequence: u64) -> Act {
@@ -156,32 +195,60 @@ pub fn response(status: u16, headers: &[(&str, &str)]) -> Carriage {
 }
 
 pub fn event(id: &str) -> Carriage {
-    Carriage::Event(Box::new(SseEvent { id: Some(id.to_owned()), event: Some("message".to_owned()), ..SseEvent::default() }))
+    Carriage::Event(Box::new(SseEvent {
+        id: Some(id.to_owned()),
+        event: Some("message".to_owned()),
+        ..SseEvent::default()
+    }))
 }
 
 /// One of everything: a handshake on stdio, a changed call, a drop, noise, a batch, broken bytes, and an HTTP exchange.
 pub fn everything() -> (Sample, PathBuf) {
     let mut sample = Sample::new();
     let one = sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#);
-    sample.server(r#"{"result":{"capabilities":{}},"jsonrpc":"2.0","id":1}"#, Some(one));
+    sample.server(
+        r#"{"result":{"capabilities":{}},"jsonrpc":"2.0","id":1}"#,
+        Some(one),
+    );
     let call = sample
         .client(r#"{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"read_file","arguments":{"path":"/etc"}}}"#);
     let mut change = act("modify", call);
     let changed = r#"{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"read_file","arguments":{"path":"/tmp"}}}"#;
     change.raw = Some(changed.into());
     sample.recorder.act(&change);
-    sample.server(r#"{"jsonrpc":"2.0","id":"1","error":{"code":-32602,"message":"```no``` <b>|"}}"#, Some(call));
-    let dropped = sample.client(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    sample.server(
+        r#"{"jsonrpc":"2.0","id":"1","error":{"code":-32602,"message":"```no``` <b>|"}}"#,
+        Some(call),
+    );
+    let dropped = sample
+        .client(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
     sample.recorder.act(&act("drop", dropped));
-    sample.recorder.io(at(6), &Io::Stderr { connection: 1, line: b"warning: |pipe|" });
-    sample.recorder.io(at(6), &Io::Exit { connection: 1, code: Some(3), signal: None, why: "exited" });
+    sample.recorder.io(
+        at(6),
+        &Io::Stderr {
+            connection: 1,
+            line: b"warning: |pipe|",
+        },
+    );
+    sample.recorder.io(
+        at(6),
+        &Io::Exit {
+            connection: 1,
+            code: Some(3),
+            signal: None,
+            why: "exited",
+        },
+    );
     sample.client("not json\nat all");
     sample.client(b"\xff\xfe");
     sample.client("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 12345678901234567890123456789,\n  \"method\": \"ping\"\n}");
     let body = Message::parse(r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#);
     let request = post();
     let list = sample.put_with(&request, NewBody::Whole(&body), |new| new.exchange = 5);
-    let head = response(200, &[("content-type", "text/event-stream"), ("set-cookie", "a=b")]);
+    let head = response(
+        200,
+        &[("content-type", "text/event-stream"), ("set-cookie", "a=b")],
+    );
     let head = Io::Http {
         connection: 1,
         exchange: 5,
@@ -196,7 +263,10 @@ pub fn everything() -> (Sample, PathBuf) {
         new.direction = Direction::ServerToClient;
         new.answers = Some(answers(list, new.sequence));
     });
-    sample.recorder.end(start() + Duration::from_secs(60), "the client closed").unwrap();
+    sample
+        .recorder
+        .end(start() + Duration::from_secs(60), "the client closed")
+        .unwrap();
     let path = sample.path().to_path_buf();
     (sample, path)
 }

@@ -10,14 +10,31 @@ fn record_in(folder: &Path, number: u64) -> Recorder {
     let mut header = header();
     header.id = format!("019a8888-0000-7000-8000-00000000000{number}");
     header.started_at = start() + Duration::from_secs(number);
-    let mut recorder = Recorder::create(Place::In(folder.to_path_buf()), options(), &header).unwrap();
-    recorder.io(start(), &Io::Note { text: &"n".repeat(1000) });
+    let mut recorder =
+        Recorder::create(Place::In(folder.to_path_buf()), options(), &header).unwrap();
+    recorder.io(
+        start(),
+        &Io::Note {
+            text: &"n".repeat(1000),
+        },
+    );
     recorder.flush().unwrap();
     recorder
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    list(folder).unwrap().iter().map(|record| record.path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+    list(folder)
+        .unwrap()
+        .iter()
+        .map(|record| {
+            record
+                .path
+                .file_name()
+                .unwrap()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect()
 }
 
 #[test]
@@ -42,14 +59,23 @@ fn lists_are_newest_first_and_say_what_is_live() {
     drop(one);
     std::fs::write(folder.path().join("notes.txt"), "mine").unwrap();
     let listed = list(folder.path()).unwrap();
-    assert_eq!(names(folder.path()), ["20261115T180002Z-00000002.jsonl", "20261115T180001Z-00000001.jsonl"]);
+    assert_eq!(
+        names(folder.path()),
+        [
+            "20261115T180002Z-00000002.jsonl",
+            "20261115T180001Z-00000001.jsonl"
+        ]
+    );
     assert!(listed[0].live && !listed[1].live);
     assert_eq!(listed[1].ended_at, Some(start() + Duration::from_secs(9)));
     assert_eq!(listed[1].target, "python server.py");
     assert_eq!(listed[1].messages().unwrap(), 0);
     assert!(listed[1].bytes > 1000);
     assert_eq!(find(folder.path(), "00000001").unwrap().len(), 1);
-    assert_eq!(find(folder.path(), &listed[0].id).unwrap()[0].path, two.path());
+    assert_eq!(
+        find(folder.path(), &listed[0].id).unwrap()[0].path,
+        two.path()
+    );
     assert_eq!(list(&folder.path().join("none")).unwrap().len(), 0);
 }
 
@@ -59,7 +85,10 @@ fn the_oldest_finished_ones_go_first_and_live_ones_stay() {
     let live = record_in(folder.path(), 1);
     for number in 2..=4 {
         let mut recorder = record_in(folder.path(), number);
-        recorder.side_file().and_then(|mut side| side.write(b"body").and_then(|()| side.finish(1))).unwrap();
+        recorder
+            .side_file()
+            .and_then(|mut side| side.write(b"body").and_then(|()| side.finish(1)))
+            .unwrap();
         recorder.end(start(), "done").unwrap();
     }
     let each = list(folder.path()).unwrap()[0].bytes;
@@ -70,10 +99,23 @@ fn the_oldest_finished_ones_go_first_and_live_ones_stay() {
     let gone = &pruned.removed[0];
     assert!(gone.to_string_lossy().contains("180002Z") && !side_folder(gone).exists());
     assert!(!gone.with_extension("jsonl.idx").exists());
-    let pruned = prune(folder.path(), &Which::StartedBefore(start() + Duration::from_secs(4))).unwrap();
-    assert_eq!((pruned.removed.len(), pruned.live), (1, vec![live.path().to_path_buf()]));
+    let pruned = prune(
+        folder.path(),
+        &Which::StartedBefore(start() + Duration::from_secs(4)),
+    )
+    .unwrap();
+    assert_eq!(
+        (pruned.removed.len(), pruned.live),
+        (1, vec![live.path().to_path_buf()])
+    );
     let last = list(folder.path()).unwrap()[0].id.clone();
-    assert_eq!(prune(folder.path(), &Which::Ids(vec![last])).unwrap().removed.len(), 1);
+    assert_eq!(
+        prune(folder.path(), &Which::Ids(vec![last]))
+            .unwrap()
+            .removed
+            .len(),
+        1
+    );
     drop(live);
     assert_eq!(prune(folder.path(), &Which::All).unwrap().removed.len(), 1);
     assert_eq!(names(folder.path()).len(), 0);

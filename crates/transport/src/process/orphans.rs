@@ -46,6 +46,11 @@ impl LivingGuards {
         Ok(child)
     }
 
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
     /// Forgets a guard that was reaped, and kills what it left behind.
     pub(super) async fn bury(&self, guard: Option<Pid>) {
         if let Some(guard) = guard {

@@ -129,3 +129,29 @@ fn a_line_over_the_maximum_is_told_once_and_skipped() {
         assert_eq!(units[1..], [line("x\n", "x")]);
     }
 }
+
+#[test]
+fn a_maximum_below_the_cut_size_is_reached_first_however_the_line_is_pushed() {
+    let limits = Limits { cut: 6, max: 3 };
+    for pushes in [&["abcdefgh\n"][..], &["abcd", "efgh\n"]] {
+        let units = split(limits, pushes);
+        assert!(
+            matches!(units[..], [LineUnit::TooLarge { .. }]),
+            "{units:?}"
+        );
+    }
+}
+
+#[test]
+fn a_last_carriage_return_without_line_feed_counts_as_content() {
+    let units = split(Limits { cut: 0, max: 0 }, &["\r"]);
+    assert_eq!(
+        units,
+        [
+            LineUnit::Open(chunk("\r", "\r")),
+            LineUnit::Close(chunk("", ""))
+        ]
+    );
+    let units = split(Limits::collect(1), &["a\r"]);
+    assert!(matches!(units[..], [LineUnit::TooLarge { seen: 2, .. }]));
+}

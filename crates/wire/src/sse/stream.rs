@@ -185,7 +185,12 @@ impl Stream {
                     passed.at += 1;
                     self.place = Place::AfterCr;
                 }
-                (Place::Value | Place::Other, _) => passed.to_line_end(self.place == Place::Value),
+                (Place::Value, _) => {
+                    let start = passed.at;
+                    passed.skip_line();
+                    passed.message = start..passed.at;
+                }
+                (Place::Other, _) => passed.skip_line(),
                 (Place::AfterLastCr, _) => return None,
             }
         }
@@ -216,13 +221,9 @@ impl Stream {
 }
 
 impl Passed<'_> {
-    fn to_line_end(&mut self, is_message: bool) {
+    fn skip_line(&mut self) {
         let rest = &self.data[self.at..];
-        let end = self.at + memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
-        if is_message {
-            self.message = self.at..end;
-        }
-        self.at = end;
+        self.at += memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
     }
 
     fn chunk(&self) -> Chunk {

@@ -75,7 +75,7 @@ fn json() -> impl Strategy<Value = String> {
 /// A message whose outermost members are all different, in any order.
 fn request() -> impl Strategy<Value = (String, String)> {
     (token(), json(), json(), 0_usize..6).prop_map(|(id, params, more, turn)| {
-        let mut members = vec![
+        let mut members = [
             format!("\"id\":{id}"),
             format!("\"params\":{params}"),
             format!("\"more\" : {more}"),

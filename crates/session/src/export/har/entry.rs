@@ -15,36 +15,78 @@ struct Read {
     message: Option<ProxyMessage>,
 }
 
-pub(super) fn write(session: &Session, planned: &Planned, out: &mut dyn Write) -> Result<(), Error> {
-    let request = planned.request.map(|part| read(session, part)).transpose()?;
-    let response = planned.response.map(|part| read(session, part)).transpose()?;
+pub(super) fn write(
+    session: &Session,
+    planned: &Planned,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let request = planned
+        .request
+        .map(|part| read(session, part))
+        .transpose()?;
+    let response = planned
+        .response
+        .map(|part| read(session, part))
+        .transpose()?;
     let first = match planned.events.first() {
         Some(part) if request.is_none() && response.is_none() => Some(read(session, *part)?),
         _ => None,
     };
-    let Some(start) = request.as_ref().or(response.as_ref()).or(first.as_ref()) else { return Ok(()) };
+    let Some(start) = request.as_ref().or(response.as_ref()).or(first.as_ref()) else {
+        return Ok(());
+    };
     let last = match (planned.events.last(), &response) {
         (Some(part), _) => read(session, *part)?.timestamp,
         (None, Some(response)) => response.timestamp,
         (None, None) => start.timestamp,
     };
-    let millis = last.duration_since(start.timestamp).unwrap_or(Duration::ZERO).as_micros() as f64 / 1000.0;
-    put(out, &format!("{{\"startedDateTime\":{},\"time\":{millis},\"request\":", time(start.timestamp)))?;
+    let millis = last
+        .duration_since(start.timestamp)
+        .unwrap_or(Duration::ZERO)
+        .as_micros() as f64
+        / 1000.0;
+    put(
+        out,
+        &format!(
+            "{{\"startedDateTime\":{},\"time\":{millis},\"request\":",
+            time(start.timestamp)
+        ),
+    )?;
     write_request(request.as_ref(), out)?;
     put(out, ",\"response\":")?;
     write_response(response.as_ref(), out)?;
-    put(out, &format!(",\"cache\":{{}},\"timings\":{{\"send\":0,\"wait\":{millis},\"receive\":0}}"))?;
-    if let Some(message) = [&request, &response].into_iter().flatten().find_map(|read| read.message.as_ref()) {
-        put(out, &format!(",\"connection\":\"c{}\",\"_transport\":\"{}\"", message.connection, message.transport))?;
+    put(
+        out,
+        &format!(",\"cache\":{{}},\"timings\":{{\"send\":0,\"wait\":{millis},\"receive\":0}}"),
+    )?;
+    if let Some(message) = [&request, &response]
+        .into_iter()
+        .flatten()
+        .find_map(|read| read.message.as_ref())
+    {
+        put(
+            out,
+            &format!(
+                ",\"connection\":\"c{}\",\"_transport\":\"{}\"",
+                message.connection, message.transport
+            ),
+        )?;
     }
     let sequences: Vec<String> = [&request, &response]
         .into_iter()
         .flatten()
-        .filter_map(|read| read.message.as_ref().map(|message| message.sequence.to_string()))
+        .filter_map(|read| {
+            read.message
+                .as_ref()
+                .map(|message| message.sequence.to_string())
+        })
         .collect();
     put(out, &format!(",\"_sequences\":[{}]", sequences.join(",")))?;
     if !planned.events.is_empty() {
-        put(out, ",\"_resourceType\":\"eventsource\",\"_eventSourceMessages\":[")?;
+        put(
+            out,
+            ",\"_resourceType\":\"eventsource\",\"_eventSourceMessages\":[",
+        )?;
         for (index, part) in planned.events.iter().enumerate() {
             put(out, if index == 0 { "" } else { "," })?;
             write_event(session, *part, out)?;
@@ -58,11 +100,20 @@ fn read(session: &Session, part: Part) -> Result<Read, Error> {
     match part {
         Part::Row(row) => {
             let mut message = session.message(row as usize)?;
-            Ok(Read { timestamp: message.timestamp, http: message.http.take(), message: Some(message) })
+            Ok(Read {
+                timestamp: message.timestamp,
+                http: message.http.take(),
+                message: Some(message),
+            })
         }
         Part::Io(place) => {
-            let record = Record { offset: place.offset, line: session.line(place)? };
-            let timestamp = record.member::<String>("timestamp").and_then(|text| crate::stamp::parse(&text));
+            let record = Record {
+                offset: place.offset,
+                line: session.line(place)?,
+            };
+            let timestamp = record
+                .member::<String>("timestamp")
+                .and_then(|text| crate::stamp::parse(&text));
             Ok(Read {
                 timestamp: timestamp.unwrap_or(SystemTime::UNIX_EPOCH),
                 http: record.member("http"),
@@ -78,33 +129,77 @@ fn write_request(request: Option<&Read>, out: &mut dyn Write) -> Result<(), Erro
     let url = match http {
         Some(http) => url_of(http),
         None => {
-            let word = message.and_then(|message| message.method.as_deref()).unwrap_or("");
+            let word = message
+                .and_then(|message| message.method.as_deref())
+                .unwrap_or("");
             format!("stdio://server/{word}")
         }
     };
-    put(out, &format!("{{\"method\":{},", json_string(http.and_then(|http| http.method.as_deref()).unwrap_or("POST"))))?;
+    put(
+        out,
+        &format!(
+            "{{\"method\":{},",
+            json_string(
+                http.and_then(|http| http.method.as_deref())
+                    .unwrap_or("POST")
+            )
+        ),
+    )?;
     put(out, &format!("\"url\":{},", json_string(&url)))?;
     write_version_and_headers(http, out)?;
     put(out, &format!(",\"queryString\":[{}]", query(&url)))?;
     if let Some(message) = message {
         let form = form(&message.raw)?;
-        put(out, &format!(",\"postData\":{{\"mimeType\":{},\"text\":", json_string(mime(http))))?;
+        put(
+            out,
+            &format!(
+                ",\"postData\":{{\"mimeType\":{},\"text\":",
+                json_string(mime(http))
+            ),
+        )?;
         write_string(out, &message.raw, form, "")?;
-        put(out, if form == Form::Binary { ",\"_encoding\":\"base64\"}" } else { "}" })?;
+        put(
+            out,
+            if form == Form::Binary {
+                ",\"_encoding\":\"base64\"}"
+            } else {
+                "}"
+            },
+        )?;
     }
-    put(out, &format!(",\"headersSize\":-1,\"bodySize\":{}}}", message.map_or(0, |message| message.raw.len())))
+    put(
+        out,
+        &format!(
+            ",\"headersSize\":-1,\"bodySize\":{}}}",
+            message.map_or(0, |message| message.raw.len())
+        ),
+    )
 }
 
 fn write_response(response: Option<&Read>, out: &mut dyn Write) -> Result<(), Error> {
     let http = response.and_then(|read| read.http.as_ref());
     let message = response.and_then(|read| read.message.as_ref());
     // Status 0 is what browsers write where no response came.
-    let status = http.and_then(|http| http.status).unwrap_or(if response.is_some() { 200 } else { 0 });
-    let reason = http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("");
-    put(out, &format!("{{\"status\":{status},\"statusText\":\"{reason}\","))?;
+    let status = http
+        .and_then(|http| http.status)
+        .unwrap_or(if response.is_some() { 200 } else { 0 });
+    let reason = http::StatusCode::from_u16(status)
+        .ok()
+        .and_then(|status| status.canonical_reason())
+        .unwrap_or("");
+    put(
+        out,
+        &format!("{{\"status\":{status},\"statusText\":\"{reason}\","),
+    )?;
     write_version_and_headers(http, out)?;
     let size = message.map_or(0, |message| message.raw.len());
-    put(out, &format!(",\"content\":{{\"size\":{size},\"mimeType\":{}", json_string(mime(http))))?;
+    put(
+        out,
+        &format!(
+            ",\"content\":{{\"size\":{size},\"mimeType\":{}",
+            json_string(mime(http))
+        ),
+    )?;
     if let Some(message) = message {
         let form = form(&message.raw)?;
         put(out, ",\"text\":")?;
@@ -113,33 +208,69 @@ fn write_response(response: Option<&Read>, out: &mut dyn Write) -> Result<(), Er
             put(out, ",\"encoding\":\"base64\"")?;
         }
     }
-    put(out, &format!("}},\"redirectURL\":\"\",\"headersSize\":-1,\"bodySize\":{size}}}"))
+    put(
+        out,
+        &format!("}},\"redirectURL\":\"\",\"headersSize\":-1,\"bodySize\":{size}}}"),
+    )
 }
 
 fn write_version_and_headers(http: Option<&Http>, out: &mut dyn Write) -> Result<(), Error> {
-    let version = http.map(|http| http.version.as_str()).filter(|version| !version.is_empty()).unwrap_or("HTTP/1.1");
+    let version = http
+        .map(|http| http.version.as_str())
+        .filter(|version| !version.is_empty())
+        .unwrap_or("HTTP/1.1");
     let headers: Vec<String> = http
         .into_iter()
         .flat_map(|http| &http.headers)
-        .map(|(name, value)| format!("{{\"name\":{},\"value\":{}}}", json_string(name), json_string(value)))
+        .map(|(name, value)| {
+            format!(
+                "{{\"name\":{},\"value\":{}}}",
+                json_string(name),
+                json_string(value)
+            )
+        })
         .collect();
-    put(out, &format!("\"httpVersion\":{},\"cookies\":[],\"headers\":[{}]", json_string(version), headers.join(",")))
+    put(
+        out,
+        &format!(
+            "\"httpVersion\":{},\"cookies\":[],\"headers\":[{}]",
+            json_string(version),
+            headers.join(",")
+        ),
+    )
 }
 
 fn write_event(session: &Session, part: Part, out: &mut dyn Write) -> Result<(), Error> {
     let (timestamp, sse, raw) = match part {
         Part::Row(row) => {
             let message = session.message(row as usize)?;
-            (message.timestamp, message.sse.unwrap_or_default(), message.raw)
+            (
+                message.timestamp,
+                message.sse.unwrap_or_default(),
+                message.raw,
+            )
         }
         Part::Io(place) => {
-            let record = Record { offset: place.offset, line: session.line(place)? };
-            let timestamp = record.member::<String>("timestamp").and_then(|text| crate::stamp::parse(&text));
+            let record = Record {
+                offset: place.offset,
+                line: session.line(place)?,
+            };
+            let timestamp = record
+                .member::<String>("timestamp")
+                .and_then(|text| crate::stamp::parse(&text));
             let sse = record.member("sse").unwrap_or_default();
-            (timestamp.unwrap_or(SystemTime::UNIX_EPOCH), sse, Raw::Text(String::new()))
+            (
+                timestamp.unwrap_or(SystemTime::UNIX_EPOCH),
+                sse,
+                Raw::Text(String::new()),
+            )
         }
     };
-    let seconds = timestamp.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros() as f64 / 1e6;
+    let seconds = timestamp
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_micros() as f64
+        / 1e6;
     put(
         out,
         &format!(
@@ -157,21 +288,31 @@ fn url_of(http: &Http) -> String {
     if target.contains("://") {
         return target.to_owned();
     }
-    format!("http://{}{target}", http.header("host").unwrap_or("localhost"))
+    format!(
+        "http://{}{target}",
+        http.header("host").unwrap_or("localhost")
+    )
 }
 
 fn mime(http: Option<&Http>) -> &str {
-    http.and_then(|http| http.header("content-type")).unwrap_or("application/json")
+    http.and_then(|http| http.header("content-type"))
+        .unwrap_or("application/json")
 }
 
 fn query(url: &str) -> String {
-    let Some((_, query)) = url.split_once('?') else { return String::new() };
+    let Some((_, query)) = url.split_once('?') else {
+        return String::new();
+    };
     let pairs: Vec<String> = query
         .split('&')
         .filter(|pair| !pair.is_empty())
         .map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            format!("{{\"name\":{},\"value\":{}}}", json_string(name), json_string(value))
+            format!(
+                "{{\"name\":{},\"value\":{}}}",
+                json_string(name),
+                json_string(value)
+            )
         })
         .collect();
     pairs.join(",")

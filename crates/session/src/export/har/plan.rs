@@ -51,13 +51,21 @@ pub(super) fn plan(session: &Session) -> Result<Vec<Planned>, Error> {
     let mut plan = Plan::default();
     let mut lines = Lines::new(session.file(), 0, session.covered());
     let mut row = 0;
-    while let Some(line) = lines.next_line().map_err(|error| Error::io("read", session.path(), error))? {
-        let is_row = session.row(row).is_some_and(|known| known.offset() == line.offset);
+    while let Some(line) = lines
+        .next_line()
+        .map_err(|error| Error::io("read", session.path(), error))?
+    {
+        let is_row = session
+            .row(row)
+            .is_some_and(|known| known.offset() == line.offset);
         let part = if is_row {
             row += 1;
             Part::Row(row as u32 - 1)
         } else if envelope::record_type(line.bytes) == Some(b"io") {
-            Part::Io(LinePlace { offset: line.offset, len: line.bytes.len() as u32 })
+            Part::Io(LinePlace {
+                offset: line.offset,
+                len: line.bytes.len() as u32,
+            })
         } else {
             continue;
         };
@@ -90,13 +98,21 @@ fn look(part: Part, line: &[u8]) -> Option<Seen> {
     let exchange = (role != Role::Plain).then_some((connection, exchange));
     match part {
         Part::Io(_) if exchange.is_none() => None,
-        _ => Some(Seen { part, exchange, role }),
+        _ => Some(Seen {
+            part,
+            exchange,
+            role,
+        }),
     }
 }
 
 impl Plan {
     fn add(&mut self, session: &Session, seen: Seen) {
-        let Seen { part, exchange, role } = seen;
+        let Seen {
+            part,
+            exchange,
+            role,
+        } = seen;
         let entry = match role {
             Role::Request => self.open(),
             Role::Response => self
@@ -125,7 +141,9 @@ impl Plan {
             Role::Request => planned.request = Some(part),
             Role::Response => planned.response = Some(part),
             Role::Event => planned.events.push(part),
-            Role::Plain if matches!(kind, Some(Kind::Response | Kind::Error)) => planned.response = Some(part),
+            Role::Plain if matches!(kind, Some(Kind::Response | Kind::Error)) => {
+                planned.response = Some(part)
+            }
             Role::Plain => planned.request = Some(part),
         }
         if let (Part::Row(row), Some(Kind::Request | Kind::Batch)) = (part, kind) {

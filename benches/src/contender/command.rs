@@ -1,0 +1,127 @@
+//! The command line of each contender.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::{Setup, Shape, Who, nginx};
+use crate::canned::Size;
+
+impl Setup {
+    /// `files` is the contender's own folder, `port` the one to listen on, for those that need them.
+    pub(super) fn command(
+        &self,
+        who: Who,
+        shape: Shape,
+        size: Size,
+        files: Option<&Path>,
+        port: u16,
+    ) -> Result<Command> {
+        let url = format!("http://{}/mcp", self.server);
+        let port = port.to_string();
+        match who {
+            Who::Direct => Ok(self.server_command()),
+            Who::Floor => Ok(self.proxy_flags(&self.own, "floor", shape, size, None)),
+            Who::Proxy | Who::Modern => {
+                Ok(self.proxy_flags(&self.proxy, "proxy", shape, size, None))
+            }
+            Who::Recording => Ok(self.proxy_flags(&self.proxy, "proxy", shape, size, files)),
+            Who::Nginx => {
+                let program = self.nginx.as_deref().context("nginx is not installed")?;
+                nginx::command(
+                    program,
+                    files.context("nginx needs a folder")?,
+                    &port,
+                    self.server,
+                )
+            }
+            Who::Npm => {
+                let mut command = Command::new(
+                    self.npm
+                        .as_deref()
+                        .context("--npm-mcp-proxy is not given")?,
+                );
+                command.args([
+                    "--host",
+                    "127.0.0.1",
+                    "--server",
+                    "stream",
+                    "--port",
+                    &port,
+                    "--",
+                ]);
+                command.arg(&self.own).args(["upstream", "stdio"]);
+                Ok(command)
+            }
+            Who::Pypi => {
+                let mut command = Command::new(
+                    self.pypi
+                        .as_deref()
+                        .context("--pypi-mcp-proxy is not given")?,
+                );
+                if shape.server_is_http() {
+                    command.args([
+                        "--log-level",
+                        "ERROR",
+                        "--transport",
+                        "streamablehttp",
+                        &url,
+                    ]);
+                } else {
+                    command.args([
+                        "--log-level",
+                        "ERROR",
+                        "--host",
+                        "127.0.0.1",
+                        "--port",
+                        &port,
+                        "--",
+                    ]);
+                    command.arg(&self.own).args(["upstream", "stdio"]);
+                }
+                Ok(command)
+            }
+        }
+    }
+
+    fn server_command(&self) -> Command {
+        let mut command = Command::new(&self.own);
+        command.args(["upstream", "stdio"]);
+        command
+    }
+
+    /// The command line that mcp-proxy and the bare copy share.
+    fn proxy_flags(
+        &self,
+        program: &Path,
+        word: &str,
+        shape: Shape,
+        size: Size,
+        files: Option<&Path>,
+    ) -> Command {
+        let mut command = Command::new(program);
+        command.arg(word);
+        match files {
+            None => command.arg("--no-record"),
+            Some(folder) => command
+                .arg("--session-file")
+                .arg(folder.join("record.jsonl")),
+        };
+        if files.is_some() && size != Size::Small {
+            command.args(["--durability", "none"]);
+        }
+        if shape.client_is_http() {
+            command.args(["--listen", "http", "--listen-port", "0"]);
+        } else {
+            command.args(["--listen", "stdio"]);
+        }
+        if shape.server_is_http() {
+            command.args(["--transport", "streamable-http", "--target-url"]);
+            command.arg(format!("http://{}/mcp", self.server));
+        } else {
+            command.arg("--").arg(&self.own).args(["upstream", "stdio"]);
+        }
+        command
+    }
+}

@@ -1,0 +1,95 @@
+//! Which answer belongs to which request.
+
+use std::time::{Duration, SystemTime};
+
+use mcp_proxy_core::correlate::{Answer, Correlator, Seen};
+use mcp_proxy_session::MessageId;
+use mcp_proxy_wire::{Direction, ExchangeId, Message};
+
+fn seen(direction: Direction, exchange: u64, sequence: u64) -> Seen {
+    Seen {
+        direction,
+        exchange: ExchangeId(exchange),
+        sequence,
+        message: MessageId::new(SystemTime::UNIX_EPOCH, 7, sequence),
+        at: Duration::from_millis(sequence),
+    }
+}
+
+struct Talk {
+    table: Correlator,
+    sequence: u64,
+}
+
+impl Talk {
+    fn new() -> Talk {
+        Talk { table: Correlator::default(), sequence: 0 }
+    }
+
+    fn up(&mut self, exchange: u64, text: &str) -> Option<Answer> {
+        self.sequence += 1;
+        let message = Message::parse(text.to_owned());
+        self.table.see(seen(Direction::ClientToServer, exchange, self.sequence), &message)
+    }
+
+    fn down(&mut self, exchange: u64, text: &str) -> Option<Answer> {
+        self.sequence += 1;
+        let message = Message::parse(text.to_owned());
+        self.table.see(seen(Direction::ServerToClient, exchange, self.sequence), &message)
+    }
+}
+
+#[test]
+fn ids_belong_to_their_sender_and_their_type() {
+    let mut talk = Talk::new();
+    talk.up(0, r#"{"id":1,"method":"a"}"#);
+    talk.up(0, r#"{"id":"1","method":"b"}"#);
+    talk.up(0, r#"{"id":1.0,"method":"c"}"#);
+    talk.down(0, r#"{"id":1,"method":"sampling/createMessage"}"#);
+    assert_eq!(talk.down(0, r#"{"id":"1","result":{}}"#).unwrap().asked.sequence, 2);
+    assert_eq!(talk.down(0, r#"{"id":1.0,"result":{}}"#).unwrap().asked.sequence, 3);
+    assert_eq!(talk.down(0, r#"{"id":1,"result":{}}"#).unwrap().asked.sequence, 1);
+    assert_eq!(talk.up(0, r#"{"id":1,"result":{}}"#).unwrap().asked.sequence, 4);
+    assert!(talk.down(0, r#"{"id":99,"result":{}}"#).is_none());
+}
+
+#[test]
+fn late_and_duplicate_answers_are_told_apart() {
+    let mut talk = Talk::new();
+    talk.up(0, r#"{"id":1,"method":"a"}"#);
+    talk.up(0, r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#);
+    let late = talk.down(0, r#"{"id":1,"result":{}}"#).unwrap();
+    assert!(late.late && !late.duplicate);
+    let again = talk.down(0, r#"{"id":1,"result":{}}"#).unwrap();
+    assert!(again.duplicate && !again.late);
+    assert_eq!(again.asked.sequence, 1);
+}
+
+#[test]
+fn sessionless_clients_may_use_the_same_id_at_once() {
+    let mut talk = Talk::new();
+    talk.up(10, r#"{"id":1,"method":"a"}"#);
+    talk.up(11, r#"{"id":1,"method":"b"}"#);
+    assert_eq!(talk.down(11, r#"{"id":1,"result":{}}"#).unwrap().asked.sequence, 2);
+    assert_eq!(talk.down(10, r#"{"id":1,"result":{}}"#).unwrap().asked.sequence, 1);
+}
+
+#[test]
+fn a_reused_id_answers_its_newest_open_request() {
+    let mut talk = Talk::new();
+    talk.up(0, r#"{"id":1,"method":"a"}"#);
+    talk.down(0, r#"{"id":1,"result":{}}"#);
+    talk.up(0, r#"{"id":1,"method":"b"}"#);
+    assert_eq!(talk.down(0, r#"{"id":1,"result":{}}"#).unwrap().asked.sequence, 3);
+}
+
+#[test]
+fn memory_stays_bounded() {
+    let mut talk = Talk::new();
+    for id in 0..100_000 {
+        talk.up(0, &format!(r#"{{"id":{id},"method":"a"}}"#));
+    }
+    assert!(talk.table.open(Direction::ClientToServer).len() <= 16_384);
+    assert!(talk.down(0, r#"{"id":99999,"result":{}}"#).is_some());
+    assert!(talk.down(0, r#"{"id":5,"result":{}}"#).is_none());
+}

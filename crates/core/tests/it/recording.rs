@@ -1,0 +1,58 @@
+//! What the record holds after a conversation.
+
+use mcp_proxy_session::{Place, RecordOptions, Recorder, Session, SessionHeader, new_session_id};
+use mcp_proxy_wire::Transport;
+
+use crate::transcript::{pipeline, play_on};
+
+#[tokio::test(start_paused = true)]
+async fn every_message_is_there_with_its_bytes_and_its_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = std::time::SystemTime::now();
+    let header = SessionHeader {
+        id: new_session_id(now),
+        started_at: now,
+        transport: Transport::Stdio,
+        listen: Transport::Stdio,
+        server_command: Some("x".into()),
+        server_url: None,
+        argv: vec![],
+        cwd: None,
+        version: "0".into(),
+        metadata: Default::default(),
+    };
+    let place = Place::File(folder.path().join("s.jsonl"));
+    let recorder = Recorder::create(place, RecordOptions::default(), &header).unwrap();
+    let path = recorder.path().to_owned();
+    let pipeline = pipeline(Some(recorder));
+    let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
+    play_on(
+        &connection,
+        r#"
+        C> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}
+        S< ~echo
+        S> {"result":{"b":1,"a":1e2},"jsonrpc":"2.0","id":1}
+        C< ~1e2
+        S> {"broken":
+        C< {"broken":
+        S> stray
+        C.
+        S|
+        "#,
+    )
+    .await;
+    pipeline.end("done");
+    let session = Session::open(&path).unwrap();
+    let messages: Vec<_> = session.messages(0).map(Result::unwrap).collect();
+    assert_eq!(messages.len(), 3);
+    assert_eq!(messages[0].method.as_deref(), Some("tools/call"));
+    assert_eq!(
+        messages[1].raw.bytes().unwrap(),
+        br#"{"result":{"b":1,"a":1e2},"jsonrpc":"2.0","id":1}"#
+    );
+    assert_eq!(messages[1].correlated_id, Some(messages[0].id));
+    assert_eq!(messages[2].raw.bytes().unwrap(), br#"{"broken":"#);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("stray"), "{text}");
+    assert!(session.end().is_some());
+}

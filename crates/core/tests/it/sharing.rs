@@ -1,0 +1,88 @@
+//! Several clients on one server connection: ids of ours on the server's side, theirs on the way back.
+
+use std::time::Duration;
+
+use mcp_proxy_core::Passed;
+use mcp_proxy_wire::{Body, Carriage, Direction, ExchangeId, Frame, LineEnd, Message, Transport};
+
+use crate::transcript::pipeline;
+
+struct Shared {
+    connection: std::sync::Arc<mcp_proxy_core::Connection>,
+}
+
+impl Shared {
+    fn new() -> Shared {
+        let pipeline = pipeline(None);
+        let connection = pipeline.connect_shared(Transport::StreamableHttp, Transport::Stdio);
+        Shared { connection }
+    }
+
+    fn pass(&self, direction: Direction, exchange: u64, text: &str) -> Vec<(u64, String)> {
+        let mut passed = Passed::default();
+        let mut frames = vec![Frame {
+            exchange: ExchangeId(exchange),
+            carriage: Carriage::Line(LineEnd::Lf),
+            body: Body::Whole(Message::parse(text.to_owned())),
+        }];
+        let mut lane = self.connection.lane(direction);
+        lane.pass(&mut frames, Duration::ZERO, &mut passed).unwrap();
+        let text = |frame: Frame| match frame.body {
+            Body::Whole(message) => {
+                (frame.exchange.0, String::from_utf8(message.raw().to_vec()).unwrap())
+            }
+            other => panic!("{other:?}"),
+        };
+        passed.on.into_iter().map(text).collect()
+    }
+
+    fn up(&self, exchange: u64, text: &str) -> String {
+        self.pass(Direction::ClientToServer, exchange, text).remove(0).1
+    }
+
+    fn down(&self, text: &str) -> Vec<(u64, String)> {
+        self.pass(Direction::ServerToClient, 0, text)
+    }
+}
+
+#[test]
+fn equal_ids_of_two_clients_find_their_way_back() {
+    let shared = Shared::new();
+    assert_eq!(shared.up(10, r#"{"id":1,"method":"a"}"#), r#"{"id":1,"method":"a"}"#);
+    assert_eq!(shared.up(11, r#"{"id":1,"method":"b"}"#), r#"{"id":2,"method":"b"}"#);
+    assert_eq!(shared.down(r#"{"id":2,"result":{}}"#), [(11, r#"{"id":1,"result":{}}"#.into())]);
+    assert_eq!(shared.down(r#"{"id":1,"result":{}}"#), [(10, r#"{"id":1,"result":{}}"#.into())]);
+    assert!(shared.down(r#"{"id":1,"result":{}}"#).is_empty());
+}
+
+#[test]
+fn progress_tokens_and_subscriptions_change_with_the_id() {
+    let shared = Shared::new();
+    let call = r#"{"id":"x","method":"tools/call","params":{"_meta":{"progressToken":"t"}}}"#;
+    let sent = shared.up(5, call);
+    assert_eq!(sent, r#"{"id":1,"method":"tools/call","params":{"_meta":{"progressToken":1}}}"#);
+    let progress = r#"{"method":"notifications/progress","params":{"progressToken":1,"progress":2}}"#;
+    let expected = r#"{"method":"notifications/progress","params":{"progressToken":"t","progress":2}}"#;
+    assert_eq!(shared.down(progress), [(5, expected.into())]);
+    let tagged = r#"{"method":"n","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}"#;
+    let expected = r#"{"method":"n","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"x"}}}"#;
+    assert_eq!(shared.down(tagged), [(5, expected.into())]);
+}
+
+#[test]
+fn closing_a_stream_cancels_the_request_once() {
+    let shared = Shared::new();
+    shared.up(5, r#"{"id":"x","method":"tools/call"}"#);
+    let cancel = shared.connection.cancel(ExchangeId(5)).unwrap();
+    let text = String::from_utf8(cancel.raw().to_vec()).unwrap();
+    assert!(text.contains(r#""requestId":1"#), "{text}");
+    assert!(shared.connection.cancel(ExchangeId(5)).is_none());
+}
+
+#[test]
+fn a_cancel_by_notification_names_the_request_by_our_id() {
+    let shared = Shared::new();
+    shared.up(5, r#"{"id":"x","method":"tools/call"}"#);
+    let sent = shared.up(6, r#"{"method":"notifications/cancelled","params":{"requestId":"x"}}"#);
+    assert_eq!(sent, r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#);
+}

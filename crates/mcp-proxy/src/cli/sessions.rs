@@ -1,0 +1,191 @@
+//! The flags of the commands that read records: `inspect`, `export`, `import`, `sessions` and `prune`.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+
+/// The formats a session can be written in: the session crate's list, so that a new exporter is offered at once.
+pub fn format_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(mcp_proxy_session::exporters().iter().map(|exporter| exporter.name()))
+}
+
+/// How a record is named, wherever one is asked for.
+const RECORD: &str = "A record: its path, its session id or the first letters of it, or LAST for the newest";
+
+const INSPECT: &str = "\
+Examples:
+  mcp-proxy inspect LAST                         the newest record as a table
+  mcp-proxy inspect LAST tools/call read_file    the messages that have all these words in them
+  mcp-proxy inspect LAST --follow                and what comes, until the session ends or Ctrl-C
+  mcp-proxy inspect 019a8 --seq 7                everything about message 7
+  mcp-proxy inspect s.jsonl --seq 7..9 --raw     the exact bytes of messages 7, 8 and 9
+  mcp-proxy inspect s.jsonl --all                also stderr, stray lines, connections and the exit
+  mcp-proxy inspect LAST --json | jq .method     one JSON object a message
+
+In the table ► goes to the server and ◄ to the client. Letters that could deceive a terminal are shown as escapes;
+--raw and --json print what is in the record.";
+
+/// Print what a record holds.
+#[derive(Debug, clap::Args)]
+#[command(after_help = INSPECT)]
+pub struct InspectArgs {
+    #[arg(value_name = "RECORD", help = RECORD)]
+    pub record: String,
+
+    /// Words that must all be in a message: method, tool, id or text, in capitals or not
+    #[arg(value_name = "WORDS")]
+    pub words: Vec<String>,
+
+    /// One JSON object a line: each message with all that is known about it
+    #[arg(long, conflicts_with = "raw")]
+    pub json: bool,
+
+    /// Wait for more, until the session ends or Ctrl-C
+    #[arg(short, long)]
+    pub follow: bool,
+
+    /// Everything about these messages: N, N..M, N.. or ..M
+    #[arg(long, value_name = "N|N..M")]
+    pub seq: Option<Sequences>,
+
+    /// The exact bytes of the messages, each followed by a newline, and nothing else
+    #[arg(long, conflicts_with = "all")]
+    pub raw: bool,
+
+    /// Also what is no message: stderr, stray lines, connections, exits, notes
+    #[arg(short, long)]
+    pub all: bool,
+}
+
+const EXPORT: &str = "\
+Examples:
+  mcp-proxy export LAST                                        the newest session as JSON, to stdout
+  mcp-proxy export LAST --output-format markdown --output s.md a report to read
+  mcp-proxy export 019a8 --output-format har --output s.har    for a browser's network panel
+  mcp-proxy export s.jsonl --output-format jsonl | jq .method
+
+Message bodies are exported as they were: treat the file as sensitive.";
+
+/// Write a record in another format.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXPORT)]
+pub struct ExportArgs {
+    #[arg(value_name = "RECORD", help = RECORD)]
+    pub record: String,
+
+    /// The format
+    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = format_names())]
+    pub output_format: String,
+
+    /// The file to write; without it, stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Overwrite the file if it exists
+    #[arg(long, requires = "output")]
+    pub force: bool,
+}
+
+const IMPORT: &str = "\
+Examples:
+  mcp-proxy import session.json                              into the state directory
+  mcp-proxy import session.json --session-file s.jsonl       into a file
+  mcp-proxy export LAST --output s.json; mcp-proxy import s.json";
+
+/// Make a record from a session in the JSON format.
+#[derive(Debug, clap::Args)]
+#[command(after_help = IMPORT)]
+pub struct ImportArgs {
+    /// The JSON document (also as written by the Python proxy: proxy_id, payload, original_payload)
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Write the record here instead of the state directory
+    #[arg(long, value_name = "FILE")]
+    pub session_file: Option<PathBuf>,
+}
+
+const SESSIONS: &str = "\
+Examples:
+  mcp-proxy sessions                        newest first; `live` is still being written
+  mcp-proxy sessions --json | jq -r .path   where they are
+
+Any command that takes a record takes the id shown here, or LAST.";
+
+/// List the records.
+#[derive(Debug, clap::Args)]
+#[command(after_help = SESSIONS)]
+pub struct SessionsArgs {
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+const PRUNE: &str = "\
+Examples:
+  mcp-proxy prune --older-than 30d            those that started more than 30 days ago
+  mcp-proxy prune --keep-under 1G             the oldest, until the rest is smaller
+  mcp-proxy prune 019a8 019b                  these
+  mcp-proxy prune --all --dry-run             say what would go, remove nothing
+
+Only finished records in the state directory are removed, never one that is being written and never a file that
+--session-file named.";
+
+/// Remove records.
+#[derive(Debug, clap::Args)]
+#[command(after_help = PRUNE)]
+pub struct PruneArgs {
+    /// Session ids, or the first letters of them
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+
+    /// Those that started longer ago: 12h, 30d, 8w
+    #[arg(long, value_name = "AGE", conflicts_with_all = ["ids", "all"])]
+    pub older_than: Option<String>,
+
+    /// The oldest, until the rest is smaller than this: bytes, or with K, M, G
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["ids", "all"])]
+    pub keep_under: Option<String>,
+
+    /// All of them
+    #[arg(long, conflicts_with = "ids")]
+    pub all: bool,
+
+    /// Say what would be removed, and remove nothing
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+/// An inclusive range of sequence numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sequences {
+    /// The first.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+}
+
+impl std::str::FromStr for Sequences {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Sequences, String> {
+        let number = |word: &str, open: u64| match word {
+            "" => Ok(open),
+            word => word.parse().map_err(|_| format!("{word:?} is no sequence number")),
+        };
+        let (first, last) = match text.split_once("..") {
+            Some(("", "")) => return Err("a range needs a number: N..M, N.. or ..M".to_owned()),
+            Some((first, last)) => (number(first, 0)?, number(last.trim_start_matches('='), u64::MAX)?),
+            None if text.is_empty() => return Err("a number is needed".to_owned()),
+            None => (number(text, 0)?, number(text, 0)?),
+        };
+        if first > last {
+            return Err(format!("{first} comes after {last}"));
+        }
+        Ok(Sequences { first, last })
+    }
+}

@@ -1,0 +1,170 @@
+//! `demo`: a scripted client, the real proxy, the embedded server, and a live list of what crosses.
+//!
+//! The server is our own binary started again (`demo-server stdio`) under the supervisor, the messages take the
+//! ordinary way, and the list is read back from the record while it grows: what is seen is what was recorded.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use mcp_proxy_core::{Link, Pipeline, PipelineOptions, carry};
+use mcp_proxy_demo::{Content, Era, run_script, serve_http, serve_stdio};
+use mcp_proxy_session::{Place, RecordOptions, Session};
+use mcp_proxy_transport::lines::{LineReader, LineWriter};
+use mcp_proxy_transport::process::ServerCommand;
+use mcp_proxy_wire::{Limits, Side, Transport};
+use tokio::sync::oneshot;
+
+use super::proxy::{CUT, carry_options, child, open};
+use super::runtime;
+use crate::cli::{DemoArgs, DemoServerArgs, DemoTransport};
+use crate::config::{Config, Listen, Record, RunLimits, Target};
+use crate::printer;
+
+const MESSAGE_MAX: usize = 256 << 20;
+const LOOK_EVERY: Duration = Duration::from_millis(40);
+
+/// Plays the demo.
+pub fn run(args: &DemoArgs) -> Result<ExitCode> {
+    let path = runtime().context("cannot start")?.block_on(play(args))?;
+    printer::say(&format!(
+        "\nThat was a whole MCP session through the proxy. The record: {0}\n\nWhat to type next:\n  \
+         mcp-proxy inspect {0}                                  the same list again\n  \
+         mcp-proxy inspect {0} --seq 3                          one message in full\n  \
+         mcp-proxy export {0} --output-format markdown          a report of it\n  \
+         mcp-proxy -- npx -y @modelcontextprotocol/server-everything    put it before a real server",
+        path.display()
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
+    let config = config(args)?;
+    let Target::Command(command) = &config.target else {
+        anyhow::bail!("the demo has no server");
+    };
+    let recording = open(&config)?;
+    let path = recording.path.clone().context("the demo has no record")?;
+    let pipeline = Pipeline::new(PipelineOptions {
+        recorder: recording.recorder,
+        warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
+        pass_noise: false,
+    });
+    let limits = Limits { cut: CUT, max: MESSAGE_MAX };
+    let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
+    let server = child(command, limits)?.link(&connection)?;
+    let (client_end, proxy_end) = tokio::io::duplex(CUT);
+    let (from_client, to_client) = tokio::io::split(proxy_end);
+    let client = Link::new(
+        LineReader::new(from_client, Side::Client, limits),
+        LineWriter::new(to_client, Side::Client),
+    );
+    let carrying = async {
+        let options = carry_options(config.limits);
+        let end = carry(&connection, client, server, options, std::future::pending()).await;
+        connection.close(end.text());
+        pipeline.end(end.text());
+    };
+    let (reader, writer) = tokio::io::split(client_end);
+    let pace = Duration::from_millis(args.pace);
+    let script = run_script(reader, writer, Era::Legacy, pace, |_| {});
+    let (ended, end) = oneshot::channel();
+    let playing = async {
+        let (played, ()) = tokio::join!(script, carrying);
+        drop(ended.send(()));
+        played
+    };
+    let (played, shown) = tokio::join!(playing, show(&path, end));
+    shown?;
+    played.context("the demo's client did not get what it expected")?;
+    Ok(path)
+}
+
+/// Prints the record's rows as they come.
+async fn show(path: &Path, mut end: oneshot::Receiver<()>) -> Result<()> {
+    let mut session = Session::open(path)?;
+    let mut table = Table::new(std::io::stdout().is_terminal());
+    let mut shown = 0;
+    loop {
+        let over = tokio::select! {
+            _ = &mut end => true,
+            () = tokio::time::sleep(LOOK_EVERY) => false,
+        };
+        session.refresh()?;
+        let mut out = printer::out();
+        while shown < session.len() {
+            table.row(&session, shown, &mut out)?;
+            shown += 1;
+        }
+        out.flush()?;
+        if over {
+            return Ok(());
+        }
+    }
+}
+
+fn config(args: &DemoArgs) -> Result<Config> {
+    let program = std::env::current_exe().context("cannot find our own binary")?;
+    let place = match &args.session_file {
+        Some(path) => Place::File(std::path::absolute(path)?),
+        None => Place::Default,
+    };
+    Ok(Config {
+        target: Target::Command(ServerCommand {
+            program: program.into(),
+            args: vec!["demo-server".into(), "stdio".into()],
+            ..ServerCommand::default()
+        }),
+        listen: Listen::Stdio,
+        record: Some(Record { place, options: RecordOptions::default(), export: None }),
+        limits: RunLimits {
+            message: MESSAGE_MAX,
+            sessions: 1,
+            idle: Duration::from_secs(60),
+            stall: Duration::from_secs(60),
+        },
+        pass_noise: false,
+        quiet: true,
+    })
+}
+
+/// Runs the embedded server by itself.
+pub fn serve(args: &DemoServerArgs) -> Result<ExitCode> {
+    runtime().context("cannot start")?.block_on(async {
+        match args.transport {
+            DemoTransport::Stdio => serve_stdio(content(args)).await?,
+            DemoTransport::Http => {
+                let socket = tokio::net::TcpListener::bind(("127.0.0.1", args.port))
+                    .await
+                    .with_context(|| format!("cannot listen on port {}", args.port))?;
+                printer::say(&format!("listening on http://{}/mcp", socket.local_addr()?));
+                let stop = async {
+                    drop(tokio::signal::ctrl_c().await);
+                };
+                serve_http(content(args), socket, stop).await?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn content(args: &DemoServerArgs) -> Content {
+    if args.fixtures { Content::WithFixtures } else { Content::Demo }
+}
+
+struct Table;
+
+impl Table {
+    fn new(_: bool) -> Table {
+        Table
+    }
+
+    fn row(&mut self, session: &Session, index: usize, out: &mut impl std::io::Write) -> Result<()> {
+        let message = session.message(index)?;
+        writeln!(out, "{} {:?} {:?}", message.sequence, message.direction, message.method)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! `proxy`: puts the parts together and waits for the end.
+
+mod dial;
+mod listen;
+mod record;
+mod signals;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use mcp_proxy_core::{CarryEnd, CarryOptions, Link, Pipeline, PipelineOptions, carry};
+use mcp_proxy_transport::stdio;
+use mcp_proxy_wire::{Limits, Transport};
+
+use crate::cli::ProxyArgs;
+use crate::config::{Config, Listen, RunLimits};
+use crate::printer;
+use crate::run::{Usage, runtime};
+use signals::Signals;
+
+pub use dial::{CUT, child, dial};
+pub use record::{Recording, open};
+
+/// Sessions have this long to stop their servers when the proxy ends.
+const STOP_DEADLINE: Duration = Duration::from_secs(8);
+
+/// Runs the proxy until its client ends, its server fails, or a signal comes.
+pub fn run(args: &ProxyArgs) -> Result<ExitCode> {
+    let config = Config::new(args).map_err(|error| Usage(format!("{error:#}")))?;
+    runtime().context("cannot start")?.block_on(async {
+        let signals = Signals::new().context("cannot watch for signals")?;
+        let recording = record::open(&config)?;
+        let pipeline = Pipeline::new(PipelineOptions {
+            recorder: recording.recorder,
+            warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
+            pass_noise: config.pass_noise,
+        });
+        let outcome = match &config.listen {
+            Listen::Stdio => over_stdio(&config, &pipeline, signals, recording.notice.as_deref()).await,
+            Listen::Port { .. } => {
+                listen::over_port(&config, &pipeline, signals, recording.notice.as_deref()).await
+            }
+        };
+        let why = match &outcome {
+            Ok(end) => end.why.clone(),
+            Err(error) => format!("{error:#}"),
+        };
+        pipeline.end(&why);
+        record::finish(recording.path.as_deref(), config.record.as_ref(), config.quiet)?;
+        outcome.map(|end| end.code)
+    })
+}
+
+/// How a run ended.
+pub struct RunEnd {
+    /// For the record.
+    pub why: String,
+    /// For the shell.
+    pub code: ExitCode,
+}
+
+async fn over_stdio(
+    config: &Config,
+    pipeline: &Arc<Pipeline>,
+    mut signals: Signals,
+    notice: Option<&str>,
+) -> Result<RunEnd> {
+    let server_kind = config.target.transport();
+    let limits = limits(config.limits, Transport::Stdio, server_kind);
+    let dial = dial(config, limits)?;
+    let (client, _restore) = stdio::own_link(limits).context("cannot use stdin and stdout")?;
+    if let Some(notice) = notice {
+        printer::say(notice);
+    }
+    if !config.quiet && !stdio::stdin_is_a_channel() {
+        printer::say(
+            "mcp-proxy: stdin is no pipe, so no MCP client is talking; in a client's config it will be. \
+             For HTTP clients add --listen http.",
+        );
+    }
+    let connection = pipeline.connect(Transport::Stdio, server_kind);
+    let server = match dial(Arc::clone(&connection)).await {
+        Ok(link) => link,
+        Err(end) => Link::dead(end),
+    };
+    let options = carry_options(config.limits);
+    let mut signal = None;
+    let stop = async {
+        signal = Some(signals.next().await);
+    };
+    let end = carry(&connection, client, server, options, stop).await;
+    connection.close(end.text());
+    Ok(match (end, signal) {
+        (_, Some(signal)) => signal.end(),
+        (CarryEnd::Failed(failure), None) => {
+            printer::say(&format!("mcp-proxy: {}", failure.text));
+            RunEnd { why: failure.text, code: ExitCode::FAILURE }
+        }
+        (end, None) => RunEnd { why: end.text().to_owned(), code: ExitCode::SUCCESS },
+    })
+}
+
+/// Deadlines of a conversation.
+pub fn carry_options(limits: RunLimits) -> CarryOptions {
+    CarryOptions {
+        stall: limits.stall,
+        ..CarryOptions::default()
+    }
+}
+
+/// Messages are cut through only between links of one kind; else they are needed whole.
+pub fn limits(limits: RunLimits, client: Transport, server: Transport) -> Limits {
+    let cut = if client == server { CUT.min(limits.message) } else { usize::MAX };
+    Limits { cut, max: limits.message }
+}

@@ -1,0 +1,72 @@
+//! Opens links to the server, whatever it is.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use mcp_proxy_core::{Dial, LinkEnd};
+use mcp_proxy_transport::child::Child;
+use mcp_proxy_transport::http::remote::{Remote, RemoteOptions};
+use mcp_proxy_transport::http::{auto, dial as http_dial};
+use mcp_proxy_transport::process::{GuardProgram, ServerCommand, Supervisor};
+use mcp_proxy_transport::sse::dial as sse_dial;
+use mcp_proxy_wire::{Limits, Transport};
+
+use crate::config::{Config, Target};
+use crate::printer;
+
+/// Over this a message between links of one kind is cut through.
+pub const CUT: usize = 64 * 1024;
+
+/// What opens a link to the configured server.
+pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
+    match &config.target {
+        Target::Command(command) => {
+            let child = child(command, limits)?;
+            Ok(Arc::new(move |connection| {
+                let link = child.link(&connection);
+                Box::pin(std::future::ready(link))
+            }))
+        }
+        Target::Url { kind, .. } => {
+            let remote = remote(&config.target)?;
+            Ok(dial_remote(remote, *kind, limits.max))
+        }
+    }
+}
+
+/// A server process and who watches over it.
+pub fn child(command: &ServerCommand, limits: Limits) -> Result<Child> {
+    let guard = GuardProgram::current().context("cannot find our own binary")?;
+    Ok(Child {
+        supervisor: Supervisor::new(guard),
+        command: command.clone(),
+        limits,
+        on_stderr: Arc::new(printer::pass_stderr),
+    })
+}
+
+/// The HTTP client for a URL.
+pub fn remote(target: &Target) -> Result<Arc<Remote>> {
+    let Target::Url { url, headers, ca_file, .. } = target else {
+        anyhow::bail!("a command has no URL");
+    };
+    Ok(Remote::new(RemoteOptions {
+        url: url.clone(),
+        headers: headers.clone(),
+        ca_file: ca_file.clone(),
+    })?)
+}
+
+/// What opens a link to a URL of a kind, or of one that is found out.
+pub fn dial_remote(remote: Arc<Remote>, kind: Option<Transport>, max: usize) -> Dial {
+    Arc::new(move |connection| {
+        let remote = Arc::clone(&remote);
+        Box::pin(async move {
+            Ok::<_, LinkEnd>(match kind {
+                Some(Transport::Sse) => sse_dial::link(remote, connection, max).await?,
+                Some(_) => http_dial::HttpLink::link(remote, connection, max),
+                None => auto::link(remote, connection, max),
+            })
+        })
+    })
+}

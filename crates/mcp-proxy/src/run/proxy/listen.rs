@@ -1,0 +1,94 @@
+//! The client side on a port: picks the front for the two kinds, listens, and ends in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use mcp_proxy_core::Pipeline;
+use mcp_proxy_transport::http::auto::AutoFront;
+use mcp_proxy_transport::http::exchange::Exchange;
+use mcp_proxy_transport::http::listener::{Front, Listener};
+use mcp_proxy_transport::http::sessions::{SessionLimits, Sessions};
+use mcp_proxy_transport::sse::exchange::SseExchange;
+use mcp_proxy_transport::sse::front::SseFront;
+use mcp_proxy_transport::tls;
+use mcp_proxy_wire::Transport;
+
+use super::dial::{dial, dial_remote, remote};
+use super::signals::Signals;
+use super::{RunEnd, STOP_DEADLINE, carry_options, limits};
+use crate::config::{Config, Listen, Target};
+use crate::printer;
+
+/// Listens until a signal comes.
+pub async fn over_port(
+    config: &Config,
+    pipeline: &Arc<Pipeline>,
+    mut signals: Signals,
+    notice: Option<&str>,
+) -> Result<RunEnd> {
+    let Listen::Port { kind, host, port, admission, tls } = &config.listen else {
+        anyhow::bail!("no port to listen on");
+    };
+    let tls = match tls {
+        Some((cert, key)) => Some(tls::server_config(cert, key).context("--tls-cert, --tls-key")?),
+        None => None,
+    };
+    let listener = Listener::bind(host, *port, admission.clone(), tls).await.with_context(|| {
+        format!("cannot listen on {host}:{port} (--listen-port 0 picks a free port)")
+    })?;
+    let front = front(config, pipeline, *kind)?;
+    printer::say(&format!("listening on {}", listener.url(front.path())));
+    if let Some(notice) = notice {
+        printer::say(notice);
+    }
+    let mut signal = None;
+    listener
+        .run(Arc::clone(&front), async {
+            signal = Some(signals.next().await);
+        })
+        .await;
+    front.stop_all();
+    let deadline = tokio::time::Instant::now() + STOP_DEADLINE;
+    while front.open_count() > 0 && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(signal.map_or_else(RunEnd::done, super::signals::Signal::end))
+}
+
+/// Same kind on both sides: pass through. Else HTTP ends here.
+fn front(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Result<Arc<dyn Front>> {
+    let pipeline = Arc::clone(pipeline);
+    let carry = carry_options(config.limits);
+    let session_limits = SessionLimits {
+        sessions: config.limits.sessions,
+        idle: config.limits.idle,
+        message: config.limits.message,
+    };
+    let whole = limits(config.limits, Transport::Stdio, Transport::StreamableHttp);
+    let cut = limits(config.limits, client, client);
+    Ok(match (client, &config.target) {
+        (Transport::StreamableHttp, Target::Url { kind: Some(Transport::StreamableHttp), .. }) => {
+            Exchange::new(pipeline, remote(&config.target)?, cut)
+        }
+        (Transport::Sse, Target::Url { kind: Some(Transport::Sse), .. }) => {
+            SseExchange::new(pipeline, remote(&config.target)?, cut)
+        }
+        (Transport::StreamableHttp, Target::Url { kind: None, .. }) => {
+            let remote = remote(&config.target)?;
+            let exchange = Exchange::new(Arc::clone(&pipeline), Arc::clone(&remote), cut);
+            let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), whole.max);
+            let kind = Transport::Sse;
+            let sessions = Sessions::new(Arc::clone(&pipeline), dial, kind, session_limits, carry);
+            AutoFront::new(pipeline, remote, exchange, sessions, whole.max)
+        }
+        (Transport::Sse, target) => {
+            let dial = dial(config, whole)?;
+            SseFront::new(pipeline, dial, target.transport(), session_limits, carry)
+        }
+        (_, target) => {
+            let dial = dial(config, whole)?;
+            Sessions::new(pipeline, dial, target.transport(), session_limits, carry)
+        }
+    })
+}

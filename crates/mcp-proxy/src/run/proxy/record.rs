@@ -1,0 +1,113 @@
+//! The record of a run: where it goes, what it is called, and the export at its end.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context as _, Result};
+use mcp_proxy_session::{
+    Place, Recorder, Session, SessionExporter, SessionHeader, exporters, new_session_id, store,
+};
+use serde_json::Map;
+
+use crate::config::{Config, Record, Target};
+use crate::printer;
+
+/// The state directory is kept under this by removing the oldest finished sessions.
+const STORE_MAX: u64 = 2 << 30;
+
+/// A record that has begun, or none.
+pub struct Recording {
+    /// Writes it.
+    pub recorder: Option<Recorder>,
+    /// Where it is.
+    pub path: Option<PathBuf>,
+    /// What to tell the user about it, after the first line of a listener.
+    pub notice: Option<String>,
+}
+
+/// Begins the record.
+pub fn open(config: &Config) -> Result<Recording> {
+    let Some(record) = &config.record else {
+        return Ok(Recording { recorder: None, path: None, notice: None });
+    };
+    let header = header(config);
+    let recorder = Recorder::create(record.place.clone(), record.options.clone(), &header)
+        .context("cannot begin the record (--no-record does without)")?;
+    let path = recorder.path().to_owned();
+    if record.place == Place::Default {
+        // Beside the run, so that a large store costs no start-up time.
+        std::thread::spawn(|| {
+            if let Ok(folder) = store::state_dir() {
+                drop(store::keep_under(&folder, STORE_MAX));
+            }
+        });
+    }
+    let elsewhere = matches!(&record.place, Place::File(wanted) if *wanted != path);
+    let notice = match (elsewhere, config.quiet) {
+        (true, _) => Some(format!(
+            "mcp-proxy: the session file exists already; recording to {}",
+            path.display()
+        )),
+        (false, false) => Some(format!("mcp-proxy: recording to {}", path.display())),
+        (false, true) => None,
+    };
+    Ok(Recording { recorder: Some(recorder), path: Some(path), notice })
+}
+
+/// Writes the export that `--output-format` asked for.
+pub fn finish(path: Option<&Path>, record: Option<&Record>, quiet: bool) -> Result<()> {
+    let (Some(path), Some(format)) = (path, record.and_then(|record| record.export.as_deref())) else {
+        return Ok(());
+    };
+    let exporter = exporters()
+        .iter()
+        .find(|exporter| exporter.name() == format)
+        .with_context(|| format!("--output-format: {format} is not known"))?;
+    let target = export_path(path, *exporter);
+    let session = Session::open(path)?;
+    let file = File::create(&target).with_context(|| format!("cannot write {}", target.display()))?;
+    let mut out = BufWriter::new(file);
+    exporter.export(&session, &mut out, &mut |_, _| {})?;
+    out.flush()?;
+    if !quiet {
+        printer::say(&format!("mcp-proxy: exported to {}", target.display()));
+    }
+    Ok(())
+}
+
+/// `x.jsonl` becomes `x.json`; never the record itself.
+fn export_path(record: &Path, exporter: &dyn SessionExporter) -> PathBuf {
+    let target = record.with_extension(exporter.extension());
+    if target == record {
+        record.with_extension(format!("export.{}", exporter.extension()))
+    } else {
+        target
+    }
+}
+
+fn header(config: &Config) -> SessionHeader {
+    let started_at = SystemTime::now();
+    let (server_command, server_url) = match &config.target {
+        Target::Command(command) => {
+            let words = std::iter::once(&command.program).chain(&command.args);
+            let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+            let joined = shlex::try_join(words.iter().map(String::as_str));
+            (Some(joined.unwrap_or_else(|_| words.join(" "))), None)
+        }
+        Target::Url { url, .. } => (None, Some(url.to_string())),
+    };
+    SessionHeader {
+        id: new_session_id(started_at),
+        started_at,
+        transport: config.target.transport(),
+        listen: config.listen.transport(),
+        server_command,
+        server_url,
+        argv: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        cwd: std::env::current_dir().ok().map(|dir| dir.display().to_string()),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        metadata: Map::new(),
+    }
+}
