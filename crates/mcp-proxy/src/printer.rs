@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the one place that prints")]
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 
 /// Says something to the person at the terminal, on stderr.
 pub fn say(text: &str) {
@@ -24,4 +24,14 @@ pub fn fail(error: &anyhow::Error) {
 /// The result of a command, on stdout.
 pub fn out() -> io::BufWriter<io::Stdout> {
     io::BufWriter::new(io::stdout())
+}
+
+/// Whether results on stdout may be coloured: on a terminal, and <https://no-color.org> is not asked for.
+pub fn colours() -> bool {
+    stdout_is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Whether a person reads stdout.
+pub fn stdout_is_terminal() -> bool {
+    io::stdout().is_terminal()
 }

@@ -141,22 +141,21 @@ impl Masks {
         if self.keep {
             return argv.to_vec();
         }
-        let mut hide_next = false;
+        let mut before = "";
         argv.iter()
             .map(|word| {
-                let hidden = std::mem::take(&mut hide_next);
-                let flag = word
-                    .starts_with('-')
-                    .then(|| word.split('=').next().unwrap_or(word));
-                match flag {
-                    None if hidden => masked_value(word),
-                    None => self.word(word),
-                    Some(flag) if !hides_its_value(flag) => self.word(word),
-                    Some(flag) if flag.len() == word.len() => {
-                        hide_next = true;
-                        word.clone()
-                    }
-                    Some(flag) => format!("{flag}={}", masked_value(&word[flag.len() + 1..])),
+                let flag_before = std::mem::replace(&mut before, word);
+                let flag = word.split('=').next().unwrap_or(word);
+                if hides_its_value(flag) && flag.len() < word.len() {
+                    return format!("{flag}={}", masked_value(&word[flag.len() + 1..]));
+                }
+                let is_value = !word.starts_with('-');
+                let hidden =
+                    hides_its_value(flag_before) || (is_pair_flag(flag_before) && is_pair(word));
+                if is_value && hidden {
+                    masked_value(word)
+                } else {
+                    self.word(word)
                 }
             })
             .collect()
@@ -199,8 +198,26 @@ fn masked_value(value: &str) -> String {
     }
 }
 
+/// Flags that carry `NAME=value` or `Name: value` in some programs (`docker run -e`, `curl -H`) and something else in others (`node -e`).
+fn is_pair_flag(flag: &str) -> bool {
+    matches!(flag, "-e" | "-H")
+}
+
+fn is_pair(word: &str) -> bool {
+    let name = word.find(['=', ':']).map(|at| &word[..at]);
+    name.is_some_and(|name| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    })
+}
+
 fn hides_its_value(flag: &str) -> bool {
-    matches!(flag, "--header" | "--env" | "-H" | "-e")
+    if !flag.starts_with('-') {
+        return false;
+    }
+    matches!(flag, "--header" | "--env")
         || names_a_secret(&flag.to_ascii_lowercase(), &["token", "secret", "password", "api-key", "apikey", "credential"])
             // A file that holds a token is a path, and worth seeing.
             && !flag.ends_with("-file")
@@ -337,10 +354,19 @@ mod tests {
             masks().argv(&argv).join(" "),
             "mcp-proxy --header X-A: [masked] --env=TOKEN=[masked] --auth-token-file /run/t -- server --api-key [masked] http://[masked]@h/"
         );
-        assert_eq!(
-            masks().command("run --token abc s3cret-value"),
-            "run --token [masked] [masked]"
-        );
+        for (command, shown) in [
+            (
+                "run --token abc s3cret-value",
+                "run --token [masked] [masked]",
+            ),
+            (
+                "docker run -e KEY=abc image",
+                "docker run -e KEY=[masked] image",
+            ),
+            ("node -e console.log(1)", "node -e console.log(1)"),
+        ] {
+            assert_eq!(masks().command(command), shown);
+        }
     }
 
     #[test]

@@ -17,3 +17,4 @@ pub mod router;
 pub mod session;
 pub mod sessions;
 pub mod stream;
+pub mod tool_headers;

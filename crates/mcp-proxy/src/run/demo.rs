@@ -74,7 +74,7 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
     let (ended, end) = oneshot::channel();
     let playing = async {
         let (played, ()) = tokio::join!(script, carrying);
-        drop(ended.send(()));
+        let _ = ended.send(());
         played
     };
     let (played, shown) = tokio::join!(playing, show(&path, end));

@@ -21,7 +21,7 @@ use crate::run::{Usage, runtime};
 use signals::Signals;
 
 pub use dial::{CUT, child, dial};
-pub use record::{Recording, open};
+pub use record::open;
 
 /// Sessions have this long to stop their servers when the proxy ends.
 const STOP_DEADLINE: Duration = Duration::from_secs(8);
@@ -29,6 +29,8 @@ const STOP_DEADLINE: Duration = Duration::from_secs(8);
 /// Runs the proxy until its client ends, its server fails, or a signal comes.
 pub fn run(args: &ProxyArgs) -> Result<ExitCode> {
     let config = Config::new(args).map_err(|error| Usage(format!("{error:#}")))?;
+    // If a guard is killed, what it left behind becomes ours to clean up. Where that is not possible it is left out.
+    let _ = mcp_proxy_transport::process::become_subreaper();
     runtime().context("cannot start")?.block_on(async {
         let signals = Signals::new().context("cannot watch for signals")?;
         let recording = record::open(&config)?;

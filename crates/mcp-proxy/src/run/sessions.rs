@@ -1,7 +1,59 @@
-//! The commands that work on records.
+//! The commands that work on records, and what they share: naming a record, words for amounts, harmless text.
 
 pub mod export;
 pub mod import;
 pub mod inspect;
 pub mod list;
+mod named;
 pub mod prune;
+pub mod table;
+pub mod visible;
+mod words;
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use anyhow::{Error, Result};
+use mcp_proxy_session::Session;
+
+use crate::printer;
+use visible::visible;
+
+/// A reader that went away, as `head` does, has what it wanted: that is no failure.
+fn quiet_pipe(outcome: Result<ExitCode>) -> Result<ExitCode> {
+    match outcome {
+        Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
+        other => other,
+    }
+}
+
+fn is_broken_pipe(error: &Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+    })
+}
+
+/// Says on stderr what of a record could not be read.
+fn report_damage(session: &Session) {
+    let path = session.path().display().to_string();
+    if session.damaged() > 0 {
+        printer::say(&visible(&format!(
+            "mcp-proxy: {path}: {} could not be read, skipped",
+            counted(session.damaged(), "line", "lines")
+        )));
+    }
+    // A live record's last line is being written, not torn.
+    if session.torn() > 0 && !session.is_live() {
+        printer::say(&visible(&format!(
+            "mcp-proxy: {path}: the last line is torn: {} after the last whole line were ignored",
+            counted(session.torn(), "byte", "bytes")
+        )));
+    }
+}
+
+/// `1 record`, `2 records`.
+fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

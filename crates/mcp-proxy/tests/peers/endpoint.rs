@@ -53,22 +53,20 @@ pub fn everything(kind: Kind) -> Endpoint {
     )
 }
 
-/// Our server on rmcp, which knows both eras and no HTTP+SSE.
+/// Our server on rmcp with the suite's fixtures. It knows both eras and no HTTP+SSE.
 pub fn demo(kind: Kind) -> Endpoint {
-    match kind {
-        Kind::Stdio => {
-            Endpoint::command([PROXY, "demo-server", "stdio"].map(String::from).to_vec())
-        }
-        Kind::Http => {
-            let running = Running::start(&mut fixtures::command(
-                PROXY,
-                &["demo-server", "http", "--port", "0"],
-            ));
-            let url = running.wait_for("listening on ");
-            Endpoint::url(kind, url, vec![running])
-        }
+    let transport = match kind {
+        Kind::Stdio => "stdio",
+        Kind::Http => "http",
         Kind::Sse => panic!("rmcp has no HTTP+SSE"),
+    };
+    let command = [PROXY, "demo-server", transport, "--fixtures"];
+    if kind == Kind::Stdio {
+        return Endpoint::command(command.map(String::from).to_vec());
     }
+    let running = Running::start(&mut fixtures::command(command[0], &command[1..]));
+    let url = running.wait_for("listening on ");
+    Endpoint::url(kind, url, vec![running])
 }
 
 impl Endpoint {

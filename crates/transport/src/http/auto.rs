@@ -83,8 +83,12 @@ impl AutoWriter {
         let method = message.method().map(std::borrow::Cow::into_owned);
         let ids = asked(&message);
         if !response.status().is_client_error() {
-            self.mode = Mode::Http(HttpWriter::new(Arc::clone(&http)));
-            http.receive_in_task(response, method, ids);
+            let opens = method.as_deref() == Some("initialize");
+            let reading = http.receive_in_task(response, method, ids);
+            self.mode = Mode::Http(match opens {
+                true => HttpWriter::opening(http, reading),
+                false => HttpWriter::new(http),
+            });
             return Ok(());
         }
         let (parts, body) = response.into_parts();

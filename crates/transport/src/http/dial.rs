@@ -80,7 +80,7 @@ impl HttpLink {
             HeaderValue::from_static("application/json, text/event-stream"),
         );
         if message.span(Field::Meta(mcp_proxy_wire::revision::meta::PROTOCOL_VERSION)).is_some() {
-            let params = self.state.param_headers(message);
+            let params = self.state.tools.of(message);
             for (name, value) in headers::modern_request_headers(message, &params) {
                 headers.insert(name, value);
             }
@@ -144,12 +144,12 @@ impl HttpLink {
         response: Response<Incoming>,
         method: Option<String>,
         asked: Vec<Id>,
-    ) {
+    ) -> tokio::task::JoinHandle<()> {
         let (link, opened) = (Arc::clone(self), self.state.opened());
         tokio::spawn(async move {
             let _opened = opened;
             link.receive(response, method.as_deref(), &asked).await;
-        });
+        })
     }
 
     /// Answers open requests with why they cannot be answered.
@@ -228,6 +228,11 @@ impl HttpWriter {
     /// The writing half of `link`.
     pub fn new(link: Arc<HttpLink>) -> HttpWriter {
         HttpWriter { link, opening: None }
+    }
+
+    /// The same, while the answer to `initialize` is being read.
+    pub fn opening(link: Arc<HttpLink>, opening: tokio::task::JoinHandle<()>) -> HttpWriter {
+        HttpWriter { link, opening: Some(opening) }
     }
 
     /// Sends one message.

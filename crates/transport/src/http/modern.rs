@@ -43,7 +43,8 @@ pub async fn post(
     message: Message,
 ) -> Answer {
     let id = message.id();
-    if let Some((code, text)) = fault(&parts, &message) {
+    let lists_tools = message.method().as_deref() == Some("tools/list");
+    if let Some((code, text)) = fault(&session, &parts, &message) {
         let status = if code == ErrorCode::METHOD_NOT_FOUND { 404 } else { 400 };
         session.refuse(frame(exchange, parts, message), code, &text);
         return json(status, error_response(id.as_ref(), code, &text, None));
@@ -65,6 +66,9 @@ pub async fn post(
     match messages.recv().await {
         Some(out) if out.last => {
             let answer = Message::parse(out.data);
+            if lists_tools {
+                session.tools.note(&answer);
+            }
             let status = match answer.error_code() {
                 Some(code) if code == ErrorCode::INVALID_PARAMS.0 && lacks_meta => 400,
                 _ => headers::modern_status(&answer),
@@ -83,7 +87,7 @@ pub async fn post(
 }
 
 /// What is wrong with a POST by the rules of the transport, before any server sees it.
-fn fault(parts: &Parts, message: &Message) -> Option<(ErrorCode, String)> {
+fn fault(session: &Session, parts: &Parts, message: &Message) -> Option<(ErrorCode, String)> {
     match message.kind() {
         Kind::Malformed => return Some((ErrorCode::PARSE_ERROR, "the body is no JSON".to_owned())),
         Kind::Batch | Kind::Other => {
@@ -92,7 +96,7 @@ fn fault(parts: &Parts, message: &Message) -> Option<(ErrorCode, String)> {
         }
         _ => {}
     }
-    let checked = headers::check_modern_headers(&parts.headers, message);
+    let checked = headers::check_modern_headers(&parts.headers, message, &session.tools.of(message));
     checked.err().map(|fault| (ErrorCode::HEADER_MISMATCH, fault.to_string()))
 }
 

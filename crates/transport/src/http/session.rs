@@ -14,6 +14,7 @@ use tokio::sync::{Notify, mpsc};
 use super::replay::{GET_STREAM, Replay};
 use super::router::{Awaits, Router, Way};
 use super::stream::Out;
+use super::tool_headers::ToolHeaders;
 use crate::inbox::Arrival;
 
 /// Messages that may wait on one stream before its client's slowness is felt upstream.
@@ -31,6 +32,8 @@ pub struct Session {
     pub inbox: mpsc::Sender<Arrival>,
     /// Told to end it.
     pub stop: Notify,
+    /// Which arguments its server wants in headers (modern clients).
+    pub tools: ToolHeaders,
     state: Mutex<State>,
 }
 
@@ -60,6 +63,7 @@ impl Session {
             connection,
             inbox,
             stop: Notify::new(),
+            tools: ToolHeaders::default(),
             state: Mutex::new(State {
                 router: Router::default(),
                 replay: Replay::default(),

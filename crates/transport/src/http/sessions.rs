@@ -190,6 +190,9 @@ impl Sessions {
         if opens(message) || (message.kind() == Kind::Batch && batch_opens()) {
             return self.open(uuid::Uuid::new_v4().to_string());
         }
+        if message.kind() == Kind::Malformed {
+            return Err(Box::new(error(400, ErrorCode::PARSE_ERROR, "the body is no JSON")));
+        }
         let text = "no session: send initialize first, then its Mcp-Session-Id with every request";
         let answer = error_response(message.id().as_ref(), ErrorCode::BAD_REQUEST, text, None);
         Err(Box::new(json(400, answer)))

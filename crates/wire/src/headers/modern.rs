@@ -68,7 +68,8 @@ fn name_field(method: &str) -> Option<Field<'static>> {
     match method {
         "tools/call" | "prompts/get" => Some(Field::Name),
         "resources/read" | "resources/subscribe" => Some(Field::Uri),
-        method if method.starts_with("tasks/") => Some(Field::Param("taskId")),
+        // tasks/result and tasks/list are gone: the server's own -32601 is the better answer.
+        "tasks/get" | "tasks/update" | "tasks/cancel" => Some(Field::Param("taskId")),
         _ => None,
     }
 }
@@ -126,8 +127,12 @@ fn argument(message: &Message, arguments: Span, path: &[String]) -> Option<Strin
 }
 
 /// Checks the headers of a request against its body. A notification may come without `Mcp-Method`, as real clients
-/// send them, but what it carries must be right. `Mcp-Param-*` is left to the server, which knows the schema.
-pub fn check_modern_headers(headers: &HeaderMap, message: &Message) -> Result<(), HeaderFault> {
+/// send them, but what it carries must be right. `params` are the header arguments of the tool, as far as known.
+pub fn check_modern_headers(
+    headers: &HeaderMap,
+    message: &Message,
+    params: &[ParamHeader],
+) -> Result<(), HeaderFault> {
     let needed = match message.kind() {
         Kind::Request => true,
         Kind::Notification => false,
@@ -140,13 +145,32 @@ pub fn check_modern_headers(headers: &HeaderMap, message: &Message) -> Result<()
         return Ok(());
     };
     check(headers, MCP_METHOD, Some(&method), needed)?;
-    match name_field(&method) {
-        Some(field) => {
-            let name = message.text(field);
-            check(headers, MCP_NAME, name.as_deref(), needed && name.is_some())
-        }
-        None => Ok(()),
+    if let Some(field) = name_field(&method) {
+        let name = message.text(field);
+        check(headers, MCP_NAME, name.as_deref(), needed && name.is_some())?;
     }
+    if method == "tools/call"
+        && let Some(arguments) = message.span(Field::Param("arguments"))
+    {
+        for param in params {
+            check_param(headers, message, arguments, param)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_param(
+    headers: &HeaderMap,
+    message: &Message,
+    arguments: Span,
+    param: &ParamHeader,
+) -> Result<(), HeaderFault> {
+    let name = format!("{MCP_PARAM_PREFIX}{}", param.name);
+    let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else {
+        return Ok(());
+    };
+    let value = argument(message, arguments, &param.path);
+    check(headers, name, value.as_deref(), value.is_some())
 }
 
 fn check(

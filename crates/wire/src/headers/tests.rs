@@ -166,38 +166,38 @@ fn headers_are_checked_against_the_body() {
         ("mcp-method", "tools/call"),
         ("mcp-name", "=?base64?Y2Fmw6k=?="),
     ];
-    assert_eq!(check_modern_headers(&map(&good), &call), Ok(()));
+    assert_eq!(check_modern_headers(&map(&good), &call, &[]), Ok(()));
     for missing in 0..3 {
         let mut headers = good.to_vec();
         headers.remove(missing);
         assert!(matches!(
-            check_modern_headers(&map(&headers), &call),
+            check_modern_headers(&map(&headers), &call, &[]),
             Err(HeaderFault::Missing(_))
         ));
         let mut headers = good.to_vec();
         headers.push(good[missing]);
         assert!(matches!(
-            check_modern_headers(&map(&headers), &call),
+            check_modern_headers(&map(&headers), &call, &[]),
             Err(HeaderFault::Repeated(_))
         ));
         let mut headers = good;
         headers[missing].1 = "Tools/call";
         assert!(matches!(
-            check_modern_headers(&map(&headers), &call),
+            check_modern_headers(&map(&headers), &call, &[]),
             Err(HeaderFault::Different { .. })
         ));
         headers[missing].1 = "=?base64?!?=";
         assert!(matches!(
-            check_modern_headers(&map(&headers), &call),
+            check_modern_headers(&map(&headers), &call, &[]),
             Err(HeaderFault::Unreadable(_))
         ));
     }
     let notification = Message::parse(r#"{"method":"notifications/cancelled","params":{}}"#);
     assert_eq!(
-        check_modern_headers(&map(&good[..1]), &notification),
+        check_modern_headers(&map(&good[..1]), &notification, &[]),
         Ok(())
     );
-    assert!(check_modern_headers(&map(&good[1..2]), &notification).is_err());
+    assert!(check_modern_headers(&map(&good[1..2]), &notification, &[]).is_err());
 }
 
 #[test]

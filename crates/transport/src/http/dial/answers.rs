@@ -185,7 +185,7 @@ impl HttpLink {
     fn learn(&self, method: Option<&str>, answer: &Message) {
         match method {
             Some("initialize") => self.state.note_version(answer),
-            Some("tools/list") => self.state.note_tools(answer),
+            Some("tools/list") => self.state.tools.note(answer),
             _ => {}
         }
     }

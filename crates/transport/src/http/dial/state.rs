@@ -4,14 +4,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderValue;
-use mcp_proxy_wire::headers::{ParamHeader, param_headers};
-use mcp_proxy_wire::{Field, Id, IdKey, Message, Span};
+use mcp_proxy_wire::{Field, Id, IdKey, Message};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use super::super::tool_headers::ToolHeaders;
+
 #[derive(Default)]
 pub(super) struct State {
+    pub(super) tools: ToolHeaders,
     inner: Mutex<Inner>,
     open: Arc<Count>,
 }
@@ -21,7 +23,6 @@ struct Inner {
     session: Option<HeaderValue>,
     version: Option<HeaderValue>,
     requests: FxHashMap<IdKey, Open>,
-    tools: FxHashMap<String, Vec<ParamHeader>>,
     get: Option<AbortHandle>,
 }
 
@@ -64,37 +65,6 @@ impl State {
         if let Some(version) = version.and_then(|version| HeaderValue::from_str(&version).ok()) {
             self.inner().version = Some(version);
         }
-    }
-
-    /// `x-mcp-header` annotations of the tools in a `tools/list` answer.
-    pub(super) fn note_tools(&self, answer: &Message) {
-        if memchr::memmem::find(answer.raw(), b"x-mcp-header").is_none() {
-            return;
-        }
-        let Some(tools) = answer.span(Field::ResultField("tools")) else {
-            return;
-        };
-        let Some(tools) = Message::parse(answer.raw().slice(tools.start..tools.end)).parts() else {
-            return;
-        };
-        let mut inner = self.inner();
-        for tool in tools {
-            let whole = Span { start: 0, end: tool.len() };
-            if let (Some(name), Some(schema)) = (tool.member(whole, "name"), tool.member(whole, "inputSchema")) {
-                let name = tool.text_at(name).unwrap_or_default();
-                inner.tools.insert(name.into_owned(), param_headers(tool.slice(schema)));
-            }
-        }
-    }
-
-    pub(super) fn param_headers(&self, message: &Message) -> Vec<ParamHeader> {
-        if message.method().as_deref() != Some("tools/call") {
-            return Vec::new();
-        }
-        let Some(name) = message.text(Field::Name) else {
-            return Vec::new();
-        };
-        self.inner().tools.get(name.as_ref()).cloned().unwrap_or_default()
     }
 
     pub(super) fn opened(&self) -> Opened {

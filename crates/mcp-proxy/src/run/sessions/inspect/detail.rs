@@ -1,0 +1,141 @@
+//! One message in full: what is known about it, how it was carried, and its body laid out.
+
+use std::io::{Read as _, Write};
+
+use anyhow::{Context as _, Result};
+use mcp_proxy_session::{ProxyMessage, Raw, Row, Session, Sse, Verdict};
+use mcp_proxy_wire::Message;
+
+use super::happening::head_line;
+use super::pretty::pretty;
+use crate::run::sessions::visible::{visible, visible_bytes};
+use crate::run::sessions::{table, words};
+
+/// A body over this is shown by its beginning.
+const WHOLE: u64 = 1 << 20;
+const BEGINNING: u64 = 16 << 10;
+
+/// Writes the message of row `index`.
+pub fn write(session: &Session, index: usize, out: &mut impl Write) -> Result<()> {
+    let message = session.message(index)?;
+    let row = session.row(index);
+    let peer = row.and_then(Row::peer).and_then(|peer| session.row(peer));
+    let asked = peer.filter(|_| message.answers.is_some());
+    let title = table::what(session, &message, asked);
+    writeln!(out, "#{} {} {title}", message.sequence, words::arrow(message.direction))?;
+    facts(&message, row, peer, asked.and_then(|row| session.method(row)), out)?;
+    carriage(&message, out)?;
+    for verdict in &message.verdicts {
+        fact(out, "verdict", &verdict_line(verdict))?;
+    }
+    for part in &message.parts {
+        let mut text = part.kind.clone();
+        for word in [&part.method, &part.jsonrpc_id].into_iter().flatten() {
+            text = format!("{text} {word}");
+        }
+        let latency = part.latency.map(|latency| format!(" after {}", words::span(latency))).unwrap_or_default();
+        fact(out, "part", &format!("{}{latency}", visible(&text)))?;
+    }
+    if let Some(original) = &message.original_raw {
+        writeln!(out, "\nas received:")?;
+        body(original, out)?;
+        writeln!(out, "\nas sent on:")?;
+    } else {
+        writeln!(out)?;
+    }
+    body(&message.raw, out)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+fn facts(
+    message: &ProxyMessage,
+    row: Option<&Row>,
+    peer: Option<&Row>,
+    asked: Option<&str>,
+    out: &mut impl Write,
+) -> Result<()> {
+    fact(out, "id", &message.id.to_string())?;
+    fact(out, "received", &format!("{} (+{})", words::stamp(message.timestamp), words::span(message.mono)))?;
+    fact(out, "direction", &message.direction.as_str().replace('_', " "))?;
+    let (connection, exchange) = (message.connection, message.exchange);
+    fact(out, "read from", &format!("{}, connection c{connection}, exchange {exchange}", message.transport))?;
+    fact(out, "kind", words::kind(message.kind))?;
+    if let Some(token) = &message.jsonrpc_id {
+        fact(out, "JSON-RPC id", &visible(token))?;
+    }
+    match (message.answers, peer) {
+        (Some(request), _) => {
+            let latency = message.latency.map(|latency| format!(" after {}", words::span(latency)));
+            fact(out, "answers", &format!("#{request}{}", latency.unwrap_or_default()))?;
+        }
+        (None, Some(answer)) => {
+            let latency = answer.latency().map(|latency| format!(" after {}", words::span(latency)));
+            fact(out, "answered by", &format!("#{}{}", answer.sequence(), latency.unwrap_or_default()))?;
+        }
+        (None, None) => {}
+    }
+    fact(out, "size", &format!("{} bytes", message.len))?;
+    let (trouble, remarks) = table::remarks(message, row, asked);
+    for text in [trouble, remarks].iter().filter(|text| !text.is_empty()) {
+        fact(out, "remark", text)?;
+    }
+    Ok(())
+}
+
+fn carriage(message: &ProxyMessage, out: &mut impl Write) -> Result<()> {
+    if let Some(http) = &message.http {
+        fact(out, "HTTP", &visible(&head_line(http)))?;
+        for (name, value) in &http.headers {
+            fact(out, "", &visible(&format!("{name}: {value}")))?;
+        }
+    }
+    if let Some(sse) = &message.sse {
+        fact(out, "SSE", &event(sse))?;
+    }
+    Ok(())
+}
+
+fn event(sse: &Sse) -> String {
+    let mut told = Vec::new();
+    told.extend(sse.id.as_ref().map(|id| format!("id {}", visible(id))));
+    told.extend(sse.event.as_ref().map(|event| format!("event {}", visible(event))));
+    told.extend(sse.retry.map(|retry| format!("retry {retry} ms")));
+    if sse.partial {
+        told.push("the stream ended inside it".to_owned());
+    }
+    if told.is_empty() { "an event without fields of its own".to_owned() } else { told.join(", ") }
+}
+
+fn verdict_line(verdict: &Verdict) -> String {
+    let time = words::time_of_day(verdict.timestamp);
+    format!("{} by {} at {time}: {}", visible(&verdict.kind), visible(&verdict.by), visible(&verdict.why))
+}
+
+fn fact(out: &mut impl Write, name: &str, value: &str) -> Result<()> {
+    writeln!(out, "  {name:<12} {value}")?;
+    Ok(())
+}
+
+fn body(raw: &Raw, out: &mut impl Write) -> Result<()> {
+    match raw {
+        Raw::Lost { len } => writeln!(out, "({len} bytes that were not stored, because the disk failed)")?,
+        Raw::Side { path, len } if *len > WHOLE => {
+            let mut start = Vec::new();
+            let file = std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+            file.take(BEGINNING).read_to_end(&mut start)?;
+            writeln!(out, "{}", visible_bytes(&start))?;
+            let rest = len.saturating_sub(start.len() as u64);
+            writeln!(out, "… and {rest} more bytes: --raw prints all of them")?;
+        }
+        raw => {
+            let bytes = raw.load().context("cannot read the body of the message")?;
+            let message = Message::parse(bytes);
+            match std::str::from_utf8(message.raw()) {
+                Ok(text) if message.is_json() => writeln!(out, "{}", pretty(text))?,
+                _ => writeln!(out, "{}", visible_bytes(message.raw()))?,
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! A message as one line of JSON: everything that is known about it, under the names the record uses.
+//!
+//! Unlike the record's own line, verdicts are folded in: `raw` is what went on, `original_raw` what came. Bodies and
+//! ids are put in as they are, never parsed and written anew.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mcp_proxy_session::{Error, Http, Part, ProxyMessage, Raw, Row, Session, Sse, Verdict};
+use mcp_proxy_wire::{Message, json_string};
+use serde_json::{Value, json};
+
+use crate::run::sessions::words;
+
+/// The message of row `index`.
+pub fn line(session: &Session, index: usize) -> Result<Vec<u8>, Error> {
+    let message = session.message(index)?;
+    let mut line = Line(Vec::new());
+    line.value("t", "msg");
+    line.value("timestamp", words::stamp(message.timestamp));
+    line.value("sequence", message.sequence);
+    line.value("id", message.id.to_string());
+    line.value("mono_ns", u64::try_from(message.mono.as_nanos()).unwrap_or(u64::MAX));
+    line.value("direction", message.direction.as_str());
+    line.value("transport", message.transport.as_str());
+    line.value("conn", format!("c{}", message.connection));
+    line.value("exchange", message.exchange);
+    line.value("kind", words::kind(message.kind));
+    if let Some(token) = &message.jsonrpc_id {
+        line.verbatim("jsonrpc_id", token.as_bytes());
+    }
+    line.some("method", message.method.as_deref());
+    line.some("name", message.name.as_deref());
+    line.some("correlated_id", message.correlated_id.map(|id| id.to_string()));
+    line.some("answers", message.answers);
+    line.some("latency_us", message.latency.map(micros));
+    line.value("modified", message.modified);
+    flags(&mut line, &message, session.row(index));
+    line.value("len", message.len);
+    if !message.parts.is_empty() {
+        line.parts(&message.parts);
+    }
+    line.some("http", message.http.as_ref().map(http));
+    line.some("sse", message.sse.as_ref().map(sse));
+    if !message.verdicts.is_empty() {
+        line.value("verdicts", message.verdicts.iter().map(verdict).collect::<Vec<_>>());
+    }
+    if let Some(original) = &message.original_raw {
+        line.body("original_", original);
+    }
+    line.body("", &message.raw);
+    line.0.push(b'}');
+    Ok(line.0)
+}
+
+fn flags(line: &mut Line, message: &ProxyMessage, row: Option<&Row>) {
+    let flags = [
+        ("dropped", message.dropped),
+        ("refused", message.refused),
+        ("late", message.late),
+        ("duplicate", message.duplicate),
+        ("undelivered", row.is_some_and(Row::is_undelivered)),
+    ];
+    for (name, _) in flags.iter().filter(|(_, is)| *is) {
+        line.value(name, true);
+    }
+    if message.from_proxy {
+        line.value("origin", "proxy");
+    }
+}
+
+/// A JSON object in the making.
+struct Line(Vec<u8>);
+
+impl Line {
+    fn verbatim(&mut self, key: &str, json: &[u8]) {
+        self.0.push(if self.0.is_empty() { b'{' } else { b',' });
+        self.0.extend_from_slice(json_string(key).as_bytes());
+        self.0.push(b':');
+        self.0.extend_from_slice(json);
+    }
+
+    fn value(&mut self, key: &str, value: impl Into<Value>) {
+        self.verbatim(key, value.into().to_string().as_bytes());
+    }
+
+    fn some(&mut self, key: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.value(key, value);
+        }
+    }
+
+    fn parts(&mut self, parts: &[Part]) {
+        let mut list = vec![b'['];
+        for part in parts {
+            let mut line = Line(Vec::new());
+            line.value("kind", part.kind.as_str());
+            if let Some(token) = &part.jsonrpc_id {
+                line.verbatim("jsonrpc_id", token.as_bytes());
+            }
+            line.some("method", part.method.as_deref());
+            line.some("correlated_id", part.correlated_id.map(|id| id.to_string()));
+            line.some("latency_us", part.latency.map(micros));
+            line.0.push(b'}');
+            if list.len() > 1 {
+                list.push(b',');
+            }
+            list.extend_from_slice(&line.0);
+        }
+        list.push(b']');
+        self.verbatim("parts", &list);
+    }
+
+    /// As the record does it: `raw` byte for byte, else `raw_text`, `raw_b64`, or where it is.
+    fn body(&mut self, prefix: &str, raw: &Raw) {
+        let key = |ending: &str| format!("{prefix}raw{ending}");
+        match raw {
+            Raw::Json(bytes) if Message::parse(bytes.clone()).embeds() => self.verbatim(&key(""), bytes),
+            Raw::Json(bytes) => self.value(&key("_text"), String::from_utf8_lossy(bytes)),
+            Raw::Text(text) => self.value(&key("_text"), text.as_str()),
+            Raw::Binary(bytes) => self.value(&key("_b64"), STANDARD.encode(bytes)),
+            Raw::Side { path, len } => {
+                self.value(&key("_ref"), json!({"file": path.to_string_lossy(), "len": len}));
+            }
+            Raw::Lost { len } => self.value(&key("_ref"), json!({"file": null, "len": len})),
+        }
+    }
+}
+
+fn http(http: &Http) -> Value {
+    let mut value = json!({"version": http.version, "headers": http.headers});
+    for (key, member) in
+        [("method", json!(http.method)), ("target", json!(http.target)), ("status", json!(http.status))]
+    {
+        if !member.is_null() {
+            value[key] = member;
+        }
+    }
+    value
+}
+
+fn sse(sse: &Sse) -> Value {
+    json!({"id": sse.id, "event": sse.event, "retry": sse.retry, "partial": sse.partial})
+}
+
+fn verdict(verdict: &Verdict) -> Value {
+    let time = words::stamp(verdict.timestamp);
+    json!({"timestamp": time, "kind": verdict.kind, "by": verdict.by, "why": verdict.why})
+}
+
+fn micros(span: std::time::Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,152 @@
+//! Which record a person means: a path, a session id or its beginning, or `LAST`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use mcp_proxy_session::store::{self, Listed};
+
+use super::visible::visible;
+use super::words;
+
+/// The newest record in the state directory.
+const LAST: &str = "LAST";
+
+/// So many records are named in an error.
+const SHOWN: usize = 5;
+
+/// The path of the record called `name`.
+pub fn find(name: &str) -> Result<PathBuf> {
+    if name != LAST && Path::new(name).exists() {
+        return Ok(PathBuf::from(name));
+    }
+    if looks_like_a_path(name) {
+        bail!("there is no file {}", visible(name));
+    }
+    let folder = store::state_dir()?;
+    choose(name, &folder, &store::list(&folder)?).map(|record| record.path.clone())
+}
+
+/// The one of `records`, newest first, that `name` means.
+fn choose<'a>(name: &str, folder: &Path, records: &'a [Listed]) -> Result<&'a Listed> {
+    let Some(newest) = records.first() else {
+        bail!(
+            "there is no record {}: none in {} (a run of `mcp-proxy proxy` or `mcp-proxy demo` makes one), \
+             and no file of that name",
+            visible(name),
+            folder.display()
+        );
+    };
+    if name == LAST {
+        return Ok(newest);
+    }
+    let wanted: Vec<_> = records.iter().filter(|record| is_called(record, name)).collect();
+    match wanted.as_slice() {
+        [record] => Ok(record),
+        [] => bail!(
+            "there is no record {}, and no file of that name; in {}:{}",
+            visible(name),
+            folder.display(),
+            lines(records.iter())
+        ),
+        several => bail!(
+            "{} means {} records; give more of the id, or the path:{}",
+            visible(name),
+            several.len(),
+            lines(several.iter().copied())
+        ),
+    }
+}
+
+/// By session id or the start of it; by file name, which tells two records of one session apart.
+fn is_called(record: &Listed, name: &str) -> bool {
+    !name.is_empty() && (has_id(record, name) || file_name(record) == name)
+}
+
+/// Whether a record's id starts with `name`, in capitals or not.
+pub fn has_id(record: &Listed, name: &str) -> bool {
+    record.id.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+}
+
+/// How many letters of the ids tell `records` apart; at least eight.
+pub fn id_width(records: &[Listed]) -> usize {
+    let mut ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
+    ids.sort_unstable();
+    // The same session imported twice cannot be told apart, however much of its id is shown.
+    ids.dedup();
+    let shared = |pair: &[&str]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(one, other)| one == other).count();
+    ids.windows(2).map(shared).max().map_or(8, |shared| (shared + 1).max(8))
+}
+
+/// The first letters of a record's id.
+pub fn short_id(record: &Listed, width: usize) -> String {
+    visible(&record.id.chars().take(width).collect::<String>())
+}
+
+fn lines<'a>(records: impl ExactSizeIterator<Item = &'a Listed>) -> String {
+    let more = records.len().saturating_sub(SHOWN);
+    let mut text = String::new();
+    for record in records.take(SHOWN) {
+        let started = words::day_and_time(record.started_at);
+        let target = words::cut(&visible(&record.target), 60);
+        text.push_str(&format!("\n  {}  {}  {started}  {target}", visible(&record.id), file_name(record)));
+    }
+    if more > 0 {
+        text.push_str(&format!("\n  and {more} more: mcp-proxy sessions"));
+    }
+    text
+}
+
+fn file_name(record: &Listed) -> String {
+    record.path.file_name().map(|name| visible(&name.to_string_lossy())).unwrap_or_default()
+}
+
+fn looks_like_a_path(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use mcp_proxy_wire::Transport;
+
+    use super::*;
+
+    fn record(id: &str, file: &str) -> Listed {
+        Listed {
+            path: PathBuf::from("/s").join(file),
+            id: id.to_owned(),
+            started_at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_794_765_600),
+            ended_at: None,
+            live: false,
+            transport: Transport::Stdio,
+            target: "python server.py".to_owned(),
+            bytes: 0,
+        }
+    }
+
+    #[test]
+    fn ids_prefixes_file_names_and_last() {
+        let records = [record("019a8888-1", "b.jsonl"), record("019a8888-2", "a.jsonl"), record("019a9999-3", "c.jsonl")];
+        let found = |name: &str| choose(name, Path::new("/s"), &records).map(|record| record.id.clone());
+        assert_eq!(found("LAST").unwrap(), "019a8888-1");
+        assert_eq!(found("019A8888-2").unwrap(), "019a8888-2");
+        assert_eq!(found("019a9").unwrap(), "019a9999-3");
+        assert_eq!(found("a.jsonl").unwrap(), "019a8888-2");
+        let text = found("019a8").unwrap_err().to_string();
+        assert!(text.starts_with("019a8 means 2 records") && text.contains("a.jsonl"), "{text}");
+        for wrong in ["", "zz", "019a8888-12345", "\u{1b}[2J"] {
+            let text = found(wrong).unwrap_err().to_string();
+            assert!(text.starts_with("there is no record") && !text.contains('\u{1b}'), "{text}");
+        }
+    }
+
+    #[test]
+    fn short_ids_tell_records_apart() {
+        let pair = |one: &str, other: &str| id_width(&[record(one, "a"), record(other, "b")]);
+        assert_eq!(id_width(&[]), 8);
+        assert_eq!(pair("019a8888-1", "02000000-1"), 8);
+        assert_eq!(pair("019a8888-1", "019a8888-2"), 10);
+        assert_eq!(pair("019a8888-1", "019a8888-1"), 8);
+    }
+}
