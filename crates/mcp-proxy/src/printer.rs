@@ -1,6 +1,12 @@
 //! All output to people goes through here: results to stdout, everything else to stderr.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the one place that prints")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is the one place that prints"
+)]
+
+pub mod visible;
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -10,15 +16,23 @@ pub fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// Asks something on stderr; the answer is typed on the same line.
+pub fn ask(question: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = write!(stderr, "{question}").and_then(|()| stderr.flush());
+}
+
 /// Passes a server's stderr line on as it is.
 pub fn pass_stderr(line: &[u8]) {
     let mut stderr = io::stderr().lock();
-    let _ = stderr.write_all(line).and_then(|()| stderr.write_all(b"\n"));
+    let _ = stderr
+        .write_all(line)
+        .and_then(|()| stderr.write_all(b"\n"));
 }
 
-/// An error with its causes, on stderr.
+/// An error with its causes, on stderr. It may quote a file or a peer, so it is made harmless first.
 pub fn fail(error: &anyhow::Error) {
-    say(&format!("mcp-proxy: {error:#}"));
+    say(&visible::visible_lines(&format!("mcp-proxy: {error:#}")));
 }
 
 /// The result of a command, on stdout.

@@ -1,16 +1,22 @@
 //! The flags of the commands that read records: `inspect`, `export`, `import`, `sessions` and `prune`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 
 /// The formats a session can be written in: the session crate's list, so that a new exporter is offered at once.
 pub fn format_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(mcp_proxy_session::exporters().iter().map(|exporter| exporter.name()))
+    PossibleValuesParser::new(
+        mcp_proxy_session::exporters()
+            .iter()
+            .map(|exporter| exporter.name()),
+    )
 }
 
 /// How a record is named, wherever one is asked for.
-const RECORD: &str = "A record: its path, its session id or the first letters of it, or LAST for the newest";
+const RECORD: &str =
+    "A record: its path, its session id or the first letters of it, or LAST for the newest";
 
 const INSPECT: &str = "\
 Examples:
@@ -53,7 +59,7 @@ pub struct InspectArgs {
     pub raw: bool,
 
     /// Also what is no message: stderr, stray lines, connections, exits, notes
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "seq")]
     pub all: bool,
 }
 
@@ -140,12 +146,12 @@ pub struct PruneArgs {
     pub ids: Vec<String>,
 
     /// Those that started longer ago: 12h, 30d, 8w
-    #[arg(long, value_name = "AGE", conflicts_with_all = ["ids", "all"])]
-    pub older_than: Option<String>,
+    #[arg(long, value_name = "AGE", value_parser = age, conflicts_with_all = ["ids", "all"])]
+    pub older_than: Option<Duration>,
 
     /// The oldest, until the rest is smaller than this: bytes, or with K, M, G
-    #[arg(long, value_name = "SIZE", conflicts_with_all = ["ids", "all"])]
-    pub keep_under: Option<String>,
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["ids", "all"])]
+    pub keep_under: Option<u64>,
 
     /// All of them
     #[arg(long, conflicts_with = "ids")]
@@ -175,11 +181,16 @@ impl std::str::FromStr for Sequences {
     fn from_str(text: &str) -> Result<Sequences, String> {
         let number = |word: &str, open: u64| match word {
             "" => Ok(open),
-            word => word.parse().map_err(|_| format!("{word:?} is no sequence number")),
+            word => word
+                .parse()
+                .map_err(|_| format!("{word:?} is no sequence number")),
         };
         let (first, last) = match text.split_once("..") {
             Some(("", "")) => return Err("a range needs a number: N..M, N.. or ..M".to_owned()),
-            Some((first, last)) => (number(first, 0)?, number(last.trim_start_matches('='), u64::MAX)?),
+            Some((first, last)) => (
+                number(first, 0)?,
+                number(last.trim_start_matches('='), u64::MAX)?,
+            ),
             None if text.is_empty() => return Err("a number is needed".to_owned()),
             None => (number(text, 0)?, number(text, 0)?),
         };
@@ -187,5 +198,97 @@ impl std::str::FromStr for Sequences {
             return Err(format!("{first} comes after {last}"));
         }
         Ok(Sequences { first, last })
+    }
+}
+
+impl std::fmt::Display for Sequences {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.first, self.last) {
+            (first, last) if first == last => write!(f, "{first}"),
+            (0, last) => write!(f, "up to {last}"),
+            (first, u64::MAX) => write!(f, "from {first} on"),
+            (first, last) => write!(f, "from {first} to {last}"),
+        }
+    }
+}
+
+/// `90s`, `12h`, `30d`, `8w` as a duration.
+fn age(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is no age: write 12h, 30d or 8w");
+    let (number, unit) = text.split_at(
+        text.find(|letter: char| !letter.is_ascii_digit())
+            .ok_or_else(wrong)?,
+    );
+    let seconds = match unit.trim() {
+        "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        "w" => 7 * 86_400,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number
+        .checked_mul(seconds)
+        .map(Duration::from_secs)
+        .ok_or_else(wrong)
+}
+
+/// `1048576`, `500M`, `1G` as bytes.
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text:?} is no size: write 1048576, 500M or 1G");
+    let (number, unit) = text.split_at(
+        text.find(|letter: char| !letter.is_ascii_digit())
+            .unwrap_or(text.len()),
+    );
+    let shift = match unit
+        .trim()
+        .to_ascii_uppercase()
+        .trim_end_matches("IB")
+        .trim_end_matches('B')
+    {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << shift).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences() {
+        let read = |text: &str| {
+            text.parse::<Sequences>()
+                .map(|seq| (seq.first, seq.last, seq.to_string()))
+        };
+        assert_eq!(read("7"), Ok((7, 7, "7".to_owned())));
+        assert_eq!(read("7..9"), Ok((7, 9, "from 7 to 9".to_owned())));
+        assert_eq!(read("7.."), Ok((7, u64::MAX, "from 7 on".to_owned())));
+        assert_eq!(read("..9"), Ok((0, 9, "up to 9".to_owned())));
+        for wrong in ["", "..", "x", "9..7", "1..2..3", "-1"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ages_and_sizes() {
+        assert_eq!(age("30d").unwrap(), Duration::from_secs(2_592_000));
+        assert_eq!(age("8w").unwrap(), Duration::from_secs(4_838_400));
+        assert_eq!(size("1048576").unwrap(), 1 << 20);
+        assert_eq!(size("1G").unwrap(), 1 << 30);
+        assert_eq!(size("5 MiB").unwrap(), 5 << 20);
+        for wrong in ["", "30", "d", "1y", "-1d", "99999999999999999999w"] {
+            assert!(age(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["", "G", "1X", "-1", "99999999999T"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
     }
 }

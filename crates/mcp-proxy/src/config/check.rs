@@ -113,7 +113,8 @@ fn remote(args: &ProxyArgs, text: &str, kind: Option<ServerKind>) -> Result<Targ
     if !args.env.is_empty() || args.cwd.is_some() {
         bail!("--env and --cwd are for servers that the proxy starts; a URL is already running");
     }
-    let url: Uri = text.parse().ok().filter(|url: &Uri| url.host().is_some()).with_context(|| {
+    let parsed: Option<Uri> = text.parse().ok().filter(|url: &Uri| url.scheme().is_some() && url.host().is_some());
+    let url = parsed.with_context(|| {
         format!("`{text}` is no URL (http://… or https://…); to run it as a command write: mcp-proxy -- {text}")
     })?;
     if !matches!(url.scheme_str(), Some("http" | "https")) {

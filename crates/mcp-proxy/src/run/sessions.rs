@@ -7,7 +7,6 @@ pub mod list;
 mod named;
 pub mod prune;
 pub mod table;
-pub mod visible;
 mod words;
 
 use std::io::ErrorKind;
@@ -16,8 +15,7 @@ use std::process::ExitCode;
 use anyhow::{Error, Result};
 use mcp_proxy_session::Session;
 
-use crate::printer;
-use visible::visible;
+use crate::printer::{self, visible::visible};
 
 /// A reader that went away, as `head` does, has what it wanted: that is no failure.
 fn quiet_pipe(outcome: Result<ExitCode>) -> Result<ExitCode> {

@@ -1,13 +1,23 @@
 //! The conformance suite's results, and how two runs differ. A check is known by its scenario, its id and, because
 //! a scenario may make the same check several times, its place among those.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value;
 
-/// `(scenario, check id, index) → status`.
-pub struct Checks(BTreeMap<(String, String, usize), String>);
+/// Scenario, check id, index among the checks of that id.
+type Key = (String, String, usize);
+
+/// One check's outcome, and the suite's words about it if it did not pass.
+#[derive(Debug)]
+struct Check {
+    status: String,
+    words: String,
+}
+
+/// Every check of one run.
+pub struct Checks(BTreeMap<Key, Check>);
 
 impl Checks {
     /// Reads every `checks.json` below a run's output directory.
@@ -19,20 +29,20 @@ impl Checks {
             let text =
                 std::fs::read(entry.join("checks.json")).expect("each scenario has its checks");
             let results: Vec<Value> = serde_json::from_slice(&text).expect("checks are a list");
+            let mut places = BTreeMap::<String, usize>::new();
             for result in results {
-                let (id, status) = (
-                    result["id"].as_str().unwrap_or("?"),
-                    result["status"].as_str().unwrap_or("?"),
-                );
+                let text = |name: &str| result[name].as_str().unwrap_or_default().to_owned();
                 // INFO lines are the suite's log of requests, whose number depends on timing.
-                if status == "INFO" {
+                if text("status") == "INFO" {
                     continue;
                 }
-                let index = checks
-                    .keys()
-                    .filter(|(s, i, _)| *s == scenario && i == id)
-                    .count();
-                checks.insert((scenario.clone(), id.to_owned(), index), status.to_owned());
+                let place = places.entry(text("id")).or_default();
+                let check = Check {
+                    status: text("status"),
+                    words: text("errorMessage"),
+                };
+                checks.insert((scenario.clone(), text("id"), *place), check);
+                *place += 1;
             }
         }
         assert!(!checks.is_empty(), "no checks in {}", directory.display());
@@ -44,22 +54,20 @@ impl Checks {
         let failed: Vec<_> = self
             .0
             .iter()
-            .filter(|(_, status)| *status == "FAILURE")
+            .filter(|(_, check)| check.status == "FAILURE")
             .collect();
         assert!(
             failed.is_empty(),
-            "without the proxy these fail: {failed:?}"
+            "without the proxy these fail: {failed:#?}"
         );
     }
 
     /// Panics with every check that has another status in `through`, or is in one of the two only.
     pub fn assert_same(&self, through: &Checks) {
-        let keys = self
-            .0
-            .keys()
-            .chain(through.0.keys().filter(|key| !self.0.contains_key(*key)));
+        let keys: BTreeSet<&Key> = self.0.keys().chain(through.0.keys()).collect();
         let lines: Vec<String> = keys
-            .filter_map(|key| difference(key, self.0.get(key), through.0.get(key)))
+            .into_iter()
+            .filter_map(|key| self.difference(through, key))
             .collect();
         assert!(
             lines.is_empty(),
@@ -72,11 +80,11 @@ impl Checks {
 
     /// Panics with every check that passes here and not in `through`, the scenarios in `except` left out.
     pub fn assert_passes_kept(&self, through: &Checks, except: &[&str]) {
-        let passes = self.0.iter().filter(|((scenario, ..), status)| {
-            *status == "SUCCESS" && !except.contains(&&**scenario)
+        let passes = self.0.iter().filter(|((scenario, ..), check)| {
+            check.status == "SUCCESS" && !except.contains(&scenario.as_str())
         });
         let lines: Vec<String> = passes
-            .filter_map(|(key, status)| difference(key, Some(status), through.0.get(key)))
+            .filter_map(|(key, _)| self.difference(through, key))
             .collect();
         assert!(
             lines.is_empty(),
@@ -85,25 +93,24 @@ impl Checks {
             lines.join("\n")
         );
     }
+
+    fn difference(&self, through: &Checks, key: &Key) -> Option<String> {
+        let (direct, proxy) = (self.0.get(key), through.0.get(key));
+        let status =
+            |check: Option<&Check>| check.map_or("absent", |check| &check.status).to_owned();
+        let words = proxy.map(|check| check.words.as_str()).unwrap_or_default();
+        let (scenario, id, place) = key;
+        (status(direct) != status(proxy)).then(|| {
+            format!(
+                "{scenario} {id} #{place}: direct {}, proxy {} {words}",
+                status(direct),
+                status(proxy)
+            )
+        })
+    }
 }
 
-fn difference(
-    key: &(String, String, usize),
-    direct: Option<&String>,
-    through: Option<&String>,
-) -> Option<String> {
-    let (scenario, id, index) = key;
-    let shown = |status: Option<&String>| status.map_or("absent", String::as_str).to_owned();
-    (direct != through).then(|| {
-        format!(
-            "{scenario} {id} #{index}: direct {}, proxy {}",
-            shown(direct),
-            shown(through)
-        )
-    })
-}
-
-/// `server-ping-2026-11-15T21-42-05-483Z` is a run of `ping`; a client scenario's directory has no prefix.
+/// `sse-retry-2026-11-15T21-42-05-483Z` holds a run of `sse-retry`; a server scenario's name begins with `server-`.
 fn scenario(directory: &str) -> String {
     const TIME: usize = "-2026-11-15T21-42-05-483Z".len();
     directory[..directory.len() - TIME].to_owned()

@@ -14,6 +14,8 @@ use crate::process::{finish, said};
 const HTTP_BEHAVIOUR: &[&str] = &[
     // Priming events, retry fields and a stream that the server closes on purpose are rmcp's own HTTP side.
     "server-server-sse-polling",
+    // Counts event streams. Our listener answers with plain JSON whenever the response is the first thing to come.
+    "server-server-sse-multiple-streams",
     // The server compares Mcp-Param headers with the body; over stdio there are no headers to compare.
     "server-http-custom-header-server-validation",
 ];
@@ -43,18 +45,17 @@ fn compare(set: &str) {
     let server = demo(Kind::Http);
     let direct = run(&server, set, &outputs.path().join("direct"));
     direct.assert_all_pass();
-    let through = run(
-        &server.behind_proxy(Kind::Http),
-        set,
-        &outputs.path().join("http"),
+
+    // Each proxy lives until its checks were compared: if they differ, what it said is part of the failure.
+    let proxy = server.behind_proxy(Kind::Http);
+    direct.assert_same(&run(&proxy, set, &outputs.path().join("http")));
+    drop(proxy);
+
+    let bridge = demo(Kind::Stdio).behind_proxy(Kind::Http);
+    direct.assert_passes_kept(
+        &run(&bridge, set, &outputs.path().join("stdio")),
+        HTTP_BEHAVIOUR,
     );
-    direct.assert_same(&through);
-    let bridged = run(
-        &demo(Kind::Stdio).behind_proxy(Kind::Http),
-        set,
-        &outputs.path().join("stdio"),
-    );
-    direct.assert_passes_kept(&bridged, HTTP_BEHAVIOUR);
 }
 
 #[test]

@@ -103,6 +103,15 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if thread::panicking() {
+            let lines: Vec<String> = self.lines.try_iter().collect();
+            let state = self.child.try_wait();
+            eprintln!(
+                "--- process {}, ended: {state:?}, said:\n{}",
+                self.child.id(),
+                lines.join("\n")
+            );
+        }
         // The term signal first: a proxy then stops its own server.
         let (sender, ended) = channel::<()>();
         let group = format!("-{}", self.child.id());

@@ -106,6 +106,15 @@ impl Router {
         self.waiting.drain(..).collect()
     }
 
+    /// An answer of our own to a POST that could not be read.
+    pub fn refuse(&mut self, exchange: ExchangeId) -> Option<Way> {
+        if !self.posts.get(&exchange)?.blind {
+            return None;
+        }
+        self.posts.remove(&exchange);
+        Some(Way::Post { exchange, last: true })
+    }
+
     /// Where a server's message goes.
     pub fn route(&mut self, message: &Message) -> Way {
         match message.kind() {

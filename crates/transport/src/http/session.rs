@@ -219,7 +219,11 @@ impl Session {
             let out = Out { data: message.into_raw(), event_id: None, last };
             return Some((frame.exchange, sender, out));
         }
-        let (stream, last) = match state.router.route(&message) {
+        let own = match frame.carriage {
+            Carriage::Message => state.router.refuse(frame.exchange),
+            _ => None,
+        };
+        let (stream, last) = match own.unwrap_or_else(|| state.router.route(&message)) {
             Way::Post { exchange, last } => (exchange, last),
             Way::Get => (GET_STREAM, false),
             Way::Waiting => return None,

@@ -19,10 +19,10 @@ use anyhow::{Context as _, Result, bail};
 use mcp_proxy_session::{Error, Filter, Raw, Record, Session};
 
 use super::table::Table;
-use super::visible::{visible, visible_json};
 use super::{counted, named, quiet_pipe, report_damage, words};
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
+use crate::printer::visible::{visible, visible_json};
 
 /// How often `--follow` looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -40,7 +40,6 @@ fn inspect(args: &InspectArgs) -> Result<ExitCode> {
         args,
         filter: Filter::parse(&args.words.join(" ")),
         form: Form::new(args),
-        file,
         session,
         lines: 0,
         rows: 0,
@@ -52,7 +51,7 @@ fn inspect(args: &InspectArgs) -> Result<ExitCode> {
         // Asked before reading: what a proxy wrote before it let go of the record is read below.
         let live = view.session.is_live();
         view.session.refresh()?;
-        view.take_in(&mut out)?;
+        view.take_in(&file, &mut out)?;
         out.flush()?;
         if !args.follow || !live || view.session.end().is_some() {
             break;
@@ -89,7 +88,6 @@ struct View<'a> {
     args: &'a InspectArgs,
     filter: Filter,
     form: Form,
-    file: File,
     session: Session,
     /// Where the next line starts.
     lines: u64,
@@ -106,20 +104,29 @@ impl View<'_> {
             return Ok(());
         }
         let header = self.session.header();
-        let target = header.server_command.as_ref().or(header.server_url.as_ref());
-        let target = target.map(|target| format!("  {}", visible(target))).unwrap_or_default();
+        let target = header
+            .server_command
+            .as_ref()
+            .or(header.server_url.as_ref());
+        let target = target
+            .map(|target| format!("  {}", visible(target)))
+            .unwrap_or_default();
         let started = words::day_and_time(header.started_at);
         let (listen, server) = (header.listen, header.transport);
-        writeln!(out, "{}  {started}  {listen} ► {server}{target}\n", visible(&header.id))?;
+        writeln!(
+            out,
+            "{}  {started}  {listen} ► {server}{target}\n",
+            visible(&header.id)
+        )?;
         Ok(())
     }
 
     /// Shows the lines that were added since.
-    fn take_in(&mut self, out: &mut impl Write) -> Result<()> {
+    fn take_in(&mut self, mut file: &File, out: &mut impl Write) -> Result<()> {
         let seen = self.rows;
         let end = self.session.bytes();
-        self.file.seek(SeekFrom::Start(self.lines))?;
-        let mut lines = BufReader::with_capacity(1 << 16, (&self.file).take(end - self.lines));
+        file.seek(SeekFrom::Start(self.lines))?;
+        let mut lines = BufReader::with_capacity(1 << 16, file.take(end - self.lines));
         let mut line = Vec::new();
         loop {
             line.clear();
@@ -130,9 +137,16 @@ impl View<'_> {
             if line.ends_with(b"\n") {
                 line.pop();
             }
-            let record = Record { offset: self.lines, line: line.clone().into() };
+            let record = Record {
+                offset: self.lines,
+                line: line.clone().into(),
+            };
             self.lines += len as u64;
-            if self.session.row(self.rows).is_some_and(|row| row.offset() == record.offset) {
+            if self
+                .session
+                .row(self.rows)
+                .is_some_and(|row| row.offset() == record.offset)
+            {
                 let index = self.rows;
                 self.rows += 1;
                 self.message(index, out)?;
@@ -144,8 +158,13 @@ impl View<'_> {
     }
 
     fn message(&mut self, index: usize, out: &mut impl Write) -> Result<()> {
-        let Some(row) = self.session.row(index) else { return Ok(()) };
-        let wanted = self.args.seq.is_none_or(|seq| (seq.first..=seq.last).contains(&row.sequence()));
+        let Some(row) = self.session.row(index) else {
+            return Ok(());
+        };
+        let wanted = self
+            .args
+            .seq
+            .is_none_or(|seq| (seq.first..=seq.last).contains(&row.sequence()));
         if !wanted || !self.filter.matches(&self.session, row)? {
             return Ok(());
         }
@@ -153,7 +172,9 @@ impl View<'_> {
         let shown = match &mut self.form {
             Form::Table(table) => table.row(&self.session, index, out),
             Form::Detail => detail::write(&self.session, index, out),
-            Form::Json => envelope::line(&self.session, index).map_err(Into::into).and_then(|line| write_json(out, &line)),
+            Form::Json => envelope::line(&self.session, index)
+                .map_err(Into::into)
+                .and_then(|line| write_json(out, &line)),
             Form::Raw => write_raw(&self.session, index, out),
         };
         match shown {
@@ -170,8 +191,12 @@ impl View<'_> {
     /// A line that is no message: shown with `--all`, and when it says what became of a message shown before.
     fn other(&mut self, record: &Record, seen: usize, out: &mut impl Write) -> Result<()> {
         let late_verdict = || {
-            let sequence = (record.kind() == "act").then(|| record.member("sequence")).flatten();
-            sequence.and_then(|sequence| self.session.find(sequence)).is_some_and(|row| row < seen)
+            let sequence = (record.kind() == "act")
+                .then(|| record.member("sequence"))
+                .flatten();
+            sequence
+                .and_then(|sequence| self.session.find(sequence))
+                .is_some_and(|row| row < seen)
         };
         if matches!(record.kind(), "" | "session" | "end") || !(self.args.all || late_verdict()) {
             return Ok(());
@@ -193,17 +218,29 @@ impl View<'_> {
         if let (Some(seq), 0, true) = (self.args.seq, self.shown, self.filter.is_empty()) {
             let rows = self.session.rows();
             let last = rows.iter().map(|row| row.sequence()).max();
-            let range = last.map_or("it has none".to_owned(), |last| format!("its last is {last}"));
+            let range = last.map_or("it has none".to_owned(), |last| {
+                format!("its last is {last}")
+            });
             bail!("the record has no message {seq}: {range}");
         }
         if !matches!(self.form, Form::Table(_)) {
             return Ok(());
         }
         let messages = counted(len, "message", "messages");
-        let count = if self.filter.is_empty() { messages } else { format!("{} of {messages}", self.shown) };
+        let count = if self.filter.is_empty() {
+            messages
+        } else {
+            format!("{} of {messages}", self.shown)
+        };
         let end = match self.session.end() {
-            Some(end) => format!("ended {}: {}", words::time_of_day(end.timestamp), visible(&end.why)),
-            None if self.session.is_live() => "still being written (--follow waits for more)".to_owned(),
+            Some(end) => format!(
+                "ended {}: {}",
+                words::time_of_day(end.timestamp),
+                visible(&end.why)
+            ),
+            None if self.session.is_live() => {
+                "still being written (--follow waits for more)".to_owned()
+            }
             None => "no end was recorded: the proxy was killed, or the machine stopped".to_owned(),
         };
         writeln!(out, "\n{count}; {end}")?;
@@ -214,7 +251,9 @@ impl View<'_> {
 /// A JSON line. On a terminal, letters that act on it are escaped, which leaves the same JSON.
 fn write_json(out: &mut impl Write, line: &[u8]) -> Result<()> {
     match std::str::from_utf8(line) {
-        Ok(text) if printer::stdout_is_terminal() => out.write_all(visible_json(text).as_bytes())?,
+        Ok(text) if printer::stdout_is_terminal() => {
+            out.write_all(visible_json(text).as_bytes())?
+        }
         _ => out.write_all(line)?,
     }
     out.write_all(b"\n")?;
@@ -226,12 +265,21 @@ fn write_raw(session: &Session, index: usize, out: &mut impl Write) -> Result<()
     let message = session.message(index)?;
     match &message.raw {
         Raw::Side { path, .. } => {
-            let missing = || format!("message {}: cannot read its body, {}", message.sequence, path.display());
+            let missing = || {
+                format!(
+                    "message {}: cannot read its body, {}",
+                    message.sequence,
+                    path.display()
+                )
+            };
             let mut file = File::open(path).with_context(missing)?;
             std::io::copy(&mut file, out)?;
         }
         Raw::Lost { len } => {
-            printer::say(&format!("mcp-proxy: message {}: its {len} bytes were not stored", message.sequence));
+            printer::say(&format!(
+                "mcp-proxy: message {}: its {len} bytes were not stored",
+                message.sequence
+            ));
             return Ok(());
         }
         raw => out.write_all(raw.bytes().unwrap_or_default())?,

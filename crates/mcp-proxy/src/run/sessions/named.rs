@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use mcp_proxy_session::store::{self, Listed};
 
-use super::visible::visible;
 use super::words;
+use crate::printer::visible::visible;
 
 /// The newest record in the state directory.
 const LAST: &str = "LAST";
@@ -39,7 +39,10 @@ fn choose<'a>(name: &str, folder: &Path, records: &'a [Listed]) -> Result<&'a Li
     if name == LAST {
         return Ok(newest);
     }
-    let wanted: Vec<_> = records.iter().filter(|record| is_called(record, name)).collect();
+    let wanted: Vec<_> = records
+        .iter()
+        .filter(|record| is_called(record, name))
+        .collect();
     match wanted.as_slice() {
         [record] => Ok(record),
         [] => bail!(
@@ -64,7 +67,10 @@ fn is_called(record: &Listed, name: &str) -> bool {
 
 /// Whether a record's id starts with `name`, in capitals or not.
 pub fn has_id(record: &Listed, name: &str) -> bool {
-    record.id.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+    record
+        .id
+        .get(..name.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(name))
 }
 
 /// How many letters of the ids tell `records` apart; at least eight.
@@ -73,8 +79,17 @@ pub fn id_width(records: &[Listed]) -> usize {
     ids.sort_unstable();
     // The same session imported twice cannot be told apart, however much of its id is shown.
     ids.dedup();
-    let shared = |pair: &[&str]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(one, other)| one == other).count();
-    ids.windows(2).map(shared).max().map_or(8, |shared| (shared + 1).max(8))
+    let shared = |pair: &[&str]| {
+        pair[0]
+            .bytes()
+            .zip(pair[1].bytes())
+            .take_while(|(one, other)| one == other)
+            .count()
+    };
+    ids.windows(2)
+        .map(shared)
+        .max()
+        .map_or(8, |shared| (shared + 1).max(8))
 }
 
 /// The first letters of a record's id.
@@ -88,7 +103,11 @@ fn lines<'a>(records: impl ExactSizeIterator<Item = &'a Listed>) -> String {
     for record in records.take(SHOWN) {
         let started = words::day_and_time(record.started_at);
         let target = words::cut(&visible(&record.target), 60);
-        text.push_str(&format!("\n  {}  {}  {started}  {target}", visible(&record.id), file_name(record)));
+        text.push_str(&format!(
+            "\n  {}  {}  {started}  {target}",
+            visible(&record.id),
+            file_name(record)
+        ));
     }
     if more > 0 {
         text.push_str(&format!("\n  and {more} more: mcp-proxy sessions"));
@@ -97,7 +116,11 @@ fn lines<'a>(records: impl ExactSizeIterator<Item = &'a Listed>) -> String {
 }
 
 fn file_name(record: &Listed) -> String {
-    record.path.file_name().map(|name| visible(&name.to_string_lossy())).unwrap_or_default()
+    record
+        .path
+        .file_name()
+        .map(|name| visible(&name.to_string_lossy()))
+        .unwrap_or_default()
 }
 
 fn looks_like_a_path(name: &str) -> bool {
@@ -127,17 +150,28 @@ mod tests {
 
     #[test]
     fn ids_prefixes_file_names_and_last() {
-        let records = [record("019a8888-1", "b.jsonl"), record("019a8888-2", "a.jsonl"), record("019a9999-3", "c.jsonl")];
-        let found = |name: &str| choose(name, Path::new("/s"), &records).map(|record| record.id.clone());
+        let records = [
+            record("019a8888-1", "b.jsonl"),
+            record("019a8888-2", "a.jsonl"),
+            record("019a9999-3", "c.jsonl"),
+        ];
+        let found =
+            |name: &str| choose(name, Path::new("/s"), &records).map(|record| record.id.clone());
         assert_eq!(found("LAST").unwrap(), "019a8888-1");
         assert_eq!(found("019A8888-2").unwrap(), "019a8888-2");
         assert_eq!(found("019a9").unwrap(), "019a9999-3");
         assert_eq!(found("a.jsonl").unwrap(), "019a8888-2");
         let text = found("019a8").unwrap_err().to_string();
-        assert!(text.starts_with("019a8 means 2 records") && text.contains("a.jsonl"), "{text}");
+        assert!(
+            text.starts_with("019a8 means 2 records") && text.contains("a.jsonl"),
+            "{text}"
+        );
         for wrong in ["", "zz", "019a8888-12345", "\u{1b}[2J"] {
             let text = found(wrong).unwrap_err().to_string();
-            assert!(text.starts_with("there is no record") && !text.contains('\u{1b}'), "{text}");
+            assert!(
+                text.starts_with("there is no record") && !text.contains('\u{1b}'),
+                "{text}"
+            );
         }
     }
 

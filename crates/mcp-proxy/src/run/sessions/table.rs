@@ -6,8 +6,8 @@ use anyhow::Result;
 use mcp_proxy_session::{ProxyMessage, Row, Session};
 use mcp_proxy_wire::{Direction, Field, Kind, Message};
 
-use super::visible::{visible, visible_bytes};
 use super::words;
+use crate::printer::visible::{visible, visible_bytes};
 
 /// Columns of fixed width; what has no limit comes last.
 const WHAT: usize = 40;
@@ -38,7 +38,10 @@ enum Head {
 impl Table {
     /// An empty table; see [`crate::printer::colours`].
     pub fn new(coloured: bool) -> Table {
-        Table { coloured, head: Head::NotYet }
+        Table {
+            coloured,
+            head: Head::NotYet,
+        }
     }
 
     /// Writes the message of row `index`.
@@ -46,14 +49,21 @@ impl Table {
         let message = session.message(index)?;
         self.head(session, message.connection, out)?;
         let row = session.row(index);
-        let asked = row.filter(|_| message.answers.is_some()).and_then(Row::peer).and_then(|peer| session.row(peer));
+        let asked = row
+            .filter(|_| message.answers.is_some())
+            .and_then(Row::peer)
+            .and_then(|peer| session.row(peer));
         let (trouble, remarks) = remarks(&message, row, asked.and_then(|row| session.method(row)));
         let colour = match message.direction {
             Direction::ClientToServer => CYAN,
             Direction::ServerToClient => GREEN,
         };
         let what = words::cut(&what(session, &message, asked), WHAT);
-        let id = message.jsonrpc_id.as_deref().map(|id| words::cut(&visible(id), ID)).unwrap_or_default();
+        let id = message
+            .jsonrpc_id
+            .as_deref()
+            .map(|id| words::cut(&visible(id), ID))
+            .unwrap_or_default();
         let latency = message.latency.map(words::span).unwrap_or_default();
         writeln!(
             out,
@@ -81,13 +91,21 @@ impl Table {
     ) -> Result<()> {
         let connection = happening.connection.unwrap_or(0);
         self.head(session, connection, out)?;
-        let shown = if connection == 0 { "    ".to_owned() } else { format!("{:<4}", format!("c{connection}")) };
+        let shown = if connection == 0 {
+            "    ".to_owned()
+        } else {
+            format!("{:<4}", format!("c{connection}"))
+        };
         writeln!(
             out,
             "{:>6} {} · {}{}",
             "",
             self.paint(GREY, &happening.time),
-            if self.head == Head::Connections { shown } else { String::new() },
+            if self.head == Head::Connections {
+                shown
+            } else {
+                String::new()
+            },
             self.paint(if happening.trouble { RED } else { GREY }, &happening.text),
         )?;
         Ok(())
@@ -107,7 +125,11 @@ impl Table {
             (Head::NotYet, false) => Head::OneConnection,
         };
         self.head = wanted;
-        let connection = if wanted == Head::Connections { "conn" } else { "" };
+        let connection = if wanted == Head::Connections {
+            "conn"
+        } else {
+            ""
+        };
         let head = format!(
             "{:>6} {:<12}   {}{:<WHAT$} {:<ID$} {:>9} {:>8}",
             "#", "time (UTC)", connection, "message", "id", "latency", "size"
@@ -124,20 +146,31 @@ impl Table {
     }
 
     fn paint(&self, colour: &str, text: &str) -> String {
-        if self.coloured && !text.is_empty() { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.coloured && !text.is_empty() {
+            format!("\x1b[{colour}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
     }
 }
 
 /// What a message says or asks; for an answer, what it answers.
 pub fn what(session: &Session, message: &ProxyMessage, asked: Option<&Row>) -> String {
     if let Some(row) = asked {
-        return format!("↩ {}", titled(session.method(row).unwrap_or("?"), session.name(row)));
+        return format!(
+            "↩ {}",
+            titled(session.method(row).unwrap_or("?"), session.name(row))
+        );
     }
     if let Some(method) = &message.method {
         return titled(method, message.name.as_deref());
     }
     let excerpt = |word: &str| {
-        let start = message.raw.bytes().map(|bytes| &bytes[..bytes.len().min(WHAT)]).unwrap_or_default();
+        let start = message
+            .raw
+            .bytes()
+            .map(|bytes| &bytes[..bytes.len().min(WHAT)])
+            .unwrap_or_default();
         format!("{word}: {}", visible_bytes(start))
     };
     match message.kind {
@@ -145,8 +178,15 @@ pub fn what(session: &Session, message: &ProxyMessage, asked: Option<&Row>) -> S
         Kind::Other if message.len == 0 => "empty line".to_owned(),
         Kind::Other => excerpt("no JSON-RPC"),
         Kind::Batch => {
-            let parts = message.parts.iter().map(|part| part.method.as_deref().unwrap_or(&part.kind));
-            format!("batch of {}: {}", message.parts.len(), visible(&parts.collect::<Vec<_>>().join(", ")))
+            let parts = message
+                .parts
+                .iter()
+                .map(|part| part.method.as_deref().unwrap_or(&part.kind));
+            format!(
+                "batch of {}: {}",
+                message.parts.len(),
+                visible(&parts.collect::<Vec<_>>().join(", "))
+            )
         }
         other => words::kind(other).to_owned(),
     }
@@ -162,8 +202,15 @@ fn titled(method: &str, name: Option<&str>) -> String {
 /// What is wrong with a message, and what else is to be said about it.
 pub fn remarks(message: &ProxyMessage, row: Option<&Row>, asked: Option<&str>) -> (String, String) {
     let mut trouble = error_of(message, asked);
-    if let Some(status) = message.http.as_ref().and_then(|http| http.status).filter(|status| *status >= 400) {
-        trouble = format!("⚠ HTTP {status} {}", trouble.trim_start_matches("⚠ ")).trim_end().to_owned();
+    if let Some(status) = message
+        .http
+        .as_ref()
+        .and_then(|http| http.status)
+        .filter(|status| *status >= 400)
+    {
+        trouble = format!("⚠ HTTP {status} {}", trouble.trim_start_matches("⚠ "))
+            .trim_end()
+            .to_owned();
     }
     let flags = [
         (message.modified, "modified"),
@@ -174,7 +221,11 @@ pub fn remarks(message: &ProxyMessage, row: Option<&Row>, asked: Option<&str>) -
         (message.from_proxy, "made by the proxy"),
         (row.is_some_and(Row::is_undelivered), "not delivered"),
     ];
-    let flags: Vec<_> = flags.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
+    let flags: Vec<_> = flags
+        .iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, word)| *word)
+        .collect();
     (trouble, flags.join(", "))
 }
 
@@ -184,22 +235,43 @@ fn error_of(message: &ProxyMessage, asked: Option<&str>) -> String {
         Kind::Malformed => "⚠ not JSON".to_owned(),
         Kind::Error => {
             let body = body();
-            let error = body.error().and_then(|span| serde_json::from_slice::<serde_json::Value>(body.slice(span)).ok());
-            let code = body.error_code().map(|code| format!(" {code}")).unwrap_or_default();
-            let text = error.as_ref().and_then(|error| error.get("message")?.as_str()).unwrap_or_default();
+            let error = body.error().and_then(|span| {
+                serde_json::from_slice::<serde_json::Value>(body.slice(span)).ok()
+            });
+            let code = body
+                .error_code()
+                .map(|code| format!(" {code}"))
+                .unwrap_or_default();
+            let text = error
+                .as_ref()
+                .and_then(|error| error.get("message")?.as_str())
+                .unwrap_or_default();
             let text = words::cut(&visible(text), ERROR_TEXT);
-            format!("⚠ error{code}{}{text}", if text.is_empty() { "" } else { ": " })
+            format!(
+                "⚠ error{code}{}{text}",
+                if text.is_empty() { "" } else { ": " }
+            )
         }
         // A tool that fails answers with a result that says so.
         Kind::Response if asked == Some("tools/call") => {
             let body = body();
-            let failed = body.span(Field::ResultField("isError")).is_some_and(|span| body.slice(span) == b"true");
-            if failed { "⚠ tool error".to_owned() } else { String::new() }
+            let failed = body
+                .span(Field::ResultField("isError"))
+                .is_some_and(|span| body.slice(span) == b"true");
+            if failed {
+                "⚠ tool error".to_owned()
+            } else {
+                String::new()
+            }
         }
         _ => String::new(),
     }
 }
 
 fn spaced(text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("  {text}") }
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!("  {text}")
+    }
 }

@@ -44,7 +44,11 @@ pub fn day_and_time(time: SystemTime) -> String {
 /// `18:00:00.001`
 pub fn time_of_day(time: SystemTime) -> String {
     let civil = civil(time);
-    format!("{}.{:03}", clock(civil), civil.subsec_nanosecond() / 1_000_000)
+    format!(
+        "{}.{:03}",
+        clock(civil),
+        civil.subsec_nanosecond() / 1_000_000
+    )
 }
 
 /// `870 µs`, `1.2 ms`, `3.45 s`, `2m 03s`, `5h 07m`, `3d 04h`
@@ -77,7 +81,11 @@ pub fn size(bytes: u64) -> String {
 pub fn cut(text: &str, width: usize) -> String {
     match text.char_indices().nth(width) {
         None => text.to_owned(),
-        Some(_) => text.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
+        Some(_) => text
+            .chars()
+            .take(width.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
     }
 }
 
@@ -87,11 +95,21 @@ fn civil(time: SystemTime) -> DateTime {
 }
 
 fn date(civil: DateTime) -> String {
-    format!("{:04}-{:02}-{:02}", civil.year(), civil.month(), civil.day())
+    format!(
+        "{:04}-{:02}-{:02}",
+        civil.year(),
+        civil.month(),
+        civil.day()
+    )
 }
 
 fn clock(civil: DateTime) -> String {
-    format!("{:02}:{:02}:{:02}", civil.hour(), civil.minute(), civil.second())
+    format!(
+        "{:02}:{:02}:{:02}",
+        civil.hour(),
+        civil.minute(),
+        civil.second()
+    )
 }
 
 #[cfg(test)]
@@ -100,11 +118,39 @@ mod tests {
 
     #[test]
     fn amounts_are_short() {
-        let spans = [7, 1_200, 999_999, 3_450_000, 123_000_000, 18_420_000_000, 273_600_000_000];
-        let shown: Vec<_> = spans.iter().map(|micros| span(Duration::from_micros(*micros))).collect();
-        assert_eq!(shown, ["7 µs", "1.2 ms", "1000.0 ms", "3.45 s", "2m 03s", "5h 07m", "3d 04h"]);
-        let sizes: Vec<_> = [0, 58, 1000, 1229, 35_651_584, 1 << 40].iter().map(|bytes| size(*bytes)).collect();
-        assert_eq!(sizes, ["0 B", "58 B", "1.0 KiB", "1.2 KiB", "34 MiB", "1.0 TiB"]);
+        let spans = [
+            7,
+            1_200,
+            999_999,
+            3_450_000,
+            123_000_000,
+            18_420_000_000,
+            273_600_000_000,
+        ];
+        let shown: Vec<_> = spans
+            .iter()
+            .map(|micros| span(Duration::from_micros(*micros)))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "7 µs",
+                "1.2 ms",
+                "1000.0 ms",
+                "3.45 s",
+                "2m 03s",
+                "5h 07m",
+                "3d 04h"
+            ]
+        );
+        let sizes: Vec<_> = [0, 58, 1000, 1229, 35_651_584, 1 << 40]
+            .iter()
+            .map(|bytes| size(*bytes))
+            .collect();
+        assert_eq!(
+            sizes,
+            ["0 B", "58 B", "1.0 KiB", "1.2 KiB", "34 MiB", "1.0 TiB"]
+        );
     }
 
     #[test]

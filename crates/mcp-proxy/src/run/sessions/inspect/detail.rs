@@ -8,7 +8,7 @@ use mcp_proxy_wire::Message;
 
 use super::happening::head_line;
 use super::pretty::pretty;
-use crate::run::sessions::visible::{visible, visible_bytes};
+use crate::printer::visible::{visible, visible_bytes};
 use crate::run::sessions::{table, words};
 
 /// A body over this is shown by its beginning.
@@ -22,8 +22,19 @@ pub fn write(session: &Session, index: usize, out: &mut impl Write) -> Result<()
     let peer = row.and_then(Row::peer).and_then(|peer| session.row(peer));
     let asked = peer.filter(|_| message.answers.is_some());
     let title = table::what(session, &message, asked);
-    writeln!(out, "#{} {} {title}", message.sequence, words::arrow(message.direction))?;
-    facts(&message, row, peer, asked.and_then(|row| session.method(row)), out)?;
+    writeln!(
+        out,
+        "#{} {} {title}",
+        message.sequence,
+        words::arrow(message.direction)
+    )?;
+    facts(
+        &message,
+        row,
+        peer,
+        asked.and_then(|row| session.method(row)),
+        out,
+    )?;
     carriage(&message, out)?;
     for verdict in &message.verdicts {
         fact(out, "verdict", &verdict_line(verdict))?;
@@ -33,7 +44,10 @@ pub fn write(session: &Session, index: usize, out: &mut impl Write) -> Result<()
         for word in [&part.method, &part.jsonrpc_id].into_iter().flatten() {
             text = format!("{text} {word}");
         }
-        let latency = part.latency.map(|latency| format!(" after {}", words::span(latency))).unwrap_or_default();
+        let latency = part
+            .latency
+            .map(|latency| format!(" after {}", words::span(latency)))
+            .unwrap_or_default();
         fact(out, "part", &format!("{}{latency}", visible(&text)))?;
     }
     if let Some(original) = &message.original_raw {
@@ -56,22 +70,53 @@ fn facts(
     out: &mut impl Write,
 ) -> Result<()> {
     fact(out, "id", &message.id.to_string())?;
-    fact(out, "received", &format!("{} (+{})", words::stamp(message.timestamp), words::span(message.mono)))?;
-    fact(out, "direction", &message.direction.as_str().replace('_', " "))?;
+    fact(
+        out,
+        "received",
+        &format!(
+            "{} (+{})",
+            words::stamp(message.timestamp),
+            words::span(message.mono)
+        ),
+    )?;
+    fact(
+        out,
+        "direction",
+        &message.direction.as_str().replace('_', " "),
+    )?;
     let (connection, exchange) = (message.connection, message.exchange);
-    fact(out, "read from", &format!("{}, connection c{connection}, exchange {exchange}", message.transport))?;
+    fact(
+        out,
+        "read from",
+        &format!(
+            "{}, connection c{connection}, exchange {exchange}",
+            message.transport
+        ),
+    )?;
     fact(out, "kind", words::kind(message.kind))?;
     if let Some(token) = &message.jsonrpc_id {
         fact(out, "JSON-RPC id", &visible(token))?;
     }
     match (message.answers, peer) {
         (Some(request), _) => {
-            let latency = message.latency.map(|latency| format!(" after {}", words::span(latency)));
-            fact(out, "answers", &format!("#{request}{}", latency.unwrap_or_default()))?;
+            let latency = message
+                .latency
+                .map(|latency| format!(" after {}", words::span(latency)));
+            fact(
+                out,
+                "answers",
+                &format!("#{request}{}", latency.unwrap_or_default()),
+            )?;
         }
         (None, Some(answer)) => {
-            let latency = answer.latency().map(|latency| format!(" after {}", words::span(latency)));
-            fact(out, "answered by", &format!("#{}{}", answer.sequence(), latency.unwrap_or_default()))?;
+            let latency = answer
+                .latency()
+                .map(|latency| format!(" after {}", words::span(latency)));
+            fact(
+                out,
+                "answered by",
+                &format!("#{}{}", answer.sequence(), latency.unwrap_or_default()),
+            )?;
         }
         (None, None) => {}
     }
@@ -99,17 +144,30 @@ fn carriage(message: &ProxyMessage, out: &mut impl Write) -> Result<()> {
 fn event(sse: &Sse) -> String {
     let mut told = Vec::new();
     told.extend(sse.id.as_ref().map(|id| format!("id {}", visible(id))));
-    told.extend(sse.event.as_ref().map(|event| format!("event {}", visible(event))));
+    told.extend(
+        sse.event
+            .as_ref()
+            .map(|event| format!("event {}", visible(event))),
+    );
     told.extend(sse.retry.map(|retry| format!("retry {retry} ms")));
     if sse.partial {
         told.push("the stream ended inside it".to_owned());
     }
-    if told.is_empty() { "an event without fields of its own".to_owned() } else { told.join(", ") }
+    if told.is_empty() {
+        "an event without fields of its own".to_owned()
+    } else {
+        told.join(", ")
+    }
 }
 
 fn verdict_line(verdict: &Verdict) -> String {
     let time = words::time_of_day(verdict.timestamp);
-    format!("{} by {} at {time}: {}", visible(&verdict.kind), visible(&verdict.by), visible(&verdict.why))
+    format!(
+        "{} by {} at {time}: {}",
+        visible(&verdict.kind),
+        visible(&verdict.by),
+        visible(&verdict.why)
+    )
 }
 
 fn fact(out: &mut impl Write, name: &str, value: &str) -> Result<()> {
@@ -119,10 +177,14 @@ fn fact(out: &mut impl Write, name: &str, value: &str) -> Result<()> {
 
 fn body(raw: &Raw, out: &mut impl Write) -> Result<()> {
     match raw {
-        Raw::Lost { len } => writeln!(out, "({len} bytes that were not stored, because the disk failed)")?,
+        Raw::Lost { len } => writeln!(
+            out,
+            "({len} bytes that were not stored, because the disk failed)"
+        )?,
         Raw::Side { path, len } if *len > WHOLE => {
             let mut start = Vec::new();
-            let file = std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let file = std::fs::File::open(path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
             file.take(BEGINNING).read_to_end(&mut start)?;
             writeln!(out, "{}", visible_bytes(&start))?;
             let rest = len.saturating_sub(start.len() as u64);

@@ -19,7 +19,10 @@ pub fn line(session: &Session, index: usize) -> Result<Vec<u8>, Error> {
     line.value("timestamp", words::stamp(message.timestamp));
     line.value("sequence", message.sequence);
     line.value("id", message.id.to_string());
-    line.value("mono_ns", u64::try_from(message.mono.as_nanos()).unwrap_or(u64::MAX));
+    line.value(
+        "mono_ns",
+        u64::try_from(message.mono.as_nanos()).unwrap_or(u64::MAX),
+    );
     line.value("direction", message.direction.as_str());
     line.value("transport", message.transport.as_str());
     line.value("conn", format!("c{}", message.connection));
@@ -30,7 +33,10 @@ pub fn line(session: &Session, index: usize) -> Result<Vec<u8>, Error> {
     }
     line.some("method", message.method.as_deref());
     line.some("name", message.name.as_deref());
-    line.some("correlated_id", message.correlated_id.map(|id| id.to_string()));
+    line.some(
+        "correlated_id",
+        message.correlated_id.map(|id| id.to_string()),
+    );
     line.some("answers", message.answers);
     line.some("latency_us", message.latency.map(micros));
     line.value("modified", message.modified);
@@ -42,7 +48,10 @@ pub fn line(session: &Session, index: usize) -> Result<Vec<u8>, Error> {
     line.some("http", message.http.as_ref().map(http));
     line.some("sse", message.sse.as_ref().map(sse));
     if !message.verdicts.is_empty() {
-        line.value("verdicts", message.verdicts.iter().map(verdict).collect::<Vec<_>>());
+        line.value(
+            "verdicts",
+            message.verdicts.iter().map(verdict).collect::<Vec<_>>(),
+        );
     }
     if let Some(original) = &message.original_raw {
         line.body("original_", original);
@@ -114,12 +123,17 @@ impl Line {
     fn body(&mut self, prefix: &str, raw: &Raw) {
         let key = |ending: &str| format!("{prefix}raw{ending}");
         match raw {
-            Raw::Json(bytes) if Message::parse(bytes.clone()).embeds() => self.verbatim(&key(""), bytes),
+            Raw::Json(bytes) if Message::parse(bytes.clone()).embeds() => {
+                self.verbatim(&key(""), bytes)
+            }
             Raw::Json(bytes) => self.value(&key("_text"), String::from_utf8_lossy(bytes)),
             Raw::Text(text) => self.value(&key("_text"), text.as_str()),
             Raw::Binary(bytes) => self.value(&key("_b64"), STANDARD.encode(bytes)),
             Raw::Side { path, len } => {
-                self.value(&key("_ref"), json!({"file": path.to_string_lossy(), "len": len}));
+                self.value(
+                    &key("_ref"),
+                    json!({"file": path.to_string_lossy(), "len": len}),
+                );
             }
             Raw::Lost { len } => self.value(&key("_ref"), json!({"file": null, "len": len})),
         }
@@ -128,9 +142,11 @@ impl Line {
 
 fn http(http: &Http) -> Value {
     let mut value = json!({"version": http.version, "headers": http.headers});
-    for (key, member) in
-        [("method", json!(http.method)), ("target", json!(http.target)), ("status", json!(http.status))]
-    {
+    for (key, member) in [
+        ("method", json!(http.method)),
+        ("target", json!(http.target)),
+        ("status", json!(http.status)),
+    ] {
         if !member.is_null() {
             value[key] = member;
         }

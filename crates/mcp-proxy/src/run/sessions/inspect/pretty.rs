@@ -1,7 +1,7 @@
 //! JSON over several lines, token by token: a parser that makes values would lose digits, order and duplicate keys,
 //! which are often just what is looked for.
 
-use crate::run::sessions::visible::push_json;
+use crate::printer::visible::push_json;
 
 /// Deeper levels are not moved further to the right, so that a deep message stays readable and small.
 const DEEPEST: usize = 40;
@@ -20,7 +20,10 @@ pub fn pretty(json: &str) -> String {
             }
             '{' | '[' => {
                 out.push(letter);
-                while letters.next_if(|next| matches!(next, ' ' | '\t' | '\r' | '\n')).is_some() {}
+                while letters
+                    .next_if(|next| matches!(next, ' ' | '\t' | '\r' | '\n'))
+                    .is_some()
+                {}
                 if let Some(close) = letters.next_if(|next| matches!(next, '}' | ']')) {
                     out.push(close);
                 } else {
@@ -69,7 +72,8 @@ mod tests {
 
     #[test]
     fn tokens_stay_as_they_are() {
-        let json = r#" {"a" :[1.0,12345678901234567890123456789, {}],"a":"x\"},\\", "e":[ ],"n":null}"#;
+        let json =
+            r#" {"a" :[1.0,12345678901234567890123456789, {}],"a":"x\"},\\", "e":[ ],"n":null}"#;
         let expected = r#"{
   "a": [
     1.0,

@@ -94,7 +94,10 @@ mod tests {
     #[test]
     fn what_acts_on_a_terminal_is_shown_as_an_escape() {
         let text = "a\u{1b}[31m\n\u{9b}2J\u{202e}b\u{e0041}\u{7f}\u{200b}é►";
-        assert_eq!(visible(text), r"a\u{1b}[31m\n\u{9b}2J\u{202e}b\u{e0041}\u{7f}\u{200b}é►");
+        assert_eq!(
+            visible(text),
+            r"a\u{1b}[31m\n\u{9b}2J\u{202e}b\u{e0041}\u{7f}\u{200b}é►"
+        );
         assert_eq!(visible_lines("a\n\u{1b}"), "a\n\\u{1b}");
         assert_eq!(visible_bytes(b"a\xff\xfe\x00"), r"a\xff\xfe\u{0}");
     }
