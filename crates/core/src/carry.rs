@@ -7,7 +7,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_wire::{Direction, ErrorCode, Frame, Side};
+use mcp_proxy_wire::{Direction, ErrorCode, ExchangeId, Frame, Side};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -187,7 +187,7 @@ struct Pump {
     connection: Arc<Connection>,
     reader: Box<dyn FrameReader>,
     lane: Lane,
-    to: Side,
+    direction: Direction,
     batch: Vec<Frame>,
     passed: Passed,
     messages: u64,
@@ -213,7 +213,7 @@ impl Pump {
             connection: Arc::clone(connection),
             reader,
             lane: connection.lane(direction),
-            to: direction.to(),
+            direction,
             batch: Vec::new(),
             passed: Passed::default(),
             messages: 0,
@@ -225,7 +225,10 @@ impl Pump {
         loop {
             // Frames that came with the end of the stream are carried before the end is told.
             let end = self.reader.read(&mut self.batch).await.err();
-            if !self.batch.is_empty()
+            if let Err(end) = self.answer_refused() {
+                return PumpEnd::Written(end);
+            }
+            if !(self.batch.is_empty() && self.passed.back.is_empty())
                 && let Err(end) = self.step(ahead, behind).await
             {
                 return PumpEnd::Written(end);
@@ -263,6 +266,17 @@ impl Pump {
         Ok(())
     }
 
+    /// What the reader refused is answered to its sender, and recorded as ours.
+    fn answer_refused(&mut self) -> Result<(), LinkEnd> {
+        let direction = self.direction.reverse();
+        for answer in self.reader.refusals() {
+            let now = self.connection.pipeline.now();
+            let frame = self.connection.author(direction, ExchangeId(0), answer, now)?;
+            self.passed.back.push(frame);
+        }
+        Ok(())
+    }
+
     /// Waits for the client's next request and answers it with why the server is gone.
     async fn refuse_next(&mut self, failure: &Failure) -> Vec<Frame> {
         loop {
@@ -285,12 +299,9 @@ impl Pump {
 
     fn stalled(&self) -> LinkEnd {
         let seconds = self.options.stall.as_secs();
-        let who = match self.to {
-            Side::Client => "client",
-            Side::Server => "server",
-        };
+        let who = self.direction.to();
         LinkEnd::failed(
-            self.to,
+            who,
             ErrorCode::PEER_STALLED,
             format!("the {who} read nothing for {seconds} s and was given up"),
         )

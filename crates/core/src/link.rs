@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use mcp_proxy_wire::{Frame, Side};
+use mcp_proxy_wire::{Frame, Message, Side};
 
 use crate::connection::Connection;
 
@@ -22,6 +22,11 @@ pub type Dial = Arc<dyn Fn(Arc<Connection>) -> BoxFuture<'static, Result<Link, L
 pub trait FrameReader: Send {
     /// Waits for at least one frame and appends all that are ready. Safe to cancel: nothing read is lost.
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>>;
+
+    /// Answers to messages of this peer that could not be taken at all (larger than allowed).
+    fn refusals(&mut self) -> Vec<Message> {
+        Vec::new()
+    }
 }
 
 /// Frames to one side.

@@ -6,7 +6,8 @@
 use bytes::BytesMut;
 use mcp_proxy_core::{BoxFuture, FrameReader, FrameWriter, LinkEnd};
 use mcp_proxy_wire::{
-    Body, Carriage, ErrorCode, ExchangeId, Frame, Limits, LineEnd, LineSplitter, LineUnit, Message, Side,
+    Body, Carriage, ErrorCode, ExchangeId, Frame, Kind, Limits, LineEnd, LineSplitter, LineUnit,
+    Message, Side, error_response, head_from_ends,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -23,6 +24,9 @@ pub struct LineReader<R> {
     size: usize,
     splitter: LineSplitter,
     units: Vec<LineUnit>,
+    /// Bytes of the message that is being cut through.
+    cutting: usize,
+    refusals: Vec<Message>,
     ended: bool,
 }
 
@@ -37,12 +41,14 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             size: READ_START,
             splitter: LineSplitter::new(limits),
             units: Vec::new(),
+            cutting: 0,
+            refusals: Vec::new(),
             ended: false,
         }
     }
 
     async fn fill(&mut self, into: &mut Vec<Frame>) -> Result<(), LinkEnd> {
-        while into.is_empty() {
+        while into.is_empty() && self.refusals.is_empty() {
             if self.ended {
                 return Err(LinkEnd::Closed);
             }
@@ -73,33 +79,68 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
 
     fn take_units(&mut self, into: &mut Vec<Frame>) -> Result<(), LinkEnd> {
         for unit in self.units.drain(..) {
-            let mut end = LineEnd::Lf;
+            let mut carriage = Carriage::Line(LineEnd::Lf);
             let body = match unit {
                 LineUnit::Line { wire, message } => {
-                    end = line_end(&wire[message.len()..]);
+                    carriage = Carriage::Line(line_end(&wire[message.len()..]));
                     Body::Whole(Message::parse(message))
                 }
-                LineUnit::Open(chunk) => Body::Open(chunk),
-                LineUnit::More(chunk) => Body::More(chunk),
-                LineUnit::Close(chunk) => Body::Close(chunk),
-                LineUnit::TooLarge { seen, .. } => {
-                    self.ended = true;
-                    return Err(too_large(self.side, seen, self.max));
+                LineUnit::Open(chunk) => {
+                    self.cutting = chunk.message.len();
+                    Body::Open(chunk)
+                }
+                LineUnit::More(chunk) => {
+                    self.cutting += chunk.message.len();
+                    Body::More(chunk)
+                }
+                LineUnit::Close(chunk) => {
+                    self.cutting += chunk.message.len();
+                    Body::Close(chunk)
+                }
+                LineUnit::TooLarge { front, .. } => {
+                    // What a server sent is answered onward in its place, what a client sent is answered back.
+                    let answer = refusal(self.side, &front, self.max);
+                    if self.side == Side::Client {
+                        self.refusals.extend(answer);
+                        continue;
+                    }
+                    let Some(answer) = answer else { continue };
+                    carriage = Carriage::Message;
+                    Body::Whole(answer)
                 }
             };
-            into.push(Frame {
-                exchange: ExchangeId(0),
-                carriage: Carriage::Line(end),
-                body,
-            });
+            if self.cutting > self.max {
+                // Half of it is on its way already; the rest cannot be taken back.
+                self.ended = true;
+                return Err(too_large(self.side, self.cutting, self.max));
+            }
+            if matches!(body, Body::Close(_)) {
+                self.cutting = 0;
+            }
+            into.push(Frame { exchange: ExchangeId(0), carriage, body });
         }
         Ok(())
     }
 }
 
+/// The error that stands for a message over the limit. Nobody waits for one in place of a notification.
+fn refusal(side: Side, front: &[u8], max: usize) -> Option<Message> {
+    let head = head_from_ends(front, b"");
+    let awaited = match side {
+        Side::Client => head.kind == Kind::Request || head.id.is_none() && head.method.is_none(),
+        Side::Server => head.method.is_none() && head.id.is_some(),
+    };
+    let text = format!("the {side} sent a message of more than {max} bytes (--max-message)");
+    awaited.then(|| error_response(head.id.as_ref(), ErrorCode::TOO_LARGE, &text, None))
+}
+
 impl<R: AsyncRead + Unpin + Send> FrameReader for LineReader<R> {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.fill(into))
+    }
+
+    fn refusals(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.refusals)
     }
 }
 
@@ -113,14 +154,10 @@ fn line_end(bytes: &[u8]) -> LineEnd {
 
 /// The end of a side that sent a message over the limit.
 pub(crate) fn too_large(side: Side, seen: usize, max: usize) -> LinkEnd {
-    let who = match side {
-        Side::Client => "client",
-        Side::Server => "server",
-    };
     LinkEnd::failed(
         side,
         ErrorCode::TOO_LARGE,
-        format!("the {who} sent a message of more than {max} bytes (--max-message); {seen} were read"),
+        format!("the {side} sent a message of more than {max} bytes (--max-message); {seen} were read"),
     )
 }
 

@@ -2,8 +2,11 @@
 
 mod bytes;
 mod failures;
+mod help;
 mod listener;
 mod passing;
+mod records;
 mod run;
 mod supervisor;
+mod tls;
 mod usage;

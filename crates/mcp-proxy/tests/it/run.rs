@@ -57,7 +57,7 @@ impl Listening {
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
         let url = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}"));
-        let rest = url.strip_prefix("http://").unwrap();
+        let rest = url.split_once("://").unwrap().1;
         let (address, path) = rest.split_once('/').unwrap();
         let (address, path) = (address.to_owned(), format!("/{path}"));
         Listening { child, address, path, stderr }

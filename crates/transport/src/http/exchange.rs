@@ -63,24 +63,28 @@ impl Exchange {
         let mut lane = connection.lane(Direction::ClientToServer);
         let method = parts.method.clone();
         let url = self.remote.url_with_query(parts.uri.query());
-        let mut out_headers = parts.headers.clone();
-        headers::strip_hop_by_hop(&mut out_headers);
-        let length = content_length(&parts.headers);
-        let carriage = Carriage::Request(Box::new(parts));
         let asked = message.as_ref().and_then(Message::id);
-        let payload = match body {
+        let (mut headers, payload) = match body {
             Collected::Whole(bytes) => {
                 let body = message.map_or(Body::Empty, Body::Whole);
-                if let Err(end) = one(&connection, &mut lane, Frame { exchange, carriage, body }) {
-                    return error(500, ErrorCode::INTERNAL, &end.to_string());
+                let carriage = Carriage::Request(Box::new(parts));
+                let frame = Frame { exchange, carriage, body };
+                match one(&connection, &mut lane, frame) {
+                    // What comes out of the lane is what goes on.
+                    Ok(Some(Frame { carriage: Carriage::Request(parts), .. })) => {
+                        (parts.headers, Payload::whole(bytes))
+                    }
+                    Ok(_) => return error(500, ErrorCode::INTERNAL, "the request was not passed on"),
+                    Err(end) => return error(500, ErrorCode::INTERNAL, &end.to_string()),
                 }
-                Payload::whole(bytes)
             }
             Collected::More(first, rest) => {
                 let through = (Arc::clone(&connection), lane, exchange);
-                let max = self.limits.max;
+                let (length, max) = (content_length(&parts.headers), self.limits.max);
+                let headers = parts.headers.clone();
+                let carriage = Carriage::Request(Box::new(parts));
                 let body = Through::cut(rest, first, carriage, through, length, max);
-                Payload::Through(Box::new(body))
+                (headers, Payload::Through(Box::new(body)))
             }
             Collected::Broken(_, why) => {
                 connection.close_exchange(exchange, &why);
@@ -88,7 +92,8 @@ impl Exchange {
                 return error(400, ErrorCode::BAD_REQUEST, &text);
             }
         };
-        match self.remote.send(method.clone(), url, out_headers, payload).await {
+        headers::strip_hop_by_hop(&mut headers);
+        match self.remote.send(method.clone(), url, headers, payload).await {
             Ok(response) => {
                 self.settle(&connection, &method, &response);
                 self.back(response, &connection, exchange).await
@@ -127,11 +132,14 @@ impl Exchange {
                     true => Body::Empty,
                     false => Body::Whole(Message::parse(bytes.clone())),
                 };
-                let (parts, frame) = keep_parts(parts, exchange, body);
-                if let Err(end) = one(connection, &mut lane, frame) {
-                    return error(502, ErrorCode::INTERNAL, &end.to_string());
+                let carriage = Carriage::Response(Box::new(parts));
+                match one(connection, &mut lane, Frame { exchange, carriage, body }) {
+                    Ok(Some(Frame { carriage: Carriage::Response(parts), .. })) => {
+                        Response::from_parts(*parts, Payload::whole(bytes))
+                    }
+                    Ok(_) => error(502, ErrorCode::INTERNAL, "the answer was not passed on"),
+                    Err(end) => error(502, ErrorCode::INTERNAL, &end.to_string()),
                 }
-                Response::from_parts(parts, Payload::whole(bytes))
             }
             Collected::More(first, rest) => {
                 let carriage = Carriage::Response(Box::new(parts.clone()));
@@ -220,21 +228,12 @@ pub fn not_here(path: &str) -> Answer {
     error(404, ErrorCode::BAD_REQUEST, &format!("MCP is served at {path} on this listener"))
 }
 
-/// Passes one frame through a lane.
-pub fn one(connection: &Connection, lane: &mut Lane, frame: Frame) -> Result<Passed, LinkEnd> {
+/// Passes one frame through a lane, and gives back what comes out for the peer ahead.
+pub fn one(connection: &Connection, lane: &mut Lane, frame: Frame) -> Result<Option<Frame>, LinkEnd> {
     let mut passed = Passed::default();
     let now = connection.pipeline.now();
     lane.pass(&mut vec![frame], now, &mut passed)?;
-    Ok(passed)
-}
-
-fn keep_parts(
-    parts: http::response::Parts,
-    exchange: ExchangeId,
-    body: Body,
-) -> (http::response::Parts, Frame) {
-    let carriage = Carriage::Response(Box::new(parts.clone()));
-    (parts, Frame { exchange, carriage, body })
+    Ok(passed.on.pop())
 }
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {

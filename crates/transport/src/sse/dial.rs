@@ -12,7 +12,7 @@ use mcp_proxy_wire::{
     error_response, headers,
 };
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
 use crate::http::collect::{Collected, collect, next_piece};
@@ -24,6 +24,8 @@ use crate::inbox::{Arrival, inbox};
 /// A server names its endpoint at once; this is for slow starts.
 const ENDPOINT_DEADLINE: Duration = Duration::from_secs(15);
 const ACCEPT_DEADLINE: Duration = Duration::from_secs(60);
+/// Most servers accept a POST at once; one that does not must not hold the others up.
+const ORDER_WAIT: Duration = Duration::from_millis(200);
 
 /// The link for the pumps: connected, endpoint known.
 pub async fn link(remote: Arc<Remote>, connection: Arc<Connection>, max: usize) -> Result<Link, LinkEnd> {
@@ -66,6 +68,7 @@ pub async fn connect(
     Ok(SseWriter {
         post: Arc::new(Post { remote, connection, endpoint, inbox, max }),
         reading: reading.abort_handle(),
+        last: None,
     })
 }
 
@@ -141,6 +144,8 @@ pub(super) fn endpoint_of(event: &SseEvent, remote: &Remote) -> Result<Uri, Link
 pub struct SseWriter {
     post: Arc<Post>,
     reading: AbortHandle,
+    /// The POST before, if it was a request's.
+    last: Option<JoinHandle<()>>,
 }
 
 struct Post {
@@ -191,13 +196,16 @@ impl Post {
 
 impl SseWriter {
     /// Sends one message. A server may answer the POST of a request only after it has worked on it, and may
-    /// need another message for that, so requests are not waited for.
+    /// need another message for that, so requests are waited for only as long as keeps messages in order.
     pub async fn put(&mut self, message: Message) {
+        if let Some(last) = self.last.take() {
+            drop(timeout(ORDER_WAIT, last).await);
+        }
         let post = Arc::clone(&self.post);
         if asked(&message).is_empty() {
             drop(timeout(ACCEPT_DEADLINE, post.send(message)).await);
         } else {
-            tokio::spawn(async move { post.send(message).await });
+            self.last = Some(tokio::spawn(async move { post.send(message).await }));
         }
     }
 

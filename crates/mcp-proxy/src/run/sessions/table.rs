@@ -92,9 +92,9 @@ impl Table {
         let connection = happening.connection.unwrap_or(0);
         self.head(session, connection, out)?;
         let shown = if connection == 0 {
-            "    ".to_owned()
+            "     ".to_owned()
         } else {
-            format!("{:<4}", format!("c{connection}"))
+            format!("{:<5}", format!("c{connection}"))
         };
         writeln!(
             out,
@@ -126,7 +126,7 @@ impl Table {
         };
         self.head = wanted;
         let connection = if wanted == Head::Connections {
-            "conn"
+            "conn "
         } else {
             ""
         };
@@ -140,7 +140,7 @@ impl Table {
 
     fn connection(&self, connection: u32) -> String {
         match self.head {
-            Head::Connections => format!("{:<4}", format!("c{connection}")),
+            Head::Connections => format!("{:<5}", format!("c{connection}")),
             _ => String::new(),
         }
     }
