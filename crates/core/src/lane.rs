@@ -27,6 +27,8 @@ pub struct Lane {
     steps: &'static [Step],
     large: Option<Large>,
     stray: Stray,
+    /// Inside a stray line that is too long to be whole.
+    skipping: bool,
 }
 
 /// What comes out of a lane: frames for the peer ahead and for the peer behind.
@@ -64,6 +66,7 @@ impl Lane {
             steps: &[],
             large: None,
             stray: Stray::default(),
+            skipping: false,
         }
     }
 
@@ -117,8 +120,8 @@ impl Lane {
     ) -> Result<Option<(Frame, Option<u64>)>, LinkEnd> {
         let sequence = match &frame.body {
             Body::Whole(message) => {
-                if self.is_stray(&frame.carriage, message) {
-                    self.note_stray(ledger, message, now);
+                if self.is_stray(&frame.carriage, message.raw()) {
+                    self.note_stray(ledger, message.raw(), now);
                     return Ok(None);
                 }
                 Some(self.record_whole(ledger, &frame, message, now))
@@ -126,6 +129,17 @@ impl Lane {
             Body::Empty => {
                 self.record_empty(ledger, &frame, now);
                 None
+            }
+            Body::Open(chunk) if self.is_stray(&frame.carriage, &chunk.message) => {
+                // The record keeps its beginning; the rest of such a line is of no use to anybody.
+                self.note_stray(ledger, &chunk.message, now);
+                self.skipping = true;
+                return Ok(None);
+            }
+            Body::More(_) if self.skipping => return Ok(None),
+            Body::Close(_) if self.skipping => {
+                self.skipping = false;
+                return Ok(None);
             }
             Body::Open(chunk) => {
                 let mut large = Large::open(&frame, ledger.recorder.as_mut());
@@ -297,19 +311,19 @@ impl Lane {
     }
 
     /// A line from a server's stdout that cannot be a message: empty, or opening with neither `{` nor `[`.
-    fn is_stray(&self, carriage: &Carriage, message: &Message) -> bool {
+    fn is_stray(&self, carriage: &Carriage, line: &[u8]) -> bool {
         !self.connection.pipeline.pass_noise
             && self.direction == Direction::ServerToClient
             && self.connection.server == Transport::Stdio
             && matches!(carriage, Carriage::Line(_))
-            && !matches!(first_byte(message.raw()), Some(b'{' | b'['))
+            && !matches!(first_byte(line), Some(b'{' | b'['))
     }
 
-    fn note_stray(&mut self, ledger: &mut Ledger, message: &Message, now: Duration) {
+    fn note_stray(&mut self, ledger: &mut Ledger, line: &[u8], now: Duration) {
         self.stray.lines += 1;
-        self.stray.bytes += message.len() as u64;
+        self.stray.bytes += line.len() as u64;
         if self.stray.first.is_empty() {
-            let text = String::from_utf8_lossy(message.raw());
+            let text = String::from_utf8_lossy(line);
             self.stray.first = text.trim().chars().take(120).collect();
         }
         if let Some(recorder) = &mut ledger.recorder {
@@ -318,7 +332,7 @@ impl Lane {
                 &Io::Stray {
                     connection: self.connection.id,
                     direction: self.direction,
-                    bytes: message.raw(),
+                    bytes: line,
                 },
             );
         }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use mcp_proxy_session::{Io, MessageId, Recorder, new_salt};
 use mcp_proxy_wire::Transport;
+use tokio::sync::Notify;
 
 use crate::connection::Connection;
 use crate::link::LinkEnd;
@@ -33,6 +34,7 @@ pub struct Pipeline {
     pub(crate) warn: Warn,
     pub(crate) pass_noise: bool,
     warned: AtomicBool,
+    failed: Notify,
 }
 
 /// The sequence and the record move together: a line's place in the file is its number.
@@ -65,6 +67,7 @@ impl Pipeline {
             warn: options.warn,
             pass_noise: options.pass_noise,
             warned: AtomicBool::new(false),
+            failed: Notify::new(),
         })
     }
 
@@ -125,6 +128,11 @@ impl Pipeline {
         }
     }
 
+    /// Resolves when the record cannot be written and the run was told to stop then.
+    pub async fn record_lost(&self) {
+        self.failed.notified().await;
+    }
+
     /// Gives the lines that are pending to the operating system, in one write.
     pub(crate) fn flush(&self, ledger: &mut Ledger) -> Result<(), LinkEnd> {
         let Some(recorder) = &mut ledger.recorder else {
@@ -142,6 +150,7 @@ impl Pipeline {
     /// `--on-record-error stop`: says so, and ends the link that could not be recorded.
     pub(crate) fn record_failed(&self, error: &mcp_proxy_session::Error) -> LinkEnd {
         (self.warn)(&format!("record: {error}; stopping (--on-record-error stop)"));
+        self.failed.notify_one();
         LinkEnd::failed(
             mcp_proxy_wire::Side::Client,
             mcp_proxy_wire::ErrorCode::INTERNAL,

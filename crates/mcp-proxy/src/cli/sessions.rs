@@ -28,8 +28,8 @@ Examples:
   mcp-proxy inspect s.jsonl --all                also stderr, stray lines, connections and the exit
   mcp-proxy inspect LAST --json | jq .method     one JSON object a message
 
-In the table ► goes to the server and ◄ to the client. Letters that could deceive a terminal are shown as escapes;
---raw and --json print what is in the record.";
+In the table ► goes to the server, ◄ to the client, and ↩ is the answer to what follows it.
+What could deceive a terminal is shown as an escape; --raw prints it as it came.";
 
 /// Print what a record holds.
 #[derive(Debug, clap::Args)]
@@ -65,10 +65,10 @@ pub struct InspectArgs {
 
 const EXPORT: &str = "\
 Examples:
-  mcp-proxy export LAST                                        the newest session as JSON, to stdout
-  mcp-proxy export LAST --output-format markdown --output s.md a report to read
-  mcp-proxy export 019a8 --output-format har --output s.har    for a browser's network panel
-  mcp-proxy export s.jsonl --output-format jsonl | jq .method
+  mcp-proxy export LAST                                  the newest session as JSON, to stdout
+  mcp-proxy export LAST --output-format markdown -o s.md a report to read
+  mcp-proxy export 019a8 --output-format har -o s.har    for a browser's network panel
+  mcp-proxy export LAST --output-format jsonl | grep read_file
 
 Message bodies are exported as they were: treat the file as sensitive.";
 
@@ -94,15 +94,17 @@ pub struct ExportArgs {
 
 const IMPORT: &str = "\
 Examples:
-  mcp-proxy import session.json                              into the state directory
-  mcp-proxy import session.json --session-file s.jsonl       into a file
-  mcp-proxy export LAST --output s.json; mcp-proxy import s.json";
+  mcp-proxy import session.json                          into the state directory
+  mcp-proxy import session.json --session-file s.jsonl   into a file
+  mcp-proxy inspect $(mcp-proxy import session.json)     its path is all that stdout gets
+
+The document is what `mcp-proxy export` writes: an object with started_at and messages.";
 
 /// Make a record from a session in the JSON format.
 #[derive(Debug, clap::Args)]
 #[command(after_help = IMPORT)]
 pub struct ImportArgs {
-    /// The JSON document (also as written by the Python proxy: proxy_id, payload, original_payload)
+    /// The JSON document; proxy_id, payload and original_payload are understood as well
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -134,8 +136,8 @@ Examples:
   mcp-proxy prune 019a8 019b                  these
   mcp-proxy prune --all --dry-run             say what would go, remove nothing
 
-Only finished records in the state directory are removed, never one that is being written and never a file that
---session-file named.";
+Only records in the state directory are removed: never one that is being written, and
+never a file that --session-file named elsewhere.";
 
 /// Remove records.
 #[derive(Debug, clap::Args)]

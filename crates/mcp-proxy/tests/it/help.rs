@@ -24,11 +24,23 @@ fn of_the_program() {
 #[test]
 fn of_every_command() {
     let overview = help(&[]);
-    let commands = overview.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
+    let commands = overview
+        .split_once("Commands:\n")
+        .unwrap()
+        .1
+        .split_once("\n\n")
+        .unwrap()
+        .0;
     // A command's name stands two columns in; the lines of a wrapped text stand further in.
-    let names = commands.lines().filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    let names = commands
+        .lines()
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next());
     let names: Vec<_> = names.collect();
-    assert!(names.contains(&"proxy") && names.contains(&"prune"), "{names:?}");
+    assert!(
+        names.contains(&"proxy") && names.contains(&"prune"),
+        "{names:?}"
+    );
     for name in names {
         let text = help(&[name]);
         assert!(text.contains("Examples:"), "{name} teaches nothing");

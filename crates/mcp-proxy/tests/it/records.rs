@@ -17,8 +17,14 @@ fn place() -> Place {
 fn a_table_for_the_eye() {
     let place = place();
     insta::assert_snapshot!("table", place.print(&["inspect", "session.jsonl"]));
-    insta::assert_snapshot!("table-all", place.print(&["inspect", "session.jsonl", "--all"]));
-    insta::assert_snapshot!("table-words", place.print(&["inspect", "session.jsonl", "tools", "READ_file"]));
+    insta::assert_snapshot!(
+        "table-all",
+        place.print(&["inspect", "session.jsonl", "--all"])
+    );
+    insta::assert_snapshot!(
+        "table-words",
+        place.print(&["inspect", "session.jsonl", "tools", "READ_file"])
+    );
 }
 
 #[test]
@@ -28,19 +34,33 @@ fn one_connection_needs_no_column() {
     sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     sample.client("");
     sample.end();
-    insta::assert_snapshot!("table-one-connection", place.print(&["inspect", "session.jsonl"]));
+    insta::assert_snapshot!(
+        "table-one-connection",
+        place.print(&["inspect", "session.jsonl"])
+    );
 }
 
 #[test]
 fn everything_about_some_messages() {
     let place = place();
     let details = place.print(&["inspect", "session.jsonl", "--seq", "1..15"]);
-    assert!(!details.contains("very-secret") && !details.contains('\u{1b}') && !details.contains('\u{202e}'));
+    assert!(
+        !details.contains("very-secret")
+            && !details.contains('\u{1b}')
+            && !details.contains('\u{202e}')
+    );
     insta::assert_snapshot!("detail", details);
     let large = place.print(&["inspect", "session.jsonl", "--seq", "16"]);
-    assert!(large.contains("size         70058 bytes") && large.contains(&"x".repeat(70_000)), "{}", &large[..400]);
+    assert!(
+        large.contains("size         70058 bytes") && large.contains(&"x".repeat(70_000)),
+        "{}",
+        &large[..400]
+    );
     let few = place.print(&["inspect", "session.jsonl", "--seq", "1..9", "isError"]);
-    assert!(few.starts_with("#6 ") && few.matches("received ").count() == 1, "{few}");
+    assert!(
+        few.starts_with("#6 ") && few.matches("received ").count() == 1,
+        "{few}"
+    );
 }
 
 #[test]
@@ -54,16 +74,34 @@ fn json_has_everything_and_keeps_tokens() {
     }
     assert!(lines.contains(r#""jsonrpc_id":12345678901234567890123456789,"#));
     let all = place.print(&["inspect", "session.jsonl", "--json", "--all", "--follow"]);
-    assert!(all.contains("\"kind\":\"stderr\"") && all.contains("\"t\":\"act\""), "{all}");
+    assert!(
+        all.contains("\"kind\":\"stderr\"") && all.contains("\"t\":\"act\""),
+        "{all}"
+    );
 }
 
 #[test]
 fn raw_is_the_exact_bytes() {
     let place = place();
-    let raw = |words: &[&str]| place.command(&[&["inspect", "session.jsonl", "--raw"], words].concat()).output().unwrap().stdout;
-    assert_eq!(raw(&["--seq", "1"]), b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{}}\n");
-    assert_eq!(raw(&["--seq", "8..9"]), b"not \x1b[31mjson\nat all\n\xff\xfe\n");
-    assert!(raw(&["--seq", "3"]).ends_with(b"\"arguments\":{}}}\n"), "what went on");
+    let raw = |words: &[&str]| {
+        place
+            .command(&[&["inspect", "session.jsonl", "--raw"], words].concat())
+            .output()
+            .unwrap()
+            .stdout
+    };
+    assert_eq!(
+        raw(&["--seq", "1"]),
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{}}\n"
+    );
+    assert_eq!(
+        raw(&["--seq", "8..9"]),
+        b"not \x1b[31mjson\nat all\n\xff\xfe\n"
+    );
+    assert!(
+        raw(&["--seq", "3"]).ends_with(b"\"arguments\":{}}}\n"),
+        "what went on"
+    );
     assert_eq!(raw(&["--seq", "16"]).len(), 70_059);
     assert_eq!(raw(&["no such words"]), b"");
 }
@@ -74,16 +112,43 @@ fn every_export() {
     for format in ["json", "jsonl", "har", "markdown"] {
         let text = place.print(&["export", "session.jsonl", "--output-format", format]);
         assert!(!text.contains("very-secret"), "{format}");
-        insta::assert_snapshot!(format!("export-{format}"), text.replace(&"x".repeat(1000), "…"));
-        let to_file = place.run(&["export", "session.jsonl", "--output-format", format, "--output", &format!("x.{format}")]);
+        insta::assert_snapshot!(
+            format!("export-{format}"),
+            text.replace(&"x".repeat(1000), "…")
+        );
+        let to_file = place.run(&[
+            "export",
+            "session.jsonl",
+            "--output-format",
+            format,
+            "--output",
+            &format!("x.{format}"),
+        ]);
         assert_eq!((to_file.code, to_file.stdout.as_str()), (Some(0), ""));
-        assert!(to_file.stderr.starts_with(&format!("mcp-proxy: wrote x.{format} (")), "{}", to_file.stderr);
-        assert_eq!(std::fs::read_to_string(place.path(&format!("x.{format}"))).unwrap(), text);
+        assert!(
+            to_file
+                .stderr
+                .starts_with(&format!("mcp-proxy: wrote x.{format} (")),
+            "{}",
+            to_file.stderr
+        );
+        assert_eq!(
+            std::fs::read_to_string(place.path(&format!("x.{format}"))).unwrap(),
+            text
+        );
     }
     let refused = place.fail(&["export", "session.jsonl", "-o", "x.json"], 1);
     assert_eq!(refused, "mcp-proxy: x.json exists; --force overwrites it\n");
-    assert_eq!(place.run(&["export", "session.jsonl", "-o", "x.json", "--force"]).code, Some(0));
-    let itself = place.fail(&["export", "session.jsonl", "-o", "session.jsonl", "--force"], 1);
+    assert_eq!(
+        place
+            .run(&["export", "session.jsonl", "-o", "x.json", "--force"])
+            .code,
+        Some(0)
+    );
+    let itself = place.fail(
+        &["export", "session.jsonl", "-o", "session.jsonl", "--force"],
+        1,
+    );
     assert_eq!(itself, "mcp-proxy: session.jsonl is the record itself\n");
 }
 
@@ -93,16 +158,38 @@ fn an_import_gives_the_same_session() {
     let json = place.print(&["export", "session.jsonl"]);
     std::fs::write(place.path("s.json"), &json).unwrap();
     let first = place.run(&["import", "s.json", "--session-file", "new.jsonl"]);
-    assert_eq!((first.code, first.stdout.as_str()), (Some(0), "[HERE]/new.jsonl\n"));
-    assert!(first.stderr.contains("imported 16 messages; read them with: mcp-proxy inspect [HERE]/new.jsonl"));
+    assert_eq!(
+        (first.code, first.stdout.as_str()),
+        (Some(0), "[HERE]/new.jsonl\n")
+    );
+    assert!(
+        first
+            .stderr
+            .contains("imported 16 messages; read them with: mcp-proxy inspect [HERE]/new.jsonl")
+    );
     let again = place.print(&["export", "new.jsonl"]);
     let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     assert_eq!(value(&again), value(&json));
     let second = place.run(&["import", "s.json", "--session-file", "new.jsonl"]);
     assert_eq!(second.stdout, "[HERE]/new.jsonl.2\n");
-    assert!(second.stderr.contains("the session file exists already; wrote [HERE]/new.jsonl.2"), "{}", second.stderr);
-    assert!(place.run(&["import", "s.json"]).stdout.starts_with("[HERE]/state/mcp-proxy/sessions/20261115T180000Z-"));
-    assert!(place.print(&["inspect", "LAST", "read_file"]).contains("tools/call read_file"));
+    assert!(
+        second
+            .stderr
+            .contains("the session file exists already; wrote [HERE]/new.jsonl.2"),
+        "{}",
+        second.stderr
+    );
+    assert!(
+        place
+            .run(&["import", "s.json"])
+            .stdout
+            .starts_with("[HERE]/state/mcp-proxy/sessions/20261115T180000Z-")
+    );
+    assert!(
+        place
+            .print(&["inspect", "LAST", "read_file"])
+            .contains("tools/call read_file")
+    );
 }
 
 #[test]
@@ -110,8 +197,12 @@ fn mistakes_are_named() {
     let place = place();
     std::fs::write(place.path("notes.txt"), "just text\n").unwrap();
     std::fs::write(place.path("empty.jsonl"), "").unwrap();
-    std::fs::write(place.path("new.jsonl"), "{\"t\":\"session\",\"format\":99}\n").unwrap();
-    std::fs::write(place.path("bad.json"), "{\"messages\":[{\"direction\":\"\u{1b}[2J\",\"raw\":1}],\"started_at\":\"2026-11-15T18:00:00Z\"}").unwrap();
+    std::fs::write(
+        place.path("new.jsonl"),
+        "{\"t\":\"session\",\"format\":99}\n",
+    )
+    .unwrap();
+    std::fs::write(place.path("bad.json"), "{\"messages\":[{\"direction\":\"\\u001b[2J\",\"raw\":1}],\"started_at\":\"2026-11-15T18:00:00Z\"}").unwrap();
     let mistakes: &[(&[&str], i32)] = &[
         (&["inspect", "no/such.jsonl"], 1),
         (&["inspect", "missing.jsonl"], 1),
@@ -124,7 +215,10 @@ fn mistakes_are_named() {
         (&["inspect", "session.jsonl", "--seq", "99"], 1),
         (&["inspect", "session.jsonl", "--seq", "9..7"], 2),
         (&["export", "session.jsonl", "--output-format", "xml"], 2),
-        (&["export", "session.jsonl", "--output", "no/such/folder.json"], 1),
+        (
+            &["export", "session.jsonl", "--output", "no/such/folder.json"],
+            1,
+        ),
         (&["export", "notes.txt"], 1),
         (&["import", "missing.json"], 1),
         (&["import", "notes.txt", "--session-file", "a.jsonl"], 1),
@@ -152,7 +246,11 @@ fn damage_is_reported_and_the_rest_shown() {
     std::fs::write(place.path("torn.jsonl"), &torn[..torn.len() - 10]).unwrap();
     let ran = place.run(&["inspect", "torn.jsonl"]);
     assert_eq!(ran.code, Some(0));
-    assert!(ran.stdout.contains("initialize") && ran.stdout.contains("no end was recorded"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("initialize") && ran.stdout.contains("no end was recorded"),
+        "{}",
+        ran.stdout
+    );
     insta::assert_snapshot!("damage", ran.stderr);
     let exported = place.run(&["export", "torn.jsonl", "--output-format", "jsonl"]);
     assert_eq!((exported.code, exported.stderr), (Some(0), ran.stderr));

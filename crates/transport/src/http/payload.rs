@@ -12,7 +12,7 @@ use http_body::{Body as HttpBody, Frame as BodyFrame, SizeHint};
 use hyper::body::Incoming;
 use mcp_proxy_core::{Connection, Lane, LinkEnd, Passed};
 use mcp_proxy_wire::{
-    Body, Carriage, Chunk, ExchangeId, Frame, Limits, Message, SseSplitter, SseUnit,
+    Body, Carriage, Chunk, ExchangeId, Frame, Limits, Message, Side, SseSplitter, SseUnit,
 };
 
 use super::stream::EventStream;
@@ -103,7 +103,7 @@ enum Shape {
     /// One large message. The last piece seen waits until it is known whether it is the last of all.
     Cut { last: Option<Bytes>, opened: bool, seen: usize, max: usize, carriage: Carriage },
     /// An SSE stream.
-    Events(SseSplitter, Rewrite),
+    Events { splitter: SseSplitter, rewrite: Rewrite, cutting: usize, max: usize },
 }
 
 /// What is done to an event before it goes on.
@@ -131,7 +131,8 @@ impl Through {
         limits: Limits,
         rewrite: Rewrite,
     ) -> Through {
-        let shape = Shape::Events(SseSplitter::new(limits), rewrite);
+        let (splitter, max) = (SseSplitter::new(limits), limits.max);
+        let shape = Shape::Events { splitter, rewrite, cutting: 0, max };
         Through::new(incoming, (connection, lane, exchange), shape, None)
     }
 
@@ -202,9 +203,10 @@ impl Through {
                     self.batch.push(Frame { exchange: self.exchange, carriage, body });
                 }
             }
-            Shape::Events(splitter, rewrite) => {
+            Shape::Events { splitter, rewrite, cutting, max } => {
                 let mut units = Vec::new();
                 splitter.push(bytes, &mut units);
+                check_size(&units, cutting, *max, self.lane.from())?;
                 take_events(units, self.exchange, rewrite, self.lane.from(), &mut self.batch)?;
             }
         }
@@ -229,7 +231,7 @@ impl Through {
                     body: Body::Close(chunk),
                 });
             }
-            Shape::Events(splitter, rewrite) => {
+            Shape::Events { splitter, rewrite, .. } => {
                 let mut units = Vec::new();
                 splitter.finish(&mut units);
                 take_events(units, self.exchange, rewrite, self.lane.from(), &mut self.batch)?;
@@ -269,11 +271,26 @@ fn chunk_body(piece: Bytes, opened: &mut bool) -> Body {
     if std::mem::replace(opened, true) { Body::More(chunk) } else { Body::Open(chunk) }
 }
 
+/// An event that is cut through is never held, but it may not be larger than any other message.
+fn check_size(units: &[SseUnit], cutting: &mut usize, max: usize, side: Side) -> Result<(), LinkEnd> {
+    for unit in units {
+        match unit {
+            SseUnit::Open { chunk, .. } => *cutting = chunk.message.len(),
+            SseUnit::More(chunk) => *cutting += chunk.message.len(),
+            _ => *cutting = 0,
+        }
+        if *cutting > max {
+            return Err(crate::lines::too_large(side, *cutting, max));
+        }
+    }
+    Ok(())
+}
+
 fn take_events(
     units: Vec<SseUnit>,
     exchange: ExchangeId,
     rewrite: &mut Rewrite,
-    side: mcp_proxy_wire::Side,
+    side: Side,
     into: &mut Vec<Frame>,
 ) -> Result<(), LinkEnd> {
     for unit in units {

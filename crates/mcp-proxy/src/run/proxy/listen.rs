@@ -1,5 +1,6 @@
 //! The client side on a port: picks the front for the two kinds, listens, and ends in order.
 
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,15 +44,23 @@ pub async fn over_port(
         printer::say(notice);
     }
     let mut signal = None;
+    let mut record_lost = false;
     listener
         .run(Arc::clone(&front), async {
-            signal = Some(signals.next().await);
+            tokio::select! {
+                came = signals.next() => signal = Some(came),
+                () = pipeline.record_lost() => record_lost = true,
+            }
         })
         .await;
     front.stop_all();
     let deadline = tokio::time::Instant::now() + STOP_DEADLINE;
     while front.open_count() > 0 && tokio::time::Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    if record_lost {
+        let why = "the record cannot be written".to_owned();
+        return Ok(RunEnd { why, code: ExitCode::FAILURE });
     }
     Ok(signal.map_or_else(RunEnd::done, super::signals::Signal::end))
 }

@@ -29,11 +29,10 @@ pub fn find(name: &str) -> Result<PathBuf> {
 /// The one of `records`, newest first, that `name` means.
 fn choose<'a>(name: &str, folder: &Path, records: &'a [Listed]) -> Result<&'a Listed> {
     let Some(newest) = records.first() else {
+        let name = visible(name);
+        let folder = folder.display();
         bail!(
-            "there is no record {}: none in {} (a run of `mcp-proxy proxy` or `mcp-proxy demo` makes one), \
-             and no file of that name",
-            visible(name),
-            folder.display()
+            "{name}: there is no such file, and no record in {folder}; a run of the proxy makes one (mcp-proxy demo)"
         );
     };
     if name == LAST {
@@ -46,7 +45,7 @@ fn choose<'a>(name: &str, folder: &Path, records: &'a [Listed]) -> Result<&'a Li
     match wanted.as_slice() {
         [record] => Ok(record),
         [] => bail!(
-            "there is no record {}, and no file of that name; in {}:{}",
+            "{}: there is no such file, and no such record in {}:{}",
             visible(name),
             folder.display(),
             lines(records.iter())
@@ -169,7 +168,7 @@ mod tests {
         for wrong in ["", "zz", "019a8888-12345", "\u{1b}[2J"] {
             let text = found(wrong).unwrap_err().to_string();
             assert!(
-                text.starts_with("there is no record") && !text.contains('\u{1b}'),
+                text.contains("there is no such file") && !text.contains('\u{1b}'),
                 "{text}"
             );
         }

@@ -165,19 +165,14 @@ pub fn what(session: &Session, message: &ProxyMessage, asked: Option<&Row>) -> S
     if let Some(method) = &message.method {
         return titled(method, message.name.as_deref());
     }
-    let excerpt = |word: &str| {
-        let start = message
-            .raw
-            .bytes()
-            .map(|bytes| &bytes[..bytes.len().min(WHAT)])
-            .unwrap_or_default();
-        format!("{word}: {}", visible_bytes(start))
-    };
+    // As many bytes as surely fill the column.
+    let start = message.raw.bytes().unwrap_or_default();
+    let excerpt = || visible_bytes(&start[..start.len().min(4 * WHAT)]);
     match message.kind {
-        Kind::Malformed => excerpt("not JSON"),
+        Kind::Malformed => excerpt(),
         Kind::Other if message.len == 0 => "empty line".to_owned(),
-        Kind::Other => excerpt("no JSON-RPC"),
-        Kind::Batch => {
+        Kind::Other => excerpt(),
+        Kind::Batch if !message.parts.is_empty() => {
             let parts = message
                 .parts
                 .iter()
@@ -208,9 +203,8 @@ pub fn remarks(message: &ProxyMessage, row: Option<&Row>, asked: Option<&str>) -
         .and_then(|http| http.status)
         .filter(|status| *status >= 400)
     {
-        trouble = format!("⚠ HTTP {status} {}", trouble.trim_start_matches("⚠ "))
-            .trim_end()
-            .to_owned();
+        let error = trouble.replacen("⚠ ", ", ", 1);
+        trouble = format!("⚠ HTTP {status}{error}");
     }
     let flags = [
         (message.modified, "modified"),
@@ -233,6 +227,7 @@ fn error_of(message: &ProxyMessage, asked: Option<&str>) -> String {
     let body = || Message::parse(message.raw.bytes().unwrap_or_default().to_vec());
     match message.kind {
         Kind::Malformed => "⚠ not JSON".to_owned(),
+        Kind::Other if message.len > 0 => "⚠ not JSON-RPC".to_owned(),
         Kind::Error => {
             let body = body();
             let error = body.error().and_then(|span| {

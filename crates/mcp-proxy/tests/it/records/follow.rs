@@ -8,18 +8,30 @@ use super::sample::*;
 
 /// The next line that has `word` in it. The test command's own deadline ends a wait that is in vain.
 fn until(lines: &mut Lines<BufReader<ChildStdout>>, word: &str) -> String {
-    lines.by_ref().map(Result::unwrap).find(|line| line.contains(word)).expect(word)
+    lines
+        .by_ref()
+        .map(Result::unwrap)
+        .find(|line| line.contains(word))
+        .expect(word)
 }
 
 fn follow(place: &Place, words: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
-    let mut child = place.command(&[&["inspect", "session.jsonl", "--follow"], words].concat()).spawn().unwrap();
+    let mut child = place
+        .command(&[&["inspect", "session.jsonl", "--follow"], words].concat())
+        .spawn()
+        .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     (child, lines)
 }
 
 fn finish(mut child: Child) -> String {
     let mut stderr = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
     assert!(child.wait().unwrap().success(), "{stderr}");
     stderr
 }
@@ -38,12 +50,19 @@ fn shows_what_is_added_until_the_session_ends() {
     assert!(until(&mut lines, "↩ first").contains("1.0 ms"));
     // What became of a message that is on the screen already.
     until(&mut lines, "drop #1 by user: as asked");
-    sample.put(br#"{"method":"elsewhere"}"#, &mcp_proxy_wire::Carriage::Message, |new| new.connection = 2);
+    sample.put(
+        br#"{"method":"elsewhere"}"#,
+        &mcp_proxy_wire::Carriage::Message,
+        |new| new.connection = 2,
+    );
     sample.recorder.flush().unwrap();
     until(&mut lines, "conn");
-    until(&mut lines, "c2  elsewhere");
+    until(&mut lines, "c2   elsewhere");
     sample.end();
-    until(&mut lines, "3 messages; ended 18:01:00.000: the client closed");
+    until(
+        &mut lines,
+        "3 messages; ended 18:01:00.000: the client closed",
+    );
     assert_eq!(finish(child), "");
 }
 
@@ -54,7 +73,12 @@ fn waits_for_the_rest_of_a_line_that_is_being_written() {
     sample.client(r#"{"method":"first"}"#);
     sample.recorder.flush().unwrap();
     let text = std::fs::read_to_string(sample.path()).unwrap();
-    let line = text.lines().last().unwrap().replace("first", "second").replace("\"sequence\":1", "\"sequence\":2");
+    let line = text
+        .lines()
+        .last()
+        .unwrap()
+        .replace("first", "second")
+        .replace("\"sequence\":1", "\"sequence\":2");
     let (half, rest) = line.split_at(60);
     let mut file = OpenOptions::new().append(true).open(sample.path()).unwrap();
     file.write_all(half.as_bytes()).unwrap();
@@ -75,7 +99,12 @@ fn a_record_that_nobody_writes_is_not_waited_for() {
     sample.recorder.flush().unwrap();
     drop(sample);
     let text = place.print(&["inspect", "session.jsonl", "--follow"]);
-    assert!(text.ends_with("1 message; no end was recorded: the proxy was killed, or the machine stopped\n"), "{text}");
+    assert!(
+        text.ends_with(
+            "1 message; no end was recorded: the proxy was killed, or the machine stopped\n"
+        ),
+        "{text}"
+    );
 }
 
 #[test]
@@ -86,8 +115,22 @@ fn a_reader_that_goes_away_is_no_failure() {
         sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}"#);
     }
     sample.end();
-    for words in [&["inspect", "LONG"][..], &["inspect", "LONG", "--raw"], &["inspect", "LONG", "--json"], &["export", "LONG"]] {
-        let words: Vec<_> = words.iter().map(|word| if *word == "LONG" { "session.jsonl" } else { word }).collect();
+    for words in [
+        &["inspect", "LONG"][..],
+        &["inspect", "LONG", "--raw"],
+        &["inspect", "LONG", "--json"],
+        &["export", "LONG"],
+    ] {
+        let words: Vec<_> = words
+            .iter()
+            .map(|word| {
+                if *word == "LONG" {
+                    "session.jsonl"
+                } else {
+                    word
+                }
+            })
+            .collect();
         let mut child = place.command(&words).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut String::new()).unwrap();

@@ -23,7 +23,9 @@ pub struct Ran {
 
 impl Place {
     pub fn new() -> Place {
-        Place { folder: tempfile::tempdir().unwrap() }
+        Place {
+            folder: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -48,11 +50,19 @@ impl Place {
     }
 
     pub fn run(&self, words: &[&str]) -> Ran {
-        let Output { status, stdout, stderr } = self.command(words).output().unwrap();
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = self.command(words).output().unwrap();
         // Where the test's folder is differs from run to run.
         let here = self.folder.path().display().to_string();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(&here, "[HERE]");
-        Ran { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+        Ran {
+            code: status.code(),
+            stdout: text(stdout),
+            stderr: text(stderr),
+        }
     }
 
     /// Runs it, expects success and no words on stderr.
@@ -65,7 +75,12 @@ impl Place {
     /// Runs it, expects a failure, and gives its text.
     pub fn fail(&self, words: &[&str], code: i32) -> String {
         let ran = self.run(words);
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{words:?}: {}", ran.stderr);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(code), ""),
+            "{words:?}: {}",
+            ran.stderr
+        );
         ran.stderr
     }
 
@@ -73,13 +88,20 @@ impl Place {
     pub fn stored(&self, number: u64) -> Sample {
         let id = format!("019a888{number}-0000-7000-8000-00005e55000{number}");
         let started_at = start() + Duration::from_secs(3600 * number);
-        let header = SessionHeader { id, started_at, ..header() };
+        let header = SessionHeader {
+            id,
+            started_at,
+            ..header()
+        };
         Sample::create(mcp_proxy_session::Place::In(self.store()), &header)
     }
 
     /// A record in `session.jsonl`.
     pub fn sample(&self) -> Sample {
-        Sample::create(mcp_proxy_session::Place::File(self.path("session.jsonl")), &header())
+        Sample::create(
+            mcp_proxy_session::Place::File(self.path("session.jsonl")),
+            &header(),
+        )
     }
 }
 
@@ -111,9 +133,15 @@ pub struct Sample {
 
 impl Sample {
     fn create(place: mcp_proxy_session::Place, header: &SessionHeader) -> Sample {
-        let options =
-            RecordOptions { durability: Durability::None, on_error: OnRecordError::Stop, ..RecordOptions::default() };
-        Sample { recorder: Recorder::create(place, options, header).unwrap(), next: 1 }
+        let options = RecordOptions {
+            durability: Durability::None,
+            on_error: OnRecordError::Stop,
+            ..RecordOptions::default()
+        };
+        Sample {
+            recorder: Recorder::create(place, options, header).unwrap(),
+            next: 1,
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -131,7 +159,12 @@ impl Sample {
         })
     }
 
-    pub fn put(&mut self, raw: &[u8], carriage: &Carriage, change: impl FnOnce(&mut NewMessage<'_>)) -> u64 {
+    pub fn put(
+        &mut self,
+        raw: &[u8],
+        carriage: &Carriage,
+        change: impl FnOnce(&mut NewMessage<'_>),
+    ) -> u64 {
         let sequence = self.next;
         self.next += 1;
         let message = Message::parse(raw.to_vec());
@@ -149,7 +182,11 @@ impl Sample {
             exchange: 0,
             origin: Origin::Peer,
             carriage,
-            body: if raw.is_empty() { NewBody::Empty } else { NewBody::Whole(&message) },
+            body: if raw.is_empty() {
+                NewBody::Empty
+            } else {
+                NewBody::Whole(&message)
+            },
             answers: None,
             late: false,
             duplicate: false,
@@ -174,7 +211,9 @@ impl Sample {
     }
 
     pub fn end(&mut self) {
-        self.recorder.end(start() + Duration::from_secs(60), "the client closed").unwrap();
+        self.recorder
+            .end(start() + Duration::from_secs(60), "the client closed")
+            .unwrap();
     }
 }
 
@@ -187,13 +226,20 @@ fn id(sequence: u64) -> MessageId {
 }
 
 pub fn answers(request: u64, answer: u64) -> Answers {
-    Answers { id: id(request), sequence: request, latency: Duration::from_millis(answer - request) }
+    Answers {
+        id: id(request),
+        sequence: request,
+        latency: Duration::from_millis(answer - request),
+    }
 }
 
 /// One of everything, hostile text included.
 pub fn everything(sample: &mut Sample) {
     let init = sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#);
-    sample.server(r#"{"result":{"capabilities":{}},"jsonrpc":"2.0","id":1}"#, Some(init));
+    sample.server(
+        r#"{"result":{"capabilities":{}},"jsonrpc":"2.0","id":1}"#,
+        Some(init),
+    );
     let call = sample.client(
         r#"{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"read_file","arguments":{"n":12345678901234567890123,"n":1.0}}}"#,
     );
@@ -203,12 +249,30 @@ pub fn everything(sample: &mut Sample) {
         Some(r#"{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"read_file","arguments":{}}}"#),
     );
     sample.server("{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"error\":{\"code\":-32602,\"message\":\"no \\u001b[2J\u{202e}path\"}}", Some(call));
-    let failing = sample.client(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"shout"}}"#);
-    sample.server(r#"{"jsonrpc":"2.0","id":2,"result":{"content":[],"isError":true}}"#, Some(failing));
-    let dropped = sample.client(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    let failing = sample
+        .client(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"shout"}}"#);
+    sample.server(
+        r#"{"jsonrpc":"2.0","id":2,"result":{"content":[],"isError":true}}"#,
+        Some(failing),
+    );
+    let dropped = sample
+        .client(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
     sample.act("drop", dropped, None);
-    sample.recorder.io(at(7), &Io::Stderr { connection: 1, line: b"warning: \x1b]0;title\x07" });
-    sample.recorder.io(at(7), &Io::Stray { connection: 1, direction: Direction::ServerToClient, bytes: b"hello" });
+    sample.recorder.io(
+        at(7),
+        &Io::Stderr {
+            connection: 1,
+            line: b"warning: \x1b]0;title\x07",
+        },
+    );
+    sample.recorder.io(
+        at(7),
+        &Io::Stray {
+            connection: 1,
+            direction: Direction::ServerToClient,
+            bytes: b"hello",
+        },
+    );
     sample.client("not \x1b[31mjson\nat all");
     sample.client(b"\xff\xfe");
     sample.client("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 12345678901234567890123456789,\n  \"method\": \"pi\u{9b}ng\"\n}");
@@ -219,16 +283,46 @@ pub fn everything(sample: &mut Sample) {
         new.late = true;
         new.duplicate = true;
     };
-    let again = sample.put(br#"{"jsonrpc":"2.0","id":2,"result":{}}"#, &Carriage::Message, late);
-    sample.recorder.io(at(again), &Io::Undelivered { sequence: again, why: "the client is gone" });
-    sample.put(br#"{"jsonrpc":"2.0","id":9,"error":{"code":-31002,"message":"exited"}}"#, &Carriage::Message, |new| {
-        new.direction = Direction::ServerToClient;
-        new.origin = Origin::Proxy;
-    });
-    let big = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/big\",\"params\":\"{}\"}}", "x".repeat(70_000));
+    let again = sample.put(
+        br#"{"jsonrpc":"2.0","id":2,"result":{}}"#,
+        &Carriage::Message,
+        late,
+    );
+    sample.recorder.io(
+        at(again),
+        &Io::Undelivered {
+            sequence: again,
+            why: "the client is gone",
+        },
+    );
+    sample.put(
+        br#"{"jsonrpc":"2.0","id":9,"error":{"code":-31002,"message":"exited"}}"#,
+        &Carriage::Message,
+        |new| {
+            new.direction = Direction::ServerToClient;
+            new.origin = Origin::Proxy;
+        },
+    );
+    let big = format!(
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/big\",\"params\":\"{}\"}}",
+        "x".repeat(70_000)
+    );
     sample.client(big);
-    sample.recorder.io(at(20), &Io::Exit { connection: 1, code: Some(3), signal: None, why: "exited" });
-    sample.recorder.io(at(20), &Io::Note { text: "the end is near" });
+    sample.recorder.io(
+        at(20),
+        &Io::Exit {
+            connection: 1,
+            code: Some(3),
+            signal: None,
+            why: "exited",
+        },
+    );
+    sample.recorder.io(
+        at(20),
+        &Io::Note {
+            text: "the end is near",
+        },
+    );
     sample.end();
 }
 
@@ -239,23 +333,43 @@ fn over_http(sample: &mut Sample) {
         .body(())
         .unwrap();
     let request = Carriage::Request(Box::new(request.into_parts().0));
-    let list = sample.put(br#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#, &request, |new| {
-        new.connection = 2;
-        new.exchange = 5;
-    });
-    let event = SseEvent { id: Some("e-1".to_owned()), event: Some("message".to_owned()), ..SseEvent::default() };
+    let list = sample.put(
+        br#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#,
+        &request,
+        |new| {
+            new.connection = 2;
+            new.exchange = 5;
+        },
+    );
+    let event = SseEvent {
+        id: Some("e-1".to_owned()),
+        event: Some("message".to_owned()),
+        ..SseEvent::default()
+    };
     let event = Carriage::Event(Box::new(event));
-    sample.put(br#"{"jsonrpc":"2.0","id":7,"result":{"tools":[]}}"#, &event, |new| {
-        new.connection = 2;
-        new.exchange = 5;
-        new.direction = Direction::ServerToClient;
-        new.answers = Some(answers(list, new.sequence));
-    });
-    let refused = http::Response::builder().status(404).header("content-type", "application/json").body(()).unwrap();
+    sample.put(
+        br#"{"jsonrpc":"2.0","id":7,"result":{"tools":[]}}"#,
+        &event,
+        |new| {
+            new.connection = 2;
+            new.exchange = 5;
+            new.direction = Direction::ServerToClient;
+            new.answers = Some(answers(list, new.sequence));
+        },
+    );
+    let refused = http::Response::builder()
+        .status(404)
+        .header("content-type", "application/json")
+        .body(())
+        .unwrap();
     let refused = Carriage::Response(Box::new(refused.into_parts().0));
-    sample.put(br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no session"}}"#, &refused, |new| {
-        new.connection = 2;
-        new.exchange = 6;
-        new.direction = Direction::ServerToClient;
-    });
+    sample.put(
+        br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no session"}}"#,
+        &refused,
+        |new| {
+            new.connection = 2;
+            new.exchange = 6;
+            new.direction = Direction::ServerToClient;
+        },
+    );
 }

@@ -6,8 +6,16 @@ use super::sample::*;
 fn stored(place: &Place) -> Sample {
     for number in [1, 2] {
         let mut sample = place.stored(number);
-        sample.client(format!("{{\"jsonrpc\":\"2.0\",\"id\":{number},\"method\":\"number/{number}\"}}"));
-        sample.recorder.end(start() + std::time::Duration::from_secs(3600 * number + 75), "done").unwrap();
+        sample.client(format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{number},\"method\":\"number/{number}\"}}"
+        ));
+        sample
+            .recorder
+            .end(
+                start() + std::time::Duration::from_secs(3600 * number + 75),
+                "done",
+            )
+            .unwrap();
     }
     let mut live = place.stored(3);
     live.client(r#"{"method":"number/3"}"#);
@@ -18,10 +26,12 @@ fn stored(place: &Place) -> Sample {
 /// Sizes depend on the index, which is nobody's business here.
 fn without_sizes(text: &str) -> String {
     let line = |line: &str| {
-        let words: Vec<_> = line.split(' ').collect();
-        let sized = |at: usize| matches!(words.get(at + 1).map(|word| word.trim_end_matches([',', ')', '.'])), Some("B" | "KiB" | ")."));
-        let shown = words.iter().enumerate().map(|(at, word)| if sized(at) { if word.starts_with('(') { "(N" } else { "N" } } else { word });
-        shown.collect::<Vec<_>>().join(" ")
+        let mut words: Vec<_> = line.split_whitespace().collect();
+        let is_unit = |word: &&str| matches!(word.trim_end_matches([',', ')', '.']), "B" | "KiB");
+        if let Some(unit) = words.iter().position(is_unit) {
+            words.splice(unit - 1..=unit, ["SIZE"]);
+        }
+        words.join(" ")
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -39,10 +49,16 @@ fn newest_first_with_live_ones() {
     let place = Place::new();
     let _live = stored(&place);
     insta::assert_snapshot!("sessions", without_sizes(&place.print(&["sessions"])));
-    let lines: Vec<serde_json::Value> =
-        place.print(&["sessions", "--json"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<serde_json::Value> = place
+        .print(&["sessions", "--json"])
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(lines.len(), 3);
-    assert_eq!((&lines[0]["live"], &lines[0]["ended_at"]), (&true.into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&lines[0]["live"], &lines[0]["ended_at"]),
+        (&true.into(), &serde_json::Value::Null)
+    );
     assert_eq!(lines[2]["started_at"], "2026-11-15T19:00:00.000000Z");
     assert_eq!(lines[2]["messages"], 1);
 }
@@ -52,13 +68,25 @@ fn records_by_name() {
     let place = Place::new();
     let _live = stored(&place);
     assert!(place.print(&["inspect", "LAST"]).contains("number/3"));
-    assert!(place.print(&["inspect", "LAST"]).contains("still being written (--follow waits for more)"));
+    assert!(
+        place
+            .print(&["inspect", "LAST"])
+            .contains("still being written (--follow waits for more)")
+    );
     assert!(place.print(&["inspect", "019A8881"]).contains("number/1"));
-    assert!(place.print(&["export", "019a8882-0000-7000-8000-00005e550002"]).contains("number/2"));
-    insta::assert_snapshot!("names-wrong", [
-        place.fail(&["inspect", "019a888"], 1),
-        place.fail(&["inspect", "abc"], 1),
-    ].concat());
+    assert!(
+        place
+            .print(&["export", "019a8882-0000-7000-8000-00005e550002"])
+            .contains("number/2")
+    );
+    insta::assert_snapshot!(
+        "names-wrong",
+        [
+            place.fail(&["inspect", "019a888"], 1),
+            place.fail(&["inspect", "abc"], 1),
+        ]
+        .concat()
+    );
 }
 
 #[test]
@@ -66,17 +94,29 @@ fn prune_never_takes_a_live_one() {
     let place = Place::new();
     let live = stored(&place);
     let dry = place.run(&["prune", "--all", "--dry-run"]);
-    insta::assert_snapshot!("prune-dry", without_sizes(&format!("{}---\n{}", dry.stdout, dry.stderr)));
+    insta::assert_snapshot!(
+        "prune-dry",
+        without_sizes(&format!("{}---\n{}", dry.stdout, dry.stderr))
+    );
     let asked = place.run(&["prune", "--all"]);
     assert_eq!(asked.code, Some(2));
-    assert!(asked.stderr.contains("-y removes without asking"), "{}", asked.stderr);
+    assert!(
+        asked.stderr.contains("-y removes without asking"),
+        "{}",
+        asked.stderr
+    );
     assert_eq!(place.print(&["sessions", "--json"]).lines().count(), 3);
     let one = place.print(&["prune", "019a8881", "-y"]);
     assert!(one.contains("\nRemoved 1 record ("), "{one}");
     assert!(!place.print(&["sessions"]).contains("019a8881"));
     // Both are younger: these records start in 2026-11, the live one is the newest.
     let rest = place.run(&["prune", "--keep-under", "0", "-y"]);
-    assert!(rest.stderr.contains("019a8883-0000-7000-8000-00005e550003 is being written and stays"), "{}", rest.stderr);
+    assert!(
+        rest.stderr
+            .contains("019a8883-0000-7000-8000-00005e550003 is being written and stays"),
+        "{}",
+        rest.stderr
+    );
     assert!(live.path().exists());
     assert_eq!(place.print(&["sessions", "--json"]).lines().count(), 1);
     let entries = std::fs::read_dir(place.store()).unwrap().count();

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcp_proxy_session::{Error, Http, Part, ProxyMessage, Raw, Row, Session, Sse, Verdict};
 use mcp_proxy_wire::{Message, json_string};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::run::sessions::words;
 
@@ -141,17 +141,24 @@ impl Line {
 }
 
 fn http(http: &Http) -> Value {
-    let mut value = json!({"version": http.version, "headers": http.headers});
-    for (key, member) in [
-        ("method", json!(http.method)),
-        ("target", json!(http.target)),
-        ("status", json!(http.status)),
-    ] {
-        if !member.is_null() {
-            value[key] = member;
-        }
-    }
-    value
+    let mut members = Map::new();
+    members.extend(
+        http.method
+            .as_ref()
+            .map(|method| ("method".to_owned(), json!(method))),
+    );
+    members.extend(
+        http.target
+            .as_ref()
+            .map(|target| ("target".to_owned(), json!(target))),
+    );
+    members.extend(
+        http.status
+            .map(|status| ("status".to_owned(), json!(status))),
+    );
+    members.insert("version".to_owned(), json!(http.version));
+    members.insert("headers".to_owned(), json!(http.headers));
+    Value::Object(members)
 }
 
 fn sse(sse: &Sse) -> Value {
