@@ -136,11 +136,35 @@ async fn drain(
     } else {
         options.drain_idle
     };
-    // Whatever the server does now, the end is the client's; a late failure is in the record by itself.
-    if timeout(limit, down.run(to_client, to_server)).await.is_err() {
-        connection.note("the server went on after the client's end and is stopped");
+    let end = match timeout(limit, down.run(to_client, to_server)).await {
+        Ok(PumpEnd::Read(end)) => down.explain(end),
+        Ok(PumpEnd::Written(_)) => return CarryEnd::Client,
+        Err(_) => {
+            let seconds = limit.as_secs();
+            let text = format!("the server went on for {seconds} s after the client's end and is stopped");
+            LinkEnd::failed(Side::Server, ErrorCode::PEER_STALLED, text)
+        }
+    };
+    // A client that has closed its end may still read: what it asked is answered, at least with why not.
+    let failure = failure_of(end);
+    let now = connection.pipeline.now();
+    let mut answers = connection.fail_open(failure.code, &failure.text, now);
+    if answers.is_empty() {
+        return CarryEnd::Client;
     }
-    CarryEnd::Client
+    drop(timeout(options.stall, to_client.lock().await.write(&mut answers)).await);
+    CarryEnd::Failed(failure)
+}
+
+fn failure_of(end: LinkEnd) -> Failure {
+    match end {
+        LinkEnd::Failed(failure) => failure,
+        LinkEnd::Closed => Failure {
+            side: Side::Server,
+            code: ErrorCode::SERVER_EXITED,
+            text: "the server closed the connection".to_owned(),
+        },
+    }
 }
 
 /// The server has ended: answer what is open, or the next request, with the reason.
@@ -152,17 +176,10 @@ async fn lost_server(
     stop: impl Future<Output = ()>,
     options: CarryOptions,
 ) -> CarryEnd {
-    let (failure, outcome) = match end {
-        LinkEnd::Closed => {
-            let text = "the server closed the connection".to_owned();
-            let failure = Failure {
-                side: Side::Server,
-                code: ErrorCode::SERVER_EXITED,
-                text,
-            };
-            (failure, CarryEnd::Server)
-        }
-        LinkEnd::Failed(failure) => (failure.clone(), CarryEnd::Failed(failure)),
+    let failure = failure_of(end.clone());
+    let outcome = match end {
+        LinkEnd::Closed => CarryEnd::Server,
+        LinkEnd::Failed(failure) => CarryEnd::Failed(failure),
     };
     let now = connection.pipeline.now();
     let mut answers = connection.fail_open(failure.code, &failure.text, now);

@@ -22,8 +22,8 @@ pub struct Connection {
     pub id: u32,
     /// How the client speaks.
     pub client: Transport,
-    /// How the server speaks.
-    pub server: Transport,
+    /// How the server speaks; a URL of unknown kind is found out on the way.
+    server: Mutex<Transport>,
     correlator: Mutex<Correlator>,
     share: Option<Mutex<Share>>,
 }
@@ -40,7 +40,7 @@ impl Connection {
             pipeline,
             id,
             client,
-            server,
+            server: Mutex::new(server),
             correlator: Mutex::default(),
             share: share.map(Mutex::new),
         });
@@ -194,11 +194,22 @@ impl Connection {
         }
     }
 
+    /// How the server speaks, as far as it is known.
+    pub fn server(&self) -> Transport {
+        *self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The server's kind was found out.
+    pub fn server_is(&self, kind: Transport) {
+        *self.server.lock().unwrap_or_else(PoisonError::into_inner) = kind;
+        self.note(&format!("the server speaks {kind}"));
+    }
+
     /// The transport of the link that a message travelling in `direction` is read from.
     pub fn transport_from(&self, direction: Direction) -> Transport {
         match direction {
             Direction::ClientToServer => self.client,
-            Direction::ServerToClient => self.server,
+            Direction::ServerToClient => self.server(),
         }
     }
 

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 /// Open requests a connection may have before the oldest is forgotten.
 const OPEN_MAX: usize = 16_384;
 /// Answered requests that are remembered for late and duplicate answers.
-const ANSWERED_MAX: usize = 1_024;
+const ANSWERED_MAX: usize = 64;
 
 /// A request that was seen, and what became of it.
 #[derive(Clone, Debug)]

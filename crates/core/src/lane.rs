@@ -314,7 +314,7 @@ impl Lane {
     fn is_stray(&self, carriage: &Carriage, line: &[u8]) -> bool {
         !self.connection.pipeline.pass_noise
             && self.direction == Direction::ServerToClient
-            && self.connection.server == Transport::Stdio
+            && self.connection.server() == Transport::Stdio
             && matches!(carriage, Carriage::Line(_))
             && !matches!(first_byte(line), Some(b'{' | b'['))
     }

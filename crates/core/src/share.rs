@@ -5,12 +5,17 @@
 //! (which is the id of the listen request): all four change together, each as a splice of that span only.
 //! Pure state: frames carry the exchange of their owner, and the writer of the client side goes by that.
 
+use std::collections::VecDeque;
+
 use mcp_proxy_wire::revision::meta;
-use mcp_proxy_wire::{ExchangeId, Field, Frame, Id, Kind, Message, Span};
+use mcp_proxy_wire::{ExchangeId, Field, Frame, Id, IdKey, Kind, Message, Span};
 use rustc_hash::FxHashMap;
 
 /// The exchange of messages that the proxy itself makes: their ids are ours already.
 pub const PROXY_EXCHANGE: ExchangeId = ExchangeId(u64::MAX);
+
+/// Closed streams that are remembered.
+const CLOSED_MAX: usize = 64;
 
 /// Who asked, and under which ids.
 #[derive(Clone, Debug)]
@@ -27,6 +32,8 @@ pub struct Share {
     next: u64,
     open: FxHashMap<u64, Owner>,
     by_exchange: FxHashMap<ExchangeId, u64>,
+    /// Ids whose stream was closed: real clients also POST a cancel then, which must hit nobody else.
+    closed: VecDeque<IdKey>,
 }
 
 /// Whose a server's message is.
@@ -41,12 +48,13 @@ pub enum Whose {
 }
 
 impl Share {
-    /// Replaces the client's ids by ours. What is no request passes, with `requestId` translated.
-    pub fn to_server(&mut self, exchange: ExchangeId, message: &Message) -> Message {
+    /// Replaces the client's ids by ours. What is no request passes, with `requestId` translated. `None`: a cancel
+    /// of something that is cancelled already, or of which it is not clear whose it is.
+    pub fn to_server(&mut self, exchange: ExchangeId, message: &Message) -> Option<Message> {
         match message.kind() {
-            Kind::Request => self.request(exchange, message),
+            Kind::Request => Some(self.request(exchange, message)),
             Kind::Notification => self.cancelled_by_client(message),
-            _ => message.clone(),
+            _ => Some(message.clone()),
         }
     }
 
@@ -87,7 +95,11 @@ impl Share {
     /// The client closed its stream: forget the request and tell the server (spec 2026-07-28, cancellation).
     pub fn closed(&mut self, exchange: ExchangeId) -> Option<Message> {
         let number = self.by_exchange.remove(&exchange)?;
-        self.open.remove(&number)?;
+        let owner = self.open.remove(&number)?;
+        self.closed.push_back(owner.id.key());
+        if self.closed.len() > CLOSED_MAX {
+            self.closed.pop_front();
+        }
         let text = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number},"reason":"the client closed its stream"}}}}"#
         );
@@ -119,22 +131,22 @@ impl Share {
         spliced
     }
 
-    /// A client names its own id; the one open request under it is meant. Two under the same id: the newest.
-    fn cancelled_by_client(&self, message: &Message) -> Message {
+    /// A client names its own id; the one open request under it is meant. `None`: nobody's, or not clear whose.
+    fn cancelled_by_client(&mut self, message: &Message) -> Option<Message> {
         let Some(span) = message.span(Field::RequestId) else {
-            return message.clone();
+            return Some(message.clone());
         };
         let wanted = Id::from_token(message.slice(span)).key();
-        let found = self
-            .open
-            .iter()
-            .filter(|(_, owner)| owner.id.key() == wanted)
-            .map(|(number, _)| *number)
-            .max();
-        match found {
-            Some(number) => splice(message, &mut [(span, number.to_string().as_bytes())]),
-            None => message.clone(),
+        if let Some(place) = self.closed.iter().position(|id| *id == wanted) {
+            self.closed.remove(place);
+            return None;
         }
+        let mut found = self.open.iter().filter(|(_, owner)| owner.id.key() == wanted);
+        let (number, _) = found.next()?;
+        if found.next().is_some() {
+            return None;
+        }
+        Some(splice(message, &mut [(span, number.to_string().as_bytes())]))
     }
 
     fn answer(&mut self, message: &Message) -> Option<Message> {

@@ -38,7 +38,7 @@ impl Step {
     pub fn between(connection: &Connection) -> &'static [Step] {
         if connection.share().is_some() {
             &[Step::Fit, Step::Own]
-        } else if connection.client == connection.server {
+        } else if connection.client == connection.server() {
             &[]
         } else {
             &[Step::Fit]

@@ -58,10 +58,14 @@ pub fn import(source: &Path, place: Place) -> Result<PathBuf, Error> {
         .io(header.started_at, &Io::Note { text: &note });
     let mut json = serde_json::Deserializer::from_reader(open()?);
     let read = json.deserialize_map(Document(&mut writer));
-    if let Some(error) = writer.failed.take() {
+    let failed = writer.failed.take().or_else(|| read.err().map(|error| wrong(error.to_string())));
+    if let Some(error) = failed {
+        // Half a session is no session: nothing of it stays.
+        let path = writer.recorder.path();
+        let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_dir_all(crate::side_folder(path));
         return Err(error);
     }
-    read.map_err(|error| wrong(error.to_string()))?;
     if let Some(ended_at) = head.ended_at.as_deref().and_then(stamp::parse) {
         writer.recorder.end(ended_at, "as imported")?;
     }

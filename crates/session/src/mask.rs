@@ -154,6 +154,9 @@ impl Masks {
                     hides_its_value(flag_before) || (is_pair_flag(flag_before) && is_pair(word));
                 if is_value && hidden {
                     masked_value(word)
+                } else if word.contains(' ') {
+                    // A whole command in one word, as `--target-command` takes it.
+                    self.command(word)
                 } else {
                     self.word(word)
                 }

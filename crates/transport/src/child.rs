@@ -28,6 +28,8 @@ pub struct Child {
     pub supervisor: Supervisor,
     /// What to run.
     pub command: ServerCommand,
+    /// The command as error texts name it: without secrets.
+    pub shown: String,
     /// How its lines are cut.
     pub limits: Limits,
     /// What its stderr lines are handed to, beside the record.
@@ -37,7 +39,7 @@ pub struct Child {
 impl Child {
     /// Starts the process.
     pub fn link(&self, connection: &Arc<Connection>) -> Result<Link, LinkEnd> {
-        let name = self.name();
+        let name = self.shown.clone();
         let mut process = self.supervisor.spawn(&self.command).map_err(|error| {
             let cause = std::error::Error::source(&error).map(|cause| format!(" ({cause})"));
             let text = format!("server `{name}`: {error}{}", cause.unwrap_or_default());
@@ -57,13 +59,6 @@ impl Child {
         };
         let finish = finish(process, Arc::clone(connection));
         Ok(Link::new(reader, LineWriter::new(stdin, Side::Server)).with_finish(Box::pin(finish)))
-    }
-
-    /// The command as people write it.
-    pub fn name(&self) -> String {
-        let words = std::iter::once(&self.command.program).chain(&self.command.args);
-        let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
-        words.join(" ")
     }
 }
 

@@ -11,6 +11,7 @@ pub mod exchange;
 pub mod listener;
 pub mod modern;
 pub mod payload;
+pub mod pool;
 pub mod remote;
 pub mod replay;
 pub mod router;

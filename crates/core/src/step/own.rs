@@ -16,7 +16,7 @@ pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd
         };
         let message = message.clone();
         let kept = match stage.direction {
-            Direction::ClientToServer => Some(out(stage, frame, &message)),
+            Direction::ClientToServer => out(stage, frame, &message, sequence),
             Direction::ServerToClient => back(stage, frame, &message, sequence, passed)?,
         };
         if let Some(frame) = kept {
@@ -27,13 +27,17 @@ pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd
     Ok(())
 }
 
-fn out(stage: &Stage<'_>, mut frame: Frame, message: &Message) -> Frame {
-    if frame.exchange != PROXY_EXCHANGE
-        && let Some(mut share) = stage.connection.share()
-    {
-        frame.body = Body::Whole(share.to_server(frame.exchange, message));
+fn out(stage: &Stage<'_>, mut frame: Frame, message: &Message, sequence: Option<u64>) -> Option<Frame> {
+    if frame.exchange == PROXY_EXCHANGE {
+        return Some(frame);
     }
-    frame
+    let changed = stage.connection.share()?.to_server(frame.exchange, message);
+    let Some(changed) = changed else {
+        stage.connection.act(sequence, "drop", "a cancel that belongs to no open request, or not clearly to one");
+        return None;
+    };
+    frame.body = Body::Whole(changed);
+    Some(frame)
 }
 
 fn back(

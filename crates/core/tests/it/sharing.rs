@@ -86,3 +86,16 @@ fn a_cancel_by_notification_names_the_request_by_our_id() {
     let sent = shared.up(6, r#"{"method":"notifications/cancelled","params":{"requestId":"x"}}"#);
     assert_eq!(sent, r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#);
 }
+
+#[test]
+fn a_cancel_never_hits_another_client() {
+    let shared = Shared::new();
+    shared.up(5, r#"{"id":1,"method":"a"}"#);
+    shared.up(6, r#"{"id":1,"method":"b"}"#);
+    let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#;
+    assert!(shared.pass(Direction::ClientToServer, 7, cancel).is_empty());
+    // The first closes its stream and, as real clients do, also sends the notification.
+    shared.connection.cancel(ExchangeId(5)).unwrap();
+    assert!(shared.pass(Direction::ClientToServer, 8, cancel).is_empty());
+    assert_eq!(shared.down(r#"{"id":2,"result":{}}"#).len(), 1);
+}

@@ -3,7 +3,7 @@
 //! The server is our own binary started again (`demo-server stdio`) under the supervisor, the messages take the
 //! ordinary way, and the list is read back from the record while it grows: what is seen is what was recorded.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 
 use super::proxy::{CUT, carry_options, child, open};
 use super::runtime;
+use super::sessions::table::Table;
 use crate::cli::{DemoArgs, DemoServerArgs, DemoTransport};
 use crate::config::{Config, Listen, Record, RunLimits, Target};
 use crate::printer;
@@ -55,7 +56,7 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
     });
     let limits = Limits { cut: CUT, max: MESSAGE_MAX };
     let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
-    let server = child(command, limits)?.link(&connection)?;
+    let server = child(command, limits, Vec::new())?.link(&connection)?;
     let (client_end, proxy_end) = tokio::io::duplex(CUT);
     let (from_client, to_client) = tokio::io::split(proxy_end);
     let client = Link::new(
@@ -86,7 +87,7 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
 /// Prints the record's rows as they come.
 async fn show(path: &Path, mut end: oneshot::Receiver<()>) -> Result<()> {
     let mut session = Session::open(path)?;
-    let mut table = Table::new(std::io::stdout().is_terminal());
+    let mut table = Table::new(printer::colours());
     let mut shown = 0;
     loop {
         let over = tokio::select! {
@@ -153,18 +154,4 @@ pub fn serve(args: &DemoServerArgs) -> Result<ExitCode> {
 
 fn content(args: &DemoServerArgs) -> Content {
     if args.fixtures { Content::WithFixtures } else { Content::Demo }
-}
-
-struct Table;
-
-impl Table {
-    fn new(_: bool) -> Table {
-        Table
-    }
-
-    fn row(&mut self, session: &Session, index: usize, out: &mut impl std::io::Write) -> Result<()> {
-        let message = session.message(index)?;
-        writeln!(out, "{} {:?} {:?}", message.sequence, message.direction, message.method)?;
-        Ok(())
-    }
 }

@@ -16,8 +16,6 @@ const HTTP_BEHAVIOUR: &[&str] = &[
     "server-server-sse-polling",
     // Counts event streams. Our listener answers with plain JSON whenever the response is the first thing to come.
     "server-server-sse-multiple-streams",
-    // The server compares Mcp-Param headers with the body; over stdio there are no headers to compare.
-    "server-http-custom-header-server-validation",
 ];
 
 /// Runs one requirement set. Exit status 0 means that every scored check passed.

@@ -99,6 +99,7 @@ impl AutoWriter {
         if is_other_kind(parts.status.as_u16(), &bytes) {
             let (remote, connection) = (Arc::clone(&self.remote), Arc::clone(&self.connection));
             if let Ok(mut writer) = connect(remote, connection, self.inbox.clone(), self.max).await {
+                self.connection.server_is(Transport::Sse);
                 writer.put(message).await;
                 self.mode = Mode::Sse(writer);
                 return Ok(());

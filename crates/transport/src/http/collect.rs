@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http_body::Body as _;
-use hyper::body::Incoming;
 use tokio::time::timeout;
+
+use super::pool::Inflow;
 
 /// A peer that is silent for this long in the middle of a body is given up.
 const PIECE_DEADLINE: Duration = Duration::from_secs(60);
@@ -15,21 +15,22 @@ pub enum Collected {
     /// All of it.
     Whole(Bytes),
     /// More than the limit: what was read so far, and the rest.
-    More(Bytes, Incoming),
+    More(Bytes, Inflow),
     /// The body broke off or stalled; what was read so far.
     Broken(Bytes, String),
 }
 
 /// Reads up to `limit` bytes.
-pub async fn collect(mut body: Incoming, limit: usize) -> Collected {
+pub async fn collect(body: impl Into<Inflow>, limit: usize) -> Collected {
+    let mut body = body.into();
     let mut first = Bytes::new();
     let mut joined: Option<BytesMut> = None;
     loop {
-        if body.is_end_stream() {
+        if body.is_done() {
             break;
         }
         let read = |joined: Option<BytesMut>, first: Bytes| joined.map_or(first, BytesMut::freeze);
-        let piece = match timeout(PIECE_DEADLINE, next_piece(&mut body)).await {
+        let piece = match timeout(PIECE_DEADLINE, body.next()).await {
             Ok(Some(Ok(piece))) => piece,
             Ok(None) => break,
             Ok(Some(Err(error))) => return Collected::Broken(read(joined, first), error.to_string()),
@@ -62,19 +63,4 @@ pub async fn collect(mut body: Incoming, limit: usize) -> Collected {
         }
     }
     Collected::Whole(joined.map_or(first, BytesMut::freeze))
-}
-
-/// The next data of a body; trailers are passed over.
-pub async fn next_piece(body: &mut Incoming) -> Option<Result<Bytes, hyper::Error>> {
-    loop {
-        let frame = std::future::poll_fn(|cx| std::pin::Pin::new(&mut *body).poll_frame(cx)).await?;
-        match frame {
-            Ok(frame) => {
-                if let Ok(data) = frame.into_data() {
-                    return Some(Ok(data));
-                }
-            }
-            Err(error) => return Some(Err(error)),
-        }
-    }
 }

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response};
-use hyper::body::Incoming;
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd};
 use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use mcp_proxy_wire::{Body, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, error_response};
@@ -21,6 +20,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 use super::payload::Payload;
+use super::pool::Inflow;
 use super::remote::Remote;
 use crate::inbox::{Arrival, inbox};
 pub(crate) use answers::{first_line, is_rpc};
@@ -72,7 +72,7 @@ impl HttpLink {
     }
 
     /// POSTs a message.
-    pub async fn send(&self, message: &Message) -> Result<Response<Incoming>, LinkEnd> {
+    pub async fn send(&self, message: &Message) -> Result<Response<Inflow>, LinkEnd> {
         let mut headers = self.headers();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(
@@ -141,7 +141,7 @@ impl HttpLink {
     /// Takes an answer that somebody else asked for, in a task of its own.
     pub fn receive_in_task(
         self: &Arc<Self>,
-        response: Response<Incoming>,
+        response: Response<Inflow>,
         method: Option<String>,
         asked: Vec<Id>,
     ) -> tokio::task::JoinHandle<()> {

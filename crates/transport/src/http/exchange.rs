@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 use super::collect::{Collected, collect};
 use super::listener::{Answer, Front, error, is_path, json};
 use super::payload::{Payload, Through};
+use super::pool::Inflow;
 use super::remote::Remote;
 
 /// Sessions whose connection is remembered; beyond that the oldest is forgotten and gets a new number.
@@ -65,14 +66,14 @@ impl Exchange {
         let url = self.remote.url_with_query(parts.uri.query());
         let asked = message.as_ref().and_then(Message::id);
         let (mut headers, payload) = match body {
-            Collected::Whole(bytes) => {
+            Collected::Whole(_) => {
                 let body = message.map_or(Body::Empty, Body::Whole);
                 let carriage = Carriage::Request(Box::new(parts));
                 let frame = Frame { exchange, carriage, body };
                 match one(&connection, &mut lane, frame) {
                     // What comes out of the lane is what goes on.
-                    Ok(Some(Frame { carriage: Carriage::Request(parts), .. })) => {
-                        (parts.headers, Payload::whole(bytes))
+                    Ok(Some(Frame { carriage: Carriage::Request(parts), body, .. })) => {
+                        (parts.headers, Payload::of(body))
                     }
                     Ok(_) => return error(500, ErrorCode::INTERNAL, "the request was not passed on"),
                     Err(end) => return error(500, ErrorCode::INTERNAL, &end.to_string()),
@@ -105,7 +106,7 @@ impl Exchange {
     /// The answer on its way back.
     async fn back(
         &self,
-        response: Response<Incoming>,
+        response: Response<Inflow>,
         connection: &Arc<Connection>,
         exchange: ExchangeId,
     ) -> Answer {
@@ -130,12 +131,12 @@ impl Exchange {
             Collected::Whole(bytes) => {
                 let body = match bytes.is_empty() {
                     true => Body::Empty,
-                    false => Body::Whole(Message::parse(bytes.clone())),
+                    false => Body::Whole(Message::parse(bytes)),
                 };
                 let carriage = Carriage::Response(Box::new(parts));
                 match one(connection, &mut lane, Frame { exchange, carriage, body }) {
-                    Ok(Some(Frame { carriage: Carriage::Response(parts), .. })) => {
-                        Response::from_parts(*parts, Payload::whole(bytes))
+                    Ok(Some(Frame { carriage: Carriage::Response(parts), body, .. })) => {
+                        Response::from_parts(*parts, Payload::of(body))
                     }
                     Ok(_) => error(502, ErrorCode::INTERNAL, "the answer was not passed on"),
                     Err(end) => error(502, ErrorCode::INTERNAL, &end.to_string()),
@@ -174,7 +175,7 @@ impl Exchange {
     }
 
     /// Remembers whose a new session id is; DELETE ends it.
-    fn settle(&self, connection: &Arc<Connection>, method: &Method, response: &Response<Incoming>) {
+    fn settle(&self, connection: &Arc<Connection>, method: &Method, response: &Response<Inflow>) {
         let session = response.headers().get(MCP_SESSION_ID);
         let Some(session) = session.and_then(|session| session.to_str().ok()) else {
             return;

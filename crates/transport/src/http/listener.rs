@@ -42,12 +42,26 @@ pub trait Front: Send + Sync + 'static {
     }
 }
 
+/// Told why a request was turned away, for the record.
+pub type OnRefusal = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What a listener is made with.
+pub struct ListenerOptions {
+    /// Who may speak.
+    pub admission: Admission,
+    /// Certificate and key.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// A client that takes nothing for this long is given up.
+    pub stall: Duration,
+    /// Where refusals are noted.
+    pub on_refusal: OnRefusal,
+}
+
 /// A bound port that does not accept yet.
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
-    admission: Admission,
-    tls: Option<Arc<rustls::ServerConfig>>,
+    options: ListenerOptions,
 }
 
 impl Listener {
@@ -55,25 +69,24 @@ impl Listener {
     pub async fn bind(
         host: &str,
         port: u16,
-        admission: Admission,
-        tls: Option<Arc<rustls::ServerConfig>>,
+        options: ListenerOptions,
     ) -> std::io::Result<Listener> {
         let socket = TcpListener::bind((host, port)).await?;
         let address = socket.local_addr()?;
-        Ok(Listener { socket, address, admission, tls })
+        Ok(Listener { socket, address, options })
     }
 
     /// The URL to tell people.
     pub fn url(&self, path: &str) -> String {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let scheme = if self.options.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}{path}", self.address)
     }
 
     /// Accepts until `stop` resolves. Connections that are open then are dropped by the caller's runtime.
     pub async fn run(self, front: Arc<dyn Front>, stop: impl Future<Output = ()>) {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        let admission = Arc::new(self.admission);
-        let acceptor = self.tls.map(TlsAcceptor::from);
+        let acceptor = self.options.tls.clone().map(TlsAcceptor::from);
+        let options = Arc::new(self.options);
         let mut stop = std::pin::pin!(stop);
         loop {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else {
@@ -90,10 +103,10 @@ impl Listener {
                 },
                 () = &mut stop => return,
             };
-            let (front, admission) = (Arc::clone(&front), Arc::clone(&admission));
+            let (front, options) = (Arc::clone(&front), Arc::clone(&options));
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
-                serve(stream, acceptor, front, admission).await;
+                serve(stream, acceptor, front, options).await;
                 drop(place);
             });
         }
@@ -104,35 +117,44 @@ async fn serve(
     stream: TcpStream,
     acceptor: Option<TlsAcceptor>,
     front: Arc<dyn Front>,
-    admission: Arc<Admission>,
+    options: Arc<ListenerOptions>,
 ) {
-    // Nagle's algorithm and delayed acknowledgements together cost 40 ms a message.
-    drop(stream.set_nodelay(true));
-    let _ = keep_alive(&stream);
+    let _ = tune(&stream, options.stall);
     match acceptor {
-        None => http(stream, front, admission).await,
+        None => http(stream, front, options).await,
         Some(acceptor) => {
             let accepted = tokio::time::timeout(TLS_DEADLINE, acceptor.accept(stream)).await;
             if let Ok(Ok(stream)) = accepted {
-                http(stream, front, admission).await;
+                http(stream, front, options).await;
             }
         }
     }
 }
 
-/// A dead peer is noticed by the kernel, not by us.
-fn keep_alive(stream: &TcpStream) -> rustix::io::Result<()> {
-    rustix::net::sockopt::set_socket_keepalive(stream, true)?;
-    rustix::net::sockopt::set_tcp_keepidle(stream, Duration::from_secs(60))
+/// What every socket gets. Nagle's algorithm and delayed acknowledgements together cost 40 ms a message; and a peer
+/// that is dead, or takes nothing for `stall`, is noticed by the kernel, which then ends the connection.
+pub(super) fn tune(stream: &TcpStream, stall: Duration) -> std::io::Result<()> {
+    use rustix::net::sockopt;
+    stream.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, Duration::from_secs(60))?;
+    #[cfg(target_os = "linux")]
+    {
+        let milliseconds = u32::try_from(stall.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(stream, milliseconds)?;
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = stall;
+    Ok(())
 }
 
-async fn http<S>(stream: S, front: Arc<dyn Front>, admission: Arc<Admission>)
+async fn http<S>(stream: S, front: Arc<dyn Front>, options: Arc<ListenerOptions>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(move |request| {
-        let (front, admission) = (Arc::clone(&front), Arc::clone(&admission));
-        async move { Ok::<_, Infallible>(admit(request, front, &admission).await) }
+        let (front, options) = (Arc::clone(&front), Arc::clone(&options));
+        async move { Ok::<_, Infallible>(admit(request, front, &options).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
@@ -146,12 +168,28 @@ where
 async fn admit(
     mut request: Request<Incoming>,
     front: Arc<dyn Front>,
-    admission: &Admission,
+    options: &ListenerOptions,
 ) -> Answer {
     let authority = request.uri().authority().map(|a| a.as_str().to_owned());
-    match admission.admit(request.headers_mut(), authority.as_deref()) {
+    let admitted = options.admission.admit(request.headers_mut(), authority.as_deref());
+    let answer = match admitted {
         Ok(()) => front.answer(request).await,
         Err(refusal) => refused(refusal),
+    };
+    if answer.status().is_client_error() || answer.status().is_server_error() {
+        note_refusal(&answer, &options.on_refusal);
+    }
+    answer
+}
+
+/// Answers of our own making are known by their error code; a server's failures are in the record already.
+fn note_refusal(answer: &Answer, on_refusal: &OnRefusal) {
+    if let Payload::Whole(Some(bytes)) = answer.body()
+        && let message = Message::parse(bytes.clone())
+        && message.error_code().is_some_and(|code| ErrorCode::OWN.iter().any(|own| own.code.0 == code))
+    {
+        let text = String::from_utf8_lossy(bytes);
+        on_refusal(&format!("a request was answered with HTTP {}: {text}", answer.status().as_u16()));
     }
 }
 

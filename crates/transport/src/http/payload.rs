@@ -9,12 +9,12 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame as BodyFrame, SizeHint};
-use hyper::body::Incoming;
 use mcp_proxy_core::{Connection, Lane, LinkEnd, Passed};
 use mcp_proxy_wire::{
     Body, Carriage, Chunk, ExchangeId, Frame, Limits, Message, Side, SseSplitter, SseUnit,
 };
 
+use super::pool::Inflow;
 use super::stream::EventStream;
 
 /// A body that cannot be finished.
@@ -42,6 +42,14 @@ impl Payload {
     /// No bytes.
     pub fn empty() -> Payload {
         Payload::Whole(None)
+    }
+
+    /// What a frame carries whole.
+    pub fn of(body: Body) -> Payload {
+        match body {
+            Body::Whole(message) => Payload::whole(message.into_raw()),
+            _ => Payload::empty(),
+        }
     }
 
     /// These bytes.
@@ -85,7 +93,7 @@ impl HttpBody for Payload {
 
 /// A peer's body on its way to the other peer.
 pub struct Through {
-    incoming: Incoming,
+    incoming: Inflow,
     connection: std::sync::Arc<Connection>,
     lane: Lane,
     exchange: ExchangeId,
@@ -112,7 +120,7 @@ pub type Rewrite = Option<Box<dyn FnMut(Frame) -> Result<Frame, LinkEnd> + Send>
 impl Through {
     /// A body of one message that is larger than fits into memory at once. `first` was read already.
     pub fn cut(
-        incoming: Incoming,
+        incoming: Inflow,
         first: Bytes,
         carriage: Carriage,
         (connection, lane, exchange): (std::sync::Arc<Connection>, Lane, ExchangeId),
@@ -126,7 +134,7 @@ impl Through {
 
     /// An SSE stream.
     pub fn events(
-        incoming: Incoming,
+        incoming: Inflow,
         (connection, lane, exchange): (std::sync::Arc<Connection>, Lane, ExchangeId),
         limits: Limits,
         rewrite: Rewrite,
@@ -137,7 +145,7 @@ impl Through {
     }
 
     fn new(
-        incoming: Incoming,
+        incoming: Inflow,
         (connection, lane, exchange): (std::sync::Arc<Connection>, Lane, ExchangeId),
         shape: Shape,
         length: Option<u64>,
@@ -168,11 +176,8 @@ impl Through {
             if self.ended {
                 return Poll::Ready(None);
             }
-            let outcome = match ready!(Pin::new(&mut self.incoming).poll_frame(cx)) {
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(bytes) => self.more(bytes),
-                    Err(_) => Ok(()), // trailers carry nothing of MCP
-                },
+            let outcome = match ready!(self.incoming.poll_data(cx)) {
+                Some(Ok(bytes)) => self.more(bytes),
                 Some(Err(error)) => {
                     self.ended = true;
                     self.connection.close_exchange(self.exchange, "the body broke off");
@@ -207,7 +212,7 @@ impl Through {
                 let mut units = Vec::new();
                 splitter.push(bytes, &mut units);
                 check_size(&units, cutting, *max, self.lane.from())?;
-                take_events(units, self.exchange, rewrite, self.lane.from(), &mut self.batch)?;
+                take_events(units, self.exchange, rewrite, (self.lane.from(), *max), &mut self.batch)?;
             }
         }
         Ok(())
@@ -231,10 +236,10 @@ impl Through {
                     body: Body::Close(chunk),
                 });
             }
-            Shape::Events { splitter, rewrite, .. } => {
+            Shape::Events { splitter, rewrite, max, .. } => {
                 let mut units = Vec::new();
                 splitter.finish(&mut units);
-                take_events(units, self.exchange, rewrite, self.lane.from(), &mut self.batch)?;
+                take_events(units, self.exchange, rewrite, (self.lane.from(), *max), &mut self.batch)?;
             }
         }
         Ok(())
@@ -290,7 +295,7 @@ fn take_events(
     units: Vec<SseUnit>,
     exchange: ExchangeId,
     rewrite: &mut Rewrite,
-    side: Side,
+    (side, max): (Side, usize),
     into: &mut Vec<Frame>,
 ) -> Result<(), LinkEnd> {
     for unit in units {
@@ -299,7 +304,7 @@ fn take_events(
             SseUnit::Open { head, chunk } => (Carriage::Event(Box::new(head)), Body::Open(chunk)),
             SseUnit::More(chunk) => (Carriage::Message, Body::More(chunk)),
             SseUnit::Close(chunk) => (Carriage::Message, Body::Close(chunk)),
-            SseUnit::TooLarge { seen, .. } => return Err(crate::lines::too_large(side, seen, seen)),
+            SseUnit::TooLarge { seen, .. } => return Err(crate::lines::too_large(side, seen, max)),
         };
         let mut frame = Frame { exchange, carriage, body };
         if let Some(rewrite) = rewrite {

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HOST, LOCATION};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
-use hyper::body::Incoming;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -18,6 +17,7 @@ use mcp_proxy_wire::{ErrorCode, Side};
 use tokio::time::timeout;
 
 use super::payload::Payload;
+use super::pool::{Inflow, Pool};
 use crate::tls;
 
 /// A server may think long about a request (a model, a build), but not for ever.
@@ -35,11 +35,13 @@ pub struct RemoteOptions {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// `--ca-file`: certificate authorities beside the system's.
     pub ca_file: Option<std::path::PathBuf>,
+    /// A server that takes nothing for this long is given up.
+    pub stall: Duration,
 }
 
 /// The server.
 pub struct Remote {
-    client: Client<HttpsConnector<HttpConnector>, Payload>,
+    client: Way,
     url: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -47,27 +49,17 @@ pub struct Remote {
 impl Remote {
     /// Makes the client; nothing is dialled yet.
     pub fn new(options: RemoteOptions) -> Result<Arc<Remote>, tls::TlsError> {
-        let config = if options.url.scheme() == Some(&Scheme::HTTPS) {
-            tls::client_config(options.ca_file.as_deref())?
-        } else {
-            tls::client_config_without_roots()
-        };
-        let mut http = HttpConnector::new();
-        http.set_nodelay(true);
-        http.enforce_http(false);
-        http.set_connect_timeout(Some(CONNECT_DEADLINE));
-        http.set_keepalive(Some(KEEPALIVE));
-        let connector = hyper_rustls::HttpsConnectorBuilder::new()
-            .with_tls_config(config)
-            .https_or_http()
-            .enable_all_versions()
-            .wrap_connector(http);
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .build(connector);
         let (url, mut headers) = (options.url, options.headers);
         let (url, credentials) = without_credentials(url);
         headers.extend(credentials);
+        let plain = match url.scheme() == Some(&Scheme::HTTPS) {
+            true => None,
+            false => Pool::new(&url, options.stall),
+        };
+        let client = match plain {
+            Some(pool) => Way::Plain(pool),
+            None => Way::Tls(Box::new(tls_client(options.ca_file.as_deref(), options.stall)?)),
+        };
         Ok(Arc::new(Remote { client, url, headers }))
     }
 
@@ -117,7 +109,7 @@ impl Remote {
         url: Uri,
         mut headers: HeaderMap,
         payload: Payload,
-    ) -> Result<Response<Incoming>, LinkEnd> {
+    ) -> Result<Response<Inflow>, LinkEnd> {
         headers.remove(HOST);
         headers.remove(CONTENT_LENGTH);
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -157,16 +149,15 @@ impl Remote {
         url: Uri,
         headers: HeaderMap,
         payload: Payload,
-    ) -> Result<Response<Incoming>, LinkEnd> {
+    ) -> Result<Response<Inflow>, LinkEnd> {
         let mut request = Request::new(payload);
         *request.method_mut() = method;
         *request.uri_mut() = url;
         *request.headers_mut() = headers;
-        match timeout(ANSWER_DEADLINE, self.client.request(request)).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(self.failure(innermost(&error))),
-            Err(_) => Err(self.failure("gave no answer in an hour".to_owned())),
-        }
+        let answer = timeout(ANSWER_DEADLINE, self.client.send(request)).await;
+        answer
+            .unwrap_or_else(|_| Err("gave no answer in an hour".to_owned()))
+            .map_err(|what| self.failure(what))
     }
 
     fn failure(&self, what: String) -> LinkEnd {
@@ -176,6 +167,47 @@ impl Remote {
             format!("the server at {}: {what}", origin_of(&self.url)),
         )
     }
+}
+
+/// How requests go out.
+enum Way {
+    Plain(Arc<Pool>),
+    Tls(Box<TlsClient>),
+}
+
+type TlsClient = Client<HttpsConnector<HttpConnector>, Payload>;
+
+impl Way {
+    async fn send(&self, request: Request<Payload>) -> Result<Response<Inflow>, String> {
+        match self {
+            Way::Plain(pool) => pool.send(request).await.map_err(|error| error.to_string()),
+            Way::Tls(client) => {
+                let response = client.request(request).await.map_err(|error| innermost(&error))?;
+                Ok(response.map(Inflow::from))
+            }
+        }
+    }
+}
+
+/// HTTP/1.1 or h2, as the server's TLS says.
+fn tls_client(ca_file: Option<&std::path::Path>, stall: Duration) -> Result<TlsClient, tls::TlsError> {
+    let mut http = HttpConnector::new();
+    http.set_nodelay(true);
+    http.enforce_http(false);
+    http.set_connect_timeout(Some(CONNECT_DEADLINE));
+    http.set_keepalive(Some(KEEPALIVE));
+    #[cfg(target_os = "linux")]
+    http.set_tcp_user_timeout(Some(stall));
+    #[cfg(not(target_os = "linux"))]
+    let _ = stall;
+    let connector = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_tls_config(tls::client_config(ca_file)?)
+        .https_or_http()
+        .enable_all_versions()
+        .wrap_connector(http);
+    Ok(Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .build(connector))
 }
 
 /// `https://host:port`, for texts.

@@ -90,14 +90,11 @@ impl Session {
         } else {
             state.router.post(exchange, message)
         };
-        let (sender, messages) = mpsc::channel(STREAM_QUEUE);
-        if awaits == Awaits::Answers {
-            for waiting in state.router.take_waiting() {
-                let out = self.stored(&mut state, exchange, waiting.into_raw(), false);
-                // The channel is new and longer than what waits is likely to be; the rest is in the replay.
-                drop(sender.try_send(out));
-            }
-        }
+        let waiting = match awaits {
+            Awaits::Answers => state.router.take_waiting(),
+            Awaits::Blind | Awaits::Nothing => Vec::new(),
+        };
+        let (sender, messages) = self.stream(&mut state, exchange, waiting);
         if awaits != Awaits::Nothing {
             state.streams.insert(exchange, sender);
         }
@@ -112,11 +109,8 @@ impl Session {
         }
         state.last_used = Instant::now();
         state.get += 1;
-        let (sender, messages) = mpsc::channel(STREAM_QUEUE);
-        for waiting in state.router.get_opened() {
-            let out = self.stored(&mut state, GET_STREAM, waiting.into_raw(), false);
-            drop(sender.try_send(out));
-        }
+        let waiting = state.router.get_opened();
+        let (sender, messages) = self.stream(&mut state, GET_STREAM, waiting);
         state.streams.insert(GET_STREAM, sender);
         Some((state.get, messages))
     }
@@ -239,6 +233,22 @@ impl Session {
         };
         let out = self.stored(&mut state, stream, message.into_raw(), last);
         Some((stream, sender, out))
+    }
+
+    /// A stream that begins with what waited for one.
+    fn stream(
+        &self,
+        state: &mut State,
+        stream: ExchangeId,
+        waiting: Vec<Message>,
+    ) -> (mpsc::Sender<Out>, mpsc::Receiver<Out>) {
+        let (sender, messages) = mpsc::channel(STREAM_QUEUE + waiting.len());
+        for message in waiting {
+            let out = self.stored(state, stream, message.into_raw(), false);
+            // There is room: the channel was made for them.
+            drop(sender.try_send(out));
+        }
+        (sender, messages)
     }
 
     fn stored(&self, state: &mut State, stream: ExchangeId, data: Bytes, last: bool) -> Out {

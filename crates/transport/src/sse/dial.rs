@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Uri};
-use hyper::body::Incoming;
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd};
 use mcp_proxy_wire::{
     Body, ErrorCode, ExchangeId, Frame, Id, Limits, Message, Side, SseEvent, SseSplitter, SseUnit,
@@ -15,9 +14,10 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
-use crate::http::collect::{Collected, collect, next_piece};
+use crate::http::collect::{Collected, collect};
 use crate::http::dial::{asked, first_line, is_rpc, own_frame};
 use crate::http::payload::{Payload, event_frame};
+use crate::http::pool::Inflow;
 use crate::http::remote::Remote;
 use crate::inbox::{Arrival, inbox};
 
@@ -54,6 +54,7 @@ pub async fn connect(
         body: response.into_body(),
         splitter: SseSplitter::new(Limits { cut: usize::MAX, max }),
         units: Vec::new(),
+        max,
     };
     let endpoint = timeout(ENDPOINT_DEADLINE, stream.endpoint(&remote)).await;
     let endpoint = endpoint.unwrap_or_else(|_| {
@@ -73,9 +74,10 @@ pub async fn connect(
 }
 
 struct Stream {
-    body: Incoming,
+    body: Inflow,
     splitter: SseSplitter,
     units: Vec<SseUnit>,
+    max: usize,
 }
 
 impl Stream {
@@ -102,7 +104,7 @@ impl Stream {
             for unit in self.units.drain(..) {
                 let SseUnit::Event(event) = unit else {
                     if let SseUnit::TooLarge { seen, .. } = unit {
-                        return crate::lines::too_large(Side::Server, seen, seen);
+                        return crate::lines::too_large(Side::Server, seen, self.max);
                     }
                     continue;
                 };
@@ -121,7 +123,7 @@ impl Stream {
 
     /// Reads on; `false` at the end.
     async fn more(&mut self) -> bool {
-        match next_piece(&mut self.body).await {
+        match self.body.next().await {
             Some(Ok(piece)) => {
                 self.splitter.push(piece, &mut self.units);
                 true

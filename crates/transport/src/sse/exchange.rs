@@ -18,6 +18,7 @@ use crate::http::collect::{Collected, collect};
 use crate::http::exchange::{not_here, one, unreachable_server};
 use crate::http::listener::{Answer, Front, error, is_path};
 use crate::http::payload::{Payload, Rewrite, Through};
+use crate::http::pool::Inflow;
 use crate::http::remote::Remote;
 
 /// Endpoints that are remembered; the oldest go first.
@@ -86,7 +87,7 @@ impl SseExchange {
         headers::strip_hop_by_hop(&mut out_headers);
         let body = match bytes.is_empty() {
             true => Body::Empty,
-            false => Body::Whole(Message::parse(bytes.clone())),
+            false => Body::Whole(Message::parse(bytes)),
         };
         let asked = match &body {
             Body::Whole(message) => message.id(),
@@ -94,10 +95,12 @@ impl SseExchange {
         };
         let mut lane = connection.lane(Direction::ClientToServer);
         let frame = Frame { exchange, carriage: Carriage::Request(Box::new(parts)), body };
-        if let Err(end) = one(connection, &mut lane, frame) {
-            return error(500, ErrorCode::INTERNAL, &end.to_string());
-        }
-        let sent = self.remote.send(method.clone(), url, out_headers, Payload::whole(bytes)).await;
+        let payload = match one(connection, &mut lane, frame) {
+            Ok(Some(frame)) => Payload::of(frame.body),
+            Ok(None) => return error(500, ErrorCode::INTERNAL, "the request was not passed on"),
+            Err(end) => return error(500, ErrorCode::INTERNAL, &end.to_string()),
+        };
+        let sent = self.remote.send(method.clone(), url, out_headers, payload).await;
         match sent {
             Ok(response) => self.back(response, &method, connection, exchange).await,
             Err(end) => unreachable_server(connection, exchange, asked.as_ref(), &end),
@@ -106,7 +109,7 @@ impl SseExchange {
 
     async fn back(
         &self,
-        response: Response<Incoming>,
+        response: Response<Inflow>,
         method: &Method,
         connection: &Arc<Connection>,
         exchange: ExchangeId,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_core::{Dial, LinkEnd};
+use mcp_proxy_session::Masks;
 use mcp_proxy_transport::child::Child;
 use mcp_proxy_transport::http::remote::{Remote, RemoteOptions};
 use mcp_proxy_transport::http::{auto, dial as http_dial};
@@ -21,39 +22,48 @@ pub const CUT: usize = 64 * 1024;
 pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
     match &config.target {
         Target::Command(command) => {
-            let child = child(command, limits)?;
+            let secrets = config.record.as_ref().map_or_else(Vec::new, |record| record.options.secrets.clone());
+            let child = child(command, limits, secrets)?;
             Ok(Arc::new(move |connection| {
                 let link = child.link(&connection);
                 Box::pin(std::future::ready(link))
             }))
         }
         Target::Url { kind, .. } => {
-            let remote = remote(&config.target)?;
+            let remote = remote(config)?;
             Ok(dial_remote(remote, *kind, limits.max))
         }
     }
 }
 
 /// A server process and who watches over it.
-pub fn child(command: &ServerCommand, limits: Limits) -> Result<Child> {
+pub fn child(command: &ServerCommand, limits: Limits, secrets: Vec<String>) -> Result<Child> {
     let guard = GuardProgram::current().context("cannot find our own binary")?;
     Ok(Child {
         supervisor: Supervisor::new(guard),
         command: command.clone(),
+        shown: Masks::new(secrets).argv(&words(command)).join(" "),
         limits,
         on_stderr: Arc::new(printer::pass_stderr),
     })
 }
 
+/// The words of a command.
+pub fn words(command: &ServerCommand) -> Vec<String> {
+    let words = std::iter::once(&command.program).chain(&command.args);
+    words.map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
 /// The HTTP client for a URL.
-pub fn remote(target: &Target) -> Result<Arc<Remote>> {
-    let Target::Url { url, headers, ca_file, .. } = target else {
+pub fn remote(config: &Config) -> Result<Arc<Remote>> {
+    let Target::Url { url, headers, ca_file, .. } = &config.target else {
         anyhow::bail!("a command has no URL");
     };
     Ok(Remote::new(RemoteOptions {
         url: url.clone(),
         headers: headers.clone(),
         ca_file: ca_file.clone(),
+        stall: config.limits.stall,
     })?)
 }
 

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_core::Pipeline;
+use mcp_proxy_session::Io;
 use mcp_proxy_transport::http::auto::AutoFront;
 use mcp_proxy_transport::http::exchange::Exchange;
-use mcp_proxy_transport::http::listener::{Front, Listener};
+use mcp_proxy_transport::http::listener::{Front, Listener, ListenerOptions};
 use mcp_proxy_transport::http::sessions::{SessionLimits, Sessions};
 use mcp_proxy_transport::sse::exchange::SseExchange;
 use mcp_proxy_transport::sse::front::SseFront;
@@ -35,7 +36,14 @@ pub async fn over_port(
         Some((cert, key)) => Some(tls::server_config(cert, key).context("--tls-cert, --tls-key")?),
         None => None,
     };
-    let listener = Listener::bind(host, *port, admission.clone(), tls).await.with_context(|| {
+    let refusals = Arc::clone(pipeline);
+    let options = ListenerOptions {
+        admission: admission.clone(),
+        tls,
+        stall: config.limits.stall,
+        on_refusal: Arc::new(move |text| refusals.note(&Io::Note { text })),
+    };
+    let listener = Listener::bind(host, *port, options).await.with_context(|| {
         format!("cannot listen on {host}:{port} (--listen-port 0 picks a free port)")
     })?;
     let front = front(config, pipeline, *kind)?;
@@ -78,13 +86,13 @@ fn front(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Result
     let cut = limits(config.limits, client, client);
     Ok(match (client, &config.target) {
         (Transport::StreamableHttp, Target::Url { kind: Some(Transport::StreamableHttp), .. }) => {
-            Exchange::new(pipeline, remote(&config.target)?, cut)
+            Exchange::new(pipeline, remote(config)?, cut)
         }
         (Transport::Sse, Target::Url { kind: Some(Transport::Sse), .. }) => {
-            SseExchange::new(pipeline, remote(&config.target)?, cut)
+            SseExchange::new(pipeline, remote(config)?, cut)
         }
         (Transport::StreamableHttp, Target::Url { kind: None, .. }) => {
-            let remote = remote(&config.target)?;
+            let remote = remote(config)?;
             let exchange = Exchange::new(Arc::clone(&pipeline), Arc::clone(&remote), cut);
             let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), whole.max);
             let kind = Transport::Sse;

@@ -14,9 +14,6 @@ use serde_json::Map;
 use crate::config::{Config, Record, Target};
 use crate::printer;
 
-/// The state directory is kept under this by removing the oldest finished sessions.
-const STORE_MAX: u64 = 2 << 30;
-
 /// A record that has begun, or none.
 pub struct Recording {
     /// Writes it.
@@ -40,7 +37,7 @@ pub fn open(config: &Config) -> Result<Recording> {
         // Beside the run, so that a large store costs no start-up time.
         std::thread::spawn(|| {
             if let Ok(folder) = store::state_dir() {
-                drop(store::keep_under(&folder, STORE_MAX));
+                drop(store::keep_under(&folder, store::DEFAULT_LIMIT));
             }
         });
     }
@@ -91,8 +88,7 @@ fn header(config: &Config) -> SessionHeader {
     let started_at = SystemTime::now();
     let (server_command, server_url) = match &config.target {
         Target::Command(command) => {
-            let words = std::iter::once(&command.program).chain(&command.args);
-            let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+            let words = super::dial::words(command);
             let joined = shlex::try_join(words.iter().map(String::as_str));
             (Some(joined.unwrap_or_else(|_| words.join(" "))), None)
         }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::response::Parts;
 use http::{Response, StatusCode};
-use hyper::body::Incoming;
 use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
@@ -13,8 +12,9 @@ use mcp_proxy_wire::{
     SseSplitter, SseUnit,
 };
 
-use super::super::collect::{Collected, collect, next_piece};
+use super::super::collect::{Collected, collect};
 use super::super::payload::event_frame;
+use super::super::pool::Inflow;
 use super::HttpLink;
 
 /// Where a stream stood when it ended.
@@ -27,7 +27,7 @@ pub(super) struct StreamEnd {
 impl HttpLink {
     pub(super) async fn receive(
         self: &Arc<Self>,
-        response: Response<Incoming>,
+        response: Response<Inflow>,
         method: Option<&str>,
         asked: &[Id],
     ) {
@@ -100,7 +100,7 @@ impl HttpLink {
     /// Reads a stream to its end; answered ids leave `open`.
     pub(super) async fn events(
         &self,
-        mut body: Incoming,
+        mut body: Inflow,
         method: Option<&str>,
         open: &mut Vec<Id>,
     ) -> StreamEnd {
@@ -108,7 +108,7 @@ impl HttpLink {
         let mut end = StreamEnd::default();
         let mut units = Vec::new();
         loop {
-            match next_piece(&mut body).await {
+            match body.next().await {
                 Some(Ok(piece)) => splitter.push(piece, &mut units),
                 Some(Err(_)) | None => {
                     splitter.finish(&mut units);
