@@ -19,10 +19,14 @@ fn glibc_is_new_enough() -> bool {
         return false;
     };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let version = text.trim().strip_prefix("glibc ").and_then(|version| version.split_once('.'));
+    let version = text
+        .trim()
+        .strip_prefix("glibc ")
+        .and_then(|version| version.split_once('.'));
     match version {
         Some((major, minor)) => {
-            let (major, minor): (u32, u32) = (major.parse().unwrap_or(0), minor.parse().unwrap_or(0));
+            let (major, minor): (u32, u32) =
+                (major.parse().unwrap_or(0), minor.parse().unwrap_or(0));
             (major, minor) >= (2, 36)
         }
         None => false,

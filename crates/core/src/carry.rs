@@ -77,8 +77,18 @@ pub async fn carry(
 ) -> CarryEnd {
     let to_client = Mutex::new(client.writer);
     let to_server = Mutex::new(server.writer);
-    let mut up = Pump::new(connection, Direction::ClientToServer, client.reader, options);
-    let mut down = Pump::new(connection, Direction::ServerToClient, server.reader, options);
+    let mut up = Pump::new(
+        connection,
+        Direction::ClientToServer,
+        client.reader,
+        options,
+    );
+    let mut down = Pump::new(
+        connection,
+        Direction::ServerToClient,
+        server.reader,
+        options,
+    );
     let mut stop = std::pin::pin!(stop);
 
     let first = tokio::select! {
@@ -141,12 +151,17 @@ async fn drain(
         Ok(PumpEnd::Written(_)) => return CarryEnd::Client,
         Err(_) => {
             let seconds = limit.as_secs();
-            let text = format!("the server went on for {seconds} s after the client's end and is stopped");
+            let text =
+                format!("the server went on for {seconds} s after the client's end and is stopped");
             LinkEnd::failed(Side::Server, ErrorCode::PEER_STALLED, text)
         }
     };
-    // A client that has closed its end may still read: what it asked is answered, at least with why not.
+    // A client that has closed its end may still read: what it asked is answered, at least with why not. A server
+    // that ends in order without an answer has nothing to say.
     let failure = failure_of(end);
+    if failure.orderly {
+        return CarryEnd::Client;
+    }
     let now = connection.pipeline.now();
     let mut answers = connection.fail_open(failure.code, &failure.text, now);
     if answers.is_empty() {
@@ -163,6 +178,7 @@ fn failure_of(end: LinkEnd) -> Failure {
             side: Side::Server,
             code: ErrorCode::SERVER_EXITED,
             text: "the server closed the connection".to_owned(),
+            orderly: true,
         },
     }
 }
@@ -288,7 +304,9 @@ impl Pump {
         let direction = self.direction.reverse();
         for answer in self.reader.refusals() {
             let now = self.connection.pipeline.now();
-            let frame = self.connection.author(direction, ExchangeId(0), answer, now)?;
+            let frame = self
+                .connection
+                .author(direction, ExchangeId(0), answer, now)?;
             self.passed.back.push(frame);
         }
         Ok(())
@@ -301,7 +319,11 @@ impl Pump {
                 return Vec::new();
             }
             let now = self.connection.pipeline.now();
-            if self.lane.pass(&mut self.batch, now, &mut self.passed).is_err() {
+            if self
+                .lane
+                .pass(&mut self.batch, now, &mut self.passed)
+                .is_err()
+            {
                 return Vec::new();
             }
             let lost: Vec<u64> = self.passed.sequences.drain(..).flatten().collect();

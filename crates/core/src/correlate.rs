@@ -99,8 +99,7 @@ impl Correlator {
     /// Notes a request of which only the id is known (a large body).
     pub fn ask(&mut self, seen: Seen, id: Id) {
         let key = (seen.direction, id.key());
-        self.order
-            .push_back((key.0, key.1.clone(), seen.sequence));
+        self.order.push_back((key.0, key.1.clone(), seen.sequence));
         self.asked.entry(key).or_default().push(Asked {
             message: seen.message,
             sequence: seen.sequence,
@@ -114,7 +113,12 @@ impl Correlator {
     }
 
     /// Finds the request that an answer travelling in `direction` belongs to.
-    pub fn answer(&mut self, direction: Direction, exchange: ExchangeId, id: &Id) -> Option<Answer> {
+    pub fn answer(
+        &mut self,
+        direction: Direction,
+        exchange: ExchangeId,
+        id: &Id,
+    ) -> Option<Answer> {
         let key = (direction.reverse(), id.key());
         let entries = self.asked.get_mut(&key)?;
         // The same exchange first; then the oldest open one; then the newest of those already answered.
@@ -189,13 +193,11 @@ impl Correlator {
         if self.order.len() > 2 * self.open + ANSWERED_MAX {
             let asked = &self.asked;
             self.order.retain(|(direction, id, sequence)| {
-                asked
-                    .get(&(*direction, id.clone()))
-                    .is_some_and(|entries| {
-                        entries
-                            .iter()
-                            .any(|e| e.sequence == *sequence && e.state == State::Open)
-                    })
+                asked.get(&(*direction, id.clone())).is_some_and(|entries| {
+                    entries
+                        .iter()
+                        .any(|e| e.sequence == *sequence && e.state == State::Open)
+                })
             });
         }
         while self.open > OPEN_MAX {

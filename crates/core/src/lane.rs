@@ -56,7 +56,10 @@ pub struct Stray {
 impl Lane {
     pub(crate) fn new(connection: Arc<Connection>, direction: Direction) -> Lane {
         let steps = Step::between(&connection);
-        Lane { steps, ..Lane::recording(connection, direction) }
+        Lane {
+            steps,
+            ..Lane::recording(connection, direction)
+        }
     }
 
     pub(crate) fn recording(connection: Arc<Connection>, direction: Direction) -> Lane {
@@ -221,7 +224,12 @@ impl Lane {
     }
 
     /// On a shared connection the server's answer carries an id of ours; its owner's is what was asked.
-    fn correlate(&self, correlator: &mut Correlator, seen: Seen, message: &Message) -> Option<Answer> {
+    fn correlate(
+        &self,
+        correlator: &mut Correlator,
+        seen: Seen,
+        message: &Message,
+    ) -> Option<Answer> {
         if self.direction == Direction::ServerToClient
             && matches!(message.kind(), Kind::Response | Kind::Error)
             && let Some(share) = self.connection.share()
@@ -344,7 +352,9 @@ impl Lane {
 }
 
 fn first_byte(line: &[u8]) -> Option<u8> {
-    line.iter().copied().find(|byte| !byte.is_ascii_whitespace())
+    line.iter()
+        .copied()
+        .find(|byte| !byte.is_ascii_whitespace())
 }
 
 /// A whole message without a carriage was made here.

@@ -16,7 +16,8 @@ use crate::connection::Connection;
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Opens a new link to the server. The binary passes it in, so that this crate never dials by itself.
-pub type Dial = Arc<dyn Fn(Arc<Connection>) -> BoxFuture<'static, Result<Link, LinkEnd>> + Send + Sync>;
+pub type Dial =
+    Arc<dyn Fn(Arc<Connection>) -> BoxFuture<'static, Result<Link, LinkEnd>> + Send + Sync>;
 
 /// Frames from one side.
 pub trait FrameReader: Send {
@@ -109,6 +110,8 @@ pub struct Failure {
     pub code: mcp_proxy_wire::ErrorCode,
     /// What happened, in one line.
     pub text: String,
+    /// It ended in order: a process that exits with status 0. After the client's own end that is no failure.
+    pub orderly: bool,
 }
 
 impl LinkEnd {
@@ -118,6 +121,7 @@ impl LinkEnd {
             side,
             code,
             text: text.into(),
+            orderly: false,
         })
     }
 }

@@ -48,7 +48,10 @@ impl Ledger {
     /// The next number and id.
     pub(crate) fn next(&mut self, wall: SystemTime) -> (u64, MessageId) {
         self.sequence += 1;
-        (self.sequence, MessageId::new(wall, self.salt, self.sequence))
+        (
+            self.sequence,
+            MessageId::new(wall, self.salt, self.sequence),
+        )
     }
 }
 
@@ -83,13 +86,29 @@ impl Pipeline {
 
     /// A new connection: one client session towards one server session.
     pub fn connect(self: &Arc<Self>, client: Transport, server: Transport) -> Arc<Connection> {
-        Connection::new(Arc::clone(self), self.next_connection(), client, server, None)
+        Connection::new(
+            Arc::clone(self),
+            self.next_connection(),
+            client,
+            server,
+            None,
+        )
     }
 
     /// A connection that several clients share: their ids are told apart by [`Share`].
-    pub fn connect_shared(self: &Arc<Self>, client: Transport, server: Transport) -> Arc<Connection> {
+    pub fn connect_shared(
+        self: &Arc<Self>,
+        client: Transport,
+        server: Transport,
+    ) -> Arc<Connection> {
         let share = Some(Share::default());
-        Connection::new(Arc::clone(self), self.next_connection(), client, server, share)
+        Connection::new(
+            Arc::clone(self),
+            self.next_connection(),
+            client,
+            server,
+            share,
+        )
     }
 
     fn next_connection(&self) -> u32 {
@@ -149,7 +168,9 @@ impl Pipeline {
 
     /// `--on-record-error stop`: says so, and ends the link that could not be recorded.
     pub(crate) fn record_failed(&self, error: &mcp_proxy_session::Error) -> LinkEnd {
-        (self.warn)(&format!("record: {error}; stopping (--on-record-error stop)"));
+        (self.warn)(&format!(
+            "record: {error}; stopping (--on-record-error stop)"
+        ));
         self.failed.notify_one();
         LinkEnd::failed(
             mcp_proxy_wire::Side::Client,

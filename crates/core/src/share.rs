@@ -141,12 +141,18 @@ impl Share {
             self.closed.remove(place);
             return None;
         }
-        let mut found = self.open.iter().filter(|(_, owner)| owner.id.key() == wanted);
+        let mut found = self
+            .open
+            .iter()
+            .filter(|(_, owner)| owner.id.key() == wanted);
         let (number, _) = found.next()?;
         if found.next().is_some() {
             return None;
         }
-        Some(splice(message, &mut [(span, number.to_string().as_bytes())]))
+        Some(splice(
+            message,
+            &mut [(span, number.to_string().as_bytes())],
+        ))
     }
 
     fn answer(&mut self, message: &Message) -> Option<Message> {

@@ -147,5 +147,7 @@ pub fn with_command(mut argv: Vec<OsString>) -> Vec<OsString> {
 
 fn is_command(word: &str) -> bool {
     use clap::CommandFactory as _;
-    Args::command().get_subcommands().any(|command| command.get_name() == word)
+    Args::command()
+        .get_subcommands()
+        .any(|command| command.get_name() == word)
 }

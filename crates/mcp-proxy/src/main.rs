@@ -12,7 +12,10 @@ fn main() -> ExitCode {
     let program = args.next().unwrap_or_else(|| "mcp-proxy".into());
     let mut args = args.peekable();
     // A guard must be small and start fast: it is told apart before anything else happens.
-    if args.peek().is_some_and(|word| word == mcp_proxy_transport::process::GUARD_WORD) {
+    if args
+        .peek()
+        .is_some_and(|word| word == mcp_proxy_transport::process::GUARD_WORD)
+    {
         args.next();
         return mcp_proxy_transport::process::guard_main(args);
     }

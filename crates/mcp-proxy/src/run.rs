@@ -58,5 +58,7 @@ impl std::error::Error for Usage {}
 
 /// The runtime of every command that waits: one thread, because hand-overs between threads cost more than they give.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
 }

@@ -58,7 +58,10 @@ pub fn import(source: &Path, place: Place) -> Result<PathBuf, Error> {
         .io(header.started_at, &Io::Note { text: &note });
     let mut json = serde_json::Deserializer::from_reader(open()?);
     let read = json.deserialize_map(Document(&mut writer));
-    let failed = writer.failed.take().or_else(|| read.err().map(|error| wrong(error.to_string())));
+    let failed = writer
+        .failed
+        .take()
+        .or_else(|| read.err().map(|error| wrong(error.to_string())));
     if let Some(error) = failed {
         // Half a session is no session: nothing of it stays.
         let path = writer.recorder.path();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_proxy_core::link::Failure;
 use mcp_proxy_core::{BoxFuture, Connection, FrameReader, Link, LinkEnd};
 use mcp_proxy_session::Io;
 use mcp_proxy_wire::{ErrorCode, Frame, Limits, Side};
@@ -45,11 +46,16 @@ impl Child {
             let text = format!("server `{name}`: {error}{}", cause.unwrap_or_default());
             LinkEnd::failed(Side::Server, ErrorCode::SERVER_UNAVAILABLE, text)
         })?;
-        let missing = || LinkEnd::failed(Side::Server, ErrorCode::INTERNAL, "the server has no pipes");
+        let missing =
+            || LinkEnd::failed(Side::Server, ErrorCode::INTERNAL, "the server has no pipes");
         let stdin = process.stdin.take().ok_or_else(missing)?;
         let stdout = process.stdout.take().ok_or_else(missing)?;
         if let Some(lines) = process.stderr.take() {
-            tokio::spawn(note_stderr(lines, Arc::clone(connection), Arc::clone(&self.on_stderr)));
+            tokio::spawn(note_stderr(
+                lines,
+                Arc::clone(connection),
+                Arc::clone(&self.on_stderr),
+            ));
         }
         let process = Arc::new(Mutex::new(process));
         let reader = ChildReader {
@@ -65,7 +71,10 @@ impl Child {
 async fn note_stderr(mut lines: StderrLines, connection: Arc<Connection>, on_stderr: OnStderr) {
     while let Some(line) = lines.next().await {
         if line.lost_before > 0 {
-            connection.note(&format!("{} stderr lines were lost: they came too fast", line.lost_before));
+            connection.note(&format!(
+                "{} stderr lines were lost: they came too fast",
+                line.lost_before
+            ));
         }
         connection.pipeline.note(&Io::Stderr {
             connection: connection.id,
@@ -104,14 +113,22 @@ impl ChildReader {
     async fn ended(&self) -> LinkEnd {
         let mut process = self.process.lock().await;
         let Ok(report) = timeout(EXIT_WAIT, process.wait()).await else {
-            let text = format!("server `{}` closed its stdout and goes on running", self.name);
+            let text = format!(
+                "server `{}` closed its stdout and goes on running",
+                self.name
+            );
             return LinkEnd::failed(Side::Server, ErrorCode::SERVER_EXITED, text);
         };
         let code = match report.spawn_failure {
             Some(_) => ErrorCode::SERVER_UNAVAILABLE,
             None => ErrorCode::SERVER_EXITED,
         };
-        LinkEnd::failed(Side::Server, code, describe(&self.name, &report))
+        LinkEnd::Failed(Failure {
+            side: Side::Server,
+            code,
+            text: describe(&self.name, &report),
+            orderly: report.success(),
+        })
     }
 }
 

@@ -117,7 +117,11 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             if matches!(body, Body::Close(_)) {
                 self.cutting = 0;
             }
-            into.push(Frame { exchange: ExchangeId(0), carriage, body });
+            into.push(Frame {
+                exchange: ExchangeId(0),
+                carriage,
+                body,
+            });
         }
         Ok(())
     }
@@ -157,7 +161,9 @@ pub(crate) fn too_large(side: Side, seen: usize, max: usize) -> LinkEnd {
     LinkEnd::failed(
         side,
         ErrorCode::TOO_LARGE,
-        format!("the {side} sent a message of more than {max} bytes (--max-message); {seen} were read"),
+        format!(
+            "the {side} sent a message of more than {max} bytes (--max-message); {seen} were read"
+        ),
     )
 }
 
@@ -203,10 +209,14 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
                 Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk) => {
                     // Large bytes are not copied once more; small ones before them keep their place.
                     if !self.buffer.is_empty() {
-                        io.write_all(&self.buffer).await.map_err(|e| gone(self.side, &e))?;
+                        io.write_all(&self.buffer)
+                            .await
+                            .map_err(|e| gone(self.side, &e))?;
                         self.buffer.clear();
                     }
-                    io.write_all(&chunk.wire).await.map_err(|e| gone(self.side, &e))?;
+                    io.write_all(&chunk.wire)
+                        .await
+                        .map_err(|e| gone(self.side, &e))?;
                 }
             }
         }

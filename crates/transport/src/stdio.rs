@@ -74,7 +74,10 @@ fn own_input(fd: OwnedFd, restore: &mut Restore) -> io::Result<Box<dyn AsyncRead
     })
 }
 
-fn own_output(fd: OwnedFd, restore: &mut Restore) -> io::Result<Box<dyn AsyncWrite + Unpin + Send>> {
+fn own_output(
+    fd: OwnedFd,
+    restore: &mut Restore,
+) -> io::Result<Box<dyn AsyncWrite + Unpin + Send>> {
     Ok(match channel(&fd) {
         Channel::Pipe => {
             restore.remember(&fd)?;

@@ -2,9 +2,7 @@
 //!
 //! What still cannot be carried (a line break inside broken JSON) is answered with an error to its sender.
 
-use mcp_proxy_wire::{
-    Body, ErrorCode, ExchangeId, Frame, Kind, Message, error_response, flatten,
-};
+use mcp_proxy_wire::{Body, ErrorCode, ExchangeId, Frame, Kind, Message, error_response, flatten};
 
 use super::Stage;
 use crate::lane::Passed;
@@ -29,7 +27,12 @@ pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd
                 passed.back.extend(refuse(stage, message, frame.exchange)?);
                 continue;
             };
-            act(stage, sequence, "flatten", "line breaks between tokens became spaces");
+            act(
+                stage,
+                sequence,
+                "flatten",
+                "line breaks between tokens became spaces",
+            );
             frame.body = Body::Whole(flat);
         }
         passed.on.push(frame);

@@ -27,13 +27,22 @@ pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd
     Ok(())
 }
 
-fn out(stage: &Stage<'_>, mut frame: Frame, message: &Message, sequence: Option<u64>) -> Option<Frame> {
+fn out(
+    stage: &Stage<'_>,
+    mut frame: Frame,
+    message: &Message,
+    sequence: Option<u64>,
+) -> Option<Frame> {
     if frame.exchange == PROXY_EXCHANGE {
         return Some(frame);
     }
     let changed = stage.connection.share()?.to_server(frame.exchange, message);
     let Some(changed) = changed else {
-        stage.connection.act(sequence, "drop", "a cancel that belongs to no open request, or not clearly to one");
+        stage.connection.act(
+            sequence,
+            "drop",
+            "a cancel that belongs to no open request, or not clearly to one",
+        );
         return None;
     };
     frame.body = Body::Whole(changed);
@@ -49,11 +58,23 @@ fn back(
 ) -> Result<Option<Frame>, LinkEnd> {
     if message.kind() == Kind::Request {
         // 2026-07-28 has no requests from servers, and no single client is meant.
-        stage.connection.act(sequence, "answer", "server requests cannot reach clients that share a server");
-        let text = "this connection is shared by several clients; requests to a client are not possible";
-        let answer = error_response(message.id().as_ref(), ErrorCode::METHOD_NOT_FOUND, text, None);
+        stage.connection.act(
+            sequence,
+            "answer",
+            "server requests cannot reach clients that share a server",
+        );
+        let text =
+            "this connection is shared by several clients; requests to a client are not possible";
+        let answer = error_response(
+            message.id().as_ref(),
+            ErrorCode::METHOD_NOT_FOUND,
+            text,
+            None,
+        );
         let direction = Direction::ClientToServer;
-        let frame = stage.connection.author(direction, PROXY_EXCHANGE, answer, stage.now)?;
+        let frame = stage
+            .connection
+            .author(direction, PROXY_EXCHANGE, answer, stage.now)?;
         passed.back.push(frame);
         return Ok(None);
     }
@@ -62,7 +83,9 @@ fn back(
         .share()
         .and_then(|mut share| share.to_client(frame, message));
     if placed.is_none() {
-        stage.connection.act(sequence, "drop", "no client waits for it");
+        stage
+            .connection
+            .act(sequence, "drop", "no client waits for it");
     }
     Ok(placed)
 }

@@ -77,7 +77,8 @@ async fn the_next_request_learns_it_when_none_is_open() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_only_prints_garbage_is_given_up() {
     let garbage = "S> y\n".repeat(1_001);
-    let transcript = format!("C> {{\"id\":1,\"method\":\"initialize\"}}\nS< ~initialize\n{garbage}C< ~no MCP");
+    let transcript =
+        format!("C> {{\"id\":1,\"method\":\"initialize\"}}\nS< ~initialize\n{garbage}C< ~no MCP");
     play(&transcript).await;
 }
 

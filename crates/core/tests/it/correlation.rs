@@ -23,19 +23,28 @@ struct Talk {
 
 impl Talk {
     fn new() -> Talk {
-        Talk { table: Correlator::default(), sequence: 0 }
+        Talk {
+            table: Correlator::default(),
+            sequence: 0,
+        }
     }
 
     fn up(&mut self, exchange: u64, text: &str) -> Option<Answer> {
         self.sequence += 1;
         let message = Message::parse(text.to_owned());
-        self.table.see(seen(Direction::ClientToServer, exchange, self.sequence), &message)
+        self.table.see(
+            seen(Direction::ClientToServer, exchange, self.sequence),
+            &message,
+        )
     }
 
     fn down(&mut self, exchange: u64, text: &str) -> Option<Answer> {
         self.sequence += 1;
         let message = Message::parse(text.to_owned());
-        self.table.see(seen(Direction::ServerToClient, exchange, self.sequence), &message)
+        self.table.see(
+            seen(Direction::ServerToClient, exchange, self.sequence),
+            &message,
+        )
     }
 }
 
@@ -46,10 +55,34 @@ fn ids_belong_to_their_sender_and_their_type() {
     talk.up(0, r#"{"id":"1","method":"b"}"#);
     talk.up(0, r#"{"id":1.0,"method":"c"}"#);
     talk.down(0, r#"{"id":1,"method":"sampling/createMessage"}"#);
-    assert_eq!(talk.down(0, r#"{"id":"1","result":{}}"#).unwrap().asked.sequence, 2);
-    assert_eq!(talk.down(0, r#"{"id":1.0,"result":{}}"#).unwrap().asked.sequence, 3);
-    assert_eq!(talk.down(0, r#"{"id":1,"result":{}}"#).unwrap().asked.sequence, 1);
-    assert_eq!(talk.up(0, r#"{"id":1,"result":{}}"#).unwrap().asked.sequence, 4);
+    assert_eq!(
+        talk.down(0, r#"{"id":"1","result":{}}"#)
+            .unwrap()
+            .asked
+            .sequence,
+        2
+    );
+    assert_eq!(
+        talk.down(0, r#"{"id":1.0,"result":{}}"#)
+            .unwrap()
+            .asked
+            .sequence,
+        3
+    );
+    assert_eq!(
+        talk.down(0, r#"{"id":1,"result":{}}"#)
+            .unwrap()
+            .asked
+            .sequence,
+        1
+    );
+    assert_eq!(
+        talk.up(0, r#"{"id":1,"result":{}}"#)
+            .unwrap()
+            .asked
+            .sequence,
+        4
+    );
     assert!(talk.down(0, r#"{"id":99,"result":{}}"#).is_none());
 }
 
@@ -57,7 +90,10 @@ fn ids_belong_to_their_sender_and_their_type() {
 fn late_and_duplicate_answers_are_told_apart() {
     let mut talk = Talk::new();
     talk.up(0, r#"{"id":1,"method":"a"}"#);
-    talk.up(0, r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#);
+    talk.up(
+        0,
+        r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#,
+    );
     let late = talk.down(0, r#"{"id":1,"result":{}}"#).unwrap();
     assert!(late.late && !late.duplicate);
     let again = talk.down(0, r#"{"id":1,"result":{}}"#).unwrap();
@@ -70,8 +106,20 @@ fn sessionless_clients_may_use_the_same_id_at_once() {
     let mut talk = Talk::new();
     talk.up(10, r#"{"id":1,"method":"a"}"#);
     talk.up(11, r#"{"id":1,"method":"b"}"#);
-    assert_eq!(talk.down(11, r#"{"id":1,"result":{}}"#).unwrap().asked.sequence, 2);
-    assert_eq!(talk.down(10, r#"{"id":1,"result":{}}"#).unwrap().asked.sequence, 1);
+    assert_eq!(
+        talk.down(11, r#"{"id":1,"result":{}}"#)
+            .unwrap()
+            .asked
+            .sequence,
+        2
+    );
+    assert_eq!(
+        talk.down(10, r#"{"id":1,"result":{}}"#)
+            .unwrap()
+            .asked
+            .sequence,
+        1
+    );
 }
 
 #[test]
@@ -80,7 +128,13 @@ fn a_reused_id_answers_its_newest_open_request() {
     talk.up(0, r#"{"id":1,"method":"a"}"#);
     talk.down(0, r#"{"id":1,"result":{}}"#);
     talk.up(0, r#"{"id":1,"method":"b"}"#);
-    assert_eq!(talk.down(0, r#"{"id":1,"result":{}}"#).unwrap().asked.sequence, 3);
+    assert_eq!(
+        talk.down(0, r#"{"id":1,"result":{}}"#)
+            .unwrap()
+            .asked
+            .sequence,
+        3
+    );
 }
 
 #[test]

@@ -28,16 +28,19 @@ impl Shared {
         let mut lane = self.connection.lane(direction);
         lane.pass(&mut frames, Duration::ZERO, &mut passed).unwrap();
         let text = |frame: Frame| match frame.body {
-            Body::Whole(message) => {
-                (frame.exchange.0, String::from_utf8(message.raw().to_vec()).unwrap())
-            }
+            Body::Whole(message) => (
+                frame.exchange.0,
+                String::from_utf8(message.raw().to_vec()).unwrap(),
+            ),
             other => panic!("{other:?}"),
         };
         passed.on.into_iter().map(text).collect()
     }
 
     fn up(&self, exchange: u64, text: &str) -> String {
-        self.pass(Direction::ClientToServer, exchange, text).remove(0).1
+        self.pass(Direction::ClientToServer, exchange, text)
+            .remove(0)
+            .1
     }
 
     fn down(&self, text: &str) -> Vec<(u64, String)> {
@@ -48,10 +51,22 @@ impl Shared {
 #[test]
 fn equal_ids_of_two_clients_find_their_way_back() {
     let shared = Shared::new();
-    assert_eq!(shared.up(10, r#"{"id":1,"method":"a"}"#), r#"{"id":1,"method":"a"}"#);
-    assert_eq!(shared.up(11, r#"{"id":1,"method":"b"}"#), r#"{"id":2,"method":"b"}"#);
-    assert_eq!(shared.down(r#"{"id":2,"result":{}}"#), [(11, r#"{"id":1,"result":{}}"#.into())]);
-    assert_eq!(shared.down(r#"{"id":1,"result":{}}"#), [(10, r#"{"id":1,"result":{}}"#.into())]);
+    assert_eq!(
+        shared.up(10, r#"{"id":1,"method":"a"}"#),
+        r#"{"id":1,"method":"a"}"#
+    );
+    assert_eq!(
+        shared.up(11, r#"{"id":1,"method":"b"}"#),
+        r#"{"id":2,"method":"b"}"#
+    );
+    assert_eq!(
+        shared.down(r#"{"id":2,"result":{}}"#),
+        [(11, r#"{"id":1,"result":{}}"#.into())]
+    );
+    assert_eq!(
+        shared.down(r#"{"id":1,"result":{}}"#),
+        [(10, r#"{"id":1,"result":{}}"#.into())]
+    );
     assert!(shared.down(r#"{"id":1,"result":{}}"#).is_empty());
 }
 
@@ -60,12 +75,19 @@ fn progress_tokens_and_subscriptions_change_with_the_id() {
     let shared = Shared::new();
     let call = r#"{"id":"x","method":"tools/call","params":{"_meta":{"progressToken":"t"}}}"#;
     let sent = shared.up(5, call);
-    assert_eq!(sent, r#"{"id":1,"method":"tools/call","params":{"_meta":{"progressToken":1}}}"#);
-    let progress = r#"{"method":"notifications/progress","params":{"progressToken":1,"progress":2}}"#;
-    let expected = r#"{"method":"notifications/progress","params":{"progressToken":"t","progress":2}}"#;
+    assert_eq!(
+        sent,
+        r#"{"id":1,"method":"tools/call","params":{"_meta":{"progressToken":1}}}"#
+    );
+    let progress =
+        r#"{"method":"notifications/progress","params":{"progressToken":1,"progress":2}}"#;
+    let expected =
+        r#"{"method":"notifications/progress","params":{"progressToken":"t","progress":2}}"#;
     assert_eq!(shared.down(progress), [(5, expected.into())]);
-    let tagged = r#"{"method":"n","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}"#;
-    let expected = r#"{"method":"n","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"x"}}}"#;
+    let tagged =
+        r#"{"method":"n","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}"#;
+    let expected =
+        r#"{"method":"n","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"x"}}}"#;
     assert_eq!(shared.down(tagged), [(5, expected.into())]);
 }
 
@@ -83,8 +105,14 @@ fn closing_a_stream_cancels_the_request_once() {
 fn a_cancel_by_notification_names_the_request_by_our_id() {
     let shared = Shared::new();
     shared.up(5, r#"{"id":"x","method":"tools/call"}"#);
-    let sent = shared.up(6, r#"{"method":"notifications/cancelled","params":{"requestId":"x"}}"#);
-    assert_eq!(sent, r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#);
+    let sent = shared.up(
+        6,
+        r#"{"method":"notifications/cancelled","params":{"requestId":"x"}}"#,
+    );
+    assert_eq!(
+        sent,
+        r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#
+    );
 }
 
 #[test]

@@ -54,7 +54,13 @@ impl FrameWriter for Hears {
 fn peer() -> (Peer, Link) {
     let (say, says) = mpsc::unbounded_channel();
     let (hears, hear) = mpsc::unbounded_channel();
-    (Peer { say: Some(say), hear }, Link::new(Says(says), Hears(hears)))
+    (
+        Peer {
+            say: Some(say),
+            hear,
+        },
+        Link::new(Says(says), Hears(hears)),
+    )
 }
 
 /// A pipeline with or without a record.
@@ -81,10 +87,21 @@ pub async fn play_on(connection: &Arc<Connection>, transcript: &str) -> CarryEnd
         let connection = Arc::clone(connection);
         async move {
             let options = CarryOptions::default();
-            carry(&connection, client_link, server_link, options, std::future::pending()).await
+            carry(
+                &connection,
+                client_link,
+                server_link,
+                options,
+                std::future::pending(),
+            )
+            .await
         }
     });
-    for line in transcript.lines().map(str::trim).filter(|line| !line.is_empty()) {
+    for line in transcript
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+    {
         let (head, rest) = line.split_at(2);
         let rest = rest.trim();
         match head {
@@ -101,7 +118,10 @@ pub async fn play_on(connection: &Arc<Connection>, transcript: &str) -> CarryEnd
             other => panic!("no such line in a transcript: {other}"),
         }
     }
-    tokio::time::timeout(Duration::from_secs(60), carrying).await.unwrap().unwrap()
+    tokio::time::timeout(Duration::from_secs(60), carrying)
+        .await
+        .unwrap()
+        .unwrap()
 }
 
 impl Peer {
@@ -120,7 +140,10 @@ impl Peer {
     }
 
     async fn hears(&mut self, line: &str, expected: &str) {
-        let heard = self.next().await.unwrap_or_else(|| panic!("closed instead of: {line}"));
+        let heard = self
+            .next()
+            .await
+            .unwrap_or_else(|| panic!("closed instead of: {line}"));
         let heard = String::from_utf8_lossy(&heard).into_owned();
         match expected.strip_prefix('~') {
             Some(part) => assert!(heard.contains(part), "{line}\nheard: {heard}"),

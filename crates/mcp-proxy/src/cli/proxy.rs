@@ -57,11 +57,21 @@ pub struct ProxyArgs {
     pub listen: Option<ClientKind>,
 
     /// Port for HTTP and SSE clients; 0 picks one, the first line on stderr names it
-    #[arg(long, value_name = "PORT", default_value_t = 8888, help_heading = "Client side")]
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 8888,
+        help_heading = "Client side"
+    )]
     pub listen_port: u16,
 
     /// Address to listen on; another than loopback needs TLS (or --behind-tls-proxy) and --auth-token-file
-    #[arg(long, value_name = "HOST", default_value = "127.0.0.1", help_heading = "Client side")]
+    #[arg(
+        long,
+        value_name = "HOST",
+        default_value = "127.0.0.1",
+        help_heading = "Client side"
+    )]
     pub listen_host: String,
 
     /// Clients must send the token in this file as `Authorization: Bearer …`
@@ -69,11 +79,21 @@ pub struct ProxyArgs {
     pub auth_token_file: Option<PathBuf>,
 
     /// Certificate chain for HTTPS clients (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Client side")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tls_key",
+        help_heading = "Client side"
+    )]
     pub tls_cert: Option<PathBuf>,
 
     /// Its private key (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Client side")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tls_cert",
+        help_heading = "Client side"
+    )]
     pub tls_key: Option<PathBuf>,
 
     /// TLS is ended by a proxy in front of this one
@@ -89,11 +109,21 @@ pub struct ProxyArgs {
     pub allow_origin: Vec<String>,
 
     /// Sessions, and so server processes, at once
-    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Client side")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 64,
+        help_heading = "Client side"
+    )]
     pub max_sessions: usize,
 
     /// A session that nobody uses ends after this many minutes
-    #[arg(long, value_name = "MINUTES", default_value_t = 30, help_heading = "Client side")]
+    #[arg(
+        long,
+        value_name = "MINUTES",
+        default_value_t = 30,
+        help_heading = "Client side"
+    )]
     pub idle_timeout: u64,
 
     /// A header for every request to the server, `Name: value` (repeatable; wins over the client's)
@@ -117,7 +147,12 @@ pub struct ProxyArgs {
     pub pass_noise: bool,
 
     /// Write the record to this file instead of the state directory
-    #[arg(long, value_name = "FILE", conflicts_with = "no_record", help_heading = "Record")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "no_record",
+        help_heading = "Record"
+    )]
     pub session_file: Option<PathBuf>,
 
     /// Also write the session in this format at the end, beside the record
@@ -144,11 +179,21 @@ pub struct ProxyArgs {
     pub keep_secrets: bool,
 
     /// The largest message, in bytes or with K, M, G
-    #[arg(long, value_name = "SIZE", default_value = "256M", help_heading = "Limits")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "256M",
+        help_heading = "Limits"
+    )]
     pub max_message: String,
 
     /// A peer that takes nothing for this many seconds is given up
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, help_heading = "Limits")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 120,
+        help_heading = "Limits"
+    )]
     pub stall_timeout: u64,
 
     /// Say nothing on stderr but errors and `listening on URL`

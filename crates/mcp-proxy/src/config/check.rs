@@ -46,7 +46,9 @@ impl Config {
 fn target(args: &ProxyArgs) -> Result<Target> {
     let words = command_words(args)?;
     let url = match (&args.url, &args.target_url) {
-        (Some(_), Some(_)) => bail!("the server's URL is given twice: as an argument and as --target-url"),
+        (Some(_), Some(_)) => {
+            bail!("the server's URL is given twice: as an argument and as --target-url")
+        }
         (Some(url), None) | (None, Some(url)) => Some(url),
         (None, None) => None,
     };
@@ -59,7 +61,9 @@ fn target(args: &ProxyArgs) -> Result<Target> {
             bail!("--transport sse and streamable-http need a URL; a command speaks stdio")
         }
         (None, Some(_), Some(ServerKind::Stdio)) => {
-            bail!("--transport stdio needs a command: --target-command \"…\" or -- COMMAND; a URL speaks HTTP")
+            bail!(
+                "--transport stdio needs a command: --target-command \"…\" or -- COMMAND; a URL speaks HTTP"
+            )
         }
         (None, Some(url), kind) => remote(args, url, kind),
         (None, None, _) => bail!(
@@ -75,7 +79,9 @@ fn command_words(args: &ProxyArgs) -> Result<Option<Vec<OsString>>> {
         }
         (Some(text), true) => {
             let words = shlex::split(text).with_context(|| {
-                format!("--target-command: `{text}` cannot be split into words; is a quote left open?")
+                format!(
+                    "--target-command: `{text}` cannot be split into words; is a quote left open?"
+                )
             })?;
             if words.is_empty() {
                 bail!("--target-command is empty");
@@ -93,7 +99,11 @@ fn command(args: &ProxyArgs, words: Vec<OsString>) -> Result<Target> {
     }
     let mut words = words.into_iter();
     let program = words.next().unwrap_or_default();
-    let env = args.env.iter().map(|pair| variable(pair)).collect::<Result<_>>()?;
+    let env = args
+        .env
+        .iter()
+        .map(|pair| variable(pair))
+        .collect::<Result<_>>()?;
     Ok(Target::Command(ServerCommand {
         program,
         args: words.collect(),
@@ -113,15 +123,26 @@ fn remote(args: &ProxyArgs, text: &str, kind: Option<ServerKind>) -> Result<Targ
     if !args.env.is_empty() || args.cwd.is_some() {
         bail!("--env and --cwd are for servers that the proxy starts; a URL is already running");
     }
-    let parsed: Option<Uri> = text.parse().ok().filter(|url: &Uri| url.scheme().is_some() && url.host().is_some());
+    let parsed: Option<Uri> = text
+        .parse()
+        .ok()
+        .filter(|url: &Uri| url.scheme().is_some() && url.host().is_some());
     let url = parsed.with_context(|| {
         format!("`{text}` is no URL (http://… or https://…); to run it as a command write: mcp-proxy -- {text}")
     })?;
     if !matches!(url.scheme_str(), Some("http" | "https")) {
         bail!("`{text}`: only http:// and https:// servers can be reached");
     }
-    let url = if url.path().is_empty() { with_root_path(url)? } else { url };
-    let headers = args.header.iter().map(|line| header(line)).collect::<Result<_>>()?;
+    let url = if url.path().is_empty() {
+        with_root_path(url)?
+    } else {
+        url
+    };
+    let headers = args
+        .header
+        .iter()
+        .map(|line| header(line))
+        .collect::<Result<_>>()?;
     Ok(Target::Url {
         url,
         kind: match kind {
@@ -148,8 +169,9 @@ fn header(line: &str) -> Result<(HeaderName, HeaderValue)> {
         .trim()
         .parse()
         .with_context(|| format!("--header: `{}` is no header name", name.trim()))?;
-    let mut value = HeaderValue::from_str(value.trim())
-        .with_context(|| format!("--header: the value of {name} holds characters that a header cannot"))?;
+    let mut value = HeaderValue::from_str(value.trim()).with_context(|| {
+        format!("--header: the value of {name} holds characters that a header cannot")
+    })?;
     value.set_sensitive(true);
     Ok((name, value))
 }
@@ -165,7 +187,10 @@ fn listen(args: &ProxyArgs) -> Result<Listen> {
         Some(path) => {
             let text = std::fs::read_to_string(path)
                 .with_context(|| format!("--auth-token-file: cannot read {}", path.display()))?;
-            Some(Token::new(&text).with_context(|| format!("--auth-token-file: {} is empty", path.display()))?)
+            Some(
+                Token::new(&text)
+                    .with_context(|| format!("--auth-token-file: {} is empty", path.display()))?,
+            )
         }
         None => None,
     };
@@ -211,7 +236,10 @@ fn default_listen(args: &ProxyArgs) -> ClientKind {
 
 fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
-        || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        || host
+            .trim_matches(['[', ']'])
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 fn record(args: &ProxyArgs) -> Result<Option<Record>> {
@@ -220,7 +248,9 @@ fn record(args: &ProxyArgs) -> Result<Option<Record>> {
     }
     let values = args.header.iter().filter_map(|line| line.split_once(':'));
     let variables = args.env.iter().filter_map(|pair| pair.split_once('='));
-    let secrets = values.chain(variables).map(|(_, value)| value.trim().to_owned());
+    let secrets = values
+        .chain(variables)
+        .map(|(_, value)| value.trim().to_owned());
     let place = match &args.session_file {
         Some(path) => Place::File(std::path::absolute(path)?),
         None => Place::Default,
@@ -251,7 +281,9 @@ fn size(text: &str) -> Result<usize> {
         "G" => 1 << 30,
         _ => bail!("`{text}` is no size: write 1048576, 1024K, 256M or 1G"),
     };
-    let number: usize = number.parse().with_context(|| format!("`{text}` is no size"))?;
+    let number: usize = number
+        .parse()
+        .with_context(|| format!("`{text}` is no size"))?;
     match number.checked_mul(factor) {
         Some(size) if size > 0 => Ok(size),
         _ => bail!("`{text}` is no size that a message can have"),

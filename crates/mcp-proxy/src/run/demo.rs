@@ -54,7 +54,10 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
         warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
         pass_noise: false,
     });
-    let limits = Limits { cut: CUT, max: MESSAGE_MAX };
+    let limits = Limits {
+        cut: CUT,
+        max: MESSAGE_MAX,
+    };
     let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
     let server = child(command, limits, Vec::new())?.link(&connection)?;
     let (client_end, proxy_end) = tokio::io::duplex(CUT);
@@ -120,7 +123,11 @@ fn config(args: &DemoArgs) -> Result<Config> {
             ..ServerCommand::default()
         }),
         listen: Listen::Stdio,
-        record: Some(Record { place, options: RecordOptions::default(), export: None }),
+        record: Some(Record {
+            place,
+            options: RecordOptions::default(),
+            export: None,
+        }),
         limits: RunLimits {
             message: MESSAGE_MAX,
             sessions: 1,
@@ -153,5 +160,9 @@ pub fn serve(args: &DemoServerArgs) -> Result<ExitCode> {
 }
 
 fn content(args: &DemoServerArgs) -> Content {
-    if args.fixtures { Content::WithFixtures } else { Content::Demo }
+    if args.fixtures {
+        Content::WithFixtures
+    } else {
+        Content::Demo
+    }
 }

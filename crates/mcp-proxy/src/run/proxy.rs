@@ -40,7 +40,9 @@ pub fn run(args: &ProxyArgs) -> Result<ExitCode> {
             pass_noise: config.pass_noise,
         });
         let outcome = match &config.listen {
-            Listen::Stdio => over_stdio(&config, &pipeline, signals, recording.notice.as_deref()).await,
+            Listen::Stdio => {
+                over_stdio(&config, &pipeline, signals, recording.notice.as_deref()).await
+            }
             Listen::Port { .. } => {
                 listen::over_port(&config, &pipeline, signals, recording.notice.as_deref()).await
             }
@@ -50,7 +52,11 @@ pub fn run(args: &ProxyArgs) -> Result<ExitCode> {
             Err(error) => format!("{error:#}"),
         };
         pipeline.end(&why);
-        record::finish(recording.path.as_deref(), config.record.as_ref(), config.quiet)?;
+        record::finish(
+            recording.path.as_deref(),
+            config.record.as_ref(),
+            config.quiet,
+        )?;
         outcome.map(|end| end.code)
     })
 }
@@ -98,9 +104,15 @@ async fn over_stdio(
         (_, Some(signal)) => signal.end(),
         (CarryEnd::Failed(failure), None) => {
             printer::say(&format!("mcp-proxy: {}", failure.text));
-            RunEnd { why: failure.text, code: ExitCode::FAILURE }
+            RunEnd {
+                why: failure.text,
+                code: ExitCode::FAILURE,
+            }
         }
-        (end, None) => RunEnd { why: end.text().to_owned(), code: ExitCode::SUCCESS },
+        (end, None) => RunEnd {
+            why: end.text().to_owned(),
+            code: ExitCode::SUCCESS,
+        },
     })
 }
 
@@ -114,6 +126,13 @@ pub fn carry_options(limits: RunLimits) -> CarryOptions {
 
 /// Messages are cut through only between links of one kind; else they are needed whole.
 pub fn limits(limits: RunLimits, client: Transport, server: Transport) -> Limits {
-    let cut = if client == server { CUT.min(limits.message) } else { usize::MAX };
-    Limits { cut, max: limits.message }
+    let cut = if client == server {
+        CUT.min(limits.message)
+    } else {
+        usize::MAX
+    };
+    Limits {
+        cut,
+        max: limits.message,
+    }
 }

@@ -3,9 +3,21 @@
 use crate::run::pipe;
 
 fn through_cat(input: &[u8]) -> Vec<u8> {
-    let args = ["proxy", "--listen", "stdio", "--no-record", "--pass-noise", "--", "cat"];
+    let args = [
+        "proxy",
+        "--listen",
+        "stdio",
+        "--no-record",
+        "--pass-noise",
+        "--",
+        "cat",
+    ];
     let output = pipe(&args, input);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     output.stdout
 }
 
@@ -15,7 +27,9 @@ fn nasty_lines_come_back_as_they_went() {
     input.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n");
     input.extend_from_slice(b"{\"id\":1,\"id\":2}\r\n\n\n   \n");
     input.extend_from_slice(b"[]\n[{\"id\":1,\"method\":\"a\"},{\"id\":null,\"method\":\"b\"}]\n");
-    input.extend_from_slice(b"\xff\xfe\x00 not utf-8 \x00\n{\"s\":\"\\ud800\"}\n{\"broken\":\n\xef\xbb\xbf{}\n");
+    input.extend_from_slice(
+        b"\xff\xfe\x00 not utf-8 \x00\n{\"s\":\"\\ud800\"}\n{\"broken\":\n\xef\xbb\xbf{}\n",
+    );
     input.extend_from_slice(b"{\"id\":123456789012345678901234567890,\"result\":1e400}\n");
     input.extend(vec![b'['; 10_000]);
     input.extend(vec![b']'; 10_000]);
@@ -39,7 +53,15 @@ fn large_messages_are_recorded_whole_beside_the_record() {
     let mut input = b"{\"id\":7,\"method\":\"big\",\"params\":{\"x\":\"".to_vec();
     input.extend(vec![b'y'; 300_000]);
     input.extend_from_slice(b"\"}}\n");
-    let args = ["proxy", "--listen", "stdio", "--session-file", file.to_str().unwrap(), "--", "cat"];
+    let args = [
+        "proxy",
+        "--listen",
+        "stdio",
+        "--session-file",
+        file.to_str().unwrap(),
+        "--",
+        "cat",
+    ];
     let output = pipe(&args, &input);
     assert!(output.stdout == input);
     let session = mcp_proxy_session::Session::open(&file).unwrap();

@@ -16,13 +16,22 @@ fn a_session_lives_from_initialize_to_delete() {
     let answer = proxy.post(&[("mcp-session-id", &id)], ECHO);
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert!(answer.text().contains("hi"));
-    let delete = request(&proxy.address, "DELETE", "/mcp/", &[("mcp-session-id", &id)], b"");
+    let delete = request(
+        &proxy.address,
+        "DELETE",
+        "/mcp/",
+        &[("mcp-session-id", &id)],
+        b"",
+    );
     assert_eq!(delete.status, 200);
     let answer = proxy.post(&[("mcp-session-id", &id)], ECHO);
     assert_eq!(answer.status, 404);
     assert!(answer.text().contains(r#""id":2"#), "{}", answer.text());
     assert_eq!(proxy.post(&[], ECHO).status, 400);
-    assert_eq!(request(&proxy.address, "GET", "/other", &[], b"").status, 404);
+    assert_eq!(
+        request(&proxy.address, "GET", "/other", &[], b"").status,
+        404
+    );
 }
 
 #[test]
@@ -32,19 +41,36 @@ fn progress_makes_a_stream_and_event_ids_resume_it() {
     let answer = proxy.post(&[("mcp-session-id", &id)], COUNT);
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
     let text = answer.text();
-    assert!(text.contains(r#""progressToken":"t""#) && text.contains(r#""id":3"#), "{text}");
-    let first = text.lines().find_map(|line| line.strip_prefix("id: ")).unwrap();
-    let headers = [("mcp-session-id", id.as_str()), ("accept", "text/event-stream"), ("last-event-id", first)];
+    assert!(
+        text.contains(r#""progressToken":"t""#) && text.contains(r#""id":3"#),
+        "{text}"
+    );
+    let first = text
+        .lines()
+        .find_map(|line| line.strip_prefix("id: "))
+        .unwrap();
+    let headers = [
+        ("mcp-session-id", id.as_str()),
+        ("accept", "text/event-stream"),
+        ("last-event-id", first),
+    ];
     let again = request(&proxy.address, "GET", "/mcp", &headers, b"");
     assert!(again.text().contains(r#""id":3"#), "{}", again.text());
-    assert!(!again.text().contains(&format!("id: {first}\n")), "{}", again.text());
+    assert!(
+        !again.text().contains(&format!("id: {first}\n")),
+        "{}",
+        again.text()
+    );
 }
 
 #[test]
 fn a_second_get_replaces_the_first() {
     let proxy = demo_behind_http();
     let id = proxy.session();
-    let headers = [("mcp-session-id", id.as_str()), ("accept", "text/event-stream")];
+    let headers = [
+        ("mcp-session-id", id.as_str()),
+        ("accept", "text/event-stream"),
+    ];
     let mut first = open(&proxy.address, "GET", "/mcp", &headers, b"");
     assert_eq!(first.head().0, 200);
     let mut second = open(&proxy.address, "GET", "/mcp", &headers, b"");
@@ -55,35 +81,65 @@ fn a_second_get_replaces_the_first() {
 
 #[test]
 fn a_batch_is_answered_by_a_stream_until_all_are() {
-    let proxy = Listening::proxy("http", &["--", "sh", "-c",
-        r#"read a; echo '{"jsonrpc":"2.0","id":1,"result":{}}'; read b; echo '{"jsonrpc":"2.0","id":11,"result":{}}'; echo '{"jsonrpc":"2.0","id":10,"result":{}}'; sleep 100"#]);
+    let proxy = Listening::proxy(
+        "http",
+        &[
+            "--",
+            "sh",
+            "-c",
+            r#"read a; echo '{"jsonrpc":"2.0","id":1,"result":{}}'; read b; echo '{"jsonrpc":"2.0","id":11,"result":{}}'; echo '{"jsonrpc":"2.0","id":10,"result":{}}'; sleep 100"#,
+        ],
+    );
     let answer = proxy.post(&[], INITIALIZE);
     let id = answer.header("mcp-session-id").unwrap().to_owned();
-    let batch = r#"[{"jsonrpc":"2.0","id":10,"method":"ping"},{"jsonrpc":"2.0","id":11,"method":"ping"}]"#;
+    let batch =
+        r#"[{"jsonrpc":"2.0","id":10,"method":"ping"},{"jsonrpc":"2.0","id":11,"method":"ping"}]"#;
     let answer = proxy.post(&[("mcp-session-id", &id)], batch);
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
-    assert_eq!(answer.text().matches("data: ").count(), 2, "{}", answer.text());
+    assert_eq!(
+        answer.text().matches("data: ").count(),
+        2,
+        "{}",
+        answer.text()
+    );
 }
 
 #[test]
 fn when_the_process_ends_open_requests_hear_it_and_the_session_is_gone() {
-    let script = r#"read a; echo '{"jsonrpc":"2.0","id":1,"result":{}}'; read b; echo bye >&2; exit 4"#;
+    let script =
+        r#"read a; echo '{"jsonrpc":"2.0","id":1,"result":{}}'; read b; echo bye >&2; exit 4"#;
     let proxy = Listening::proxy("http", &["--", "sh", "-c", script]);
     let answer = proxy.post(&[], INITIALIZE);
     let id = answer.header("mcp-session-id").unwrap().to_owned();
     let answer = proxy.post(&[("mcp-session-id", &id)], ECHO);
-    assert!(answer.text().contains("status 4") && answer.text().contains("bye"), "{}", answer.text());
+    assert!(
+        answer.text().contains("status 4") && answer.text().contains("bye"),
+        "{}",
+        answer.text()
+    );
     let again = proxy.post(&[("mcp-session-id", &id)], ECHO);
     assert_eq!(again.status, 404, "{}", again.text());
 }
 
 #[test]
 fn line_breaks_between_tokens_become_spaces_and_broken_json_is_refused() {
-    let proxy = Listening::proxy("http", &["--pass-noise", "--", "sed", "-u", r#"s/method/result/; s/^{ /{ "seen":1, /"#]);
+    let proxy = Listening::proxy(
+        "http",
+        &[
+            "--pass-noise",
+            "--",
+            "sed",
+            "-u",
+            r#"s/method/result/; s/^{ /{ "seen":1, /"#,
+        ],
+    );
     let pretty = "{\r\n \"jsonrpc\":\"2.0\",\n \"id\":1,\n \"method\":\"initialize\"\n}";
     let answer = proxy.post(&[], pretty);
     assert_eq!(answer.status, 200, "{answer:?}");
-    assert_eq!(answer.text(), "{ \"seen\":1,   \"jsonrpc\":\"2.0\",  \"id\":1,  \"result\":\"initialize\" }");
+    assert_eq!(
+        answer.text(),
+        "{ \"seen\":1,   \"jsonrpc\":\"2.0\",  \"id\":1,  \"result\":\"initialize\" }"
+    );
     let id = answer.header("mcp-session-id").unwrap().to_owned();
     let answer = proxy.post(&[("mcp-session-id", &id)], "{\"id\":1,\n\"broken");
     assert_eq!(answer.status, 400, "{answer:?}");
@@ -92,26 +148,64 @@ fn line_breaks_between_tokens_become_spaces_and_broken_json_is_refused() {
 
 #[test]
 fn sessions_are_limited() {
-    let proxy = Listening::proxy("http", &["--max-sessions", "1", "--", PROXY, "demo-server", "stdio"]);
+    let proxy = Listening::proxy(
+        "http",
+        &["--max-sessions", "1", "--", PROXY, "demo-server", "stdio"],
+    );
     proxy.session();
     let answer = proxy.post(&[], INITIALIZE);
     assert_eq!(answer.status, 503);
-    assert!(answer.text().contains("--max-sessions"), "{}", answer.text());
+    assert!(
+        answer.text().contains("--max-sessions"),
+        "{}",
+        answer.text()
+    );
 }
 
 #[test]
 fn strangers_are_turned_away() {
     let proxy = demo_behind_http();
-    assert_eq!(proxy.post(&[("host", "evil.example")], INITIALIZE).status, 403);
-    assert_eq!(proxy.post(&[("origin", "https://evil.example")], INITIALIZE).status, 403);
-    assert_eq!(proxy.post(&[("origin", "http://localhost:5173")], INITIALIZE).status, 200);
+    assert_eq!(
+        proxy.post(&[("host", "evil.example")], INITIALIZE).status,
+        403
+    );
+    assert_eq!(
+        proxy
+            .post(&[("origin", "https://evil.example")], INITIALIZE)
+            .status,
+        403
+    );
+    assert_eq!(
+        proxy
+            .post(&[("origin", "http://localhost:5173")], INITIALIZE)
+            .status,
+        200
+    );
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token");
     std::fs::write(&token, "s3cret-token\n").unwrap();
-    let proxy = Listening::proxy("http", &["--auth-token-file", token.to_str().unwrap(), "--", PROXY, "demo-server", "stdio"]);
+    let proxy = Listening::proxy(
+        "http",
+        &[
+            "--auth-token-file",
+            token.to_str().unwrap(),
+            "--",
+            PROXY,
+            "demo-server",
+            "stdio",
+        ],
+    );
     let answer = proxy.post(&[], INITIALIZE);
-    assert_eq!((answer.status, answer.header("www-authenticate")), (401, Some("Bearer")));
-    assert_eq!(proxy.post(&[("authorization", "Bearer s3cret-token")], INITIALIZE).status, 200);
+    assert_eq!(
+        (answer.status, answer.header("www-authenticate")),
+        (401, Some("Bearer"))
+    );
+    assert_eq!(
+        proxy
+            .post(&[("authorization", "Bearer s3cret-token")], INITIALIZE)
+            .status,
+        200
+    );
 }
 
 #[test]
@@ -122,38 +216,73 @@ fn modern_clients_share_a_process_and_keep_their_ids() {
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"message":"m{}"}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#,
             id.trim_matches('"')
         );
-        let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "echo")];
+        let headers = [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "echo"),
+        ];
         proxy.post(&headers, &body)
     };
     for id in ["1", "\"1\"", "99999999999999999999999"] {
         let answer = call(id);
         assert_eq!(answer.status, 200, "{answer:?}");
-        assert!(answer.text().contains(&format!("\"id\":{id}")), "{}", answer.text());
+        assert!(
+            answer.text().contains(&format!("\"id\":{id}")),
+            "{}",
+            answer.text()
+        );
         assert!(answer.header("mcp-session-id").is_none());
     }
     let version = [("mcp-protocol-version", "2026-07-28")];
-    assert_eq!(request(&proxy.address, "GET", "/mcp", &version, b"").status, 405);
-    assert_eq!(request(&proxy.address, "DELETE", "/mcp", &version, b"").status, 405);
-    let wrong = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/list")];
+    assert_eq!(
+        request(&proxy.address, "GET", "/mcp", &version, b"").status,
+        405
+    );
+    assert_eq!(
+        request(&proxy.address, "DELETE", "/mcp", &version, b"").status,
+        405
+    );
+    let wrong = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/list"),
+    ];
     let body = r#"{"jsonrpc":"2.0","id":5,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
     let answer = proxy.post(&wrong, body);
     assert_eq!(answer.status, 400);
-    assert!(answer.text().contains("-32020") && answer.text().contains(r#""id":5"#), "{}", answer.text());
+    assert!(
+        answer.text().contains("-32020") && answer.text().contains(r#""id":5"#),
+        "{}",
+        answer.text()
+    );
 }
 
 #[test]
 fn a_signal_stops_the_servers_and_closes_the_record() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");
-    let proxy = Listening::start(&["proxy", "--listen", "http", "--listen-port", "0", "--session-file",
-        file.to_str().unwrap(), "--output-format", "json", "--", PROXY, "demo-server", "stdio"]);
+    let proxy = Listening::start(&[
+        "proxy",
+        "--listen",
+        "http",
+        "--listen-port",
+        "0",
+        "--session-file",
+        file.to_str().unwrap(),
+        "--output-format",
+        "json",
+        "--",
+        PROXY,
+        "demo-server",
+        "stdio",
+    ]);
     proxy.session();
     let (code, stderr) = proxy.end("-TERM");
     assert_eq!(code, Some(143));
     assert!(stderr.contains("exported to"), "{stderr}");
     let session = mcp_proxy_session::Session::open(&file).unwrap();
     assert_eq!(session.end().unwrap().why, "stopped by SIGTERM");
-    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.path().join("s.json")).unwrap()).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("s.json")).unwrap()).unwrap();
     assert_eq!(json["messages"].as_array().unwrap().len(), 3);
     assert_eq!(json["messages"][0]["transport"], "streamable_http");
     assert_eq!(json["messages"][1]["transport"], "stdio");

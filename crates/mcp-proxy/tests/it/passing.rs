@@ -42,12 +42,20 @@ fn read_request(stream: &TcpStream) -> String {
 }
 
 fn answer(status: &str, headers: &str, body: &str) -> String {
-    format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+    format!(
+        "HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 fn before(address: &str, more: &[&str]) -> Listening {
     let url = format!("http://{address}/deep/mcp?key=1");
-    let mut args = vec!["--transport", "streamable-http", "--target-url", url.as_str()];
+    let mut args = vec![
+        "--transport",
+        "streamable-http",
+        "--target-url",
+        url.as_str(),
+    ];
     args.extend(more);
     Listening::proxy("http", &args)
 }
@@ -55,39 +63,88 @@ fn before(address: &str, more: &[&str]) -> Listening {
 #[test]
 fn headers_and_odd_answers_pass_and_only_the_hop_is_rewritten() {
     let body = "{ \"jsonrpc\" : \"2.0\",\n \"id\":1, \"result\":{\"n\":1.0}}";
-    let (address, serving) = canned(vec![answer("299 Odd", "x-custom: a\r\nx-custom: b\r\n", body)]);
+    let (address, serving) = canned(vec![answer(
+        "299 Odd",
+        "x-custom: a\r\nx-custom: b\r\n",
+        body,
+    )]);
     let proxy = before(&address, &["--header", "X-Api-Key: mine"]);
-    let got = proxy.post(&[("x-trace", "7"), ("x-api-key", "theirs"), ("connection", "x-hop"), ("x-hop", "1"), ("accept-encoding", "gzip")], INITIALIZE);
+    let got = proxy.post(
+        &[
+            ("x-trace", "7"),
+            ("x-api-key", "theirs"),
+            ("connection", "x-hop"),
+            ("x-hop", "1"),
+            ("accept-encoding", "gzip"),
+        ],
+        INITIALIZE,
+    );
     assert_eq!(got.status, 299);
     assert_eq!(got.text(), body);
-    assert_eq!(got.headers.iter().filter(|(name, _)| name == "x-custom").count(), 2);
+    assert_eq!(
+        got.headers
+            .iter()
+            .filter(|(name, _)| name == "x-custom")
+            .count(),
+        2
+    );
     let seen = serving.join().unwrap().remove(0);
     let lower = seen.to_lowercase();
     assert!(seen.starts_with("POST /deep/mcp?key=1 HTTP/1.1"), "{seen}");
     assert!(lower.contains(&format!("host: {address}")), "{seen}");
-    assert!(lower.contains("x-trace: 7") && lower.contains("x-api-key: mine"), "{seen}");
+    assert!(
+        lower.contains("x-trace: 7") && lower.contains("x-api-key: mine"),
+        "{seen}"
+    );
     assert!(lower.contains("accept-encoding: identity"), "{seen}");
-    assert!(!lower.contains("theirs") && !lower.contains("x-hop"), "{seen}");
+    assert!(
+        !lower.contains("theirs") && !lower.contains("x-hop"),
+        "{seen}"
+    );
     assert!(seen.ends_with(INITIALIZE), "{seen}");
 }
 
 #[test]
 fn event_streams_pass_byte_for_byte() {
     let stream = ": hello\n\nid: 1\nretry: 10\ndata:\n\nevent: message\r\ndata: {\"id\":1,\ndata: \"result\":{}}\r\n\r\n";
-    let (address, _) = canned(vec![answer("200 OK", "content-type: text/event-stream\r\n", stream)]);
+    let (address, _) = canned(vec![answer(
+        "200 OK",
+        "content-type: text/event-stream\r\n",
+        stream,
+    )]);
     let got = before(&address, &[]).post(&[], INITIALIZE);
     assert_eq!(got.text(), stream);
 }
 
 #[test]
 fn large_bodies_cross_both_ways_as_they_are() {
-    let big = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"{}\"}}", "z".repeat(3 << 20));
-    let (address, serving) = canned(vec![answer("200 OK", "content-type: application/json\r\n", &big)]);
+    let big = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"{}\"}}",
+        "z".repeat(3 << 20)
+    );
+    let (address, serving) = canned(vec![answer(
+        "200 OK",
+        "content-type: application/json\r\n",
+        &big,
+    )]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");
     let url = format!("http://{address}/mcp");
-    let proxy = Listening::start(&["proxy", "--transport", "streamable-http", "--listen-port", "0", "--session-file", file.to_str().unwrap(), "--target-url", &url]);
-    let ask = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"big\",\"params\":\"{}\"}}", "q".repeat(2 << 20));
+    let proxy = Listening::start(&[
+        "proxy",
+        "--transport",
+        "streamable-http",
+        "--listen-port",
+        "0",
+        "--session-file",
+        file.to_str().unwrap(),
+        "--target-url",
+        &url,
+    ]);
+    let ask = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"big\",\"params\":\"{}\"}}",
+        "q".repeat(2 << 20)
+    );
     let got = proxy.post(&[], &ask);
     assert!(got.text() == big);
     assert!(serving.join().unwrap().remove(0).ends_with(&ask));
@@ -103,7 +160,14 @@ fn large_bodies_cross_both_ways_as_they_are() {
 #[test]
 fn redirects_stay_on_the_origin() {
     let moved = |to: &str| answer("307 Temporary Redirect", &format!("location: {to}\r\n"), "");
-    let (address, serving) = canned(vec![moved("/mcp/"), answer("200 OK", "content-type: application/json\r\n", "{\"id\":1,\"result\":{}}")]);
+    let (address, serving) = canned(vec![
+        moved("/mcp/"),
+        answer(
+            "200 OK",
+            "content-type: application/json\r\n",
+            "{\"id\":1,\"result\":{}}",
+        ),
+    ]);
     assert_eq!(before(&address, &[]).post(&[], INITIALIZE).status, 200);
     assert!(serving.join().unwrap()[1].starts_with("POST /mcp/ HTTP/1.1"));
     let (address, _) = canned(vec![moved("http://elsewhere.example/mcp")]);
@@ -115,13 +179,34 @@ fn redirects_stay_on_the_origin() {
 #[test]
 fn secrets_of_headers_do_not_reach_the_record() {
     let body = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}";
-    let (address, _) = canned(vec![answer("200 OK", "content-type: application/json\r\nset-cookie: sid=hush-cookie\r\n", body)]);
+    let (address, _) = canned(vec![answer(
+        "200 OK",
+        "content-type: application/json\r\nset-cookie: sid=hush-cookie\r\n",
+        body,
+    )]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");
     let url = format!("http://user:hush-password@{address}/mcp");
-    let proxy = Listening::start(&["proxy", "--transport", "streamable-http", "--listen-port", "0", "--header", "X-Key: hush-header",
-        "--session-file", file.to_str().unwrap(), "--target-url", &url]);
-    proxy.post(&[("authorization", "Bearer hush-bearer"), ("cookie", "a=hush-crumb")], INITIALIZE);
+    let proxy = Listening::start(&[
+        "proxy",
+        "--transport",
+        "streamable-http",
+        "--listen-port",
+        "0",
+        "--header",
+        "X-Key: hush-header",
+        "--session-file",
+        file.to_str().unwrap(),
+        "--target-url",
+        &url,
+    ]);
+    proxy.post(
+        &[
+            ("authorization", "Bearer hush-bearer"),
+            ("cookie", "a=hush-crumb"),
+        ],
+        INITIALIZE,
+    );
     proxy.end("-INT");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(!text.contains("hush"), "{text}");
@@ -138,10 +223,18 @@ fn a_url_of_unknown_kind_is_found_out_by_the_first_message() {
     let proxy = Listening::proxy("http", &[&sse.url()]);
     let session = proxy.session();
     let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
-    assert!(proxy.post(&[("mcp-session-id", &session)], list).text().contains("count_down"));
+    assert!(
+        proxy
+            .post(&[("mcp-session-id", &session)], list)
+            .text()
+            .contains("count_down")
+    );
     let input = format!("{INITIALIZE}\n{}\n{list}\n", crate::run::INITIALIZED);
     for url in [demo.url(), sse.url()] {
-        let output = pipe(&["proxy", "--listen", "stdio", "--no-record", &url], input.as_bytes());
+        let output = pipe(
+            &["proxy", "--listen", "stdio", "--no-record", &url],
+            input.as_bytes(),
+        );
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(text.contains("count_down"), "{url}: {text}");
         assert!(output.status.success());
@@ -150,35 +243,112 @@ fn a_url_of_unknown_kind_is_found_out_by_the_first_message() {
 
 #[test]
 fn a_failure_without_json_rpc_becomes_an_error_with_status_and_first_line() {
-    let (address, _) = canned(vec![answer("500 Oops", "content-type: text/plain\r\n", "\n  database is down\nmore\n")]);
+    let (address, _) = canned(vec![answer(
+        "500 Oops",
+        "content-type: text/plain\r\n",
+        "\n  database is down\nmore\n",
+    )]);
     let url = format!("http://{address}/mcp");
-    let args = ["proxy", "--listen", "stdio", "--no-record", "--transport", "streamable-http", "--target-url", &url];
+    let args = [
+        "proxy",
+        "--listen",
+        "stdio",
+        "--no-record",
+        "--transport",
+        "streamable-http",
+        "--target-url",
+        &url,
+    ];
     let output = pipe(&args, format!("{INITIALIZE}\n").as_bytes());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains(r#""id":1"#) && text.contains("HTTP 500: database is down"), "{text}");
-    let (address, _) = canned(vec![answer("400 Bad", "content-type: application/json\r\n", "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"Bad Request: Server not initialized\"},\"id\":null}")]);
+    assert!(
+        text.contains(r#""id":1"#) && text.contains("HTTP 500: database is down"),
+        "{text}"
+    );
+    let (address, _) = canned(vec![answer(
+        "400 Bad",
+        "content-type: application/json\r\n",
+        "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,\"message\":\"Bad Request: Server not initialized\"},\"id\":null}",
+    )]);
     let url = format!("http://{address}/mcp");
-    let args = ["proxy", "--listen", "stdio", "--no-record", "--transport", "streamable-http", "--target-url", &url];
+    let args = [
+        "proxy",
+        "--listen",
+        "stdio",
+        "--no-record",
+        "--transport",
+        "streamable-http",
+        "--target-url",
+        &url,
+    ];
     let output = pipe(&args, format!("{INITIALIZE}\n").as_bytes());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("Server not initialized") && text.contains(r#""id":1}"#), "{text}");
+    assert!(
+        text.contains("Server not initialized") && text.contains(r#""id":1}"#),
+        "{text}"
+    );
 }
 
 #[test]
 fn sse_passes_with_the_endpoint_on_our_origin_and_refuses_others() {
     let server = Listening::proxy("sse", &["--", crate::run::PROXY, "demo-server", "stdio"]);
-    let proxy = Listening::proxy("sse", &["--transport", "sse", "--target-url", &server.url()]);
-    let mut stream = crate::run::open(&proxy.address, "GET", "/sse", &[("accept", "text/event-stream")], b"");
+    let proxy = Listening::proxy(
+        "sse",
+        &["--transport", "sse", "--target-url", &server.url()],
+    );
+    let mut stream = crate::run::open(
+        &proxy.address,
+        "GET",
+        "/sse",
+        &[("accept", "text/event-stream")],
+        b"",
+    );
     assert_eq!(stream.head().0, 200);
     let endpoint = stream.until("data:");
     assert!(endpoint.starts_with("/message?sessionId="), "{endpoint}");
     let headers = [("content-type", "application/json")];
-    assert_eq!(request(&proxy.address, "POST", &endpoint, &headers, INITIALIZE.as_bytes()).status, 202);
+    assert_eq!(
+        request(
+            &proxy.address,
+            "POST",
+            &endpoint,
+            &headers,
+            INITIALIZE.as_bytes()
+        )
+        .status,
+        202
+    );
     assert!(stream.until("data:").contains("serverInfo"));
-    assert_eq!(request(&proxy.address, "POST", "/message?sessionId=other", &headers, INITIALIZE.as_bytes()).status, 404);
-    let (address, _) = canned(vec![answer("200 OK", "content-type: text/event-stream\r\n", "event: endpoint\ndata: http://evil.example/m\n\n")]);
+    assert_eq!(
+        request(
+            &proxy.address,
+            "POST",
+            "/message?sessionId=other",
+            &headers,
+            INITIALIZE.as_bytes()
+        )
+        .status,
+        404
+    );
+    let (address, _) = canned(vec![answer(
+        "200 OK",
+        "content-type: text/event-stream\r\n",
+        "event: endpoint\ndata: http://evil.example/m\n\n",
+    )]);
     let url = format!("http://{address}/sse");
-    let output = pipe(&["proxy", "--listen", "stdio", "--no-record", "--transport", "sse", "--target-url", &url], format!("{INITIALIZE}\n").as_bytes());
+    let output = pipe(
+        &[
+            "proxy",
+            "--listen",
+            "stdio",
+            "--no-record",
+            "--transport",
+            "sse",
+            "--target-url",
+            &url,
+        ],
+        format!("{INITIALIZE}\n").as_bytes(),
+    );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("another origin"), "{text}");
 }

@@ -56,16 +56,31 @@ impl Listening {
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
-        let url = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}"));
+        let url = line
+            .trim()
+            .strip_prefix("listening on ")
+            .unwrap_or_else(|| panic!("{line}"));
         let rest = url.split_once("://").unwrap().1;
         let (address, path) = rest.split_once('/').unwrap();
         let (address, path) = (address.to_owned(), format!("/{path}"));
-        Listening { child, address, path, stderr }
+        Listening {
+            child,
+            address,
+            path,
+            stderr,
+        }
     }
 
     /// The proxy before a target, listening as `kind`.
     pub fn proxy(kind: &str, more: &[&str]) -> Listening {
-        let mut args = vec!["proxy", "--listen", kind, "--listen-port", "0", "--no-record"];
+        let mut args = vec![
+            "proxy",
+            "--listen",
+            kind,
+            "--listen-port",
+            "0",
+            "--no-record",
+        ];
         args.extend(more);
         Listening::start(&args)
     }
@@ -82,7 +97,10 @@ impl Listening {
 
     /// Ends it by a signal and returns the exit code and the rest of stderr.
     pub fn end(mut self, signal: &str) -> (Option<i32>, String) {
-        Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        Command::new("kill")
+            .args([signal, &self.child.id().to_string()])
+            .status()
+            .unwrap();
         let status = self.child.wait().unwrap();
         let mut rest = String::new();
         let _ = self.stderr.read_to_string(&mut rest);
@@ -104,7 +122,10 @@ impl Listening {
         let answer = self.post(&[], INITIALIZE);
         assert_eq!(answer.status, 200, "{answer:?}");
         let id = answer.header("mcp-session-id").unwrap().to_owned();
-        assert_eq!(self.post(&[("mcp-session-id", &id)], INITIALIZED).status, 202);
+        assert_eq!(
+            self.post(&[("mcp-session-id", &id)], INITIALIZED).status,
+            202
+        );
         id
     }
 }
@@ -127,7 +148,10 @@ pub struct Answer {
 impl Answer {
     /// The first header of that name.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        let found = self
+            .headers
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
@@ -138,28 +162,52 @@ impl Answer {
 }
 
 /// Sends a request on a connection of its own and reads the whole answer.
-pub fn request(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+pub fn request(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
     let mut stream = open(address, method, path, headers, body);
     let (status, headers) = stream.head();
     let body = stream.rest(&headers);
-    Answer { status, headers, body }
+    Answer {
+        status,
+        headers,
+        body,
+    }
 }
 
 /// A request whose answer is read bit by bit.
 pub struct Open(BufReader<TcpStream>);
 
 /// Sends a request and leaves the answer to be read.
-pub fn open(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Open {
+pub fn open(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Open {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
     let mut text = format!("{method} {path} HTTP/1.1\r\n");
-    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+    if !headers
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case("host"))
+    {
         text += &format!("Host: {address}\r\n");
     }
     for (name, value) in headers {
         text += &format!("{name}: {value}\r\n");
     }
-    text += &format!("Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    text += &format!(
+        "Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
     stream.write_all(text.as_bytes()).unwrap();
     stream.write_all(body).unwrap();
     Open(BufReader::new(stream))
@@ -169,7 +217,12 @@ impl Open {
     /// Status and headers.
     pub fn head(&mut self) -> (u16, Vec<(String, String)>) {
         let status = self.line();
-        let status = status.split(' ').nth(1).unwrap_or_else(|| panic!("{status}")).parse().unwrap();
+        let status = status
+            .split(' ')
+            .nth(1)
+            .unwrap_or_else(|| panic!("{status}"))
+            .parse()
+            .unwrap();
         let mut headers = Vec::new();
         loop {
             let line = self.line();
@@ -195,7 +248,10 @@ impl Open {
             if let Some(rest) = line.strip_prefix(prefix) {
                 return rest.trim().to_owned();
             }
-            assert!(!line.is_empty() || !self.0.buffer().is_empty() || !self.at_end(), "the stream ended before `{prefix}`");
+            assert!(
+                !line.is_empty() || !self.0.buffer().is_empty() || !self.at_end(),
+                "the stream ended before `{prefix}`"
+            );
         }
     }
 
@@ -204,7 +260,9 @@ impl Open {
     }
 
     fn rest(&mut self, headers: &[(String, String)]) -> Vec<u8> {
-        let chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
+        let chunked = headers
+            .iter()
+            .any(|(name, value)| name == "transfer-encoding" && value == "chunked");
         let mut body = Vec::new();
         if !chunked {
             self.0.read_to_end(&mut body).unwrap();
@@ -212,7 +270,8 @@ impl Open {
         }
         loop {
             let size = self.line();
-            let size = usize::from_str_radix(size.trim(), 16).unwrap_or_else(|_| panic!("chunk size `{size}`"));
+            let size = usize::from_str_radix(size.trim(), 16)
+                .unwrap_or_else(|_| panic!("chunk size `{size}`"));
             let mut chunk = vec![0; size];
             self.0.read_exact(&mut chunk).unwrap();
             self.line();
@@ -243,7 +302,11 @@ impl Talk {
             .unwrap();
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        Talk { child, stdin, stdout }
+        Talk {
+            child,
+            stdin,
+            stdout,
+        }
     }
 
     /// Sends a line.

@@ -16,17 +16,39 @@ fn certificate(folder: &Path) -> (String, String) {
 fn https_is_spoken_to_clients_and_to_servers() {
     let folder = tempfile::tempdir().unwrap();
     let (cert, key) = certificate(folder.path());
-    let args = ["--tls-cert", &cert, "--tls-key", &key, "--", PROXY, "demo-server", "stdio"];
+    let args = [
+        "--tls-cert",
+        &cert,
+        "--tls-key",
+        &key,
+        "--",
+        PROXY,
+        "demo-server",
+        "stdio",
+    ];
     let inner = Listening::proxy("http", &args);
     let port = inner.address.rsplit_once(':').unwrap().1;
     let url = format!("https://localhost:{port}/mcp");
-    let outer = Listening::proxy("http", &["--transport", "streamable-http", "--ca-file", &cert, "--target-url", &url]);
+    let outer = Listening::proxy(
+        "http",
+        &[
+            "--transport",
+            "streamable-http",
+            "--ca-file",
+            &cert,
+            "--target-url",
+            &url,
+        ],
+    );
     let session = outer.session();
     let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
     let answer = outer.post(&[("mcp-session-id", &session)], list);
     assert!(answer.text().contains("count_down"), "{answer:?}");
     // Without the certificate nothing is trusted, and the reason is said.
-    let output = pipe(&["proxy", "--listen", "stdio", "--no-record", &url], format!("{INITIALIZE}\n").as_bytes());
+    let output = pipe(
+        &["proxy", "--listen", "stdio", "--no-record", &url],
+        format!("{INITIALIZE}\n").as_bytes(),
+    );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.to_lowercase().contains("certificate"), "{text}");
 }
@@ -37,7 +59,23 @@ fn bad_certificates_are_named() {
     let nothing = folder.path().join("empty.pem");
     std::fs::write(&nothing, "").unwrap();
     let path = nothing.to_str().unwrap();
-    let output = pipe(&["proxy", "--listen", "http", "--listen-port", "0", "--no-record", "--tls-cert", path, "--tls-key", path, "--", "cat"], b"");
+    let output = pipe(
+        &[
+            "proxy",
+            "--listen",
+            "http",
+            "--listen-port",
+            "0",
+            "--no-record",
+            "--tls-cert",
+            path,
+            "--tls-key",
+            path,
+            "--",
+            "cat",
+        ],
+        b"",
+    );
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("empty.pem"), "{text}");

@@ -15,18 +15,56 @@ fn mistakes_are_named() {
         (&["proxy"], "which server?"),
         (&["nonsense"], "`nonsense` is no URL"),
         (&["proxy", "ftp://x/y"], "only http:// and https://"),
-        (&["proxy", "http://x/", "--", "cat"], "both a command and a URL"),
+        (
+            &["proxy", "http://x/", "--", "cat"],
+            "both a command and a URL",
+        ),
         (&["proxy", "--transport", "sse", "--", "cat"], "need a URL"),
-        (&["proxy", "--transport", "stdio", "http://x/"], "needs a command"),
+        (
+            &["proxy", "--transport", "stdio", "http://x/"],
+            "needs a command",
+        ),
         (&["proxy", "--target-command", "a 'b"], "cannot be split"),
         (&["proxy", "--target-command", ""], "is empty"),
-        (&["proxy", "--header", "nocolon", "http://x/"], "--header: write"),
+        (
+            &["proxy", "--header", "nocolon", "http://x/"],
+            "--header: write",
+        ),
         (&["proxy", "--env", "NOVALUE", "--", "cat"], "--env: write"),
         (&["proxy", "--intercept", "--", "cat"], "--intercept"),
-        (&["proxy", "--listen", "http", "--listen-host", "0.0.0.0", "--", "cat"], "--behind-tls-proxy"),
-        (&["proxy", "--listen", "http", "--listen-host", "0.0.0.0", "--behind-tls-proxy", "--", "cat"], "--auth-token-file"),
-        (&["proxy", "--max-message", "lots", "--", "cat"], "--max-message"),
-        (&["proxy", "--transport", "carrier-pigeon", "--", "cat"], "carrier-pigeon"),
+        (
+            &[
+                "proxy",
+                "--listen",
+                "http",
+                "--listen-host",
+                "0.0.0.0",
+                "--",
+                "cat",
+            ],
+            "--behind-tls-proxy",
+        ),
+        (
+            &[
+                "proxy",
+                "--listen",
+                "http",
+                "--listen-host",
+                "0.0.0.0",
+                "--behind-tls-proxy",
+                "--",
+                "cat",
+            ],
+            "--auth-token-file",
+        ),
+        (
+            &["proxy", "--max-message", "lots", "--", "cat"],
+            "--max-message",
+        ),
+        (
+            &["proxy", "--transport", "carrier-pigeon", "--", "cat"],
+            "carrier-pigeon",
+        ),
         (&["proxy", "--lissen", "http", "--", "cat"], "--listen"),
     ];
     for (args, expected) in cases {
@@ -38,16 +76,25 @@ fn mistakes_are_named() {
 #[test]
 fn the_word_proxy_may_be_left_out() {
     let input = b"{\"id\":1,\"method\":\"x\"}\n";
-    for args in [&["--no-record", "--", "cat"][..], &["--no-record", "--target-command", "cat"]] {
+    for args in [
+        &["--no-record", "--", "cat"][..],
+        &["--no-record", "--target-command", "cat"],
+    ] {
         let output = pipe(args, input);
-        assert_eq!(output.stdout, input, "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.stdout,
+            input,
+            "{args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }
 
 #[test]
 fn nothing_at_all_teaches() {
     let output = pipe(&[], b"");
-    let text = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned()
+        + &String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("mcp-proxy demo"), "{text}");
 }
 
@@ -55,13 +102,30 @@ fn nothing_at_all_teaches() {
 fn the_demo_plays_and_says_what_to_type_next() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("demo.jsonl");
-    let output = pipe(&["demo", "--pace", "0", "--session-file", file.to_str().unwrap()], b"");
+    let output = pipe(
+        &[
+            "demo",
+            "--pace",
+            "0",
+            "--session-file",
+            file.to_str().unwrap(),
+        ],
+        b"",
+    );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
-    assert!(text.contains("tools/call") && text.contains("initialize"), "{text}");
+    assert!(
+        text.contains("tools/call") && text.contains("initialize"),
+        "{text}"
+    );
     assert!(said.contains("mcp-proxy inspect"), "{said}");
-    assert!(mcp_proxy_session::Session::open(&file).unwrap().end().is_some());
+    assert!(
+        mcp_proxy_session::Session::open(&file)
+            .unwrap()
+            .end()
+            .is_some()
+    );
 }
 
 #[test]

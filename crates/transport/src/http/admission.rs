@@ -89,7 +89,9 @@ impl Admission {
             }
         }
         if let Some(token) = &self.token {
-            let shown = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
+            let shown = headers
+                .get(AUTHORIZATION)
+                .and_then(|value| bearer(value.as_bytes()));
             if !shown.is_some_and(|shown| token.is(shown)) {
                 return Err(BAD_TOKEN);
             }
@@ -104,11 +106,19 @@ impl Admission {
         }
         let Some(host) = host else { return false };
         let name = without_port(host);
-        is_loopback_name(name) || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
+        is_loopback_name(name)
+            || self
+                .hosts
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(name))
     }
 
     fn origin_is_known(&self, origin: &str) -> bool {
-        if self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin)) {
+        if self
+            .origins
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(origin))
+        {
             return true;
         }
         let Some((_, rest)) = origin.split_once("://") else {
@@ -120,7 +130,9 @@ impl Admission {
 
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case(b"Bearer ").then(|| rest.trim_ascii())
+    scheme
+        .eq_ignore_ascii_case(b"Bearer ")
+        .then(|| rest.trim_ascii())
 }
 
 /// `localhost:80` → `localhost`, `[::1]:80` → `[::1]`.
@@ -134,7 +146,9 @@ fn without_port(host: &str) -> &str {
 fn is_loopback_name(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost")
         || name == "[::1]"
-        || name.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback())
+        || name
+            .parse::<std::net::Ipv4Addr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -147,16 +161,30 @@ mod tests {
             let name: http::HeaderName = name.parse().unwrap();
             headers.append(name, value.parse().unwrap());
         }
-        admission.admit(&mut headers, None).map_err(|refusal| refusal.status)
+        admission
+            .admit(&mut headers, None)
+            .map_err(|refusal| refusal.status)
     }
 
     #[test]
     fn loopback_names_pass_and_others_do_not() {
         let open = Admission::default();
-        for host in ["localhost", "localhost:8888", "127.0.0.1:1", "127.9.9.9", "[::1]:80", "LOCALHOST"] {
+        for host in [
+            "localhost",
+            "localhost:8888",
+            "127.0.0.1:1",
+            "127.9.9.9",
+            "[::1]:80",
+            "LOCALHOST",
+        ] {
             assert_eq!(admit(&open, &[("host", host)]), Ok(()), "{host}");
         }
-        for host in ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", ""] {
+        for host in [
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example:80",
+            "",
+        ] {
             assert_eq!(admit(&open, &[("host", host)]), Err(403), "{host}");
         }
         assert_eq!(admit(&open, &[]), Err(403));
@@ -166,20 +194,38 @@ mod tests {
     fn origins_are_checked_when_shown() {
         let mut admission = Admission::default();
         let local = ("host", "localhost");
-        assert_eq!(admit(&admission, &[local, ("origin", "http://localhost:6274")]), Ok(()));
-        assert_eq!(admit(&admission, &[local, ("origin", "http://evil.example")]), Err(403));
+        assert_eq!(
+            admit(&admission, &[local, ("origin", "http://localhost:6274")]),
+            Ok(())
+        );
+        assert_eq!(
+            admit(&admission, &[local, ("origin", "http://evil.example")]),
+            Err(403)
+        );
         assert_eq!(admit(&admission, &[local, ("origin", "null")]), Err(403));
         admission.origins.push("https://app.example".into());
-        assert_eq!(admit(&admission, &[local, ("origin", "https://app.example")]), Ok(()));
+        assert_eq!(
+            admit(&admission, &[local, ("origin", "https://app.example")]),
+            Ok(())
+        );
     }
 
     #[test]
     fn a_token_is_demanded_and_taken_away() {
-        let admission = Admission { token: Token::new(" s3cret\n"), ..Admission::default() };
+        let admission = Admission {
+            token: Token::new(" s3cret\n"),
+            ..Admission::default()
+        };
         let host = ("host", "proxy.example");
         assert_eq!(admit(&admission, &[host]), Err(401));
-        assert_eq!(admit(&admission, &[host, ("authorization", "Bearer s3cre")]), Err(401));
-        assert_eq!(admit(&admission, &[host, ("authorization", "Basic s3cret")]), Err(401));
+        assert_eq!(
+            admit(&admission, &[host, ("authorization", "Bearer s3cre")]),
+            Err(401)
+        );
+        assert_eq!(
+            admit(&admission, &[host, ("authorization", "Basic s3cret")]),
+            Err(401)
+        );
         let mut headers = HeaderMap::new();
         headers.insert(HOST, "proxy.example".parse().unwrap());
         headers.insert(AUTHORIZATION, "bearer s3cret".parse().unwrap());

@@ -34,7 +34,12 @@ fn is_other_kind(status: u16, body: &[u8]) -> bool {
 /// The link for a stdio or SSE client.
 pub fn link(remote: Arc<Remote>, connection: Arc<Connection>, max: usize) -> Link {
     let (sender, reader) = inbox();
-    let http = HttpLink::new(Arc::clone(&remote), Arc::clone(&connection), sender.clone(), max);
+    let http = HttpLink::new(
+        Arc::clone(&remote),
+        Arc::clone(&connection),
+        sender.clone(),
+        max,
+    );
     let finish = Arc::clone(&http);
     let writer = AutoWriter {
         mode: Mode::Unknown(http),
@@ -98,14 +103,16 @@ impl AutoWriter {
         };
         if is_other_kind(parts.status.as_u16(), &bytes) {
             let (remote, connection) = (Arc::clone(&self.remote), Arc::clone(&self.connection));
-            if let Ok(mut writer) = connect(remote, connection, self.inbox.clone(), self.max).await {
+            if let Ok(mut writer) = connect(remote, connection, self.inbox.clone(), self.max).await
+            {
                 self.connection.server_is(Transport::Sse);
                 writer.put(message).await;
                 self.mode = Mode::Sse(writer);
                 return Ok(());
             }
         }
-        http.receive_whole(parts, bytes, method.as_deref(), &ids).await;
+        http.receive_whole(parts, bytes, method.as_deref(), &ids)
+            .await;
         self.mode = Mode::Http(HttpWriter::new(http));
         Ok(())
     }
@@ -147,7 +154,14 @@ impl AutoFront {
         sessions: Arc<Sessions>,
         max: usize,
     ) -> Arc<AutoFront> {
-        Arc::new(AutoFront { pipeline, remote, exchange, sessions, kind: OnceLock::new(), max })
+        Arc::new(AutoFront {
+            pipeline,
+            remote,
+            exchange,
+            sessions,
+            kind: OnceLock::new(),
+            max,
+        })
     }
 
     async fn route(self: Arc<Self>, request: Request<Incoming>) -> Answer {
@@ -159,7 +173,8 @@ impl AutoFront {
         if *request.method() != Method::POST {
             return Arc::clone(&self.exchange).answer(request).await;
         }
-        if !is_path(request.uri(), self.path()) && !is_path(request.uri(), self.remote.url().path()) {
+        if !is_path(request.uri(), self.path()) && !is_path(request.uri(), self.remote.url().path())
+        {
             return not_here(self.path());
         }
         let (parts, body) = request.into_parts();
@@ -187,9 +202,17 @@ impl AutoFront {
 
     /// Opens an event stream and closes it again.
     async fn speaks_sse(&self) -> bool {
-        let connection = self.pipeline.connect(Transport::StreamableHttp, Transport::Sse);
+        let connection = self
+            .pipeline
+            .connect(Transport::StreamableHttp, Transport::Sse);
         let (sender, _reader) = inbox();
-        let probe = connect(Arc::clone(&self.remote), Arc::clone(&connection), sender, self.max).await;
+        let probe = connect(
+            Arc::clone(&self.remote),
+            Arc::clone(&connection),
+            sender,
+            self.max,
+        )
+        .await;
         connection.close("looked whether the server speaks HTTP+SSE");
         probe.is_ok()
     }

@@ -33,7 +33,9 @@ pub async fn collect(body: impl Into<Inflow>, limit: usize) -> Collected {
         let piece = match timeout(PIECE_DEADLINE, body.next()).await {
             Ok(Some(Ok(piece))) => piece,
             Ok(None) => break,
-            Ok(Some(Err(error))) => return Collected::Broken(read(joined, first), error.to_string()),
+            Ok(Some(Err(error))) => {
+                return Collected::Broken(read(joined, first), error.to_string());
+            }
             Err(_) => {
                 let why = format!("no byte came for {} s", PIECE_DEADLINE.as_secs());
                 return Collected::Broken(read(joined, first), why);

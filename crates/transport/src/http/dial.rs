@@ -15,7 +15,9 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response};
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd};
 use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
-use mcp_proxy_wire::{Body, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, error_response};
+use mcp_proxy_wire::{
+    Body, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, error_response,
+};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
@@ -79,7 +81,12 @@ impl HttpLink {
             ACCEPT,
             HeaderValue::from_static("application/json, text/event-stream"),
         );
-        if message.span(Field::Meta(mcp_proxy_wire::revision::meta::PROTOCOL_VERSION)).is_some() {
+        if message
+            .span(Field::Meta(
+                mcp_proxy_wire::revision::meta::PROTOCOL_VERSION,
+            ))
+            .is_some()
+        {
             let params = self.state.tools.of(message);
             for (name, value) in headers::modern_request_headers(message, &params) {
                 headers.insert(name, value);
@@ -109,7 +116,9 @@ impl HttpLink {
         let link = Arc::clone(self);
         let asked = asked(&message);
         let is_modern = message
-            .span(Field::Meta(mcp_proxy_wire::revision::meta::PROTOCOL_VERSION))
+            .span(Field::Meta(
+                mcp_proxy_wire::revision::meta::PROTOCOL_VERSION,
+            ))
             .is_some();
         let keys: Vec<_> = asked.iter().map(Id::key).collect();
         let opened = self.state.opened();
@@ -121,7 +130,10 @@ impl HttpLink {
             link.post(message, asked).await;
         });
         for key in keys {
-            let open = Open { abort: task.abort_handle(), modern: is_modern };
+            let open = Open {
+                abort: task.abort_handle(),
+                modern: is_modern,
+            };
             self.state.remember(key, open);
         }
         task
@@ -159,8 +171,13 @@ impl HttpLink {
             LinkEnd::Closed => ErrorCode::SERVER_EXITED,
         };
         for id in asked {
-            self.hand_over(own_frame(error_response(Some(id), code, &end.to_string(), None)))
-                .await;
+            self.hand_over(own_frame(error_response(
+                Some(id),
+                code,
+                &end.to_string(),
+                None,
+            )))
+            .await;
         }
         if asked.is_empty() {
             self.note(&format!("a notification was not delivered: {end}"));
@@ -186,7 +203,9 @@ impl HttpLink {
         let (session, _) = self.state.session();
         if session.is_some() {
             let url = self.remote.url().clone();
-            let delete = self.remote.send(Method::DELETE, url, self.headers(), Payload::empty());
+            let delete = self
+                .remote
+                .send(Method::DELETE, url, self.headers(), Payload::empty());
             // 405 is a fine answer, and a server that is gone needs no goodbye.
             drop(timeout(DELETE_DEADLINE, delete).await);
         }
@@ -227,12 +246,18 @@ pub struct HttpWriter {
 impl HttpWriter {
     /// The writing half of `link`.
     pub fn new(link: Arc<HttpLink>) -> HttpWriter {
-        HttpWriter { link, opening: None }
+        HttpWriter {
+            link,
+            opening: None,
+        }
     }
 
     /// The same, while the answer to `initialize` is being read.
     pub fn opening(link: Arc<HttpLink>, opening: tokio::task::JoinHandle<()>) -> HttpWriter {
-        HttpWriter { link, opening: Some(opening) }
+        HttpWriter {
+            link,
+            opening: Some(opening),
+        }
     }
 
     /// Sends one message.
@@ -256,7 +281,8 @@ impl HttpWriter {
         }
         let post = self.link.post(message, Vec::new());
         if timeout(ACCEPT_DEADLINE, post).await.is_err() {
-            self.link.note("a notification was not accepted within 60 s");
+            self.link
+                .note("a notification was not accepted within 60 s");
         }
         if initialized {
             self.link.open_get();

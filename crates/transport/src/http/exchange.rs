@@ -69,13 +69,21 @@ impl Exchange {
             Collected::Whole(_) => {
                 let body = message.map_or(Body::Empty, Body::Whole);
                 let carriage = Carriage::Request(Box::new(parts));
-                let frame = Frame { exchange, carriage, body };
+                let frame = Frame {
+                    exchange,
+                    carriage,
+                    body,
+                };
                 match one(&connection, &mut lane, frame) {
                     // What comes out of the lane is what goes on.
-                    Ok(Some(Frame { carriage: Carriage::Request(parts), body, .. })) => {
-                        (parts.headers, Payload::of(body))
+                    Ok(Some(Frame {
+                        carriage: Carriage::Request(parts),
+                        body,
+                        ..
+                    })) => (parts.headers, Payload::of(body)),
+                    Ok(_) => {
+                        return error(500, ErrorCode::INTERNAL, "the request was not passed on");
                     }
-                    Ok(_) => return error(500, ErrorCode::INTERNAL, "the request was not passed on"),
                     Err(end) => return error(500, ErrorCode::INTERNAL, &end.to_string()),
                 }
             }
@@ -94,7 +102,11 @@ impl Exchange {
             }
         };
         headers::strip_hop_by_hop(&mut headers);
-        match self.remote.send(method.clone(), url, headers, payload).await {
+        match self
+            .remote
+            .send(method.clone(), url, headers, payload)
+            .await
+        {
             Ok(response) => {
                 self.settle(&connection, &method, &response);
                 self.back(response, &connection, exchange).await
@@ -134,10 +146,20 @@ impl Exchange {
                     false => Body::Whole(Message::parse(bytes)),
                 };
                 let carriage = Carriage::Response(Box::new(parts));
-                match one(connection, &mut lane, Frame { exchange, carriage, body }) {
-                    Ok(Some(Frame { carriage: Carriage::Response(parts), body, .. })) => {
-                        Response::from_parts(*parts, Payload::of(body))
-                    }
+                match one(
+                    connection,
+                    &mut lane,
+                    Frame {
+                        exchange,
+                        carriage,
+                        body,
+                    },
+                ) {
+                    Ok(Some(Frame {
+                        carriage: Carriage::Response(parts),
+                        body,
+                        ..
+                    })) => Response::from_parts(*parts, Payload::of(body)),
                     Ok(_) => error(502, ErrorCode::INTERNAL, "the answer was not passed on"),
                     Err(end) => error(502, ErrorCode::INTERNAL, &end.to_string()),
                 }
@@ -150,7 +172,10 @@ impl Exchange {
             }
             Collected::Broken(read, why) => {
                 connection.close_exchange(exchange, &format!("the server's body broke off: {why}"));
-                let text = format!("the server's answer broke off after {} bytes: {why}", read.len());
+                let text = format!(
+                    "the server's answer broke off after {} bytes: {why}",
+                    read.len()
+                );
                 error(502, ErrorCode::SERVER_HTTP, &text)
             }
         }
@@ -160,7 +185,9 @@ impl Exchange {
     fn connection_of(&self, headers: &HeaderMap, message: Option<&Message>) -> Arc<Connection> {
         let http = Transport::StreamableHttp;
         let mut connections = self.connections();
-        if let Some(session) = headers.get(MCP_SESSION_ID).and_then(|value| value.to_str().ok())
+        if let Some(session) = headers
+            .get(MCP_SESSION_ID)
+            .and_then(|value| value.to_str().ok())
             && let Some((_, connection)) = connections.by_session.get(session)
         {
             return Arc::clone(connection);
@@ -189,7 +216,10 @@ impl Exchange {
             return;
         }
         if connections.by_session.len() >= SESSIONS_MAX {
-            let oldest = connections.by_session.iter().min_by_key(|(_, (age, _))| *age);
+            let oldest = connections
+                .by_session
+                .iter()
+                .min_by_key(|(_, (age, _))| *age);
             if let Some(oldest) = oldest.map(|(session, _)| session.clone()) {
                 connections.by_session.remove(&oldest);
             }
@@ -201,7 +231,9 @@ impl Exchange {
     }
 
     fn connections(&self) -> std::sync::MutexGuard<'_, Connections> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -226,11 +258,19 @@ impl Front for Exchange {
 
 /// The answer for a path that is not served.
 pub fn not_here(path: &str) -> Answer {
-    error(404, ErrorCode::BAD_REQUEST, &format!("MCP is served at {path} on this listener"))
+    error(
+        404,
+        ErrorCode::BAD_REQUEST,
+        &format!("MCP is served at {path} on this listener"),
+    )
 }
 
 /// Passes one frame through a lane, and gives back what comes out for the peer ahead.
-pub fn one(connection: &Connection, lane: &mut Lane, frame: Frame) -> Result<Option<Frame>, LinkEnd> {
+pub fn one(
+    connection: &Connection,
+    lane: &mut Lane,
+    frame: Frame,
+) -> Result<Option<Frame>, LinkEnd> {
     let mut passed = Passed::default();
     let now = connection.pipeline.now();
     lane.pass(&mut vec![frame], now, &mut passed)?;

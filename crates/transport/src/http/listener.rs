@@ -73,12 +73,20 @@ impl Listener {
     ) -> std::io::Result<Listener> {
         let socket = TcpListener::bind((host, port)).await?;
         let address = socket.local_addr()?;
-        Ok(Listener { socket, address, options })
+        Ok(Listener {
+            socket,
+            address,
+            options,
+        })
     }
 
     /// The URL to tell people.
     pub fn url(&self, path: &str) -> String {
-        let scheme = if self.options.tls.is_some() { "https" } else { "http" };
+        let scheme = if self.options.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
         format!("{scheme}://{}{path}", self.address)
     }
 
@@ -162,7 +170,11 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_DEADLINE);
     // The peer's own troubles (a reset, a bad request line) end its connection and nothing else.
-    drop(builder.serve_connection(TokioIo::new(stream), service).await);
+    drop(
+        builder
+            .serve_connection(TokioIo::new(stream), service)
+            .await,
+    );
 }
 
 async fn admit(
@@ -171,7 +183,9 @@ async fn admit(
     options: &ListenerOptions,
 ) -> Answer {
     let authority = request.uri().authority().map(|a| a.as_str().to_owned());
-    let admitted = options.admission.admit(request.headers_mut(), authority.as_deref());
+    let admitted = options
+        .admission
+        .admit(request.headers_mut(), authority.as_deref());
     let answer = match admitted {
         Ok(()) => front.answer(request).await,
         Err(refusal) => refused(refusal),
@@ -186,19 +200,25 @@ async fn admit(
 fn note_refusal(answer: &Answer, on_refusal: &OnRefusal) {
     if let Payload::Whole(Some(bytes)) = answer.body()
         && let message = Message::parse(bytes.clone())
-        && message.error_code().is_some_and(|code| ErrorCode::OWN.iter().any(|own| own.code.0 == code))
+        && message
+            .error_code()
+            .is_some_and(|code| ErrorCode::OWN.iter().any(|own| own.code.0 == code))
     {
         let text = String::from_utf8_lossy(bytes);
-        on_refusal(&format!("a request was answered with HTTP {}: {text}", answer.status().as_u16()));
+        on_refusal(&format!(
+            "a request was answered with HTTP {}: {text}",
+            answer.status().as_u16()
+        ));
     }
 }
 
 fn refused(refusal: Refusal) -> Answer {
     let mut answer = error(refusal.status, refusal.code, refusal.text);
     if refusal.status == 401 {
-        answer
-            .headers_mut()
-            .insert(http::header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        answer.headers_mut().insert(
+            http::header::WWW_AUTHENTICATE,
+            HeaderValue::from_static("Bearer"),
+        );
     }
     answer
 }

@@ -45,20 +45,42 @@ pub async fn post(
     let id = message.id();
     let lists_tools = message.method().as_deref() == Some("tools/list");
     if let Some((code, text)) = fault(&session, &parts, &message) {
-        let status = if code == ErrorCode::METHOD_NOT_FOUND { 404 } else { 400 };
+        let status = if code == ErrorCode::METHOD_NOT_FOUND {
+            404
+        } else {
+            400
+        };
         session.refuse(frame(exchange, parts, message), code, &text);
         return json(status, error_response(id.as_ref(), code, &text, None));
     }
     let lacks_meta = lacks_meta(&message);
-    let Some(Opened { mut messages, awaits }) = session.open_post(exchange, &message) else {
+    let Some(Opened {
+        mut messages,
+        awaits,
+    }) = session.open_post(exchange, &message)
+    else {
         let text = "the server has ended; try again";
-        return json(503, error_response(id.as_ref(), ErrorCode::SERVER_EXITED, text, None));
+        return json(
+            503,
+            error_response(id.as_ref(), ErrorCode::SERVER_EXITED, text, None),
+        );
     };
-    let guard = Box::new(CancelGuard { session: Arc::clone(&session), exchange });
+    let guard = Box::new(CancelGuard {
+        session: Arc::clone(&session),
+        exchange,
+    });
     let arrival = Arrival::Frame(frame(exchange, parts, message));
-    if session.inbox.send_timeout(arrival, SEND_DEADLINE).await.is_err() {
+    if session
+        .inbox
+        .send_timeout(arrival, SEND_DEADLINE)
+        .await
+        .is_err()
+    {
         let text = "the server takes no more messages";
-        return json(503, error_response(id.as_ref(), ErrorCode::PEER_STALLED, text, None));
+        return json(
+            503,
+            error_response(id.as_ref(), ErrorCode::PEER_STALLED, text, None),
+        );
     }
     if awaits == super::router::Awaits::Nothing {
         return bare(202);
@@ -77,11 +99,18 @@ pub async fn post(
         }
         Some(out) => {
             let first = vec![encode(&out)];
-            events(Payload::Events(Box::new(EventStream::new(first, messages, Some(guard)))))
+            events(Payload::Events(Box::new(EventStream::new(
+                first,
+                messages,
+                Some(guard),
+            ))))
         }
         None => {
             let text = "the server ended before it answered";
-            json(502, error_response(id.as_ref(), ErrorCode::SERVER_EXITED, text, None))
+            json(
+                502,
+                error_response(id.as_ref(), ErrorCode::SERVER_EXITED, text, None),
+            )
         }
     }
 }
@@ -96,13 +125,18 @@ fn fault(session: &Session, parts: &Parts, message: &Message) -> Option<(ErrorCo
         }
         _ => {}
     }
-    let checked = headers::check_modern_headers(&parts.headers, message, &session.tools.of(message));
-    checked.err().map(|fault| (ErrorCode::HEADER_MISMATCH, fault.to_string()))
+    let checked =
+        headers::check_modern_headers(&parts.headers, message, &session.tools.of(message));
+    checked
+        .err()
+        .map(|fault| (ErrorCode::HEADER_MISMATCH, fault.to_string()))
 }
 
 fn lacks_meta(message: &Message) -> bool {
     message.span(Field::Meta(meta::PROTOCOL_VERSION)).is_none()
-        || message.span(Field::Meta(meta::CLIENT_CAPABILITIES)).is_none()
+        || message
+            .span(Field::Meta(meta::CLIENT_CAPABILITIES))
+            .is_none()
 }
 
 /// Dropped with the answer: if the request is still open then, the client has closed its stream.

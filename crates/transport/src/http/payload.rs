@@ -109,9 +109,20 @@ pub struct Through {
 /// What the body is made of.
 enum Shape {
     /// One large message. The last piece seen waits until it is known whether it is the last of all.
-    Cut { last: Option<Bytes>, opened: bool, seen: usize, max: usize, carriage: Carriage },
+    Cut {
+        last: Option<Bytes>,
+        opened: bool,
+        seen: usize,
+        max: usize,
+        carriage: Carriage,
+    },
     /// An SSE stream.
-    Events { splitter: SseSplitter, rewrite: Rewrite, cutting: usize, max: usize },
+    Events {
+        splitter: SseSplitter,
+        rewrite: Rewrite,
+        cutting: usize,
+        max: usize,
+    },
 }
 
 /// What is done to an event before it goes on.
@@ -128,7 +139,13 @@ impl Through {
         max: usize,
     ) -> Through {
         let seen = first.len();
-        let shape = Shape::Cut { last: Some(first), opened: false, seen, max, carriage };
+        let shape = Shape::Cut {
+            last: Some(first),
+            opened: false,
+            seen,
+            max,
+            carriage,
+        };
         Through::new(incoming, (connection, lane, exchange), shape, length)
     }
 
@@ -140,7 +157,12 @@ impl Through {
         rewrite: Rewrite,
     ) -> Through {
         let (splitter, max) = (SseSplitter::new(limits), limits.max);
-        let shape = Shape::Events { splitter, rewrite, cutting: 0, max };
+        let shape = Shape::Events {
+            splitter,
+            rewrite,
+            cutting: 0,
+            max,
+        };
         Through::new(incoming, (connection, lane, exchange), shape, None)
     }
 
@@ -165,7 +187,8 @@ impl Through {
     }
 
     fn size(&self) -> SizeHint {
-        self.length.map_or_else(SizeHint::default, SizeHint::with_exact)
+        self.length
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<BodyFrame<Bytes>, BodyError>>> {
@@ -180,7 +203,8 @@ impl Through {
                 Some(Ok(bytes)) => self.more(bytes),
                 Some(Err(error)) => {
                     self.ended = true;
-                    self.connection.close_exchange(self.exchange, "the body broke off");
+                    self.connection
+                        .close_exchange(self.exchange, "the body broke off");
                     return Poll::Ready(Some(Err(error.into())));
                 }
                 None => {
@@ -197,7 +221,13 @@ impl Through {
 
     fn more(&mut self, bytes: Bytes) -> Result<(), LinkEnd> {
         match &mut self.shape {
-            Shape::Cut { last, opened, seen, max, carriage } => {
+            Shape::Cut {
+                last,
+                opened,
+                seen,
+                max,
+                carriage,
+            } => {
                 *seen += bytes.len();
                 if *seen > *max {
                     return Err(crate::lines::too_large(self.lane.from(), *seen, *max));
@@ -205,14 +235,29 @@ impl Through {
                 if let Some(piece) = last.replace(bytes) {
                     let body = chunk_body(piece, opened);
                     let carriage = std::mem::replace(carriage, Carriage::Message);
-                    self.batch.push(Frame { exchange: self.exchange, carriage, body });
+                    self.batch.push(Frame {
+                        exchange: self.exchange,
+                        carriage,
+                        body,
+                    });
                 }
             }
-            Shape::Events { splitter, rewrite, cutting, max } => {
+            Shape::Events {
+                splitter,
+                rewrite,
+                cutting,
+                max,
+            } => {
                 let mut units = Vec::new();
                 splitter.push(bytes, &mut units);
                 check_size(&units, cutting, *max, self.lane.from())?;
-                take_events(units, self.exchange, rewrite, (self.lane.from(), *max), &mut self.batch)?;
+                take_events(
+                    units,
+                    self.exchange,
+                    rewrite,
+                    (self.lane.from(), *max),
+                    &mut self.batch,
+                )?;
             }
         }
         Ok(())
@@ -220,15 +265,30 @@ impl Through {
 
     fn finish(&mut self) -> Result<(), LinkEnd> {
         match &mut self.shape {
-            Shape::Cut { last, opened, carriage, .. } => {
+            Shape::Cut {
+                last,
+                opened,
+                carriage,
+                ..
+            } => {
                 let piece = last.take().unwrap_or_default();
-                let chunk = Chunk { wire: piece.clone(), message: piece };
+                let chunk = Chunk {
+                    wire: piece.clone(),
+                    message: piece,
+                };
                 if !*opened {
                     // It ended with its first piece after all: open and close in one go.
                     let carriage = std::mem::replace(carriage, Carriage::Message);
-                    let empty = Chunk { wire: Bytes::new(), message: Bytes::new() };
+                    let empty = Chunk {
+                        wire: Bytes::new(),
+                        message: Bytes::new(),
+                    };
                     let body = Body::Open(empty);
-                    self.batch.push(Frame { exchange: self.exchange, carriage, body });
+                    self.batch.push(Frame {
+                        exchange: self.exchange,
+                        carriage,
+                        body,
+                    });
                 }
                 self.batch.push(Frame {
                     exchange: self.exchange,
@@ -236,10 +296,21 @@ impl Through {
                     body: Body::Close(chunk),
                 });
             }
-            Shape::Events { splitter, rewrite, max, .. } => {
+            Shape::Events {
+                splitter,
+                rewrite,
+                max,
+                ..
+            } => {
                 let mut units = Vec::new();
                 splitter.finish(&mut units);
-                take_events(units, self.exchange, rewrite, (self.lane.from(), *max), &mut self.batch)?;
+                take_events(
+                    units,
+                    self.exchange,
+                    rewrite,
+                    (self.lane.from(), *max),
+                    &mut self.batch,
+                )?;
             }
         }
         Ok(())
@@ -265,19 +336,33 @@ impl Through {
 impl Drop for Through {
     fn drop(&mut self) {
         if !self.ended {
-            self.connection
-                .close_exchange(self.exchange, "the receiving side went away before the body's end");
+            self.connection.close_exchange(
+                self.exchange,
+                "the receiving side went away before the body's end",
+            );
         }
     }
 }
 
 fn chunk_body(piece: Bytes, opened: &mut bool) -> Body {
-    let chunk = Chunk { wire: piece.clone(), message: piece };
-    if std::mem::replace(opened, true) { Body::More(chunk) } else { Body::Open(chunk) }
+    let chunk = Chunk {
+        wire: piece.clone(),
+        message: piece,
+    };
+    if std::mem::replace(opened, true) {
+        Body::More(chunk)
+    } else {
+        Body::Open(chunk)
+    }
 }
 
 /// An event that is cut through is never held, but it may not be larger than any other message.
-fn check_size(units: &[SseUnit], cutting: &mut usize, max: usize, side: Side) -> Result<(), LinkEnd> {
+fn check_size(
+    units: &[SseUnit],
+    cutting: &mut usize,
+    max: usize,
+    side: Side,
+) -> Result<(), LinkEnd> {
     for unit in units {
         match unit {
             SseUnit::Open { chunk, .. } => *cutting = chunk.message.len(),
@@ -306,7 +391,11 @@ fn take_events(
             SseUnit::Close(chunk) => (Carriage::Message, Body::Close(chunk)),
             SseUnit::TooLarge { seen, .. } => return Err(crate::lines::too_large(side, seen, max)),
         };
-        let mut frame = Frame { exchange, carriage, body };
+        let mut frame = Frame {
+            exchange,
+            carriage,
+            body,
+        };
         if let Some(rewrite) = rewrite {
             frame = rewrite(frame)?;
         }

@@ -47,7 +47,10 @@ impl From<Incoming> for Inflow {
 
 impl Inflow {
     /// The next data; trailers are passed over.
-    pub fn poll_data(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<Option<Result<Bytes, hyper::Error>>> {
+    pub fn poll_data(
+        &mut self,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<Bytes, hyper::Error>>> {
         use std::task::{Poll, ready};
         loop {
             match ready!(std::pin::Pin::new(&mut self.body).poll_frame(cx)) {
@@ -115,7 +118,10 @@ impl Pool {
     }
 
     /// Sends a request on an idle connection, or on a new one.
-    pub async fn send(self: &Arc<Self>, mut request: Request<Payload>) -> Result<Response<Inflow>, PoolError> {
+    pub async fn send(
+        self: &Arc<Self>,
+        mut request: Request<Payload>,
+    ) -> Result<Response<Inflow>, PoolError> {
         let path = request.uri().path_and_query().cloned();
         let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
         *request.uri_mut() = Uri::from(path);
@@ -134,11 +140,18 @@ impl Pool {
             }
         }
         let mut sender = self.connect().await?;
-        let response = sender.send_request(request).await.map_err(PoolError::Broken)?;
+        let response = sender
+            .send_request(request)
+            .await
+            .map_err(PoolError::Broken)?;
         Ok(self.answered(response, sender))
     }
 
-    fn answered(self: &Arc<Self>, response: Response<Incoming>, sender: SendRequest<Payload>) -> Response<Inflow> {
+    fn answered(
+        self: &Arc<Self>,
+        response: Response<Incoming>,
+        sender: SendRequest<Payload>,
+    ) -> Response<Inflow> {
         let back = Some((Arc::clone(self), sender));
         response.map(|body| Inflow { body, back })
     }

@@ -58,9 +58,16 @@ impl Remote {
         };
         let client = match plain {
             Some(pool) => Way::Plain(pool),
-            None => Way::Tls(Box::new(tls_client(options.ca_file.as_deref(), options.stall)?)),
+            None => Way::Tls(Box::new(tls_client(
+                options.ca_file.as_deref(),
+                options.stall,
+            )?)),
         };
-        Ok(Arc::new(Remote { client, url, headers }))
+        Ok(Arc::new(Remote {
+            client,
+            url,
+            headers,
+        }))
     }
 
     /// The server's URL, without credentials.
@@ -93,12 +100,14 @@ impl Remote {
     /// Resolves a reference the server gave (an endpoint, a Location) against `base`; another origin is refused.
     pub fn same_origin(&self, base: &Uri, reference: &str) -> Result<Uri, String> {
         let target = resolve(base, reference).ok_or_else(|| format!("`{reference}` is no URL"))?;
-        if target.scheme() == self.url.scheme()
-            && authority_of(&target) == authority_of(&self.url)
+        if target.scheme() == self.url.scheme() && authority_of(&target) == authority_of(&self.url)
         {
             Ok(target)
         } else {
-            Err(format!("`{reference}` is on another origin than {}", origin_of(&self.url)))
+            Err(format!(
+                "`{reference}` is on another origin than {}",
+                origin_of(&self.url)
+            ))
         }
     }
 
@@ -121,7 +130,9 @@ impl Remote {
             _ => None,
         };
         let redirectable = again.is_some().then(|| headers.clone());
-        let mut response = self.once(method.clone(), url.clone(), headers, payload).await?;
+        let mut response = self
+            .once(method.clone(), url.clone(), headers, payload)
+            .await?;
         let mut url = url;
         for _ in 0..REDIRECTS_MAX {
             if !response.status().is_redirection() {
@@ -131,14 +142,18 @@ impl Remote {
                 return Ok(response);
             };
             let target = self.same_origin(&url, &next).map_err(|why| {
-                self.failure(format!("redirects elsewhere: {why}; give that URL as the target"))
+                self.failure(format!(
+                    "redirects elsewhere: {why}; give that URL as the target"
+                ))
             })?;
             let (Some(bytes), Some(headers)) = (&again, &redirectable) else {
                 return Err(self.failure("redirects a request too large to send twice".to_owned()));
             };
             url = target;
             let payload = Payload::Whole(bytes.clone() as Option<Bytes>);
-            response = self.once(method.clone(), url.clone(), headers.clone(), payload).await?;
+            response = self
+                .once(method.clone(), url.clone(), headers.clone(), payload)
+                .await?;
         }
         Err(self.failure(format!("redirects more than {REDIRECTS_MAX} times")))
     }
@@ -182,7 +197,10 @@ impl Way {
         match self {
             Way::Plain(pool) => pool.send(request).await.map_err(|error| error.to_string()),
             Way::Tls(client) => {
-                let response = client.request(request).await.map_err(|error| innermost(&error))?;
+                let response = client
+                    .request(request)
+                    .await
+                    .map_err(|error| innermost(&error))?;
                 Ok(response.map(Inflow::from))
             }
         }
@@ -190,7 +208,10 @@ impl Way {
 }
 
 /// HTTP/1.1 or h2, as the server's TLS says.
-fn tls_client(ca_file: Option<&std::path::Path>, stall: Duration) -> Result<TlsClient, tls::TlsError> {
+fn tls_client(
+    ca_file: Option<&std::path::Path>,
+    stall: Duration,
+) -> Result<TlsClient, tls::TlsError> {
     let mut http = HttpConnector::new();
     http.set_nodelay(true);
     http.enforce_http(false);
@@ -244,7 +265,10 @@ fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
     } else if reference.starts_with('?') {
         format!("{}{reference}", base.path())
     } else {
-        let folder = base.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+        let folder = base
+            .path()
+            .rsplit_once('/')
+            .map_or("", |(folder, _)| folder);
         format!("{folder}/{reference}")
     };
     parts.path_and_query = Some(path.parse().ok()?);
@@ -276,7 +300,10 @@ fn without_credentials(url: Uri) -> (Uri, Option<(HeaderName, HeaderValue)>) {
 }
 
 fn basic(credentials: &str) -> Option<(HeaderName, HeaderValue)> {
-    let value = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(credentials));
+    let value = format!(
+        "Basic {}",
+        base64::engine::general_purpose::STANDARD.encode(credentials)
+    );
     let mut value = HeaderValue::from_str(&value).ok()?;
     value.set_sensitive(true);
     Some((http::header::AUTHORIZATION, value))

@@ -38,7 +38,12 @@ impl Replay {
         self.next += 1;
         let number = self.next;
         self.bytes += data.len();
-        self.events.push_back(Sent { number, stream, data, last });
+        self.events.push_back(Sent {
+            number,
+            stream,
+            data,
+            last,
+        });
         while self.bytes > KEPT_MAX {
             let Some(oldest) = self.events.pop_front() else {
                 break;

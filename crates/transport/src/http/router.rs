@@ -112,7 +112,10 @@ impl Router {
             return None;
         }
         self.posts.remove(&exchange);
-        Some(Way::Post { exchange, last: true })
+        Some(Way::Post {
+            exchange,
+            last: true,
+        })
     }
 
     /// Where a server's message goes.
@@ -121,7 +124,9 @@ impl Router {
             Kind::Response | Kind::Error => self.route_answer(message),
             // The parts of a batch are answers to one POST, as a rule; the first known id decides.
             Kind::Batch => self.route_batch(message),
-            Kind::Notification => self.route_progress(message).unwrap_or_else(|| self.other(message)),
+            Kind::Notification => self
+                .route_progress(message)
+                .unwrap_or_else(|| self.other(message)),
             _ => self.other(message),
         }
     }
@@ -133,7 +138,10 @@ impl Router {
         {
             let exchange = *exchange;
             self.posts.remove(&exchange);
-            return Way::Post { exchange, last: true };
+            return Way::Post {
+                exchange,
+                last: true,
+            };
         }
         let found = id.and_then(|id| self.settle(&id));
         found.unwrap_or_else(|| self.other(message))
@@ -141,7 +149,12 @@ impl Router {
 
     fn route_batch(&mut self, message: &Message) -> Way {
         let mut way = None;
-        for id in message.parts().unwrap_or_default().iter().filter_map(Message::id) {
+        for id in message
+            .parts()
+            .unwrap_or_default()
+            .iter()
+            .filter_map(Message::id)
+        {
             way = self.settle(&id).or(way);
         }
         way.unwrap_or_else(|| self.other(message))
@@ -170,7 +183,10 @@ impl Router {
             .posts
             .iter()
             .find(|(_, post)| post.tokens.contains(&token))?;
-        Some(Way::Post { exchange: *exchange, last: false })
+        Some(Way::Post {
+            exchange: *exchange,
+            last: false,
+        })
     }
 
     fn other(&mut self, message: &Message) -> Way {
@@ -178,7 +194,10 @@ impl Router {
         let oldest = open.next().map(|(exchange, _)| *exchange);
         let only = open.next().is_none();
         match oldest {
-            Some(exchange) if only || !self.get => Way::Post { exchange, last: false },
+            Some(exchange) if only || !self.get => Way::Post {
+                exchange,
+                last: false,
+            },
             _ if self.get => Way::Get,
             _ => self.put_aside(message),
         }
@@ -220,8 +239,14 @@ mod tests {
         let mut router = Router::default();
         router.post(A, &call(1, "1"));
         router.post(B, &call(2, "2"));
-        assert_eq!(router.route(&message(r#"{"id":2,"result":{}}"#)), post(B, true));
-        assert_eq!(router.route(&message(r#"{"id":1,"result":{}}"#)), post(A, true));
+        assert_eq!(
+            router.route(&message(r#"{"id":2,"result":{}}"#)),
+            post(B, true)
+        );
+        assert_eq!(
+            router.route(&message(r#"{"id":1,"result":{}}"#)),
+            post(A, true)
+        );
     }
 
     #[test]
@@ -258,8 +283,14 @@ mod tests {
         let mut router = Router::default();
         let batch = message(r#"[{"id":1,"method":"a"},{"id":2,"method":"b"},{"method":"n"}]"#);
         assert_eq!(router.post(A, &batch), Awaits::Answers);
-        assert_eq!(router.route(&message(r#"{"id":2,"result":1}"#)), post(A, false));
-        assert_eq!(router.route(&message(r#"{"id":1,"result":1}"#)), post(A, true));
+        assert_eq!(
+            router.route(&message(r#"{"id":2,"result":1}"#)),
+            post(A, false)
+        );
+        assert_eq!(
+            router.route(&message(r#"{"id":1,"result":1}"#)),
+            post(A, true)
+        );
     }
 
     #[test]

@@ -57,7 +57,11 @@ pub struct Opened {
 
 impl Session {
     /// A session whose frames go to `inbox`.
-    pub fn new(id: String, connection: Arc<Connection>, inbox: mpsc::Sender<Arrival>) -> Arc<Session> {
+    pub fn new(
+        id: String,
+        connection: Arc<Connection>,
+        inbox: mpsc::Sender<Arrival>,
+    ) -> Arc<Session> {
         Arc::new(Session {
             id,
             connection,
@@ -116,7 +120,10 @@ impl Session {
     }
 
     /// A client is back with `Last-Event-ID`: what it missed, and the stream goes on here. `None`: unknown id.
-    pub fn resume(&self, last_event_id: &str) -> Option<(Vec<Out>, Option<mpsc::Receiver<Out>>, ExchangeId)> {
+    pub fn resume(
+        &self,
+        last_event_id: &str,
+    ) -> Option<(Vec<Out>, Option<mpsc::Receiver<Out>>, ExchangeId)> {
         let mut state = self.state();
         let (stream, missed) = state.replay.after(last_event_id)?;
         let finished = missed.iter().any(|sent| sent.last);
@@ -179,9 +186,13 @@ impl Session {
         if lane.pass(&mut vec![frame], now, &mut passed).is_err() {
             return;
         }
-        self.connection.act(passed.sequences.first().copied().flatten(), "refuse", text);
+        self.connection
+            .act(passed.sequences.first().copied().flatten(), "refuse", text);
         let answer = error_response(id.as_ref(), code, text, None);
-        drop(self.connection.author(Direction::ServerToClient, exchange, answer, now));
+        drop(
+            self.connection
+                .author(Direction::ServerToClient, exchange, answer, now),
+        );
     }
 
     /// How long nobody has used it; zero while a stream is open.
@@ -210,7 +221,11 @@ impl Session {
                 true => state.streams.remove(&frame.exchange),
                 false => state.streams.get(&frame.exchange).cloned(),
             };
-            let out = Out { data: message.into_raw(), event_id: None, last };
+            let out = Out {
+                data: message.into_raw(),
+                event_id: None,
+                last,
+            };
             return Some((frame.exchange, sender, out));
         }
         let own = match frame.carriage {
@@ -253,7 +268,11 @@ impl Session {
 
     fn stored(&self, state: &mut State, stream: ExchangeId, data: Bytes, last: bool) -> Out {
         let event_id = Some(state.replay.keep(stream, data.clone(), last));
-        Out { data, event_id, last }
+        Out {
+            data,
+            event_id,
+            last,
+        }
     }
 
     fn note(&self, text: &str) {
@@ -282,7 +301,8 @@ impl SessionWriter {
                 continue;
             };
             if sender.send_timeout(out, STREAM_STALL).await.is_err() {
-                self.0.note("a client did not take a message within 60 s; its stream is closed");
+                self.0
+                    .note("a client did not take a message within 60 s; its stream is closed");
                 self.0.stream_closed(stream);
             }
         }

@@ -112,7 +112,11 @@ impl Sessions {
     /// A client's message, in either era.
     pub async fn post(self: Arc<Self>, parts: Parts, message: Message) -> Answer {
         if !headers::is_json(&parts.headers) {
-            return error(415, ErrorCode::BAD_REQUEST, "Content-Type must be application/json");
+            return error(
+                415,
+                ErrorCode::BAD_REQUEST,
+                "Content-Type must be application/json",
+            );
         }
         let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
         if modern::is_modern(&parts.headers, &message) {
@@ -135,7 +139,11 @@ impl Sessions {
 
     fn get(&self, parts: &Parts) -> Answer {
         if !headers::accepts_sse(&parts.headers) {
-            return error(406, ErrorCode::BAD_REQUEST, "Accept must name text/event-stream");
+            return error(
+                406,
+                ErrorCode::BAD_REQUEST,
+                "Accept must name text/event-stream",
+            );
         }
         let session = match self.known(parts) {
             Ok(session) => session,
@@ -151,8 +159,15 @@ impl Sessions {
             let finished = missed.iter().any(|out| out.last);
             first = missed.iter().map(encode).collect();
             if let Some(messages) = live {
-                let guard = Box::new(StreamGuard { session, exchange: stream });
-                return events(Payload::Events(Box::new(EventStream::new(first, messages, Some(guard)))));
+                let guard = Box::new(StreamGuard {
+                    session,
+                    exchange: stream,
+                });
+                return events(Payload::Events(Box::new(EventStream::new(
+                    first,
+                    messages,
+                    Some(guard),
+                ))));
             }
             if finished {
                 return events(Payload::Events(Box::new(EventStream::finished(first))));
@@ -162,7 +177,11 @@ impl Sessions {
             return session_not_found(None);
         };
         let guard = Box::new(GetGuard { session, which });
-        events(Payload::Events(Box::new(EventStream::new(first, messages, Some(guard)))))
+        events(Payload::Events(Box::new(EventStream::new(
+            first,
+            messages,
+            Some(guard),
+        ))))
     }
 
     fn delete(&self, parts: &Parts) -> Answer {
@@ -176,7 +195,11 @@ impl Sessions {
         }
     }
 
-    fn legacy_session(&self, parts: &Parts, message: &Message) -> Result<Arc<Session>, Box<Answer>> {
+    fn legacy_session(
+        &self,
+        parts: &Parts,
+        message: &Message,
+    ) -> Result<Arc<Session>, Box<Answer>> {
         if parts.headers.contains_key(MCP_SESSION_ID) {
             return self.known(parts).map_err(|mut answer| {
                 if let (404, Some(id)) = (answer.status().as_u16(), message.id()) {
@@ -191,7 +214,11 @@ impl Sessions {
             return self.open(uuid::Uuid::new_v4().to_string());
         }
         if message.kind() == Kind::Malformed {
-            return Err(Box::new(error(400, ErrorCode::PARSE_ERROR, "the body is no JSON")));
+            return Err(Box::new(error(
+                400,
+                ErrorCode::PARSE_ERROR,
+                "the body is no JSON",
+            )));
         }
         let text = "no session: send initialize first, then its Mcp-Session-Id with every request";
         let answer = error_response(message.id().as_ref(), ErrorCode::BAD_REQUEST, text, None);
@@ -203,7 +230,10 @@ impl Sessions {
             let text = "the Mcp-Session-Id header is missing";
             return Err(Box::new(error(400, ErrorCode::BAD_REQUEST, text)));
         };
-        let found = id.to_str().ok().and_then(|id| self.table().legacy.get(id).cloned());
+        let found = id
+            .to_str()
+            .ok()
+            .and_then(|id| self.table().legacy.get(id).cloned());
         found.ok_or_else(|| Box::new(session_not_found(None)))
     }
 
@@ -220,17 +250,26 @@ impl Sessions {
     fn open(&self, id: String) -> Result<Arc<Session>, Box<Answer>> {
         let mut table = self.table();
         if table.legacy.len() + table.shared.len() >= self.limits.sessions {
-            let text = format!("{} sessions are open (--max-sessions)", self.limits.sessions);
+            let text = format!(
+                "{} sessions are open (--max-sessions)",
+                self.limits.sessions
+            );
             return Err(Box::new(error(503, ErrorCode::SESSION_LIMIT, &text)));
         }
         let connection = match id.is_empty() {
-            true => self.pipeline.connect_shared(Transport::StreamableHttp, self.server),
-            false => self.pipeline.connect(Transport::StreamableHttp, self.server),
+            true => self
+                .pipeline
+                .connect_shared(Transport::StreamableHttp, self.server),
+            false => self
+                .pipeline
+                .connect(Transport::StreamableHttp, self.server),
         };
         let (sender, reader) = inbox();
         let session = Session::new(id, Arc::clone(&connection), sender);
         if !session.is_shared() {
-            table.legacy.insert(session.id.clone(), Arc::clone(&session));
+            table
+                .legacy
+                .insert(session.id.clone(), Arc::clone(&session));
         }
         drop(table);
         let client = Link::new(reader, SessionWriter(Arc::clone(&session)));
@@ -248,7 +287,9 @@ impl Sessions {
     fn remove(&self, session: &Arc<Session>) {
         let mut table = self.table();
         table.legacy.remove(&session.id);
-        table.shared.retain(|_, shared| !Arc::ptr_eq(shared, session));
+        table
+            .shared
+            .retain(|_, shared| !Arc::ptr_eq(shared, session));
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -302,14 +343,26 @@ async fn legacy_post(
 ) -> Answer {
     let id = message.id();
     let is_batch = message.kind() == Kind::Batch;
-    let Some(Opened { mut messages, awaits }) = session.open_post(exchange, &message) else {
+    let Some(Opened {
+        mut messages,
+        awaits,
+    }) = session.open_post(exchange, &message)
+    else {
         return session_not_found(id.as_ref());
     };
     let arrival = Arrival::Frame(frame(exchange, parts, message));
-    if session.inbox.send_timeout(arrival, SEND_DEADLINE).await.is_err() {
+    if session
+        .inbox
+        .send_timeout(arrival, SEND_DEADLINE)
+        .await
+        .is_err()
+    {
         session.forget_post(exchange);
         let text = "the server takes no more messages";
-        return json(503, error_response(id.as_ref(), ErrorCode::PEER_STALLED, text, None));
+        return json(
+            503,
+            error_response(id.as_ref(), ErrorCode::PEER_STALLED, text, None),
+        );
     }
     match awaits {
         Awaits::Nothing => return bare(202),
@@ -323,15 +376,26 @@ async fn legacy_post(
         }
         Awaits::Answers => {}
     }
-    let guard = Box::new(StreamGuard { session: Arc::clone(session), exchange });
+    let guard = Box::new(StreamGuard {
+        session: Arc::clone(session),
+        exchange,
+    });
     if is_batch {
-        return events(Payload::Events(Box::new(EventStream::new(Vec::new(), messages, Some(guard)))));
+        return events(Payload::Events(Box::new(EventStream::new(
+            Vec::new(),
+            messages,
+            Some(guard),
+        ))));
     }
     match messages.recv().await {
         Some(out) if out.last => json(200, Message::parse(out.data)),
         Some(out) => {
             let first = vec![encode(&out)];
-            events(Payload::Events(Box::new(EventStream::new(first, messages, Some(guard)))))
+            events(Payload::Events(Box::new(EventStream::new(
+                first,
+                messages,
+                Some(guard),
+            ))))
         }
         None => session_not_found(id.as_ref()),
     }
@@ -340,7 +404,10 @@ async fn legacy_post(
 /// Ends idle sessions.
 async fn sweep(sessions: Weak<Sessions>) {
     loop {
-        let Some(pause) = sessions.upgrade().map(|s| (s.limits.idle / 4).min(Duration::from_secs(30))) else {
+        let Some(pause) = sessions
+            .upgrade()
+            .map(|s| (s.limits.idle / 4).min(Duration::from_secs(30)))
+        else {
             return;
         };
         tokio::time::sleep(pause.max(Duration::from_millis(10))).await;
@@ -381,7 +448,10 @@ impl Drop for GetGuard {
 
 fn session_not_found(id: Option<&mcp_proxy_wire::Id>) -> Answer {
     let text = "this session is not known here or has ended; initialize again";
-    json(404, error_response(id, ErrorCode::SESSION_NOT_FOUND, text, None))
+    json(
+        404,
+        error_response(id, ErrorCode::SESSION_NOT_FOUND, text, None),
+    )
 }
 
 fn too_large(max: usize) -> Answer {
@@ -392,6 +462,8 @@ fn too_large(max: usize) -> Answer {
 fn not_allowed(allowed: &'static str) -> Answer {
     let text = format!("this method is not allowed here; use {allowed}");
     let mut answer = error(405, ErrorCode::BAD_REQUEST, &text);
-    answer.headers_mut().insert(http::header::ALLOW, HeaderValue::from_static(allowed));
+    answer
+        .headers_mut()
+        .insert(http::header::ALLOW, HeaderValue::from_static(allowed));
     answer
 }

@@ -25,7 +25,9 @@ impl ToolHeaders {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for tool in tools {
             let whole = Span::new(0, tool.len());
-            let name = tool.member(whole, "name").and_then(|name| tool.text_at(name));
+            let name = tool
+                .member(whole, "name")
+                .and_then(|name| tool.text_at(name));
             if let (Some(name), Some(schema)) = (name, tool.member(whole, "inputSchema")) {
                 known.insert(name.into_owned(), param_headers(tool.slice(schema)));
             }

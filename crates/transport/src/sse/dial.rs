@@ -28,7 +28,11 @@ const ACCEPT_DEADLINE: Duration = Duration::from_secs(60);
 const ORDER_WAIT: Duration = Duration::from_millis(200);
 
 /// The link for the pumps: connected, endpoint known.
-pub async fn link(remote: Arc<Remote>, connection: Arc<Connection>, max: usize) -> Result<Link, LinkEnd> {
+pub async fn link(
+    remote: Arc<Remote>,
+    connection: Arc<Connection>,
+    max: usize,
+) -> Result<Link, LinkEnd> {
     let (sender, reader) = inbox();
     let writer = connect(remote, connection, sender, max).await?;
     Ok(Link::new(reader, writer))
@@ -44,7 +48,9 @@ pub async fn connect(
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     let url = remote.url().clone();
-    let response = remote.send(Method::GET, url, headers, Payload::empty()).await?;
+    let response = remote
+        .send(Method::GET, url, headers, Payload::empty())
+        .await?;
     let status = response.status();
     if !status.is_success() || !headers::is_sse(response.headers()) {
         let text = format!("the server gave no event stream (HTTP {})", status.as_u16());
@@ -52,13 +58,19 @@ pub async fn connect(
     }
     let mut stream = Stream {
         body: response.into_body(),
-        splitter: SseSplitter::new(Limits { cut: usize::MAX, max }),
+        splitter: SseSplitter::new(Limits {
+            cut: usize::MAX,
+            max,
+        }),
         units: Vec::new(),
         max,
     };
     let endpoint = timeout(ENDPOINT_DEADLINE, stream.endpoint(&remote)).await;
     let endpoint = endpoint.unwrap_or_else(|_| {
-        let text = format!("the server named no endpoint within {} s", ENDPOINT_DEADLINE.as_secs());
+        let text = format!(
+            "the server named no endpoint within {} s",
+            ENDPOINT_DEADLINE.as_secs()
+        );
         Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text))
     })?;
     let arrivals = inbox.clone();
@@ -67,7 +79,13 @@ pub async fn connect(
         drop(arrivals.send(Arrival::End(end)).await);
     });
     Ok(SseWriter {
-        post: Arc::new(Post { remote, connection, endpoint, inbox, max }),
+        post: Arc::new(Post {
+            remote,
+            connection,
+            endpoint,
+            inbox,
+            max,
+        }),
         reading: reading.abort_handle(),
         last: None,
     })
@@ -109,8 +127,14 @@ impl Stream {
                     continue;
                 };
                 let (carriage, body) = event_frame(event);
-                let frame = Frame { exchange: ExchangeId(0), carriage, body };
-                if matches!(frame.body, Body::Whole(_)) && inbox.send(Arrival::Frame(frame)).await.is_err() {
+                let frame = Frame {
+                    exchange: ExchangeId(0),
+                    carriage,
+                    body,
+                };
+                if matches!(frame.body, Body::Whole(_))
+                    && inbox.send(Arrival::Frame(frame)).await.is_err()
+                {
                     return LinkEnd::Closed;
                 }
             }
@@ -137,9 +161,15 @@ impl Stream {
 pub(super) fn endpoint_of(event: &SseEvent, remote: &Remote) -> Result<Uri, LinkEnd> {
     let data = event.data.as_deref().unwrap_or_default();
     let reference = String::from_utf8_lossy(data);
-    remote.same_origin(remote.url(), reference.trim()).map_err(|why| {
-        LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, format!("the server's endpoint is refused: {why}"))
-    })
+    remote
+        .same_origin(remote.url(), reference.trim())
+        .map_err(|why| {
+            LinkEnd::failed(
+                Side::Server,
+                ErrorCode::SERVER_HTTP,
+                format!("the server's endpoint is refused: {why}"),
+            )
+        })
 }
 
 /// The writing half: POSTs to the endpoint.
@@ -164,7 +194,10 @@ impl Post {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let payload = Payload::whole(message.into_raw());
-        let sent = self.remote.send(Method::POST, self.endpoint.clone(), headers, payload).await;
+        let sent = self
+            .remote
+            .send(Method::POST, self.endpoint.clone(), headers, payload)
+            .await;
         let failure = match sent {
             Ok(response) if response.status().is_success() => return,
             Ok(response) => {
@@ -178,7 +211,10 @@ impl Post {
                     drop(self.inbox.send(Arrival::Frame(own_frame(message))).await);
                     return;
                 }
-                format!("the server answered HTTP {status}{}", first_line(message.raw()))
+                format!(
+                    "the server answered HTTP {status}{}",
+                    first_line(message.raw())
+                )
             }
             Err(end) => end.to_string(),
         };
@@ -191,7 +227,8 @@ impl Post {
             drop(self.inbox.send(Arrival::Frame(own_frame(answer))).await);
         }
         if asked.is_empty() {
-            self.connection.note(&format!("a notification was not delivered: {text}"));
+            self.connection
+                .note(&format!("a notification was not delivered: {text}"));
         }
     }
 }
@@ -228,7 +265,11 @@ impl FrameWriter for SseWriter {
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
         // The stream is the session: it stays while requests are open, and ends with the link.
-        if !self.post.connection.has_open(mcp_proxy_wire::Direction::ClientToServer) {
+        if !self
+            .post
+            .connection
+            .has_open(mcp_proxy_wire::Direction::ClientToServer)
+        {
             let inbox = self.post.inbox.clone();
             self.reading.abort();
             return Box::pin(async move {

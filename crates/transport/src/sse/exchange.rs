@@ -74,7 +74,10 @@ impl SseExchange {
         let bytes = match collect(body, self.limits.max).await {
             Collected::Whole(bytes) => bytes,
             Collected::More(..) => {
-                let text = format!("a message may have {} bytes at most (--max-message)", self.limits.max);
+                let text = format!(
+                    "a message may have {} bytes at most (--max-message)",
+                    self.limits.max
+                );
                 return error(413, ErrorCode::TOO_LARGE, &text);
             }
             Collected::Broken(_, why) => {
@@ -94,13 +97,20 @@ impl SseExchange {
             _ => None,
         };
         let mut lane = connection.lane(Direction::ClientToServer);
-        let frame = Frame { exchange, carriage: Carriage::Request(Box::new(parts)), body };
+        let frame = Frame {
+            exchange,
+            carriage: Carriage::Request(Box::new(parts)),
+            body,
+        };
         let payload = match one(connection, &mut lane, frame) {
             Ok(Some(frame)) => Payload::of(frame.body),
             Ok(None) => return error(500, ErrorCode::INTERNAL, "the request was not passed on"),
             Err(end) => return error(500, ErrorCode::INTERNAL, &end.to_string()),
         };
-        let sent = self.remote.send(method.clone(), url, out_headers, payload).await;
+        let sent = self
+            .remote
+            .send(method.clone(), url, out_headers, payload)
+            .await;
         match sent {
             Ok(response) => self.back(response, &method, connection, exchange).await,
             Err(end) => unreachable_server(connection, exchange, asked.as_ref(), &end),
@@ -158,7 +168,10 @@ impl SseExchange {
                 return Ok(frame);
             }
             let url = endpoint_of(event, &remote)?;
-            let path = url.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+            let path = url
+                .path_and_query()
+                .map_or("/", |path| path.as_str())
+                .to_owned();
             let mut known = endpoints.lock().unwrap_or_else(PoisonError::into_inner);
             known.push_back((path.clone(), url, Arc::clone(&connection)));
             if known.len() > ENDPOINTS_MAX {
@@ -174,8 +187,10 @@ impl SseExchange {
             return None;
         }
         let asked = parts.uri.path_and_query()?.as_str();
-        let endpoints: MutexGuard<'_, Endpoints> =
-            self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        let endpoints: MutexGuard<'_, Endpoints> = self
+            .endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let (_, url, connection) = endpoints.iter().rev().find(|(path, ..)| path == asked)?;
         Some((url.clone(), Arc::clone(connection)))
     }

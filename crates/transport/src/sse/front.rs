@@ -77,7 +77,10 @@ impl SseFront {
 
     fn open(&self) -> Answer {
         if self.open_count() >= self.limits.sessions {
-            let text = format!("{} sessions are open (--max-sessions)", self.limits.sessions);
+            let text = format!(
+                "{} sessions are open (--max-sessions)",
+                self.limits.sessions
+            );
             return error(503, ErrorCode::SESSION_LIMIT, &text);
         }
         let id = uuid::Uuid::new_v4().simple().to_string();
@@ -85,7 +88,10 @@ impl SseFront {
         let (sender, reader) = inbox();
         let (out, messages) = mpsc::channel(QUEUE);
         let stop = Arc::new(Notify::new());
-        let client = Client { inbox: sender, stop: Arc::clone(&stop) };
+        let client = Client {
+            inbox: sender,
+            stop: Arc::clone(&stop),
+        };
         self.sessions().insert(id.clone(), client);
         let link = Link::new(reader, StreamWriter(Some(out)));
         let task = Running {
@@ -104,7 +110,11 @@ impl SseFront {
         let endpoint = format!("{MESSAGE_PATH}?sessionId={id}");
         let first: Bytes = encode_event(None, Some("endpoint"), endpoint.as_bytes());
         let guard = Box::new(Gone(stop));
-        events(Payload::Events(Box::new(EventStream::new(vec![first], messages, Some(guard)))))
+        events(Payload::Events(Box::new(EventStream::new(
+            vec![first],
+            messages,
+            Some(guard),
+        ))))
     }
 
     async fn post(&self, parts: Parts, body: Incoming) -> Answer {
@@ -115,7 +125,10 @@ impl SseFront {
         let message = match collect(body, self.limits.message).await {
             Collected::Whole(bytes) => Message::parse(bytes),
             Collected::More(..) => {
-                let text = format!("a message may have {} bytes at most (--max-message)", self.limits.message);
+                let text = format!(
+                    "a message may have {} bytes at most (--max-message)",
+                    self.limits.message
+                );
                 return error(413, ErrorCode::TOO_LARGE, &text);
             }
             Collected::Broken(_, why) => {
@@ -126,13 +139,19 @@ impl SseFront {
         let arrival = Arrival::Frame(frame(ExchangeId(0), parts, message));
         match client.inbox.send_timeout(arrival, SEND_DEADLINE).await {
             Ok(()) => accepted(),
-            Err(_) => error(503, ErrorCode::PEER_STALLED, "the server takes no more messages"),
+            Err(_) => error(
+                503,
+                ErrorCode::PEER_STALLED,
+                "the server takes no more messages",
+            ),
         }
     }
 
     fn client_of(&self, parts: &Parts) -> Option<Client> {
         let query = parts.uri.query()?;
-        let id = query.split('&').find_map(|pair| pair.strip_prefix("sessionId="))?;
+        let id = query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix("sessionId="))?;
         self.sessions().get(id).cloned()
     }
 
@@ -192,7 +211,11 @@ impl StreamWriter {
             let Body::Whole(message) = frame.body else {
                 continue;
             };
-            let out = Out { data: message.into_raw(), event_id: None, last: false };
+            let out = Out {
+                data: message.into_raw(),
+                event_id: None,
+                last: false,
+            };
             if stream.send(out).await.is_err() {
                 return Err(LinkEnd::Closed);
             }
@@ -229,6 +252,8 @@ fn accepted() -> Answer {
 
 fn method_not_allowed() -> Answer {
     let mut answer = bare(405);
-    answer.headers_mut().insert(http::header::ALLOW, http::HeaderValue::from_static("GET"));
+    answer
+        .headers_mut()
+        .insert(http::header::ALLOW, http::HeaderValue::from_static("GET"));
     answer
 }

@@ -22,7 +22,10 @@ pub const CUT: usize = 64 * 1024;
 pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
     match &config.target {
         Target::Command(command) => {
-            let secrets = config.record.as_ref().map_or_else(Vec::new, |record| record.options.secrets.clone());
+            let secrets = config
+                .record
+                .as_ref()
+                .map_or_else(Vec::new, |record| record.options.secrets.clone());
             let child = child(command, limits, secrets)?;
             Ok(Arc::new(move |connection| {
                 let link = child.link(&connection);
@@ -51,12 +54,20 @@ pub fn child(command: &ServerCommand, limits: Limits, secrets: Vec<String>) -> R
 /// The words of a command.
 pub fn words(command: &ServerCommand) -> Vec<String> {
     let words = std::iter::once(&command.program).chain(&command.args);
-    words.map(|word| word.to_string_lossy().into_owned()).collect()
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// The HTTP client for a URL.
 pub fn remote(config: &Config) -> Result<Arc<Remote>> {
-    let Target::Url { url, headers, ca_file, .. } = &config.target else {
+    let Target::Url {
+        url,
+        headers,
+        ca_file,
+        ..
+    } = &config.target
+    else {
         anyhow::bail!("a command has no URL");
     };
     Ok(Remote::new(RemoteOptions {

@@ -29,7 +29,14 @@ pub async fn over_port(
     mut signals: Signals,
     notice: Option<&str>,
 ) -> Result<RunEnd> {
-    let Listen::Port { kind, host, port, admission, tls } = &config.listen else {
+    let Listen::Port {
+        kind,
+        host,
+        port,
+        admission,
+        tls,
+    } = &config.listen
+    else {
         anyhow::bail!("no port to listen on");
     };
     let tls = match tls {
@@ -43,9 +50,11 @@ pub async fn over_port(
         stall: config.limits.stall,
         on_refusal: Arc::new(move |text| refusals.note(&Io::Note { text })),
     };
-    let listener = Listener::bind(host, *port, options).await.with_context(|| {
-        format!("cannot listen on {host}:{port} (--listen-port 0 picks a free port)")
-    })?;
+    let listener = Listener::bind(host, *port, options)
+        .await
+        .with_context(|| {
+            format!("cannot listen on {host}:{port} (--listen-port 0 picks a free port)")
+        })?;
     let front = front(config, pipeline, *kind)?;
     printer::say(&format!("listening on {}", listener.url(front.path())));
     if let Some(notice) = notice {
@@ -68,7 +77,10 @@ pub async fn over_port(
     }
     if record_lost {
         let why = "the record cannot be written".to_owned();
-        return Ok(RunEnd { why, code: ExitCode::FAILURE });
+        return Ok(RunEnd {
+            why,
+            code: ExitCode::FAILURE,
+        });
     }
     Ok(signal.map_or_else(RunEnd::done, super::signals::Signal::end))
 }
@@ -85,12 +97,20 @@ fn front(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Result
     let whole = limits(config.limits, Transport::Stdio, Transport::StreamableHttp);
     let cut = limits(config.limits, client, client);
     Ok(match (client, &config.target) {
-        (Transport::StreamableHttp, Target::Url { kind: Some(Transport::StreamableHttp), .. }) => {
-            Exchange::new(pipeline, remote(config)?, cut)
-        }
-        (Transport::Sse, Target::Url { kind: Some(Transport::Sse), .. }) => {
-            SseExchange::new(pipeline, remote(config)?, cut)
-        }
+        (
+            Transport::StreamableHttp,
+            Target::Url {
+                kind: Some(Transport::StreamableHttp),
+                ..
+            },
+        ) => Exchange::new(pipeline, remote(config)?, cut),
+        (
+            Transport::Sse,
+            Target::Url {
+                kind: Some(Transport::Sse),
+                ..
+            },
+        ) => SseExchange::new(pipeline, remote(config)?, cut),
         (Transport::StreamableHttp, Target::Url { kind: None, .. }) => {
             let remote = remote(config)?;
             let exchange = Exchange::new(Arc::clone(&pipeline), Arc::clone(&remote), cut);

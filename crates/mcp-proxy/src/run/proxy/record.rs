@@ -27,7 +27,11 @@ pub struct Recording {
 /// Begins the record.
 pub fn open(config: &Config) -> Result<Recording> {
     let Some(record) = &config.record else {
-        return Ok(Recording { recorder: None, path: None, notice: None });
+        return Ok(Recording {
+            recorder: None,
+            path: None,
+            notice: None,
+        });
     };
     let header = header(config);
     let recorder = Recorder::create(record.place.clone(), record.options.clone(), &header)
@@ -50,12 +54,17 @@ pub fn open(config: &Config) -> Result<Recording> {
         (false, false) => Some(format!("mcp-proxy: recording to {}", path.display())),
         (false, true) => None,
     };
-    Ok(Recording { recorder: Some(recorder), path: Some(path), notice })
+    Ok(Recording {
+        recorder: Some(recorder),
+        path: Some(path),
+        notice,
+    })
 }
 
 /// Writes the export that `--output-format` asked for.
 pub fn finish(path: Option<&Path>, record: Option<&Record>, quiet: bool) -> Result<()> {
-    let (Some(path), Some(format)) = (path, record.and_then(|record| record.export.as_deref())) else {
+    let (Some(path), Some(format)) = (path, record.and_then(|record| record.export.as_deref()))
+    else {
         return Ok(());
     };
     let exporter = exporters()
@@ -64,7 +73,8 @@ pub fn finish(path: Option<&Path>, record: Option<&Record>, quiet: bool) -> Resu
         .with_context(|| format!("--output-format: {format} is not known"))?;
     let target = export_path(path, *exporter);
     let session = Session::open(path)?;
-    let file = File::create(&target).with_context(|| format!("cannot write {}", target.display()))?;
+    let file =
+        File::create(&target).with_context(|| format!("cannot write {}", target.display()))?;
     let mut out = BufWriter::new(file);
     exporter.export(&session, &mut out, &mut |_, _| {})?;
     out.flush()?;
@@ -101,8 +111,12 @@ fn header(config: &Config) -> SessionHeader {
         listen: config.listen.transport(),
         server_command,
         server_url,
-        argv: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-        cwd: std::env::current_dir().ok().map(|dir| dir.display().to_string()),
+        argv: std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        cwd: std::env::current_dir()
+            .ok()
+            .map(|dir| dir.display().to_string()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         metadata: Map::new(),
     }

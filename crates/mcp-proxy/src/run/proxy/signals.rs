@@ -53,6 +53,9 @@ impl Signal {
 impl RunEnd {
     /// Nothing special happened.
     pub fn done() -> RunEnd {
-        RunEnd { why: "ended".to_owned(), code: ExitCode::SUCCESS }
+        RunEnd {
+            why: "ended".to_owned(),
+            code: ExitCode::SUCCESS,
+        }
     }
 }

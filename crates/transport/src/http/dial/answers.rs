@@ -52,7 +52,8 @@ impl HttpLink {
                 self.fail(asked, &end).await;
             }
             Collected::Broken(_, why) => {
-                self.fail(asked, &http_failure(format!("the answer broke off: {why}"))).await;
+                self.fail(asked, &http_failure(format!("the answer broke off: {why}")))
+                    .await;
             }
         }
     }
@@ -88,12 +89,19 @@ impl HttpLink {
         if status.is_success() {
             // 202: the answer, if there is one, comes on the GET stream.
             if !asked.is_empty() && !self.state.has_get() {
-                let text = format!("the server answered HTTP {} without a JSON-RPC body", status.as_u16());
+                let text = format!(
+                    "the server answered HTTP {} without a JSON-RPC body",
+                    status.as_u16()
+                );
                 self.fail(asked, &http_failure(text)).await;
             }
             return;
         }
-        let text = format!("the server answered HTTP {}{}", status.as_u16(), first_line(message.raw()));
+        let text = format!(
+            "the server answered HTTP {}{}",
+            status.as_u16(),
+            first_line(message.raw())
+        );
         self.fail(asked, &http_failure(text)).await;
     }
 
@@ -104,7 +112,10 @@ impl HttpLink {
         method: Option<&str>,
         open: &mut Vec<Id>,
     ) -> StreamEnd {
-        let mut splitter = SseSplitter::new(Limits { cut: usize::MAX, max: self.max });
+        let mut splitter = SseSplitter::new(Limits {
+            cut: usize::MAX,
+            max: self.max,
+        });
         let mut end = StreamEnd::default();
         let mut units = Vec::new();
         loop {
@@ -130,7 +141,8 @@ impl HttpLink {
         for unit in units.drain(..) {
             let SseUnit::Event(event) = unit else {
                 if let SseUnit::TooLarge { seen, .. } = unit {
-                    self.end(crate::lines::too_large(Side::Server, seen, self.max)).await;
+                    self.end(crate::lines::too_large(Side::Server, seen, self.max))
+                        .await;
                 }
                 continue;
             };
@@ -215,6 +227,17 @@ pub(crate) fn is_rpc(message: &Message) -> bool {
 /// The first line of a body that is no JSON-RPC, shortened, for error texts.
 pub(crate) fn first_line(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(2048)]);
-    let line: String = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().chars().take(200).collect();
-    if line.is_empty() { line } else { format!(": {line}") }
+    let line: String = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+        .chars()
+        .take(200)
+        .collect();
+    if line.is_empty() {
+        line
+    } else {
+        format!(": {line}")
+    }
 }

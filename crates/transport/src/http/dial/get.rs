@@ -32,7 +32,10 @@ impl HttpLink {
         loop {
             match self.get(last_event_id.as_deref()).await {
                 Some(end) => {
-                    pause = end.retry_ms.map_or(RETRY_FIRST, Duration::from_millis).min(RETRY_MAX);
+                    pause = end
+                        .retry_ms
+                        .map_or(RETRY_FIRST, Duration::from_millis)
+                        .min(RETRY_MAX);
                     last_event_id = end.last_event_id.or(last_event_id);
                 }
                 None if last_event_id.is_none() && pause == RETRY_FIRST => return,
@@ -50,11 +53,18 @@ impl HttpLink {
             headers.insert(LAST_EVENT_ID, id);
         }
         let url = self.remote.url().clone();
-        let response = self.remote.send(Method::GET, url, headers, Payload::empty()).await.ok()?;
+        let response = self
+            .remote
+            .send(Method::GET, url, headers, Payload::empty())
+            .await
+            .ok()?;
         if !response.status().is_success() || !headers::is_sse(response.headers()) {
             return None;
         }
-        Some(self.events(response.into_body(), None, &mut Vec::new()).await)
+        Some(
+            self.events(response.into_body(), None, &mut Vec::new())
+                .await,
+        )
     }
 
     /// A POST's stream ended before its answers came: take it up where it stood, if the server gave event ids.
@@ -64,7 +74,12 @@ impl HttpLink {
             let Some(id) = end.last_event_id.clone() else {
                 break;
             };
-            sleep(end.retry_ms.map_or(RETRY_FIRST, Duration::from_millis).min(RETRY_MAX)).await;
+            sleep(
+                end.retry_ms
+                    .map_or(RETRY_FIRST, Duration::from_millis)
+                    .min(RETRY_MAX),
+            )
+            .await;
             let mut headers = self.headers();
             headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
             let Ok(value) = HeaderValue::from_str(&id) else {
@@ -72,7 +87,11 @@ impl HttpLink {
             };
             headers.insert(LAST_EVENT_ID, value);
             let url = self.remote.url().clone();
-            let Ok(response) = self.remote.send(Method::GET, url, headers, Payload::empty()).await else {
+            let Ok(response) = self
+                .remote
+                .send(Method::GET, url, headers, Payload::empty())
+                .await
+            else {
                 continue;
             };
             if !response.status().is_success() || !headers::is_sse(response.headers()) {

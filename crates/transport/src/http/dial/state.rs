@@ -117,7 +117,10 @@ impl State {
     }
 
     pub(super) fn has_get(&self) -> bool {
-        self.inner().get.as_ref().is_some_and(|task| !task.is_finished())
+        self.inner()
+            .get
+            .as_ref()
+            .is_some_and(|task| !task.is_finished())
     }
 
     pub(super) fn abort_all(&self) {
