@@ -277,7 +277,9 @@ impl Pump {
 
     async fn step(&mut self, ahead: &Writer, behind: &Writer) -> Result<(), LinkEnd> {
         let now = self.connection.pipeline.now();
-        self.lane.pass(&mut self.batch, now, &mut self.passed)?;
+        self.lane
+            .pass_together(&mut self.batch, now, &mut self.passed)
+            .await?;
         self.messages += self.passed.on.len() as u64;
         if !self.passed.back.is_empty() {
             let mut writer = behind.lock().await;

@@ -80,28 +80,69 @@ impl Lane {
         now: Duration,
         passed: &mut Passed,
     ) -> Result<(), LinkEnd> {
+        self.receive(frames, now, passed)?;
+        self.connection.pipeline.flush_now()?;
+        self.apply(now, passed)
+    }
+
+    /// The same for pumps: their records share one write with those of other connections that are ready as well.
+    pub async fn pass_together(
+        &mut self,
+        frames: &mut Vec<Frame>,
+        now: Duration,
+        passed: &mut Passed,
+    ) -> Result<(), LinkEnd> {
+        self.receive(frames, now, passed)?;
+        self.connection.pipeline.flush_together().await?;
+        self.apply(now, passed)
+    }
+
+    /// The same for a single frame: what comes out for the peer ahead.
+    pub async fn pass_one(
+        &mut self,
+        frame: Frame,
+        now: Duration,
+    ) -> Result<Option<Frame>, LinkEnd> {
+        if !self.steps.is_empty() {
+            let mut passed = Passed::default();
+            self.pass_together(&mut vec![frame], now, &mut passed)
+                .await?;
+            return Ok(passed.on.pop());
+        }
+        let connection = Arc::clone(&self.connection);
+        let received = self.receive_one(&mut connection.pipeline.ledger(), frame, now)?;
+        connection.pipeline.flush_together().await?;
+        Ok(received.map(|(frame, _)| frame))
+    }
+
+    /// Wraps and records.
+    fn receive(
+        &mut self,
+        frames: &mut Vec<Frame>,
+        now: Duration,
+        passed: &mut Passed,
+    ) -> Result<(), LinkEnd> {
         let connection = Arc::clone(&self.connection);
         let mut ledger = connection.pipeline.ledger();
         for frame in frames.drain(..) {
-            if let Some((frame, sequence)) = self.receive(&mut ledger, frame, now)? {
+            if let Some((frame, sequence)) = self.receive_one(&mut ledger, frame, now)? {
                 passed.on.push(frame);
                 passed.sequences.push(sequence);
             }
         }
-        connection.pipeline.flush(&mut ledger)?;
-        drop(ledger);
-        if self.steps.is_empty() {
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    /// The steps' verdicts, on what is recorded now.
+    fn apply(&mut self, now: Duration, passed: &mut Passed) -> Result<(), LinkEnd> {
         let stage = Stage {
-            connection: &connection,
+            connection: &self.connection,
             direction: self.direction,
             now,
         };
-        for step in self.steps {
-            step.take(&stage, passed)?;
-        }
-        Ok(())
+        self.steps
+            .iter()
+            .try_for_each(|step| step.take(&stage, passed))
     }
 
     /// The side whose frames pass here.
@@ -115,7 +156,7 @@ impl Lane {
     }
 
     /// Wraps and records one frame. `None`: it is not forwarded (a stray line).
-    fn receive(
+    fn receive_one(
         &mut self,
         ledger: &mut Ledger,
         frame: Frame,

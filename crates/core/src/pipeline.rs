@@ -42,6 +42,10 @@ pub(crate) struct Ledger {
     sequence: u64,
     salt: u64,
     pub(crate) recorder: Option<Recorder>,
+    /// How often the record was written; lines that were pending before a write are in it.
+    flushes: u64,
+    /// The last write failed under `--on-record-error stop`: nobody's lines can be relied on.
+    failed: bool,
 }
 
 impl Ledger {
@@ -65,6 +69,8 @@ impl Pipeline {
                 sequence: 0,
                 salt: new_salt(),
                 recorder: options.recorder,
+                flushes: 0,
+                failed: false,
             }),
             connections: AtomicU32::new(0),
             warn: options.warn,
@@ -140,10 +146,10 @@ impl Pipeline {
     pub fn end(&self, why: &str) {
         let now = self.now();
         let mut ledger = self.ledger();
-        if let Some(recorder) = &mut ledger.recorder {
-            if let Err(error) = recorder.end(self.wall(now), why) {
-                (self.warn)(&format!("record: {error}"));
-            }
+        if let Some(recorder) = &mut ledger.recorder
+            && let Err(error) = recorder.end(self.wall(now), why)
+        {
+            (self.warn)(&format!("record: {error}"));
         }
     }
 
@@ -152,17 +158,43 @@ impl Pipeline {
         self.failed.notified().await;
     }
 
+    /// One write for what is pending now.
+    pub(crate) fn flush_now(&self) -> Result<(), LinkEnd> {
+        self.flush(&mut self.ledger())
+    }
+
+    /// One write for what is pending, after everybody else who is ready has added theirs: whoever comes back first
+    /// writes for all, the others find it done.
+    pub(crate) async fn flush_together(&self) -> Result<(), LinkEnd> {
+        let ticket = {
+            let ledger = self.ledger();
+            if ledger.recorder.is_none() {
+                return Ok(());
+            }
+            ledger.flushes
+        };
+        tokio::task::yield_now().await;
+        let mut ledger = self.ledger();
+        if ledger.flushes == ticket || ledger.failed {
+            self.flush(&mut ledger)
+        } else {
+            Ok(())
+        }
+    }
+
     /// Gives the lines that are pending to the operating system, in one write.
     pub(crate) fn flush(&self, ledger: &mut Ledger) -> Result<(), LinkEnd> {
         let Some(recorder) = &mut ledger.recorder else {
             return Ok(());
         };
-        let outcome = recorder.flush();
-        if let Some(warning) = recorder.warning()
+        ledger.flushes += 1;
+        let (outcome, warning) = (recorder.flush(), recorder.warning());
+        if let Some(warning) = warning
             && !self.warned.swap(true, Ordering::Relaxed)
         {
             (self.warn)(&warning);
         }
+        ledger.failed = outcome.is_err();
         outcome.map_err(|error| self.record_failed(&error))
     }
 

@@ -18,4 +18,5 @@ pub mod router;
 pub mod session;
 pub mod sessions;
 pub mod stream;
+pub mod through;
 pub mod tool_headers;

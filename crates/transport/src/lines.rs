@@ -56,11 +56,8 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                 self.buffer.reserve(self.size);
             }
             let room = self.buffer.capacity();
-            let read = match self.io.read_buf(&mut self.buffer).await {
-                Ok(read) => read,
-                // A reset pipe or socket is an end like any other; what was read before stands.
-                Err(_) => 0,
-            };
+            // A reset pipe or socket is an end like any other; what was read before stands.
+            let read = self.io.read_buf(&mut self.buffer).await.unwrap_or(0);
             if read == 0 {
                 self.ended = true;
                 self.splitter.finish(&mut self.units);

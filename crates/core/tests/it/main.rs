@@ -1,5 +1,11 @@
 //! The core's tests: conversations over in-memory links, read as transcripts.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on should stop loudly"
+)]
+
 mod conversations;
 mod correlation;
 mod recording;

@@ -3,6 +3,13 @@
 //!
 //! Run by `cargo xtask test`, which installs the peers and says where they are; a plain `cargo test` leaves this out.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop loudly, and say what it saw"
+)]
+
 mod checks;
 mod client;
 mod conformance;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
-use mcp_proxy_core::{BoxFuture, Connection, Lane, LinkEnd, Passed, Pipeline};
+use mcp_proxy_core::{BoxFuture, Connection, Lane, LinkEnd, Pipeline};
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Limits, Message, Transport,
@@ -19,9 +19,10 @@ use rustc_hash::FxHashMap;
 
 use super::collect::{Collected, collect};
 use super::listener::{Answer, Front, error, is_path, json};
-use super::payload::{Payload, Through};
+use super::payload::Payload;
 use super::pool::Inflow;
 use super::remote::Remote;
+use super::through::Through;
 
 /// Sessions whose connection is remembered; beyond that the oldest is forgotten and gets a new number.
 const SESSIONS_MAX: usize = 4_096;
@@ -74,7 +75,7 @@ impl Exchange {
                     carriage,
                     body,
                 };
-                match one(&connection, &mut lane, frame) {
+                match one(&connection, &mut lane, frame).await {
                     // What comes out of the lane is what goes on.
                     Ok(Some(Frame {
                         carriage: Carriage::Request(parts),
@@ -131,7 +132,7 @@ impl Exchange {
                 carriage: Carriage::Response(Box::new(parts.clone())),
                 body: Body::Empty,
             };
-            if let Err(end) = one(connection, &mut lane, head) {
+            if let Err(end) = one(connection, &mut lane, head).await {
                 return error(502, ErrorCode::INTERNAL, &end.to_string());
             }
             let through = (Arc::clone(connection), lane, exchange);
@@ -146,15 +147,12 @@ impl Exchange {
                     false => Body::Whole(Message::parse(bytes)),
                 };
                 let carriage = Carriage::Response(Box::new(parts));
-                match one(
-                    connection,
-                    &mut lane,
-                    Frame {
-                        exchange,
-                        carriage,
-                        body,
-                    },
-                ) {
+                let frame = Frame {
+                    exchange,
+                    carriage,
+                    body,
+                };
+                match one(connection, &mut lane, frame).await {
                     Ok(Some(Frame {
                         carriage: Carriage::Response(parts),
                         body,
@@ -266,15 +264,12 @@ pub fn not_here(path: &str) -> Answer {
 }
 
 /// Passes one frame through a lane, and gives back what comes out for the peer ahead.
-pub fn one(
+pub async fn one(
     connection: &Connection,
     lane: &mut Lane,
     frame: Frame,
 ) -> Result<Option<Frame>, LinkEnd> {
-    let mut passed = Passed::default();
-    let now = connection.pipeline.now();
-    lane.pass(&mut vec![frame], now, &mut passed)?;
-    Ok(passed.on.pop())
+    lane.pass_one(frame, connection.pipeline.now()).await
 }
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {

@@ -12,10 +12,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use mcp_proxy_core::BoxFuture;
 use mcp_proxy_wire::{ErrorCode, Message, error_response};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use super::admission::{Admission, Refusal};
 use super::payload::Payload;
@@ -129,11 +129,11 @@ async fn serve(
 ) {
     let _ = tune(&stream, options.stall);
     match acceptor {
-        None => http(stream, front, options).await,
+        None => http1(stream, front, options).await,
         Some(acceptor) => {
             let accepted = tokio::time::timeout(TLS_DEADLINE, acceptor.accept(stream)).await;
             if let Ok(Ok(stream)) = accepted {
-                http(stream, front, options).await;
+                http1_or_2(stream, front, options).await;
             }
         }
     }
@@ -156,25 +156,48 @@ pub(super) fn tune(stream: &TcpStream, stall: Duration) -> std::io::Result<()> {
     Ok(())
 }
 
-async fn http<S>(stream: S, front: Arc<dyn Front>, options: Arc<ListenerOptions>)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let service = service_fn(move |request| {
-        let (front, options) = (Arc::clone(&front), Arc::clone(&options));
-        async move { Ok::<_, Infallible>(admit(request, front, &options).await) }
-    });
+/// HTTP/1.1 on a plain socket; under TLS the client may choose h2.
+async fn http1(stream: TcpStream, front: Arc<dyn Front>, options: Arc<ListenerOptions>) {
+    let served = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_DEADLINE)
+        .serve_connection(TokioIo::new(stream), service(front, options))
+        .await;
+    // The peer's own troubles (a reset, a bad request line) end its connection and nothing else.
+    drop(served);
+}
+
+async fn http1_or_2(
+    stream: TlsStream<TcpStream>,
+    front: Arc<dyn Front>,
+    options: Arc<ListenerOptions>,
+) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_DEADLINE);
-    // The peer's own troubles (a reset, a bad request line) end its connection and nothing else.
+    let service = service(front, options);
     drop(
         builder
             .serve_connection(TokioIo::new(stream), service)
             .await,
     );
+}
+
+fn service(
+    front: Arc<dyn Front>,
+    options: Arc<ListenerOptions>,
+) -> impl hyper::service::Service<
+    Request<Incoming>,
+    Response = Answer,
+    Error = Infallible,
+    Future: Future<Output = Result<Answer, Infallible>> + Send,
+> {
+    service_fn(move |request| {
+        let (front, options) = (Arc::clone(&front), Arc::clone(&options));
+        async move { Ok(admit(request, front, &options).await) }
+    })
 }
 
 async fn admit(

@@ -1,10 +1,11 @@
 //! The server we speak to over HTTP: connections that are reused, TLS, our own headers, redirects.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use base64::Engine as _;
-use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HOST, LOCATION};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
@@ -42,6 +43,8 @@ pub struct RemoteOptions {
 /// The server.
 pub struct Remote {
     client: Way,
+    /// The last answer was no redirect.
+    steady: AtomicBool,
     url: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -65,6 +68,7 @@ impl Remote {
         };
         Ok(Arc::new(Remote {
             client,
+            steady: AtomicBool::new(false),
             url,
             headers,
         }))
@@ -125,20 +129,20 @@ impl Remote {
         for (name, value) in &self.headers {
             headers.insert(name.clone(), value.clone());
         }
+        // Kept only until the server has shown that it does not redirect: servers do it always or never.
         let again = match &payload {
-            Payload::Whole(bytes) => Some(bytes.clone()),
+            Payload::Whole(bytes) if !self.steady.load(Relaxed) => {
+                Some((headers.clone(), bytes.clone()))
+            }
             _ => None,
         };
-        let redirectable = again.is_some().then(|| headers.clone());
         let mut response = self
             .once(method.clone(), url.clone(), headers, payload)
             .await?;
         let mut url = url;
         for _ in 0..REDIRECTS_MAX {
-            if !response.status().is_redirection() {
-                return Ok(response);
-            }
             let Some(next) = location(&response) else {
+                self.steady.store(true, Relaxed);
                 return Ok(response);
             };
             let target = self.same_origin(&url, &next).map_err(|why| {
@@ -146,14 +150,20 @@ impl Remote {
                     "redirects elsewhere: {why}; give that URL as the target"
                 ))
             })?;
-            let (Some(bytes), Some(headers)) = (&again, &redirectable) else {
-                return Err(self.failure("redirects a request too large to send twice".to_owned()));
+            let Some((headers, bytes)) = &again else {
+                self.steady.store(false, Relaxed);
+                return Err(
+                    self.failure("redirects a request that cannot be sent twice".to_owned())
+                );
             };
             url = target;
-            let payload = Payload::Whole(bytes.clone() as Option<Bytes>);
+            let payload = Payload::Whole(bytes.clone());
             response = self
                 .once(method.clone(), url.clone(), headers.clone(), payload)
                 .await?;
+            if location(&response).is_none() {
+                return Ok(response);
+            }
         }
         Err(self.failure(format!("redirects more than {REDIRECTS_MAX} times")))
     }

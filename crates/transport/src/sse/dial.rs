@@ -16,9 +16,10 @@ use tokio::time::timeout;
 
 use crate::http::collect::{Collected, collect};
 use crate::http::dial::{asked, first_line, is_rpc, own_frame};
-use crate::http::payload::{Payload, event_frame};
+use crate::http::payload::Payload;
 use crate::http::pool::Inflow;
 use crate::http::remote::Remote;
+use crate::http::through::event_frame;
 use crate::inbox::{Arrival, inbox};
 
 /// A server names its endpoint at once; this is for slow starts.

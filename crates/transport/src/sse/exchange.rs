@@ -17,9 +17,10 @@ use super::dial::endpoint_of;
 use crate::http::collect::{Collected, collect};
 use crate::http::exchange::{not_here, one, unreachable_server};
 use crate::http::listener::{Answer, Front, error, is_path};
-use crate::http::payload::{Payload, Rewrite, Through};
+use crate::http::payload::Payload;
 use crate::http::pool::Inflow;
 use crate::http::remote::Remote;
+use crate::http::through::{Rewrite, Through};
 
 /// Endpoints that are remembered; the oldest go first.
 const ENDPOINTS_MAX: usize = 1_024;
@@ -102,7 +103,7 @@ impl SseExchange {
             carriage: Carriage::Request(Box::new(parts)),
             body,
         };
-        let payload = match one(connection, &mut lane, frame) {
+        let payload = match one(connection, &mut lane, frame).await {
             Ok(Some(frame)) => Payload::of(frame.body),
             Ok(None) => return error(500, ErrorCode::INTERNAL, "the request was not passed on"),
             Err(end) => return error(500, ErrorCode::INTERNAL, &end.to_string()),
@@ -133,7 +134,7 @@ impl SseExchange {
             body,
         };
         if *method == Method::GET && headers::is_sse(&parts.headers) {
-            if let Err(end) = one(connection, &mut lane, head(Body::Empty)) {
+            if let Err(end) = one(connection, &mut lane, head(Body::Empty)).await {
                 return error(502, ErrorCode::INTERNAL, &end.to_string());
             }
             let through = (Arc::clone(connection), lane, exchange);
@@ -150,7 +151,7 @@ impl SseExchange {
             true => head(Body::Whole(message)),
             false => head(Body::Empty),
         };
-        if let Err(end) = one(connection, &mut lane, frame) {
+        if let Err(end) = one(connection, &mut lane, frame).await {
             return error(502, ErrorCode::INTERNAL, &end.to_string());
         }
         Response::from_parts(parts, Payload::whole(bytes))

@@ -1,3 +1,5 @@
+//! The header rules, case by case.
+
 use http::HeaderValue;
 
 use super::*;

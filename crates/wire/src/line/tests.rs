@@ -1,3 +1,5 @@
+//! Lines, however they are pushed.
+
 use super::*;
 
 fn split(limits: Limits, pushes: &[&str]) -> Vec<LineUnit> {

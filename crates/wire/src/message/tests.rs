@@ -1,3 +1,5 @@
+//! What a message is, and what a splice leaves alone.
+
 use super::*;
 use crate::{Field, error_response};
 

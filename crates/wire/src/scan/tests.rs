@@ -1,3 +1,5 @@
+//! The grammar, and where it ends.
+
 use super::*;
 
 fn end(text: &[u8]) -> End {

@@ -1,3 +1,5 @@
+//! Events, with every line end and every split.
+
 use super::*;
 use crate::Limits;
 

@@ -13,8 +13,8 @@ use mcp_proxy_wire::{
 };
 
 use super::super::collect::{Collected, collect};
-use super::super::payload::event_frame;
 use super::super::pool::Inflow;
+use super::super::through::event_frame;
 use super::HttpLink;
 
 /// Where a stream stood when it ended.

@@ -1,3 +1,5 @@
+//! Cutting stderr into lines.
+
 use super::*;
 
 fn cut(pieces: &[&[u8]]) -> Arc<Shared> {

@@ -1,0 +1,356 @@
+//! A peer's body on its way to the other peer, through a lane.
+//!
+//! hyper polls it when the receiving peer takes bytes, it polls the sending peer's body, and each piece goes through
+//! the lane, and so into the record, on the way: no task, no queue, and a slow peer slows only its own.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Frame as BodyFrame, SizeHint};
+use mcp_proxy_core::{Connection, Lane, LinkEnd, Passed};
+use mcp_proxy_wire::{
+    Body, Carriage, Chunk, ExchangeId, Frame, Limits, Message, Side, SseSplitter, SseUnit,
+};
+
+use super::payload::BodyError;
+use super::pool::Inflow;
+
+/// A peer's body on its way to the other peer.
+pub struct Through {
+    incoming: Inflow,
+    connection: Arc<Connection>,
+    lane: Lane,
+    exchange: ExchangeId,
+    shape: Shape,
+    batch: Vec<Frame>,
+    passed: Passed,
+    out: VecDeque<Bytes>,
+    /// Bytes of the whole body, when its head told.
+    length: Option<u64>,
+    ended: bool,
+}
+
+/// What the body is made of.
+enum Shape {
+    /// One large message. The last piece seen waits until it is known whether it is the last of all.
+    Cut {
+        last: Option<Bytes>,
+        opened: bool,
+        seen: usize,
+        max: usize,
+        carriage: Carriage,
+    },
+    /// An SSE stream.
+    Events {
+        splitter: SseSplitter,
+        rewrite: Rewrite,
+        cutting: usize,
+        max: usize,
+    },
+}
+
+/// What is done to an event before it goes on.
+pub type Rewrite = Option<Box<dyn FnMut(Frame) -> Result<Frame, LinkEnd> + Send>>;
+
+impl Through {
+    /// A body of one message that is larger than fits into memory at once. `first` was read already.
+    pub fn cut(
+        incoming: Inflow,
+        first: Bytes,
+        carriage: Carriage,
+        (connection, lane, exchange): (Arc<Connection>, Lane, ExchangeId),
+        length: Option<u64>,
+        max: usize,
+    ) -> Through {
+        let seen = first.len();
+        let shape = Shape::Cut {
+            last: Some(first),
+            opened: false,
+            seen,
+            max,
+            carriage,
+        };
+        Through::new(incoming, (connection, lane, exchange), shape, length)
+    }
+
+    /// An SSE stream.
+    pub fn events(
+        incoming: Inflow,
+        (connection, lane, exchange): (Arc<Connection>, Lane, ExchangeId),
+        limits: Limits,
+        rewrite: Rewrite,
+    ) -> Through {
+        let (splitter, max) = (SseSplitter::new(limits), limits.max);
+        let shape = Shape::Events {
+            splitter,
+            rewrite,
+            cutting: 0,
+            max,
+        };
+        Through::new(incoming, (connection, lane, exchange), shape, None)
+    }
+
+    fn new(
+        incoming: Inflow,
+        (connection, lane, exchange): (Arc<Connection>, Lane, ExchangeId),
+        shape: Shape,
+        length: Option<u64>,
+    ) -> Through {
+        Through {
+            incoming,
+            connection,
+            lane,
+            exchange,
+            shape,
+            batch: Vec::new(),
+            passed: Passed::default(),
+            out: VecDeque::new(),
+            length,
+            ended: false,
+        }
+    }
+
+    /// How long it is, if that is known.
+    pub(super) fn size(&self) -> SizeHint {
+        self.length
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+
+    /// The next piece.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<BodyFrame<Bytes>, BodyError>>> {
+        loop {
+            if let Some(bytes) = self.out.pop_front() {
+                return Poll::Ready(Some(Ok(BodyFrame::data(bytes))));
+            }
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            let outcome = match ready!(self.incoming.poll_data(cx)) {
+                Some(Ok(bytes)) => self.more(bytes),
+                Some(Err(error)) => {
+                    self.ended = true;
+                    self.connection
+                        .close_exchange(self.exchange, "the body broke off");
+                    return Poll::Ready(Some(Err(error.into())));
+                }
+                None => {
+                    self.ended = true;
+                    self.finish()
+                }
+            };
+            if let Err(end) = outcome.and_then(|()| self.through_lane()) {
+                self.ended = true;
+                return Poll::Ready(Some(Err(BodyError::Stopped(end))));
+            }
+        }
+    }
+
+    fn more(&mut self, bytes: Bytes) -> Result<(), LinkEnd> {
+        match &mut self.shape {
+            Shape::Cut {
+                last,
+                opened,
+                seen,
+                max,
+                carriage,
+            } => {
+                *seen += bytes.len();
+                if *seen > *max {
+                    return Err(crate::lines::too_large(self.lane.from(), *seen, *max));
+                }
+                if let Some(piece) = last.replace(bytes) {
+                    let body = chunk_body(piece, opened);
+                    let carriage = std::mem::replace(carriage, Carriage::Message);
+                    self.batch.push(Frame {
+                        exchange: self.exchange,
+                        carriage,
+                        body,
+                    });
+                }
+            }
+            Shape::Events {
+                splitter,
+                rewrite,
+                cutting,
+                max,
+            } => {
+                let mut units = Vec::new();
+                splitter.push(bytes, &mut units);
+                check_size(&units, cutting, *max, self.lane.from())?;
+                take_events(
+                    units,
+                    self.exchange,
+                    rewrite,
+                    (self.lane.from(), *max),
+                    &mut self.batch,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), LinkEnd> {
+        match &mut self.shape {
+            Shape::Cut {
+                last,
+                opened,
+                carriage,
+                ..
+            } => {
+                let piece = last.take().unwrap_or_default();
+                let chunk = Chunk {
+                    wire: piece.clone(),
+                    message: piece,
+                };
+                if !*opened {
+                    // It ended with its first piece after all: open and close in one go.
+                    let carriage = std::mem::replace(carriage, Carriage::Message);
+                    let empty = Chunk {
+                        wire: Bytes::new(),
+                        message: Bytes::new(),
+                    };
+                    let body = Body::Open(empty);
+                    self.batch.push(Frame {
+                        exchange: self.exchange,
+                        carriage,
+                        body,
+                    });
+                }
+                self.batch.push(Frame {
+                    exchange: self.exchange,
+                    carriage: Carriage::Message,
+                    body: Body::Close(chunk),
+                });
+            }
+            Shape::Events {
+                splitter,
+                rewrite,
+                max,
+                ..
+            } => {
+                let mut units = Vec::new();
+                splitter.finish(&mut units);
+                take_events(
+                    units,
+                    self.exchange,
+                    rewrite,
+                    (self.lane.from(), *max),
+                    &mut self.batch,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn through_lane(&mut self) -> Result<(), LinkEnd> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let now = self.connection.pipeline.now();
+        self.lane.pass(&mut self.batch, now, &mut self.passed)?;
+        self.passed.sequences.clear();
+        for frame in self.passed.on.drain(..) {
+            let bytes = wire_bytes(frame);
+            if !bytes.is_empty() {
+                self.out.push_back(bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Through {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.connection.close_exchange(
+                self.exchange,
+                "the receiving side went away before the body's end",
+            );
+        }
+    }
+}
+
+fn chunk_body(piece: Bytes, opened: &mut bool) -> Body {
+    let chunk = Chunk {
+        wire: piece.clone(),
+        message: piece,
+    };
+    if std::mem::replace(opened, true) {
+        Body::More(chunk)
+    } else {
+        Body::Open(chunk)
+    }
+}
+
+/// An event that is cut through is never held, but it may not be larger than any other message.
+fn check_size(
+    units: &[SseUnit],
+    cutting: &mut usize,
+    max: usize,
+    side: Side,
+) -> Result<(), LinkEnd> {
+    for unit in units {
+        match unit {
+            SseUnit::Open { chunk, .. } => *cutting = chunk.message.len(),
+            SseUnit::More(chunk) => *cutting += chunk.message.len(),
+            _ => *cutting = 0,
+        }
+        if *cutting > max {
+            return Err(crate::lines::too_large(side, *cutting, max));
+        }
+    }
+    Ok(())
+}
+
+fn take_events(
+    units: Vec<SseUnit>,
+    exchange: ExchangeId,
+    rewrite: &mut Rewrite,
+    (side, max): (Side, usize),
+    into: &mut Vec<Frame>,
+) -> Result<(), LinkEnd> {
+    for unit in units {
+        let (carriage, body) = match unit {
+            SseUnit::Event(event) => event_frame(event),
+            SseUnit::Open { head, chunk } => (Carriage::Event(Box::new(head)), Body::Open(chunk)),
+            SseUnit::More(chunk) => (Carriage::Message, Body::More(chunk)),
+            SseUnit::Close(chunk) => (Carriage::Message, Body::Close(chunk)),
+            SseUnit::TooLarge { seen, .. } => return Err(crate::lines::too_large(side, seen, max)),
+        };
+        let mut frame = Frame {
+            exchange,
+            carriage,
+            body,
+        };
+        if let Some(rewrite) = rewrite {
+            frame = rewrite(frame)?;
+        }
+        into.push(frame);
+    }
+    Ok(())
+}
+
+/// An event as a frame: its data is the message, unless it is an event of the transport's own.
+pub fn event_frame(event: mcp_proxy_wire::SseEvent) -> (Carriage, Body) {
+    let is_message = event.event.as_deref().is_none_or(|name| name == "message");
+    let body = match &event.data {
+        Some(data) if is_message && !data.is_empty() => Body::Whole(Message::parse(data.clone())),
+        _ => Body::Empty,
+    };
+    (Carriage::Event(Box::new(event)), body)
+}
+
+/// The bytes of a frame as they stand on the wire of the same kind of transport.
+fn wire_bytes(frame: Frame) -> Bytes {
+    match (frame.body, frame.carriage) {
+        (Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk), _) => chunk.wire,
+        (_, Carriage::Event(event)) => event.wire,
+        (Body::Whole(message), _) => message.into_raw(),
+        (Body::Empty, _) => Bytes::new(),
+    }
+}
