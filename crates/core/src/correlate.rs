@@ -5,6 +5,7 @@
 //! One table per connection; its size is bounded, the oldest entries go first.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use mcp_proxy_session::MessageId;
@@ -13,10 +14,10 @@ use rustc_hash::FxHashMap;
 
 /// Open requests a connection may have before the oldest is forgotten.
 const OPEN_MAX: usize = 16_384;
-/// Answered requests that are remembered for late and duplicate answers.
-const ANSWERED_MAX: usize = 64;
+/// Requests that are over and still remembered, for late and duplicate answers.
+const OVER_MAX: usize = 64;
 
-/// A request that was seen, and what became of it.
+/// A request that was seen.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The record's id of the request.
@@ -29,14 +30,6 @@ pub struct Asked {
     pub exchange: ExchangeId,
     /// Its id as the peer wrote it.
     pub id: Id,
-    state: State,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Open,
-    Cancelled,
-    Answered,
 }
 
 /// What an answer means.
@@ -50,14 +43,29 @@ pub struct Answer {
     pub duplicate: bool,
 }
 
+type Key = (Direction, IdKey);
+
+/// How a request that is over ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    Answered,
+    Cancelled,
+}
+
 /// The requests of one connection.
 #[derive(Default)]
 pub struct Correlator {
-    /// More than one entry under a key only when sessionless HTTP clients use the same id at once.
-    asked: FxHashMap<(Direction, IdKey), Vec<Asked>>,
-    open: usize,
-    order: VecDeque<(Direction, IdKey, u64)>,
-    answered: VecDeque<(Direction, IdKey, u64)>,
+    /// One request a key, except when sessionless HTTP clients use the same id at once.
+    open: FxHashMap<Key, Open>,
+    count: usize,
+    /// Newest last.
+    over: VecDeque<(Key, Asked, Over)>,
+}
+
+/// The open requests under one key, oldest first; nearly always one.
+struct Open {
+    first: Asked,
+    more: Vec<Asked>,
 }
 
 /// Where and when a message was seen.
@@ -99,17 +107,26 @@ impl Correlator {
     /// Notes a request of which only the id is known (a large body).
     pub fn ask(&mut self, seen: Seen, id: Id) {
         let key = (seen.direction, id.key());
-        self.order.push_back((key.0, key.1.clone(), seen.sequence));
-        self.asked.entry(key).or_default().push(Asked {
+        let asked = Asked {
             message: seen.message,
             sequence: seen.sequence,
             at: seen.at,
             exchange: seen.exchange,
             id,
-            state: State::Open,
-        });
-        self.open += 1;
-        self.forget_oldest();
+        };
+        match self.open.entry(key) {
+            Entry::Occupied(mut open) => open.get_mut().more.push(asked),
+            Entry::Vacant(place) => {
+                place.insert(Open {
+                    first: asked,
+                    more: Vec::new(),
+                });
+            }
+        }
+        self.count += 1;
+        if self.count > OPEN_MAX {
+            self.forget_oldest();
+        }
     }
 
     /// Finds the request that an answer travelling in `direction` belongs to.
@@ -120,43 +137,39 @@ impl Correlator {
         id: &Id,
     ) -> Option<Answer> {
         let key = (direction.reverse(), id.key());
-        let entries = self.asked.get_mut(&key)?;
-        // The same exchange first; then the oldest open one; then the newest of those already answered.
-        let position = entries
+        if let Some(asked) = self.take(&key, exchange) {
+            self.remember(key, asked.clone(), Over::Answered);
+            return Some(Answer {
+                asked,
+                late: false,
+                duplicate: false,
+            });
+        }
+        // The newest that is over, on the same exchange if there is one.
+        let of_key = |entry: &&mut (Key, Asked, Over)| entry.0 == key;
+        let here = self
+            .over
             .iter()
-            .position(|asked| asked.exchange == exchange && asked.state == State::Open)
-            .or_else(|| entries.iter().position(|asked| asked.state == State::Open))
-            .or_else(|| entries.iter().rposition(|asked| asked.exchange == exchange))
-            .unwrap_or(entries.len() - 1);
-        let entry = &mut entries[position];
-        let answer = Answer {
-            late: entry.state == State::Cancelled,
-            duplicate: entry.state == State::Answered,
-            asked: entry.clone(),
-        };
-        if entry.state == State::Open {
-            self.open -= 1;
-        }
-        if entry.state != State::Answered {
-            entry.state = State::Answered;
-            self.answered.push_back((key.0, key.1, entry.sequence));
-        }
-        while self.answered.len() > ANSWERED_MAX {
-            if let Some((direction, id, sequence)) = self.answered.pop_front() {
-                self.remove(direction, id, sequence);
-            }
-        }
-        Some(answer)
+            .any(|(k, asked, _)| *k == key && asked.exchange == exchange);
+        let (_, asked, over) = self
+            .over
+            .iter_mut()
+            .rev()
+            .filter(of_key)
+            .find(|entry| !here || entry.1.exchange == exchange)?;
+        let was = std::mem::replace(over, Over::Answered);
+        Some(Answer {
+            asked: asked.clone(),
+            late: was == Over::Cancelled,
+            duplicate: was == Over::Answered,
+        })
     }
 
     /// The open requests that came in `direction`, oldest first, without taking them.
     pub fn open(&self, direction: Direction) -> Vec<Asked> {
-        let mut open: Vec<Asked> = self
-            .asked
-            .iter()
-            .filter(|((way, _), _)| *way == direction)
-            .flat_map(|(_, entries)| entries.iter())
-            .filter(|asked| asked.state == State::Open)
+        let of_direction = self.open.iter().filter(|((way, _), _)| *way == direction);
+        let mut open: Vec<Asked> = of_direction
+            .flat_map(|(_, open)| std::iter::once(&open.first).chain(&open.more))
             .cloned()
             .collect();
         open.sort_by_key(|asked| asked.sequence);
@@ -165,10 +178,7 @@ impl Correlator {
 
     /// Whether a request in `direction` is open.
     pub fn has_open(&self, direction: Direction) -> bool {
-        self.open > 0
-            && self.asked.iter().any(|((way, _), entries)| {
-                *way == direction && entries.iter().any(|asked| asked.state == State::Open)
-            })
+        self.open.keys().any(|(way, _)| *way == direction)
     }
 
     /// `notifications/cancelled` names a request of its own sender: the answer, if it comes, is late.
@@ -180,46 +190,40 @@ impl Correlator {
             return;
         };
         let key = (direction, Id::from_token(message.slice(span)).key());
-        if let Some(entries) = self.asked.get_mut(&key)
-            && let Some(entry) = entries.iter_mut().rev().find(|e| e.state == State::Open)
-        {
-            entry.state = State::Cancelled;
-            self.open -= 1;
+        if let Some(asked) = self.take(&key, ExchangeId::default()) {
+            self.remember(key, asked, Over::Cancelled);
         }
     }
 
+    /// Takes the open request of the same exchange, else the oldest.
+    fn take(&mut self, key: &Key, exchange: ExchangeId) -> Option<Asked> {
+        let open = self.open.get_mut(key)?;
+        self.count -= 1;
+        if open.more.is_empty() {
+            return self.open.remove(key).map(|open| open.first);
+        }
+        let place = open
+            .more
+            .iter()
+            .position(|asked| asked.exchange == exchange);
+        Some(match place {
+            Some(place) if open.first.exchange != exchange => open.more.remove(place),
+            _ => std::mem::replace(&mut open.first, open.more.remove(0)),
+        })
+    }
+
+    fn remember(&mut self, key: Key, asked: Asked, over: Over) {
+        if self.over.len() == OVER_MAX {
+            self.over.pop_front();
+        }
+        self.over.push_back((key, asked, over));
+    }
+
+    /// Rare enough to look at them all.
     fn forget_oldest(&mut self) {
-        // `order` still names requests that were answered since; it is swept when those are the majority.
-        if self.order.len() > 2 * self.open + ANSWERED_MAX {
-            let asked = &self.asked;
-            self.order.retain(|(direction, id, sequence)| {
-                asked.get(&(*direction, id.clone())).is_some_and(|entries| {
-                    entries
-                        .iter()
-                        .any(|e| e.sequence == *sequence && e.state == State::Open)
-                })
-            });
-        }
-        while self.open > OPEN_MAX {
-            let Some((direction, id, sequence)) = self.order.pop_front() else {
-                return;
-            };
-            self.remove(direction, id, sequence);
-        }
-    }
-
-    fn remove(&mut self, direction: Direction, id: IdKey, sequence: u64) {
-        let key = (direction, id);
-        if let Some(entries) = self.asked.get_mut(&key) {
-            if let Some(position) = entries.iter().position(|asked| asked.sequence == sequence) {
-                let gone = entries.remove(position);
-                if gone.state == State::Open {
-                    self.open -= 1;
-                }
-            }
-            if entries.is_empty() {
-                self.asked.remove(&key);
-            }
+        let oldest = self.open.iter().min_by_key(|(_, open)| open.first.sequence);
+        if let Some(key) = oldest.map(|(key, _)| key.clone()) {
+            self.take(&key, ExchangeId::default());
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod check;
 
+pub use check::is_loopback;
+
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -16,6 +16,8 @@ async fn messages_pass_as_they_are_whatever_they_are() {
         S< not json at all
         C> [{"id":2,"method":"a"},{"id":3,"method":"b"}]
         S< [{"id":2,"method":"a"},{"id":3,"method":"b"}]
+        S> [{"id":3,"result":1},{"id":2,"error":{}}]
+        C< [{"id":3,"result":1},{"id":2,"error":{}}]
         S> {"broken":
         C< {"broken":
         S> {"id":null,"error":{"code":-32700,"message":"x"}}

@@ -234,7 +234,8 @@ fn default_listen(args: &ProxyArgs) -> ClientKind {
     }
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Whether only this machine's own programs reach an address.
+pub fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host
             .trim_matches(['[', ']'])

@@ -31,13 +31,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(40);
 /// Plays the demo.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     let path = runtime().context("cannot start")?.block_on(play(args))?;
+    // Named as it was started: after `cargo run` it is not in the PATH.
+    let program = std::env::args()
+        .next()
+        .unwrap_or_else(|| "mcp-proxy".to_owned());
+    let path = path.display();
     printer::say(&format!(
-        "\nThat was a whole MCP session through the proxy. The record: {0}\n\nWhat to type next:\n  \
-         mcp-proxy inspect {0}                                  the same list again\n  \
-         mcp-proxy inspect {0} --seq 3                          one message in full\n  \
-         mcp-proxy export {0} --output-format markdown          a report of it\n  \
-         mcp-proxy -- npx -y @modelcontextprotocol/server-everything    put it before a real server",
-        path.display()
+        "\nThat was a whole MCP session through the proxy. The record: {path}\n\n\
+         What to type next:\n  \
+         {program} inspect {path}\n      the same list again; --seq 12 shows one message in full\n  \
+         {program} export {path} --output-format markdown\n      a report of it\n  \
+         {program} -- npx -y @modelcontextprotocol/server-everything\n      put it before a real server: \
+         this is what goes into a client's config"
     ));
     Ok(ExitCode::SUCCESS)
 }

@@ -53,6 +53,8 @@ pub struct ListenerOptions {
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// A client that takes nothing for this long is given up.
     pub stall: Duration,
+    /// Others than this machine's own programs can connect: a head that comes too slowly ends its connection.
+    pub is_public: bool,
     /// Where refusals are noted.
     pub on_refusal: OnRefusal,
 }
@@ -158,10 +160,12 @@ pub(super) fn tune(stream: &TcpStream, stall: Duration) -> std::io::Result<()> {
 
 /// HTTP/1.1 on a plain socket; under TLS the client may choose h2.
 async fn http1(stream: TcpStream, front: Arc<dyn Front>, options: Arc<ListenerOptions>) {
-    let served = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_DEADLINE)
-        .serve_connection(TokioIo::new(stream), service(front, options))
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.timer(TokioTimer::new());
+    builder.header_read_timeout(options.is_public.then_some(HEADER_DEADLINE));
+    let service = service(front, options);
+    let served = builder
+        .serve_connection(TokioIo::new(stream), service)
         .await;
     // The peer's own troubles (a reset, a bad request line) end its connection and nothing else.
     drop(served);

@@ -48,6 +48,7 @@ pub async fn over_port(
         admission: admission.clone(),
         tls,
         stall: config.limits.stall,
+        is_public: !crate::config::is_loopback(host),
         on_refusal: Arc::new(move |text| refusals.note(&Io::Note { text })),
     };
     let listener = Listener::bind(host, *port, options)
