@@ -118,7 +118,10 @@ pub async fn carry(
             let end = down.explain(end);
             lost_server(connection, end, &mut up, &to_client, &mut stop, options).await
         }
-        Some((Side::Server, PumpEnd::Written(LinkEnd::Closed))) => CarryEnd::Client,
+        // No pump is asked to settle before the client has ended.
+        Some((_, PumpEnd::Settled)) | Some((Side::Server, PumpEnd::Written(LinkEnd::Closed))) => {
+            CarryEnd::Client
+        }
         Some((Side::Server, PumpEnd::Written(LinkEnd::Failed(failure)))) => {
             CarryEnd::Failed(failure)
         }
@@ -141,14 +144,19 @@ async fn drain(
     options: CarryOptions,
 ) -> CarryEnd {
     to_server.lock().await.close().await;
-    let limit = if connection.has_open(Direction::ClientToServer) {
-        options.drain_open
-    } else {
-        options.drain_idle
-    };
-    let end = match timeout(limit, down.run(to_client, to_server)).await {
+    down.until_settled = true;
+    let mut ended = timeout(options.drain_open, down.run(to_client, to_server)).await;
+    let mut limit = options.drain_open;
+    if matches!(ended, Ok(PumpEnd::Settled)) {
+        // All is answered. A server whose end is not the end of its input is told once more.
+        down.until_settled = false;
+        limit = options.drain_idle;
+        to_server.lock().await.close().await;
+        ended = timeout(limit, down.run(to_client, to_server)).await;
+    }
+    let end = match ended {
         Ok(PumpEnd::Read(end)) => down.explain(end),
-        Ok(PumpEnd::Written(_)) => return CarryEnd::Client,
+        Ok(PumpEnd::Written(_) | PumpEnd::Settled) => return CarryEnd::Client,
         Err(_) => {
             let seconds = limit.as_secs();
             let text =
@@ -224,6 +232,7 @@ struct Pump {
     batch: Vec<Frame>,
     passed: Passed,
     messages: u64,
+    until_settled: bool,
     options: CarryOptions,
 }
 
@@ -233,6 +242,8 @@ enum PumpEnd {
     Read(LinkEnd),
     /// The side it writes to (or the record).
     Written(LinkEnd),
+    /// Neither: it was asked to stop when no request of the client is open, and none is.
+    Settled,
 }
 
 impl Pump {
@@ -250,12 +261,16 @@ impl Pump {
             batch: Vec::new(),
             passed: Passed::default(),
             messages: 0,
+            until_settled: false,
             options,
         }
     }
 
     async fn run(&mut self, ahead: &Writer, behind: &Writer) -> PumpEnd {
         loop {
+            if self.until_settled && !self.connection.has_open(Direction::ClientToServer) {
+                return PumpEnd::Settled;
+            }
             // Frames that came with the end of the stream are carried before the end is told.
             let end = self.reader.read(&mut self.batch).await.err();
             if let Err(end) = self.answer_refused() {

@@ -110,15 +110,14 @@ impl Stream {
 
     /// The stream has ended inside the block.
     pub fn finish(self, out: &mut Vec<SseUnit>) {
-        let held: &'static [u8] = if self.place == Place::AfterLastCr {
-            b"\r"
-        } else {
-            b""
+        let (wire, message): (&'static [u8], &'static [u8]) = match self.place {
+            Place::AfterLastCr => (b"\r", b""),
+            // A last line that is just the name is a data line without a value.
+            Place::Name(4) => (b"", b"\n"),
+            _ => (b"", b""),
         };
-        self.emit(
-            SseUnit::Close(Chunk::framing(Bytes::from_static(held))),
-            out,
-        );
+        let (wire, message) = (Bytes::from_static(wire), Bytes::from_static(message));
+        self.emit(SseUnit::Close(Chunk { wire, message }), out);
     }
 
     fn walk(

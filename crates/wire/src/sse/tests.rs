@@ -184,3 +184,28 @@ fn encoded_events_read_back() {
     );
     assert_eq!(events[1].data.as_deref(), Some(b"".as_slice()));
 }
+
+#[test]
+fn a_cut_event_that_ends_with_the_bare_name_of_a_data_line_has_an_empty_line_more() {
+    for pushes in [&["data: data: \ndata"][..], &["data: data: \n", "da", "ta"]] {
+        let mut splitter = SseSplitter::new(Limits {
+            cut: 0,
+            max: usize::MAX,
+        });
+        let mut units = Vec::new();
+        for push in pushes {
+            splitter.push(push.to_string(), &mut units);
+        }
+        splitter.finish(&mut units);
+        let mut message = Vec::new();
+        for unit in &units {
+            match unit {
+                SseUnit::Open { chunk, .. } | SseUnit::More(chunk) | SseUnit::Close(chunk) => {
+                    message.extend_from_slice(&chunk.message);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(message, b"data: \n");
+    }
+}

@@ -113,3 +113,11 @@ fn a_line_of_twenty_mebibytes_passes_in_any_mode() {
         invariants::events(&event, &[64 << 10, 10], limits);
     }
 }
+
+#[test]
+fn a_bare_name_at_the_end_of_a_cut_event() {
+    for sizes in [&[1][..], &[2], &[16], &[13, 1]] {
+        let limits = Limits { cut: 0, max: 6 };
+        invariants::events(b"data: data: \ndata", sizes, limits);
+    }
+}
