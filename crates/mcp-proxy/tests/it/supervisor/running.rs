@@ -168,16 +168,17 @@ async fn the_guard_is_small_and_has_a_name_of_its_own() {
     };
     assert_eq!(field("Name:"), "mcp-guard");
     assert_eq!(field("Threads:"), "1");
-    // Its share: the pages of the binary and of libc are the same ones that the proxy itself has mapped.
+    // Its own memory. The pages of the binary and of libc are the same ones that the proxy has mapped; how large
+    // their part is depends on who else runs, and on the build: the benchmark measures that on the release.
     let memory = std::fs::read_to_string(format!("/proc/{guard}/smaps_rollup")).unwrap();
-    let share = memory.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let share = memory.lines().find_map(|line| line.strip_prefix("Anonymous:"));
     let share: u32 = share
         .unwrap()
         .trim()
         .trim_end_matches(" kB")
         .parse()
         .unwrap();
-    assert!(share <= 3 * 1024, "the guard takes {share} KiB\n{memory}");
+    assert!(share <= 2 * 1024, "the guard takes {share} KiB\n{memory}");
     within(server.stop()).await;
     mark.assert_gone();
 }
