@@ -30,6 +30,23 @@ pub fn pass_stderr(line: &[u8]) {
         .and_then(|()| stderr.write_all(b"\n"));
 }
 
+/// How far a long work is, on stderr, over what was drawn before.
+pub fn bar(what: &str, done: u64, total: u64) {
+    const WIDTH: u64 = 30;
+    let share = |of: u64| done.min(total) * of / total.max(1);
+    let filled = usize::try_from(share(WIDTH)).unwrap_or_default();
+    let rest = usize::try_from(WIDTH).unwrap_or_default() - filled;
+    let bar = format!("{}{}", "█".repeat(filled), "░".repeat(rest));
+    let mut stderr = io::stderr().lock();
+    let _ = write!(stderr, "\r{what} {bar} {:>3}%", share(100)).and_then(|()| stderr.flush());
+}
+
+/// Takes the bar away.
+pub fn clear_bar() {
+    let mut stderr = io::stderr().lock();
+    let _ = write!(stderr, "\r\x1b[K").and_then(|()| stderr.flush());
+}
+
 /// An error with its causes, on stderr. It may quote a file or a peer, so it is made harmless first.
 pub fn fail(error: &anyhow::Error) {
     say(&visible::visible_lines(&format!("mcp-proxy: {error:#}")));

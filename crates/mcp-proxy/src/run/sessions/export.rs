@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use indicatif::{ProgressBar, ProgressStyle};
 use mcp_proxy_session::export::exporter;
 use mcp_proxy_session::{Session, SessionExporter};
 
@@ -18,6 +17,8 @@ use file::Target;
 
 /// Work that takes longer than this shows how far it is.
 const LONG: Duration = Duration::from_millis(500);
+/// And how often.
+const REDRAW: Duration = Duration::from_millis(100);
 
 /// Writes a record in another format.
 pub fn run(args: &ExportArgs) -> Result<ExitCode> {
@@ -74,11 +75,13 @@ fn write(
     Ok(written?)
 }
 
-/// A bar on stderr, only for a person and only if it takes long.
+/// How far it is, on stderr, only for a person and only if it takes long.
+///
+/// Own code for what is one line: the crate for bars would bring libm into the binary, 0.3 MB in every guard.
 struct Progress {
     allowed: bool,
-    started: Instant,
-    bar: Option<ProgressBar>,
+    drawn: Instant,
+    shown: bool,
 }
 
 impl Progress {
@@ -86,26 +89,28 @@ impl Progress {
     fn new(free: bool) -> Progress {
         Progress {
             allowed: free && std::io::stderr().is_terminal(),
-            started: Instant::now(),
-            bar: None,
+            drawn: Instant::now() + LONG - REDRAW,
+            shown: false,
         }
     }
 
     fn tell(&mut self, done: u64, total: u64) {
-        if !self.allowed || self.started.elapsed() < LONG {
+        if !self.allowed
+            || self
+                .drawn
+                .checked_add(REDRAW)
+                .is_none_or(|next| Instant::now() < next)
+        {
             return;
         }
-        let bar = self.bar.get_or_insert_with(|| {
-            let style = ProgressStyle::with_template("exporting {wide_bar} {percent:>3}% {eta}");
-            ProgressBar::new(total)
-                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-        });
-        bar.set_position(done);
+        self.drawn = Instant::now();
+        self.shown = true;
+        printer::bar("exporting", done, total);
     }
 
     fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+        if self.shown {
+            printer::clear_bar();
         }
     }
 }

@@ -171,7 +171,9 @@ async fn the_guard_is_small_and_has_a_name_of_its_own() {
     // Its own memory. The pages of the binary and of libc are the same ones that the proxy has mapped; how large
     // their part is depends on who else runs, and on the build: the benchmark measures that on the release.
     let memory = std::fs::read_to_string(format!("/proc/{guard}/smaps_rollup")).unwrap();
-    let share = memory.lines().find_map(|line| line.strip_prefix("Anonymous:"));
+    let share = memory
+        .lines()
+        .find_map(|line| line.strip_prefix("Anonymous:"));
     let share: u32 = share
         .unwrap()
         .trim()
