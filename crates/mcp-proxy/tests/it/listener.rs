@@ -287,3 +287,27 @@ fn a_signal_stops_the_servers_and_closes_the_record() {
     assert_eq!(json["messages"][0]["transport"], "streamable_http");
     assert_eq!(json["messages"][1]["transport"], "stdio");
 }
+
+#[test]
+fn the_export_at_the_end_is_private_and_overwrites_nothing() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let (record, taken) = (folder.path().join("s.jsonl"), folder.path().join("s.json"));
+    std::fs::write(&taken, "mine").unwrap();
+    let record = record.to_str().unwrap();
+    let args = [
+        "proxy",
+        "--listen",
+        "stdio",
+        "--session-file",
+        record,
+        "--output-format",
+        "json",
+        "--",
+        "cat",
+    ];
+    assert!(crate::run::pipe(&args, b"").status.success());
+    assert_eq!(std::fs::read_to_string(&taken).unwrap(), "mine");
+    let export = std::fs::metadata(folder.path().join("s.json.2")).unwrap();
+    assert_eq!(export.permissions().mode() & 0o777, 0o600);
+}

@@ -1,6 +1,5 @@
 //! The record of a run: where it goes, what it is called, and the export at its end.
 
-use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -13,6 +12,7 @@ use serde_json::Map;
 
 use crate::config::{Config, Record, Target};
 use crate::printer;
+use crate::run::sessions::export::file;
 
 /// A record that has begun, or none.
 pub struct Recording {
@@ -73,25 +73,30 @@ pub fn finish(path: Option<&Path>, record: Option<&Record>, quiet: bool) -> Resu
         .with_context(|| format!("--output-format: {format} is not known"))?;
     let target = export_path(path, *exporter);
     let session = Session::open(path)?;
-    let file =
-        File::create(&target).with_context(|| format!("cannot write {}", target.display()))?;
-    let mut out = BufWriter::new(file);
-    exporter.export(&session, &mut out, &mut |_, _| {})?;
-    out.flush()?;
+    // Private like the record, whole or not at all, and never over a file that is there.
+    file::Target::new(&target, path, false)?.write(|sink| {
+        let mut out = BufWriter::with_capacity(1 << 16, sink);
+        exporter.export(&session, &mut out, &mut |_, _| {})?;
+        out.flush().context("cannot write the export")
+    })?;
     if !quiet {
         printer::say(&format!("mcp-proxy: exported to {}", target.display()));
     }
     Ok(())
 }
 
-/// `x.jsonl` becomes `x.json`; never the record itself.
+/// `x.jsonl` becomes `x.json`, or `x.json.2` and so on where that is taken.
 fn export_path(record: &Path, exporter: &dyn SessionExporter) -> PathBuf {
-    let target = record.with_extension(exporter.extension());
-    if target == record {
-        record.with_extension(format!("export.{}", exporter.extension()))
-    } else {
-        target
-    }
+    let first = record.with_extension(exporter.extension());
+    let numbered = (2..).map(|number| {
+        let mut name = first.clone().into_os_string();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    });
+    std::iter::once(first.clone())
+        .chain(numbered)
+        .find(|path| !path.exists())
+        .unwrap_or(first)
 }
 
 fn header(config: &Config) -> SessionHeader {

@@ -1,6 +1,6 @@
 //! `export`: a record in another format, to stdout or to a file that is there whole or not at all.
 
-mod file;
+pub mod file;
 
 use std::io::{BufWriter, IsTerminal as _, Write};
 use std::process::ExitCode;
