@@ -105,9 +105,28 @@ impl SseSplitter {
             let wire = self.held.split().freeze();
             let mut event = self.event(wire);
             event.partial = partial;
-            out.push(SseUnit::Event(event));
+            self.deliver_last(event, out);
         }
         *self = SseSplitter::new(self.limits);
+    }
+
+    /// A last line that is just the name `data` lengthens the data only now that the stream has ended: if that takes
+    /// it over the limit, the event comes out as one that is cut through, like any other of its length.
+    fn deliver_last(&self, mut event: SseEvent, out: &mut Vec<SseUnit>) {
+        match event.data.take() {
+            Some(message) if message.len() > self.limits.cut => {
+                let wire = std::mem::take(&mut event.wire);
+                out.push(SseUnit::Open {
+                    head: event,
+                    chunk: Chunk { wire, message },
+                });
+                out.push(SseUnit::Close(Chunk::framing(Bytes::new())));
+            }
+            data => {
+                event.data = data;
+                out.push(SseUnit::Event(event));
+            }
+        }
     }
 
     /// Works on the blocks in `data` until it is used up or a block has to be streamed; returns what is left.

@@ -116,8 +116,18 @@ fn a_line_of_twenty_mebibytes_passes_in_any_mode() {
 
 #[test]
 fn a_bare_name_at_the_end_of_a_cut_event() {
-    for sizes in [&[1][..], &[2], &[16], &[13, 1]] {
-        let limits = Limits { cut: 0, max: 6 };
-        invariants::events(b"data: data: \ndata", sizes, limits);
+    for bytes in [
+        &b"data: data: \ndata"[..],
+        b"data: \ndata",
+        b"data\ndata",
+        b"data: \ndata: \ndata",
+    ] {
+        for sizes in [&[1][..], &[2], &[16], &[13, 1]] {
+            for max in [6, 11, usize::MAX] {
+                for cut in [0, 1, 2] {
+                    invariants::events(bytes, sizes, Limits { cut, max });
+                }
+            }
+        }
     }
 }
