@@ -17,7 +17,7 @@ const HELP: &str = "\
 cargo xtask <command>
 
   test [--long]      everything CI runs: formatting, lints, docs, tidy, licences, tests, real peers
-                     --long adds 60 s of fuzzing and the long supervisor runs
+                     --long adds 60 s of fuzzing and gives every property 20,000 cases
   setup              install what the tests need, into the user's cache directory
   tidy               the house rules that rustc and clippy do not know
   bench NAME [ARG…]  build in release mode and run one benchmark, e.g. `bench carry`
@@ -41,7 +41,7 @@ fn dispatch(arguments: &[String]) -> anyhow::Result<()> {
     match arguments.as_slice() {
         ["test"] => test::run(test::Length::Normal),
         ["test", "--long"] => test::run(test::Length::Long),
-        ["setup"] => setup::run().map(drop),
+        ["setup"] => setup::run(&[]).map(drop),
         ["tidy"] => tidy::run(),
         ["bench", name, rest @ ..] => bench::run(name, rest),
         ["man"] => man::run(),

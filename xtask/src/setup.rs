@@ -8,6 +8,7 @@ use crate::process::{self, command, output};
 use crate::tools;
 
 /// A program from Debian: how to see that it is there, and the packages that bring it.
+#[derive(Clone, Copy)]
 pub struct Needed {
     probe: &'static [&'static str],
     packages: &'static [&'static str],
@@ -28,15 +29,21 @@ const FOR_TESTS: &[Needed] = &[
     },
 ];
 
+/// What the fuzzer of the long mode is built with, beside Rust.
+pub const FOR_FUZZING: &[Needed] = &[Needed {
+    probe: &["c++", "--version"],
+    packages: &["g++"],
+}];
+
 /// What the benchmark compares with, where it can be had.
 pub const NGINX: Needed = Needed {
     probe: &["nginx", "-v"],
     packages: &["nginx-light"],
 };
 
-/// Installs everything; the tests get the fixtures' place from the answer.
-pub fn run() -> Result<Fixtures> {
-    debian(FOR_TESTS)?;
+/// Installs everything, and what this run needs beyond it; the tests get the fixtures' place from the answer.
+pub fn run(beyond: &[Needed]) -> Result<Fixtures> {
+    debian(&[FOR_TESTS, beyond].concat())?;
     // Two commands at once would install into the same directory: the second waits for the first.
     let cache = fixtures::cache()?;
     std::fs::create_dir_all(&cache).with_context(|| format!("creating {}", cache.display()))?;
@@ -62,18 +69,26 @@ pub fn debian(needed: &[Needed]) -> Result<()> {
         return Ok(());
     }
     if !is_root() {
-        bail!(
-            "these Debian packages are missing; please run:\n\n    sudo apt-get install -y {}\n",
-            missing.join(" ")
-        );
+        bail!(what_to_type(&missing));
     }
     run_apt(&["update", "-q"])?;
-    run_apt(
-        &[
-            &["install", "-y", "-q", "--no-install-recommends"],
-            missing.as_slice(),
-        ]
-        .concat(),
+    run_apt(&install(&missing))
+}
+
+/// The arguments of the one `apt-get` that brings packages, whoever types it. What Debian only recommends beside them
+/// (for npm a whole compiler) is used by no test.
+fn install<'a>(packages: &[&'a str]) -> Vec<&'a str> {
+    [
+        &["install", "-y", "-q", "--no-install-recommends"],
+        packages,
+    ]
+    .concat()
+}
+
+fn what_to_type(missing: &[&str]) -> String {
+    format!(
+        "these Debian packages are missing, and only root can install them; please run:\n\n    sudo apt-get {}\n",
+        install(missing).join(" ")
     )
 }
 
@@ -90,5 +105,31 @@ fn is_root() -> bool {
 impl Needed {
     fn is_there(&self) -> bool {
         output(command(self.probe[0]).args(&self.probe[1..])).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_root_the_line_to_type_is_printed() {
+        let text = what_to_type(&["nodejs", "npm"]);
+        let line = "\n    sudo apt-get install -y -q --no-install-recommends nodejs npm\n";
+        assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn a_program_is_missing_if_it_cannot_be_run_or_fails() {
+        let probed = |probe| {
+            Needed {
+                probe,
+                packages: &[],
+            }
+            .is_there()
+        };
+        assert!(probed(&["cargo", "--version"]));
+        assert!(!probed(&["cargo", "--no-such-flag"]));
+        assert!(!probed(&["a-program-that-nobody-has"]));
     }
 }

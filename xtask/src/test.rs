@@ -14,9 +14,13 @@ use crate::{setup, tidy, tools};
 pub enum Length {
     /// What CI runs: under half an hour on a new machine with two cores.
     Normal,
-    /// Fuzzing and the long supervisor runs too.
+    /// Fuzzing too, and many more cases of every property.
     Long,
 }
+
+/// How many cases each property gets in the long mode: ten times and more what it has of its own. proptest reads the
+/// variable and lets it win over what a test asks for.
+const LONG_CASES: (&str, &str) = ("PROPTEST_CASES", "20000");
 
 /// The names of the steps that failed so far.
 #[derive(Default)]
@@ -35,7 +39,10 @@ impl Report {
 
 pub fn run(length: Length) -> Result<()> {
     let start = Instant::now();
-    let fixtures = setup::run()?;
+    let fixtures = setup::run(match length {
+        Length::Normal => &[],
+        Length::Long => setup::FOR_FUZZING,
+    })?;
     let mut report = Report::default();
     report.note("format", cargo_step("fmt --all --check"));
     report.note("tidy", tidy::run());
@@ -103,7 +110,7 @@ fn tests(length: Length, fixtures: &Fixtures) -> Result<()> {
     };
     fixtures.export(&mut tests);
     if length == Length::Long {
-        tests.env("MCP_PROXY_LONG", "1");
+        tests.env(LONG_CASES.0, LONG_CASES.1);
     }
     process::run("tests", &mut tests)
 }
