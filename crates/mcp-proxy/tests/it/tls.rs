@@ -1,4 +1,5 @@
-//! TLS on both sides: one proxy listens with it, another dials it. Both offer h2, so that is what they speak.
+//! TLS on both sides: one proxy listens with it, another dials it. That h2 is what is spoken then is seen with a peer
+//! that is not ours, in `tests/peers/h2.rs`.
 
 use std::path::Path;
 

@@ -16,6 +16,7 @@ mod conformance;
 mod conformance_client;
 mod endpoint;
 mod fixtures;
+mod h2;
 mod inspector;
 mod process;
 mod sdk_legacy;

@@ -9,8 +9,13 @@ use std::time::{Duration, Instant};
 
 /// Runs a program to its end. A program that does not end within the limit is killed with all that it started.
 pub fn finish(command: &mut Command, limit: Duration) -> Output {
+    finish_after(command, Stdio::null(), limit)
+}
+
+/// The same for a program that reads its stdin.
+pub fn finish_after(command: &mut Command, stdin: impl Into<Stdio>, limit: Duration) -> Output {
     command
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
