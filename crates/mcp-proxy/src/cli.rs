@@ -2,6 +2,7 @@
 
 pub mod proxy;
 pub mod sessions;
+mod size;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

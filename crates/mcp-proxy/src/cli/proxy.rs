@@ -183,9 +183,10 @@ pub struct ProxyArgs {
         long,
         value_name = "SIZE",
         default_value = "256M",
+        value_parser = super::size::size,
         help_heading = "Limits"
     )]
-    pub max_message: String,
+    pub max_message: u64,
 
     /// A peer that takes nothing for this many seconds is given up
     #[arg(

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 
+use super::size::size;
+
 /// The formats a session can be written in: the session crate's list, so that a new exporter is offered at once.
 pub fn format_names() -> PossibleValuesParser {
     PossibleValuesParser::new(
@@ -236,30 +238,6 @@ fn age(text: &str) -> Result<Duration, String> {
         .ok_or_else(wrong)
 }
 
-/// `1048576`, `500M`, `1G` as bytes.
-fn size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no size: write 1048576, 500M or 1G");
-    let (number, unit) = text.split_at(
-        text.find(|letter: char| !letter.is_ascii_digit())
-            .unwrap_or(text.len()),
-    );
-    let shift = match unit
-        .trim()
-        .to_ascii_uppercase()
-        .trim_end_matches("IB")
-        .trim_end_matches('B')
-    {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => return Err(wrong()),
-    };
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    number.checked_mul(1 << shift).ok_or_else(wrong)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,17 +258,11 @@ mod tests {
     }
 
     #[test]
-    fn ages_and_sizes() {
+    fn ages() {
         assert_eq!(age("30d").unwrap(), Duration::from_secs(2_592_000));
         assert_eq!(age("8w").unwrap(), Duration::from_secs(4_838_400));
-        assert_eq!(size("1048576").unwrap(), 1 << 20);
-        assert_eq!(size("1G").unwrap(), 1 << 30);
-        assert_eq!(size("5 MiB").unwrap(), 5 << 20);
         for wrong in ["", "30", "d", "1y", "-1d", "99999999999999999999w"] {
             assert!(age(wrong).is_err(), "{wrong}");
-        }
-        for wrong in ["", "G", "1X", "-1", "99999999999T"] {
-            assert!(size(wrong).is_err(), "{wrong}");
         }
     }
 }

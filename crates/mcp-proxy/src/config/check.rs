@@ -30,7 +30,7 @@ impl Config {
         Ok(Config {
             record: record(args)?,
             limits: RunLimits {
-                message: size(&args.max_message).context("--max-message")?,
+                message: message_max(args.max_message)?,
                 sessions: args.max_sessions.max(1),
                 idle: Duration::from_secs(args.idle_timeout.max(1) * 60),
                 stall: Duration::from_secs(args.stall_timeout.max(1)),
@@ -268,39 +268,10 @@ fn record(args: &ProxyArgs) -> Result<Option<Record>> {
     }))
 }
 
-/// `64`, `64K`, `256M`, `1G`, with or without `iB`/`B`; powers of 1024.
-fn size(text: &str) -> Result<usize> {
-    let trimmed = text.trim().trim_end_matches(['B', 'b', 'i']);
-    let (number, unit) = match trimmed.find(|c: char| !c.is_ascii_digit()) {
-        Some(end) => trimmed.split_at(end),
-        None => (trimmed, ""),
-    };
-    let factor: usize = match unit.trim().to_ascii_uppercase().as_str() {
-        "" => 1,
-        "K" => 1 << 10,
-        "M" => 1 << 20,
-        "G" => 1 << 30,
-        _ => bail!("`{text}` is no size: write 1048576, 1024K, 256M or 1G"),
-    };
-    let number: usize = number
-        .parse()
-        .with_context(|| format!("`{text}` is no size"))?;
-    match number.checked_mul(factor) {
-        Some(size) if size > 0 => Ok(size),
-        _ => bail!("`{text}` is no size that a message can have"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_read() {
-        assert_eq!(size("64").unwrap(), 64);
-        assert_eq!(size("64K").unwrap(), 65_536);
-        assert_eq!(size("256MiB").unwrap(), 256 << 20);
-        assert!(size("0").is_err());
-        assert!(size("lots").is_err());
+/// The largest message: one that memory could hold, and more than nothing.
+fn message_max(bytes: u64) -> Result<usize> {
+    match usize::try_from(bytes) {
+        Ok(max) if max > 0 => Ok(max),
+        _ => bail!("--max-message: {bytes} is no size that a message can have"),
     }
 }

@@ -62,6 +62,10 @@ fn mistakes_are_named() {
             "--max-message",
         ),
         (
+            &["proxy", "--max-message", "0", "--", "cat"],
+            "--max-message",
+        ),
+        (
             &["proxy", "--transport", "carrier-pigeon", "--", "cat"],
             "carrier-pigeon",
         ),
