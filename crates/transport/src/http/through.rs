@@ -43,12 +43,16 @@ enum Shape {
         carriage: Carriage,
     },
     /// An SSE stream.
-    Events {
-        splitter: SseSplitter,
-        rewrite: Rewrite,
-        cutting: usize,
-        max: usize,
-    },
+    Events(Events),
+}
+
+/// An SSE stream on its way.
+struct Events {
+    splitter: SseSplitter,
+    rewrite: Rewrite,
+    /// Bytes so far of an event that is cut through.
+    cutting: usize,
+    max: usize,
 }
 
 /// What is done to an event before it goes on.
@@ -82,13 +86,12 @@ impl Through {
         limits: Limits,
         rewrite: Rewrite,
     ) -> Through {
-        let (splitter, max) = (SseSplitter::new(limits), limits.max);
-        let shape = Shape::Events {
-            splitter,
+        let shape = Shape::Events(Events {
+            splitter: SseSplitter::new(limits),
             rewrite,
             cutting: 0,
-            max,
-        };
+            max: limits.max,
+        });
         Through::new(incoming, (connection, lane, exchange), shape, None)
     }
 
@@ -173,22 +176,10 @@ impl Through {
                     });
                 }
             }
-            Shape::Events {
-                splitter,
-                rewrite,
-                cutting,
-                max,
-            } => {
+            Shape::Events(events) => {
                 let mut units = Vec::new();
-                splitter.push(bytes, &mut units);
-                check_size(&units, cutting, *max, self.lane.from())?;
-                take_events(
-                    units,
-                    self.exchange,
-                    rewrite,
-                    (self.lane.from(), *max),
-                    &mut self.batch,
-                )?;
+                events.splitter.push(bytes, &mut units);
+                events.take(units, self.exchange, self.lane.from(), &mut self.batch)?;
             }
         }
         Ok(())
@@ -227,21 +218,10 @@ impl Through {
                     body: Body::Close(chunk),
                 });
             }
-            Shape::Events {
-                splitter,
-                rewrite,
-                max,
-                ..
-            } => {
+            Shape::Events(events) => {
                 let mut units = Vec::new();
-                splitter.finish(&mut units);
-                take_events(
-                    units,
-                    self.exchange,
-                    rewrite,
-                    (self.lane.from(), *max),
-                    &mut self.batch,
-                )?;
+                events.splitter.finish(&mut units);
+                events.take(units, self.exchange, self.lane.from(), &mut self.batch)?;
             }
         }
         Ok(())
@@ -287,52 +267,53 @@ fn chunk_body(piece: Bytes, opened: &mut bool) -> Body {
     }
 }
 
-/// An event that is cut through is never held, but it may not be larger than any other message.
-fn check_size(
-    units: &[SseUnit],
-    cutting: &mut usize,
-    max: usize,
-    side: Side,
-) -> Result<(), LinkEnd> {
-    for unit in units {
-        match unit {
-            SseUnit::Open { chunk, .. } => *cutting = chunk.message.len(),
-            SseUnit::More(chunk) => *cutting += chunk.message.len(),
-            _ => *cutting = 0,
+impl Events {
+    /// What the splitter made of the bytes, as frames.
+    fn take(
+        &mut self,
+        units: Vec<SseUnit>,
+        exchange: ExchangeId,
+        side: Side,
+        into: &mut Vec<Frame>,
+    ) -> Result<(), LinkEnd> {
+        for unit in units {
+            self.check_size(&unit, side)?;
+            let (carriage, body) = match unit {
+                SseUnit::Event(event) => event_frame(event),
+                SseUnit::Open { head, chunk } => {
+                    (Carriage::Event(Box::new(head)), Body::Open(chunk))
+                }
+                SseUnit::More(chunk) => (Carriage::Message, Body::More(chunk)),
+                SseUnit::Close(chunk) => (Carriage::Message, Body::Close(chunk)),
+                SseUnit::TooLarge { seen, .. } => {
+                    return Err(crate::lines::too_large(side, seen, self.max));
+                }
+            };
+            let mut frame = Frame {
+                exchange,
+                carriage,
+                body,
+            };
+            if let Some(rewrite) = &mut self.rewrite {
+                frame = rewrite(frame)?;
+            }
+            into.push(frame);
         }
-        if *cutting > max {
-            return Err(crate::lines::too_large(side, *cutting, max));
-        }
+        Ok(())
     }
-    Ok(())
-}
 
-fn take_events(
-    units: Vec<SseUnit>,
-    exchange: ExchangeId,
-    rewrite: &mut Rewrite,
-    (side, max): (Side, usize),
-    into: &mut Vec<Frame>,
-) -> Result<(), LinkEnd> {
-    for unit in units {
-        let (carriage, body) = match unit {
-            SseUnit::Event(event) => event_frame(event),
-            SseUnit::Open { head, chunk } => (Carriage::Event(Box::new(head)), Body::Open(chunk)),
-            SseUnit::More(chunk) => (Carriage::Message, Body::More(chunk)),
-            SseUnit::Close(chunk) => (Carriage::Message, Body::Close(chunk)),
-            SseUnit::TooLarge { seen, .. } => return Err(crate::lines::too_large(side, seen, max)),
-        };
-        let mut frame = Frame {
-            exchange,
-            carriage,
-            body,
-        };
-        if let Some(rewrite) = rewrite {
-            frame = rewrite(frame)?;
+    /// An event that is cut through is never held, but it may not be larger than any other message.
+    fn check_size(&mut self, unit: &SseUnit, side: Side) -> Result<(), LinkEnd> {
+        match unit {
+            SseUnit::Open { chunk, .. } => self.cutting = chunk.message.len(),
+            SseUnit::More(chunk) => self.cutting += chunk.message.len(),
+            _ => self.cutting = 0,
         }
-        into.push(frame);
+        if self.cutting > self.max {
+            return Err(crate::lines::too_large(side, self.cutting, self.max));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// An event as a frame: its data is the message, unless it is an event of the transport's own.
