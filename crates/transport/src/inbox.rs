@@ -1,11 +1,12 @@
 //! The reading half of a link that is fed by tasks: POST handlers, response streams.
 
 use mcp_proxy_core::{BoxFuture, FrameReader, LinkEnd};
-use mcp_proxy_wire::Frame;
-use tokio::sync::mpsc;
+use mcp_proxy_wire::{Body, Frame};
 
-/// Frames that may wait between a task and its pump.
-pub const INBOX: usize = 256;
+use crate::queue::{QueueReceiver, QueueSender, Weigh, queue};
+
+/// Frames that may wait between a task and its pump; fewer if they are large.
+const PLACES: usize = 256;
 
 /// What a task hands over: a frame, or the end of the link.
 #[derive(Debug)]
@@ -16,15 +17,31 @@ pub enum Arrival {
     End(LinkEnd),
 }
 
+impl Weigh for Arrival {
+    fn bytes(&self) -> usize {
+        match self {
+            Arrival::Frame(frame) => match &frame.body {
+                Body::Whole(message) => message.len(),
+                Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk) => chunk.wire.len(),
+                Body::Empty => 0,
+            },
+            Arrival::End(_) => 0,
+        }
+    }
+}
+
+/// Hands over.
+pub type Inbox = QueueSender<Arrival>;
+
 /// Reads what tasks hand over.
 pub struct InboxReader {
-    arrivals: mpsc::Receiver<Arrival>,
+    arrivals: QueueReceiver<Arrival>,
     end: Option<LinkEnd>,
 }
 
 /// A bounded inbox: its feeding end and its reader.
-pub fn inbox() -> (mpsc::Sender<Arrival>, InboxReader) {
-    let (sender, arrivals) = mpsc::channel(INBOX);
+pub fn inbox() -> (Inbox, InboxReader) {
+    let (sender, arrivals) = queue(PLACES);
     let end = None;
     (sender, InboxReader { arrivals, end })
 }
@@ -46,7 +63,7 @@ impl InboxReader {
                     return if into.is_empty() { Err(end) } else { Ok(()) };
                 }
             }
-            arrival = self.arrivals.try_recv().ok();
+            arrival = self.arrivals.try_recv();
         }
         Ok(())
     }
@@ -55,5 +72,44 @@ impl InboxReader {
 impl FrameReader for InboxReader {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.next(into))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use mcp_proxy_wire::{Carriage, ExchangeId, Message};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    fn frame(message: &Message) -> Arrival {
+        Arrival::Frame(Frame {
+            exchange: ExchangeId(0),
+            carriage: Carriage::Message,
+            body: Body::Whole(message.clone()),
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_frames_wait_with_their_sender_until_the_pump_reads() {
+        let (sender, mut reader) = inbox();
+        let large = Message::parse(vec![b' '; 8 << 20]);
+        for _ in 0..8 {
+            sender.send(frame(&large)).await.unwrap();
+        }
+        // Paused time moves on only when nothing else can: the ninth is stuck.
+        let ninth = timeout(Duration::from_secs(1), sender.send(frame(&large)));
+        assert!(ninth.await.is_err(), "64 MiB wait already");
+        let mut read = Vec::new();
+        reader.read(&mut read).await.unwrap();
+        assert_eq!(read.len(), 8);
+        sender.send(frame(&large)).await.unwrap();
+        sender.send(Arrival::End(LinkEnd::Closed)).await.unwrap();
+        reader.read(&mut read).await.unwrap();
+        assert_eq!(read.len(), 9);
+        let end = reader.read(&mut read).await;
+        assert!(matches!(end, Err(LinkEnd::Closed)));
     }
 }

@@ -9,6 +9,7 @@ pub mod http;
 mod inbox;
 pub mod lines;
 pub mod process;
+mod queue;
 pub mod sse;
 pub mod stdio;
 pub mod tls;

@@ -9,7 +9,6 @@ use http::{Method, Request};
 use hyper::body::Incoming;
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, Pipeline};
 use mcp_proxy_wire::{Body, Frame, Message, Transport};
-use tokio::sync::mpsc;
 
 use super::collect::{Collected, collect};
 use super::dial::{HttpLink, HttpWriter, asked, is_rpc};
@@ -18,7 +17,7 @@ use super::listener::{Answer, Front, is_path};
 use super::payload::Payload;
 use super::remote::Remote;
 use super::sessions::Sessions;
-use crate::inbox::{Arrival, inbox};
+use crate::inbox::{Arrival, Inbox, inbox};
 use crate::sse::dial::{SseWriter, connect};
 
 /// Whether an answer to the first POST says that this is no streamable HTTP server.
@@ -55,7 +54,7 @@ struct AutoWriter {
     mode: Mode,
     remote: Arc<Remote>,
     connection: Arc<Connection>,
-    inbox: mpsc::Sender<Arrival>,
+    inbox: Inbox,
     max: usize,
 }
 

@@ -18,13 +18,13 @@ use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use mcp_proxy_wire::{
     Body, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, error_response,
 };
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::payload::Payload;
 use super::pool::Inflow;
 use super::remote::Remote;
-use crate::inbox::{Arrival, inbox};
+use crate::inbox::{Arrival, Inbox, inbox};
 pub(crate) use answers::{first_line, is_rpc};
 use state::{Open, State};
 
@@ -39,7 +39,7 @@ const DELETE_DEADLINE: Duration = Duration::from_secs(2);
 pub struct HttpLink {
     remote: Arc<Remote>,
     connection: Arc<Connection>,
-    inbox: mpsc::Sender<Arrival>,
+    inbox: Inbox,
     posts: Arc<Semaphore>,
     state: State,
     max: usize,
@@ -50,7 +50,7 @@ impl HttpLink {
     pub fn new(
         remote: Arc<Remote>,
         connection: Arc<Connection>,
-        inbox: mpsc::Sender<Arrival>,
+        inbox: Inbox,
         max: usize,
     ) -> Arc<HttpLink> {
         Arc::new(HttpLink {

@@ -9,15 +9,16 @@ use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Kind, Message, error_response,
 };
 use rustc_hash::FxHashMap;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
 use super::replay::{GET_STREAM, Replay};
 use super::router::{Awaits, Router, Way};
 use super::stream::Out;
 use super::tool_headers::ToolHeaders;
-use crate::inbox::Arrival;
+use crate::inbox::Inbox;
+use crate::queue::{QueueReceiver, QueueSender, queue};
 
-/// Messages that may wait on one stream before its client's slowness is felt upstream.
+/// Messages that may wait on one stream before its client's slowness is felt upstream; fewer if they are large.
 const STREAM_QUEUE: usize = 64;
 /// A client that takes nothing from a stream for this long loses it; its session goes on.
 const STREAM_STALL: Duration = Duration::from_secs(60);
@@ -29,7 +30,7 @@ pub struct Session {
     /// The connection in the record.
     pub connection: Arc<Connection>,
     /// Frames on their way to the server.
-    pub inbox: mpsc::Sender<Arrival>,
+    pub inbox: Inbox,
     /// Told to end it.
     pub stop: Notify,
     /// Which arguments its server wants in headers (modern clients).
@@ -40,7 +41,7 @@ pub struct Session {
 struct State {
     router: Router,
     replay: Replay,
-    streams: FxHashMap<ExchangeId, mpsc::Sender<Out>>,
+    streams: FxHashMap<ExchangeId, QueueSender<Out>>,
     /// Which GET holds [`GET_STREAM`], so that a replaced one does not close its successor.
     get: u64,
     last_used: Instant,
@@ -50,18 +51,14 @@ struct State {
 /// A POST as the session sees it.
 pub struct Opened {
     /// Its messages.
-    pub messages: mpsc::Receiver<Out>,
+    pub messages: QueueReceiver<Out>,
     /// What is awaited.
     pub awaits: Awaits,
 }
 
 impl Session {
     /// A session whose frames go to `inbox`.
-    pub fn new(
-        id: String,
-        connection: Arc<Connection>,
-        inbox: mpsc::Sender<Arrival>,
-    ) -> Arc<Session> {
+    pub fn new(id: String, connection: Arc<Connection>, inbox: Inbox) -> Arc<Session> {
         Arc::new(Session {
             id,
             connection,
@@ -106,7 +103,7 @@ impl Session {
     }
 
     /// Opens the GET stream; an older one ends.
-    pub fn open_get(&self) -> Option<(u64, mpsc::Receiver<Out>)> {
+    pub fn open_get(&self) -> Option<(u64, QueueReceiver<Out>)> {
         let mut state = self.state();
         if state.ended {
             return None;
@@ -123,7 +120,7 @@ impl Session {
     pub fn resume(
         &self,
         last_event_id: &str,
-    ) -> Option<(Vec<Out>, Option<mpsc::Receiver<Out>>, ExchangeId)> {
+    ) -> Option<(Vec<Out>, Option<QueueReceiver<Out>>, ExchangeId)> {
         let mut state = self.state();
         let (stream, missed) = state.replay.after(last_event_id)?;
         let finished = missed.iter().any(|sent| sent.last);
@@ -138,7 +135,7 @@ impl Session {
         if finished || stream == GET_STREAM {
             return Some((outs, None, stream));
         }
-        let (sender, messages) = mpsc::channel(STREAM_QUEUE);
+        let (sender, messages) = queue(STREAM_QUEUE);
         state.streams.insert(stream, sender);
         Some((outs, Some(messages), stream))
     }
@@ -210,7 +207,7 @@ impl Session {
     }
 
     /// Finds the stream for a frame from the server, and what to put on it.
-    fn place(&self, frame: Frame) -> Option<(ExchangeId, Option<mpsc::Sender<Out>>, Out)> {
+    fn place(&self, frame: Frame) -> Option<(ExchangeId, Option<QueueSender<Out>>, Out)> {
         let Body::Whole(message) = frame.body else {
             return None;
         };
@@ -256,8 +253,8 @@ impl Session {
         state: &mut State,
         stream: ExchangeId,
         waiting: Vec<Message>,
-    ) -> (mpsc::Sender<Out>, mpsc::Receiver<Out>) {
-        let (sender, messages) = mpsc::channel(STREAM_QUEUE + waiting.len());
+    ) -> (QueueSender<Out>, QueueReceiver<Out>) {
+        let (sender, messages) = queue(STREAM_QUEUE + waiting.len());
         for message in waiting {
             let out = self.stored(state, stream, message.into_raw(), false);
             // There is room: the channel was made for them.
@@ -329,3 +326,6 @@ pub fn frame(exchange: ExchangeId, parts: http::request::Parts, message: Message
         body: Body::Whole(message),
     }
 }
+
+#[cfg(test)]
+mod tests;

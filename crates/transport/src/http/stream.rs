@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_proxy_wire::encode_event;
-use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep};
+
+use crate::queue::{QueueReceiver, Weigh, queue};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(25);
 
@@ -24,11 +25,17 @@ pub struct Out {
     pub last: bool,
 }
 
+impl Weigh for Out {
+    fn bytes(&self) -> usize {
+        self.data.len()
+    }
+}
+
 /// Events to one client.
 pub struct EventStream {
     /// Bytes that come before any message (the endpoint event of HTTP+SSE, replayed events).
     first: Vec<Bytes>,
-    messages: mpsc::Receiver<Out>,
+    messages: QueueReceiver<Out>,
     quiet: Pin<Box<Sleep>>,
     ended: bool,
     /// Dropped with the stream: whoever holds the other end learns that the client is gone.
@@ -39,7 +46,7 @@ impl EventStream {
     /// Events from `messages`, after `first`. `guard` is dropped when the client goes or the stream ends.
     pub fn new(
         first: Vec<Bytes>,
-        messages: mpsc::Receiver<Out>,
+        messages: QueueReceiver<Out>,
         guard: Option<Box<dyn Send + Sync>>,
     ) -> EventStream {
         EventStream {
@@ -53,7 +60,7 @@ impl EventStream {
 
     /// The stream ends with what is in `first`.
     pub fn finished(first: Vec<Bytes>) -> EventStream {
-        let (_, messages) = mpsc::channel(1);
+        let (_, messages) = queue(1);
         EventStream::new(first, messages, None)
     }
 

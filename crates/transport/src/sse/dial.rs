@@ -10,7 +10,6 @@ use mcp_proxy_wire::{
     Body, ErrorCode, ExchangeId, Frame, Id, Limits, Message, Side, SseEvent, SseSplitter, SseUnit,
     error_response, headers,
 };
-use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
@@ -20,7 +19,7 @@ use crate::http::payload::Payload;
 use crate::http::pool::Inflow;
 use crate::http::remote::Remote;
 use crate::http::through::event_frame;
-use crate::inbox::{Arrival, inbox};
+use crate::inbox::{Arrival, Inbox, inbox};
 
 /// A server names its endpoint at once; this is for slow starts.
 const ENDPOINT_DEADLINE: Duration = Duration::from_secs(15);
@@ -43,7 +42,7 @@ pub async fn link(
 pub async fn connect(
     remote: Arc<Remote>,
     connection: Arc<Connection>,
-    inbox: mpsc::Sender<Arrival>,
+    inbox: Inbox,
     max: usize,
 ) -> Result<SseWriter, LinkEnd> {
     let mut headers = HeaderMap::new();
@@ -118,7 +117,7 @@ impl Stream {
         }
     }
 
-    async fn run(&mut self, inbox: &mpsc::Sender<Arrival>) -> LinkEnd {
+    async fn run(&mut self, inbox: &Inbox) -> LinkEnd {
         loop {
             for unit in self.units.drain(..) {
                 let SseUnit::Event(event) = unit else {
@@ -185,7 +184,7 @@ struct Post {
     remote: Arc<Remote>,
     connection: Arc<Connection>,
     endpoint: Uri,
-    inbox: mpsc::Sender<Arrival>,
+    inbox: Inbox,
     max: usize,
 }
 

@@ -12,7 +12,7 @@ use mcp_proxy_core::{
 };
 use mcp_proxy_wire::{Body, ErrorCode, ExchangeId, Frame, Message, Transport, encode_event};
 use rustc_hash::FxHashMap;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
 use crate::http::collect::{Collected, collect};
 use crate::http::exchange::not_here;
@@ -21,8 +21,10 @@ use crate::http::payload::Payload;
 use crate::http::session::frame;
 use crate::http::sessions::SessionLimits;
 use crate::http::stream::{EventStream, Out};
-use crate::inbox::{Arrival, inbox};
+use crate::inbox::{Arrival, Inbox, inbox};
+use crate::queue::{QueueSender, queue};
 
+/// Messages that may wait on the stream before its client's slowness is felt upstream; fewer if they are large.
 const QUEUE: usize = 64;
 const SEND_DEADLINE: Duration = Duration::from_secs(60);
 const MESSAGE_PATH: &str = "/message";
@@ -40,7 +42,7 @@ pub struct SseFront {
 
 #[derive(Clone)]
 struct Client {
-    inbox: mpsc::Sender<Arrival>,
+    inbox: Inbox,
     stop: Arc<Notify>,
 }
 
@@ -86,7 +88,7 @@ impl SseFront {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let connection = self.pipeline.connect(Transport::Sse, self.server);
         let (sender, reader) = inbox();
-        let (out, messages) = mpsc::channel(QUEUE);
+        let (out, messages) = queue(QUEUE);
         let stop = Arc::new(Notify::new());
         let client = Client {
             inbox: sender,
@@ -200,7 +202,7 @@ impl Running {
 }
 
 /// Everything for the client goes on its one stream.
-struct StreamWriter(Option<mpsc::Sender<Out>>);
+struct StreamWriter(Option<QueueSender<Out>>);
 
 impl StreamWriter {
     async fn put(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
