@@ -10,6 +10,7 @@ mod inbox;
 pub mod lines;
 pub mod process;
 mod queue;
+mod room;
 pub mod sse;
 pub mod stdio;
 pub mod tls;

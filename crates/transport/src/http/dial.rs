@@ -25,6 +25,7 @@ use super::payload::Payload;
 use super::pool::Inflow;
 use super::remote::Remote;
 use crate::inbox::{Arrival, Inbox, inbox};
+use crate::room::{Room, Taken};
 pub(crate) use answers::{first_line, is_rpc};
 use state::{Open, State};
 
@@ -41,6 +42,8 @@ pub struct HttpLink {
     connection: Arc<Connection>,
     inbox: Inbox,
     posts: Arc<Semaphore>,
+    /// For requests that the server has not begun to answer.
+    room: Room,
     state: State,
     max: usize,
 }
@@ -58,6 +61,7 @@ impl HttpLink {
             connection,
             inbox,
             posts: Arc::new(Semaphore::new(POSTS_MAX)),
+            room: Room::new(),
             state: State::default(),
             max,
         })
@@ -112,7 +116,7 @@ impl HttpLink {
     }
 
     /// A request: its POST lives in a task of its own until it is answered.
-    fn spawn_post(self: &Arc<Self>, message: Message) -> tokio::task::JoinHandle<()> {
+    fn spawn_post(self: &Arc<Self>, message: Message, room: Taken) -> tokio::task::JoinHandle<()> {
         let link = Arc::clone(self);
         let asked = asked(&message);
         let is_modern = message
@@ -127,7 +131,7 @@ impl HttpLink {
             let Ok(_place) = link.posts.acquire().await else {
                 return;
             };
-            link.post(message, asked).await;
+            link.post(message, asked, Some(room)).await;
         });
         for key in keys {
             let open = Open {
@@ -139,9 +143,12 @@ impl HttpLink {
         task
     }
 
-    async fn post(self: &Arc<Self>, message: Message, asked: Vec<Id>) {
+    async fn post(self: &Arc<Self>, message: Message, asked: Vec<Id>, room: Option<Taken>) {
         let method = message.method().map(std::borrow::Cow::into_owned);
-        match self.send(&message).await {
+        let sent = self.send(&message).await;
+        // The server has it: a stream of answers may last for hours.
+        drop((message, room));
+        match sent {
             Ok(response) => self.receive(response, method.as_deref(), &asked).await,
             Err(end) => self.fail(&asked, &end).await,
         }
@@ -273,13 +280,14 @@ impl HttpWriter {
         let initialized = method == Some("notifications/initialized");
         let opens = method == Some("initialize");
         if !asked(&message).is_empty() {
-            let task = self.link.spawn_post(message);
+            let room = self.link.room.take(message.len()).await;
+            let task = self.link.spawn_post(message, room);
             if opens {
                 self.opening = Some(task);
             }
             return;
         }
-        let post = self.link.post(message, Vec::new());
+        let post = self.link.post(message, Vec::new(), None);
         if timeout(ACCEPT_DEADLINE, post).await.is_err() {
             self.link
                 .note("a notification was not accepted within 60 s");

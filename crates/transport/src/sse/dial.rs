@@ -20,6 +20,7 @@ use crate::http::pool::Inflow;
 use crate::http::remote::Remote;
 use crate::http::through::event_frame;
 use crate::inbox::{Arrival, Inbox, inbox};
+use crate::room::Room;
 
 /// A server names its endpoint at once; this is for slow starts.
 const ENDPOINT_DEADLINE: Duration = Duration::from_secs(15);
@@ -84,6 +85,7 @@ pub async fn connect(
             connection,
             endpoint,
             inbox,
+            room: Room::new(),
             max,
         }),
         reading: reading.abort_handle(),
@@ -185,6 +187,8 @@ struct Post {
     connection: Arc<Connection>,
     endpoint: Uri,
     inbox: Inbox,
+    /// For requests that the server has not accepted.
+    room: Room,
     max: usize,
 }
 
@@ -244,7 +248,11 @@ impl SseWriter {
         if asked(&message).is_empty() {
             drop(timeout(ACCEPT_DEADLINE, post.send(message)).await);
         } else {
-            self.last = Some(tokio::spawn(async move { post.send(message).await }));
+            let room = post.room.take(message.len()).await;
+            self.last = Some(tokio::spawn(async move {
+                post.send(message).await;
+                drop(room);
+            }));
         }
     }
 
