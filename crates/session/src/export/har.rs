@@ -1,10 +1,12 @@
 //! `har`: HAR 1.2, as browsers' network panels read it.
 //!
-//! One entry per HTTP exchange, with the events of its stream under `_eventSourceMessages`. Messages that no HTTP carried (stdio)
-//! become one synthetic entry per request and its answer; `_transport` says so. A first pass sorts the record's lines into
-//! entries and keeps only their places, a second writes the entries in the order in which they began.
+//! One entry per HTTP exchange; the events of its stream are its body, and stand one by one under `_eventSourceMessages`.
+//! Messages that no HTTP carried (stdio), or none that the record has a number for, become one synthetic entry per request
+//! and its answer; `_transport` says so. A first pass sorts the record's lines into entries and keeps only their places, a
+//! second writes the entries in the order in which they began.
 
 mod entry;
+mod events;
 mod plan;
 
 use super::SessionExporter;

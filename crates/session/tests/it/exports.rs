@@ -2,6 +2,7 @@
 
 use crate::sample::*;
 use mcp_proxy_session::*;
+use mcp_proxy_wire::{Direction, Message};
 use serde_json::Value;
 use std::path::Path;
 
@@ -148,6 +149,102 @@ fn har_has_what_readers_ask_for() {
         .unwrap();
     assert_eq!(http["response"]["status"], 200);
     assert_eq!(http["_eventSourceMessages"][0]["eventId"], "e-1");
+}
+
+fn har(sample: &mut Sample) -> Vec<Value> {
+    sample.recorder.flush().unwrap();
+    let mut har: Value = serde_json::from_str(&exported(sample.path(), "har")).unwrap();
+    match har["log"]["entries"].take() {
+        Value::Array(entries) => entries,
+        other => panic!("{other}"),
+    }
+}
+
+/// A stdio client before an HTTP server: the streams of the proxy's own requests have no number in the record. All their
+/// events once became those of the first request.
+#[test]
+fn har_gives_each_answer_of_a_bridge_to_the_request_that_asked() {
+    let mut sample = Sample::new();
+    let to_client = Direction::ServerToClient;
+    let first = sample.client(r#"{"id":1,"method":"initialize"}"#);
+    let second = sample.client(r#"{"id":2,"method":"tools/list"}"#);
+    let event = event("e-1");
+    let log = br#"{"method":"notifications/message"}"#;
+    sample.put(to_client, &event, br#"{"id":1,"result":1}"#, Some(first));
+    sample.put(to_client, &event, log, None);
+    sample.put(to_client, &event, br#"{"id":2,"result":2}"#, Some(second));
+    let entries = har(&mut sample);
+    let pairs: Vec<(&Value, &Value)> = entries
+        .iter()
+        .map(|entry| {
+            (
+                &entry["request"]["url"],
+                &entry["response"]["content"]["text"],
+            )
+        })
+        .collect();
+    let (none, url) = (Value::Null, |word: &str| Value::from(word));
+    let expected = [
+        (
+            url("stdio://server/initialize"),
+            url(r#"{"id":1,"result":1}"#),
+        ),
+        (
+            url("stdio://server/tools/list"),
+            url(r#"{"id":2,"result":2}"#),
+        ),
+        (url("streamable-http://server/notifications/message"), none),
+    ];
+    let expected: Vec<(&Value, &Value)> = expected.iter().map(|(a, b)| (a, b)).collect();
+    assert_eq!(pairs, expected);
+}
+
+/// `_eventSourceMessages` is known to Chrome only; to all others a stream without a body was empty.
+#[test]
+fn har_has_the_events_of_a_stream_as_its_body() {
+    let mut sample = Sample::new();
+    let request = Message::parse(r#"{"id":7,"method":"tools/list"}"#);
+    sample.put_with(&post(), NewBody::Whole(&request), |new| new.exchange = 5);
+    for data in ["{\n\"id\":7}", "\"é\""] {
+        let message = Message::parse(data);
+        sample.put_with(&event("e-1"), NewBody::Whole(&message), |new| {
+            new.exchange = 5;
+            new.direction = Direction::ServerToClient;
+        });
+    }
+    let entries = har(&mut sample);
+    let content = &entries[0]["response"]["content"];
+    let text = "id: e-1\nevent: message\ndata: {\ndata: \"id\":7}\n\nid: e-1\nevent: message\ndata: \"é\"\n\n";
+    assert_eq!(content["text"], text);
+    assert_eq!(content["size"], text.len());
+    assert_eq!(entries[0]["response"]["bodySize"], text.len());
+
+    let binary = Message::parse(&b"\xff"[..]);
+    sample.put_with(&event("e-2"), NewBody::Whole(&binary), |new| {
+        new.exchange = 5;
+        new.direction = Direction::ServerToClient;
+    });
+    let entries = har(&mut sample);
+    assert!(entries[0]["response"]["content"]["text"].is_null());
+    assert_eq!(entries[0]["_eventSourceMessages"][2]["data"], "base64:/w==");
+}
+
+#[test]
+fn har_does_not_call_json_what_the_server_did_not() {
+    let mut sample = Sample::new();
+    let request = Message::parse(r#"{"id":7,"method":"tools/list"}"#);
+    sample.put_with(&post(), NewBody::Whole(&request), |new| new.exchange = 5);
+    let (body, moved) = (
+        Message::parse("moved"),
+        response(308, &[("location", "/b")]),
+    );
+    sample.put_with(&moved, NewBody::Whole(&body), |new| {
+        new.exchange = 5;
+        new.direction = Direction::ServerToClient;
+    });
+    let entries = har(&mut sample);
+    assert_eq!(entries[0]["response"]["content"]["mimeType"], "x-unknown");
+    assert_eq!(entries[0]["response"]["redirectURL"], "/b");
 }
 
 #[test]

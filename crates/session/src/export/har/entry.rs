@@ -1,10 +1,11 @@
 //! One HAR entry.
 
+use super::events;
 use super::plan::{Part, Planned};
 use crate::export::body::{Form, form, time, write_string};
 use crate::session::Record;
-use crate::{Error, Http, ProxyMessage, Raw, Session};
-use mcp_proxy_wire::json_string;
+use crate::{Error, Http, ProxyMessage, Session};
+use mcp_proxy_wire::{Transport, json_string};
 use std::io::Write;
 use std::time::{Duration, SystemTime};
 
@@ -54,7 +55,7 @@ pub(super) fn write(
     )?;
     write_request(request.as_ref(), out)?;
     put(out, ",\"response\":")?;
-    write_response(response.as_ref(), out)?;
+    write_response(session, response.as_ref(), &planned.events, out)?;
     put(
         out,
         &format!(",\"cache\":{{}},\"timings\":{{\"send\":0,\"wait\":{millis},\"receive\":0}}"),
@@ -89,7 +90,7 @@ pub(super) fn write(
         )?;
         for (index, part) in planned.events.iter().enumerate() {
             put(out, if index == 0 { "" } else { "," })?;
-            write_event(session, *part, out)?;
+            events::write(session, *part, out)?;
         }
         put(out, "]")?;
     }
@@ -132,7 +133,9 @@ fn write_request(request: Option<&Read>, out: &mut dyn Write) -> Result<(), Erro
             let word = message
                 .and_then(|message| message.method.as_deref())
                 .unwrap_or("");
-            format!("stdio://server/{word}")
+            // A scheme has no underscore.
+            let kind = message.map_or(Transport::Stdio, |message| message.transport);
+            format!("{}://server/{word}", kind.to_string().replace('_', "-"))
         }
     };
     put(
@@ -176,7 +179,12 @@ fn write_request(request: Option<&Read>, out: &mut dyn Write) -> Result<(), Erro
     )
 }
 
-fn write_response(response: Option<&Read>, out: &mut dyn Write) -> Result<(), Error> {
+fn write_response(
+    session: &Session,
+    response: Option<&Read>,
+    stream: &[Part],
+    out: &mut dyn Write,
+) -> Result<(), Error> {
     let http = response.and_then(|read| read.http.as_ref());
     let message = response.and_then(|read| read.message.as_ref());
     // Status 0 is what browsers write where no response came.
@@ -192,25 +200,29 @@ fn write_response(response: Option<&Read>, out: &mut dyn Write) -> Result<(), Er
         &format!("{{\"status\":{status},\"statusText\":\"{reason}\","),
     )?;
     write_version_and_headers(http, out)?;
-    let size = message.map_or(0, |message| message.raw.len());
+    put(
+        out,
+        &format!(",\"content\":{{\"mimeType\":{}", json_string(mime(http))),
+    )?;
+    let size = match message {
+        Some(message) => {
+            let form = form(&message.raw)?;
+            put(out, ",\"text\":")?;
+            write_string(out, &message.raw, form, "")?;
+            if form == Form::Binary {
+                put(out, ",\"encoding\":\"base64\"")?;
+            }
+            message.raw.len()
+        }
+        None => events::write_body(session, stream, out)?,
+    };
+    let location = http.and_then(|http| http.header("location")).unwrap_or("");
     put(
         out,
         &format!(
-            ",\"content\":{{\"size\":{size},\"mimeType\":{}",
-            json_string(mime(http))
+            ",\"size\":{size}}},\"redirectURL\":{},\"headersSize\":-1,\"bodySize\":{size}}}",
+            json_string(location)
         ),
-    )?;
-    if let Some(message) = message {
-        let form = form(&message.raw)?;
-        put(out, ",\"text\":")?;
-        write_string(out, &message.raw, form, "")?;
-        if form == Form::Binary {
-            put(out, ",\"encoding\":\"base64\"")?;
-        }
-    }
-    put(
-        out,
-        &format!("}},\"redirectURL\":\"\",\"headersSize\":-1,\"bodySize\":{size}}}"),
     )
 }
 
@@ -240,49 +252,6 @@ fn write_version_and_headers(http: Option<&Http>, out: &mut dyn Write) -> Result
     )
 }
 
-fn write_event(session: &Session, part: Part, out: &mut dyn Write) -> Result<(), Error> {
-    let (timestamp, sse, raw) = match part {
-        Part::Row(row) => {
-            let message = session.message(row as usize)?;
-            (
-                message.timestamp,
-                message.sse.unwrap_or_default(),
-                message.raw,
-            )
-        }
-        Part::Io(place) => {
-            let record = Record {
-                offset: place.offset,
-                line: session.line(place)?,
-            };
-            let timestamp = record
-                .member::<String>("timestamp")
-                .and_then(|text| crate::stamp::parse(&text));
-            let sse = record.member("sse").unwrap_or_default();
-            (
-                timestamp.unwrap_or(SystemTime::UNIX_EPOCH),
-                sse,
-                Raw::Text(String::new()),
-            )
-        }
-    };
-    let seconds = timestamp
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_micros() as f64
-        / 1e6;
-    put(
-        out,
-        &format!(
-            "{{\"time\":{seconds},\"eventName\":{},\"eventId\":{},\"data\":",
-            json_string(sse.event.as_deref().unwrap_or("message")),
-            json_string(sse.id.as_deref().unwrap_or("")),
-        ),
-    )?;
-    write_string(out, &raw, form(&raw)?, "base64:")?;
-    put(out, "}")
-}
-
 fn url_of(http: &Http) -> String {
     let target = http.target.as_deref().unwrap_or("/");
     if target.contains("://") {
@@ -294,9 +263,12 @@ fn url_of(http: &Http) -> String {
     )
 }
 
+/// What no HTTP carried is JSON-RPC; where HTTP did not say what it is, browsers write `x-unknown`.
 fn mime(http: Option<&Http>) -> &str {
-    http.and_then(|http| http.header("content-type"))
-        .unwrap_or("application/json")
+    match http {
+        Some(http) => http.header("content-type").unwrap_or("x-unknown"),
+        None => "application/json",
+    }
 }
 
 fn query(url: &str) -> String {
@@ -318,6 +290,6 @@ fn query(url: &str) -> String {
     pairs.join(",")
 }
 
-fn put(out: &mut dyn Write, text: &str) -> Result<(), Error> {
+pub(super) fn put(out: &mut dyn Write, text: &str) -> Result<(), Error> {
     out.write_all(text.as_bytes()).map_err(Error::Output)
 }

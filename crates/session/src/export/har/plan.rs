@@ -95,9 +95,14 @@ fn look(part: Part, line: &[u8]) -> Option<Seen> {
             _ => {}
         }
     }
-    let exchange = (role != Role::Plain).then_some((connection, exchange));
+    // Number 0 is none: the requests that a bridge makes of its own have no number in the record.
+    let exchange = (role != Role::Plain && exchange != 0).then_some((connection, exchange));
+    // And an event of such a request's stream stands for itself, as a line of stdio does.
+    if role == Role::Event && exchange.is_none() {
+        role = Role::Plain;
+    }
     match part {
-        Part::Io(_) if exchange.is_none() => None,
+        Part::Io(_) if role == Role::Plain => None,
         _ => Some(Seen {
             part,
             exchange,
