@@ -8,6 +8,7 @@ pub mod auto;
 pub mod collect;
 pub mod dial;
 pub mod exchange;
+mod legacy;
 pub mod listener;
 pub mod modern;
 pub mod payload;

@@ -15,17 +15,16 @@ use mcp_proxy_core::{BoxFuture, CarryOptions, Connection, Dial, Link, Pipeline, 
 use mcp_proxy_wire::headers::{self, LAST_EVENT_ID, MCP_SESSION_ID};
 use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, Transport, error_response};
 use rustc_hash::FxHashMap;
-use tokio::time::timeout;
 
 use super::collect::{Collected, collect};
 use super::exchange::not_here;
+use super::legacy::{GetGuard, StreamGuard, legacy_post, session_not_found};
 use super::listener::{Answer, Front, bare, error, events, is_path, json};
 use super::modern;
 use super::payload::Payload;
-use super::router::Awaits;
-use super::session::{Opened, Session, SessionWriter, frame};
+use super::session::{Session, SessionWriter};
 use super::stream::{EventStream, encode};
-use crate::inbox::{Arrival, inbox};
+use crate::inbox::inbox;
 
 /// What a listener allows.
 #[derive(Clone, Copy, Debug)]
@@ -55,11 +54,6 @@ struct Table {
     legacy: FxHashMap<String, Arc<Session>>,
     shared: FxHashMap<Option<HeaderValue>, Arc<Session>>,
 }
-
-/// A server that answers nothing to a body it cannot read is waited for this long.
-const BLIND_WAIT: Duration = Duration::from_secs(1);
-/// A server that takes no message for this long stalls its client.
-const SEND_DEADLINE: Duration = Duration::from_secs(60);
 
 impl Sessions {
     /// Sessions towards servers that `dial` opens.
@@ -335,72 +329,6 @@ async fn run(
     connection.close(end.text());
 }
 
-async fn legacy_post(
-    session: &Arc<Session>,
-    exchange: ExchangeId,
-    parts: Parts,
-    message: Message,
-) -> Answer {
-    let id = message.id();
-    let is_batch = message.kind() == Kind::Batch;
-    let Some(Opened {
-        mut messages,
-        awaits,
-    }) = session.open_post(exchange, &message)
-    else {
-        return session_not_found(id.as_ref());
-    };
-    let arrival = Arrival::Frame(frame(exchange, parts, message));
-    if session
-        .inbox
-        .send_timeout(arrival, SEND_DEADLINE)
-        .await
-        .is_err()
-    {
-        session.forget_post(exchange);
-        let text = "the server takes no more messages";
-        return json(
-            503,
-            error_response(id.as_ref(), ErrorCode::PEER_STALLED, text, None),
-        );
-    }
-    match awaits {
-        Awaits::Nothing => return bare(202),
-        Awaits::Blind => {
-            let answer = timeout(BLIND_WAIT, messages.recv()).await;
-            session.forget_post(exchange);
-            return match answer {
-                Ok(Some(out)) => json(400, Message::parse(out.data)),
-                _ => bare(202),
-            };
-        }
-        Awaits::Answers => {}
-    }
-    let guard = Box::new(StreamGuard {
-        session: Arc::clone(session),
-        exchange,
-    });
-    if is_batch {
-        return events(Payload::Events(Box::new(EventStream::new(
-            Vec::new(),
-            messages,
-            Some(guard),
-        ))));
-    }
-    match messages.recv().await {
-        Some(out) if out.last => json(200, Message::parse(out.data)),
-        Some(out) => {
-            let first = vec![encode(&out)];
-            events(Payload::Events(Box::new(EventStream::new(
-                first,
-                messages,
-                Some(guard),
-            ))))
-        }
-        None => session_not_found(id.as_ref()),
-    }
-}
-
 /// Ends idle sessions.
 async fn sweep(sessions: Weak<Sessions>) {
     loop {
@@ -421,37 +349,6 @@ async fn sweep(sessions: Weak<Sessions>) {
             }
         }
     }
-}
-
-/// Closes a POST's stream with its client. Legacy: that is no cancel, the answer can be fetched later.
-struct StreamGuard {
-    session: Arc<Session>,
-    exchange: ExchangeId,
-}
-
-impl Drop for StreamGuard {
-    fn drop(&mut self) {
-        self.session.stream_closed(self.exchange);
-    }
-}
-
-struct GetGuard {
-    session: Arc<Session>,
-    which: u64,
-}
-
-impl Drop for GetGuard {
-    fn drop(&mut self) {
-        self.session.get_closed(self.which);
-    }
-}
-
-fn session_not_found(id: Option<&mcp_proxy_wire::Id>) -> Answer {
-    let text = "this session is not known here or has ended; initialize again";
-    json(
-        404,
-        error_response(id, ErrorCode::SESSION_NOT_FOUND, text, None),
-    )
 }
 
 fn too_large(max: usize) -> Answer {

@@ -1,0 +1,121 @@
+//! A POST of a legacy session, on a listener whose server speaks something else, and what tells the session that a
+//! stream's client has gone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::request::Parts;
+use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, error_response};
+use tokio::time::timeout;
+
+use super::listener::{Answer, bare, events, json};
+use super::payload::Payload;
+use super::router::Awaits;
+use super::session::{Opened, Session, frame};
+use super::stream::{EventStream, encode};
+use crate::inbox::Arrival;
+
+/// A server that answers nothing to a body it cannot read is waited for this long.
+const BLIND_WAIT: Duration = Duration::from_secs(1);
+/// A server that takes no message for this long stalls its client.
+const SEND_DEADLINE: Duration = Duration::from_secs(60);
+
+/// Answers a legacy POST.
+pub(super) async fn legacy_post(
+    session: &Arc<Session>,
+    exchange: ExchangeId,
+    parts: Parts,
+    message: Message,
+) -> Answer {
+    let id = message.id();
+    let is_batch = message.kind() == Kind::Batch;
+    let Some(Opened {
+        mut messages,
+        awaits,
+    }) = session.open_post(exchange, &message)
+    else {
+        return session_not_found(id.as_ref());
+    };
+    let arrival = Arrival::Frame(frame(exchange, parts, message));
+    if session
+        .inbox
+        .send_timeout(arrival, SEND_DEADLINE)
+        .await
+        .is_err()
+    {
+        session.forget_post(exchange);
+        let text = "the server takes no more messages";
+        return json(
+            503,
+            error_response(id.as_ref(), ErrorCode::PEER_STALLED, text, None),
+        );
+    }
+    match awaits {
+        Awaits::Nothing => return bare(202),
+        Awaits::Blind => {
+            let answer = timeout(BLIND_WAIT, messages.recv()).await;
+            session.forget_post(exchange);
+            return match answer {
+                Ok(Some(out)) => json(400, Message::parse(out.data)),
+                _ => bare(202),
+            };
+        }
+        Awaits::Answers => {}
+    }
+    let guard = Box::new(StreamGuard {
+        session: Arc::clone(session),
+        exchange,
+    });
+    if is_batch {
+        return events(Payload::Events(Box::new(EventStream::new(
+            Vec::new(),
+            messages,
+            Some(guard),
+        ))));
+    }
+    match messages.recv().await {
+        Some(out) if out.last => json(200, Message::parse(out.data)),
+        Some(out) => {
+            let first = vec![encode(&out)];
+            events(Payload::Events(Box::new(EventStream::new(
+                first,
+                messages,
+                Some(guard),
+            ))))
+        }
+        None => session_not_found(id.as_ref()),
+    }
+}
+
+/// Closes a POST's stream with its client. Legacy: that is no cancel, the answer can be fetched later.
+pub(super) struct StreamGuard {
+    pub(super) session: Arc<Session>,
+    pub(super) exchange: ExchangeId,
+}
+
+impl Drop for StreamGuard {
+    fn drop(&mut self) {
+        self.session.stream_closed(self.exchange);
+    }
+}
+
+/// Closes the GET stream with its client.
+pub(super) struct GetGuard {
+    pub(super) session: Arc<Session>,
+    pub(super) which: u64,
+}
+
+impl Drop for GetGuard {
+    fn drop(&mut self) {
+        self.session.get_closed(self.which);
+    }
+}
+
+/// The answer for a session that is not there.
+pub(super) fn session_not_found(id: Option<&mcp_proxy_wire::Id>) -> Answer {
+    let text = "this session is not known here or has ended; initialize again";
+    json(
+        404,
+        error_response(id, ErrorCode::SESSION_NOT_FOUND, text, None),
+    )
+}
