@@ -36,6 +36,10 @@ pub(super) async fn legacy_post(
     else {
         return session_not_found(id.as_ref());
     };
+    let mut doubtful = Doubtful {
+        session: Some(session),
+        exchange,
+    };
     let arrival = Arrival::Frame(frame(exchange, parts, message));
     if session
         .inbox
@@ -43,7 +47,6 @@ pub(super) async fn legacy_post(
         .await
         .is_err()
     {
-        session.forget_post(exchange);
         let text = "the server takes no more messages";
         return json(
             503,
@@ -53,14 +56,12 @@ pub(super) async fn legacy_post(
     match awaits {
         Awaits::Nothing => return bare(202),
         Awaits::Blind => {
-            let answer = timeout(BLIND_WAIT, messages.recv()).await;
-            session.forget_post(exchange);
-            return match answer {
+            return match timeout(BLIND_WAIT, messages.recv()).await {
                 Ok(Some(out)) => json(400, Message::parse(out.data)),
                 _ => bare(202),
             };
         }
-        Awaits::Answers => {}
+        Awaits::Answers => doubtful.session = None,
     }
     let guard = Box::new(StreamGuard {
         session: Arc::clone(session),
@@ -84,6 +85,20 @@ pub(super) async fn legacy_post(
             ))))
         }
         None => session_not_found(id.as_ref()),
+    }
+}
+
+/// A POST of which no answer is certain: when it is over, or its client goes, the session forgets it.
+struct Doubtful<'a> {
+    session: Option<&'a Session>,
+    exchange: ExchangeId,
+}
+
+impl Drop for Doubtful<'_> {
+    fn drop(&mut self) {
+        if let Some(session) = self.session {
+            session.forget_post(self.exchange);
+        }
     }
 }
 
@@ -118,4 +133,48 @@ pub(super) fn session_not_found(id: Option<&mcp_proxy_wire::Id>) -> Answer {
         404,
         error_response(id, ErrorCode::SESSION_NOT_FOUND, text, None),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_proxy_core::{LinkEnd, Pipeline, PipelineOptions};
+    use mcp_proxy_wire::Transport;
+
+    use super::*;
+    use crate::inbox::inbox;
+
+    fn parts() -> Parts {
+        http::Request::post("/mcp").body(()).unwrap().into_parts().0
+    }
+
+    /// A session with an open stream is never idle, so a stream that is forgotten keeps its server for ever.
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_goes_before_its_message_is_taken_leaves_nothing_behind() {
+        let pipeline = Pipeline::new(PipelineOptions {
+            recorder: None,
+            warn: Arc::new(|text| panic!("{text}")),
+            pass_noise: false,
+        });
+        let connection = pipeline.connect(Transport::StreamableHttp, Transport::Stdio);
+        let (sender, _reader) = inbox();
+        let session = Session::new("s".to_owned(), connection, sender);
+        let mut exchange = 0;
+        let mut leave_soon = async |text: &'static str| {
+            exchange += 1;
+            let message = Message::parse(text);
+            let posting = legacy_post(&session, ExchangeId(exchange), parts(), message);
+            timeout(Duration::from_millis(100), posting).await.is_err()
+        };
+        assert!(leave_soon("{no json").await, "it waits for an error");
+        while session
+            .inbox
+            .try_send(Arrival::End(LinkEnd::Closed))
+            .is_ok()
+        {}
+        assert!(
+            leave_soon(r#"{"id":1,"method":"m"}"#).await,
+            "the queue is full"
+        );
+        assert_ne!(session.idle(), Duration::ZERO);
+    }
 }
