@@ -85,15 +85,26 @@ impl Lane {
         self.apply(now, passed)
     }
 
-    /// The same for pumps: their records share one write with those of other connections that are ready as well.
+    /// The same for pumps: their records share one write with those of other connections that are ready as well, and
+    /// with what `more` finds to have come meanwhile.
     pub async fn pass_together(
         &mut self,
         frames: &mut Vec<Frame>,
         now: Duration,
         passed: &mut Passed,
+        more: impl AsyncFnOnce(&mut Vec<Frame>),
     ) -> Result<(), LinkEnd> {
         self.receive(frames, now, passed)?;
-        self.connection.pipeline.flush_together().await?;
+        let connection = Arc::clone(&self.connection);
+        if let Some(mut ticket) = connection.pipeline.ticket() {
+            tokio::task::yield_now().await;
+            more(frames).await;
+            if !frames.is_empty() {
+                self.receive(frames, connection.pipeline.now(), passed)?;
+                ticket = connection.pipeline.ticket().unwrap_or(ticket);
+            }
+            connection.pipeline.flush_since(ticket)?;
+        }
         self.apply(now, passed)
     }
 
@@ -105,7 +116,8 @@ impl Lane {
     ) -> Result<Option<Frame>, LinkEnd> {
         if !self.steps.is_empty() {
             let mut passed = Passed::default();
-            self.pass_together(&mut vec![frame], now, &mut passed)
+            let nothing = async |_: &mut Vec<Frame>| {};
+            self.pass_together(&mut vec![frame], now, &mut passed, nothing)
                 .await?;
             return Ok(passed.on.pop());
         }

@@ -48,6 +48,10 @@ pub(crate) struct Ledger {
     failed: bool,
 }
 
+/// How often the record had been written when it was taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Ticket(u64);
+
 impl Ledger {
     /// The next number and id.
     pub(crate) fn next(&mut self, wall: SystemTime) -> (u64, MessageId) {
@@ -166,16 +170,24 @@ impl Pipeline {
     /// One write for what is pending, after everybody else who is ready has added theirs: whoever comes back first
     /// writes for all, the others find it done.
     pub(crate) async fn flush_together(&self) -> Result<(), LinkEnd> {
-        let ticket = {
-            let ledger = self.ledger();
-            if ledger.recorder.is_none() {
-                return Ok(());
-            }
-            ledger.flushes
+        let Some(ticket) = self.ticket() else {
+            return Ok(());
         };
         tokio::task::yield_now().await;
+        self.flush_since(ticket)
+    }
+
+    /// What tells later whether lines that are pending now have been written. `None`: there is no record.
+    pub(crate) fn ticket(&self) -> Option<Ticket> {
+        let ledger = self.ledger();
+        ledger.recorder.as_ref()?;
+        Some(Ticket(ledger.flushes))
+    }
+
+    /// Writes what is pending, unless it was written since the ticket was taken.
+    pub(crate) fn flush_since(&self, ticket: Ticket) -> Result<(), LinkEnd> {
         let mut ledger = self.ledger();
-        if ledger.flushes == ticket || ledger.failed {
+        if ledger.flushes == ticket.0 || ledger.failed {
             self.flush(&mut ledger)
         } else {
             Ok(())

@@ -222,5 +222,7 @@ fn number(token: &[u8]) -> Option<u64> {
 fn splice(message: &Message, edits: &mut [(Span, &[u8])]) -> Message {
     edits.sort_by_key(|(span, _)| span.start);
     // The spans were read from this very message; if they do not fit it passes as it is.
-    message.splice(edits).unwrap_or_else(|_| message.clone())
+    message
+        .splice_scalars(edits)
+        .unwrap_or_else(|_| message.clone())
 }

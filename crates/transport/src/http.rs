@@ -8,9 +8,13 @@ pub mod auto;
 pub mod collect;
 pub mod dial;
 pub mod exchange;
+pub mod h1;
+pub mod inflow;
+mod joined;
 mod legacy;
 pub mod listener;
 pub mod modern;
+pub mod outlet;
 pub mod payload;
 pub mod pool;
 pub mod remote;
@@ -18,6 +22,10 @@ pub mod replay;
 pub mod router;
 pub mod session;
 pub mod sessions;
+pub mod socket;
 pub mod stream;
 pub mod through;
 pub mod tool_headers;
+
+/// Where streamable HTTP is served.
+pub const PATH: &str = "/mcp";

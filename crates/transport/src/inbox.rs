@@ -1,5 +1,7 @@
 //! The reading half of a link that is fed by tasks: POST handlers, response streams.
 
+use std::time::Duration;
+
 use mcp_proxy_core::{BoxFuture, FrameReader, LinkEnd};
 use mcp_proxy_wire::{Body, Frame};
 
@@ -7,6 +9,8 @@ use crate::queue::{QueueReceiver, QueueSender, Weigh, queue};
 
 /// Frames that may wait between a task and its pump; fewer if they are large.
 const PLACES: usize = 256;
+/// A server that takes no message for this long stalls its client.
+pub const SEND_DEADLINE: Duration = Duration::from_secs(60);
 
 /// What a task hands over: a frame, or the end of the link.
 #[derive(Debug)]
@@ -77,8 +81,6 @@ impl FrameReader for InboxReader {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use mcp_proxy_wire::{Carriage, ExchangeId, Message};
     use tokio::time::timeout;
 

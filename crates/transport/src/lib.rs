@@ -5,6 +5,7 @@
 //! through. This crate knows sockets, pipes and processes. It must not know policy, files of record, command lines.
 
 pub mod child;
+pub mod front;
 pub mod http;
 mod inbox;
 pub mod lines;

@@ -4,7 +4,6 @@
 //! [`BYTES_MAX`] while they wait. A large message gets all its places at once and in its turn: two senders cannot each hold
 //! half of what they need, and small messages cannot starve a large one.
 
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -64,6 +63,11 @@ impl<T: Weigh> QueueSender<T> {
 
     /// Queues it, unless there is no room for so long.
     pub async fn send_timeout(&self, item: T, limit: Duration) -> Result<(), Unsent> {
+        // Nearly always there is room, and then no timer is needed.
+        if let Ok(places) = self.places.try_reserve_many(self.needed(&item)) {
+            fill(places, item);
+            return Ok(());
+        }
         let sent = timeout(limit, self.send(item)).await;
         sent.unwrap_or(Err(Unsent))
     }
@@ -106,17 +110,6 @@ impl<T> QueueReceiver<T> {
         loop {
             if let Some(item) = self.places.try_recv().ok()? {
                 return Some(item);
-            }
-        }
-    }
-
-    /// The next message, for a body that is polled.
-    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        loop {
-            match ready!(self.places.poll_recv(cx)) {
-                Some(None) => {}
-                Some(item) => return Poll::Ready(item),
-                None => return Poll::Ready(None),
             }
         }
     }

@@ -6,3 +6,6 @@
 pub mod dial;
 pub mod exchange;
 pub mod front;
+
+/// Where HTTP+SSE streams begin.
+pub const PATH: &str = "/sse";

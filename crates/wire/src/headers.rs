@@ -8,7 +8,10 @@ mod modern;
 mod params;
 mod value;
 
-use http::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName};
+use http::header::{
+    ACCEPT, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
 
 pub use modern::{HeaderFault, check_modern_headers, modern_request_headers, modern_status};
 pub use params::{ParamHeader, param_headers};
@@ -29,30 +32,34 @@ pub const MCP_PARAM_PREFIX: &str = "mcp-param-";
 
 /// Headers that concern one connection only (RFC 9110 section 7.6.1, and those that proxies by custom keep to
 /// themselves).
-const HOP_BY_HOP: [&str; 9] = [
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
+const HOP_BY_HOP: [HeaderName; 9] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    HeaderName::from_static("proxy-connection"),
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
 ];
 
 /// Removes what must not be passed on: the hop-by-hop headers and those that `Connection` names.
 pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .flat_map(|value| value.as_bytes().split(|&byte| byte == b','))
-        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
-        .collect();
-    for name in named {
-        headers.remove(name);
+    if headers.contains_key(CONNECTION) {
+        let named: Vec<HeaderName> = headers
+            .get_all(CONNECTION)
+            .iter()
+            .flat_map(|value| value.as_bytes().split(|&byte| byte == b','))
+            .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
+            .collect();
+        for name in named {
+            headers.remove(name);
+        }
     }
-    for name in HOP_BY_HOP {
+    // Comparing names is cheaper than nine look-ups, and mostly there is nothing to remove.
+    while let Some(name) = headers.keys().find(|name| HOP_BY_HOP.contains(name)) {
+        let name = name.clone();
         headers.remove(name);
     }
 }

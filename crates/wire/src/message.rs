@@ -225,6 +225,16 @@ impl Head {
     }
 }
 
+impl Head {
+    /// The same head for bytes in which every place has moved.
+    fn moved(&self, to: impl Fn(usize) -> usize) -> Head {
+        let members = self
+            .members
+            .map(|span| Span::new(to(span.start), to(span.end)));
+        Head { members, ..*self }
+    }
+}
+
 impl<T> Members<T> {
     /// The place for the member called `key`, if it is one of those that matter.
     #[inline]

@@ -10,10 +10,11 @@ use hyper::body::Incoming;
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, Pipeline};
 use mcp_proxy_wire::{Body, Frame, Message, Transport};
 
+use super::PATH;
 use super::collect::{Collected, collect};
 use super::dial::{HttpLink, HttpWriter, asked, is_rpc};
 use super::exchange::{Exchange, not_here};
-use super::listener::{Answer, Front, is_path};
+use super::listener::{Answer, is_path};
 use super::payload::Payload;
 use super::remote::Remote;
 use super::sessions::Sessions;
@@ -163,7 +164,8 @@ impl AutoFront {
         })
     }
 
-    async fn route(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+    /// Answers one request.
+    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
         match self.kind.get() {
             Some(Transport::Sse) => return Arc::clone(&self.sessions).answer(request).await,
             Some(_) => return Arc::clone(&self.exchange).answer(request).await,
@@ -172,9 +174,8 @@ impl AutoFront {
         if *request.method() != Method::POST {
             return Arc::clone(&self.exchange).answer(request).await;
         }
-        if !is_path(request.uri(), self.path()) && !is_path(request.uri(), self.remote.url().path())
-        {
-            return not_here(self.path());
+        if !is_path(request.uri(), PATH) && !is_path(request.uri(), self.remote.url().path()) {
+            return not_here(PATH);
         }
         let (parts, body) = request.into_parts();
         let body = collect(body, self.max).await;
@@ -215,22 +216,14 @@ impl AutoFront {
         connection.close("looked whether the server speaks HTTP+SSE");
         probe.is_ok()
     }
-}
 
-impl Front for AutoFront {
-    fn answer(self: Arc<Self>, request: Request<Incoming>) -> BoxFuture<'static, Answer> {
-        Box::pin(self.route(request))
-    }
-
-    fn path(&self) -> &'static str {
-        "/mcp"
-    }
-
-    fn stop_all(&self) {
+    /// Asks every session to end.
+    pub fn stop_all(&self) {
         self.sessions.stop_all();
     }
 
-    fn open_count(&self) -> usize {
+    /// How many sessions are open.
+    pub fn open_count(&self) -> usize {
         self.sessions.open_count()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use tokio::time::timeout;
 
-use super::pool::Inflow;
+use super::inflow::Inflow;
 
 /// A peer that is silent for this long in the middle of a body is given up.
 const PIECE_DEADLINE: Duration = Duration::from_secs(60);

@@ -21,8 +21,8 @@ use mcp_proxy_wire::{
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::inflow::Inflow;
 use super::payload::Payload;
-use super::pool::Inflow;
 use super::remote::Remote;
 use crate::inbox::{Arrival, Inbox, inbox};
 use crate::room::{Room, Taken};
@@ -85,12 +85,7 @@ impl HttpLink {
             ACCEPT,
             HeaderValue::from_static("application/json, text/event-stream"),
         );
-        if message
-            .span(Field::Meta(
-                mcp_proxy_wire::revision::meta::PROTOCOL_VERSION,
-            ))
-            .is_some()
-        {
+        if names_version(message) {
             let params = self.state.tools.of(message);
             for (name, value) in headers::modern_request_headers(message, &params) {
                 headers.insert(name, value);
@@ -119,11 +114,7 @@ impl HttpLink {
     fn spawn_post(self: &Arc<Self>, message: Message, room: Taken) -> tokio::task::JoinHandle<()> {
         let link = Arc::clone(self);
         let asked = asked(&message);
-        let is_modern = message
-            .span(Field::Meta(
-                mcp_proxy_wire::revision::meta::PROTOCOL_VERSION,
-            ))
-            .is_some();
+        let is_modern = names_version(&message);
         let keys: Vec<_> = asked.iter().map(Id::key).collect();
         let opened = self.state.opened();
         let task = tokio::spawn(async move {
@@ -226,6 +217,12 @@ pub(crate) fn own_frame(message: Message) -> Frame {
         carriage: mcp_proxy_wire::Carriage::Message,
         body: Body::Whole(message),
     }
+}
+
+/// Whether a message says in its `_meta` which revision it is written in, as modern ones do.
+fn names_version(message: &Message) -> bool {
+    let version = Field::Meta(mcp_proxy_wire::revision::meta::PROTOCOL_VERSION);
+    message.span(version).is_some()
 }
 
 /// The ids of the requests in a message: one, or those of a batch.

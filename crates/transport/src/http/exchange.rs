@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
-use mcp_proxy_core::{BoxFuture, Connection, Lane, LinkEnd, Pipeline};
+use mcp_proxy_core::{Connection, Lane, LinkEnd, Pipeline};
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Limits, Message, Transport,
@@ -17,10 +17,11 @@ use mcp_proxy_wire::{
 };
 use rustc_hash::FxHashMap;
 
+use super::PATH;
 use super::collect::{Collected, collect};
-use super::listener::{Answer, Front, error, is_path, json};
+use super::inflow::Inflow;
+use super::listener::{Answer, error, is_path, json};
 use super::payload::Payload;
-use super::pool::Inflow;
 use super::remote::Remote;
 use super::through::Through;
 
@@ -52,6 +53,17 @@ impl Exchange {
             next: AtomicU64::new(0),
             connections: Mutex::default(),
         })
+    }
+
+    /// Answers one request.
+    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+        let own = self.remote.url().path();
+        if !is_path(request.uri(), PATH) && !is_path(request.uri(), own) {
+            return not_here(PATH);
+        }
+        let (parts, body) = request.into_parts();
+        let body = collect(body, self.limits.cut).await;
+        self.pass(parts, body).await
     }
 
     /// Passes one request on and its answer back.
@@ -232,25 +244,6 @@ impl Exchange {
         self.connections
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Front for Exchange {
-    fn answer(self: Arc<Self>, request: Request<Incoming>) -> BoxFuture<'static, Answer> {
-        Box::pin(async move {
-            let own = self.remote.url().path();
-            if is_path(request.uri(), self.path()) || is_path(request.uri(), own) {
-                let (parts, body) = request.into_parts();
-                let body = collect(body, self.limits.cut).await;
-                self.pass(parts, body).await
-            } else {
-                not_here(self.path())
-            }
-        })
-    }
-
-    fn path(&self) -> &'static str {
-        "/mcp"
     }
 }
 

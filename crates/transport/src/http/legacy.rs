@@ -8,17 +8,15 @@ use http::request::Parts;
 use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, error_response};
 use tokio::time::timeout;
 
-use super::listener::{Answer, bare, events, json};
+use super::listener::{Answer, bare, events, json, json_bytes};
 use super::payload::Payload;
 use super::router::Awaits;
 use super::session::{Opened, Session, frame};
 use super::stream::{EventStream, encode};
-use crate::inbox::Arrival;
+use crate::inbox::{Arrival, SEND_DEADLINE};
 
 /// A server that answers nothing to a body it cannot read is waited for this long.
 const BLIND_WAIT: Duration = Duration::from_secs(1);
-/// A server that takes no message for this long stalls its client.
-const SEND_DEADLINE: Duration = Duration::from_secs(60);
 
 /// Answers a legacy POST.
 pub(super) async fn legacy_post(
@@ -41,12 +39,8 @@ pub(super) async fn legacy_post(
         exchange,
     };
     let arrival = Arrival::Frame(frame(exchange, parts, message));
-    if session
-        .inbox
-        .send_timeout(arrival, SEND_DEADLINE)
-        .await
-        .is_err()
-    {
+    let sent = session.inbox.send_timeout(arrival, SEND_DEADLINE).await;
+    if sent.is_err() {
         let text = "the server takes no more messages";
         return json(
             503,
@@ -56,8 +50,8 @@ pub(super) async fn legacy_post(
     match awaits {
         Awaits::Nothing => return bare(202),
         Awaits::Blind => {
-            return match timeout(BLIND_WAIT, messages.recv()).await {
-                Ok(Some(out)) => json(400, Message::parse(out.data)),
+            return match timeout(BLIND_WAIT, messages.next()).await {
+                Ok(Some(out)) => json_bytes(400, out.data),
                 _ => bare(202),
             };
         }
@@ -74,8 +68,8 @@ pub(super) async fn legacy_post(
             Some(guard),
         ))));
     }
-    match messages.recv().await {
-        Some(out) if out.last => json(200, Message::parse(out.data)),
+    match messages.next().await {
+        Some(out) if out.last => json_bytes(200, out.data),
         Some(out) => {
             let first = vec![encode(&out)];
             events(Payload::Events(Box::new(EventStream::new(

@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use mcp_proxy_core::BoxFuture;
 use mcp_proxy_wire::{ErrorCode, Message, error_response};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -18,7 +18,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::admission::{Admission, Refusal};
+use super::joined::Joined;
 use super::payload::Payload;
+use crate::front::Front;
 
 /// Client connections at once; more wait in the kernel's queue.
 const CONNECTIONS_MAX: usize = 4_096;
@@ -27,20 +29,6 @@ const TLS_DEADLINE: Duration = Duration::from_secs(10);
 
 /// A response of ours.
 pub type Answer = Response<Payload>;
-
-/// Answers requests: passes them on, or ends HTTP here. One per listener.
-pub trait Front: Send + Sync + 'static {
-    /// Answers one request. The head has been checked and our own token removed.
-    fn answer(self: Arc<Self>, request: Request<Incoming>) -> BoxFuture<'static, Answer>;
-    /// The path clients are told to use.
-    fn path(&self) -> &'static str;
-    /// Asks every session that ends here to end.
-    fn stop_all(&self) {}
-    /// How many sessions end here and are open.
-    fn open_count(&self) -> usize {
-        0
-    }
-}
 
 /// Told why a request was turned away, for the record.
 pub type OnRefusal = Arc<dyn Fn(&str) + Send + Sync>;
@@ -93,7 +81,7 @@ impl Listener {
     }
 
     /// Accepts until `stop` resolves. Connections that are open then are dropped by the caller's runtime.
-    pub async fn run(self, front: Arc<dyn Front>, stop: impl Future<Output = ()>) {
+    pub async fn run(self, front: Front, stop: impl Future<Output = ()>) {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let acceptor = self.options.tls.clone().map(TlsAcceptor::from);
         let options = Arc::new(self.options);
@@ -113,7 +101,7 @@ impl Listener {
                 },
                 () = &mut stop => return,
             };
-            let (front, options) = (Arc::clone(&front), Arc::clone(&options));
+            let (front, options) = (front.clone(), Arc::clone(&options));
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
                 serve(stream, acceptor, front, options).await;
@@ -126,7 +114,7 @@ impl Listener {
 async fn serve(
     stream: TcpStream,
     acceptor: Option<TlsAcceptor>,
-    front: Arc<dyn Front>,
+    front: Front,
     options: Arc<ListenerOptions>,
 ) {
     let _ = tune(&stream, options.stall);
@@ -159,23 +147,19 @@ pub(super) fn tune(stream: &TcpStream, stall: Duration) -> std::io::Result<()> {
 }
 
 /// HTTP/1.1 on a plain socket; under TLS the client may choose h2.
-async fn http1(stream: TcpStream, front: Arc<dyn Front>, options: Arc<ListenerOptions>) {
+async fn http1(stream: TcpStream, front: Front, options: Arc<ListenerOptions>) {
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new());
     builder.header_read_timeout(options.is_public.then_some(HEADER_DEADLINE));
     let service = service(front, options);
     let served = builder
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(Joined::new(stream)), service)
         .await;
     // The peer's own troubles (a reset, a bad request line) end its connection and nothing else.
     drop(served);
 }
 
-async fn http1_or_2(
-    stream: TlsStream<TcpStream>,
-    front: Arc<dyn Front>,
-    options: Arc<ListenerOptions>,
-) {
+async fn http1_or_2(stream: TlsStream<TcpStream>, front: Front, options: Arc<ListenerOptions>) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -190,7 +174,7 @@ async fn http1_or_2(
 }
 
 fn service(
-    front: Arc<dyn Front>,
+    front: Front,
     options: Arc<ListenerOptions>,
 ) -> impl hyper::service::Service<
     Request<Incoming>,
@@ -199,20 +183,15 @@ fn service(
     Future: Future<Output = Result<Answer, Infallible>> + Send,
 > {
     service_fn(move |request| {
-        let (front, options) = (Arc::clone(&front), Arc::clone(&options));
+        let (front, options) = (front.clone(), Arc::clone(&options));
         async move { Ok(admit(request, front, &options).await) }
     })
 }
 
-async fn admit(
-    mut request: Request<Incoming>,
-    front: Arc<dyn Front>,
-    options: &ListenerOptions,
-) -> Answer {
-    let authority = request.uri().authority().map(|a| a.as_str().to_owned());
-    let admitted = options
-        .admission
-        .admit(request.headers_mut(), authority.as_deref());
+async fn admit(mut request: Request<Incoming>, front: Front, options: &ListenerOptions) -> Answer {
+    let authority = request.uri().authority().cloned();
+    let authority = authority.as_ref().map(http::uri::Authority::as_str);
+    let admitted = options.admission.admit(request.headers_mut(), authority);
     let answer = match admitted {
         Ok(()) => front.answer(request).await,
         Err(refusal) => refused(refusal),
@@ -257,7 +236,12 @@ pub fn error(status: u16, code: ErrorCode, text: &str) -> Answer {
 
 /// A message as an HTTP answer.
 pub fn json(status: u16, message: Message) -> Answer {
-    let mut answer = Response::new(Payload::whole(message.into_raw()));
+    json_bytes(status, message.into_raw())
+}
+
+/// A message's bytes as an HTTP answer.
+pub fn json_bytes(status: u16, message: Bytes) -> Answer {
+    let mut answer = Response::new(Payload::whole(message));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     answer.headers_mut().insert(
         http::header::CONTENT_TYPE,

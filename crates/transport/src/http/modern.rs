@@ -3,7 +3,6 @@
 //! One message a POST, headers that repeat the body, no sessions, no GET; closing the stream is the cancel.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::HeaderMap;
 use http::request::Parts;
@@ -18,9 +17,7 @@ use super::listener::{Answer, bare, events, json};
 use super::payload::Payload;
 use super::session::{Opened, Session, frame};
 use super::stream::{EventStream, encode};
-use crate::inbox::Arrival;
-
-const SEND_DEADLINE: Duration = Duration::from_secs(60);
+use crate::inbox::{Arrival, SEND_DEADLINE};
 
 /// Whether a head alone says that its client is modern.
 pub fn is_modern_head(headers: &HeaderMap) -> bool {
@@ -53,7 +50,7 @@ pub async fn post(
         session.refuse(frame(exchange, parts, message), code, &text);
         return json(status, error_response(id.as_ref(), code, &text, None));
     }
-    let lacks_meta = lacks_meta(&message);
+    let asked = message.clone();
     let Some(Opened {
         mut messages,
         awaits,
@@ -70,12 +67,8 @@ pub async fn post(
         exchange,
     });
     let arrival = Arrival::Frame(frame(exchange, parts, message));
-    if session
-        .inbox
-        .send_timeout(arrival, SEND_DEADLINE)
-        .await
-        .is_err()
-    {
+    let sent = session.inbox.send_timeout(arrival, SEND_DEADLINE).await;
+    if sent.is_err() {
         let text = "the server takes no more messages";
         return json(
             503,
@@ -85,14 +78,14 @@ pub async fn post(
     if awaits == super::router::Awaits::Nothing {
         return bare(202);
     }
-    match messages.recv().await {
+    match messages.next().await {
         Some(out) if out.last => {
             let answer = Message::parse(out.data);
             if lists_tools {
                 session.tools.note(&answer);
             }
             let status = match answer.error_code() {
-                Some(code) if code == ErrorCode::INVALID_PARAMS.0 && lacks_meta => 400,
+                Some(code) if code == ErrorCode::INVALID_PARAMS.0 && lacks_meta(&asked) => 400,
                 _ => headers::modern_status(&answer),
             };
             json(status, answer)

@@ -10,6 +10,7 @@ use http_body::{Body as HttpBody, Frame as BodyFrame, SizeHint};
 use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::Body;
 
+use super::inflow::InflowError;
 use super::stream::EventStream;
 use super::through::Through;
 
@@ -18,7 +19,7 @@ use super::through::Through;
 pub enum BodyError {
     /// The peer's body broke off.
     #[error("body broke off: {0}")]
-    Peer(#[from] hyper::Error),
+    Peer(#[from] InflowError),
     /// The lane stopped it (the record cannot be written, a message over the limit).
     #[error("{0}")]
     Stopped(LinkEnd),

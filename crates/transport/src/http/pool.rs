@@ -1,23 +1,22 @@
 //! Connections to one plain-HTTP server, reused.
 //!
-//! Own code, because time matters here: the general client of hyper-util starts a task and takes two locks for every
-//! request. One origin, HTTP/1.1 and a list are all that is needed; https goes the general way.
+//! Own code, because time matters here: a request is written and its answer read by the task that asks, without a
+//! task, a channel or a lock between (see [`super::h1`]). One origin, HTTP/1.1 and a list are all that is needed;
+//! https goes the general way of hyper.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use http::header::HOST;
-use http::uri::PathAndQuery;
 use http::{HeaderValue, Request, Response, Uri};
-use http_body::Body as _;
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::payload::Payload;
+use super::h1::{self, H1Error};
+use super::inflow::Inflow;
+use super::payload::{BodyError, Payload};
+use super::socket::{Outflow, Socket};
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 /// A connection that lay idle for longer is not trusted: servers close them about then.
@@ -30,69 +29,13 @@ pub struct Pool {
     port: u16,
     authority: HeaderValue,
     stall: Duration,
-    idle: Mutex<Vec<(SendRequest<Payload>, Instant)>>,
+    /// The longest idle first.
+    idle: Mutex<VecDeque<(Socket, Instant)>>,
+    /// A task looks after them.
+    swept: AtomicBool,
 }
 
-/// A body as it arrives, from a client or from a server; a server's connection goes back to its pool at the end.
-pub struct Inflow {
-    body: Incoming,
-    back: Option<(Arc<Pool>, SendRequest<Payload>)>,
-}
-
-impl From<Incoming> for Inflow {
-    fn from(body: Incoming) -> Inflow {
-        Inflow { body, back: None }
-    }
-}
-
-impl Inflow {
-    /// The next data; trailers are passed over.
-    pub fn poll_data(
-        &mut self,
-        cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Result<Bytes, hyper::Error>>> {
-        use std::task::{Poll, ready};
-        loop {
-            match ready!(std::pin::Pin::new(&mut self.body).poll_frame(cx)) {
-                Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        return Poll::Ready(Some(Ok(data)));
-                    }
-                }
-                Some(Err(error)) => {
-                    self.back = None;
-                    return Poll::Ready(Some(Err(error)));
-                }
-                None => {
-                    self.give_back();
-                    return Poll::Ready(None);
-                }
-            }
-        }
-    }
-
-    /// The next data, awaited.
-    pub async fn next(&mut self) -> Option<Result<Bytes, hyper::Error>> {
-        std::future::poll_fn(|cx| self.poll_data(cx)).await
-    }
-
-    /// Whether nothing more will come.
-    pub fn is_done(&mut self) -> bool {
-        let done = self.body.is_end_stream();
-        if done {
-            self.give_back();
-        }
-        done
-    }
-
-    fn give_back(&mut self) {
-        if let Some((pool, sender)) = self.back.take() {
-            pool.keep(sender);
-        }
-    }
-}
-
-/// Why a request got no answer.
+/// Why a request got no answer, or only a part of one.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
     /// No connection.
@@ -100,7 +43,16 @@ pub enum PoolError {
     Connect(std::io::Error),
     /// The connection broke.
     #[error("connection failed ({0})")]
-    Broken(hyper::Error),
+    Broken(#[from] std::io::Error),
+    /// The server closed the connection where an answer, or the rest of one, was due.
+    #[error("connection closed {0}")]
+    Closed(&'static str),
+    /// What came is no HTTP.
+    #[error("{0}")]
+    Protocol(#[from] H1Error),
+    /// The request's own body broke off.
+    #[error("the request's {0}")]
+    Request(Box<BodyError>),
 }
 
 impl Pool {
@@ -114,78 +66,87 @@ impl Pool {
             authority,
             stall,
             idle: Mutex::default(),
+            swept: AtomicBool::new(false),
         }))
     }
 
     /// Sends a request on an idle connection, or on a new one.
     pub async fn send(
         self: &Arc<Self>,
-        mut request: Request<Payload>,
+        request: Request<Payload>,
     ) -> Result<Response<Inflow>, PoolError> {
-        let path = request.uri().path_and_query().cloned();
-        let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
-        *request.uri_mut() = Uri::from(path);
-        request.headers_mut().insert(HOST, self.authority.clone());
-        while let Some(mut sender) = self.take() {
-            if sender.ready().await.is_err() {
-                continue;
-            }
-            match sender.try_send_request(request).await {
-                Ok(response) => return Ok(self.answered(response, sender)),
-                Err(mut failed) => match failed.take_message() {
-                    // The server had closed it meanwhile, and has seen nothing of the request.
-                    Some(back) => request = back,
-                    None => return Err(PoolError::Broken(failed.into_error())),
-                },
-            }
-        }
-        let mut sender = self.connect().await?;
-        let response = sender
-            .send_request(request)
-            .await
-            .map_err(PoolError::Broken)?;
-        Ok(self.answered(response, sender))
+        let mut socket = match self.take() {
+            Some(socket) => socket,
+            None => self.connect().await?,
+        };
+        let (parts, payload) = request.into_parts();
+        let length = h1::Length::of(&payload, &parts.method);
+        let head = h1::request_head(&parts, &self.authority, length);
+        let mut outflow = Outflow::new(head, payload, length);
+        let head = socket.exchange(&mut outflow, &parts.method).await?;
+        // An answer before the request's end: the rest of it is not sent, and nothing else can be.
+        let back = (head.keeps && outflow.is_done()).then(|| Arc::clone(self));
+        let inflow = Inflow::answer(socket, head.framing, back);
+        Ok(Response::from_parts(head.parts, inflow))
     }
 
-    fn answered(
-        self: &Arc<Self>,
-        response: Response<Incoming>,
-        sender: SendRequest<Payload>,
-    ) -> Response<Inflow> {
-        let back = Some((Arc::clone(self), sender));
-        response.map(|body| Inflow { body, back })
-    }
-
-    async fn connect(&self) -> Result<SendRequest<Payload>, PoolError> {
+    async fn connect(&self) -> Result<Socket, PoolError> {
         let connecting = TcpStream::connect((self.host.as_str(), self.port));
         let stream = timeout(CONNECT_DEADLINE, connecting)
             .await
             .unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
             .map_err(PoolError::Connect)?;
         let _ = super::listener::tune(&stream, self.stall);
-        let handshake = http1::handshake(TokioIo::new(stream)).await;
-        let (sender, connection) = handshake.map_err(PoolError::Broken)?;
-        tokio::spawn(async move {
-            // A broken connection is told to the request that uses it.
-            drop(connection.await);
-        });
-        Ok(sender)
+        Ok(Socket::new(stream))
     }
 
-    fn take(&self) -> Option<SendRequest<Payload>> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some((sender, since)) = idle.pop() {
-            if !sender.is_closed() && since.elapsed() < IDLE_MAX {
-                return Some(sender);
+    /// The one that was used last: the others may rest and go.
+    fn take(&self) -> Option<Socket> {
+        let mut idle = self.idle();
+        while let Some((socket, since)) = idle.pop_back() {
+            if since.elapsed() < IDLE_MAX && socket.is_quiet() {
+                return Some(socket);
             }
         }
         None
     }
 
-    fn keep(&self, sender: SendRequest<Payload>) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if !sender.is_closed() && idle.len() < IDLE_CONNECTIONS {
-            idle.push((sender, Instant::now()));
+    /// Takes a connection back whose answer has been read to its end.
+    pub(super) fn keep(self: Arc<Self>, mut socket: Socket) {
+        if !socket.rest() {
+            return;
+        }
+        let mut idle = self.idle();
+        if idle.len() >= IDLE_CONNECTIONS {
+            idle.pop_front();
+        }
+        idle.push_back((socket, Instant::now()));
+        drop(idle);
+        if !self.swept.swap(true, Ordering::Relaxed) {
+            tokio::spawn(sweep(Arc::downgrade(&self)));
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, VecDeque<(Socket, Instant)>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Closes what has been idle for too long, until nothing is left.
+async fn sweep(pool: Weak<Pool>) {
+    loop {
+        tokio::time::sleep(IDLE_MAX).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let mut idle = pool.idle();
+        while idle
+            .front()
+            .is_some_and(|(_, since)| since.elapsed() >= IDLE_MAX)
+        {
+            idle.pop_front();
+        }
+        if idle.is_empty() {
+            pool.swept.store(false, Ordering::Relaxed);
+            return;
         }
     }
 }

@@ -17,8 +17,9 @@ use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::{ErrorCode, Side};
 use tokio::time::timeout;
 
+use super::inflow::Inflow;
 use super::payload::Payload;
-use super::pool::{Inflow, Pool};
+use super::pool::Pool;
 use crate::tls;
 
 /// A server may think long about a request (a model, a build), but not for ever.

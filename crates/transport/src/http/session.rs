@@ -11,15 +11,13 @@ use mcp_proxy_wire::{
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
+use super::outlet::{Messages, Outlet, outlet};
 use super::replay::{GET_STREAM, Replay};
 use super::router::{Awaits, Router, Way};
 use super::stream::Out;
 use super::tool_headers::ToolHeaders;
 use crate::inbox::Inbox;
-use crate::queue::{QueueReceiver, QueueSender, queue};
 
-/// Messages that may wait on one stream before its client's slowness is felt upstream; fewer if they are large.
-const STREAM_QUEUE: usize = 64;
 /// A client that takes nothing from a stream for this long loses it; its session goes on.
 const STREAM_STALL: Duration = Duration::from_secs(60);
 
@@ -41,7 +39,7 @@ pub struct Session {
 struct State {
     router: Router,
     replay: Replay,
-    streams: FxHashMap<ExchangeId, QueueSender<Out>>,
+    streams: FxHashMap<ExchangeId, Outlet>,
     /// Which GET holds [`GET_STREAM`], so that a replaced one does not close its successor.
     get: u64,
     last_used: Instant,
@@ -51,7 +49,7 @@ struct State {
 /// A POST as the session sees it.
 pub struct Opened {
     /// Its messages.
-    pub messages: QueueReceiver<Out>,
+    pub messages: Messages,
     /// What is awaited.
     pub awaits: Awaits,
 }
@@ -103,7 +101,7 @@ impl Session {
     }
 
     /// Opens the GET stream; an older one ends.
-    pub fn open_get(&self) -> Option<(u64, QueueReceiver<Out>)> {
+    pub fn open_get(&self) -> Option<(u64, Messages)> {
         let mut state = self.state();
         if state.ended {
             return None;
@@ -117,10 +115,7 @@ impl Session {
     }
 
     /// A client is back with `Last-Event-ID`: what it missed, and the stream goes on here. `None`: unknown id.
-    pub fn resume(
-        &self,
-        last_event_id: &str,
-    ) -> Option<(Vec<Out>, Option<QueueReceiver<Out>>, ExchangeId)> {
+    pub fn resume(&self, last_event_id: &str) -> Option<(Vec<Out>, Option<Messages>, ExchangeId)> {
         let mut state = self.state();
         let (stream, missed) = state.replay.after(last_event_id)?;
         let finished = missed.iter().any(|sent| sent.last);
@@ -135,7 +130,7 @@ impl Session {
         if finished || stream == GET_STREAM {
             return Some((outs, None, stream));
         }
-        let (sender, messages) = queue(STREAM_QUEUE);
+        let (sender, messages) = outlet([]);
         state.streams.insert(stream, sender);
         Some((outs, Some(messages), stream))
     }
@@ -207,7 +202,7 @@ impl Session {
     }
 
     /// Finds the stream for a frame from the server, and what to put on it.
-    fn place(&self, frame: Frame) -> Option<(ExchangeId, Option<QueueSender<Out>>, Out)> {
+    fn place(&self, frame: Frame) -> Option<(ExchangeId, Option<Outlet>, Out)> {
         let Body::Whole(message) = frame.body else {
             return None;
         };
@@ -253,14 +248,9 @@ impl Session {
         state: &mut State,
         stream: ExchangeId,
         waiting: Vec<Message>,
-    ) -> (QueueSender<Out>, QueueReceiver<Out>) {
-        let (sender, messages) = queue(STREAM_QUEUE + waiting.len());
-        for message in waiting {
-            let out = self.stored(state, stream, message.into_raw(), false);
-            // There is room: the channel was made for them.
-            drop(sender.try_send(out));
-        }
-        (sender, messages)
+    ) -> (Outlet, Messages) {
+        let waiting = waiting.into_iter();
+        outlet(waiting.map(|message| self.stored(state, stream, message.into_raw(), false)))
     }
 
     fn stored(&self, state: &mut State, stream: ExchangeId, data: Bytes, last: bool) -> Out {
@@ -297,7 +287,7 @@ impl SessionWriter {
                 }
                 continue;
             };
-            if sender.send_timeout(out, STREAM_STALL).await.is_err() {
+            if sender.send(out, STREAM_STALL).await.is_err() {
                 self.0
                     .note("a client did not take a message within 60 s; its stream is closed");
                 self.0.stream_closed(stream);

@@ -11,15 +11,16 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request};
 use hyper::body::Incoming;
-use mcp_proxy_core::{BoxFuture, CarryOptions, Connection, Dial, Link, Pipeline, carry};
+use mcp_proxy_core::{CarryOptions, Connection, Dial, Link, Pipeline, carry};
 use mcp_proxy_wire::headers::{self, LAST_EVENT_ID, MCP_SESSION_ID};
 use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, Transport, error_response};
 use rustc_hash::FxHashMap;
 
+use super::PATH;
 use super::collect::{Collected, collect};
 use super::exchange::not_here;
 use super::legacy::{GetGuard, StreamGuard, legacy_post, session_not_found};
-use super::listener::{Answer, Front, bare, error, events, is_path, json};
+use super::listener::{Answer, bare, error, events, is_path, json};
 use super::modern;
 use super::payload::Payload;
 use super::session::{Session, SessionWriter};
@@ -78,10 +79,11 @@ impl Sessions {
         sessions
     }
 
-    async fn route(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+    /// Answers one request.
+    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
-        if !is_path(&parts.uri, self.path()) {
-            return not_here(self.path());
+        if !is_path(&parts.uri, PATH) {
+            return not_here(PATH);
         }
         match parts.method {
             Method::POST => {
@@ -286,30 +288,22 @@ impl Sessions {
             .retain(|_, shared| !Arc::ptr_eq(shared, session));
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Front for Sessions {
-    fn answer(self: Arc<Self>, request: Request<Incoming>) -> BoxFuture<'static, Answer> {
-        Box::pin(self.route(request))
-    }
-
-    fn path(&self) -> &'static str {
-        "/mcp"
-    }
-
-    fn stop_all(&self) {
+    /// Asks every session to end.
+    pub fn stop_all(&self) {
         let table = self.table();
         for session in table.legacy.values().chain(table.shared.values()) {
             session.stop.notify_one();
         }
     }
 
-    fn open_count(&self) -> usize {
+    /// How many sessions are open.
+    pub fn open_count(&self) -> usize {
         let table = self.table();
         table.legacy.len() + table.shared.len()
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use mcp_proxy_wire::encode_event;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::queue::{QueueReceiver, Weigh, queue};
+use super::outlet::{Messages, outlet};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(25);
 
@@ -25,17 +25,11 @@ pub struct Out {
     pub last: bool,
 }
 
-impl Weigh for Out {
-    fn bytes(&self) -> usize {
-        self.data.len()
-    }
-}
-
 /// Events to one client.
 pub struct EventStream {
     /// Bytes that come before any message (the endpoint event of HTTP+SSE, replayed events).
     first: Vec<Bytes>,
-    messages: QueueReceiver<Out>,
+    messages: Messages,
     quiet: Pin<Box<Sleep>>,
     ended: bool,
     /// Dropped with the stream: whoever holds the other end learns that the client is gone.
@@ -46,7 +40,7 @@ impl EventStream {
     /// Events from `messages`, after `first`. `guard` is dropped when the client goes or the stream ends.
     pub fn new(
         first: Vec<Bytes>,
-        messages: QueueReceiver<Out>,
+        messages: Messages,
         guard: Option<Box<dyn Send + Sync>>,
     ) -> EventStream {
         EventStream {
@@ -60,7 +54,7 @@ impl EventStream {
 
     /// The stream ends with what is in `first`.
     pub fn finished(first: Vec<Bytes>) -> EventStream {
-        let (_, messages) = queue(1);
+        let (_, messages) = outlet([]);
         EventStream::new(first, messages, None)
     }
 
@@ -72,7 +66,7 @@ impl EventStream {
         if self.ended {
             return Poll::Ready(None);
         }
-        match self.messages.poll_recv(cx) {
+        match self.messages.poll_next(cx) {
             Poll::Ready(Some(out)) => {
                 self.ended = out.last;
                 self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);

@@ -14,8 +14,8 @@ use mcp_proxy_wire::{
     Body, Carriage, Chunk, ExchangeId, Frame, Limits, Message, Side, SseSplitter, SseUnit,
 };
 
+use super::inflow::Inflow;
 use super::payload::BodyError;
-use super::pool::Inflow;
 
 /// A peer's body on its way to the other peer.
 pub struct Through {

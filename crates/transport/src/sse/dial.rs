@@ -15,8 +15,8 @@ use tokio::time::timeout;
 
 use crate::http::collect::{Collected, collect};
 use crate::http::dial::{asked, first_line, is_rpc, own_frame};
+use crate::http::inflow::Inflow;
 use crate::http::payload::Payload;
-use crate::http::pool::Inflow;
 use crate::http::remote::Remote;
 use crate::http::through::event_frame;
 use crate::inbox::{Arrival, Inbox, inbox};

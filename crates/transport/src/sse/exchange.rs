@@ -7,18 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::request::Parts;
 use http::{Method, Request, Response, Uri};
 use hyper::body::Incoming;
-use mcp_proxy_core::{BoxFuture, Connection, LinkEnd, Pipeline};
+use mcp_proxy_core::{Connection, LinkEnd, Pipeline};
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Limits, Message, Transport,
     encode_event, headers,
 };
 
+use super::PATH;
 use super::dial::endpoint_of;
 use crate::http::collect::{Collected, collect};
 use crate::http::exchange::{not_here, one, unreachable_server};
-use crate::http::listener::{Answer, Front, error, is_path};
+use crate::http::inflow::Inflow;
+use crate::http::listener::{Answer, error, is_path};
 use crate::http::payload::Payload;
-use crate::http::pool::Inflow;
 use crate::http::remote::Remote;
 use crate::http::through::{Rewrite, Through};
 
@@ -49,18 +50,19 @@ impl SseExchange {
         })
     }
 
-    async fn route(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+    /// Answers one request.
+    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
         let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
         if let Some((url, connection)) = self.endpoint(&parts) {
             return self.post(parts, body, url, &connection, exchange).await;
         }
-        if is_path(&parts.uri, self.path()) || is_path(&parts.uri, self.remote.url().path()) {
+        if is_path(&parts.uri, PATH) || is_path(&parts.uri, self.remote.url().path()) {
             let connection = self.pipeline.connect(Transport::Sse, Transport::Sse);
             let url = self.remote.url_with_query(parts.uri.query());
             return self.post(parts, body, url, &connection, exchange).await;
         }
-        not_here(self.path())
+        not_here(PATH)
     }
 
     /// Sends a request on, whatever its method, and its answer back.
@@ -194,15 +196,5 @@ impl SseExchange {
             .unwrap_or_else(PoisonError::into_inner);
         let (_, url, connection) = endpoints.iter().rev().find(|(path, ..)| path == asked)?;
         Some((url.clone(), Arc::clone(connection)))
-    }
-}
-
-impl Front for SseExchange {
-    fn answer(self: Arc<Self>, request: Request<Incoming>) -> BoxFuture<'static, Answer> {
-        Box::pin(self.route(request))
-    }
-
-    fn path(&self) -> &'static str {
-        "/sse"
     }
 }

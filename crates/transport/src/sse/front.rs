@@ -14,19 +14,17 @@ use mcp_proxy_wire::{Body, ErrorCode, ExchangeId, Frame, Message, Transport, enc
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
+use super::PATH;
 use crate::http::collect::{Collected, collect};
 use crate::http::exchange::not_here;
-use crate::http::listener::{Answer, Front, bare, error, events, is_path};
+use crate::http::listener::{Answer, bare, error, events, is_path};
+use crate::http::outlet::{Outlet, outlet};
 use crate::http::payload::Payload;
 use crate::http::session::frame;
 use crate::http::sessions::SessionLimits;
 use crate::http::stream::{EventStream, Out};
-use crate::inbox::{Arrival, Inbox, inbox};
-use crate::queue::{QueueSender, queue};
+use crate::inbox::{Arrival, Inbox, SEND_DEADLINE, inbox};
 
-/// Messages that may wait on the stream before its client's slowness is felt upstream; fewer if they are large.
-const QUEUE: usize = 64;
-const SEND_DEADLINE: Duration = Duration::from_secs(60);
 const MESSAGE_PATH: &str = "/message";
 
 /// The front for HTTP+SSE clients of another kind of server.
@@ -66,14 +64,15 @@ impl SseFront {
         })
     }
 
-    async fn route(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+    /// Answers one request.
+    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
         match parts.method {
-            Method::GET if is_path(&parts.uri, self.path()) => self.open(),
+            Method::GET if is_path(&parts.uri, PATH) => self.open(),
             Method::POST if is_path(&parts.uri, MESSAGE_PATH) => self.post(parts, body).await,
             // Clients that try streamable HTTP first go by this to HTTP+SSE.
-            Method::POST if is_path(&parts.uri, self.path()) => method_not_allowed(),
-            _ => not_here(self.path()),
+            Method::POST if is_path(&parts.uri, PATH) => method_not_allowed(),
+            _ => not_here(PATH),
         }
     }
 
@@ -88,7 +87,7 @@ impl SseFront {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let connection = self.pipeline.connect(Transport::Sse, self.server);
         let (sender, reader) = inbox();
-        let (out, messages) = queue(QUEUE);
+        let (out, messages) = outlet([]);
         let stop = Arc::new(Notify::new());
         let client = Client {
             inbox: sender,
@@ -160,24 +159,16 @@ impl SseFront {
     fn sessions(&self) -> MutexGuard<'_, FxHashMap<String, Client>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Front for SseFront {
-    fn answer(self: Arc<Self>, request: Request<Incoming>) -> BoxFuture<'static, Answer> {
-        Box::pin(self.route(request))
-    }
-
-    fn path(&self) -> &'static str {
-        "/sse"
-    }
-
-    fn stop_all(&self) {
+    /// Asks every session to end.
+    pub fn stop_all(&self) {
         for client in self.sessions().values() {
             client.stop.notify_one();
         }
     }
 
-    fn open_count(&self) -> usize {
+    /// How many sessions are open.
+    pub fn open_count(&self) -> usize {
         self.sessions().len()
     }
 }
@@ -202,7 +193,7 @@ impl Running {
 }
 
 /// Everything for the client goes on its one stream.
-struct StreamWriter(Option<QueueSender<Out>>);
+struct StreamWriter(Option<Outlet>);
 
 impl StreamWriter {
     async fn put(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
@@ -218,7 +209,8 @@ impl StreamWriter {
                 event_id: None,
                 last: false,
             };
-            if stream.send(out).await.is_err() {
+            // The pump has a deadline for all of it.
+            if stream.send(out, Duration::MAX).await.is_err() {
                 return Err(LinkEnd::Closed);
             }
         }

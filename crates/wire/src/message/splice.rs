@@ -7,6 +7,15 @@ use bytes::Bytes;
 use super::Message;
 use crate::Span;
 
+/// Whether this is, by its ends, a number or a string: what [`Message::id`] and our own counters give.
+fn is_scalar(token: &[u8]) -> bool {
+    match token {
+        [b'"', middle @ .., b'"'] => !middle.ends_with(b"\\"),
+        [b'-' | b'0'..=b'9', ..] => token.iter().all(|byte| !byte.is_ascii_whitespace()),
+        _ => false,
+    }
+}
+
 /// Why a splice was refused. The message is unchanged then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpliceError {
@@ -40,6 +49,20 @@ impl Message {
     /// overlap; an empty span inserts.
     pub fn splice(&self, edits: &[(Span, &[u8])]) -> Result<Message, SpliceError> {
         self.splice_raw(edits).map(Message::parse)
+    }
+
+    /// Like [`Message::splice`], where each span is a whole number or string and so is what replaces it: the shape
+    /// stays, so the head is moved along and not read anew.
+    pub fn splice_scalars(&self, edits: &[(Span, &[u8])]) -> Result<Message, SpliceError> {
+        let raw = self.splice_raw(edits)?;
+        if !self.is_json() || !edits.iter().all(|(_, new)| is_scalar(new)) {
+            return Ok(Message::parse(raw));
+        }
+        let head = self.head.moved(|at| {
+            let before = edits.iter().filter(|(span, _)| span.end <= at);
+            before.fold(at, |moved, (span, new)| moved + new.len() - span.len())
+        });
+        Ok(Message { raw, head })
     }
 
     /// Like [`Message::splice`], for one who needs only the bytes.

@@ -183,3 +183,41 @@ fn a_wrong_splice_is_refused() {
     );
     assert_eq!(call.slice(out), b"");
 }
+
+#[test]
+fn a_head_that_is_moved_is_the_head_that_would_be_read() {
+    let texts = [
+        r#"{ "id":1, "method" : "tools/call","params":{"name":"a","_meta":{"progressToken":7}} }"#,
+        r#"{"params":{"_meta":{"progressToken":"t"}},"method":"m","id":"long id"}"#,
+        r#"{"result":{},"id":12345678901234567890}"#,
+        r#"{"id":1,"broken"#,
+    ];
+    for text in texts {
+        let call = message(text);
+        for new in [
+            "9",
+            "\"a much longer one\"",
+            "-1.5e3",
+            "null",
+            "1 2",
+            "\"x\\\"",
+            "{}",
+        ] {
+            let fields = [Field::Id, Field::Meta("progressToken")];
+            let mut edits: Vec<_> = fields
+                .into_iter()
+                .filter_map(|field| call.span(field))
+                .map(|span| (span, new.as_bytes()))
+                .collect();
+            edits.sort_by_key(|(span, _)| span.start);
+            let moved = call.splice_scalars(&edits).unwrap();
+            let read = call.splice(&edits).unwrap();
+            assert_eq!(moved.raw(), read.raw());
+            assert_eq!(
+                format!("{:?}", moved.head),
+                format!("{:?}", read.head),
+                "{text} {new}"
+            );
+        }
+    }
+}

@@ -7,9 +7,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use mcp_proxy_core::Pipeline;
 use mcp_proxy_session::Io;
+use mcp_proxy_transport::front::Front;
 use mcp_proxy_transport::http::auto::AutoFront;
 use mcp_proxy_transport::http::exchange::Exchange;
-use mcp_proxy_transport::http::listener::{Front, Listener, ListenerOptions};
+use mcp_proxy_transport::http::listener::{Listener, ListenerOptions};
 use mcp_proxy_transport::http::sessions::{SessionLimits, Sessions};
 use mcp_proxy_transport::sse::exchange::SseExchange;
 use mcp_proxy_transport::sse::front::SseFront;
@@ -64,7 +65,7 @@ pub async fn over_port(
     let mut signal = None;
     let mut record_lost = false;
     listener
-        .run(Arc::clone(&front), async {
+        .run(front.clone(), async {
             tokio::select! {
                 came = signals.next() => signal = Some(came),
                 () = pipeline.record_lost() => record_lost = true,
@@ -87,7 +88,7 @@ pub async fn over_port(
 }
 
 /// Same kind on both sides: pass through. Else HTTP ends here.
-fn front(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Result<Arc<dyn Front>> {
+fn front(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Result<Front> {
     let pipeline = Arc::clone(pipeline);
     let carry = carry_options(config.limits);
     let session_limits = SessionLimits {
@@ -104,29 +105,32 @@ fn front(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Result
                 kind: Some(Transport::StreamableHttp),
                 ..
             },
-        ) => Exchange::new(pipeline, remote(config)?, cut),
+        ) => Front::Exchange(Exchange::new(pipeline, remote(config)?, cut)),
         (
             Transport::Sse,
             Target::Url {
                 kind: Some(Transport::Sse),
                 ..
             },
-        ) => SseExchange::new(pipeline, remote(config)?, cut),
+        ) => Front::SseExchange(SseExchange::new(pipeline, remote(config)?, cut)),
         (Transport::StreamableHttp, Target::Url { kind: None, .. }) => {
             let remote = remote(config)?;
             let exchange = Exchange::new(Arc::clone(&pipeline), Arc::clone(&remote), cut);
             let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), whole.max);
             let kind = Transport::Sse;
             let sessions = Sessions::new(Arc::clone(&pipeline), dial, kind, session_limits, carry);
-            AutoFront::new(pipeline, remote, exchange, sessions, whole.max)
+            let max = whole.max;
+            Front::Auto(AutoFront::new(pipeline, remote, exchange, sessions, max))
         }
         (Transport::Sse, target) => {
             let dial = dial(config, whole)?;
-            SseFront::new(pipeline, dial, target.transport(), session_limits, carry)
+            let kind = target.transport();
+            Front::Sse(SseFront::new(pipeline, dial, kind, session_limits, carry))
         }
         (_, target) => {
             let dial = dial(config, whole)?;
-            Sessions::new(pipeline, dial, target.transport(), session_limits, carry)
+            let kind = target.transport();
+            Front::Sessions(Sessions::new(pipeline, dial, kind, session_limits, carry))
         }
     })
 }

@@ -13,7 +13,7 @@ use mcp_proxy_wire::{
 };
 
 use super::super::collect::{Collected, collect};
-use super::super::pool::Inflow;
+use super::super::inflow::Inflow;
 use super::super::through::event_frame;
 use super::HttpLink;
 

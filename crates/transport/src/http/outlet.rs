@@ -1,0 +1,232 @@
+//! The queue of one stream: messages on their way to one client.
+//!
+//! Own code instead of tokio's channel, because time and memory matter here: every POST has one, nearly all carry a
+//! single message, and a channel begins with 3 KB. Bounded by messages and by bytes: a client's slowness is felt by
+//! whoever sends, and never grows in memory.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::stream::Out;
+
+/// Messages that may wait before their sender does.
+const MESSAGES_MAX: usize = 64;
+/// Bytes that may wait before their sender does; one message may always.
+const BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// The feeding end.
+pub struct Outlet(Arc<Mutex<Queue>>);
+
+/// The reading end.
+pub struct Messages(Arc<Mutex<Queue>>);
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Out>,
+    bytes: usize,
+    outlets: usize,
+    closed: bool,
+    reader: Option<Waker>,
+    writers: Vec<Waker>,
+}
+
+/// Nobody reads any more, or not in time.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NotTaken;
+
+/// A queue that begins with what is given, whatever its size.
+pub fn outlet(first: impl IntoIterator<Item = Out>) -> (Outlet, Messages) {
+    let mut queue = Queue {
+        outlets: 1,
+        ..Queue::default()
+    };
+    first.into_iter().for_each(|out| queue.push(out));
+    let queue = Arc::new(Mutex::new(queue));
+    (Outlet(Arc::clone(&queue)), Messages(queue))
+}
+
+impl Queue {
+    fn push(&mut self, out: Out) {
+        self.bytes += out.data.len();
+        self.waiting.push_back(out);
+    }
+
+    fn has_room_for(&self, out: &Out) -> bool {
+        self.waiting.is_empty()
+            || (self.waiting.len() < MESSAGES_MAX && self.bytes + out.data.len() <= BYTES_MAX)
+    }
+}
+
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Outlet {
+    /// Puts a message on its way; waits for room, but not longer than `stall`.
+    pub async fn send(&self, out: Out, stall: Duration) -> Result<(), NotTaken> {
+        let mut out = Some(out);
+        let mut send = |cx: &mut Context<'_>| self.poll_send(&mut out, cx);
+        // Nearly always there is room, and then no timer is needed.
+        if let Poll::Ready(sent) = send(&mut Context::from_waker(Waker::noop())) {
+            return sent;
+        }
+        timeout(stall, poll_fn(send)).await.unwrap_or(Err(NotTaken))
+    }
+
+    fn poll_send(&self, out: &mut Option<Out>, cx: &mut Context<'_>) -> Poll<Result<(), NotTaken>> {
+        let mut queue = lock(&self.0);
+        if queue.closed {
+            return Poll::Ready(Err(NotTaken));
+        }
+        let Some(next) = out.take() else {
+            return Poll::Ready(Ok(()));
+        };
+        if !queue.has_room_for(&next) {
+            *out = Some(next);
+            if !queue
+                .writers
+                .iter()
+                .any(|known| known.will_wake(cx.waker()))
+            {
+                queue.writers.push(cx.waker().clone());
+            }
+            return Poll::Pending;
+        }
+        queue.push(next);
+        let reader = queue.reader.take();
+        drop(queue);
+        reader.into_iter().for_each(Waker::wake);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Clone for Outlet {
+    fn clone(&self) -> Outlet {
+        lock(&self.0).outlets += 1;
+        Outlet(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        let mut queue = lock(&self.0);
+        queue.outlets -= 1;
+        let reader = match queue.outlets {
+            0 => queue.reader.take(),
+            _ => None,
+        };
+        drop(queue);
+        reader.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Messages {
+    /// The next message. `None`: no more will come.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Out>> {
+        let mut queue = lock(&self.0);
+        if let Some(out) = queue.waiting.pop_front() {
+            queue.bytes -= out.data.len();
+            let writers = std::mem::take(&mut queue.writers);
+            drop(queue);
+            writers.into_iter().for_each(Waker::wake);
+            return Poll::Ready(Some(out));
+        }
+        if queue.outlets == 0 {
+            return Poll::Ready(None);
+        }
+        queue.reader = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// The next message, awaited.
+    pub async fn next(&mut self) -> Option<Out> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+}
+
+impl Drop for Messages {
+    fn drop(&mut self) {
+        let mut queue = lock(&self.0);
+        queue.closed = true;
+        queue.waiting.clear();
+        let writers = std::mem::take(&mut queue.writers);
+        drop(queue);
+        writers.into_iter().for_each(Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    const STALL: Duration = Duration::from_secs(60);
+
+    fn out(size: usize) -> Out {
+        Out {
+            data: Bytes::from(vec![b'x'; size]),
+            event_id: None,
+            last: false,
+        }
+    }
+
+    /// How many messages of `size` go in before the sender has to wait.
+    async fn room(size: usize) -> usize {
+        let (outlet, _messages) = outlet([]);
+        let mut sent = 0;
+        while outlet.send(out(size), Duration::ZERO).await.is_ok() {
+            sent += 1;
+        }
+        sent
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn messages_and_bytes_are_bounded() {
+        assert_eq!(room(10).await, MESSAGES_MAX);
+        assert_eq!(room(BYTES_MAX / 4).await, 4);
+        assert_eq!(room(BYTES_MAX * 2).await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_sender_goes_on_when_the_reader_does() {
+        let (outlet, mut messages) = outlet([]);
+        let sending = tokio::spawn(async move {
+            for _ in 0..1_000 {
+                outlet.send(out(100_000), STALL).await.unwrap();
+            }
+        });
+        let mut read = 0;
+        while messages.next().await.is_some() {
+            read += 1;
+        }
+        assert_eq!(read, 1_000);
+        sending.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_stalls_or_goes_is_noticed() {
+        let (outlet, messages) = outlet([out(1)]);
+        while outlet.send(out(BYTES_MAX), Duration::ZERO).await.is_ok() {}
+        assert_eq!(outlet.send(out(BYTES_MAX), STALL).await, Err(NotTaken));
+        let waiting = outlet.clone();
+        let sending = tokio::spawn(async move { waiting.send(out(BYTES_MAX), STALL * 100).await });
+        tokio::task::yield_now().await;
+        drop(messages);
+        assert_eq!(sending.await.unwrap(), Err(NotTaken));
+    }
+
+    #[tokio::test]
+    async fn what_was_sent_is_read_before_the_end() {
+        let (outlet, mut messages) = outlet([out(1)]);
+        outlet.send(out(2), STALL).await.unwrap();
+        drop(outlet);
+        assert_eq!(messages.next().await.map(|out| out.data.len()), Some(1));
+        assert_eq!(messages.next().await.map(|out| out.data.len()), Some(2));
+        assert!(messages.next().await.is_none());
+    }
+}
