@@ -5,7 +5,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use mcp_proxy_wire::{Direction, ErrorCode, ExchangeId, Frame, Side};
@@ -14,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::connection::Connection;
 use crate::lane::{Lane, Passed};
-use crate::link::{BoxFuture, Failure, FrameReader, FrameWriter, Link, LinkEnd};
+use crate::link::{Failure, FrameReader, FrameWriter, Link, LinkEnd};
 
 /// Deadlines of one conversation.
 #[derive(Clone, Copy, Debug)]
@@ -224,15 +223,6 @@ async fn lost_server(
 
 type Writer = Mutex<Box<dyn FrameWriter>>;
 
-/// What a future gives at once, if it does.
-async fn ready_now<T>(mut future: BoxFuture<'_, T>) -> Option<T> {
-    std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(ready) => Poll::Ready(Some(ready)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
-}
-
 /// One direction: reads, passes through the lane, writes.
 struct Pump {
     connection: Arc<Connection>,
@@ -282,12 +272,12 @@ impl Pump {
                 return PumpEnd::Settled;
             }
             // Frames that came with the end of the stream are carried before the end is told.
-            let mut end = self.reader.read(&mut self.batch).await.err();
+            let end = self.reader.read(&mut self.batch).await.err();
             if let Err(end) = self.answer_refused() {
                 return PumpEnd::Written(end);
             }
             if !(self.batch.is_empty() && self.passed.back.is_empty())
-                && let Err(end) = self.step(ahead, behind, &mut end).await
+                && let Err(end) = self.step(ahead, behind).await
             {
                 return PumpEnd::Written(end);
             }
@@ -300,20 +290,11 @@ impl Pump {
         }
     }
 
-    async fn step(
-        &mut self,
-        ahead: &Writer,
-        behind: &Writer,
-        end: &mut Option<LinkEnd>,
-    ) -> Result<(), LinkEnd> {
+    async fn step(&mut self, ahead: &Writer, behind: &Writer) -> Result<(), LinkEnd> {
         let now = self.connection.pipeline.now();
         let reader = &mut self.reader;
-        // What came while others were ready shares their write. An end is told once.
-        let more = async |batch: &mut Vec<Frame>| {
-            if end.is_none() {
-                *end = ready_now(reader.read(batch)).await.and_then(Result::err);
-            }
-        };
+        // What came while others were ready shares their write.
+        let more = |batch: &mut Vec<Frame>| reader.read_ready(batch);
         self.lane
             .pass_together(&mut self.batch, now, &mut self.passed, more)
             .await?;

@@ -92,13 +92,13 @@ impl Lane {
         frames: &mut Vec<Frame>,
         now: Duration,
         passed: &mut Passed,
-        more: impl AsyncFnOnce(&mut Vec<Frame>),
+        more: impl FnOnce(&mut Vec<Frame>),
     ) -> Result<(), LinkEnd> {
         self.receive(frames, now, passed)?;
         let connection = Arc::clone(&self.connection);
         if let Some(mut ticket) = connection.pipeline.ticket() {
             tokio::task::yield_now().await;
-            more(frames).await;
+            more(frames);
             if !frames.is_empty() {
                 self.receive(frames, connection.pipeline.now(), passed)?;
                 ticket = connection.pipeline.ticket().unwrap_or(ticket);
@@ -116,8 +116,7 @@ impl Lane {
     ) -> Result<Option<Frame>, LinkEnd> {
         if !self.steps.is_empty() {
             let mut passed = Passed::default();
-            let nothing = async |_: &mut Vec<Frame>| {};
-            self.pass_together(&mut vec![frame], now, &mut passed, nothing)
+            self.pass_together(&mut vec![frame], now, &mut passed, |_| {})
                 .await?;
             return Ok(passed.on.pop());
         }
