@@ -271,8 +271,22 @@ impl Pump {
             if self.until_settled && !self.connection.has_open(Direction::ClientToServer) {
                 return PumpEnd::Settled;
             }
-            // Frames that came with the end of the stream are carried before the end is told.
-            let end = self.reader.read(&mut self.batch).await.err();
+            // What was held goes on when it is let go, whatever else comes.
+            let end = tokio::select! {
+                biased;
+                released = self.lane.release(&mut self.passed), if self.lane.holds() => {
+                    let written = match released {
+                        Ok(()) => self.write(ahead, behind).await,
+                        Err(end) => Err(end),
+                    };
+                    match written {
+                        Ok(()) => continue,
+                        Err(end) => return PumpEnd::Written(end),
+                    }
+                }
+                // Frames that came with the end of the stream are carried before the end is told.
+                read = self.reader.read(&mut self.batch) => read.err(),
+            };
             if let Err(end) = self.answer_refused() {
                 return PumpEnd::Written(end);
             }
@@ -282,7 +296,10 @@ impl Pump {
                 return PumpEnd::Written(end);
             }
             if let Some(end) = end {
-                return PumpEnd::Read(end);
+                return match self.let_go_all(ahead, behind).await {
+                    Ok(()) => PumpEnd::Read(end),
+                    Err(end) => PumpEnd::Written(end),
+                };
             }
             if self.messages == 0 && self.lane.stray().lines > self.options.stray_lines {
                 return PumpEnd::Read(self.explain(LinkEnd::Closed));
@@ -299,6 +316,20 @@ impl Pump {
             .pass_together(&mut self.batch, now, &mut self.passed, more)
             .await?;
         self.messages += self.passed.on.len() as u64;
+        self.write(ahead, behind).await
+    }
+
+    /// The side it reads from has ended: what is still held of it goes on when it is let go, or at its deadline.
+    async fn let_go_all(&mut self, ahead: &Writer, behind: &Writer) -> Result<(), LinkEnd> {
+        while self.lane.holds() {
+            self.lane.release(&mut self.passed).await?;
+            self.write(ahead, behind).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what came out of the lane.
+    async fn write(&mut self, ahead: &Writer, behind: &Writer) -> Result<(), LinkEnd> {
         if !self.passed.back.is_empty() {
             let mut writer = behind.lock().await;
             drop(timeout(self.options.stall, writer.write(&mut self.passed.back)).await);

@@ -8,6 +8,7 @@
 pub mod carry;
 pub mod connection;
 pub mod correlate;
+pub mod intercept;
 pub mod lane;
 pub mod large;
 pub mod link;
@@ -17,6 +18,7 @@ pub mod step;
 
 pub use carry::{CarryEnd, CarryOptions, carry};
 pub use connection::Connection;
+pub use intercept::{HoldOptions, HoldPolicy, Intercept, InterceptMode};
 pub use lane::{Lane, Passed};
 pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd};
 pub use pipeline::{Pipeline, PipelineOptions};

@@ -9,6 +9,7 @@ use mcp_proxy_wire::Transport;
 use tokio::sync::Notify;
 
 use crate::connection::Connection;
+use crate::intercept::{HoldOptions, Intercept};
 use crate::link::LinkEnd;
 use crate::share::Share;
 
@@ -23,6 +24,8 @@ pub struct PipelineOptions {
     pub warn: Warn,
     /// `--pass-noise`: stray lines of a stdio server are forwarded too.
     pub pass_noise: bool,
+    /// How messages are held.
+    pub hold: HoldOptions,
 }
 
 /// One run: every connection's messages take their number here and are written to one record.
@@ -35,6 +38,7 @@ pub struct Pipeline {
     pub(crate) pass_noise: bool,
     warned: AtomicBool,
     failed: Notify,
+    intercept: Arc<Intercept>,
 }
 
 /// The sequence and the record move together: a line's place in the file is its number.
@@ -81,7 +85,13 @@ impl Pipeline {
             pass_noise: options.pass_noise,
             warned: AtomicBool::new(false),
             failed: Notify::new(),
+            intercept: Intercept::new(options.hold),
         })
+    }
+
+    /// What holds messages.
+    pub fn intercept(&self) -> &Arc<Intercept> {
+        &self.intercept
     }
 
     /// Time since the run began. It is the `now` of every pure function below.

@@ -25,7 +25,7 @@ impl Weigh for Arrival {
     fn bytes(&self) -> usize {
         match self {
             Arrival::Frame(frame) => match &frame.body {
-                Body::Whole(message) => message.len(),
+                Body::Whole(message) | Body::Withheld(message) => message.len(),
                 Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk) => chunk.wire.len(),
                 Body::Empty => 0,
             },

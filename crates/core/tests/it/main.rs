@@ -8,6 +8,7 @@
 
 mod conversations;
 mod correlation;
+mod holding;
 mod recording;
 mod sharing;
 mod transcript;

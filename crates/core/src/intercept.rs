@@ -1,0 +1,434 @@
+//! Holding messages until somebody decides: the engine behind `--intercept` and breakpoints.
+//!
+//! Global intercept holds everything and keeps order: a message that was decided waits until those before it on the
+//! same connection and in the same direction are. A breakpoint holds single messages and delays no other. A lane
+//! leaves a message here and finds it again in its [`Mailbox`]; whoever decides never touches the traffic, so a
+//! viewer that is slow, stopped or killed costs nothing. Every hold has a deadline, and there are only so many.
+
+mod breakpoint;
+mod hold;
+mod mailbox;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mcp_proxy_session::Facts;
+use mcp_proxy_wire::Direction;
+use tokio::sync::watch;
+
+pub use breakpoint::{Breakpoint, Breakpoints, NewBreakpoint};
+pub use hold::{Check, HeldBy, HeldMessage, HoldId, InterceptAction, ResolveError};
+pub(crate) use hold::{Entry, NewHold};
+pub(crate) use mailbox::{LaneMailbox, Mailbox, Released};
+
+/// Messages that may be held at once.
+pub const HELD_MAX: usize = 1_000;
+/// Bytes of messages that may be held at once.
+pub const HELD_BYTES_MAX: usize = 64 << 20;
+/// Decisions that are remembered, for the viewer that comes second.
+const REMEMBERED: usize = 256;
+
+/// Whether everything is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum InterceptMode {
+    /// Messages are forwarded at once, unless a breakpoint holds one.
+    #[default]
+    Passthrough,
+    /// All messages are held.
+    Intercept,
+}
+
+impl InterceptMode {
+    /// `passthrough` or `intercept`, as the seed spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            InterceptMode::Passthrough => "passthrough",
+            InterceptMode::Intercept => "intercept",
+        }
+    }
+}
+
+/// What happens to a message that nobody decides about in time, or for which there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum HoldPolicy {
+    /// It goes on.
+    #[default]
+    Forward,
+    /// It does not.
+    Drop,
+    /// It does not, and a request is answered with an error.
+    Error,
+}
+
+/// How holding is done in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct HoldOptions {
+    /// The mode at the start.
+    pub mode: InterceptMode,
+    /// `--hold-timeout`
+    pub timeout: Duration,
+    /// `--on-hold-timeout`
+    pub policy: HoldPolicy,
+    /// `--require-viewer`: the deadline runs only once a viewer has come.
+    pub waits_for_viewer: bool,
+}
+
+impl Default for HoldOptions {
+    fn default() -> Self {
+        HoldOptions {
+            mode: InterceptMode::Passthrough,
+            // Clients give up after 60 s.
+            timeout: Duration::from_secs(55),
+            policy: HoldPolicy::Forward,
+            waits_for_viewer: false,
+        }
+    }
+}
+
+/// What the engine is doing, as the seed shows it.
+#[derive(Clone, Debug)]
+pub struct InterceptState {
+    /// The mode.
+    pub mode: InterceptMode,
+    /// The messages that wait for a decision, oldest first.
+    pub held: Vec<HeldMessage>,
+}
+
+/// The engine of one run.
+pub struct Intercept {
+    options: HoldOptions,
+    /// Something may want to hold a message. Read for every message, so it is no lock.
+    active: AtomicBool,
+    inner: Mutex<Inner>,
+    changes: watch::Sender<u64>,
+}
+
+struct Inner {
+    mode: InterceptMode,
+    breakpoints: Breakpoints,
+    holds: BTreeMap<HoldId, Entry>,
+    bytes: usize,
+    next: u64,
+    viewers: usize,
+    had_viewer: bool,
+    resolved: VecDeque<(HoldId, String, &'static str)>,
+}
+
+/// A viewer is attached as long as it lives.
+pub struct ViewerGuard(Arc<Intercept>);
+
+impl Intercept {
+    /// Holds nothing yet.
+    pub fn new(options: HoldOptions) -> Arc<Intercept> {
+        Arc::new(Intercept {
+            options,
+            active: AtomicBool::new(options.mode == InterceptMode::Intercept),
+            inner: Mutex::new(Inner {
+                mode: options.mode,
+                breakpoints: Breakpoints::default(),
+                holds: BTreeMap::new(),
+                bytes: 0,
+                next: 0,
+                viewers: 0,
+                had_viewer: false,
+                resolved: VecDeque::new(),
+            }),
+            changes: watch::Sender::new(0),
+        })
+    }
+
+    /// Whether a message could be held: if not, nobody looks at it.
+    pub fn is_active(&self) -> bool {
+        self.active.load(Ordering::Relaxed)
+    }
+
+    /// Mode and held messages.
+    pub fn state(&self) -> InterceptState {
+        let inner = self.inner();
+        let undecided = |(hold, entry): (&HoldId, &Entry)| entry.shown(*hold);
+        InterceptState {
+            mode: inner.mode,
+            held: inner.holds.iter().filter_map(undecided).collect(),
+        }
+    }
+
+    /// Switches. What global intercept holds goes on when it is switched off.
+    pub fn set_mode(self: &Arc<Self>, mode: InterceptMode, by: &str) {
+        let mut inner = self.inner();
+        inner.mode = mode;
+        let held: Vec<HoldId> = match mode {
+            InterceptMode::Intercept => Vec::new(),
+            InterceptMode::Passthrough => inner.undecided(|entry| entry.by == HeldBy::Intercept),
+        };
+        drop(inner);
+        self.forward(&held, by);
+        self.changed();
+    }
+
+    /// Lets the oldest held message go on; the next stays held.
+    pub fn step(self: &Arc<Self>, by: &str) {
+        let held = self.inner().undecided(|_| true);
+        self.forward(&held[..held.len().min(1)], by);
+    }
+
+    /// Lets everything go on that is held, and holds no longer everything; breakpoints stay.
+    pub fn resume(self: &Arc<Self>, by: &str) {
+        let held = {
+            let mut inner = self.inner();
+            inner.mode = InterceptMode::Passthrough;
+            inner.undecided(|_| true)
+        };
+        self.forward(&held, by);
+        self.changed();
+    }
+
+    fn forward(self: &Arc<Self>, held: &[HoldId], by: &str) {
+        for hold in held {
+            // Another may have been quicker; then it is decided.
+            drop(self.resolve(*hold, InterceptAction::Forward, by));
+        }
+    }
+
+    /// Adds a breakpoint and gives its number.
+    pub fn add_breakpoint(
+        &self,
+        new: NewBreakpoint,
+    ) -> Result<u32, mcp_proxy_session::FilterError> {
+        let number = self.inner().breakpoints.add(new)?;
+        self.changed();
+        Ok(number)
+    }
+
+    /// Removes a breakpoint; what it holds stays held.
+    pub fn remove_breakpoint(&self, number: u32) -> bool {
+        let removed = self.inner().breakpoints.remove(number);
+        self.changed();
+        removed
+    }
+
+    /// The breakpoints.
+    pub fn breakpoints(&self) -> Vec<Breakpoint> {
+        self.inner().breakpoints.list()
+    }
+
+    /// A counter that changes with every hold, decision, mode and breakpoint.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// A viewer has come; it goes when the guard is dropped.
+    pub fn viewer_came(self: &Arc<Self>) -> ViewerGuard {
+        let waiting = {
+            let mut inner = self.inner();
+            inner.viewers += 1;
+            inner.had_viewer = true;
+            inner.undecided(|entry| entry.deadline.is_none())
+        };
+        for hold in waiting {
+            self.start_deadline(hold);
+        }
+        ViewerGuard(Arc::clone(self))
+    }
+
+    /// How many viewers are attached.
+    pub fn viewers(&self) -> usize {
+        self.inner().viewers
+    }
+
+    /// Who holds this message, if somebody does. A breakpoint counts its hit.
+    pub(crate) fn wants(&self, facts: &Facts<'_>) -> Option<HeldBy> {
+        let mut inner = self.inner();
+        let by = match inner.mode {
+            InterceptMode::Intercept => Some(HeldBy::Intercept),
+            InterceptMode::Passthrough => inner.breakpoints.hit(facts).map(HeldBy::Breakpoint),
+        };
+        drop(inner);
+        if let Some(HeldBy::Breakpoint(_)) = by {
+            // It may have been its last hit.
+            self.changed();
+        }
+        by
+    }
+
+    /// Holds a message. `Some`: there is no room, and the policy has decided.
+    pub(crate) fn hold(self: &Arc<Self>, new: NewHold) -> Option<Released> {
+        let length = new.message.len();
+        let entry = Entry::new(new);
+        let mut inner = self.inner();
+        if inner.holds.len() >= HELD_MAX || inner.bytes + length > HELD_BYTES_MAX {
+            drop(inner);
+            let why = "1,000 messages or 64 MiB are held already";
+            return Some(entry.decide(self.policy_action(), "limit", why));
+        }
+        entry
+            .connection
+            .act_on(entry.act("hold", "proxy", &entry.why()));
+        entry.mailbox.expect();
+        inner.next += 1;
+        inner.bytes += length;
+        let hold = HoldId(inner.next);
+        inner.holds.insert(hold, entry);
+        let starts = inner.had_viewer || !self.options.waits_for_viewer;
+        drop(inner);
+        if starts {
+            self.start_deadline(hold);
+        }
+        self.changed();
+        None
+    }
+
+    /// Decides about a held message. The first decision counts.
+    pub fn resolve(
+        self: &Arc<Self>,
+        hold: HoldId,
+        action: InterceptAction,
+        by: &str,
+    ) -> Result<(), ResolveError> {
+        self.decide(hold, action, by, "")
+    }
+
+    fn decide(
+        self: &Arc<Self>,
+        hold: HoldId,
+        action: InterceptAction,
+        by: &str,
+        why: &str,
+    ) -> Result<(), ResolveError> {
+        action.check()?;
+        let name = action.name();
+        let mut inner = self.inner();
+        if let Some((_, by, action)) = inner.resolved.iter().find(|(old, ..)| *old == hold) {
+            return Err(ResolveError::Resolved {
+                hold,
+                by: by.clone(),
+                action,
+            });
+        }
+        let Some(entry) = inner.holds.get_mut(&hold) else {
+            return Err(ResolveError::Unknown(hold));
+        };
+        entry.decided = Some(entry.decide(action, by, why));
+        inner.remember(hold, by, name);
+        inner.deliver(hold);
+        drop(inner);
+        self.changed();
+        Ok(())
+    }
+
+    /// A lane ends: what it still has here can go nowhere.
+    pub(crate) fn abandon(&self, mailbox: &Arc<Mailbox>) {
+        let mut inner = self.inner();
+        let lost = inner.undecided(|entry| Arc::ptr_eq(&entry.mailbox, mailbox));
+        for hold in lost {
+            if let Some(entry) = inner.holds.remove(&hold) {
+                inner.bytes -= entry.message.len();
+                let why = "the connection ended while the message was held";
+                entry.connection.act_on(entry.act("drop", "proxy", why));
+                inner.remember(hold, "proxy", "drop");
+            }
+        }
+        inner
+            .holds
+            .retain(|_, entry| !Arc::ptr_eq(&entry.mailbox, mailbox));
+        inner.bytes = inner.holds.values().map(|entry| entry.message.len()).sum();
+        drop(inner);
+        self.changed();
+    }
+
+    fn start_deadline(self: &Arc<Self>, hold: HoldId) {
+        let mut inner = self.inner();
+        let Some(entry) = inner.holds.get_mut(&hold) else {
+            return;
+        };
+        let timeout = self.options.timeout;
+        entry.deadline = Some(entry.connection.pipeline.now() + timeout);
+        drop(inner);
+        let intercept = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(timeout).await;
+            let why = format!("nobody decided within {} s", timeout.as_secs());
+            // Somebody mostly did.
+            drop(intercept.decide(hold, intercept.policy_action(), "timeout", &why));
+        });
+    }
+
+    fn policy_action(&self) -> InterceptAction {
+        match self.options.policy {
+            HoldPolicy::Forward => InterceptAction::Forward,
+            HoldPolicy::Drop => InterceptAction::Drop,
+            HoldPolicy::Error => InterceptAction::Error {
+                code: mcp_proxy_wire::ErrorCode::WITHHELD.0,
+                message: "the message was held at the proxy and nobody let it go on".to_owned(),
+            },
+        }
+    }
+
+    /// Something is different: tells watchers, and notes whether messages have to be looked at.
+    fn changed(&self) {
+        let inner = self.inner();
+        let active = inner.mode == InterceptMode::Intercept || !inner.breakpoints.is_empty();
+        self.active.store(active, Ordering::Relaxed);
+        drop(inner);
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn undecided(&self, which: impl Fn(&Entry) -> bool) -> Vec<HoldId> {
+        let waiting = |(_, entry): &(&HoldId, &Entry)| entry.decided.is_none() && which(entry);
+        let holds = self.holds.iter().filter(waiting);
+        holds.map(|(hold, _)| *hold).collect()
+    }
+
+    fn remember(&mut self, hold: HoldId, by: &str, action: &'static str) {
+        if self.resolved.len() == REMEMBERED {
+            self.resolved.pop_front();
+        }
+        self.resolved.push_back((hold, by.to_owned(), action));
+    }
+
+    /// Gives back what is decided and need not wait for another: for global intercept, all that is first in its way.
+    fn deliver(&mut self, decided: HoldId) {
+        let Some(entry) = self.holds.get(&decided) else {
+            return;
+        };
+        if entry.by != HeldBy::Intercept {
+            self.give_back(decided);
+            return;
+        }
+        let way: (u32, Direction) = entry.way();
+        loop {
+            let first = self
+                .holds
+                .iter()
+                .find(|(_, entry)| entry.by == HeldBy::Intercept && entry.way() == way);
+            match first {
+                Some((hold, entry)) if entry.decided.is_some() => {
+                    let hold = *hold;
+                    self.give_back(hold);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn give_back(&mut self, hold: HoldId) {
+        if let Some(entry) = self.holds.remove(&hold) {
+            self.bytes -= entry.message.len();
+            let mailbox = entry.mailbox;
+            mailbox.put(entry.decided.unwrap_or_default());
+        }
+    }
+}
+
+impl Drop for ViewerGuard {
+    fn drop(&mut self) {
+        self.0.inner().viewers -= 1;
+    }
+}
