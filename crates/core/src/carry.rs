@@ -145,8 +145,9 @@ async fn drain(
 ) -> CarryEnd {
     to_server.lock().await.close().await;
     down.until_settled = true;
-    let mut ended = timeout(options.drain_open, down.run(to_client, to_server)).await;
-    let mut limit = options.drain_open;
+    // An answer that somebody holds comes later.
+    let mut limit = options.drain_open + connection.pipeline.intercept().patience();
+    let mut ended = timeout(limit, down.run(to_client, to_server)).await;
     if matches!(ended, Ok(PumpEnd::Settled)) {
         // All is answered. A server whose end is not the end of its input is told once more.
         down.until_settled = false;
@@ -268,7 +269,7 @@ impl Pump {
 
     async fn run(&mut self, ahead: &Writer, behind: &Writer) -> PumpEnd {
         loop {
-            if self.until_settled && !self.connection.has_open(Direction::ClientToServer) {
+            if self.until_settled && !self.lane.holds() && !self.has_open() {
                 return PumpEnd::Settled;
             }
             // What was held goes on when it is let go, whatever else comes.
@@ -317,6 +318,10 @@ impl Pump {
             .await?;
         self.messages += self.passed.on.len() as u64;
         self.write(ahead, behind).await
+    }
+
+    fn has_open(&self) -> bool {
+        self.connection.has_open(Direction::ClientToServer)
     }
 
     /// The side it reads from has ended: what is still held of it goes on when it is let go, or at its deadline.

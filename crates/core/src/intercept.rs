@@ -144,6 +144,14 @@ impl Intercept {
         self.active.load(Ordering::Relaxed)
     }
 
+    /// How long a message may be held now.
+    pub fn patience(&self) -> Duration {
+        match self.is_active() {
+            true => self.options.timeout,
+            false => Duration::ZERO,
+        }
+    }
+
     /// Mode and held messages.
     pub fn state(&self) -> InterceptState {
         let inner = self.inner();
