@@ -12,6 +12,7 @@ pub mod intercept;
 pub mod lane;
 pub mod large;
 pub mod link;
+pub mod mock;
 pub mod pipeline;
 pub mod share;
 pub mod step;

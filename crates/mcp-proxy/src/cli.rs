@@ -1,5 +1,6 @@
 //! The command line as typed: clap types only. What it means is decided in [`crate::config`].
 
+pub mod mock;
 pub mod proxy;
 pub mod sessions;
 mod size;
@@ -52,6 +53,9 @@ pub enum Command {
     Demo(DemoArgs),
     /// Run the embedded demo server by itself, over stdio or HTTP
     DemoServer(DemoServerArgs),
+    /// Play the server of a record, over any transport
+    #[command(after_help = mock::MOCK_AFTER)]
+    Mock(Box<mock::MockArgs>),
     /// Print what a record holds
     Inspect(sessions::InspectArgs),
     /// Write a record in another format

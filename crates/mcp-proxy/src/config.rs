@@ -5,10 +5,12 @@ mod check;
 pub use check::is_loopback;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::HoldOptions;
+use mcp_proxy_core::mock::{Match, Recording};
 use mcp_proxy_session::{Place, RecordOptions};
 use mcp_proxy_transport::http::admission::Admission;
 use mcp_proxy_transport::process::ServerCommand;
@@ -51,6 +53,21 @@ pub enum Target {
         /// `--ca-file`
         ca_file: Option<PathBuf>,
     },
+    /// A recording.
+    Recording(Played),
+}
+
+/// A recording that plays the server.
+#[derive(Clone)]
+pub struct Played {
+    /// Its name, for people.
+    pub shown: String,
+    /// The recording.
+    pub recording: Arc<Recording>,
+    /// `--match`
+    pub matching: Match,
+    /// Where requests go that it cannot answer.
+    pub beyond: Option<Box<Target>>,
 }
 
 /// The client side.
@@ -101,7 +118,7 @@ impl Target {
     /// The transport towards the server, as far as it is known.
     pub fn transport(&self) -> Transport {
         match self {
-            Target::Command(_) => Transport::Stdio,
+            Target::Command(_) | Target::Recording(_) => Transport::Stdio,
             Target::Url { kind, .. } => kind.unwrap_or(Transport::StreamableHttp),
         }
     }

@@ -2,6 +2,7 @@
 
 mod completions;
 mod demo;
+mod mock;
 mod proxy;
 mod sessions;
 
@@ -27,6 +28,7 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
         Command::Proxy(args) => proxy::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::DemoServer(args) => demo::serve(&args),
+        Command::Mock(args) => mock::run(&args),
         Command::Inspect(args) => sessions::inspect::run(&args),
         Command::Export(args) => sessions::export::run(&args),
         Command::Import(args) => sessions::import::run(&args),

@@ -66,6 +66,9 @@ impl ErrorCode {
     /// Somebody at the proxy did not let the message go on.
     pub const WITHHELD: ErrorCode = ErrorCode(-31012);
 
+    /// A recording that plays the server has no answer to the request.
+    pub const NOT_RECORDED: ErrorCode = ErrorCode(-31013);
+
     /// Every code of the proxy's own.
     pub const OWN: &'static [OwnCode] = &[
         own(
@@ -127,6 +130,11 @@ impl ErrorCode {
             Self::WITHHELD,
             "WITHHELD",
             "the message was held at the proxy and not let go on",
+        ),
+        own(
+            Self::NOT_RECORDED,
+            "NOT_RECORDED",
+            "the recording that plays the server has no answer to the request",
         ),
     ];
 

@@ -13,14 +13,42 @@ use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
 use mcp_proxy_wire::Transport;
 
-use super::{Config, Listen, Record, RunLimits, Target};
+use super::{Config, Listen, Played, Record, RunLimits, Target};
 use crate::cli::ProxyArgs;
+use crate::cli::mock::{MockArgs, Unmatched};
 use crate::cli::proxy::{ClientKind, OnHoldTimeout, ServerKind};
 
 impl Config {
     /// Checks the flags.
     pub fn new(args: &ProxyArgs) -> Result<Config> {
-        let target = target(args)?;
+        Config::before(args, target(args)?)
+    }
+
+    /// Checks the flags of `mock`. It is recorded only when a file is named: the last record is mostly the one played.
+    pub fn mock(args: &MockArgs, mut played: Played) -> Result<Config> {
+        let proxy = &args.proxy;
+        let given = proxy.url.is_some()
+            || proxy.target_url.is_some()
+            || proxy.target_command.is_some()
+            || !proxy.command.is_empty();
+        played.beyond = match (args.unmatched, given) {
+            (Unmatched::Error, false) => None,
+            (Unmatched::Forward, true) => Some(Box::new(target(proxy)?)),
+            (Unmatched::Error, true) => {
+                bail!("a server is given that would never be asked; say --unmatched forward")
+            }
+            (Unmatched::Forward, false) => {
+                bail!("--unmatched forward needs a server: a URL, or a command after --")
+            }
+        };
+        let mut config = Config::before(proxy, Target::Recording(played))?;
+        if proxy.session_file.is_none() {
+            config.record = None;
+        }
+        Ok(config)
+    }
+
+    fn before(args: &ProxyArgs, target: Target) -> Result<Config> {
         let listen = listen(args)?;
         Ok(Config {
             record: record(args)?,

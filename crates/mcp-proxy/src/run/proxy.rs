@@ -30,11 +30,16 @@ const STOP_DEADLINE: Duration = Duration::from_secs(8);
 /// Runs the proxy until its client ends, its server fails, or a signal comes.
 pub fn run(args: &ProxyArgs) -> Result<ExitCode> {
     let config = Config::new(args).map_err(|error| Usage(format!("{error:#}")))?;
+    run_with(&config)
+}
+
+/// The same, with the flags checked.
+pub fn run_with(config: &Config) -> Result<ExitCode> {
     // If a guard is killed, what it left behind becomes ours to clean up. Where that is not possible it is left out.
     let _ = mcp_proxy_transport::process::become_subreaper();
     runtime().context("cannot start")?.block_on(async {
         let signals = Signals::new().context("cannot watch for signals")?;
-        let recording = record::open(&config)?;
+        let recording = record::open(config)?;
         let pipeline = Pipeline::new(PipelineOptions {
             recorder: recording.recorder,
             warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
@@ -51,10 +56,10 @@ pub fn run(args: &ProxyArgs) -> Result<ExitCode> {
         }
         let outcome = match &config.listen {
             Listen::Stdio => {
-                over_stdio(&config, &pipeline, signals, recording.notice.as_deref()).await
+                over_stdio(config, &pipeline, signals, recording.notice.as_deref()).await
             }
             Listen::Port { .. } => {
-                listen::over_port(&config, &pipeline, signals, recording.notice.as_deref()).await
+                listen::over_port(config, &pipeline, signals, recording.notice.as_deref()).await
             }
         };
         let why = match &outcome {

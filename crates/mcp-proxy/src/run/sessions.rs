@@ -4,7 +4,7 @@ pub mod export;
 pub mod import;
 pub mod inspect;
 pub mod list;
-mod named;
+pub mod named;
 pub mod prune;
 pub mod table;
 mod words;

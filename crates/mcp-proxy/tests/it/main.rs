@@ -11,6 +11,7 @@ mod failures;
 mod help;
 mod holding;
 mod listener;
+mod mock;
 mod passing;
 mod records;
 mod run;

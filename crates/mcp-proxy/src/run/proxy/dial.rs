@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use mcp_proxy_core::mock::{self, Mock};
 use mcp_proxy_core::{Dial, LinkEnd};
 use mcp_proxy_session::Masks;
 use mcp_proxy_transport::child::Child;
@@ -12,7 +13,7 @@ use mcp_proxy_transport::process::{GuardProgram, ServerCommand, Supervisor};
 use mcp_proxy_transport::sse::dial as sse_dial;
 use mcp_proxy_wire::{Limits, Transport};
 
-use crate::config::{Config, Target};
+use crate::config::{Config, Played, Target};
 use crate::printer;
 
 /// Over this a message between links of one kind is cut through.
@@ -20,7 +21,11 @@ pub const CUT: usize = 64 * 1024;
 
 /// What opens a link to the configured server.
 pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
-    match &config.target {
+    dial_target(config, &config.target, limits)
+}
+
+fn dial_target(config: &Config, target: &Target, limits: Limits) -> Result<Dial> {
+    match target {
         Target::Command(command) => {
             let secrets = config
                 .record
@@ -33,10 +38,31 @@ pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
             }))
         }
         Target::Url { kind, .. } => {
-            let remote = remote(config)?;
+            let remote = remote(config, target)?;
             Ok(dial_remote(remote, *kind, limits.max))
         }
+        Target::Recording(played) => dial_recording(config, played, limits),
     }
+}
+
+/// A recording, with a real server behind it or without.
+fn dial_recording(config: &Config, played: &Played, limits: Limits) -> Result<Dial> {
+    let beyond = match &played.beyond {
+        Some(target) => Some(dial_target(config, target, limits)?),
+        None => None,
+    };
+    let (recording, matching) = (Arc::clone(&played.recording), played.matching);
+    Ok(Arc::new(move |connection| {
+        let mock = Mock::new(Arc::clone(&recording), matching);
+        let beyond = beyond.clone();
+        Box::pin(async move {
+            let beyond = match beyond {
+                Some(dial) => Some(dial(connection).await?),
+                None => None,
+            };
+            Ok(mock::link(mock, beyond))
+        })
+    }))
 }
 
 /// A server process and who watches over it.
@@ -60,13 +86,13 @@ pub fn words(command: &ServerCommand) -> Vec<String> {
 }
 
 /// The HTTP client for a URL.
-pub fn remote(config: &Config) -> Result<Arc<Remote>> {
+pub fn remote(config: &Config, target: &Target) -> Result<Arc<Remote>> {
     let Target::Url {
         url,
         headers,
         ca_file,
         ..
-    } = &config.target
+    } = target
     else {
         anyhow::bail!("a command has no URL");
     };

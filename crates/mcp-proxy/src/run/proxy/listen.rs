@@ -105,16 +105,24 @@ fn front(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Result
                 kind: Some(Transport::StreamableHttp),
                 ..
             },
-        ) => Front::Exchange(Exchange::new(pipeline, remote(config)?, cut)),
+        ) => Front::Exchange(Exchange::new(
+            pipeline,
+            remote(config, &config.target)?,
+            cut,
+        )),
         (
             Transport::Sse,
             Target::Url {
                 kind: Some(Transport::Sse),
                 ..
             },
-        ) => Front::SseExchange(SseExchange::new(pipeline, remote(config)?, cut)),
+        ) => Front::SseExchange(SseExchange::new(
+            pipeline,
+            remote(config, &config.target)?,
+            cut,
+        )),
         (Transport::StreamableHttp, Target::Url { kind: None, .. }) => {
-            let remote = remote(config)?;
+            let remote = remote(config, &config.target)?;
             let exchange = Exchange::new(Arc::clone(&pipeline), Arc::clone(&remote), cut);
             let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), whole.max);
             let kind = Transport::Sse;

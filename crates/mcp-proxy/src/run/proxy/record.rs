@@ -108,6 +108,7 @@ fn header(config: &Config) -> SessionHeader {
             (Some(joined.unwrap_or_else(|_| words.join(" "))), None)
         }
         Target::Url { url, .. } => (None, Some(url.to_string())),
+        Target::Recording(played) => (Some(format!("mcp-proxy mock {}", played.shown)), None),
     };
     SessionHeader {
         id: new_session_id(started_at),

@@ -1,0 +1,196 @@
+//! A server made from a recording: it answers requests as the recorded server did.
+//!
+//! [`Recording`] knows which recorded request was answered how; it keeps places in the file, not messages. A [`Mock`]
+//! is one conversation with it: which answers were given already, and which wait for the client. It does no I/O of its
+//! own but reading the record; [`link`] puts it at the end of a link.
+
+mod link;
+mod recording;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use mcp_proxy_wire::{ErrorCode, Field, IdKey, Kind, Message, error_response};
+use rustc_hash::FxHashMap;
+
+pub use link::link;
+pub use recording::{Played, Recording};
+
+/// How a request finds the recorded one whose answer it gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Match {
+    /// The same method and the same parameters, `_meta` aside. Equal requests get their answers in turn, then the last.
+    #[default]
+    Params,
+    /// The next recorded request of the same method, whatever its parameters.
+    Sequential,
+    /// The next recorded request, which must have the same method and parameters.
+    Strict,
+}
+
+/// What a mock does with a client's message.
+#[derive(Debug)]
+pub enum Reply {
+    /// These go to the client, in order; often none.
+    Say(Vec<Message>),
+    /// The recording has no answer to this request.
+    Unmatched,
+}
+
+/// One conversation with a recording.
+pub struct Mock {
+    recording: Arc<Recording>,
+    matching: Match,
+    /// How often each key was asked.
+    asked: FxHashMap<u64, usize>,
+    /// The next request, for [`Match::Strict`].
+    next: usize,
+    /// What follows once the client has answered the server's own request of this id.
+    waiting: FxHashMap<IdKey, VecDeque<Message>>,
+}
+
+impl Mock {
+    /// A conversation that begins.
+    pub fn new(recording: Arc<Recording>, matching: Match) -> Mock {
+        Mock {
+            recording,
+            matching,
+            asked: FxHashMap::default(),
+            next: 0,
+            waiting: FxHashMap::default(),
+        }
+    }
+
+    /// What the recorded server says to a client's message.
+    pub fn hear(&mut self, message: &Message) -> Reply {
+        match message.kind() {
+            Kind::Request => self.request(message),
+            Kind::Response | Kind::Error => {
+                let id = message.id().map(|id| id.key());
+                let follows = id.and_then(|id| self.waiting.remove(&id));
+                Reply::Say(self.say(follows.unwrap_or_default()))
+            }
+            Kind::Batch => self.batch(message),
+            Kind::Notification => Reply::Say(Vec::new()),
+            Kind::Other | Kind::Malformed => Reply::Say(vec![error_response(
+                None,
+                ErrorCode::PARSE_ERROR,
+                "the message is no JSON-RPC",
+                None,
+            )]),
+        }
+    }
+
+    /// Whether a message is for the recording, when a real server stands behind it as well.
+    pub fn concerns(&self, message: &Message) -> bool {
+        match message.kind() {
+            Kind::Request => !opens(&message.method().unwrap_or_default()),
+            Kind::Response | Kind::Error => message
+                .id()
+                .is_some_and(|id| self.waiting.contains_key(&id.key())),
+            _ => false,
+        }
+    }
+
+    /// What is not in the recording is answered so.
+    pub fn refusal(message: &Message) -> Message {
+        let method = message.method().unwrap_or_default();
+        let text = format!("the recording has no answer to this {method} request");
+        error_response(message.id().as_ref(), ErrorCode::NOT_RECORDED, &text, None)
+    }
+
+    fn batch(&mut self, batch: &Message) -> Reply {
+        let mut said = Vec::new();
+        for part in batch.parts().unwrap_or_default() {
+            match self.hear(&part) {
+                Reply::Say(messages) => said.extend(messages),
+                Reply::Unmatched => said.push(Mock::refusal(&part)),
+            }
+        }
+        Reply::Say(said)
+    }
+
+    fn request(&mut self, request: &Message) -> Reply {
+        let Some(place) = self.find(request) else {
+            return Reply::Unmatched;
+        };
+        match self.recording.played(place) {
+            Some(played) => {
+                let said = played.said.iter().filter_map(|said| fit(said, request));
+                let said = said.collect();
+                Reply::Say(self.say(said))
+            }
+            None => Reply::Unmatched,
+        }
+    }
+
+    /// The recorded request that this one stands for.
+    fn find(&mut self, request: &Message) -> Option<usize> {
+        let method = request.method()?;
+        // Who the client is differs between clients, and the answer is the server's one and only.
+        let opens = opens(&method);
+        let key = match self.matching {
+            Match::Sequential => recording::method_key(&method),
+            _ if opens => recording::method_key(&method),
+            Match::Params | Match::Strict => recording::params_key(request),
+        };
+        if self.matching == Match::Strict {
+            let fits = self.recording.is_at(self.next, key, opens);
+            let place = fits.then_some(self.next)?;
+            self.next += 1;
+            return Some(place);
+        }
+        let places = match self.matching == Match::Sequential || opens {
+            true => self.recording.of_method(key),
+            false => self.recording.of_params(key),
+        };
+        let turn = self.asked.entry(key).or_default();
+        let place = places
+            .get((*turn).min(places.len().checked_sub(1)?))
+            .copied();
+        *turn += 1;
+        place
+    }
+
+    /// Up to the server's first own request; the rest waits for the client's answer to it.
+    fn say(&mut self, mut messages: VecDeque<Message>) -> Vec<Message> {
+        let mut said = Vec::new();
+        while let Some(message) = messages.pop_front() {
+            let asks = message.kind() == Kind::Request;
+            let id = message.id().map(|id| id.key());
+            said.push(message);
+            if let (true, Some(id)) = (asks, id) {
+                self.waiting.insert(id, messages);
+                break;
+            }
+        }
+        said
+    }
+}
+
+/// Whether a request begins a conversation.
+fn opens(method: &str) -> bool {
+    matches!(method, "initialize" | "server/discover")
+}
+
+/// A recorded message with the ids of the request that it is played for. `None`: it belongs to nothing now.
+fn fit(said: &Message, request: &Message) -> Option<Message> {
+    let edit = match said.kind() {
+        Kind::Response | Kind::Error => Some((
+            said.span(Field::Id)?,
+            request.slice(request.span(Field::Id)?),
+        )),
+        Kind::Notification => match said.span(Field::ProgressToken) {
+            Some(span) => {
+                let token = request.span(Field::Meta("progressToken"))?;
+                Some((span, request.slice(token)))
+            }
+            None => None,
+        },
+        _ => None,
+    };
+    match edit {
+        Some(edit) => said.splice(&[edit]).ok(),
+        None => Some(said.clone()),
+    }
+}

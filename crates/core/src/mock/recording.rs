@@ -1,0 +1,207 @@
+//! What a recorded server answered, by place in the record.
+
+use std::hash::{Hash as _, Hasher as _};
+
+use mcp_proxy_session::{Error, ProxyMessage, Raw, Session};
+use mcp_proxy_wire::{Direction, Field, Kind, Message};
+use rustc_hash::{FxHashMap, FxHasher};
+use serde_json::Value;
+
+/// A record, read for its requests.
+pub struct Recording {
+    session: Session,
+    asked: Vec<Asked>,
+    by_method: FxHashMap<u64, Vec<usize>>,
+    by_params: FxHashMap<u64, Vec<usize>>,
+}
+
+/// A recorded request and the rows of what the server said until it had answered.
+struct Asked {
+    method: u64,
+    params: u64,
+    said: Vec<usize>,
+}
+
+/// What the server said to a request: notifications, its own requests, the answer.
+pub struct Played {
+    /// In the order in which it was said.
+    pub said: Vec<Message>,
+}
+
+/// A request that has no answer yet, while the record is read.
+struct Open {
+    place: usize,
+    connection: u32,
+    sequence: u64,
+    token: Option<Vec<u8>>,
+}
+
+impl Recording {
+    /// Reads a record. What was changed on its way counts as the client or the server saw it last.
+    pub fn read(session: Session) -> Result<Recording, Error> {
+        let mut asked: Vec<Asked> = Vec::new();
+        let mut open: Vec<Open> = Vec::new();
+        for (row, message) in session.messages(0).enumerate() {
+            let message = message?;
+            let Some(read) = whole(&message) else {
+                continue;
+            };
+            match (message.direction, read.kind()) {
+                (Direction::ClientToServer, Kind::Request) => {
+                    let token = read.span(Field::Meta("progressToken"));
+                    open.push(Open {
+                        place: asked.len(),
+                        connection: message.connection,
+                        sequence: message.sequence,
+                        token: token.map(|span| read.slice(span).to_vec()),
+                    });
+                    asked.push(Asked {
+                        method: method_key(&read.method().unwrap_or_default()),
+                        params: params_key(&read),
+                        said: Vec::new(),
+                    });
+                }
+                (Direction::ServerToClient, kind) if !message.from_proxy => {
+                    let Some(which) = owner(&open, &message, &read) else {
+                        continue;
+                    };
+                    let place = open[which].place;
+                    if let Some(asked) = asked.get_mut(place) {
+                        asked.said.push(row);
+                    }
+                    if matches!(kind, Kind::Response | Kind::Error) {
+                        open.remove(which);
+                    }
+                }
+                _ => {}
+            }
+        }
+        // A request that was never answered is none that can be played.
+        let answered = |asked: &&mut Asked| !asked.said.is_empty();
+        let (mut by_method, mut by_params) = (FxHashMap::default(), FxHashMap::default());
+        for (place, asked) in asked.iter_mut().enumerate().filter(|(_, a)| answered(a)) {
+            let of_method: &mut Vec<usize> = by_method.entry(asked.method).or_default();
+            of_method.push(place);
+            let of_params: &mut Vec<usize> = by_params.entry(asked.params).or_default();
+            of_params.push(place);
+        }
+        Ok(Recording {
+            session,
+            asked,
+            by_method,
+            by_params,
+        })
+    }
+
+    /// How many requests it can answer.
+    pub fn len(&self) -> usize {
+        self.by_method.values().map(Vec::len).sum()
+    }
+
+    /// Whether it can answer none.
+    pub fn is_empty(&self) -> bool {
+        self.by_method.is_empty()
+    }
+
+    pub(super) fn of_method(&self, key: u64) -> &[usize] {
+        self.by_method.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn of_params(&self, key: u64) -> &[usize] {
+        self.by_params.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the request at `place` has this key.
+    pub(super) fn is_at(&self, place: usize, key: u64, by_method: bool) -> bool {
+        self.asked.get(place).is_some_and(|asked| match by_method {
+            true => asked.method == key,
+            false => asked.params == key,
+        })
+    }
+
+    /// Reads what was said to the request at `place`.
+    pub(super) fn played(&self, place: usize) -> Option<Played> {
+        let rows = &self.asked.get(place)?.said;
+        let said = rows.iter().filter_map(|row| {
+            let message = self.session.message(*row).ok()?;
+            whole(&message)
+        });
+        Some(Played {
+            said: said.collect(),
+        })
+    }
+}
+
+/// The open request that a server's message belongs to: the one it answers, the one whose token it names, or the only one.
+fn owner(open: &[Open], message: &ProxyMessage, read: &Message) -> Option<usize> {
+    if let Some(answers) = message.answers {
+        return open.iter().position(|open| open.sequence == answers);
+    }
+    if let Some(token) = read.span(Field::ProgressToken) {
+        let token = read.slice(token);
+        return open
+            .iter()
+            .position(|open| open.token.as_deref() == Some(token));
+    }
+    if matches!(read.kind(), Kind::Response | Kind::Error) {
+        return None;
+    }
+    let mut here = open.iter().enumerate();
+    let (which, _) = here.find(|(_, open)| open.connection == message.connection)?;
+    here.all(|(_, open)| open.connection != message.connection)
+        .then_some(which)
+}
+
+/// The message, if its bytes are there and were not made unreadable.
+fn whole(message: &ProxyMessage) -> Option<Message> {
+    Some(Message::parse(match &message.raw {
+        Raw::Json(bytes) | Raw::Binary(bytes) => bytes.clone(),
+        Raw::Text(text) => text.clone().into(),
+        Raw::Side { path, .. } => std::fs::read(path).ok()?.into(),
+        Raw::Lost { .. } => return None,
+    }))
+}
+
+/// One key a method.
+pub(super) fn method_key(method: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    method.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// One key a method and parameters: the order of members does not count, and `_meta` does not at all.
+pub(super) fn params_key(request: &Message) -> u64 {
+    let mut hasher = FxHasher::default();
+    request.method().unwrap_or_default().hash(&mut hasher);
+    if let Some(params) = request.params() {
+        match serde_json::from_slice::<Value>(request.slice(params)) {
+            Ok(mut value) => {
+                if let Value::Object(members) = &mut value {
+                    members.remove("_meta");
+                }
+                hash(&value, &mut hasher);
+            }
+            Err(_) => request.slice(params).hash(&mut hasher),
+        }
+    }
+    hasher.finish()
+}
+
+fn hash(value: &Value, hasher: &mut FxHasher) {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(key, _)| *key);
+            members.len().hash(hasher);
+            for (key, value) in members {
+                key.hash(hasher);
+                hash(value, hasher);
+            }
+        }
+        Value::Array(values) => {
+            values.len().hash(hasher);
+            values.iter().for_each(|value| hash(value, hasher));
+        }
+        scalar => scalar.to_string().hash(hasher),
+    }
+}

@@ -1,0 +1,58 @@
+//! The flags of `mock`: a recording plays the server.
+
+use clap::ValueEnum;
+
+use super::ProxyArgs;
+
+const AFTER: &str = "\
+Examples:
+  mcp-proxy mock LAST                              for a client's config: the last record plays the server
+  mcp-proxy mock s.jsonl --listen http             the same for HTTP clients
+  mcp-proxy mock s.jsonl --match sequential        answers in their recorded order, whatever the parameters
+  mcp-proxy mock s.jsonl --unmatched forward -- python server.py
+                                                   what is not in the record goes to a real server
+
+Requests get the ids they came with; progress gets its token. `initialize` fits whoever asks.
+The run itself is recorded only with --session-file.";
+
+/// Play a recorded server.
+#[derive(Debug, clap::Args)]
+pub struct MockArgs {
+    /// The record: a file, the beginning of a session's id, or LAST
+    #[arg(value_name = "RECORD")]
+    pub record: String,
+
+    /// Which recorded answer a request gets
+    #[arg(long = "match", value_enum, value_name = "HOW", default_value_t = Matching::Params)]
+    pub matching: Matching,
+
+    /// What happens to a request that the record cannot answer
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Unmatched::Error)]
+    pub unmatched: Unmatched,
+
+    #[command(flatten)]
+    pub proxy: ProxyArgs,
+}
+
+/// What `mock --help` ends with.
+pub const MOCK_AFTER: &str = AFTER;
+
+/// Which recorded answer a request gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Matching {
+    /// That of the same method and parameters (`_meta` aside); equal requests get theirs in turn
+    Params,
+    /// That of the next recorded request of the same method
+    Sequential,
+    /// That of the next recorded request, which must be equal
+    Strict,
+}
+
+/// What happens to a request that the record cannot answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Unmatched {
+    /// It is answered with an error (-31013)
+    Error,
+    /// It goes to the server that is given: a URL, or a command after --
+    Forward,
+}
