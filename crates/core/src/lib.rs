@@ -14,6 +14,7 @@ pub mod large;
 pub mod link;
 pub mod mock;
 pub mod pipeline;
+pub mod replay;
 pub mod share;
 pub mod step;
 

@@ -2,6 +2,7 @@
 
 pub mod mock;
 pub mod proxy;
+pub mod replay;
 pub mod sessions;
 mod size;
 mod time;
@@ -56,6 +57,9 @@ pub enum Command {
     /// Play the server of a record, over any transport
     #[command(after_help = mock::MOCK_AFTER)]
     Mock(Box<mock::MockArgs>),
+    /// Play the client of a record to a live server, and compare the answers
+    #[command(after_help = replay::REPLAY_AFTER)]
+    Replay(Box<replay::ReplayArgs>),
     /// Print what a record holds
     Inspect(sessions::InspectArgs),
     /// Write a record in another format

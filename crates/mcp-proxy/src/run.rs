@@ -4,6 +4,7 @@ mod completions;
 mod demo;
 mod mock;
 mod proxy;
+mod replay;
 mod sessions;
 
 use std::ffi::OsString;
@@ -29,6 +30,7 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::DemoServer(args) => demo::serve(&args),
         Command::Mock(args) => mock::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Inspect(args) => sessions::inspect::run(&args),
         Command::Export(args) => sessions::export::run(&args),
         Command::Import(args) => sessions::import::run(&args),

@@ -149,7 +149,7 @@ async fn decide(connection: &Arc<Connection>, line: &str) {
                 direction: None,
                 hits: None,
             };
-            drop(intercept.add_breakpoint(new).unwrap());
+            intercept.add_breakpoint(new).unwrap();
             return;
         }
         _ => {}

@@ -14,6 +14,7 @@ mod listener;
 mod mock;
 mod passing;
 mod records;
+mod replay;
 mod run;
 mod supervisor;
 mod tls;

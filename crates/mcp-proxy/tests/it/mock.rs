@@ -8,7 +8,7 @@ const ECHO: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"n
 const COUNT: &str = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"count_down","arguments":{"from":2},"_meta":{"progressToken":"t"}}}"#;
 
 /// A record of a real session, made by a real run.
-fn record(folder: &tempfile::TempDir) -> PathBuf {
+pub fn record(folder: &tempfile::TempDir) -> PathBuf {
     let file = folder.path().join("s.jsonl");
     let flags = ["--session-file", file.to_str().unwrap(), "--quiet", "--"];
     let server = [PROXY, "demo-server", "stdio"];

@@ -1,0 +1,43 @@
+//! The client side of a recorded session, played again to a live server.
+//!
+//! [`Plan`] is what the recorded client said, with the answers it got. [`player`] makes a link of it that stands where a
+//! client would: the pumps carry it to the server as they carry any client, and record the run as any run. Requests get ids
+//! and progress tokens of our own; what the server asks is answered as the recorded client did. [`Outcome`] holds both
+//! answers of each request, and [`diff`] tells them apart.
+
+pub mod diff;
+mod plan;
+mod player;
+
+use std::time::Duration;
+
+use mcp_proxy_wire::Message;
+
+pub use plan::{Line, Plan};
+pub use player::{Player, player};
+
+/// How a plan is played.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Requests that may be open at once.
+    pub concurrency: usize,
+    /// The recorded pauses, so many times shorter; `None`: no pauses.
+    pub speed: Option<f64>,
+    /// A request that is not answered for this long is given up.
+    pub timeout: Duration,
+}
+
+/// A request that was played, and both answers to it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The request's number in the old record.
+    pub sequence: u64,
+    /// Its method.
+    pub method: String,
+    /// The tool, prompt or resource that it names.
+    pub name: Option<String>,
+    /// What was answered then.
+    pub then: Option<Message>,
+    /// What was answered now; `None`: nothing in time.
+    pub now: Option<Message>,
+}

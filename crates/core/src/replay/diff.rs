@@ -1,0 +1,135 @@
+//! How two answers differ, member by member.
+
+use mcp_proxy_wire::Message;
+use serde_json::Value;
+
+/// Members whose values are made anew for each message.
+const VOLATILE: &[&str] = &["$.id", "$.jsonrpc", "$.result._meta", "$.error.data._meta"];
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Where: `$.result.content[0].text`.
+    pub path: String,
+    /// What it was; `None`: it was not there.
+    pub then: Option<String>,
+    /// What it is; `None`: it is not there.
+    pub now: Option<String>,
+}
+
+/// A path to be left out: as a difference shows it, with `*` for any member or index; what is below it is left out too.
+#[derive(Clone, Debug)]
+pub struct Ignore(Vec<String>);
+
+impl Ignore {
+    /// `$.result.content[*].text`, `$.result.*.time`; the `$.` may be missing.
+    pub fn parse(text: &str) -> Ignore {
+        let text = text.trim_start_matches('$').trim_start_matches('.');
+        Ignore(steps(text))
+    }
+
+    fn covers(&self, path: &str) -> bool {
+        let path = steps(path.trim_start_matches('$').trim_start_matches('.'));
+        let fits = |(own, step): (&String, &String)| own == "*" || own == step;
+        self.0.len() <= path.len() && self.0.iter().zip(&path).all(fits)
+    }
+}
+
+fn steps(path: &str) -> Vec<String> {
+    path.split(['.', '['])
+        .filter(|step| !step.is_empty())
+        .map(|step| step.trim_end_matches(']').to_owned())
+        .collect()
+}
+
+/// What differs between two answers. Ids and `_meta` are made anew for each and do not count.
+pub fn diff(then: &Message, now: &Message, ignored: &[Ignore]) -> Vec<Difference> {
+    let mut found = Vec::new();
+    match (read(then), read(now)) {
+        (Some(then), Some(now)) => compare("$", Some(&then), Some(&now), &mut found),
+        _ if then.raw() == now.raw() => {}
+        _ => found.push(Difference {
+            path: "$".to_owned(),
+            then: Some(String::from_utf8_lossy(then.raw()).into_owned()),
+            now: Some(String::from_utf8_lossy(now.raw()).into_owned()),
+        }),
+    }
+    let volatile: Vec<Ignore> = VOLATILE.iter().map(|path| Ignore::parse(path)).collect();
+    found.retain(|difference| {
+        let mut all = volatile.iter().chain(ignored);
+        !all.any(|ignore| ignore.covers(&difference.path))
+    });
+    found
+}
+
+fn read(message: &Message) -> Option<Value> {
+    serde_json::from_slice(message.raw()).ok()
+}
+
+fn compare(path: &str, then: Option<&Value>, now: Option<&Value>, found: &mut Vec<Difference>) {
+    match (then, now) {
+        (Some(Value::Object(then)), Some(Value::Object(now))) => {
+            for (key, value) in then {
+                compare(&format!("{path}.{key}"), Some(value), now.get(key), found);
+            }
+            for (key, value) in now.iter().filter(|(key, _)| !then.contains_key(*key)) {
+                compare(&format!("{path}.{key}"), None, Some(value), found);
+            }
+        }
+        (Some(Value::Array(then)), Some(Value::Array(now))) => {
+            for index in 0..then.len().max(now.len()) {
+                let (then, now) = (then.get(index), now.get(index));
+                compare(&format!("{path}[{index}]"), then, now, found);
+            }
+        }
+        (then, now) if then == now => {}
+        (then, now) => found.push(Difference {
+            path: path.to_owned(),
+            then: then.map(Value::to_string),
+            now: now.map(Value::to_string),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(then: &str, now: &str, ignored: &[&str]) -> Vec<String> {
+        let message = |text: &str| Message::parse(text.to_owned());
+        let ignored: Vec<Ignore> = ignored.iter().map(|path| Ignore::parse(path)).collect();
+        let found = diff(&message(then), &message(now), &ignored);
+        found
+            .into_iter()
+            .map(|difference| difference.path)
+            .collect()
+    }
+
+    #[test]
+    fn members_are_compared_by_value_and_place() {
+        let then = r#"{"id":1,"result":{"a":1,"b":[{"t":"x"},2],"_meta":{"m":1}}}"#;
+        let same = r#"{"result":{"b":[{"t":"x"},2],"a":1},"id":"other"}"#;
+        assert!(paths(then, same, &[]).is_empty());
+        let other = r#"{"id":1,"result":{"a":2,"b":[{"t":"y"},2,3],"c":null}}"#;
+        assert_eq!(
+            paths(then, other, &[]),
+            [
+                "$.result.a",
+                "$.result.b[0].t",
+                "$.result.b[2]",
+                "$.result.c"
+            ]
+        );
+        assert_eq!(
+            paths(then, other, &["$.result.b[*].t", "result.c", "$.result.a"]),
+            ["$.result.b[2]"]
+        );
+        assert!(paths(then, other, &["$.result"]).is_empty());
+    }
+
+    #[test]
+    fn what_is_no_json_is_compared_whole() {
+        assert!(paths("x", "x", &[]).is_empty());
+        assert_eq!(paths("x", "y", &[]), ["$"]);
+    }
+}

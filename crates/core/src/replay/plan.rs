@@ -1,0 +1,150 @@
+//! What a recorded client said.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use mcp_proxy_session::{Error, Filter, ProxyMessage, Raw, Session};
+use mcp_proxy_wire::{Direction, Field, Kind, Message};
+use rustc_hash::FxHashMap;
+
+/// A client's messages, in order, and what it answered to the server.
+#[derive(Default)]
+pub struct Plan {
+    /// What is said.
+    pub lines: Vec<Line>,
+    /// The recorded client's answers to the server's requests, by method, in order.
+    pub replies: FxHashMap<String, VecDeque<Message>>,
+    /// Lines that were left out because their bytes are not in the record.
+    pub missing: usize,
+}
+
+/// One message of the client.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Its number in the record.
+    pub sequence: u64,
+    /// When it was said, since the session began.
+    pub at: Duration,
+    /// The message.
+    pub message: Message,
+    /// What the server answered.
+    pub answer: Option<Message>,
+}
+
+impl Plan {
+    /// The messages of one connection that `filter` lets through, and always those that open it.
+    pub fn read(session: &Session, connection: u32, filter: &Filter) -> Result<Plan, Error> {
+        let mut plan = Plan::default();
+        let mut places: FxHashMap<u64, usize> = FxHashMap::default();
+        let mut asked_by_server: FxHashMap<u64, String> = FxHashMap::default();
+        for (index, recorded) in session.messages(0).enumerate() {
+            let recorded = recorded?;
+            if recorded.connection != connection || recorded.from_proxy {
+                continue;
+            }
+            let Some(message) = bytes_of(&recorded) else {
+                plan.missing += 1;
+                continue;
+            };
+            match (recorded.direction, message.kind()) {
+                (Direction::ServerToClient, Kind::Response | Kind::Error) => {
+                    let place = recorded.answers.and_then(|asked| places.get(&asked));
+                    if let Some(line) = place.and_then(|place| plan.lines.get_mut(*place)) {
+                        line.answer = Some(message);
+                    }
+                }
+                (Direction::ServerToClient, Kind::Request) => {
+                    let method = message.method().map(Cow::into_owned);
+                    asked_by_server.insert(recorded.sequence, method.unwrap_or_default());
+                }
+                (Direction::ServerToClient, _) => {}
+                (Direction::ClientToServer, Kind::Response | Kind::Error) => {
+                    let method = recorded.answers.and_then(|it| asked_by_server.get(&it));
+                    if let Some(method) = method {
+                        let replies = plan.replies.entry(method.clone()).or_default();
+                        replies.push_back(message);
+                    }
+                }
+                (Direction::ClientToServer, _) => {
+                    let row = session.row(index);
+                    let wanted = opens(&message)
+                        || filter.is_empty()
+                        || row.is_some_and(|row| filter.matches(session, row).unwrap_or(false));
+                    if wanted {
+                        places.insert(recorded.sequence, plan.lines.len());
+                        plan.lines.push(Line {
+                            sequence: recorded.sequence,
+                            at: recorded.mono,
+                            message,
+                            answer: None,
+                        });
+                    }
+                }
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The connections of a record on which a client said something.
+    pub fn connections(session: &Session) -> Result<Vec<u32>, Error> {
+        let mut connections = Vec::new();
+        for recorded in session.messages(0) {
+            let recorded = recorded?;
+            if recorded.direction == Direction::ClientToServer
+                && !recorded.from_proxy
+                && !connections.contains(&recorded.connection)
+            {
+                connections.push(recorded.connection);
+            }
+        }
+        Ok(connections)
+    }
+
+    /// How many requests it has.
+    pub fn requests(&self) -> usize {
+        let requests = |line: &&Line| line.message.kind() == Kind::Request;
+        self.lines.iter().filter(requests).count()
+    }
+}
+
+/// Without these the server does not listen.
+fn opens(message: &Message) -> bool {
+    matches!(
+        message.method().as_deref(),
+        Some("initialize" | "notifications/initialized")
+    )
+}
+
+fn bytes_of(recorded: &ProxyMessage) -> Option<Message> {
+    // The client's own words, where somebody changed them on the way.
+    let raw = recorded.original_raw.as_ref().unwrap_or(&recorded.raw);
+    Some(Message::parse(match raw {
+        Raw::Json(bytes) | Raw::Binary(bytes) => bytes.clone(),
+        Raw::Text(text) => text.clone().into(),
+        Raw::Side { path, .. } => std::fs::read(path).ok()?.into(),
+        Raw::Lost { .. } => return None,
+    }))
+}
+
+/// A line with ids of our own: its id, its progress token, and the request that a cancel names.
+pub(super) fn own(line: &Line, number: u64, numbers: &FxHashMap<Vec<u8>, u64>) -> Message {
+    let message = &line.message;
+    let ours = number.to_string();
+    let mut edits = Vec::new();
+    if message.kind() == Kind::Request {
+        edits.extend(message.span(Field::Id).map(|span| (span, ours.clone())));
+        let token = message.span(Field::Meta("progressToken"));
+        edits.extend(token.map(|span| (span, ours)));
+    } else if let Some(span) = message.span(Field::RequestId)
+        && let Some(known) = numbers.get(message.slice(span))
+    {
+        edits.push((span, known.to_string()));
+    }
+    edits.sort_by_key(|(span, _)| span.start);
+    let edits: Vec<_> = edits
+        .iter()
+        .map(|(span, text)| (*span, text.as_bytes()))
+        .collect();
+    message.splice(&edits).unwrap_or_else(|_| message.clone())
+}
