@@ -73,6 +73,8 @@ pub struct HoldOptions {
     pub policy: HoldPolicy,
     /// `--require-viewer`: the deadline runs only once a viewer has come.
     pub waits_for_viewer: bool,
+    /// `--hold-progress`: a client that asked for progress is told so often that its request is held.
+    pub progress: Option<Duration>,
 }
 
 impl Default for HoldOptions {
@@ -83,6 +85,7 @@ impl Default for HoldOptions {
             timeout: Duration::from_secs(55),
             policy: HoldPolicy::Forward,
             waits_for_viewer: false,
+            progress: None,
         }
     }
 }
@@ -355,11 +358,33 @@ impl Intercept {
         drop(inner);
         let intercept = Arc::clone(self);
         tokio::spawn(async move {
-            tokio::time::sleep(timeout).await;
+            let end = tokio::time::Instant::now() + timeout;
+            while let Some(pause) = intercept.options.progress
+                && tokio::time::Instant::now() + pause < end
+            {
+                tokio::time::sleep(pause).await;
+                if !intercept.tell_progress(hold) {
+                    break;
+                }
+            }
+            tokio::time::sleep_until(end).await;
             let why = format!("nobody decided within {} s", timeout.as_secs());
             // Somebody mostly did.
             drop(intercept.decide(hold, intercept.policy_action(), "timeout", &why));
         });
+    }
+
+    /// Tells the client that its request is held; `false`: there is nothing more to tell.
+    fn tell_progress(&self, hold: HoldId) -> bool {
+        let inner = self.inner();
+        let Some(entry) = inner.holds.get(&hold) else {
+            return false;
+        };
+        match entry.progress() {
+            Some(progress) => entry.mailbox.tell(progress),
+            None => return false,
+        }
+        true
     }
 
     fn policy_action(&self) -> InterceptAction {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_proxy_session::Act;
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, Frame, Kind, Message, error_response, flatten,
+    Body, Carriage, Direction, ErrorCode, Field, Frame, Kind, Message, Transport, error_response,
+    flatten,
 };
 
 use super::mailbox::{Mailbox, Released};
@@ -201,6 +202,32 @@ impl Entry {
             original_raw: None,
             raw: None,
         }
+    }
+
+    /// Progress for a client that asked for some with the request that is held; `None` if it did not, or if its answer
+    /// is one JSON body and has no room for it.
+    pub fn progress(&self) -> Option<Released> {
+        let http = Transport::StreamableHttp;
+        let connection = &self.connection;
+        let one_body = connection.client == http && connection.server() == http;
+        if self.direction == Direction::ServerToClient || self.decided.is_some() || one_body {
+            return None;
+        }
+        let token = self.message.span(Field::Meta("progressToken"))?;
+        let token = String::from_utf8_lossy(self.message.slice(token)).into_owned();
+        let now = connection.pipeline.now();
+        let seconds = now.saturating_sub(self.since).as_secs();
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{seconds},"message":"held at the proxy"}}}}"#
+        );
+        let direction = Direction::ServerToClient;
+        let message = Message::parse(text);
+        let back = connection.author(direction, self.frame.exchange, message, now);
+        Some(Released {
+            on: None,
+            back: back.ok(),
+            sequence: None,
+        })
     }
 
     /// Records a decision, and gives what it lets go.

@@ -71,6 +71,12 @@ impl Mailbox {
         reader.into_iter().for_each(Waker::wake);
     }
 
+    /// Something to say while a message is still held.
+    pub fn tell(&self, meanwhile: Released) {
+        self.letters().expected += 1;
+        self.put(meanwhile);
+    }
+
     /// Whether something is here or will come.
     pub fn awaits(&self) -> bool {
         let letters = self.letters();

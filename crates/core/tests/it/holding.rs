@@ -13,6 +13,7 @@ const INTERCEPT: HoldOptions = HoldOptions {
     timeout: Duration::from_secs(55),
     policy: HoldPolicy::Forward,
     waits_for_viewer: false,
+    progress: None,
 };
 
 async fn play(hold: HoldOptions, transcript: &str) {
@@ -159,6 +160,27 @@ async fn a_client_that_has_closed_its_end_is_still_served() {
         ! forward 2
         C< {"id":1,"result":{}}
         S. done
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_asked_for_progress_is_told_that_it_waits() {
+    let hold = HoldOptions {
+        progress: Some(Duration::from_secs(10)),
+        ..INTERCEPT
+    };
+    play(
+        hold,
+        r#"
+        C> {"id":1,"method":"m","params":{"_meta":{"progressToken":"p"}}}
+        ! held 1
+        C< ~"progressToken":"p"
+        C< ~held at the proxy
+        ! drop 1
+        C.
+        S|
         "#,
     )
     .await;

@@ -80,6 +80,10 @@ pub struct ProxyArgs {
     )]
     pub on_hold_timeout: OnHoldTimeout,
 
+    /// Send progress every 10 s for a held request whose client asked for some, so that it does not give up
+    #[arg(long, help_heading = "Holding messages")]
+    pub hold_progress: bool,
+
     /// Let no time run out before the first viewer has come
     #[arg(long, help_heading = "Holding messages")]
     pub require_viewer: bool,

@@ -68,6 +68,9 @@ impl Config {
     }
 }
 
+/// Clients that count from the last progress wait for a minute.
+const HOLD_PROGRESS: Duration = Duration::from_secs(10);
+
 fn hold(args: &ProxyArgs) -> HoldOptions {
     HoldOptions {
         mode: match args.intercept {
@@ -81,6 +84,7 @@ fn hold(args: &ProxyArgs) -> HoldOptions {
             OnHoldTimeout::Error => HoldPolicy::Error,
         },
         waits_for_viewer: args.require_viewer,
+        progress: args.hold_progress.then_some(HOLD_PROGRESS),
     }
 }
 
