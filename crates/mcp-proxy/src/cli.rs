@@ -26,7 +26,8 @@ Examples:
   mcp-proxy sessions                                what was recorded
   mcp-proxy inspect LAST                            read the newest record
 
-`mcp-proxy <command> --help` shows examples for each command.";
+`mcp-proxy <command> --help` shows examples for each command, `mcp-proxy help filters` how
+messages are chosen.";
 
 /// Stands between MCP clients and servers: watch, record and bridge every message, byte for byte.
 #[derive(Debug, Parser)]
@@ -72,6 +73,9 @@ pub enum Command {
     Prune(sessions::PruneArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
+    /// Print a page about something that several commands share
+    #[command(name = "help")]
+    Help(HelpArgs),
     /// Write the man pages into a folder
     #[command(name = "__man", hide = true)]
     Man(ManArgs),
@@ -131,6 +135,24 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
+/// `help`
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  mcp-proxy help filters    how messages are chosen: words, /regex/ or jq
+  mcp-proxy help export     the same as: mcp-proxy export --help")]
+pub struct HelpArgs {
+    /// The page
+    pub topic: Topic,
+}
+
+/// A page of help.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Topic {
+    /// How messages are chosen.
+    Filters,
+}
+
 /// `__man`
 #[derive(Debug, clap::Args)]
 pub struct ManArgs {
@@ -147,12 +169,19 @@ pub fn with_command(mut argv: Vec<OsString>) -> Vec<OsString> {
     let known = matches!(first, "-h" | "--help" | "-V" | "--version" | "help") || is_command(first);
     if !known {
         argv.insert(1, "proxy".into());
-    } else if first == "help" {
+    } else if first == "help" && !names_topic(argv.get(2)) {
         // `mcp-proxy help export` is `mcp-proxy export --help`.
         argv.remove(1);
         argv.push("--help".into());
     }
     argv
+}
+
+/// Whether the word after `help` is a page of its own or about `help` itself, not a command's.
+fn names_topic(word: Option<&OsString>) -> bool {
+    use clap::ValueEnum as _;
+    word.and_then(|word| word.to_str())
+        .is_some_and(|word| word.starts_with('-') || Topic::from_str(word, false).is_ok())
 }
 
 fn is_command(word: &str) -> bool {

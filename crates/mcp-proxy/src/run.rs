@@ -2,6 +2,7 @@
 
 mod completions;
 mod demo;
+mod help;
 mod mock;
 mod proxy;
 mod replay;
@@ -37,6 +38,7 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
         Command::Sessions(args) => sessions::list::run(&args),
         Command::Prune(args) => sessions::prune::run(&args),
         Command::Completions(args) => completions::run(&args),
+        Command::Help(args) => help::run(args.topic),
         Command::Man(args) => completions::man(&args.folder),
     };
     match outcome {

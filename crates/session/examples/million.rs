@@ -64,19 +64,33 @@ fn open(path: &Path) {
         session.len(),
         window.as_secs_f64() * 1e3,
     );
-    let start = Instant::now();
-    let mut found = 0;
-    Filter::parse("README-77777.md")
-        .search(&session, 0, |_| {
-            found += 1;
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    println!(
-        "  words in all bodies {:.0} ms, {found} found, peak memory {}",
-        start.elapsed().as_secs_f64() * 1e3,
-        peak_memory()
-    );
+    for (what, filter) in [
+        ("words", "README-77777.md"),
+        ("a pattern", r"/README-7{5}\.md/"),
+        (
+            "jq over a head",
+            r#".tool == "tool_39" and .sequence < 1000"#,
+        ),
+        (
+            "jq over bodies",
+            r#".params.arguments.path == "/home/user/README-77777.md""#,
+        ),
+    ] {
+        let filter = Filter::parse(filter).unwrap();
+        let start = Instant::now();
+        let mut found = 0;
+        filter
+            .search(&session, 0, |_| {
+                found += 1;
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        println!(
+            "  {what} {:.0} ms, {found} found, peak memory {}",
+            start.elapsed().as_secs_f64() * 1e3,
+            peak_memory()
+        );
+    }
 }
 
 fn make(folder: &Path, messages: u64) -> PathBuf {

@@ -60,6 +60,9 @@ pub enum Error {
     /// There is no row with this number.
     #[error("there is no message number {0}")]
     NoSuchRow(u64),
+    /// A filter's program had to be stopped.
+    #[error("the filter `{0}` was stopped: on one message it takes too long")]
+    Endless(String),
     /// A file given to `import` cannot be understood.
     #[error("cannot import {path}: {why}")]
     Import {

@@ -77,6 +77,27 @@ impl Index {
             .map(|act| act.line)
     }
 
+    /// Leaves only `kept` of the rows, which are in order. What points at another row points at nothing then.
+    pub(crate) fn thin_out(&mut self, kept: &[usize]) {
+        let moved = |row: u32| {
+            kept.binary_search(&(row as usize))
+                .ok()
+                .map(|row| row as u32)
+        };
+        self.rows = kept
+            .iter()
+            .filter_map(|row| self.rows.get(*row))
+            .map(|row| row.with_peer(moved))
+            .collect();
+        self.acts.retain_mut(|act| match moved(act.row) {
+            Some(row) => {
+                act.row = row;
+                true
+            }
+            None => false,
+        });
+    }
+
     /// Verdicts come soon after their messages, so the place is nearly always the end.
     fn insert_act(&mut self, act: ActPlace) {
         let at = self.acts.partition_point(|known| known.row <= act.row);

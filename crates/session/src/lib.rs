@@ -6,6 +6,7 @@
 //!
 //! This crate knows messages (`mcp-proxy-wire`) and files. It must never know sockets, the terminal, or what a verdict means.
 
+mod change;
 mod entry;
 mod envelope;
 mod error;
@@ -15,6 +16,7 @@ mod header;
 mod id;
 pub mod import;
 mod index;
+mod jq;
 mod json;
 mod lines;
 mod lock;
@@ -28,14 +30,16 @@ mod session;
 mod stamp;
 pub mod store;
 
+pub use change::{Change, ChangeError, ChangePart};
 pub use entry::{Act, Answers, Io, NewBody, NewMessage, Origin, PartAnswer};
 pub use error::Error;
 pub use export::{SessionExporter, exporters};
-pub use filter::{AskedFacts, Facts, Filter, FilterError};
+pub use filter::{AskedFacts, Carried, Facts, Filter, FilterError, Marks};
 pub use header::{ProxySession, SessionHeader};
 pub use id::{MessageId, new_salt, new_session_id};
 pub use import::import;
 pub use index::Row;
+pub use jq::RunError;
 pub use lock::is_live;
 pub use mask::{MASKED, Masks};
 pub use message::{Http, Part, ProxyMessage, Raw, Sse, Verdict};

@@ -14,7 +14,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use line::kind_name;
+pub(crate) use line::{kind_name, named_by};
 pub use side::{SIDE_LIMIT, SideFile, SideName, side_folder};
 
 use crate::entry::{Act, Io, NewBody, NewMessage};

@@ -4,6 +4,7 @@
 //! one. A record that is still being written can be read at the same time; [`Session::refresh`] takes in what was added. A torn
 //! last line is ignored and reported, never repaired here: see [`crate::repair`].
 
+mod keep;
 mod read;
 mod records;
 
@@ -29,6 +30,8 @@ pub struct Session {
     file: File,
     header: SessionHeader,
     index: Index,
+    /// Messages were left out.
+    thinned: bool,
 }
 
 /// How a session ended.
@@ -63,6 +66,7 @@ impl Session {
             path: path.to_path_buf(),
             file,
             header,
+            thinned: false,
         };
         if session.refresh()? >= WORTH_STORING {
             // A cache: a folder that cannot be written to is no reason not to read.
@@ -218,8 +222,7 @@ impl Session {
             offset,
             why,
         };
-        let offset = self.index.rows[index].offset();
-        let mut message = read::message(line, &self.folder).map_err(|why| damaged(why, offset))?;
+        let mut message = self.read_line(&self.index.rows[index], line)?;
         for place in self.index.acts_on(index) {
             let line = self.line(place)?;
             message.fold(
@@ -227,6 +230,15 @@ impl Session {
             );
         }
         Ok(message)
+    }
+
+    /// A row's line as a message; verdicts are not folded in.
+    pub(crate) fn read_line(&self, row: &Row, line: &Bytes) -> Result<ProxyMessage, Error> {
+        read::message(line, &self.folder).map_err(|why| Error::Damaged {
+            path: self.path.clone(),
+            offset: row.offset(),
+            why,
+        })
     }
 
     pub(crate) fn line(&self, place: LinePlace) -> Result<Bytes, Error> {

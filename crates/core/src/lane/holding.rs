@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use mcp_proxy_session::{AskedFacts, Facts};
+use mcp_proxy_session::{AskedFacts, Carried, Facts, Marks};
 use mcp_proxy_wire::{Body, Field, Frame, Message};
 
 use super::{Lane, Passed};
@@ -100,27 +100,23 @@ impl Lane {
     ) -> Facts<'a> {
         let pipeline = &self.connection.pipeline;
         let now = pipeline.now();
-        let mut facts = Facts::new(message, self.direction);
-        facts.sequence = sequence;
-        facts.transport = self.transport();
-        facts.connection = self.connection.id;
-        facts.exchange = frame.exchange.0;
-        facts.time = pipeline.wall(now);
-        facts.asked = answer.map(|answer| AskedFacts {
-            sequence: answer.asked.sequence,
-            method: answer
-                .asked
-                .about
-                .as_ref()
-                .map(|about| about.method.as_str()),
-            name: answer
-                .asked
-                .about
-                .as_ref()
-                .and_then(|about| about.name.as_deref()),
-            latency: now.saturating_sub(answer.asked.at),
-        });
-        facts
+        Facts {
+            sequence,
+            time: pipeline.wall(now),
+            direction: self.direction,
+            transport: self.transport(),
+            connection: self.connection.id,
+            exchange: frame.exchange.0,
+            message,
+            cut: None,
+            asked: answer.map(|answer| asked_facts(answer, now)),
+            carried: Carried::By(&frame.carriage),
+            marks: Marks {
+                late: answer.is_some_and(|answer| answer.late),
+                duplicate: answer.is_some_and(|answer| answer.duplicate),
+                ..Marks::default()
+            },
+        }
     }
 
     fn leave(
@@ -158,6 +154,16 @@ pub(super) fn about(request: &Message) -> About {
     About {
         method: request.method().map(Cow::into_owned).unwrap_or_default(),
         name: text(Field::Name).or_else(|| text(Field::Uri)),
+    }
+}
+
+fn asked_facts(answer: &Answer, now: Duration) -> AskedFacts<'_> {
+    let about = answer.asked.about.as_ref();
+    AskedFacts {
+        sequence: answer.asked.sequence,
+        method: about.map(|about| about.method.as_str()),
+        name: about.and_then(|about| about.name.as_deref()),
+        latency: now.saturating_sub(answer.asked.at),
     }
 }
 

@@ -24,6 +24,7 @@ const INSPECT: &str = "\
 Examples:
   mcp-proxy inspect LAST                         the newest record as a table
   mcp-proxy inspect LAST tools/call read_file    the messages that have all these words in them
+  mcp-proxy inspect LAST '.status == \"error\"'    answers that are errors, by jq
   mcp-proxy inspect LAST --follow                and what comes, until the session ends or Ctrl-C
   mcp-proxy inspect 019a8 --seq 7                everything about message 7
   mcp-proxy inspect s.jsonl --seq 7..9 --raw     the exact bytes of messages 7, 8 and 9
@@ -40,9 +41,9 @@ pub struct InspectArgs {
     #[arg(value_name = "RECORD", help = RECORD)]
     pub record: String,
 
-    /// Words that must all be in a message: method, tool, id or text, in capitals or not
-    #[arg(value_name = "WORDS")]
-    pub words: Vec<String>,
+    /// Which messages: words that must all be in them, a /regex/, or jq like '.tool == "x"'; see `mcp-proxy help filters`
+    #[arg(value_name = "FILTER")]
+    pub filter: Vec<String>,
 
     /// One JSON object a line: each message with all that is known about it
     #[arg(long, conflicts_with = "raw")]
@@ -70,7 +71,7 @@ Examples:
   mcp-proxy export LAST                                  the newest session as JSON, to stdout
   mcp-proxy export LAST --output-format markdown -o s.md a report to read
   mcp-proxy export 019a8 --output-format har -o s.har    for a browser's network panel
-  mcp-proxy export LAST --output-format jsonl | grep read_file
+  mcp-proxy export LAST --filter '.tool == \"read_file\"'  the calls of a tool, and their answers
 
 Message bodies are exported as they were: treat the file as sensitive.";
 
@@ -84,6 +85,10 @@ pub struct ExportArgs {
     /// The format
     #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = format_names())]
     pub output_format: String,
+
+    /// Which messages: words, a /regex/ or jq; see `mcp-proxy help filters`
+    #[arg(long, value_name = "FILTER")]
+    pub filter: Option<String>,
 
     /// The file to write; without it, stdout
     #[arg(short, long, value_name = "FILE")]

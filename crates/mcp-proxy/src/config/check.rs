@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::{HoldOptions, HoldPolicy, InterceptMode};
-use mcp_proxy_session::{Place, RecordOptions};
+use mcp_proxy_session::{Filter, Place, RecordOptions};
 use mcp_proxy_transport::http::admission::{Admission, Token};
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
@@ -49,6 +49,9 @@ impl Config {
     }
 
     fn before(args: &ProxyArgs, target: Target) -> Result<Config> {
+        for filter in &args.breakpoints {
+            Filter::parse(filter).with_context(|| format!("--break {filter}"))?;
+        }
         let listen = listen(args)?;
         Ok(Config {
             record: record(args)?,

@@ -13,9 +13,15 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use anyhow::{Error, Result};
-use mcp_proxy_session::Session;
+use mcp_proxy_session::{Filter, Session};
 
 use crate::printer::{self, visible::visible};
+use crate::run::Usage;
+
+/// A filter from the command line.
+fn filter(text: &str) -> Result<Filter> {
+    Filter::parse(text).map_err(|error| Usage(format!("filter {error}")).into())
+}
 
 /// A reader that went away, as `head` does, has what it wanted: that is no failure.
 fn quiet_pipe(outcome: Result<ExitCode>) -> Result<ExitCode> {

@@ -47,3 +47,17 @@ fn of_every_command() {
         insta::assert_snapshot!(format!("help-{name}"), text);
     }
 }
+
+#[test]
+fn of_filters() {
+    let output = Command::new(env!("CARGO_BIN_EXE_mcp-proxy"))
+        .args(["help", "filters"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success() && output.stderr.is_empty());
+    insta::assert_snapshot!(
+        "help-topic-filters",
+        String::from_utf8(output.stdout).unwrap()
+    );
+}

@@ -35,6 +35,7 @@ fn mistakes_are_named() {
             &["proxy", "--hold-timeout", "soon", "--", "cat"],
             "55s, 500ms or 2m",
         ),
+        (&["proxy", "--break", "/[/", "--", "cat"], "--break /[/"),
         (
             &[
                 "proxy",

@@ -28,6 +28,9 @@ impl SessionExporter for Jsonl {
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), Error> {
+        if session.is_thinned() {
+            return lines(session, out, progress);
+        }
         let total = session.covered();
         let mut buffer = vec![0; 1 << 20];
         let mut done = 0;
@@ -43,4 +46,21 @@ impl SessionExporter for Jsonl {
         }
         Ok(())
     }
+}
+
+/// Line by line, where some are left out.
+fn lines(
+    session: &Session,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), Error> {
+    for record in session.records() {
+        let record = record?;
+        if session.has_line(&record) {
+            out.write_all(&record.line).map_err(Error::Output)?;
+            out.write_all(b"\n").map_err(Error::Output)?;
+        }
+        progress(record.offset, session.covered());
+    }
+    Ok(())
 }

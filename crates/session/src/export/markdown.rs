@@ -51,7 +51,11 @@ impl SessionExporter for Markdown {
         }
         let mut heading = "\n## What else happened\n\n";
         for record in session.records() {
-            if let Some(line) = happening(&record?) {
+            let record = record?;
+            if !session.has_line(&record) {
+                continue;
+            }
+            if let Some(line) = happening(&record) {
                 put(out, std::mem::take(&mut heading))?;
                 put(out, &line)?;
             }

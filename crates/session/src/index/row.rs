@@ -134,6 +134,14 @@ impl Row {
         (self.peer != NONE).then_some(self.peer as usize)
     }
 
+    /// The same row with its peer elsewhere.
+    pub(super) fn with_peer(mut self, moved: impl Fn(u32) -> Option<u32>) -> Row {
+        if self.peer != NONE {
+            self.peer = moved(self.peer).unwrap_or(NONE);
+        }
+        self
+    }
+
     /// For an answer: how long it took. At most 71 minutes are told apart.
     pub fn latency(&self) -> Option<Duration> {
         (self.latency != NONE).then(|| Duration::from_micros(u64::from(self.latency)))

@@ -291,7 +291,7 @@ impl LineWriter {
 }
 
 /// What a request is about, by the same rule as the `Mcp-Name` header.
-fn named_by(method: &str) -> Option<Field<'static>> {
+pub(crate) fn named_by(method: &str) -> Option<Field<'static>> {
     match method {
         "tools/call" | "prompts/get" => Some(Field::Name),
         "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Some(Field::Uri),

@@ -30,6 +30,35 @@ fn every_format() {
 }
 
 #[test]
+fn only_what_a_filter_chooses() {
+    let (_sample, path) = everything();
+    let chosen = |filter: &str, name: &str| {
+        let mut session = Session::open(&path).unwrap();
+        session.keep(&Filter::parse(filter).unwrap()).unwrap();
+        let mut out = Vec::new();
+        let exporter = export::exporter(name).unwrap();
+        exporter.export(&session, &mut out, &mut |_, _| {}).unwrap();
+        (session, String::from_utf8(out).unwrap())
+    };
+    let (session, json) = chosen("tools", "json");
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["messages"].as_array().unwrap().len(), 3);
+    assert_eq!(session.len(), 3);
+    for row in session.rows() {
+        let peer = row.peer().and_then(|peer| session.row(peer));
+        assert!(peer.is_none_or(|peer| peer.sequence() != row.sequence()));
+    }
+    let (_, lines) = chosen("tools", "jsonl");
+    assert_eq!(lines.matches("{\"t\":\"msg\"").count(), 3);
+    assert!(lines.contains("{\"t\":\"session\"") && lines.contains("{\"t\":\"end\""));
+    let (_, har) = chosen(".tool == \"read_file\"", "har");
+    let har: Value = serde_json::from_str(&har).unwrap();
+    assert_eq!(har["log"]["entries"].as_array().unwrap().len(), 1);
+    let (_, report) = chosen(".sequence < 0", "markdown");
+    assert!(!report.contains("tools/call"), "{report}");
+}
+
+#[test]
 fn json_has_the_seeds_fields_and_no_others() {
     let (_sample, path) = everything();
     let session: Value = serde_json::from_str(&exported(&path, "json")).unwrap();

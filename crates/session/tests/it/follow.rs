@@ -108,11 +108,11 @@ fn large_bodies_recorded_late_are_found_by_their_number() {
 }
 
 #[test]
-fn filters_are_plain_words() {
+fn filters_choose_rows() {
     let (_sample, path) = everything();
     let session = Session::open(path).unwrap();
     let found = |text: &str| {
-        let filter = Filter::parse(text);
+        let filter = Filter::parse(text).unwrap();
         let mut rows = Vec::new();
         filter
             .search(&session, 0, |row| {
@@ -138,5 +138,18 @@ fn filters_are_plain_words() {
         found("client_to_server"),
         Vec::<usize>::new(),
         "the envelope is not searched"
+    );
+    assert_eq!(found("/read_.ile/"), [2]);
+    assert_eq!(found("/READ_.ILE/i"), [2]);
+    assert_eq!(found("/client_to_server/").len(), 0);
+    let all = found("");
+    for row in &all {
+        let sequence = session.row(*row).unwrap().sequence();
+        assert_eq!(found(&format!(".sequence == {sequence}")), [*row]);
+    }
+    assert_eq!(found(".raw or .raw == null"), all);
+    assert_eq!(
+        found(".tool == \"read_file\" and .kind == \"request\""),
+        [2]
     );
 }

@@ -28,6 +28,7 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
 fn export(args: &ExportArgs) -> Result<ExitCode> {
     let format = exporter(&args.output_format)
         .with_context(|| format!("--output-format: {} is not known", args.output_format))?;
+    let filter = super::filter(args.filter.as_deref().unwrap_or_default())?;
     let path = named::find(&args.record)?;
     // Looked at first: reading a large record in vain would be a pity.
     let target = args
@@ -35,7 +36,8 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
         .as_deref()
         .map(|output| Target::new(output, &path, args.force))
         .transpose()?;
-    let session = Session::open(&path)?;
+    let mut session = Session::open(&path)?;
+    session.keep(&filter)?;
     match target {
         None => {
             let mut out = printer::out();

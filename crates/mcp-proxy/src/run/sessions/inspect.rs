@@ -33,12 +33,13 @@ pub fn run(args: &InspectArgs) -> Result<ExitCode> {
 }
 
 fn inspect(args: &InspectArgs) -> Result<ExitCode> {
+    let filter = super::filter(&args.filter.join(" "))?;
     let path = named::find(&args.record)?;
     let session = Session::open(&path)?;
     let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
     let mut view = View {
         args,
-        filter: Filter::parse(&args.words.join(" "))?,
+        filter,
         form: Form::new(args),
         session,
         lines: 0,
@@ -202,7 +203,7 @@ impl View<'_> {
             return Ok(());
         }
         let happening = Happening::read(record);
-        if !happening.has_words(&self.args.words) {
+        if !self.filter.matches_text(&happening.text) {
             return Ok(());
         }
         match &mut self.form {

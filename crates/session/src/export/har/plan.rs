@@ -73,7 +73,22 @@ pub(super) fn plan(session: &Session) -> Result<Vec<Planned>, Error> {
             plan.add(session, seen);
         }
     }
+    if session.is_thinned() {
+        // An exchange of which no message is left is not wanted either.
+        plan.entries.retain(Planned::has_message);
+    }
     Ok(plan.entries)
+}
+
+impl Planned {
+    fn has_message(&self) -> bool {
+        let parts = self
+            .request
+            .iter()
+            .chain(&self.response)
+            .chain(&self.events);
+        parts.into_iter().any(|part| matches!(part, Part::Row(_)))
+    }
 }
 
 fn look(part: Part, line: &[u8]) -> Option<Seen> {

@@ -41,15 +41,6 @@ impl Happening {
             trouble: failed || matches!(kind.as_str(), "undelivered" | "stalled" | "gap" | "stray"),
         }
     }
-
-    /// Whether all `words` are in it, in any case.
-    pub fn has_words(&self, words: &[String]) -> bool {
-        let text = self.text.to_lowercase();
-        words
-            .iter()
-            .flat_map(|word| word.split_whitespace())
-            .all(|word| text.contains(&word.to_lowercase()))
-    }
 }
 
 fn verdict(record: &Record, kind: &str) -> String {

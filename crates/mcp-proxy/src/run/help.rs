@@ -1,0 +1,23 @@
+//! `help TOPIC`: pages about what several commands share.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use mcp_proxy_session::filter;
+
+use crate::cli::Topic;
+use crate::printer;
+
+/// As wide as clap makes its own help.
+const WIDTH: usize = 100;
+
+/// Prints a page.
+pub fn run(topic: Topic) -> Result<ExitCode> {
+    let page = match topic {
+        Topic::Filters => filter::help::page(WIDTH),
+    };
+    let mut out = printer::out();
+    out.write_all(page.as_bytes()).and_then(|()| out.flush())?;
+    Ok(ExitCode::SUCCESS)
+}

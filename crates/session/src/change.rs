@@ -1,0 +1,208 @@
+//! A change of a message: jq over one member, whose bytes are replaced; all others stay.
+
+use std::fmt;
+use std::sync::Arc;
+
+use mcp_proxy_wire::{Message, Span};
+
+use crate::filter::FilterError;
+use crate::jq::{self, Program, RunError};
+
+/// A compiled change.
+#[derive(Debug, Clone)]
+pub struct Change {
+    text: String,
+    program: Arc<Program>,
+}
+
+/// Which member of a message is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChangePart {
+    /// `params` of a request or notification.
+    Params,
+    /// `result` of an answer.
+    Result,
+    /// `error` of an answer.
+    Error,
+}
+
+/// Why a message was not changed. It is to be treated as if there had been no change.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// It has no such member, or is no JSON.
+    #[error("the message has no {0}")]
+    Missing(ChangePart),
+    /// The member is nested deeper than a program can take.
+    #[error("{0} is nested too deep")]
+    TooDeep(ChangePart),
+    /// The program did not give one value.
+    #[error(transparent)]
+    Program(#[from] RunError),
+    /// The value cannot be written as JSON: it has a NaN, bytes, or keys that are no strings.
+    #[error("what the program makes of {0} is no JSON: {1}")]
+    NotJson(ChangePart, String),
+}
+
+impl Change {
+    /// Compiles a jq program, which is given the member and says what it becomes.
+    pub fn parse(program: &str) -> Result<Change, FilterError> {
+        Ok(Change {
+            text: program.trim().to_owned(),
+            program: Arc::new(Program::compile(program.trim(), &[])?),
+        })
+    }
+
+    /// The program as it was typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The message with `part` changed. If the program leaves the value as it is, so are the bytes.
+    pub fn apply(&self, message: &Message, part: ChangePart) -> Result<Message, ChangeError> {
+        let span = part.span(message).filter(|_| message.is_json());
+        let span = span.ok_or(ChangeError::Missing(part))?;
+        let before = jq::json(message, span).ok_or(ChangeError::TooDeep(part))?;
+        let unchanged = before.to_string();
+        let after = self.program.only(before, span.len())?.to_string();
+        if after == unchanged {
+            return Ok(message.clone());
+        }
+        if !Message::parse(after.clone()).is_json() {
+            let shown = after.chars().take(80).collect();
+            return Err(ChangeError::NotJson(part, shown));
+        }
+        // The span is the message's own, so it lies within it.
+        message
+            .splice(&[(span, after.as_bytes())])
+            .map_err(|_| ChangeError::Missing(part))
+    }
+}
+
+impl ChangePart {
+    /// The part of a message that a change without one means: what its kind has.
+    pub fn of(message: &Message) -> Option<ChangePart> {
+        use mcp_proxy_wire::Kind;
+        match message.kind() {
+            Kind::Request | Kind::Notification => Some(ChangePart::Params),
+            Kind::Response => Some(ChangePart::Result),
+            Kind::Error => Some(ChangePart::Error),
+            Kind::Batch | Kind::Other | Kind::Malformed => None,
+        }
+    }
+
+    fn span(self, message: &Message) -> Option<Span> {
+        match self {
+            ChangePart::Params => message.params(),
+            ChangePart::Result => message.result(),
+            ChangePart::Error => message.error(),
+        }
+    }
+}
+
+impl fmt::Display for ChangePart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            ChangePart::Params => "params",
+            ChangePart::Result => "result",
+            ChangePart::Error => "error",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: &str = r#" {"id" :1.0,"params":{"name":"x","n":1.50,"big":123456789012345678901234567890,"u":"é\u00e9"}, "method":"tools/call" }"#;
+
+    fn changed(program: &str, message: &str, part: ChangePart) -> String {
+        let change = Change::parse(program).unwrap();
+        match change.apply(&Message::parse(message.to_owned()), part) {
+            Ok(message) => String::from_utf8(message.into_raw().to_vec()).unwrap(),
+            Err(error) => format!("! {error}"),
+        }
+    }
+
+    #[test]
+    fn only_the_member_changes() {
+        assert_eq!(
+            changed(r#".name = "y""#, CALL, ChangePart::Params),
+            r#" {"id" :1.0,"params":{"name":"y","n":1.50,"big":123456789012345678901234567890,"u":"éé"}, "method":"tools/call" }"#
+        );
+        assert_eq!(changed(".", CALL, ChangePart::Params), CALL);
+        assert_eq!(changed("del(.none)", CALL, ChangePart::Params), CALL);
+        assert_eq!(
+            changed(
+                "{code, message: \"no\"}",
+                r#"{"id":1,"error":{"code":-1,"message":"x"}}"#,
+                ChangePart::Error
+            ),
+            r#"{"id":1,"error":{"code":-1,"message":"no"}}"#
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_changed_says_why() {
+        let ping = r#"{"id":1,"method":"ping"}"#;
+        for (program, message, part, why) in [
+            (".", ping, ChangePart::Params, "the message has no params"),
+            (
+                ".",
+                "{\"params\":",
+                ChangePart::Params,
+                "the message has no params",
+            ),
+            (
+                "empty",
+                CALL,
+                ChangePart::Params,
+                "the program gives no value",
+            ),
+            (
+                ".name, .n",
+                CALL,
+                ChangePart::Params,
+                "the program gives more than one value",
+            ),
+            (
+                "nan",
+                CALL,
+                ChangePart::Params,
+                "what the program makes of params is no JSON: NaN",
+            ),
+            (
+                "{(\"a\"|tobytes): 1}",
+                CALL,
+                ChangePart::Params,
+                "what the program makes of params is no JSON: {b\"a\":1}",
+            ),
+            (
+                ".name.x",
+                CALL,
+                ChangePart::Params,
+                "cannot index \"x\" with \"x\"",
+            ),
+            (
+                "[repeat(1)]",
+                CALL,
+                ChangePart::Params,
+                "the program was stopped: it takes more than 1000000 steps or 500 ms",
+            ),
+        ] {
+            assert_eq!(
+                changed(program, message, part),
+                format!("! {why}"),
+                "{program}"
+            );
+        }
+        let deep = format!(
+            "{{\"id\":1,\"result\":{}{}}}",
+            "[".repeat(400),
+            "]".repeat(400)
+        );
+        assert_eq!(
+            changed(".", &deep, ChangePart::Result),
+            "! result is nested too deep"
+        );
+    }
+}

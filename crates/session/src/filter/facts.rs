@@ -1,0 +1,130 @@
+//! What a filter may ask about a message, wherever the message is.
+
+use std::borrow::Cow;
+use std::time::{Duration, SystemTime};
+
+use mcp_proxy_wire::{Carriage, Direction, EndsHead, Kind, Message, Transport};
+
+use crate::message::{Http, Sse};
+use crate::recorder::named_by;
+
+/// A message and what is known about it, borrowed from wherever it is: a lane or a record.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// Its number within the session.
+    pub sequence: u64,
+    /// When it was received.
+    pub time: SystemTime,
+    /// Which way it travels.
+    pub direction: Direction,
+    /// The transport of the link it was read from.
+    pub transport: Transport,
+    /// The connection's number.
+    pub connection: u32,
+    /// The exchange within the connection.
+    pub exchange: u64,
+    /// The message as it was received. Without bytes if it is [`Facts::cut`].
+    pub message: &'a Message,
+    /// For a message whose bytes are not at hand: what its two ends say, and its length.
+    pub cut: Option<(&'a EndsHead, u64)>,
+    /// The request that it answers.
+    pub asked: Option<AskedFacts<'a>>,
+    /// What it came in.
+    pub carried: Carried<'a>,
+    /// What else is true of it.
+    pub marks: Marks,
+}
+
+/// The request that a message answers.
+#[derive(Debug, Clone, Copy)]
+pub struct AskedFacts<'a> {
+    /// Its number.
+    pub sequence: u64,
+    /// Its method.
+    pub method: Option<&'a str>,
+    /// The tool, prompt or resource it is about.
+    pub name: Option<&'a str>,
+    /// From receiving it to receiving this answer.
+    pub latency: Duration,
+}
+
+/// What a message came in.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Carried<'a> {
+    /// Nothing worth telling.
+    #[default]
+    Plainly,
+    /// As it is on the wire.
+    By(&'a Carriage),
+    /// As a record tells it.
+    Recorded {
+        /// HTTP facts.
+        http: Option<&'a Http>,
+        /// SSE facts.
+        sse: Option<&'a Sse>,
+    },
+}
+
+/// What may be true of a message besides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// It answers a request that was given up.
+    pub late: bool,
+    /// It answers a request that had its answer.
+    pub duplicate: bool,
+    /// The proxy made it.
+    pub from_proxy: bool,
+    /// A verdict changed it.
+    pub modified: bool,
+    /// A verdict dropped it.
+    pub dropped: bool,
+}
+
+impl Facts<'_> {
+    /// What kind of message it is.
+    pub fn kind(&self) -> Kind {
+        self.cut.map_or(self.message.kind(), |(head, _)| head.kind)
+    }
+
+    /// The method; of an answer, that of the request it answers.
+    pub fn method(&self) -> Option<Cow<'_, str>> {
+        match (&self.asked, self.cut) {
+            (Some(asked), _) => asked.method.map(Cow::Borrowed),
+            (None, Some((head, _))) => head.method.as_deref().map(Cow::Borrowed),
+            (None, None) => self.message.method(),
+        }
+    }
+
+    /// The tool, prompt or resource; of an answer, that of the request it answers.
+    pub fn name(&self) -> Option<Cow<'_, str>> {
+        match &self.asked {
+            Some(asked) => asked.name.map(Cow::Borrowed),
+            None => self.own_name(),
+        }
+    }
+
+    /// The tool, prompt or resource that this very message names.
+    pub(super) fn own_name(&self) -> Option<Cow<'_, str>> {
+        match self.cut {
+            Some((head, _)) => head.name.as_deref().map(Cow::Borrowed),
+            None => self.message.text(named_by(&self.message.method()?)?),
+        }
+    }
+
+    /// `ok`, `error` or `none`.
+    pub fn status(&self) -> &'static str {
+        use mcp_proxy_wire::Field::ResultField;
+        match self.kind() {
+            Kind::Error => "error",
+            Kind::Response => {
+                let is_error = self.message.span(ResultField("isError"));
+                let failed = is_error.is_some_and(|span| self.message.slice(span) == b"true");
+                let tool = self
+                    .asked
+                    .is_none_or(|asked| asked.method == Some("tools/call"));
+                if failed && tool { "error" } else { "ok" }
+            }
+            _ => "none",
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Facts about a message that is in a record.
+
+use bytes::Bytes;
+use mcp_proxy_wire::{EndsHead, Id, Message};
+
+use super::facts::{AskedFacts, Carried, Facts, Marks};
+use super::pattern::Pattern;
+use crate::index::Row;
+use crate::message::{ProxyMessage, Raw};
+use crate::{Error, Session, envelope};
+
+/// A body in a side file is read for a program up to this size; of a larger one only the head is known.
+const LARGEST: u64 = 16 << 20;
+
+/// A message read from its line, as it was received: verdicts are not folded in.
+pub(super) struct Recorded {
+    read: ProxyMessage,
+    message: Message,
+    head: Option<EndsHead>,
+}
+
+impl Recorded {
+    pub(super) fn read(session: &Session, row: &Row, line: &Bytes) -> Result<Recorded, Error> {
+        let read = session.read_line(row, line)?;
+        let at_hand = !matches!(read.raw, Raw::Lost { .. }) && read.raw.len() <= LARGEST;
+        // A body that cannot be read is like one that is too large: what its line tells is known.
+        let body = at_hand.then(|| read.raw.load().ok()).flatten();
+        let head = body.is_none().then(|| EndsHead {
+            kind: read.kind,
+            id: read
+                .jsonrpc_id
+                .as_ref()
+                .map(|token| Id::from_token(token.as_bytes())),
+            method: read.method.clone(),
+            name: read.name.clone(),
+            error_code: None,
+        });
+        Ok(Recorded {
+            message: Message::parse(body.unwrap_or_default()),
+            read,
+            head,
+        })
+    }
+
+    pub(super) fn facts<'a>(&'a self, session: &'a Session, row: &Row) -> Facts<'a> {
+        let read = &self.read;
+        let peer = row.peer().and_then(|peer| session.row(peer));
+        Facts {
+            sequence: read.sequence,
+            time: read.timestamp,
+            direction: read.direction,
+            transport: read.transport,
+            connection: read.connection,
+            exchange: read.exchange,
+            message: &self.message,
+            cut: self.head.as_ref().map(|head| (head, read.len)),
+            asked: read.answers.map(|sequence| AskedFacts {
+                sequence,
+                method: peer.and_then(|peer| session.method(peer)),
+                name: peer.and_then(|peer| session.name(peer)),
+                latency: read.latency.unwrap_or_default(),
+            }),
+            carried: Carried::Recorded {
+                http: read.http.as_ref(),
+                sse: read.sse.as_ref(),
+            },
+            marks: Marks {
+                late: read.late,
+                duplicate: read.duplicate,
+                from_proxy: read.from_proxy,
+                modified: row.is_modified(),
+                dropped: row.is_dropped(),
+            },
+        }
+    }
+}
+
+/// Whether a pattern is in the message that a line holds.
+pub(super) fn has_pattern(session: &Session, pattern: &Pattern, line: &[u8]) -> bool {
+    let mut members = envelope::Members::new(line);
+    while let Some(key) = members.next_key() {
+        if key == b"raw" {
+            return members.last_value().is_some_and(|raw| pattern.is_in(raw));
+        }
+        let Some(value) = members.value() else { break };
+        match key {
+            b"raw_text" => {
+                return envelope::text(value).is_some_and(|text| pattern.is_in(text.as_bytes()));
+            }
+            b"raw_b64" => {
+                use base64::Engine as _;
+                let text = envelope::string(value).unwrap_or_default();
+                let bytes = base64::engine::general_purpose::STANDARD.decode(text);
+                return bytes.is_ok_and(|bytes| pattern.is_in(&bytes));
+            }
+            b"raw_ref" => {
+                let name = side_name(value);
+                return name.is_some_and(|name| pattern.is_in_file(&session.folder().join(name)));
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The file that a `raw_ref` names.
+pub(super) fn side_name(value: &[u8]) -> Option<String> {
+    let record = crate::Record {
+        offset: 0,
+        line: value.to_vec().into(),
+    };
+    record
+        .member::<String>("file")
+        .filter(|name| !name.starts_with('.') && !name.contains('/'))
+}

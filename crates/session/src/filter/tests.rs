@@ -1,0 +1,291 @@
+//! The three forms on messages that a table names.
+
+use super::*;
+use mcp_proxy_wire::{Carriage, Direction, Message, Transport};
+use proptest::prelude::*;
+use std::time::{Duration, SystemTime};
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"/etc/passwd","n":[1,2,3]}}}"#;
+const ANSWER: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"Root:x"}],"isError":true}}"#;
+
+fn facts(message: &Message) -> Facts<'_> {
+    let answer = message.method().is_none();
+    Facts {
+        sequence: 3,
+        time: SystemTime::UNIX_EPOCH + Duration::from_micros(1_794_765_600_001_002),
+        direction: if answer {
+            Direction::ServerToClient
+        } else {
+            Direction::ClientToServer
+        },
+        transport: Transport::Stdio,
+        connection: 1,
+        exchange: 0,
+        message,
+        cut: None,
+        asked: answer.then_some(AskedFacts {
+            sequence: 2,
+            method: Some("tools/call"),
+            name: Some("read_file"),
+            latency: Duration::from_millis(1500),
+        }),
+        carried: Carried::By(&Carriage::Message),
+        marks: Marks::default(),
+    }
+}
+
+fn judged(filter: &str, message: &str) -> Result<bool, RunError> {
+    let message = Message::parse(message.to_owned());
+    Filter::parse(filter).unwrap().judge(&facts(&message))
+}
+
+#[test]
+fn what_matches() {
+    for (filter, call, answer) in [
+        ("", true, true),
+        ("tools/call READ_file", true, false),
+        ("root:X", false, true),
+        ("/etc/passwd", true, false),
+        ("/[Rr]oot:./", false, true),
+        ("/ROOT/i", false, true),
+        ("/ROOT/", false, false),
+        (".method == \"tools/call\"", true, true),
+        (".tool == \"read_file\"", true, true),
+        (
+            ".tool == .name and .uri == null and .prompt == null",
+            true,
+            true,
+        ),
+        (".kind == \"request\"", true, false),
+        (".status == \"error\"", false, true),
+        (".status == \"none\"", true, false),
+        (".latency_ms == 1500", false, true),
+        (".latency_ms > 1000", false, true),
+        (".answers == 2", false, true),
+        (".id == 7", true, true),
+        (".direction == \"client_to_server\"", true, false),
+        (".params.arguments.path | startswith(\"/etc\")", true, false),
+        (".params.arguments.n[] == 3", true, false),
+        ("any(.params.arguments.n[]?; . > 2)", true, false),
+        (".params.arguments.n | length == 3", true, false),
+        (
+            ".result.content[0].text | test(\"root\"; \"i\")",
+            false,
+            true,
+        ),
+        ("select(.error) | true", false, false),
+        (".raw | contains(\"Root\")", false, true),
+        (".size == (.raw | utf8bytelength)", true, true),
+        (".message.jsonrpc == \"2.0\"", true, true),
+        (".time == \"2026-11-15T18:00:00.001002Z\"", true, true),
+        (".time | fromdate > 1794765600", true, true),
+        ("jq:keys | length > 20", true, true),
+        ("jq:[.params, .result] | any", true, true),
+        (".. | strings | select(test(\"^Root\"))", false, true),
+        (".params.arguments.n | add == 6", true, false),
+        (
+            ".params | to_entries | map(.key) | index(\"name\") == 0",
+            true,
+            false,
+        ),
+        ("[.params.arguments.n[]? * 2] == [2,4,6]", true, false),
+        ("\"\\(.sequence)-\\(.connection)\" == \"3-1\"", false, false),
+        (
+            "jq:\"\\(.sequence)-\\(.connection)\" == \"3-1\"",
+            true,
+            true,
+        ),
+    ] {
+        // Words and patterns do not fail, and a program that does has not chosen.
+        assert_eq!(
+            judged(filter, CALL).unwrap_or(false),
+            call,
+            "{filter} on the call"
+        );
+        assert_eq!(
+            judged(filter, ANSWER).unwrap_or(false),
+            answer,
+            "{filter} on the answer"
+        );
+    }
+}
+
+#[test]
+fn what_is_wrong_names_the_place() {
+    for (filter, error) in [
+        (
+            ".method ==",
+            "`.method ==`, character 11: it ends where term is expected",
+        ),
+        (
+            ".method == )",
+            "`.method == )`, character 12: token expected",
+        ),
+        (
+            ".method | foo(1)",
+            "`.method | foo(1)`, character 11: there is no filter `foo`",
+        ),
+        (
+            ".method == $x",
+            "`.method == $x`, character 12: there is no variable `$x`",
+        ),
+        (
+            ".nmae == 1",
+            "`.nmae == 1`, character 2: a message has no field .nmae; `mcp-proxy help filters` lists them",
+        ),
+        (
+            "select(.tol)",
+            "`select(.tol)`, character 9: a message has no field .tol; `mcp-proxy help filters` lists them",
+        ),
+        (
+            "def f: f; f",
+            "`def f: f; f`, character 5: `f` calls itself, which could go on for ever: use recurse, while, until or walk",
+        ),
+        (
+            "(1 | debug)",
+            "`(1 | debug)`: there is no filter `debug_empty`",
+        ),
+        ("/a(b/", "`a(b`, character 2: unclosed group"),
+        ("/(?<a/", "`(?<a`, character 5: unclosed capture group name"),
+    ] {
+        assert_eq!(Filter::parse(filter).unwrap_err().to_string(), error);
+    }
+}
+
+#[test]
+fn every_program_ends() {
+    let start = std::time::Instant::now();
+    for program in [
+        "(range(1e12) | select(false))",
+        "[range(1e12)]",
+        "last(range(1e12))",
+        "[repeat(1)] | length",
+        "(0 | until(false; . + 1))",
+        "(1 | while(true; .)) | empty",
+        "(0 | recurse(. + 1) | empty)",
+        "reduce range(100) as $i (\"x\"; . + .) | length",
+        "reduce range(100) as $i (\"x\"; \"\\(.)\\(.)\") | length",
+        "reduce range(100) as $i ([1]; . + .) | length",
+        "reduce range(100) as $i ([1]; [., .]) | tojson",
+        "reduce range(100) as $i ({}; {a: ., b: .}) | tojson",
+        "reduce range(100) as $i ([1, 2]; .[0] = . | .[1] = .[0]) | tojson",
+        "reduce range(1e6) as $i (1; [.])",
+        "reduce range(100) as $i (2; . * .) | length",
+        "reduce range(100) as $i (\"\\\"\"; tojson) | length",
+        "(\"x\" * 1e12 | length)",
+        "(\"x\" * 1000000000000 | length)",
+        "([range(3000)] | .[] as $a | .[] as $b | .[] as $c | empty)",
+        "([range(3000)] | [.[] == .[] == .[]] | length)",
+        "try repeat(1) catch 1 | empty",
+        "([limit(1e9; repeat(.))] | length)",
+        "(.. | .. | .. | .. | empty) , last(range(1e12))",
+        "[[range(2000)] | combinations(4)] | length",
+    ] {
+        let filter = Filter::parse(&format!("jq:{program}")).unwrap();
+        let message = Message::parse(CALL);
+        assert_eq!(
+            filter.judge(&facts(&message)),
+            Err(RunError::Endless),
+            "{program}"
+        );
+    }
+    // A loaded machine takes longer, but not for ever.
+    assert!(start.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn odd_messages_are_no_trouble() {
+    let deep = format!(
+        "{{\"id\":1,\"params\":{}{}}}",
+        "[".repeat(900),
+        "]".repeat(900)
+    );
+    let digits = format!("{{\"id\":1,\"params\":{}}}", "9".repeat(200_000));
+    let nested = format!("{{\"id\":1,\"params\":\"{}\"}}", "[".repeat(100_000));
+    for message in [
+        &deep,
+        &digits,
+        &nested,
+        r#"{"id":1,"id":2,"method":"a","params":{"a":1,"a":2}}"#,
+        r#"{"id":1e999,"method":"\ud800","params":[-0,1E400,0.1e-9,"\ud83d"]}"#,
+        "[{\"id\":1},2]",
+        "",
+        "{",
+        "null",
+        "\u{feff}{\"id\":1}",
+    ] {
+        for field in FIELDS {
+            judged(&format!(".{} == 1", field.name), message).unwrap();
+        }
+        let _ = judged("jq:[.. | tojson] | length > 0", message);
+        let _ = judged(".params | fromjson", message);
+        let _ = judged(".params + .params * 2 | . - 1", message);
+    }
+    assert_eq!(
+        judged(
+            ".params.a == 2",
+            r#"{"id":1,"method":"a","params":{"a":1,"a":2}}"#
+        ),
+        Ok(true)
+    );
+    let big = r#"{"id":1,"method":"a","params":[9007199254740993]}"#;
+    assert_eq!(judged(".params[0] == 9007199254740992", big), Ok(false));
+}
+
+#[test]
+fn the_examples_work() {
+    for example in help::EXAMPLES {
+        let filter = Filter::parse(example.filter).unwrap();
+        let message = Message::parse(CALL);
+        filter.matches_facts(&facts(&message));
+    }
+}
+
+#[test]
+fn the_documentation_is_made_from_the_list() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/filters.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, help::markdown()).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        written == help::markdown(),
+        "docs/filters.md is old: UPDATE_DOCS=1 cargo test -p mcp-proxy-session filter"
+    );
+}
+
+#[test]
+fn filters_can_be_shared() {
+    fn shared<T: Send + Sync + Clone>() {}
+    shared::<Filter>();
+    shared::<crate::Change>();
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_a_filter_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), place in 0..3usize) {
+        let mut raw = CALL.as_bytes().to_vec();
+        match place {
+            0 => raw = bytes,
+            1 => raw.truncate(bytes.len()),
+            _ => {
+                let at = bytes.len() % raw.len();
+                raw.splice(at..(at + 3).min(raw.len()), bytes);
+            }
+        }
+        let message = Message::parse(raw);
+        for filter in ["a b", "/a.c/i", "jq:[..] | tojson", ".params.arguments.n[]? > 1", ".raw | test(\"a\")"] {
+            Filter::parse(filter).unwrap().matches_facts(&facts(&message));
+        }
+    }
+
+    #[test]
+    fn no_text_makes_parsing_panic(text in "[-.a-z0-9()\\[\\]{}|/\"$@ :;,=<>+*\\\\]{0,40}") {
+        let message = Message::parse(CALL);
+        for text in [text.clone(), format!("jq:{text}"), format!("/{text}/")] {
+            if let Ok(filter) = Filter::parse(&text) {
+                filter.matches_facts(&facts(&message));
+            }
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! The view of a message that jq programs see.
+//!
+//! [`FIELDS`] is the one list of its fields. The view is made from it, and so are the help page, the documentation and the
+//! errors about fields that do not exist.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use jaq_json::{Map, Val};
+use mcp_proxy_wire::{Carriage, Message};
+
+use super::facts::{Carried, Facts};
+use crate::jq::{self, Needs};
+use crate::recorder::kind_name;
+
+/// A field of the view.
+pub struct Field {
+    /// Its name, without the dot.
+    pub name: &'static str,
+    /// What kind of value it has.
+    pub holds: &'static str,
+    /// What it means.
+    pub about: &'static str,
+    value: fn(&Facts<'_>) -> Option<Val>,
+}
+
+/// Every field of the view, in the order in which people read of them. What a message does not have is `null`.
+pub const FIELDS: &[Field] = &[
+    field(
+        "method",
+        "string",
+        "the method; of an answer, that of the request it answers",
+        |f| f.method().map(text),
+    ),
+    field(
+        "tool",
+        "string",
+        "the tool of a tools/call, and of its answer",
+        |f| f.name_if(&["tools/call"]),
+    ),
+    field(
+        "prompt",
+        "string",
+        "the prompt of a prompts/get, and of its answer",
+        |f| f.name_if(&["prompts/get"]),
+    ),
+    field(
+        "uri",
+        "string",
+        "the resource of a resources/read, subscribe or unsubscribe, and of its answer",
+        |f| {
+            f.name_if(&[
+                "resources/read",
+                "resources/subscribe",
+                "resources/unsubscribe",
+            ])
+        },
+    ),
+    field(
+        "name",
+        "string",
+        "the tool, prompt or resource, whichever it is",
+        |f| f.name().map(text),
+    ),
+    field(
+        "direction",
+        "string",
+        "client_to_server or server_to_client",
+        |f| Some(word(f.direction.as_str())),
+    ),
+    field(
+        "kind",
+        "string",
+        "request, notification, response, error, batch, other or malformed",
+        |f| Some(word(kind_name(f.kind()))),
+    ),
+    field(
+        "status",
+        "string",
+        "of an answer, ok or error (a tool that failed too); of anything else, none",
+        |f| Some(word(f.status())),
+    ),
+    field("id", "any", "the JSON-RPC id", |f| f.id()),
+    field(
+        "params",
+        "any",
+        "the params of a request or notification",
+        |f| {
+            f.message
+                .params()
+                .and_then(|span| jq::json(f.message, span))
+        },
+    ),
+    field("result", "any", "the result of an answer", |f| {
+        f.message
+            .result()
+            .and_then(|span| jq::json(f.message, span))
+    }),
+    field(
+        "error",
+        "object",
+        "the error of an answer: code, message, data",
+        |f| f.message.error().and_then(|span| jq::json(f.message, span)),
+    ),
+    field(
+        "message",
+        "any",
+        "the whole message; for a batch, an array",
+        |f| jq::whole(f.message),
+    ),
+    field(
+        "raw",
+        "string",
+        "the whole message as text, as it was sent",
+        |f| {
+            f.cut
+                .is_none()
+                .then(|| Val::utf8_str(f.message.raw().clone()))
+        },
+    ),
+    field("size", "number", "its length in bytes", |f| {
+        Some(number(f.cut.map_or(f.message.len() as u64, |(_, len)| len)))
+    }),
+    field("sequence", "number", "its number within the session", |f| {
+        Some(number(f.sequence))
+    }),
+    field(
+        "time",
+        "string",
+        "when it was received: \"2026-11-15T18:00:00.001000Z\"",
+        |f| Some(jq::time(f.time)),
+    ),
+    field(
+        "answers",
+        "number",
+        "the number of the request that it answers",
+        |f| f.asked.map(|asked| number(asked.sequence)),
+    ),
+    field(
+        "latency_ms",
+        "number",
+        "of an answer, how long it took",
+        |f| {
+            f.asked
+                .map(|asked| Val::from(asked.latency.as_secs_f64() * 1e3))
+        },
+    ),
+    field(
+        "transport",
+        "string",
+        "stdio, sse or streamable_http: that of the side it came from",
+        |f| Some(word(f.transport.as_str())),
+    ),
+    field(
+        "connection",
+        "number",
+        "the number of the connection",
+        |f| Some(number(f.connection.into())),
+    ),
+    field(
+        "exchange",
+        "number",
+        "the number of the HTTP exchange within the connection",
+        |f| Some(number(f.exchange)),
+    ),
+    field(
+        "http",
+        "object",
+        "method, target, status, version, headers (names in lower case); masked where a record masks",
+        |f| f.http(),
+    ),
+    field(
+        "sse",
+        "object",
+        "id, event and retry of the event that carried it",
+        |f| f.sse(),
+    ),
+    field(
+        "late",
+        "boolean",
+        "it answers a request that was given up",
+        |f| Some(Val::Bool(f.marks.late)),
+    ),
+    field(
+        "duplicate",
+        "boolean",
+        "it answers a request that had its answer",
+        |f| Some(Val::Bool(f.marks.duplicate)),
+    ),
+    field("from_proxy", "boolean", "the proxy made it", |f| {
+        Some(Val::Bool(f.marks.from_proxy))
+    }),
+    field(
+        "modified",
+        "boolean",
+        "it was changed on its way; known in records only",
+        |f| Some(Val::Bool(f.marks.modified)),
+    ),
+    field(
+        "dropped",
+        "boolean",
+        "it was dropped; known in records only",
+        |f| Some(Val::Bool(f.marks.dropped)),
+    ),
+];
+
+const fn field(
+    name: &'static str,
+    holds: &'static str,
+    about: &'static str,
+    value: fn(&Facts<'_>) -> Option<Val>,
+) -> Field {
+    Field {
+        name,
+        holds,
+        about,
+        value,
+    }
+}
+
+/// The names of all fields.
+pub(super) fn names() -> Vec<&'static str> {
+    FIELDS.iter().map(|field| field.name).collect()
+}
+
+impl Facts<'_> {
+    /// The view, with the fields that are needed.
+    pub(super) fn view(&self, needs: Needs) -> Val {
+        let mut members = Map::default();
+        for (place, field) in FIELDS.iter().enumerate() {
+            if needs.has(place) {
+                let value = (field.value)(self).unwrap_or(Val::Null);
+                members.insert(word(field.name), value);
+            }
+        }
+        Val::obj(members)
+    }
+
+    fn name_if(&self, methods: &[&str]) -> Option<Val> {
+        let method = self.method()?;
+        methods
+            .contains(&&*method)
+            .then(|| self.name().map(text))
+            .flatten()
+    }
+
+    fn id(&self) -> Option<Val> {
+        match self.cut {
+            Some((head, _)) => {
+                let token = Message::parse(head.id.as_ref()?.token().to_vec());
+                jq::whole(&token)
+            }
+            None => jq::json(self.message, self.message.span(mcp_proxy_wire::Field::Id)?),
+        }
+    }
+
+    fn http(&self) -> Option<Val> {
+        match self.carried {
+            Carried::By(Carriage::Request(parts)) => Some(object([
+                ("method", Some(text(parts.method.as_str()))),
+                ("target", Some(text(parts.uri.to_string()))),
+                ("version", Some(text(format!("{:?}", parts.version)))),
+                ("headers", Some(headers(wire_headers(&parts.headers)))),
+            ])),
+            Carried::By(Carriage::Response(parts)) => Some(object([
+                ("status", Some(number(parts.status.as_u16().into()))),
+                ("version", Some(text(format!("{:?}", parts.version)))),
+                ("headers", Some(headers(wire_headers(&parts.headers)))),
+            ])),
+            Carried::Recorded {
+                http: Some(http), ..
+            } => Some(object([
+                ("method", http.method.as_deref().map(text)),
+                ("target", http.target.as_deref().map(text)),
+                ("status", http.status.map(|status| number(status.into()))),
+                ("version", Some(text(http.version.as_str()))),
+                ("headers", Some(headers(http.headers.iter().cloned()))),
+            ])),
+            _ => None,
+        }
+    }
+
+    fn sse(&self) -> Option<Val> {
+        let (id, event, retry) = match self.carried {
+            Carried::By(Carriage::Event(event)) => (&event.id, &event.event, event.retry),
+            Carried::Recorded { sse: Some(sse), .. } => (&sse.id, &sse.event, sse.retry),
+            _ => return None,
+        };
+        Some(object([
+            ("id", id.as_deref().map(text)),
+            ("event", event.as_deref().map(text)),
+            ("retry", retry.map(number)),
+        ]))
+    }
+}
+
+fn wire_headers(headers: &http::HeaderMap) -> impl Iterator<Item = (String, String)> + '_ {
+    headers.iter().map(|(name, value)| {
+        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        (name.as_str().to_owned(), value)
+    })
+}
+
+/// A header that comes twice is joined with a comma, as HTTP says that it may be.
+fn headers(all: impl Iterator<Item = (String, String)>) -> Val {
+    let mut members: Vec<(String, String)> = Vec::new();
+    for (name, value) in all {
+        match members.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = format!("{known}, {value}"),
+            None => members.push((name, value)),
+        }
+    }
+    Val::obj(
+        members
+            .into_iter()
+            .map(|(name, value)| (text(name), text(value)))
+            .collect(),
+    )
+}
+
+fn object<const N: usize>(members: [(&'static str, Option<Val>); N]) -> Val {
+    let present = members
+        .into_iter()
+        .filter_map(|(name, value)| Some((word(name), value?)));
+    Val::obj(present.collect())
+}
+
+fn word(word: &'static str) -> Val {
+    Val::utf8_str(word)
+}
+
+fn text<'t>(text: impl Into<Cow<'t, str>>) -> Val {
+    Val::utf8_str(Bytes::from(text.into().into_owned()))
+}
+
+fn number(number: u64) -> Val {
+    isize::try_from(number).map_or_else(|_| Val::from(number as f64), Val::from)
+}

@@ -1,0 +1,252 @@
+//! jq programs that always come to an end.
+//!
+//! The language is that of `jaq`; what is added here is the bound. A program is written by a person and runs on what a
+//! peer sent, in the middle of the traffic, so no program may run for ever, fill the memory or overflow the stack. `jaq`
+//! has no limit to set, so the program itself is changed before it is compiled (`bound.rs`): everything that can produce
+//! many values or large ones pays for them from a [`Budget`], and a program that cannot pay is stopped in a way that no
+//! `try` catches. Definitions that call themselves, the one way to overflow the stack, are refused.
+//!
+//! Not here: what a program is asked. See [`crate::filter`] and [`crate::Change`].
+
+mod bound;
+mod budget;
+mod natives;
+mod needs;
+mod value;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use jaq_core::data::HasLut;
+use jaq_core::load::{Arena, File, Lexer, Loader, Parser, parse::Def, parse::Term, span};
+use jaq_core::{Compiler, Ctx, DataT, Lut, Vars};
+use jaq_json::Val;
+
+use crate::filter::FilterError;
+use budget::Budget;
+use natives::Patterns;
+
+pub(crate) use needs::Needs;
+pub(crate) use value::{json, time, whole};
+
+/// The values and the data that our programs work on.
+pub(crate) struct Engine;
+
+impl DataT for Engine {
+    type V<'a> = Val;
+    type Data<'a> = Data<'a>;
+}
+
+/// What a running program can reach.
+#[derive(Clone, Copy)]
+pub(crate) struct Data<'a> {
+    lut: &'a Lut<Engine>,
+    budget: &'a Budget,
+    patterns: &'a Mutex<Patterns>,
+}
+
+impl<'a> HasLut<'a, Engine> for Data<'a> {
+    fn lut(&self) -> &'a Lut<Engine> {
+        self.lut
+    }
+}
+
+/// A compiled program.
+pub(crate) struct Program {
+    filter: jaq_core::Filter<Engine>,
+    needs: Needs,
+    /// Compiled once, however many messages they are tried on.
+    patterns: Mutex<Patterns>,
+    /// How often it had to be stopped.
+    stopped: AtomicU8,
+}
+
+/// A program that was stopped so often is not tried again: half a second for every message is a standstill.
+const PATIENCE: u8 = 3;
+
+/// Why a program gave no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// It went on for too long, or made too much.
+    #[error("the program was stopped: it takes more than {} steps or {} ms", budget::STEPS, budget::TIME.as_millis())]
+    Endless,
+    /// It failed on this message.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The name under which a program is compiled; no program can use it.
+const MAIN: &str = "main'";
+
+impl Program {
+    /// Compiles `text`. Fields in `known` are those that its input has; none means any.
+    pub(crate) fn compile(text: &str, known: &[&'static str]) -> Result<Program, FilterError> {
+        let wrong = |at: &str, why: String| FilterError::new(text, Some(at), why);
+        let tokens = Lexer::new(text)
+            .lex()
+            .map_err(|errors| match errors.first() {
+                Some((expected, at)) => wrong(at, format!("{} expected", expected.as_str())),
+                None => wrong("", "no jq".to_owned()),
+            })?;
+        let term =
+            Parser::new(&tokens)
+                .parse(|parser| parser.term())
+                .map_err(|errors| match errors.first() {
+                    Some((expected, Some(found))) => {
+                        wrong(found.0, format!("{} expected", expected.as_str()))
+                    }
+                    Some((expected, None)) => wrong(
+                        &text[text.len()..],
+                        format!("it ends where {} is expected", expected.as_str()),
+                    ),
+                    None => wrong("", "no jq".to_owned()),
+                })?;
+        if let Some(name) = bound::recursive(&term) {
+            let why = format!(
+                "`{name}` calls itself, which could go on for ever: use recurse, while, until or walk"
+            );
+            return Err(wrong(name, why));
+        }
+        let needs = Needs::of(&term, known).map_err(|(at, why)| wrong(at, why))?;
+        let library = bound::library(&term);
+        let main = Def {
+            name: MAIN,
+            args: Vec::new(),
+            body: bound::bound(term),
+        };
+        let arena = Arena::default();
+        let filter =
+            link(&arena, library, main).map_err(|(name, why)| match within(text, name) {
+                true => wrong(name, why),
+                false => FilterError::new(text, None, why),
+            })?;
+        Ok(Program {
+            filter,
+            needs,
+            patterns: Mutex::new(Patterns::default()),
+            stopped: AtomicU8::new(0),
+        })
+    }
+
+    /// What of its input it looks at.
+    pub(crate) fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    /// Whether any output is neither `null` nor `false`. `size` is how long the message is, for which it may take longer.
+    pub(crate) fn any_true(&self, input: Val, size: usize) -> Result<bool, RunError> {
+        self.run(input, size, |output| {
+            (!matches!(output, Val::Null | Val::Bool(false))).then_some(())
+        })
+        .map(|found| found.is_some())
+    }
+
+    /// Its one output.
+    pub(crate) fn only(&self, input: Val, size: usize) -> Result<Val, RunError> {
+        let mut outputs = Vec::new();
+        self.run(input, size, |output| {
+            outputs.push(output);
+            (outputs.len() > 1).then_some(())
+        })?;
+        match (outputs.pop(), outputs.pop()) {
+            (Some(only), None) => Ok(only),
+            (None, _) => Err(RunError::Failed("the program gives no value".to_owned())),
+            _ => Err(RunError::Failed(
+                "the program gives more than one value".to_owned(),
+            )),
+        }
+    }
+
+    /// Takes outputs until `take` has what it wants.
+    fn run<T>(
+        &self,
+        input: Val,
+        size: usize,
+        mut take: impl FnMut(Val) -> Option<T>,
+    ) -> Result<Option<T>, RunError> {
+        if self.stopped.load(Ordering::Relaxed) >= PATIENCE {
+            return Err(RunError::Endless);
+        }
+        let budget = Budget::new(size);
+        let data = Data {
+            lut: &self.filter.lut,
+            budget: &budget,
+            patterns: &self.patterns,
+        };
+        let context = Ctx::<Engine>::new(data, Vars::new([]));
+        for output in self.filter.id.run((context, input)) {
+            let output = output.map_err(|stop| match stop.get_err() {
+                Ok(error) if !budget.is_spent() => RunError::Failed(shortened(&error.to_string())),
+                Err(_) if !budget.is_spent() => RunError::Failed("the program halts".to_owned()),
+                _ => {
+                    self.stopped.fetch_add(1, Ordering::Relaxed);
+                    RunError::Endless
+                }
+            })?;
+            if let Some(taken) = take(output) {
+                return Ok(Some(taken));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program")
+            .field("needs", &self.needs)
+            .finish()
+    }
+}
+
+/// Compiles the parts of the library that are needed, and the program after them.
+fn link<'s>(
+    arena: &'s Arena,
+    library: Vec<Def<&'s str>>,
+    main: Def<&'s str>,
+) -> Result<jaq_core::Filter<Engine>, (&'s str, String)> {
+    // The program is the last definition of the library: that way it is compiled as it was changed, not as it was typed.
+    let name = Def {
+        name: "main",
+        args: Vec::new(),
+        body: Term::Call(MAIN, Vec::new()),
+    };
+    let loader = Loader::new(library.into_iter().chain([main, name]));
+    let code = File {
+        code: "main",
+        path: (),
+    };
+    let modules = loader
+        .load(arena, code)
+        .map_err(|_| ("", "no jq".to_owned()))?;
+    Compiler::default()
+        .with_funs(natives::all())
+        .compile(modules)
+        .map_err(|errors| {
+            let first = errors.into_iter().flat_map(|(_, errors)| errors).next();
+            match first {
+                Some((name, undefined)) => {
+                    (name, format!("there is no {} `{name}`", undefined.as_str()))
+                }
+                None => ("", "no jq".to_owned()),
+            }
+        })
+}
+
+/// Whether `part` is a piece of `text`, not of the library.
+fn within(text: &str, part: &str) -> bool {
+    let range = text.as_bytes().as_ptr_range();
+    !part.is_empty() && range.contains(&part.as_ptr()) && span(text, part).end <= text.len()
+}
+
+/// An error of jq may quote the whole message.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 200;
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

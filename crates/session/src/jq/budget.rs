@@ -1,0 +1,106 @@
+//! What a run of a program may cost.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use jaq_core::Exn;
+use jaq_json::{Num, Val};
+
+/// Steps that any run has; a message adds as many as it has bytes.
+pub(super) const STEPS: u64 = 1_000_000;
+/// However few steps it takes.
+pub(super) const TIME: Duration = Duration::from_millis(500);
+/// How often the clock is looked at, in payments.
+const LOOK_EVERY: u32 = 32;
+/// A value nested deeper would make the stack overflow when it is compared or dropped.
+const DEEPEST: usize = 512;
+/// Letters for one step.
+const LETTERS: usize = 16;
+
+/// What is left. Every value that a program makes is paid from it.
+pub(super) struct Budget {
+    left: Cell<u64>,
+    payments: Cell<u32>,
+    until: Instant,
+    spent: Cell<bool>,
+}
+
+impl Budget {
+    /// For a message of `size` bytes.
+    pub(super) fn new(size: usize) -> Budget {
+        Budget {
+            left: Cell::new(STEPS + size as u64),
+            payments: Cell::new(0),
+            until: Instant::now() + TIME,
+            spent: Cell::new(false),
+        }
+    }
+
+    /// Whether a payment failed.
+    pub(super) fn is_spent(&self) -> bool {
+        self.spent.get()
+    }
+
+    /// Pays `steps`. The error stops the whole program: `try` catches errors of jq only.
+    pub(super) fn pay<'a>(&self, steps: usize) -> Result<(), Exn<'a, Val>> {
+        let payments = self.payments.get().wrapping_add(1);
+        self.payments.set(payments);
+        let left = self.left.get().checked_sub(steps as u64);
+        let late = payments.is_multiple_of(LOOK_EVERY) && Instant::now() > self.until;
+        match left {
+            Some(left) if !late => {
+                self.left.set(left);
+                Ok(())
+            }
+            _ => {
+                self.left.set(0);
+                self.spent.set(true);
+                Err(Exn::halt(1))
+            }
+        }
+    }
+
+    /// Pays for making a text of `length` bytes.
+    pub(super) fn pay_text<'a>(&self, length: usize) -> Result<(), Exn<'a, Val>> {
+        self.pay(1 + length / LETTERS)
+    }
+
+    /// Pays for a value with all that is in it, as often as it is in it: parts may be shared in memory, but whoever writes
+    /// or compares the value goes through each.
+    pub(super) fn pay_value<'a>(&self, value: &Val) -> Result<(), Exn<'a, Val>> {
+        self.pay_nested(value, 0)
+    }
+
+    fn pay_nested<'a>(&self, value: &Val, depth: usize) -> Result<(), Exn<'a, Val>> {
+        if depth > DEEPEST {
+            return self.pay(usize::MAX);
+        }
+        match value {
+            Val::Null | Val::Bool(_) => self.pay(1),
+            Val::Num(number) => self.pay_text(digits(number)),
+            Val::BStr(text) | Val::TStr(text) => self.pay_text(text.len()),
+            Val::Arr(elements) => {
+                self.pay(1)?;
+                elements
+                    .iter()
+                    .try_for_each(|element| self.pay_nested(element, depth + 1))
+            }
+            Val::Obj(members) => {
+                self.pay(1)?;
+                members.iter().try_for_each(|(key, value)| {
+                    self.pay_nested(key, depth + 1)?;
+                    self.pay_nested(value, depth + 1)
+                })
+            }
+        }
+    }
+}
+
+/// About how long a number is.
+pub(super) fn digits(number: &Num) -> usize {
+    match number {
+        Num::Int(_) | Num::Float(_) => 0,
+        Num::BigInt(number) => usize::try_from(number.bits() / 3).unwrap_or(usize::MAX),
+        Num::Dec(text) => text.len(),
+    }
+}

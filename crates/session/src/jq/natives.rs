@@ -1,0 +1,292 @@
+//! The functions of jq that are not written in jq: those of the `jaq` crates, and ours in front of them.
+//!
+//! Ours are the tolls of `bound.rs`, the functions that could cost more than their input is long (`range`, `tojson`,
+//! `fromjson`), and regular expressions, which here are those of the `regex` crate: linear in the text whatever the pattern.
+//! Left out is what a filter should not have: the environment, files, the log, and the mathematical library.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use jaq_core::box_iter::box_once;
+use jaq_core::native::{Fun, run, v};
+use jaq_core::{Bind, Cv, Error, Exn, Native, ValX};
+use jaq_json::{Num, Val};
+use mcp_proxy_wire::Message;
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::budget::digits;
+use super::{Engine, bound, value};
+use crate::stamp;
+
+/// Regular expressions by pattern and flags, as the program wrote them.
+pub(super) type Patterns = HashMap<(String, String), Regex>;
+
+/// A program makes few patterns, unless it makes them of what it reads.
+const MOST_PATTERNS: usize = 64;
+/// No text and no number is made that is longer.
+const LONGEST: usize = 16 << 20;
+
+/// Every function, ours first: the first of a name counts.
+pub(super) fn all() -> impl Iterator<Item = Fun<Engine>> {
+    ours()
+        .into_iter()
+        .chain(jaq_core::funs())
+        .chain(jaq_std::base_funs())
+        .chain(jaq_json::funs())
+}
+
+fn ours() -> Vec<Fun<Engine>> {
+    let toll = Native::<Engine>::new(|cv| {
+        let paid = cv.0.data().budget.pay(1);
+        box_once(paid.map(|()| cv.1))
+    })
+    .with_paths(|cv| {
+        let paid = cv.0.data().budget.pay(1);
+        box_once(paid.map(|()| cv.1))
+    })
+    .with_update(|cv, change| match cv.0.data().budget.pay(1) {
+        Ok(()) => change(cv.1),
+        Err(stop) => box_once(Err(stop)),
+    });
+    let two = || -> Box<[Bind]> { v(2) };
+    vec![
+        (bound::TOLL, v(0), toll),
+        run((bound::WEIGH, v(0), |cv| {
+            let paid = cv.0.data().budget.pay_value(&cv.1);
+            box_once(paid.map(|()| cv.1))
+        })),
+        run((bound::ADD, two(), |cv| box_once(add(cv)))),
+        run((bound::MULTIPLY, two(), |cv| box_once(multiply(cv)))),
+        run(("range", v(3), |mut cv| {
+            let by = cv.0.pop_var();
+            let to = cv.0.pop_var();
+            let from = cv.0.pop_var();
+            let data = *cv.0.data();
+            let numbers = range(from, to, by);
+            Box::new(numbers.map(move |number| data.budget.pay(1).and(number)))
+        })),
+        run(("tojson", v(0), |cv| {
+            let paid = cv.0.data().budget.pay_value(&cv.1);
+            box_once(paid.map(|()| Val::utf8_str(cv.1.to_string())))
+        })),
+        run(("fromjson", v(0), |cv| box_once(from_json(&cv.1)))),
+        run(("matches", two(), |cv| box_once(matches(cv, Gaps::Left)))),
+        run(("split_matches", two(), |cv| {
+            box_once(matches(cv, Gaps::Kept))
+        })),
+        run(("split_", two(), |cv| box_once(matches(cv, Gaps::Only)))),
+        run(("encode_base64", v(0), |cv| {
+            box_once(text(&cv.1).map(|text| Val::utf8_str(STANDARD.encode(text))))
+        })),
+        run(("decode_base64", v(0), |cv| {
+            let decoded = text(&cv.1).and_then(|text| STANDARD.decode(text).map_err(failed));
+            box_once(decoded.map(Val::utf8_str))
+        })),
+        run(("now", v(0), |_| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH);
+            box_once(Ok(Val::from(since.unwrap_or_default().as_secs_f64())))
+        })),
+        run(("fromdateiso8601", v(0), |cv| box_once(from_date(&cv.1)))),
+    ]
+}
+
+/// `left + right`: `right` is paid, since that is what is added; a sum with itself pays for all of it each time.
+fn add<'a>(mut cv: Cv<'a, Engine>) -> ValX<'a, Val> {
+    let right = cv.0.pop_var();
+    let left = cv.0.pop_var();
+    cv.0.data().budget.pay_value(&right)?;
+    if let (Val::Num(left), Val::Num(right)) = (&left, &right) {
+        cv.0.data()
+            .budget
+            .pay_text(digits(left).max(digits(right)))?;
+    }
+    Ok((left + right)?)
+}
+
+/// `left * right`: a text is repeated, so its length is known before.
+fn multiply<'a>(mut cv: Cv<'a, Engine>) -> ValX<'a, Val> {
+    let right = cv.0.pop_var();
+    let left = cv.0.pop_var();
+    let length = match (&left, &right) {
+        (Val::Num(left), Val::Num(right)) => digits(left).saturating_add(digits(right)),
+        (Val::TStr(text) | Val::BStr(text), Val::Num(times))
+        | (Val::Num(times), Val::TStr(text) | Val::BStr(text)) => match times {
+            Num::Int(times) => text
+                .len()
+                .saturating_mul(usize::try_from(*times).unwrap_or(0)),
+            _ => usize::MAX,
+        },
+        _ => {
+            cv.0.data().budget.pay_value(&right)?;
+            0
+        }
+    };
+    if length > LONGEST {
+        cv.0.data().budget.pay(usize::MAX)?;
+    }
+    cv.0.data().budget.pay_text(length)?;
+    Ok((left * right)?)
+}
+
+fn range<'a>(from: Val, to: Val, by: Val) -> impl Iterator<Item = ValX<'a, Val>> {
+    let way = by.cmp(&Val::from(0isize));
+    let mut next = Some(Ok(from));
+    std::iter::from_fn(move || match next.take()? {
+        Ok(now) => {
+            let within = match way {
+                Ordering::Greater => now < to,
+                Ordering::Less => now > to,
+                Ordering::Equal => now != to,
+            };
+            within.then(|| {
+                next = Some((now.clone() + by.clone()).map_err(Exn::from));
+                Ok(now)
+            })
+        }
+        stop => Some(stop),
+    })
+}
+
+/// One JSON text as a value; read as messages are, with their limit of nesting.
+fn from_json<'a>(input: &Val) -> ValX<'a, Val> {
+    let message = Message::parse(text(input)?.clone());
+    match value::whole(&message) {
+        Some(value) => Ok(value),
+        None => Err(failed("the text is no JSON, or nested too deep")),
+    }
+}
+
+fn from_date<'a>(input: &Val) -> ValX<'a, Val> {
+    let time = std::str::from_utf8(text(input)?)
+        .ok()
+        .and_then(stamp::parse);
+    let time = time.ok_or_else(|| failed("the text is no time like 2026-11-15T18:00:00Z"))?;
+    let micros = stamp::micros_since_epoch(time);
+    Ok(match micros % 1_000_000 {
+        0 => Val::from((micros / 1_000_000) as isize),
+        _ => Val::from(micros as f64 / 1e6),
+    })
+}
+
+/// What to do with the text between matches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gaps {
+    Left,
+    Kept,
+    Only,
+}
+
+/// The matches of a pattern with its groups, and the texts between them, as the library of jq wants them.
+fn matches<'a>(mut cv: Cv<'a, Engine>, gaps: Gaps) -> ValX<'a, Val> {
+    let flags = cv.0.pop_var();
+    let pattern = cv.0.pop_var();
+    let data = *cv.0.data();
+    let subject = text(&cv.1)?;
+    let flags = as_str(&flags)?;
+    let regex = compiled(data.patterns, as_str(&pattern)?, flags)?;
+    let mut found = Vec::new();
+    let mut end = 0;
+    data.budget.pay_text(subject.len())?;
+    for groups in regex.captures_iter(subject) {
+        data.budget.pay(1 + regex.captures_len())?;
+        let Some(all) = groups.get(0) else { continue };
+        if all.is_empty() && flags.contains('n') {
+            continue;
+        }
+        if gaps != Gaps::Left {
+            found.push(Val::utf8_str(subject.slice(end..all.start())));
+        }
+        end = all.end();
+        if gaps != Gaps::Only {
+            let groups = regex
+                .capture_names()
+                .zip(groups.iter())
+                .map(|(name, group)| group_value(subject, name, group.map(|group| group.range())));
+            found.push(groups.collect());
+        }
+        if !flags.contains('g') {
+            break;
+        }
+    }
+    if gaps != Gaps::Left {
+        found.push(Val::utf8_str(subject.slice(end..)));
+    }
+    Ok(found.into_iter().collect())
+}
+
+fn group_value(subject: &Bytes, name: Option<&str>, range: Option<std::ops::Range<usize>>) -> Val {
+    let letters = |bytes: &[u8]| String::from_utf8_lossy(bytes).chars().count();
+    let mut members: Vec<(&str, Val)> = match range {
+        Some(range) => vec![
+            ("offset", Val::from(letters(&subject[..range.start]))),
+            ("length", Val::from(letters(&subject[range.clone()]))),
+            ("string", Val::utf8_str(subject.slice(range))),
+        ],
+        None => vec![
+            ("offset", Val::from(-1isize)),
+            ("length", Val::from(0isize)),
+            ("string", Val::Null),
+        ],
+    };
+    if let Some(name) = name {
+        members.push(("name", Val::utf8_str(name.to_owned())));
+    }
+    let members = members.into_iter();
+    Val::obj(
+        members
+            .map(|(key, value)| (Val::utf8_str(key), value))
+            .collect(),
+    )
+}
+
+fn compiled<'a>(
+    patterns: &Mutex<Patterns>,
+    pattern: &str,
+    flags: &str,
+) -> Result<Regex, Exn<'a, Val>> {
+    let mut patterns = patterns
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let key = (pattern.to_owned(), flags.to_owned());
+    if let Some(regex) = patterns.get(&key) {
+        return Ok(regex.clone());
+    }
+    if let Some(wrong) = flags.chars().find(|flag| !"ginxslp".contains(*flag)) {
+        return Err(failed(format!(
+            "{wrong:?} is no flag of a regular expression"
+        )));
+    }
+    let regex = RegexBuilder::new(pattern)
+        .case_insensitive(flags.contains('i'))
+        .ignore_whitespace(flags.contains('x'))
+        .dot_matches_new_line(flags.contains(['s', 'p']))
+        .swap_greed(flags.contains('l'))
+        .size_limit(1 << 20)
+        .build()
+        .map_err(failed)?;
+    if patterns.len() >= MOST_PATTERNS {
+        patterns.clear();
+    }
+    patterns.insert(key, regex.clone());
+    Ok(regex)
+}
+
+fn text<'a>(value: &Val) -> Result<&Bytes, Exn<'a, Val>> {
+    match value {
+        Val::TStr(text) => Ok(text),
+        other => Err(Exn::from(Error::typ(other.clone(), "string"))),
+    }
+}
+
+fn as_str<'a>(value: &Val) -> Result<&str, Exn<'a, Val>> {
+    std::str::from_utf8(text(value)?).map_err(failed)
+}
+
+fn failed<'a>(why: impl ToString) -> Exn<'a, Val> {
+    Exn::from(Error::str(why))
+}

@@ -1,0 +1,95 @@
+//! Compiling and running, where filters do not reach.
+
+use super::*;
+
+#[test]
+fn a_program_needs_what_it_names() {
+    let known = ["method", "params", "raw"];
+    let needs = |text: &str| {
+        let needs = Program::compile(text, &known).unwrap().needs();
+        let named: Vec<_> = (0..3)
+            .filter(|place| needs.has(*place))
+            .map(|place| known[place])
+            .collect();
+        named.join(" ")
+    };
+    assert_eq!(needs(".method == \"x\""), "method");
+    assert_eq!(needs("select(.method | test(\"x\"))"), "method");
+    assert_eq!(needs(".params.raw.method"), "params");
+    assert_eq!(needs(".params | .method"), "method params");
+    assert_eq!(needs("if .method then .raw else 1 end"), "method raw");
+    assert_eq!(needs("1"), "");
+    for all in [
+        ".",
+        "..",
+        ".[]",
+        "keys",
+        "tojson",
+        ".[.method]",
+        ". as $x | $x.raw",
+        "{method}",
+        "to_entries",
+        ".params[0] | .",
+        "\"\\(.)\"",
+    ] {
+        assert_eq!(needs(all), "method params raw", "{all}");
+    }
+}
+
+#[test]
+fn assignments_mean_what_they_mean_in_jq() {
+    let run = |text: &str| {
+        let program = Program::compile(text, &[]).unwrap();
+        let message = mcp_proxy_wire::Message::parse(r#"{"a":[1,2,3],"b":null}"#);
+        program
+            .only(whole(&message).unwrap(), 0)
+            .unwrap()
+            .to_string()
+    };
+    for (text, result) in [
+        (".a[] += 1", r#"{"a":[2,3,4],"b":null}"#),
+        (".a[0] = .b", r#"{"a":[null,2,3],"b":null}"#),
+        (".a |= map(. * 2)", r#"{"a":[2,4,6],"b":null}"#),
+        (".b //= 5", r#"{"a":[1,2,3],"b":5}"#),
+        (".a[1] *= 10", r#"{"a":[1,20,3],"b":null}"#),
+        (
+            ".a[1] -= 1 | .a[2] /= 2 | .a[0] %= 1",
+            r#"{"a":[0,1,1.5],"b":null}"#,
+        ),
+        ("del(.a[1])", r#"{"a":[1,3],"b":null}"#),
+        (
+            ".a |= (.[0] = (.[1] = 7 | .[1]))",
+            r#"{"a":[7,2,3],"b":null}"#,
+        ),
+        ("[paths] | length", "5"),
+        ("[path(..)] | length", "6"),
+        (".a | walk(if isnumber then . + 1 else . end)", "[2,3,4]"),
+        ("first(.a[] | select(. > 1))", "2"),
+        ("[.a[] as $x | .a[] | . * $x] | add", "36"),
+        ("\"a,b\" | split(\",\") | join(\"-\")", "\"a-b\""),
+        ("\"aXbX\" | gsub(\"X\"; \"-\")", "\"a-b-\""),
+        (
+            "\"ab12\" | capture(\"(?<l>[a-z]+)(?<d>[0-9]+)\") | .d + .l",
+            "\"12ab\"",
+        ),
+        ("\"x\" | @base64 | @base64d", "\"x\""),
+        ("\"{\\\"a\\\":1}\" | fromjson | .a", "1"),
+        ("[range(0; 10; 3)]", "[0,3,6,9]"),
+        ("[range(3; 0; -1)]", "[3,2,1]"),
+        ("[limit(2; .a[])]", "[1,2]"),
+        (
+            "with_entries(.value |= type)",
+            r#"{"a":"array","b":"null"}"#,
+        ),
+        ("try error(\"x\") catch .", "\"x\""),
+        ("[.a[] | if . == 2 then empty else . end]", "[1,3]"),
+        ("reduce .a[] as $x (0; . + $x)", "6"),
+        ("[foreach .a[] as $x (0; . + $x)]", "[1,3,6]"),
+        (
+            "label $out | .a[] | if . == 2 then ., break $out else empty end",
+            "2",
+        ),
+    ] {
+        assert_eq!(run(text), result, "{text}");
+    }
+}
