@@ -7,7 +7,9 @@
 
 pub mod carry;
 pub mod connection;
+pub mod control;
 pub mod correlate;
+pub mod intercept;
 pub mod lane;
 pub mod large;
 pub mod link;

@@ -4,7 +4,6 @@
 //! Nothing here writes to the record.
 
 mod detail;
-mod envelope;
 mod happening;
 mod pretty;
 
@@ -16,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use mcp_proxy_session::{Error, Filter, Raw, Record, Session};
+use mcp_proxy_session::{Bodies, Error, Filter, Raw, Record, Session};
 
 use super::table::Table;
 use super::{counted, named, quiet_pipe, report_damage, words};
@@ -172,9 +171,11 @@ impl View<'_> {
         let shown = match &mut self.form {
             Form::Table(table) => table.row(&self.session, index, out),
             Form::Detail => detail::write(&self.session, index, out),
-            Form::Json => envelope::line(&self.session, index)
+            Form::Json => self
+                .session
+                .told(index)
                 .map_err(Into::into)
-                .and_then(|line| write_json(out, &line)),
+                .and_then(|told| write_json(out, &told.to_json(Bodies::Given))),
             Form::Raw => write_raw(&self.session, index, out),
         };
         match shown {
