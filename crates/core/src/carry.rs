@@ -5,7 +5,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use mcp_proxy_wire::{Direction, ErrorCode, ExchangeId, Frame, Side};
@@ -14,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::connection::Connection;
 use crate::lane::{Lane, Passed};
-use crate::link::{BoxFuture, Failure, FrameReader, FrameWriter, Link, LinkEnd};
+use crate::link::{Failure, FrameReader, FrameWriter, Link, LinkEnd};
 
 /// Deadlines of one conversation.
 #[derive(Clone, Copy, Debug)]
@@ -146,8 +145,9 @@ async fn drain(
 ) -> CarryEnd {
     to_server.lock().await.close().await;
     down.until_settled = true;
-    let mut ended = timeout(options.drain_open, down.run(to_client, to_server)).await;
-    let mut limit = options.drain_open;
+    // An answer that somebody holds comes later.
+    let mut limit = options.drain_open + connection.pipeline.intercept().patience();
+    let mut ended = timeout(limit, down.run(to_client, to_server)).await;
     if matches!(ended, Ok(PumpEnd::Settled)) {
         // All is answered. A server whose end is not the end of its input is told once more.
         down.until_settled = false;
@@ -224,15 +224,6 @@ async fn lost_server(
 
 type Writer = Mutex<Box<dyn FrameWriter>>;
 
-/// What a future gives at once, if it does.
-async fn ready_now<T>(mut future: BoxFuture<'_, T>) -> Option<T> {
-    std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(ready) => Poll::Ready(Some(ready)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
-}
-
 /// One direction: reads, passes through the lane, writes.
 struct Pump {
     connection: Arc<Connection>,
@@ -278,21 +269,38 @@ impl Pump {
 
     async fn run(&mut self, ahead: &Writer, behind: &Writer) -> PumpEnd {
         loop {
-            if self.until_settled && !self.connection.has_open(Direction::ClientToServer) {
+            if self.until_settled && !self.lane.holds() && !self.has_open() {
                 return PumpEnd::Settled;
             }
-            // Frames that came with the end of the stream are carried before the end is told.
-            let mut end = self.reader.read(&mut self.batch).await.err();
+            // What was held goes on when it is let go, whatever else comes.
+            let end = tokio::select! {
+                biased;
+                released = self.lane.release(&mut self.passed), if self.lane.holds() => {
+                    let written = match released {
+                        Ok(()) => self.write(ahead, behind).await,
+                        Err(end) => Err(end),
+                    };
+                    match written {
+                        Ok(()) => continue,
+                        Err(end) => return PumpEnd::Written(end),
+                    }
+                }
+                // Frames that came with the end of the stream are carried before the end is told.
+                read = self.reader.read(&mut self.batch) => read.err(),
+            };
             if let Err(end) = self.answer_refused() {
                 return PumpEnd::Written(end);
             }
             if !(self.batch.is_empty() && self.passed.back.is_empty())
-                && let Err(end) = self.step(ahead, behind, &mut end).await
+                && let Err(end) = self.step(ahead, behind).await
             {
                 return PumpEnd::Written(end);
             }
             if let Some(end) = end {
-                return PumpEnd::Read(end);
+                return match self.let_go_all(ahead, behind).await {
+                    Ok(()) => PumpEnd::Read(end),
+                    Err(end) => PumpEnd::Written(end),
+                };
             }
             if self.messages == 0 && self.lane.stray().lines > self.options.stray_lines {
                 return PumpEnd::Read(self.explain(LinkEnd::Closed));
@@ -300,24 +308,33 @@ impl Pump {
         }
     }
 
-    async fn step(
-        &mut self,
-        ahead: &Writer,
-        behind: &Writer,
-        end: &mut Option<LinkEnd>,
-    ) -> Result<(), LinkEnd> {
+    async fn step(&mut self, ahead: &Writer, behind: &Writer) -> Result<(), LinkEnd> {
         let now = self.connection.pipeline.now();
         let reader = &mut self.reader;
-        // What came while others were ready shares their write. An end is told once.
-        let more = async |batch: &mut Vec<Frame>| {
-            if end.is_none() {
-                *end = ready_now(reader.read(batch)).await.and_then(Result::err);
-            }
-        };
+        // What came while others were ready shares their write.
+        let more = |batch: &mut Vec<Frame>| reader.read_ready(batch);
         self.lane
             .pass_together(&mut self.batch, now, &mut self.passed, more)
             .await?;
         self.messages += self.passed.on.len() as u64;
+        self.write(ahead, behind).await
+    }
+
+    fn has_open(&self) -> bool {
+        self.connection.has_open(Direction::ClientToServer)
+    }
+
+    /// The side it reads from has ended: what is still held of it goes on when it is let go, or at its deadline.
+    async fn let_go_all(&mut self, ahead: &Writer, behind: &Writer) -> Result<(), LinkEnd> {
+        while self.lane.holds() {
+            self.lane.release(&mut self.passed).await?;
+            self.write(ahead, behind).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what came out of the lane.
+    async fn write(&mut self, ahead: &Writer, behind: &Writer) -> Result<(), LinkEnd> {
         if !self.passed.back.is_empty() {
             let mut writer = behind.lock().await;
             drop(timeout(self.options.stall, writer.write(&mut self.passed.back)).await);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_proxy_session::{Act, Answers, Io, NewBody, NewMessage, Origin};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Message, Transport, error_response,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Message, Transport, error_response,
 };
 
 use crate::correlate::{Asked, Correlator, Seen};
@@ -61,22 +61,32 @@ impl Connection {
         Lane::recording(Arc::clone(self), direction)
     }
 
-    /// Writes an `act` for a verdict, before its effect.
+    /// Writes an `act` for a verdict of the proxy's own, before its effect.
     pub fn act(&self, sequence: Option<u64>, kind: &'static str, why: &str) {
+        self.act_on(Act {
+            time: self.pipeline.wall(self.pipeline.now()),
+            sequence,
+            message: None,
+            kind,
+            by: "proxy".to_owned(),
+            why: why.to_owned(),
+            original_raw: None,
+            raw: None,
+        });
+    }
+
+    /// Writes an `act`, before its effect.
+    pub(crate) fn act_on(&self, act: Act) {
         let mut ledger = self.pipeline.ledger();
         if let Some(recorder) = &mut ledger.recorder {
-            recorder.act(&Act {
-                time: self.pipeline.wall(self.pipeline.now()),
-                sequence,
-                message: None,
-                kind,
-                by: "proxy".to_owned(),
-                why: why.to_owned(),
-                original_raw: None,
-                raw: None,
-            });
+            recorder.act(&act);
         }
         drop(self.pipeline.flush(&mut ledger));
+    }
+
+    /// A request that came in `direction` goes no further: it is not open, and an answer would be late.
+    pub(crate) fn give_up(&self, direction: Direction, exchange: ExchangeId, id: &Id) {
+        self.correlator().give_up(direction, exchange, id);
     }
 
     /// A message of our own making, recorded as such, ready to be written.

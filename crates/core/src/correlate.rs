@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proxy_session::MessageId;
@@ -30,6 +31,17 @@ pub struct Asked {
     pub exchange: ExchangeId,
     /// Its id as the peer wrote it.
     pub id: Id,
+    /// What it asks, noted only while somebody may want to choose by it.
+    pub about: Option<Arc<About>>,
+}
+
+/// What a request asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Its method.
+    pub method: String,
+    /// The tool, prompt or resource that it names.
+    pub name: Option<String>,
 }
 
 /// What an answer means.
@@ -113,6 +125,7 @@ impl Correlator {
             at: seen.at,
             exchange: seen.exchange,
             id,
+            about: None,
         };
         match self.open.entry(key) {
             Entry::Occupied(mut open) => open.get_mut().more.push(asked),
@@ -126,6 +139,14 @@ impl Correlator {
         self.count += 1;
         if self.count > OPEN_MAX {
             self.forget_oldest();
+        }
+    }
+
+    /// Notes what the request just seen asks.
+    pub fn note_about(&mut self, direction: Direction, id: &Id, about: About) {
+        if let Some(open) = self.open.get_mut(&(direction, id.key())) {
+            let newest = open.more.last_mut().unwrap_or(&mut open.first);
+            newest.about = Some(Arc::new(about));
         }
     }
 
@@ -163,6 +184,14 @@ impl Correlator {
             late: was == Over::Cancelled,
             duplicate: was == Over::Answered,
         })
+    }
+
+    /// A request was not passed on: it is not open any more, and an answer would be late.
+    pub fn give_up(&mut self, direction: Direction, exchange: ExchangeId, id: &Id) {
+        let key = (direction, id.key());
+        if let Some(asked) = self.take(&key, exchange) {
+            self.remember(key, asked, Over::Cancelled);
+        }
     }
 
     /// The open requests that came in `direction`, oldest first, without taking them.

@@ -1,263 +1,442 @@
-//! Holding messages: the mode, the breakpoints, and what is held.
+//! Holding messages until somebody decides: the engine behind `--intercept` and breakpoints.
 //!
-//! So far the mode and the breakpoints are kept, and nothing is held yet.
+//! Global intercept holds everything and keeps order: a message that was decided waits until those before it on the
+//! same connection and in the same direction are. A breakpoint holds single messages and delays no other. A lane
+//! leaves a message here and finds it again in its [`Mailbox`]; whoever decides never touches the traffic, so a
+//! viewer that is slow, stopped or killed costs nothing. Every hold has a deadline, and there are only so many.
 
-use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod breakpoint;
+mod hold;
+mod mailbox;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use mcp_proxy_wire::{Direction, Message};
+use mcp_proxy_session::Facts;
+use mcp_proxy_wire::Direction;
 use tokio::sync::watch;
 
-/// Whether messages pass by themselves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub use breakpoint::{Breakpoint, Breakpoints, NewBreakpoint};
+pub use hold::{Check, HeldBy, HeldMessage, HoldId, InterceptAction, ResolveError};
+pub(crate) use hold::{Entry, NewHold};
+pub(crate) use mailbox::{LaneMailbox, Mailbox, Released};
+
+/// Messages that may be held at once.
+pub const HELD_MAX: usize = 1_000;
+/// Bytes of messages that may be held at once.
+pub const HELD_BYTES_MAX: usize = 64 << 20;
+/// Decisions that are remembered, for the viewer that comes second.
+const REMEMBERED: usize = 256;
+
+/// Whether everything is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum InterceptMode {
-    /// Every message passes, breakpoints aside.
+    /// Messages are forwarded at once, unless a breakpoint holds one.
     #[default]
     Passthrough,
-    /// Every message is held.
+    /// All messages are held.
     Intercept,
 }
 
-/// The number of a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HoldId(pub u64);
-
-impl fmt::Display for HoldId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+impl InterceptMode {
+    /// `passthrough` or `intercept`, as the seed spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            InterceptMode::Passthrough => "passthrough",
+            InterceptMode::Intercept => "intercept",
+        }
     }
 }
 
-/// A message that waits for a decision.
-#[derive(Clone, Debug)]
-pub struct HeldMessage {
-    /// Its hold.
-    pub hold: HoldId,
-    /// Its number in the record.
-    pub sequence: u64,
-    /// The connection.
-    pub connection: u32,
-    /// The way it goes.
-    pub direction: Direction,
-    /// The message.
-    pub message: Message,
-    /// Held since, on the run's clock.
-    pub since: Duration,
-    /// When the policy decides, on the run's clock.
-    pub deadline: Option<Duration>,
-    /// What holds it.
-    pub by: HeldBy,
-}
-
-/// What holds a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeldBy {
-    /// The mode.
-    Intercept,
-    /// A breakpoint.
-    Breakpoint(u32),
-}
-
-/// How a replacement is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Check {
-    /// It must be JSON.
-    Json,
-    /// Not at all.
-    AsIs,
-}
-
-/// What becomes of a held message.
-#[derive(Clone, Debug)]
-pub enum InterceptAction {
-    /// It goes on as it is.
+/// What happens to a message that nobody decides about in time, or for which there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum HoldPolicy {
+    /// It goes on.
+    #[default]
     Forward,
-    /// These bytes go on instead.
-    Modify(Bytes, Check),
-    /// It goes nowhere.
+    /// It does not.
     Drop,
-    /// Its sender gets an error.
-    Error {
-        /// JSON-RPC code.
-        code: i64,
-        /// Text.
-        message: String,
-    },
+    /// It does not, and a request is answered with an error.
+    Error,
 }
 
-/// The mode and what is held.
-#[derive(Clone, Debug, Default)]
+/// How holding is done in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct HoldOptions {
+    /// The mode at the start.
+    pub mode: InterceptMode,
+    /// `--hold-timeout`
+    pub timeout: Duration,
+    /// `--on-hold-timeout`
+    pub policy: HoldPolicy,
+    /// `--require-viewer`: the deadline runs only once a viewer has come.
+    pub waits_for_viewer: bool,
+}
+
+impl Default for HoldOptions {
+    fn default() -> Self {
+        HoldOptions {
+            mode: InterceptMode::Passthrough,
+            // Clients give up after 60 s.
+            timeout: Duration::from_secs(55),
+            policy: HoldPolicy::Forward,
+            waits_for_viewer: false,
+        }
+    }
+}
+
+/// What the engine is doing, as the seed shows it.
+#[derive(Clone, Debug)]
 pub struct InterceptState {
     /// The mode.
     pub mode: InterceptMode,
-    /// The oldest first.
+    /// The messages that wait for a decision, oldest first.
     pub held: Vec<HeldMessage>,
 }
 
-/// A breakpoint to be set.
-#[derive(Clone, Debug)]
-pub struct NewBreakpoint {
-    /// Which messages.
-    pub filter: String,
-    /// Only those that go this way.
-    pub direction: Option<Direction>,
-    /// Only so many; 1 is one-shot.
-    pub hits: Option<u64>,
-}
-
-/// A breakpoint that is set.
-#[derive(Clone, Debug)]
-pub struct Breakpoint {
-    /// Its number.
-    pub id: u32,
-    /// Which messages.
-    pub filter: String,
-    /// Only those that go this way.
-    pub direction: Option<Direction>,
-    /// How many more it holds.
-    pub left: Option<u64>,
-    /// How many it has held.
-    pub hits: u64,
-}
-
-/// Why a hold was not resolved.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum ResolveError {
-    /// There never was such a hold.
-    #[error("there is no hold {0}")]
-    Unknown(HoldId),
-    /// Somebody was first.
-    #[error("hold {hold} is already resolved by {by}: {action}")]
-    Resolved {
-        /// The hold.
-        hold: HoldId,
-        /// Who.
-        by: String,
-        /// How.
-        action: &'static str,
-    },
-    /// The replacement is no JSON.
-    #[error("the new message is no JSON ({0}); say as_is to send it all the same")]
-    NotJson(String),
-}
-
-/// A filter that cannot be read.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct FilterError(String);
-
-/// The state that all connections of a run share.
-#[derive(Debug)]
+/// The engine of one run.
 pub struct Intercept {
-    table: Mutex<Table>,
+    options: HoldOptions,
+    /// Something may want to hold a message. Read for every message, so it is no lock.
+    active: AtomicBool,
+    inner: Mutex<Inner>,
     changes: watch::Sender<u64>,
-    viewers: Arc<AtomicUsize>,
 }
 
-#[derive(Debug, Default)]
-struct Table {
+struct Inner {
     mode: InterceptMode,
-    breakpoints: Vec<Breakpoint>,
-    last: u32,
+    breakpoints: Breakpoints,
+    holds: BTreeMap<HoldId, Entry>,
+    bytes: usize,
+    next: u64,
+    viewers: usize,
+    had_viewer: bool,
+    resolved: VecDeque<(HoldId, String, &'static str)>,
 }
 
-/// A viewer that looks; gone when dropped.
-#[derive(Debug)]
-pub struct ViewerGuard(Arc<AtomicUsize>);
-
-impl Default for Intercept {
-    fn default() -> Intercept {
-        Intercept {
-            table: Mutex::default(),
-            changes: watch::channel(0).0,
-            viewers: Arc::default(),
-        }
-    }
-}
+/// A viewer is attached as long as it lives.
+pub struct ViewerGuard(Arc<Intercept>);
 
 impl Intercept {
-    /// The mode and what is held.
+    /// Holds nothing yet.
+    pub fn new(options: HoldOptions) -> Arc<Intercept> {
+        Arc::new(Intercept {
+            options,
+            active: AtomicBool::new(options.mode == InterceptMode::Intercept),
+            inner: Mutex::new(Inner {
+                mode: options.mode,
+                breakpoints: Breakpoints::default(),
+                holds: BTreeMap::new(),
+                bytes: 0,
+                next: 0,
+                viewers: 0,
+                had_viewer: false,
+                resolved: VecDeque::new(),
+            }),
+            changes: watch::Sender::new(0),
+        })
+    }
+
+    /// Whether a message could be held: if not, nobody looks at it.
+    pub fn is_active(&self) -> bool {
+        self.active.load(Ordering::Relaxed)
+    }
+
+    /// How long a message may be held now.
+    pub fn patience(&self) -> Duration {
+        match self.is_active() {
+            true => self.options.timeout,
+            false => Duration::ZERO,
+        }
+    }
+
+    /// Mode and held messages.
     pub fn state(&self) -> InterceptState {
+        let inner = self.inner();
+        let undecided = |(hold, entry): (&HoldId, &Entry)| entry.shown(*hold);
         InterceptState {
-            mode: self.table().mode,
-            held: Vec::new(),
+            mode: inner.mode,
+            held: inner.holds.iter().filter_map(undecided).collect(),
         }
     }
 
-    /// Sets the mode.
-    pub fn set_mode(&self, mode: InterceptMode, _by: &str) {
-        self.table().mode = mode;
-        self.changes.send_modify(|count| *count += 1);
+    /// Switches. What global intercept holds goes on when it is switched off.
+    pub fn set_mode(self: &Arc<Self>, mode: InterceptMode, by: &str) {
+        let mut inner = self.inner();
+        inner.mode = mode;
+        let held: Vec<HoldId> = match mode {
+            InterceptMode::Intercept => Vec::new(),
+            InterceptMode::Passthrough => inner.undecided(|entry| entry.by == HeldBy::Intercept),
+        };
+        drop(inner);
+        self.forward(&held, by);
+        self.changed();
     }
 
-    /// Decides about a held message.
-    pub fn resolve(
+    /// Lets the oldest held message go on; the next stays held.
+    pub fn step(self: &Arc<Self>, by: &str) {
+        let held = self.inner().undecided(|_| true);
+        self.forward(&held[..held.len().min(1)], by);
+    }
+
+    /// Lets everything go on that is held, and holds no longer everything; breakpoints stay.
+    pub fn resume(self: &Arc<Self>, by: &str) {
+        let held = {
+            let mut inner = self.inner();
+            inner.mode = InterceptMode::Passthrough;
+            inner.undecided(|_| true)
+        };
+        self.forward(&held, by);
+        self.changed();
+    }
+
+    fn forward(self: &Arc<Self>, held: &[HoldId], by: &str) {
+        for hold in held {
+            // Another may have been quicker; then it is decided.
+            drop(self.resolve(*hold, InterceptAction::Forward, by));
+        }
+    }
+
+    /// Adds a breakpoint and gives its number.
+    pub fn add_breakpoint(
         &self,
-        hold: HoldId,
-        _action: InterceptAction,
-        _by: &str,
-    ) -> Result<(), ResolveError> {
-        Err(ResolveError::Unknown(hold))
+        new: NewBreakpoint,
+    ) -> Result<u32, mcp_proxy_session::FilterError> {
+        let number = self.inner().breakpoints.add(new)?;
+        self.changed();
+        Ok(number)
     }
 
-    /// Forwards the oldest held message and holds the next.
-    pub fn step(&self, _by: &str) {}
-
-    /// Forwards everything that is held.
-    pub fn resume(&self, _by: &str) {}
-
-    /// Sets a breakpoint.
-    pub fn add_breakpoint(&self, new: NewBreakpoint) -> Result<u32, FilterError> {
-        if new.filter.trim().is_empty() {
-            return Err(FilterError("the filter is empty".to_owned()));
-        }
-        let mut table = self.table();
-        table.last += 1;
-        let id = table.last;
-        table.breakpoints.push(Breakpoint {
-            id,
-            filter: new.filter,
-            direction: new.direction,
-            left: new.hits,
-            hits: 0,
-        });
-        Ok(id)
-    }
-
-    /// Removes a breakpoint. False: there was none.
-    pub fn remove_breakpoint(&self, id: u32) -> bool {
-        let mut table = self.table();
-        let before = table.breakpoints.len();
-        table.breakpoints.retain(|breakpoint| breakpoint.id != id);
-        table.breakpoints.len() < before
+    /// Removes a breakpoint; what it holds stays held.
+    pub fn remove_breakpoint(&self, number: u32) -> bool {
+        let removed = self.inner().breakpoints.remove(number);
+        self.changed();
+        removed
     }
 
     /// The breakpoints.
     pub fn breakpoints(&self) -> Vec<Breakpoint> {
-        self.table().breakpoints.clone()
+        self.inner().breakpoints.list()
     }
 
-    /// A counter that changes at every hold and every decision.
+    /// A counter that changes with every hold, decision, mode and breakpoint.
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Somebody looks now.
-    pub fn viewer_came(&self) -> ViewerGuard {
-        self.viewers.fetch_add(1, Ordering::Relaxed);
-        ViewerGuard(Arc::clone(&self.viewers))
+    /// A viewer has come; it goes when the guard is dropped.
+    pub fn viewer_came(self: &Arc<Self>) -> ViewerGuard {
+        let waiting = {
+            let mut inner = self.inner();
+            inner.viewers += 1;
+            inner.had_viewer = true;
+            inner.undecided(|entry| entry.deadline.is_none())
+        };
+        for hold in waiting {
+            self.start_deadline(hold);
+        }
+        ViewerGuard(Arc::clone(self))
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    /// How many viewers are attached.
+    pub fn viewers(&self) -> usize {
+        self.inner().viewers
+    }
+
+    /// Who holds this message, if somebody does. A breakpoint counts its hit.
+    pub(crate) fn wants(&self, facts: &Facts<'_>) -> Option<HeldBy> {
+        let mut inner = self.inner();
+        let by = match inner.mode {
+            InterceptMode::Intercept => Some(HeldBy::Intercept),
+            InterceptMode::Passthrough => inner.breakpoints.hit(facts).map(HeldBy::Breakpoint),
+        };
+        drop(inner);
+        if let Some(HeldBy::Breakpoint(_)) = by {
+            // It may have been its last hit.
+            self.changed();
+        }
+        by
+    }
+
+    /// Holds a message. `Some`: there is no room, and the policy has decided.
+    pub(crate) fn hold(self: &Arc<Self>, new: NewHold) -> Option<Released> {
+        let length = new.message.len();
+        let entry = Entry::new(new);
+        let mut inner = self.inner();
+        if inner.holds.len() >= HELD_MAX || inner.bytes + length > HELD_BYTES_MAX {
+            drop(inner);
+            let why = "1,000 messages or 64 MiB are held already";
+            return Some(entry.decide(self.policy_action(), "limit", why));
+        }
+        entry
+            .connection
+            .act_on(entry.act("hold", "proxy", &entry.why()));
+        entry.mailbox.expect();
+        inner.next += 1;
+        inner.bytes += length;
+        let hold = HoldId(inner.next);
+        inner.holds.insert(hold, entry);
+        let starts = inner.had_viewer || !self.options.waits_for_viewer;
+        drop(inner);
+        if starts {
+            self.start_deadline(hold);
+        }
+        self.changed();
+        None
+    }
+
+    /// Decides about a held message. The first decision counts.
+    pub fn resolve(
+        self: &Arc<Self>,
+        hold: HoldId,
+        action: InterceptAction,
+        by: &str,
+    ) -> Result<(), ResolveError> {
+        self.decide(hold, action, by, "")
+    }
+
+    fn decide(
+        self: &Arc<Self>,
+        hold: HoldId,
+        action: InterceptAction,
+        by: &str,
+        why: &str,
+    ) -> Result<(), ResolveError> {
+        action.check()?;
+        let name = action.name();
+        let mut inner = self.inner();
+        if let Some((_, by, action)) = inner.resolved.iter().find(|(old, ..)| *old == hold) {
+            return Err(ResolveError::Resolved {
+                hold,
+                by: by.clone(),
+                action,
+            });
+        }
+        let Some(entry) = inner.holds.get_mut(&hold) else {
+            return Err(ResolveError::Unknown(hold));
+        };
+        entry.decided = Some(entry.decide(action, by, why));
+        inner.remember(hold, by, name);
+        inner.deliver(hold);
+        drop(inner);
+        self.changed();
+        Ok(())
+    }
+
+    /// A lane ends: what it still has here can go nowhere.
+    pub(crate) fn abandon(&self, mailbox: &Arc<Mailbox>) {
+        let mut inner = self.inner();
+        let lost = inner.undecided(|entry| Arc::ptr_eq(&entry.mailbox, mailbox));
+        for hold in lost {
+            if let Some(entry) = inner.holds.remove(&hold) {
+                inner.bytes -= entry.message.len();
+                let why = "the connection ended while the message was held";
+                entry.connection.act_on(entry.act("drop", "proxy", why));
+                inner.remember(hold, "proxy", "drop");
+            }
+        }
+        inner
+            .holds
+            .retain(|_, entry| !Arc::ptr_eq(&entry.mailbox, mailbox));
+        inner.bytes = inner.holds.values().map(|entry| entry.message.len()).sum();
+        drop(inner);
+        self.changed();
+    }
+
+    fn start_deadline(self: &Arc<Self>, hold: HoldId) {
+        let mut inner = self.inner();
+        let Some(entry) = inner.holds.get_mut(&hold) else {
+            return;
+        };
+        let timeout = self.options.timeout;
+        entry.deadline = Some(entry.connection.pipeline.now() + timeout);
+        drop(inner);
+        let intercept = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(timeout).await;
+            let why = format!("nobody decided within {} s", timeout.as_secs());
+            // Somebody mostly did.
+            drop(intercept.decide(hold, intercept.policy_action(), "timeout", &why));
+        });
+    }
+
+    fn policy_action(&self) -> InterceptAction {
+        match self.options.policy {
+            HoldPolicy::Forward => InterceptAction::Forward,
+            HoldPolicy::Drop => InterceptAction::Drop,
+            HoldPolicy::Error => InterceptAction::Error {
+                code: mcp_proxy_wire::ErrorCode::WITHHELD.0,
+                message: "the message was held at the proxy and nobody let it go on".to_owned(),
+            },
+        }
+    }
+
+    /// Something is different: tells watchers, and notes whether messages have to be looked at.
+    fn changed(&self) {
+        let inner = self.inner();
+        let active = inner.mode == InterceptMode::Intercept || !inner.breakpoints.is_empty();
+        self.active.store(active, Ordering::Relaxed);
+        drop(inner);
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn undecided(&self, which: impl Fn(&Entry) -> bool) -> Vec<HoldId> {
+        let waiting = |(_, entry): &(&HoldId, &Entry)| entry.decided.is_none() && which(entry);
+        let holds = self.holds.iter().filter(waiting);
+        holds.map(|(hold, _)| *hold).collect()
+    }
+
+    fn remember(&mut self, hold: HoldId, by: &str, action: &'static str) {
+        if self.resolved.len() == REMEMBERED {
+            self.resolved.pop_front();
+        }
+        self.resolved.push_back((hold, by.to_owned(), action));
+    }
+
+    /// Gives back what is decided and need not wait for another: for global intercept, all that is first in its way.
+    fn deliver(&mut self, decided: HoldId) {
+        let Some(entry) = self.holds.get(&decided) else {
+            return;
+        };
+        if entry.by != HeldBy::Intercept {
+            self.give_back(decided);
+            return;
+        }
+        let way: (u32, Direction) = entry.way();
+        loop {
+            let first = self
+                .holds
+                .iter()
+                .find(|(_, entry)| entry.by == HeldBy::Intercept && entry.way() == way);
+            match first {
+                Some((hold, entry)) if entry.decided.is_some() => {
+                    let hold = *hold;
+                    self.give_back(hold);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn give_back(&mut self, hold: HoldId) {
+        if let Some(entry) = self.holds.remove(&hold) {
+            self.bytes -= entry.message.len();
+            let mailbox = entry.mailbox;
+            mailbox.put(entry.decided.unwrap_or_default());
+        }
     }
 }
 
 impl Drop for ViewerGuard {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.inner().viewers -= 1;
     }
 }

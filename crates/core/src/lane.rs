@@ -14,21 +14,33 @@ use mcp_proxy_wire::{
 
 use crate::connection::Connection;
 use crate::correlate::{Answer, Correlator, Seen};
+use crate::intercept::LaneMailbox;
 use crate::large::Large;
 use crate::link::LinkEnd;
 use crate::pipeline::Ledger;
 use crate::share::Whose;
 use crate::step::{Stage, Step};
 
+mod gather;
+mod holding;
+
 /// One direction of one conversation.
 pub struct Lane {
     connection: Arc<Connection>,
     direction: Direction,
     steps: &'static [Step],
+    /// Nobody can hold its messages: they go no further, or are on their way in pieces already.
+    unheld: bool,
     large: Option<Large>,
     stray: Stray,
     /// Inside a stray line that is too long to be whole.
     skipping: bool,
+    /// A large message that somebody may want to hold, so far.
+    gathering: Option<gather::Gathering>,
+    /// Messages that were held come back here. None was held yet: there is none.
+    mailbox: Option<LaneMailbox>,
+    /// What messages answer, for those who choose what to hold. Filled only while somebody does.
+    answers: Vec<(u64, Option<Answer>)>,
 }
 
 /// What comes out of a lane: frames for the peer ahead and for the peer behind.
@@ -58,6 +70,7 @@ impl Lane {
         let steps = Step::between(&connection);
         Lane {
             steps,
+            unheld: false,
             ..Lane::recording(connection, direction)
         }
     }
@@ -67,9 +80,13 @@ impl Lane {
             connection,
             direction,
             steps: &[],
+            unheld: true,
             large: None,
             stray: Stray::default(),
             skipping: false,
+            gathering: None,
+            mailbox: None,
+            answers: Vec::new(),
         }
     }
 
@@ -92,13 +109,13 @@ impl Lane {
         frames: &mut Vec<Frame>,
         now: Duration,
         passed: &mut Passed,
-        more: impl AsyncFnOnce(&mut Vec<Frame>),
+        more: impl FnOnce(&mut Vec<Frame>),
     ) -> Result<(), LinkEnd> {
         self.receive(frames, now, passed)?;
         let connection = Arc::clone(&self.connection);
         if let Some(mut ticket) = connection.pipeline.ticket() {
             tokio::task::yield_now().await;
-            more(frames).await;
+            more(frames);
             if !frames.is_empty() {
                 self.receive(frames, connection.pipeline.now(), passed)?;
                 ticket = connection.pipeline.ticket().unwrap_or(ticket);
@@ -108,18 +125,21 @@ impl Lane {
         self.apply(now, passed)
     }
 
-    /// The same for a single frame: what comes out for the peer ahead.
+    /// The same for a single frame: what comes out for the peer ahead, or for the one behind if that is all. Waits
+    /// while the message is held.
     pub async fn pass_one(
         &mut self,
         frame: Frame,
         now: Duration,
     ) -> Result<Option<Frame>, LinkEnd> {
-        if !self.steps.is_empty() {
+        if !self.steps.is_empty() || self.may_hold() {
             let mut passed = Passed::default();
-            let nothing = async |_: &mut Vec<Frame>| {};
-            self.pass_together(&mut vec![frame], now, &mut passed, nothing)
+            self.pass_together(&mut vec![frame], now, &mut passed, |_| {})
                 .await?;
-            return Ok(passed.on.pop());
+            if passed.on.is_empty() && passed.back.is_empty() {
+                self.release(&mut passed).await?;
+            }
+            return Ok(passed.on.pop().or(passed.back.pop()));
         }
         let connection = Arc::clone(&self.connection);
         let received = self.receive_one(&mut connection.pipeline.ledger(), frame, now)?;
@@ -145,8 +165,11 @@ impl Lane {
         Ok(())
     }
 
-    /// The steps' verdicts, on what is recorded now.
+    /// The verdicts on what is recorded now: holds first, then the steps.
     fn apply(&mut self, now: Duration, passed: &mut Passed) -> Result<(), LinkEnd> {
+        if self.mailbox.is_some() || self.may_hold() {
+            self.hold(now, passed);
+        }
         let stage = Stage {
             connection: &self.connection,
             direction: self.direction,
@@ -174,7 +197,11 @@ impl Lane {
         frame: Frame,
         now: Duration,
     ) -> Result<Option<(Frame, Option<u64>)>, LinkEnd> {
+        let Some(frame) = self.gather(frame) else {
+            return Ok(None);
+        };
         let sequence = match &frame.body {
+            Body::Withheld(_) => None,
             Body::Whole(message) => {
                 if self.is_stray(&frame.carriage, message.raw()) {
                     self.note_stray(ledger, message.raw(), now);
@@ -222,7 +249,7 @@ impl Lane {
     }
 
     fn record_whole(
-        &self,
+        &mut self,
         ledger: &mut Ledger,
         frame: &Frame,
         message: &Message,
@@ -253,7 +280,14 @@ impl Lane {
         } else {
             self.correlate(&mut correlator, seen, message)
         };
+        let active = self.may_hold();
+        if active && let (Kind::Request, Some(id)) = (message.kind(), message.id()) {
+            correlator.note_about(self.direction, &id, holding::about(message));
+        }
         drop(correlator);
+        if active {
+            self.answers.push((sequence, answer.clone()));
+        }
         if let Some(recorder) = &mut ledger.recorder {
             recorder.message(&NewMessage {
                 sequence,

@@ -19,6 +19,7 @@ pub mod step;
 
 pub use carry::{CarryEnd, CarryOptions, carry};
 pub use connection::Connection;
+pub use intercept::{HoldOptions, HoldPolicy, Intercept, InterceptMode};
 pub use lane::{Lane, Passed};
 pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd};
 pub use pipeline::{Pipeline, PipelineOptions};

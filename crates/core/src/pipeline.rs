@@ -9,7 +9,7 @@ use mcp_proxy_wire::Transport;
 use tokio::sync::Notify;
 
 use crate::connection::Connection;
-use crate::intercept::Intercept;
+use crate::intercept::{HoldOptions, Intercept};
 use crate::link::LinkEnd;
 use crate::share::Share;
 
@@ -24,6 +24,8 @@ pub struct PipelineOptions {
     pub warn: Warn,
     /// `--pass-noise`: stray lines of a stdio server are forwarded too.
     pub pass_noise: bool,
+    /// How messages are held.
+    pub hold: HoldOptions,
 }
 
 /// One run: every connection's messages take their number here and are written to one record.
@@ -95,8 +97,13 @@ impl Pipeline {
             pass_noise: options.pass_noise,
             warned: AtomicBool::new(false),
             failed: Notify::new(),
-            intercept: Arc::default(),
+            intercept: Intercept::new(options.hold),
         })
+    }
+
+    /// What holds messages.
+    pub fn intercept(&self) -> &Arc<Intercept> {
+        &self.intercept
     }
 
     /// Time since the run began. It is the `now` of every pure function below.
@@ -148,11 +155,6 @@ impl Pipeline {
     /// How many messages were received or authored.
     pub fn messages(&self) -> u64 {
         self.ledger().sequence
-    }
-
-    /// What holds messages.
-    pub fn intercept(&self) -> &Arc<Intercept> {
-        &self.intercept
     }
 
     /// A run without a record keeps its newest messages in memory, for viewers.

@@ -3,6 +3,7 @@
 pub mod proxy;
 pub mod sessions;
 mod size;
+mod time;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
+use mcp_proxy_core::HoldOptions;
 use mcp_proxy_session::{Place, RecordOptions};
 use mcp_proxy_transport::http::admission::Admission;
 use mcp_proxy_transport::process::ServerCommand;
@@ -28,6 +29,10 @@ pub struct Config {
     pub pass_noise: bool,
     /// `--quiet`
     pub quiet: bool,
+    /// How messages are held.
+    pub hold: HoldOptions,
+    /// `--break`, as typed: the filters are read when the run begins.
+    pub breakpoints: Vec<String>,
 }
 
 /// The server.

@@ -19,10 +19,10 @@ pub struct Filter {
 
 impl Filter {
     /// Splits `text` at white space.
-    pub fn parse(text: &str) -> Filter {
-        Filter {
+    pub fn parse(text: &str) -> Result<Filter, FilterError> {
+        Ok(Filter {
             words: text.split_whitespace().map(str::to_lowercase).collect(),
-        }
+        })
     }
 
     /// Whether every message matches.
@@ -170,5 +170,50 @@ mod tests {
         file.write_all(&body).unwrap();
         assert!(file_contains(file.path(), "needle"));
         assert!(!file_contains(file.path(), "needles"));
+    }
+}
+
+/// stub
+#[derive(Debug, thiserror::Error)]
+#[error("bad filter")]
+pub struct FilterError;
+/// stub
+pub struct Facts<'a> {
+    pub sequence: u64,
+    pub direction: mcp_proxy_wire::Direction,
+    pub transport: mcp_proxy_wire::Transport,
+    pub connection: u32,
+    pub exchange: u64,
+    pub time: std::time::SystemTime,
+    pub message: &'a mcp_proxy_wire::Message,
+    pub asked: Option<AskedFacts<'a>>,
+}
+/// stub
+pub struct AskedFacts<'a> {
+    pub sequence: u64,
+    pub method: Option<&'a str>,
+    pub name: Option<&'a str>,
+    pub latency: std::time::Duration,
+}
+impl<'a> Facts<'a> {
+    pub fn new(
+        message: &'a mcp_proxy_wire::Message,
+        direction: mcp_proxy_wire::Direction,
+    ) -> Facts<'a> {
+        Facts {
+            sequence: 0,
+            direction,
+            transport: mcp_proxy_wire::Transport::Stdio,
+            connection: 0,
+            exchange: 0,
+            time: std::time::SystemTime::UNIX_EPOCH,
+            message,
+            asked: None,
+        }
+    }
+}
+impl Filter {
+    pub fn matches_facts(&self, facts: &Facts<'_>) -> bool {
+        self.words.iter().all(|w| contains(facts.message.raw(), w))
     }
 }

@@ -31,7 +31,7 @@ pub mod store;
 pub use entry::{Act, Answers, Io, NewBody, NewMessage, Origin, PartAnswer};
 pub use error::Error;
 pub use export::{SessionExporter, exporters};
-pub use filter::Filter;
+pub use filter::{AskedFacts, Facts, Filter, FilterError};
 pub use header::{ProxySession, SessionHeader};
 pub use id::{MessageId, new_salt, new_session_id};
 pub use import::import;

@@ -25,7 +25,7 @@ impl Weigh for Arrival {
     fn bytes(&self) -> usize {
         match self {
             Arrival::Frame(frame) => match &frame.body {
-                Body::Whole(message) => message.len(),
+                Body::Whole(message) | Body::Withheld(message) => message.len(),
                 Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk) => chunk.wire.len(),
                 Body::Empty => 0,
             },
@@ -58,24 +58,40 @@ impl InboxReader {
         let Some(first) = self.arrivals.recv().await else {
             return Err(LinkEnd::Closed);
         };
+        self.take(first, into);
+        match &self.end {
+            Some(end) if into.is_empty() => Err(end.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// This one and all that are there, up to the end.
+    fn take(&mut self, first: Arrival, into: &mut Vec<Frame>) {
         let mut arrival = Some(first);
         while let Some(next) = arrival {
             match next {
                 Arrival::Frame(frame) => into.push(frame),
                 Arrival::End(end) => {
-                    self.end = Some(end.clone());
-                    return if into.is_empty() { Err(end) } else { Ok(()) };
+                    self.end = Some(end);
+                    return;
                 }
             }
             arrival = self.arrivals.try_recv();
         }
-        Ok(())
     }
 }
 
 impl FrameReader for InboxReader {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.next(into))
+    }
+
+    fn read_ready(&mut self, into: &mut Vec<Frame>) {
+        if self.end.is_none()
+            && let Some(first) = self.arrivals.try_recv()
+        {
+            self.take(first, into);
+        }
     }
 }
 

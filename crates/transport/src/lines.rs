@@ -190,7 +190,7 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
         };
         for frame in frames.drain(..) {
             match frame.body {
-                Body::Empty => {}
+                Body::Empty | Body::Withheld(_) => {}
                 Body::Whole(message) => {
                     let end = match frame.carriage {
                         Carriage::Line(end) => end,

@@ -63,6 +63,9 @@ impl ErrorCode {
     /// The HTTP request is none that the proxy can pass on.
     pub const BAD_REQUEST: ErrorCode = ErrorCode(-31011);
 
+    /// Somebody at the proxy did not let the message go on.
+    pub const WITHHELD: ErrorCode = ErrorCode(-31012);
+
     /// Every code of the proxy's own.
     pub const OWN: &'static [OwnCode] = &[
         own(
@@ -119,6 +122,11 @@ impl ErrorCode {
             Self::BAD_REQUEST,
             "BAD_REQUEST",
             "the HTTP request is none that the proxy can pass on",
+        ),
+        own(
+            Self::WITHHELD,
+            "WITHHELD",
+            "the message was held at the proxy and not let go on",
         ),
     ];
 

@@ -74,6 +74,9 @@ pub enum Body {
     More(Chunk),
     /// The last piece. Until it is written the other side cannot take the message for complete.
     Close(Chunk),
+    /// A message that somebody decided not to pass on. It is written nowhere; where a client waits for an HTTP answer
+    /// to it, or where it is that answer, the exchange ends without one.
+    Withheld(Message),
 }
 
 /// One of the two sides of the proxy.

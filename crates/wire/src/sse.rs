@@ -58,6 +58,56 @@ pub enum SseUnit {
     },
 }
 
+impl SseEvent {
+    /// The same event with other data: every line that is not data stays as it was written.
+    pub fn with_data(&self, data: Bytes) -> SseEvent {
+        let mut wire = Vec::with_capacity(self.wire.len() + data.len());
+        let mut rest: &[u8] = &self.wire;
+        let mut placed = false;
+        while !rest.is_empty() {
+            let end = memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
+            let length = match rest.get(end..end + 2) {
+                Some(b"\r\n") => end + 2,
+                _ => (end + 1).min(rest.len()),
+            };
+            let (line, behind) = rest.split_at(length);
+            let content = line.get(..end).unwrap_or_default();
+            let content = content.strip_prefix(block::BOM).unwrap_or(content);
+            match block::line(content) {
+                block::Line::Data(_) if placed => {}
+                block::Line::Data(_) => {
+                    placed = true;
+                    push_data(&mut wire, &data);
+                }
+                _ => wire.extend_from_slice(line),
+            }
+            rest = behind;
+        }
+        SseEvent {
+            wire: wire.into(),
+            data: Some(data),
+            ..self.clone()
+        }
+    }
+}
+
+/// Data as lines, split where it breaks.
+fn push_data(block: &mut Vec<u8>, data: &[u8]) {
+    let mut rest = data;
+    loop {
+        block.extend_from_slice(b"data: ");
+        let Some(end) = memchr::memchr2(b'\r', b'\n', rest) else {
+            block.extend_from_slice(rest);
+            block.push(b'\n');
+            return;
+        };
+        block.extend_from_slice(&rest[..end]);
+        block.push(b'\n');
+        rest = &rest[end..];
+        rest = rest.strip_prefix(b"\r\n").unwrap_or(&rest[1..]);
+    }
+}
+
 impl SseUnit {
     /// The bytes to write on a link of the same kind.
     pub fn wire(&self) -> &[u8] {
@@ -87,19 +137,9 @@ pub fn encode_event(id: Option<&str>, event: Option<&str>, data: &[u8]) -> Bytes
             block.push(b'\n');
         }
     }
-    let mut rest = data;
-    loop {
-        block.extend_from_slice(b"data: ");
-        let Some(end) = memchr::memchr2(b'\r', b'\n', rest) else {
-            block.extend_from_slice(rest);
-            block.extend_from_slice(b"\n\n");
-            return block.into();
-        };
-        block.extend_from_slice(&rest[..end]);
-        block.push(b'\n');
-        rest = &rest[end..];
-        rest = rest.strip_prefix(b"\r\n").unwrap_or(&rest[1..]);
-    }
+    push_data(&mut block, data);
+    block.push(b'\n');
+    block.into()
 }
 
 #[cfg(test)]

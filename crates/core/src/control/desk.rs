@@ -212,7 +212,7 @@ impl Desk {
             "connections": pipeline.connections(),
             "viewers": control.viewers.load(std::sync::atomic::Ordering::Relaxed),
             "uptime_ms": u64::try_from(pipeline.now().as_millis()).unwrap_or(u64::MAX),
-            "mode": holds::mode_word(state.mode),
+            "mode": state.mode.as_str(),
             "held": state.held.len(),
             "breakpoints": pipeline.intercept().breakpoints().len(),
             "ring": ring,

@@ -2,12 +2,14 @@
 //!
 //! The engine decides who was first; this only puts its words into JSON and back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use mcp_proxy_session::{Bodies, Raw, raw_member};
+use mcp_proxy_wire::ErrorCode;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -18,36 +20,25 @@ use crate::intercept::{
     ResolveError, ViewerGuard,
 };
 
-/// The code of an error that the user gives without naming one.
-const REFUSED: i64 = -31012;
-
-/// The word for a mode.
-pub fn mode_word(mode: InterceptMode) -> &'static str {
-    match mode {
-        InterceptMode::Passthrough => "passthrough",
-        InterceptMode::Intercept => "intercept",
-    }
-}
-
 /// The mode and the numbers of the holds: what the notice says as well.
-pub fn present(intercept: &Intercept) -> Value {
+pub fn present(intercept: &Arc<Intercept>) -> Value {
     let state = intercept.state();
     let held: Vec<u64> = state.held.iter().map(|held| held.hold.0).collect();
-    json!({"mode": mode_word(state.mode), "held": held})
+    json!({"mode": state.mode.as_str(), "held": held})
 }
 
 /// What changes at every hold and every decision.
-pub fn watch(intercept: &Intercept) -> watch::Receiver<u64> {
+pub fn watch(intercept: &Arc<Intercept>) -> watch::Receiver<u64> {
     intercept.watch()
 }
 
 /// Somebody looks now.
-pub fn viewer_came(intercept: &Intercept) -> ViewerGuard {
+pub fn viewer_came(intercept: &Arc<Intercept>) -> ViewerGuard {
     intercept.viewer_came()
 }
 
 /// `intercept.set`
-pub fn set(intercept: &Intercept, params: &params::Set, by: &str) -> Result<Vec<u8>, Fault> {
+pub fn set(intercept: &Arc<Intercept>, params: &params::Set, by: &str) -> Result<Vec<u8>, Fault> {
     let mode = match params.mode.as_str() {
         "passthrough" => InterceptMode::Passthrough,
         "intercept" => InterceptMode::Intercept,
@@ -62,10 +53,14 @@ pub fn set(intercept: &Intercept, params: &params::Set, by: &str) -> Result<Vec<
 }
 
 /// `hold.list`
-pub fn list(intercept: &Intercept, params: &params::List, now: Duration) -> Result<Vec<u8>, Fault> {
+pub fn list(
+    intercept: &Arc<Intercept>,
+    params: &params::List,
+    now: Duration,
+) -> Result<Vec<u8>, Fault> {
     let state = intercept.state();
     let wanted = |held: &&HeldMessage| params.hold.is_none_or(|hold| hold == held.hold.0);
-    let mut out = format!("{{\"mode\":\"{}\",\"holds\":[", mode_word(state.mode)).into_bytes();
+    let mut out = format!("{{\"mode\":\"{}\",\"holds\":[", state.mode.as_str()).into_bytes();
     for (index, held) in state.held.iter().filter(wanted).enumerate() {
         if index > 0 {
             out.push(b',');
@@ -78,7 +73,7 @@ pub fn list(intercept: &Intercept, params: &params::List, now: Duration) -> Resu
 
 /// `hold.resolve`
 pub fn resolve(
-    intercept: &Intercept,
+    intercept: &Arc<Intercept>,
     params: params::Resolve<'_>,
     by: &str,
 ) -> Result<Vec<u8>, Fault> {
@@ -93,7 +88,7 @@ pub fn resolve(
                     let data = json!({"hold": hold.0, "by": by, "action": action});
                     (Fault::RESOLVED, Some(data))
                 }
-                ResolveError::NotJson(_) => (Fault::params("").code, None),
+                ResolveError::NotJson => (Fault::params("").code, None),
             };
             Err(Fault {
                 code,
@@ -105,25 +100,25 @@ pub fn resolve(
 }
 
 /// `step`
-pub fn step(intercept: &Intercept, by: &str) -> Result<Vec<u8>, Fault> {
+pub fn step(intercept: &Arc<Intercept>, by: &str) -> Result<Vec<u8>, Fault> {
     intercept.step(by);
     Ok(to_json(&present(intercept)))
 }
 
 /// `continue`
-pub fn resume(intercept: &Intercept, by: &str) -> Result<Vec<u8>, Fault> {
+pub fn resume(intercept: &Arc<Intercept>, by: &str) -> Result<Vec<u8>, Fault> {
     intercept.resume(by);
     Ok(to_json(&present(intercept)))
 }
 
 /// `breakpoints.list`
-pub fn breakpoints(intercept: &Intercept) -> Result<Vec<u8>, Fault> {
+pub fn breakpoints(intercept: &Arc<Intercept>) -> Result<Vec<u8>, Fault> {
     let list: Vec<_> = intercept
         .breakpoints()
         .iter()
         .map(|breakpoint| {
             json!({
-                "id": breakpoint.id,
+                "id": breakpoint.number,
                 "filter": breakpoint.filter,
                 "direction": breakpoint.direction.map(|direction| direction.as_str()),
                 "left": breakpoint.left,
@@ -135,7 +130,7 @@ pub fn breakpoints(intercept: &Intercept) -> Result<Vec<u8>, Fault> {
 }
 
 /// `breakpoints.add`
-pub fn add_breakpoint(intercept: &Intercept, new: params::NewBreak) -> Result<Vec<u8>, Fault> {
+pub fn add_breakpoint(intercept: &Arc<Intercept>, new: params::NewBreak) -> Result<Vec<u8>, Fault> {
     let direction = match new.direction.as_deref() {
         None => None,
         Some(word) => Some(word.parse().map_err(|_| {
@@ -161,7 +156,10 @@ pub fn add_breakpoint(intercept: &Intercept, new: params::NewBreak) -> Result<Ve
 }
 
 /// `breakpoints.remove`
-pub fn remove_breakpoint(intercept: &Intercept, params: &params::Remove) -> Result<Vec<u8>, Fault> {
+pub fn remove_breakpoint(
+    intercept: &Arc<Intercept>,
+    params: &params::Remove,
+) -> Result<Vec<u8>, Fault> {
     if intercept.remove_breakpoint(params.id) {
         Ok(to_json(&json!({"id": params.id})))
     } else {
@@ -220,7 +218,7 @@ fn action(params: params::Resolve<'_>) -> Result<InterceptAction, Fault> {
         "forward" => Ok(InterceptAction::Forward),
         "drop" => Ok(InterceptAction::Drop),
         "error" => Ok(InterceptAction::Error {
-            code: params.code.unwrap_or(REFUSED),
+            code: params.code.unwrap_or(ErrorCode::WITHHELD.get()),
             message: params
                 .message
                 .unwrap_or_else(|| "refused at the proxy".to_owned()),

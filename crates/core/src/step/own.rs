@@ -11,15 +11,19 @@ pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd
     let frames = std::mem::take(&mut passed.on);
     let sequences = std::mem::take(&mut passed.sequences);
     for (frame, sequence) in frames.into_iter().zip(sequences) {
-        let Body::Whole(message) = &frame.body else {
-            continue;
+        let (message, withheld) = match &frame.body {
+            Body::Whole(message) => (message.clone(), false),
+            Body::Withheld(message) => (message.clone(), true),
+            _ => continue,
         };
-        let message = message.clone();
         let kept = match stage.direction {
             Direction::ClientToServer => out(stage, frame, &message, sequence),
             Direction::ServerToClient => back(stage, frame, &message, sequence, passed)?,
         };
-        if let Some(frame) = kept {
+        if let Some(mut frame) = kept {
+            if withheld && let Body::Whole(message) = frame.body {
+                frame.body = Body::Withheld(message);
+            }
             passed.on.push(frame);
             passed.sequences.push(sequence);
         }

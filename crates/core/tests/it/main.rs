@@ -9,6 +9,7 @@
 mod control;
 mod conversations;
 mod correlation;
+mod holding;
 mod recording;
 mod sharing;
 mod transcript;

@@ -3,13 +3,16 @@
 //! `C> m` the client says m, `S< m` the server gets m, `S> m` the server says, `C< m` the client gets;
 //! `C.` the client closes, `S. text` the server ends with that failure, `S|` the server's input was closed.
 //! `C< ~text` matches any message that contains the text.
+//! `! forward 3`, `! drop 3`, `! modify 3 m`, `! as-is 3 m`, `! error 3 -1 text` decide about the held message of that
+//! number once it is held; `! held 3` waits until it is; `! break filter`, `! intercept`, `! passthrough`, `! step`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_proxy_core::intercept::{Check, InterceptAction, InterceptMode, NewBreakpoint};
 use mcp_proxy_core::{
-    BoxFuture, CarryEnd, CarryOptions, Connection, FrameReader, FrameWriter, Link, LinkEnd,
-    Pipeline, PipelineOptions, carry,
+    BoxFuture, CarryEnd, CarryOptions, Connection, FrameReader, FrameWriter, HoldOptions, Link,
+    LinkEnd, Pipeline, PipelineOptions, carry,
 };
 use mcp_proxy_session::Recorder;
 use mcp_proxy_wire::{
@@ -65,10 +68,16 @@ fn peer() -> (Peer, Link) {
 
 /// A pipeline with or without a record.
 pub fn pipeline(recorder: Option<Recorder>) -> Arc<Pipeline> {
+    holding(recorder, HoldOptions::default())
+}
+
+/// The same, holding messages in some way.
+pub fn holding(recorder: Option<Recorder>, hold: HoldOptions) -> Arc<Pipeline> {
     Pipeline::new(PipelineOptions {
         recorder,
         warn: Arc::new(|text| panic!("{text}")),
         pass_noise: false,
+        hold,
     })
 }
 
@@ -102,7 +111,7 @@ pub async fn play_on(connection: &Arc<Connection>, transcript: &str) -> CarryEnd
         .map(str::trim)
         .filter(|line| !line.is_empty())
     {
-        let (head, rest) = line.split_at(2);
+        let (head, rest) = line.split_at(line.len().min(2));
         let rest = rest.trim();
         match head {
             "C>" => client.say(rest),
@@ -114,6 +123,7 @@ pub async fn play_on(connection: &Arc<Connection>, transcript: &str) -> CarryEnd
                 let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_EXITED, rest);
                 let _ = server.say.take().unwrap().send(Err(end));
             }
+            "!" | "! " => decide(connection, rest).await,
             "S|" => assert_eq!(server.next().await, None, "{line}"),
             other => panic!("no such line in a transcript: {other}"),
         }
@@ -122,6 +132,56 @@ pub async fn play_on(connection: &Arc<Connection>, transcript: &str) -> CarryEnd
         .await
         .unwrap()
         .unwrap()
+}
+
+/// Plays a line that begins with `!`.
+async fn decide(connection: &Arc<Connection>, line: &str) {
+    let intercept = connection.pipeline.intercept();
+    let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+    match verb {
+        "intercept" => return intercept.set_mode(InterceptMode::Intercept, "test"),
+        "passthrough" => return intercept.set_mode(InterceptMode::Passthrough, "test"),
+        "step" => return intercept.step("test"),
+        "break" => {
+            let filter = rest.to_owned();
+            let new = NewBreakpoint {
+                filter,
+                direction: None,
+                hits: None,
+            };
+            drop(intercept.add_breakpoint(new).unwrap());
+            return;
+        }
+        _ => {}
+    }
+    let (number, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    let sequence: u64 = number.parse().unwrap();
+    let mut changes = intercept.watch();
+    let held = loop {
+        let state = intercept.state();
+        if let Some(held) = state.held.iter().find(|held| held.sequence == sequence) {
+            break held.hold;
+        }
+        let changed = tokio::time::timeout(Duration::from_secs(30), changes.changed()).await;
+        changed
+            .unwrap_or_else(|_| panic!("not held: {line}"))
+            .unwrap();
+    };
+    let bytes = rest.as_bytes().to_vec().into();
+    let action = match verb {
+        "held" => return,
+        "forward" => InterceptAction::Forward,
+        "drop" => InterceptAction::Drop,
+        "modify" => InterceptAction::Modify(bytes, Check::Json),
+        "as-is" => InterceptAction::Modify(bytes, Check::AsIs),
+        "error" => {
+            let (code, message) = rest.split_once(' ').unwrap();
+            let (code, message) = (code.parse().unwrap(), message.to_owned());
+            InterceptAction::Error { code, message }
+        }
+        other => panic!("no such decision: {other}"),
+    };
+    intercept.resolve(held, action, "test").unwrap();
 }
 
 impl Peer {

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ValueEnum;
 
@@ -47,9 +48,41 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "URL")]
     pub target_url: Option<String>,
 
-    /// Start in intercept mode: hold all messages
-    #[arg(long)]
+    /// Start in intercept mode: hold all messages until somebody lets them go on
+    #[arg(long, help_heading = "Holding messages")]
     pub intercept: bool,
+
+    /// Hold the messages that match (see `mcp-proxy help filters`); may be repeated
+    #[arg(
+        long = "break",
+        value_name = "FILTER",
+        help_heading = "Holding messages"
+    )]
+    pub breakpoints: Vec<String>,
+
+    /// How long a message may be held; clients give up after 60 s
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = crate::cli::time::time,
+        default_value = "55s",
+        help_heading = "Holding messages"
+    )]
+    pub hold_timeout: Duration,
+
+    /// What happens then to a message nobody decided about
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        default_value_t = OnHoldTimeout::Forward,
+        help_heading = "Holding messages"
+    )]
+    pub on_hold_timeout: OnHoldTimeout,
+
+    /// Let no time run out before the first viewer has come
+    #[arg(long, help_heading = "Holding messages")]
+    pub require_viewer: bool,
 
     /// How the client speaks; by default as the server does when --transport is given, else stdio when stdin is a
     /// pipe, else http
@@ -200,6 +233,17 @@ pub struct ProxyArgs {
     /// Say nothing on stderr but errors and `listening on URL`
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// What happens to a message that was held for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum OnHoldTimeout {
+    /// It goes on
+    Forward,
+    /// It does not
+    Drop,
+    /// It does not, and a request is answered with an error
+    Error,
 }
 
 /// How a server speaks.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use http::{HeaderName, HeaderValue, Uri};
+use mcp_proxy_core::{HoldOptions, HoldPolicy, InterceptMode};
 use mcp_proxy_session::{Place, RecordOptions};
 use mcp_proxy_transport::http::admission::{Admission, Token};
 use mcp_proxy_transport::process::ServerCommand;
@@ -14,17 +15,11 @@ use mcp_proxy_wire::Transport;
 
 use super::{Config, Listen, Record, RunLimits, Target};
 use crate::cli::ProxyArgs;
-use crate::cli::proxy::{ClientKind, ServerKind};
+use crate::cli::proxy::{ClientKind, OnHoldTimeout, ServerKind};
 
 impl Config {
     /// Checks the flags.
     pub fn new(args: &ProxyArgs) -> Result<Config> {
-        if args.intercept {
-            bail!(
-                "--intercept: holding messages is not part of this version yet; without it every message passes \
-                 and is recorded"
-            );
-        }
         let target = target(args)?;
         let listen = listen(args)?;
         Ok(Config {
@@ -36,10 +31,28 @@ impl Config {
                 stall: Duration::from_secs(args.stall_timeout.max(1)),
             },
             pass_noise: args.pass_noise,
+            hold: hold(args),
+            breakpoints: args.breakpoints.clone(),
             quiet: args.quiet,
             target,
             listen,
         })
+    }
+}
+
+fn hold(args: &ProxyArgs) -> HoldOptions {
+    HoldOptions {
+        mode: match args.intercept {
+            true => InterceptMode::Intercept,
+            false => InterceptMode::Passthrough,
+        },
+        timeout: args.hold_timeout,
+        policy: match args.on_hold_timeout {
+            OnHoldTimeout::Forward => HoldPolicy::Forward,
+            OnHoldTimeout::Drop => HoldPolicy::Drop,
+            OnHoldTimeout::Error => HoldPolicy::Error,
+        },
+        waits_for_viewer: args.require_viewer,
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_core::{Link, Pipeline, PipelineOptions, carry};
+use mcp_proxy_core::{HoldOptions, Link, Pipeline, PipelineOptions, carry};
 use mcp_proxy_demo::{Content, Era, run_script, serve_http, serve_stdio};
 use mcp_proxy_session::{Place, RecordOptions, Session};
 use mcp_proxy_transport::lines::{LineReader, LineWriter};
@@ -58,6 +58,7 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
         recorder: recording.recorder,
         warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
         pass_noise: false,
+        hold: HoldOptions::default(),
     });
     let limits = Limits {
         cut: CUT,
@@ -141,6 +142,8 @@ fn config(args: &DemoArgs) -> Result<Config> {
         },
         pass_noise: false,
         quiet: true,
+        hold: HoldOptions::default(),
+        breakpoints: Vec::new(),
     })
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use mcp_proxy_core::intercept::NewBreakpoint;
 use mcp_proxy_core::{CarryEnd, CarryOptions, Link, Pipeline, PipelineOptions, carry};
 use mcp_proxy_transport::stdio;
 use mcp_proxy_wire::{Limits, Transport};
@@ -38,7 +39,16 @@ pub fn run(args: &ProxyArgs) -> Result<ExitCode> {
             recorder: recording.recorder,
             warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
             pass_noise: config.pass_noise,
+            hold: config.hold,
         });
+        for filter in &config.breakpoints {
+            let new = NewBreakpoint {
+                filter: filter.clone(),
+                ..NewBreakpoint::default()
+            };
+            let set = pipeline.intercept().add_breakpoint(new);
+            set.map_err(|error| Usage(format!("--break {filter}: {error}")))?;
+        }
         let outcome = match &config.listen {
             Listen::Stdio => {
                 over_stdio(&config, &pipeline, signals, recording.notice.as_deref()).await

@@ -9,6 +9,7 @@
 mod bytes;
 mod failures;
 mod help;
+mod holding;
 mod listener;
 mod passing;
 mod records;

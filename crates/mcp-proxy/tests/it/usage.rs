@@ -31,7 +31,10 @@ fn mistakes_are_named() {
             "--header: write",
         ),
         (&["proxy", "--env", "NOVALUE", "--", "cat"], "--env: write"),
-        (&["proxy", "--intercept", "--", "cat"], "--intercept"),
+        (
+            &["proxy", "--hold-timeout", "soon", "--", "cat"],
+            "55s, 500ms or 2m",
+        ),
         (
             &[
                 "proxy",

@@ -10,9 +10,9 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use mcp_proxy_core::{Connection, Lane, LinkEnd, Pipeline};
-use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
+use mcp_proxy_wire::headers::{self, MCP_METHOD, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Limits, Message, Transport,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Kind, Limits, Message, Transport,
     error_response,
 };
 use rustc_hash::FxHashMap;
@@ -20,10 +20,11 @@ use rustc_hash::FxHashMap;
 use super::PATH;
 use super::collect::{Collected, collect};
 use super::inflow::Inflow;
-use super::listener::{Answer, error, is_path, json};
+use super::listener::{Answer, bare, error, is_path, json};
 use super::payload::Payload;
 use super::remote::Remote;
 use super::through::Through;
+use super::tool_headers::ToolHeaders;
 
 /// Sessions whose connection is remembered; beyond that the oldest is forgotten and gets a new number.
 const SESSIONS_MAX: usize = 4_096;
@@ -35,6 +36,8 @@ pub struct Exchange {
     limits: Limits,
     next: AtomicU64,
     connections: Mutex<Connections>,
+    /// Which arguments the server wants in headers.
+    tools: ToolHeaders,
 }
 
 #[derive(Default)]
@@ -52,6 +55,7 @@ impl Exchange {
             limits,
             next: AtomicU64::new(0),
             connections: Mutex::default(),
+            tools: ToolHeaders::default(),
         })
     }
 
@@ -62,7 +66,7 @@ impl Exchange {
             return not_here(PATH);
         }
         let (parts, body) = request.into_parts();
-        let body = collect(body, self.limits.cut).await;
+        let body = collect(body, self.cut()).await;
         self.pass(parts, body).await
     }
 
@@ -80,6 +84,7 @@ impl Exchange {
         let asked = message.as_ref().and_then(Message::id);
         let (mut headers, payload) = match body {
             Collected::Whole(_) => {
+                let before = message.clone();
                 let body = message.map_or(Body::Empty, Body::Whole);
                 let carriage = Carriage::Request(Box::new(parts));
                 let frame = Frame {
@@ -90,13 +95,18 @@ impl Exchange {
                 match one(&connection, &mut lane, frame).await {
                     // What comes out of the lane is what goes on.
                     Ok(Some(Frame {
-                        carriage: Carriage::Request(parts),
+                        carriage: Carriage::Request(mut parts),
                         body,
                         ..
-                    })) => (parts.headers, Payload::of(body)),
-                    Ok(_) => {
-                        return error(500, ErrorCode::INTERNAL, "the request was not passed on");
+                    })) => {
+                        if let (Body::Whole(after), Some(before)) = (&body, &before)
+                            && after.raw() != before.raw()
+                        {
+                            self.follow(after, &mut parts.headers);
+                        }
+                        (parts.headers, Payload::of(body))
                     }
+                    Ok(frame) => return not_passed_on(frame),
                     Err(end) => return error(500, ErrorCode::INTERNAL, &end.to_string()),
                 }
             }
@@ -152,7 +162,7 @@ impl Exchange {
             return Response::from_parts(parts, Payload::Through(Box::new(body)));
         }
         let length = content_length(&parts.headers);
-        match collect(body, self.limits.cut).await {
+        match collect(body, self.cut()).await {
             Collected::Whole(bytes) => {
                 let body = match bytes.is_empty() {
                     true => Body::Empty,
@@ -169,8 +179,15 @@ impl Exchange {
                         carriage: Carriage::Response(parts),
                         body,
                         ..
-                    })) => Response::from_parts(*parts, Payload::of(body)),
-                    Ok(_) => error(502, ErrorCode::INTERNAL, "the answer was not passed on"),
+                    })) => {
+                        if let Body::Whole(answer) = &body
+                            && self.pipeline.intercept().is_active()
+                        {
+                            self.tools.note(answer);
+                        }
+                        Response::from_parts(*parts, Payload::of(body))
+                    }
+                    Ok(_) => bare(502),
                     Err(end) => error(502, ErrorCode::INTERNAL, &end.to_string()),
                 }
             }
@@ -188,6 +205,26 @@ impl Exchange {
                 );
                 error(502, ErrorCode::SERVER_HTTP, &text)
             }
+        }
+    }
+
+    /// How large a message is passed on in pieces: none, while one may be held.
+    fn cut(&self) -> usize {
+        match self.pipeline.intercept().is_active() {
+            true => self.limits.max,
+            false => self.limits.cut,
+        }
+    }
+
+    /// The headers of a modern request repeat its body: they follow a change of it.
+    fn follow(&self, message: &Message, headers: &mut HeaderMap) {
+        let known = headers.contains_key(MCP_METHOD) || headers.contains_key(MCP_PROTOCOL_VERSION);
+        if !known {
+            return;
+        }
+        let params = self.tools.of(message);
+        for (name, value) in headers::modern_request_headers(message, &params) {
+            headers.insert(name, value);
         }
     }
 
@@ -244,6 +281,15 @@ impl Exchange {
         self.connections
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The answer to a request that somebody did not let go on: an error of ours, or nothing at all.
+pub(crate) fn not_passed_on(frame: Option<Frame>) -> Answer {
+    match frame.map(|frame| frame.body) {
+        Some(Body::Whole(answer)) => json(200, answer),
+        Some(Body::Withheld(message)) if message.kind() != Kind::Request => bare(202),
+        _ => bare(502),
     }
 }
 

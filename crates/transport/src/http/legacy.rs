@@ -69,6 +69,7 @@ pub(super) async fn legacy_post(
         ))));
     }
     match messages.next().await {
+        Some(out) if out.is_nothing() => bare(502),
         Some(out) if out.last => json_bytes(200, out.data),
         Some(out) => {
             let first = vec![encode(&out)];
@@ -131,7 +132,7 @@ pub(super) fn session_not_found(id: Option<&mcp_proxy_wire::Id>) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use mcp_proxy_core::{LinkEnd, Pipeline, PipelineOptions};
+    use mcp_proxy_core::{HoldOptions, LinkEnd, Pipeline, PipelineOptions};
     use mcp_proxy_wire::Transport;
 
     use super::*;
@@ -148,6 +149,7 @@ mod tests {
             recorder: None,
             warn: Arc::new(|text| panic!("{text}")),
             pass_noise: false,
+            hold: HoldOptions::default(),
         });
         let connection = pipeline.connect(Transport::StreamableHttp, Transport::Stdio);
         let (sender, _reader) = inbox();

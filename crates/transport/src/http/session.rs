@@ -203,8 +203,10 @@ impl Session {
 
     /// Finds the stream for a frame from the server, and what to put on it.
     fn place(&self, frame: Frame) -> Option<(ExchangeId, Option<Outlet>, Out)> {
-        let Body::Whole(message) = frame.body else {
-            return None;
+        let message = match frame.body {
+            Body::Whole(message) => message,
+            Body::Withheld(message) => return self.withhold(frame.exchange, &message),
+            _ => return None,
         };
         let mut state = self.state();
         if self.is_shared() {
@@ -240,6 +242,27 @@ impl Session {
         };
         let out = self.stored(&mut state, stream, message.into_raw(), last);
         Some((stream, sender, out))
+    }
+
+    /// A message that is not let go on ends the exchange of the client that waits for it.
+    fn withhold(
+        &self,
+        exchange: ExchangeId,
+        message: &Message,
+    ) -> Option<(ExchangeId, Option<Outlet>, Out)> {
+        let mut state = self.state();
+        let exchange = match message.kind() {
+            Kind::Request if exchange != GET_STREAM => exchange,
+            Kind::Response | Kind::Error if self.is_shared() => exchange,
+            Kind::Response | Kind::Error => match state.router.route(message) {
+                Way::Post { exchange, .. } => exchange,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        state.router.post_closed(exchange);
+        let outlet = state.streams.remove(&exchange);
+        Some((exchange, outlet, Out::nothing()))
     }
 
     /// A stream that begins with what waited for one.

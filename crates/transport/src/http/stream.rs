@@ -25,6 +25,22 @@ pub struct Out {
     pub last: bool,
 }
 
+impl Out {
+    /// No message, and none will come: the stream ends without its answer.
+    pub fn nothing() -> Out {
+        Out {
+            data: Bytes::new(),
+            event_id: None,
+            last: true,
+        }
+    }
+
+    /// Whether it is [`Out::nothing`]. A message has bytes.
+    pub fn is_nothing(&self) -> bool {
+        self.data.is_empty()
+    }
+}
+
 /// Events to one client.
 pub struct EventStream {
     /// Bytes that come before any message (the endpoint event of HTTP+SSE, replayed events).
@@ -67,6 +83,10 @@ impl EventStream {
             return Poll::Ready(None);
         }
         match self.messages.poll_next(cx) {
+            Poll::Ready(Some(out)) if out.is_nothing() => {
+                self.ended = true;
+                Poll::Ready(None)
+            }
             Poll::Ready(Some(out)) => {
                 self.ended = out.last;
                 self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);

@@ -30,6 +30,8 @@ pub struct Through {
     /// Bytes of the whole body, when its head told.
     length: Option<u64>,
     ended: bool,
+    /// An event was not let go on: nothing follows it.
+    withheld: bool,
 }
 
 /// What the body is made of.
@@ -68,7 +70,7 @@ impl Through {
         length: Option<u64>,
         max: usize,
     ) -> Through {
-        let seen = first.len();
+        let (seen, lane) = (first.len(), lane.unheld());
         let shape = Shape::Cut {
             last: Some(first),
             opened: false,
@@ -112,6 +114,7 @@ impl Through {
             out: VecDeque::new(),
             length,
             ended: false,
+            withheld: false,
         }
     }
 
@@ -130,8 +133,22 @@ impl Through {
             if let Some(bytes) = self.out.pop_front() {
                 return Poll::Ready(Some(Ok(BodyFrame::data(bytes))));
             }
+            if !self.withheld
+                && self.lane.holds()
+                && self
+                    .lane
+                    .poll_release(cx, &mut self.passed)
+                    .map_err(BodyError::Stopped)?
+                    .is_ready()
+            {
+                self.take_passed();
+                continue;
+            }
             if self.ended {
-                return Poll::Ready(None);
+                match self.lane.holds() && !self.withheld {
+                    true => return Poll::Pending,
+                    false => return Poll::Ready(None),
+                }
             }
             let outcome = match ready!(self.incoming.poll_data(cx)) {
                 Some(Ok(bytes)) => self.more(bytes),
@@ -233,14 +250,30 @@ impl Through {
         }
         let now = self.connection.pipeline.now();
         self.lane.pass(&mut self.batch, now, &mut self.passed)?;
+        self.take_passed();
+        Ok(())
+    }
+
+    /// What came out of the lane goes on. A stream ends where an event was withheld.
+    fn take_passed(&mut self) {
         self.passed.sequences.clear();
         for frame in self.passed.on.drain(..) {
+            if matches!(frame.body, Body::Withheld(_)) {
+                self.ended = true;
+                self.withheld = true;
+                break;
+            }
             let bytes = wire_bytes(frame);
             if !bytes.is_empty() {
                 self.out.push_back(bytes);
             }
         }
-        Ok(())
+        for frame in self.passed.back.drain(..) {
+            if let Body::Whole(_) = frame.body {
+                let why = "an answer of the proxy's to the server has no way on this stream";
+                self.connection.close_exchange(self.exchange, why);
+            }
+        }
     }
 }
 
@@ -332,6 +365,6 @@ fn wire_bytes(frame: Frame) -> Bytes {
         (Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk), _) => chunk.wire,
         (_, Carriage::Event(event)) => event.wire,
         (Body::Whole(message), _) => message.into_raw(),
-        (Body::Empty, _) => Bytes::new(),
+        (Body::Empty | Body::Withheld(_), _) => Bytes::new(),
     }
 }

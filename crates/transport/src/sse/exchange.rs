@@ -16,7 +16,7 @@ use mcp_proxy_wire::{
 use super::PATH;
 use super::dial::endpoint_of;
 use crate::http::collect::{Collected, collect};
-use crate::http::exchange::{not_here, one, unreachable_server};
+use crate::http::exchange::{not_here, not_passed_on, one, unreachable_server};
 use crate::http::inflow::Inflow;
 use crate::http::listener::{Answer, error, is_path};
 use crate::http::payload::Payload;
@@ -106,8 +106,12 @@ impl SseExchange {
             body,
         };
         let payload = match one(connection, &mut lane, frame).await {
-            Ok(Some(frame)) => Payload::of(frame.body),
-            Ok(None) => return error(500, ErrorCode::INTERNAL, "the request was not passed on"),
+            Ok(Some(Frame {
+                carriage: Carriage::Request(_),
+                body,
+                ..
+            })) => Payload::of(body),
+            Ok(frame) => return not_passed_on(frame),
             Err(end) => return error(500, ErrorCode::INTERNAL, &end.to_string()),
         };
         let sent = self

@@ -209,3 +209,21 @@ fn a_cut_event_that_ends_with_the_bare_name_of_a_data_line_has_an_empty_line_mor
         assert_eq!(message, b"data: \n");
     }
 }
+
+#[test]
+fn an_events_data_can_be_exchanged_and_nothing_else_moves() {
+    let wire = ": hi\r\nid: 7\r\ndata: {\r\nretry: 5\r\ndata: }\r\n\r\n";
+    let mut splitter = SseSplitter::new(crate::Limits {
+        cut: 1024,
+        max: 1024,
+    });
+    let mut units = Vec::new();
+    splitter.push(Bytes::from(wire), &mut units);
+    let [SseUnit::Event(event)] = units.as_slice() else {
+        panic!("{units:?}")
+    };
+    let changed = event.with_data(Bytes::from("[1]"));
+    assert_eq!(changed.wire, ": hi\r\nid: 7\r\ndata: [1]\nretry: 5\r\n\r\n");
+    assert_eq!(changed.data.as_deref(), Some(b"[1]".as_slice()));
+    assert_eq!(changed.id.as_deref(), Some("7"));
+}

@@ -37,7 +37,7 @@ fn inspect(args: &InspectArgs) -> Result<ExitCode> {
     let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
     let mut view = View {
         args,
-        filter: Filter::parse(&args.words.join(" ")),
+        filter: Filter::parse(&args.words.join(" "))?,
         form: Form::new(args),
         session,
         lines: 0,

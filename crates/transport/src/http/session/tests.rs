@@ -1,6 +1,6 @@
 //! Streams that nobody reads.
 
-use mcp_proxy_core::{Pipeline, PipelineOptions};
+use mcp_proxy_core::{HoldOptions, Pipeline, PipelineOptions};
 use mcp_proxy_wire::Transport;
 use tokio::time::{Instant as Moment, timeout};
 
@@ -16,6 +16,7 @@ fn shared() -> (Arc<Session>, InboxReader) {
         recorder: None,
         warn: Arc::new(|text| panic!("{text}")),
         pass_noise: false,
+        hold: HoldOptions::default(),
     });
     let connection = pipeline.connect_shared(Transport::StreamableHttp, Transport::Stdio);
     let (sender, reader) = inbox();

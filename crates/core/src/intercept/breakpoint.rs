@@ -1,0 +1,88 @@
+//! Breakpoints: which single messages are held.
+
+use mcp_proxy_session::{Facts, Filter, FilterError};
+use mcp_proxy_wire::Direction;
+
+/// A breakpoint to be set.
+#[derive(Clone, Debug, Default)]
+pub struct NewBreakpoint {
+    /// Which messages, in the filter language.
+    pub filter: String,
+    /// Only those that go this way.
+    pub direction: Option<Direction>,
+    /// It goes after so many hits: 1 holds one message.
+    pub hits: Option<u64>,
+}
+
+/// A breakpoint that is set.
+#[derive(Clone, Debug)]
+pub struct Breakpoint {
+    /// Its number.
+    pub number: u32,
+    /// Which messages, in the filter language.
+    pub filter: String,
+    /// Only those that go this way.
+    pub direction: Option<Direction>,
+    /// Hits until it goes.
+    pub left: Option<u64>,
+    /// Hits so far.
+    pub hits: u64,
+}
+
+/// The breakpoints of a run, in the order in which they were set.
+#[derive(Default)]
+pub struct Breakpoints {
+    set: Vec<(Breakpoint, Filter)>,
+    next: u32,
+}
+
+impl Breakpoints {
+    /// Sets one.
+    pub fn add(&mut self, new: NewBreakpoint) -> Result<u32, FilterError> {
+        let filter = Filter::parse(&new.filter)?;
+        self.next += 1;
+        let breakpoint = Breakpoint {
+            number: self.next,
+            filter: new.filter,
+            direction: new.direction,
+            left: new.hits.map(|hits| hits.max(1)),
+            hits: 0,
+        };
+        self.set.push((breakpoint, filter));
+        Ok(self.next)
+    }
+
+    /// Removes one; `false`: there is none of that number.
+    pub fn remove(&mut self, number: u32) -> bool {
+        let before = self.set.len();
+        self.set.retain(|(set, _)| set.number != number);
+        self.set.len() < before
+    }
+
+    /// All of them.
+    pub fn list(&self) -> Vec<Breakpoint> {
+        self.set.iter().map(|(set, _)| set.clone()).collect()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty()
+    }
+
+    /// The first that a message hits; one that has had its last hit goes.
+    pub fn hit(&mut self, facts: &Facts<'_>) -> Option<u32> {
+        let place = self.set.iter().position(|(set, filter)| {
+            set.direction.is_none_or(|way| way == facts.direction) && filter.matches_facts(facts)
+        })?;
+        let (set, _) = &mut self.set[place];
+        set.hits += 1;
+        let number = set.number;
+        if let Some(left) = &mut set.left {
+            *left -= 1;
+            if *left == 0 {
+                self.set.remove(place);
+            }
+        }
+        Some(number)
+    }
+}

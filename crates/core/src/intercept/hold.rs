@@ -1,0 +1,314 @@
+//! One held message, and what can be decided about it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_proxy_session::Act;
+use mcp_proxy_wire::{
+    Body, Carriage, Direction, ErrorCode, Frame, Kind, Message, error_response, flatten,
+};
+
+use super::mailbox::{Mailbox, Released};
+use crate::connection::Connection;
+
+/// A hold's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HoldId(pub u64);
+
+/// Who holds a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldBy {
+    /// Global intercept.
+    Intercept,
+    /// The breakpoint of this number.
+    Breakpoint(u32),
+}
+
+/// A message that waits for a decision.
+#[derive(Clone, Debug)]
+pub struct HeldMessage {
+    /// The hold.
+    pub hold: HoldId,
+    /// The message's number in the record.
+    pub sequence: u64,
+    /// Its connection.
+    pub connection: u32,
+    /// The way it goes.
+    pub direction: Direction,
+    /// The message as it was received.
+    pub message: Message,
+    /// Since when, counted from the start of the run.
+    pub since: Duration,
+    /// Until when; `None` while the first viewer is awaited.
+    pub deadline: Option<Duration>,
+    /// Who holds it.
+    pub by: HeldBy,
+}
+
+/// Whether a changed message is looked at before it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// It must be JSON.
+    Json,
+    /// It goes on whatever it is.
+    AsIs,
+}
+
+/// What is done with a held message.
+#[derive(Clone, Debug)]
+pub enum InterceptAction {
+    /// It goes on as it is.
+    Forward,
+    /// These bytes go on instead.
+    Modify(Bytes, Check),
+    /// It does not go on.
+    Drop,
+    /// It does not go on; who waits for an answer gets this error.
+    Error {
+        /// The error's code.
+        code: i64,
+        /// The error's text.
+        message: String,
+    },
+}
+
+impl InterceptAction {
+    /// `forward`, `modify`, `drop` or `error`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            InterceptAction::Forward => "forward",
+            InterceptAction::Modify(..) => "modify",
+            InterceptAction::Drop => "drop",
+            InterceptAction::Error { .. } => "error",
+        }
+    }
+
+    /// A change that is no JSON is refused, unless it is meant.
+    pub(super) fn check(&self) -> Result<(), ResolveError> {
+        match self {
+            InterceptAction::Modify(bytes, Check::Json)
+                if !Message::parse(bytes.clone()).is_json() =>
+            {
+                Err(ResolveError::NotJson)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why a decision does not count.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    /// There is no such hold.
+    #[error("no message is held under {}", .0.0)]
+    Unknown(HoldId),
+    /// Somebody was quicker.
+    #[error("hold {} was resolved already: {action} by {by}", .hold.0)]
+    Resolved {
+        /// The hold.
+        hold: HoldId,
+        /// By whom.
+        by: String,
+        /// What was decided.
+        action: &'static str,
+    },
+    /// The changed message is no JSON.
+    #[error("the changed message is no JSON; say `as_is` to send it all the same")]
+    NotJson,
+}
+
+/// What a lane hands in.
+pub(crate) struct NewHold {
+    pub connection: Arc<Connection>,
+    pub direction: Direction,
+    pub frame: Frame,
+    pub message: Message,
+    pub sequence: Option<u64>,
+    pub now: Duration,
+    pub by: HeldBy,
+    pub mailbox: Arc<Mailbox>,
+}
+
+/// A held message as the engine keeps it.
+pub(crate) struct Entry {
+    pub connection: Arc<Connection>,
+    pub direction: Direction,
+    frame: Frame,
+    pub message: Message,
+    sequence: Option<u64>,
+    since: Duration,
+    pub deadline: Option<Duration>,
+    pub by: HeldBy,
+    pub mailbox: Arc<Mailbox>,
+    /// Decided, but another one has to go first.
+    pub decided: Option<Released>,
+}
+
+impl Entry {
+    pub fn new(new: NewHold) -> Entry {
+        Entry {
+            connection: new.connection,
+            direction: new.direction,
+            frame: new.frame,
+            message: new.message,
+            sequence: new.sequence,
+            since: new.now,
+            deadline: None,
+            by: new.by,
+            mailbox: new.mailbox,
+            decided: None,
+        }
+    }
+
+    /// Messages on the same way keep their order.
+    pub fn way(&self) -> (u32, Direction) {
+        (self.connection.id, self.direction)
+    }
+
+    /// Nothing, once it is decided.
+    pub fn shown(&self, hold: HoldId) -> Option<HeldMessage> {
+        self.decided.is_none().then(|| HeldMessage {
+            hold,
+            sequence: self.sequence.unwrap_or_default(),
+            connection: self.connection.id,
+            direction: self.direction,
+            message: self.message.clone(),
+            since: self.since,
+            deadline: self.deadline,
+            by: self.by,
+        })
+    }
+
+    /// Why it is held, for the record.
+    pub fn why(&self) -> String {
+        match self.by {
+            HeldBy::Intercept => "intercept".to_owned(),
+            HeldBy::Breakpoint(number) => format!("breakpoint {number}"),
+        }
+    }
+
+    /// A verdict on it.
+    pub fn act(&self, kind: &'static str, by: &str, why: &str) -> Act {
+        let pipeline = &self.connection.pipeline;
+        Act {
+            time: pipeline.wall(pipeline.now()),
+            sequence: self.sequence,
+            message: None,
+            kind,
+            by: by.to_owned(),
+            why: why.to_owned(),
+            original_raw: None,
+            raw: None,
+        }
+    }
+
+    /// Records a decision, and gives what it lets go.
+    pub fn decide(&self, action: InterceptAction, by: &str, why: &str) -> Released {
+        let mut act = self.act(action.name(), by, why);
+        let released = match action {
+            InterceptAction::Forward => self.on(self.frame.clone()),
+            InterceptAction::Modify(bytes, _) => {
+                act.original_raw = Some(self.message.raw().clone());
+                act.raw = Some(bytes.clone());
+                self.on(changed(self.frame.clone(), Message::parse(bytes)))
+            }
+            InterceptAction::Error { code, message } => {
+                let error =
+                    error_response(self.message.id().as_ref(), ErrorCode(code), &message, None);
+                match self.message.kind() {
+                    Kind::Request => {
+                        self.connection.act_on(act);
+                        return self.refused(error);
+                    }
+                    Kind::Response | Kind::Error => {
+                        act.kind = "modify";
+                        act.original_raw = Some(self.message.raw().clone());
+                        act.raw = Some(error.raw().clone());
+                        self.on(changed(self.frame.clone(), error))
+                    }
+                    // Nobody waits for an answer to it.
+                    _ => {
+                        act.kind = "drop";
+                        self.withheld()
+                    }
+                }
+            }
+            InterceptAction::Drop => self.withheld(),
+        };
+        self.connection.act_on(act);
+        released
+    }
+
+    fn on(&self, frame: Frame) -> Released {
+        Released {
+            on: Some(frame),
+            back: None,
+            sequence: self.sequence,
+        }
+    }
+
+    /// The error goes back to who asked.
+    fn refused(&self, error: Message) -> Released {
+        self.give_up();
+        let now = self.connection.pipeline.now();
+        let exchange = self.frame.exchange;
+        let back = self
+            .connection
+            .author(self.direction.reverse(), exchange, error, now);
+        Released {
+            on: None,
+            back: back.ok(),
+            sequence: self.sequence,
+        }
+    }
+
+    /// Nothing goes on; a client that waits over HTTP is told that nothing comes.
+    fn withheld(&self) -> Released {
+        self.give_up();
+        let frame = Frame {
+            exchange: self.frame.exchange,
+            carriage: Carriage::Message,
+            body: Body::Withheld(self.message.clone()),
+        };
+        let (on, back) = match self.direction {
+            Direction::ClientToServer => (None, Some(frame)),
+            Direction::ServerToClient => (Some(frame), None),
+        };
+        Released {
+            on,
+            back,
+            sequence: None,
+        }
+    }
+
+    /// A request that goes no further is not open: nobody will answer it.
+    fn give_up(&self) {
+        if let (Kind::Request, Some(id)) = (self.message.kind(), self.message.id()) {
+            self.connection
+                .give_up(self.direction, self.frame.exchange, &id);
+        }
+    }
+}
+
+/// The same frame with another message. An event keeps all its other lines.
+fn changed(mut frame: Frame, message: Message) -> Frame {
+    match &mut frame.carriage {
+        Carriage::Event(event) => **event = event.with_data(message.raw().clone()),
+        Carriage::Response(parts) => {
+            parts.headers.remove(http::header::CONTENT_LENGTH);
+        }
+        Carriage::Request(parts) => {
+            parts.headers.remove(http::header::CONTENT_LENGTH);
+        }
+        Carriage::Line(_) => {
+            // A line is one line; what is no JSON goes as it was meant.
+            let flat = flatten(&message).unwrap_or(message);
+            frame.body = Body::Whole(flat);
+            return frame;
+        }
+        Carriage::Message => {}
+    }
+    frame.body = Body::Whole(message);
+    frame
+}

@@ -1,0 +1,170 @@
+//! The lane's side of holding: which messages are left with [`Intercept`](crate::intercept::Intercept), and how they
+//! come back.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use mcp_proxy_session::{AskedFacts, Facts};
+use mcp_proxy_wire::{Body, Field, Frame, Message};
+
+use super::{Lane, Passed};
+use crate::correlate::{About, Answer};
+use crate::intercept::{HeldBy, LaneMailbox, NewHold, Released};
+use crate::link::LinkEnd;
+
+impl Lane {
+    /// Whether somebody may want to hold a message of this lane.
+    pub(super) fn may_hold(&self) -> bool {
+        !self.unheld && self.connection.pipeline.intercept().is_active()
+    }
+
+    /// The same lane for a message that is on its way in pieces already, with its length announced.
+    #[must_use]
+    pub fn unheld(mut self) -> Lane {
+        self.unheld = true;
+        self
+    }
+
+    /// Whether a message of this lane is held, or let go and not yet taken.
+    pub fn holds(&self) -> bool {
+        self.mailbox
+            .as_ref()
+            .is_some_and(|own| own.mailbox.awaits())
+    }
+
+    /// Waits until a message is let go, and gives it to the steps. Safe to cancel while it waits.
+    pub async fn release(&mut self, passed: &mut Passed) -> Result<(), LinkEnd> {
+        let Some(own) = &self.mailbox else {
+            return Ok(());
+        };
+        own.mailbox.came().await;
+        let now = self.connection.pipeline.now();
+        self.apply(now, passed)
+    }
+
+    /// The same for a body that is polled.
+    pub fn poll_release(
+        &mut self,
+        cx: &mut Context<'_>,
+        passed: &mut Passed,
+    ) -> Poll<Result<(), LinkEnd>> {
+        let Some(own) = &self.mailbox else {
+            return Poll::Ready(Ok(()));
+        };
+        ready!(own.mailbox.poll_came(cx));
+        let now = self.connection.pipeline.now();
+        Poll::Ready(self.apply(now, passed))
+    }
+
+    /// Leaves what is to be held and takes what was let go, which goes first: that keeps the order.
+    pub(super) fn hold(&mut self, now: Duration, passed: &mut Passed) {
+        let frames = std::mem::take(&mut passed.on);
+        let sequences = std::mem::take(&mut passed.sequences);
+        if let Some(own) = &self.mailbox {
+            for released in own.mailbox.take() {
+                give(released, passed);
+            }
+        }
+        for (frame, sequence) in frames.into_iter().zip(sequences) {
+            match self.wanted(&frame, sequence) {
+                Some((by, message)) => self.leave((frame, message, sequence), by, now, passed),
+                None => {
+                    passed.on.push(frame);
+                    passed.sequences.push(sequence);
+                }
+            }
+        }
+        self.answers.clear();
+    }
+
+    /// Who wants to hold it.
+    fn wanted(&self, frame: &Frame, sequence: Option<u64>) -> Option<(HeldBy, Message)> {
+        let (Body::Whole(message), Some(sequence)) = (&frame.body, sequence) else {
+            return None;
+        };
+        let answer = self.answers.iter().find(|(known, _)| *known == sequence);
+        let answer = answer.and_then(|(_, answer)| answer.as_ref());
+        let facts = self.facts(frame, message, sequence, answer);
+        let by = self.connection.pipeline.intercept().wants(&facts)?;
+        Some((by, message.clone()))
+    }
+
+    fn facts<'a>(
+        &self,
+        frame: &'a Frame,
+        message: &'a Message,
+        sequence: u64,
+        answer: Option<&'a Answer>,
+    ) -> Facts<'a> {
+        let pipeline = &self.connection.pipeline;
+        let now = pipeline.now();
+        let mut facts = Facts::new(message, self.direction);
+        facts.sequence = sequence;
+        facts.transport = self.transport();
+        facts.connection = self.connection.id;
+        facts.exchange = frame.exchange.0;
+        facts.time = pipeline.wall(now);
+        facts.asked = answer.map(|answer| AskedFacts {
+            sequence: answer.asked.sequence,
+            method: answer
+                .asked
+                .about
+                .as_ref()
+                .map(|about| about.method.as_str()),
+            name: answer
+                .asked
+                .about
+                .as_ref()
+                .and_then(|about| about.name.as_deref()),
+            latency: now.saturating_sub(answer.asked.at),
+        });
+        facts
+    }
+
+    fn leave(
+        &mut self,
+        (frame, message, sequence): (Frame, Message, Option<u64>),
+        by: HeldBy,
+        now: Duration,
+        passed: &mut Passed,
+    ) {
+        let connection = Arc::clone(&self.connection);
+        let intercept = Arc::clone(connection.pipeline.intercept());
+        let own = self
+            .mailbox
+            .get_or_insert_with(|| LaneMailbox::new(&intercept));
+        let mailbox = Arc::clone(&own.mailbox);
+        let released = intercept.hold(NewHold {
+            connection,
+            direction: self.direction,
+            frame,
+            message,
+            sequence,
+            now,
+            by,
+            mailbox,
+        });
+        if let Some(released) = released {
+            give(released, passed);
+        }
+    }
+}
+
+/// What a request asks, for the facts of its answer.
+pub(super) fn about(request: &Message) -> About {
+    let text = |field| request.text(field).map(Cow::into_owned);
+    About {
+        method: request.method().map(Cow::into_owned).unwrap_or_default(),
+        name: text(Field::Name).or_else(|| text(Field::Uri)),
+    }
+}
+
+fn give(released: Released, passed: &mut Passed) {
+    if let Some(frame) = released.on {
+        passed.on.push(frame);
+        passed.sequences.push(released.sequence);
+    }
+    passed.back.extend(released.back);
+}

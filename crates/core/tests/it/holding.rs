@@ -1,0 +1,165 @@
+//! Holding, changing and dropping messages, as conversations.
+
+use std::time::Duration;
+
+use mcp_proxy_core::intercept::{HoldId, InterceptAction, ResolveError};
+use mcp_proxy_core::{HoldOptions, HoldPolicy, InterceptMode};
+use mcp_proxy_wire::Transport;
+
+use crate::transcript::{holding, play_on};
+
+const INTERCEPT: HoldOptions = HoldOptions {
+    mode: InterceptMode::Intercept,
+    timeout: Duration::from_secs(55),
+    policy: HoldPolicy::Forward,
+    waits_for_viewer: false,
+};
+
+async fn play(hold: HoldOptions, transcript: &str) {
+    let connection = holding(None, hold).connect(Transport::Stdio, Transport::Stdio);
+    play_on(&connection, transcript).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_waits_for_its_decision() {
+    play(
+        INTERCEPT,
+        r#"
+        C> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}
+        ! forward 1
+        S< {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}
+        S> {"jsonrpc":"2.0","id":1,"result":{"x":1}}
+        ! modify 2 {"jsonrpc":"2.0","id":1,"result":{"x":2}}
+        C< {"jsonrpc":"2.0","id":1,"result":{"x":2}}
+        C> {"jsonrpc":"2.0","method":"notifications/n"}
+        ! drop 3
+        C> {"jsonrpc":"2.0","id":2,"method":"last"}
+        ! error 4 -5 no
+        C< ~"code":-5,"message":"no"
+        C.
+        S|
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn global_intercept_keeps_order_whatever_is_decided_first() {
+    play(
+        INTERCEPT,
+        r#"
+        C> {"method":"one"}
+        C> {"method":"two"}
+        C> {"method":"three"}
+        ! forward 3
+        ! forward 2
+        ! forward 1
+        S< {"method":"one"}
+        S< {"method":"two"}
+        S< {"method":"three"}
+        C> {"method":"four"}
+        C> {"method":"five"}
+        ! held 5
+        ! step
+        S< {"method":"four"}
+        ! passthrough
+        C> {"method":"six"}
+        S< {"method":"five"}
+        S< {"method":"six"}
+        C.
+        S|
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breakpoint_holds_one_message_and_delays_no_other() {
+    play(
+        HoldOptions::default(),
+        r#"
+        ! break exec_cmd
+        C> {"id":1,"method":"tools/call","params":{"name":"exec_cmd"}}
+        ! held 1
+        C> {"id":2,"method":"ping"}
+        S< {"id":2,"method":"ping"}
+        S> {"id":2,"result":{}}
+        C< {"id":2,"result":{}}
+        C> {"method":"notifications/cancelled","params":{"requestId":7}}
+        S< ~cancelled
+        ! modify 1 {"id":1,"method":"tools/call","params":{"name":"safe"}}
+        S< ~safe
+        C.
+        S|
+        S> {"id":1,"result":{}}
+        C< {"id":1,"result":{}}
+        S. done
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_json_goes_on_only_when_it_is_meant() {
+    let connection = holding(None, INTERCEPT).connect(Transport::Stdio, Transport::Stdio);
+    let intercept = std::sync::Arc::clone(connection.pipeline.intercept());
+    let wrong = InterceptAction::Modify("{nonsense".into(), mcp_proxy_core::intercept::Check::Json);
+    assert_eq!(
+        intercept.resolve(HoldId(1), wrong, "test"),
+        Err(ResolveError::NotJson)
+    );
+    play_on(
+        &connection,
+        r#"
+        C> {"method":"one"}
+        ! as-is 1 {nonsense
+        S< {nonsense
+        C.
+        S|
+        "#,
+    )
+    .await;
+    let again = intercept.resolve(HoldId(1), InterceptAction::Drop, "other");
+    assert!(
+        matches!(again, Err(ResolveError::Resolved { by, action: "modify", .. }) if by == "test")
+    );
+    let unknown = intercept.resolve(HoldId(99), InterceptAction::Drop, "other");
+    assert_eq!(unknown, Err(ResolveError::Unknown(HoldId(99))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_its_deadline_the_policy_decides() {
+    let conversation = |outcome: &str| {
+        format!("C> {{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}}\n! held 1\n{outcome}\nC.\nS|")
+    };
+    let policy = |policy| HoldOptions {
+        policy,
+        ..INTERCEPT
+    };
+    // Paused time moves on when nothing else can.
+    let forwarded = "S< {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\nS. done\nC< ~done";
+    let text =
+        format!("C> {{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}}\n! held 1\n{forwarded}");
+    play(policy(HoldPolicy::Forward), &text).await;
+    play(policy(HoldPolicy::Error), &conversation("C< ~-31012")).await;
+    play(policy(HoldPolicy::Drop), &conversation("")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_has_closed_its_end_is_still_served() {
+    play(
+        INTERCEPT,
+        r#"
+        C> {"id":1,"method":"only"}
+        C.
+        ! forward 1
+        S< {"id":1,"method":"only"}
+        S|
+        S> {"id":1,"result":{}}
+        ! forward 2
+        C< {"id":1,"result":{}}
+        S. done
+        "#,
+    )
+    .await;
+}

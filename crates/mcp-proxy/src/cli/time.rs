@@ -1,0 +1,37 @@
+//! Times as people type them, for the flags of holding.
+
+use std::time::Duration;
+
+/// `55s`, `500ms`, `2m`, and a bare number of seconds.
+pub fn time(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is no time: write 55s, 500ms or 2m");
+    let (number, unit) = text.split_at(
+        text.find(|letter: char| !letter.is_ascii_digit())
+            .unwrap_or(text.len()),
+    );
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let milliseconds = match unit.trim() {
+        "ms" => Some(number),
+        "" | "s" => number.checked_mul(1_000),
+        "m" => number.checked_mul(60_000),
+        "h" => number.checked_mul(3_600_000),
+        _ => None,
+    };
+    milliseconds.map(Duration::from_millis).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        assert_eq!(time("55s"), Ok(Duration::from_secs(55)));
+        assert_eq!(time("55"), Ok(Duration::from_secs(55)));
+        assert_eq!(time("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
+        for wrong in ["", "s", "5x", "-1s", "99999999999999999999h"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+}
