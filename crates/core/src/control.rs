@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use crate::pipeline::Pipeline;
 
 pub use desk::{Desk, Fault};
-pub use method::{METHODS, Method, MethodInfo, Param};
+pub use method::{METHODS, Method, MethodInfo, Param, ParamKind};
 pub use notices::{Notice, Notices};
 
 /// The version of the protocol. It is raised when something that was there changes its meaning.
@@ -114,10 +114,11 @@ impl Control {
     /// Waits until a viewer asks for the end of the run; returns who it was.
     pub async fn shut_down(&self) -> String {
         let mut asked = self.ended_by.subscribe();
-        match asked.wait_for(Option::is_some).await {
-            Ok(by) => by.clone().unwrap_or_default(),
+        let by = asked.wait_for(Option::is_some).await;
+        match by.ok().and_then(|by| by.clone()) {
+            Some(by) => by,
             // The sender lives as long as this.
-            Err(_) => std::future::pending().await,
+            None => std::future::pending().await,
         }
     }
 

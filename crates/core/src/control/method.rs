@@ -57,8 +57,19 @@ pub struct MethodInfo {
 pub struct Param {
     /// Its name.
     pub name: &'static str,
+    /// How it is written.
+    pub kind: ParamKind,
     /// What it is.
     pub about: &'static str,
+}
+
+/// How a parameter is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamKind {
+    /// A string.
+    Text,
+    /// A number, a truth, or any JSON.
+    Json,
 }
 
 /// All methods.
@@ -66,8 +77,8 @@ pub const METHODS: &[MethodInfo] = &[
     info(
         Method::Hello,
         "hello",
-        "who the proxy is: protocol, version, session, target, transports, record, start, process",
-        &[param(
+        "who the proxy is: version, session, target, record, process",
+        &[text(
             "name",
             "what the viewer calls itself; verdicts name it",
         )],
@@ -101,7 +112,7 @@ pub const METHODS: &[MethodInfo] = &[
         Method::InterceptSet,
         "intercept.set",
         "sets the mode",
-        &[param("mode", "passthrough or intercept")],
+        &[text("mode", "passthrough or intercept")],
     ),
     info(
         Method::HoldList,
@@ -118,13 +129,13 @@ pub const METHODS: &[MethodInfo] = &[
         "decides about a held message; the first decision counts",
         &[
             param("hold", "which"),
-            param("action", "forward, modify, drop or error"),
+            text("action", "forward, modify, drop or error"),
             param("raw", "modify: the new message, as JSON"),
-            param("raw_text", "modify: the same as a text"),
-            param("raw_b64", "modify: the same in base64"),
+            text("raw_text", "modify: the same as a text"),
+            text("raw_b64", "modify: the same in base64"),
             param("as_is", "modify: true sends what is no JSON"),
             param("code", "error: its code"),
-            param("message", "error: its text"),
+            text("message", "error: its text"),
         ],
     ),
     info(
@@ -150,8 +161,8 @@ pub const METHODS: &[MethodInfo] = &[
         "breakpoints.add",
         "holds the messages that match a filter",
         &[
-            param("filter", "which"),
-            param("direction", "only client_to_server or server_to_client"),
+            text("filter", "which"),
+            text("direction", "only client_to_server or server_to_client"),
             param("hits", "so many, then it is gone; 1 is one-shot"),
         ],
     ),
@@ -165,15 +176,15 @@ pub const METHODS: &[MethodInfo] = &[
         Method::Note,
         "note",
         "writes a note into the record",
-        &[param("text", "the text")],
+        &[text("text", "the text")],
     ),
     info(
         Method::Export,
         "export",
         "has the proxy write the record in another format",
         &[
-            param("format", "as in `mcp-proxy export --output-format`"),
-            param("output", "the file's absolute path; nothing is overwritten"),
+            text("format", "as in `mcp-proxy export --output-format`"),
+            text("output", "the file's absolute path; nothing is overwritten"),
         ],
     ),
     info(
@@ -214,5 +225,17 @@ const fn info(
 }
 
 const fn param(name: &'static str, about: &'static str) -> Param {
-    Param { name, about }
+    Param {
+        name,
+        kind: ParamKind::Json,
+        about,
+    }
+}
+
+const fn text(name: &'static str, about: &'static str) -> Param {
+    Param {
+        name,
+        kind: ParamKind::Text,
+        about,
+    }
 }
