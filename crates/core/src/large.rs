@@ -1,7 +1,7 @@
 //! A message that is cut through: its bytes go on while this remembers its two ends and fills its side file.
 
 use bytes::Bytes;
-use mcp_proxy_session::{Error, Recorder, SideFile, SideName};
+use mcp_proxy_session::{Error, Keeper, SideFile, SideName};
 use mcp_proxy_wire::{Carriage, EndsHead, Frame, head_from_ends};
 
 const FRONT: usize = 64 * 1024;
@@ -20,13 +20,13 @@ pub struct Large {
 
 impl Large {
     /// Begins with the frame that opens it.
-    pub fn open(frame: &Frame, recorder: Option<&mut Recorder>) -> Large {
+    pub fn open(frame: &Frame, recorder: Option<&mut Keeper>) -> Large {
         Large {
             carriage: frame.carriage.clone(),
             len: 0,
             front: Vec::new(),
             back: Vec::new(),
-            side: recorder.map(Recorder::side_file).transpose(),
+            side: recorder.map(Keeper::side_file).transpose(),
         }
     }
 

@@ -7,6 +7,7 @@
 
 pub mod carry;
 pub mod connection;
+pub mod control;
 pub mod correlate;
 pub mod intercept;
 pub mod lane;

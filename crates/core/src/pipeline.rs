@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use mcp_proxy_session::{Io, MessageId, Recorder, new_salt};
+use mcp_proxy_session::{Io, Keeper, MessageId, Recorder, Ring, new_salt};
 use mcp_proxy_wire::Transport;
 use tokio::sync::Notify;
 
@@ -45,11 +45,22 @@ pub struct Pipeline {
 pub(crate) struct Ledger {
     sequence: u64,
     salt: u64,
-    pub(crate) recorder: Option<Recorder>,
+    pub(crate) recorder: Option<Keeper>,
+    /// The number of the newest message whose line a reader of the record finds.
+    written: u64,
     /// How often the record was written; lines that were pending before a write are in it.
     flushes: u64,
     /// The last write failed under `--on-record-error stop`: nobody's lines can be relied on.
     failed: bool,
+}
+
+/// How far a run has come, for those who look at it from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The newest message that can be read from the record.
+    pub upto: u64,
+    /// Changes whenever the record does: a verdict on an older message counts too.
+    pub version: u64,
 }
 
 /// How often the record had been written when it was taken.
@@ -76,7 +87,8 @@ impl Pipeline {
             ledger: Mutex::new(Ledger {
                 sequence: 0,
                 salt: new_salt(),
-                recorder: options.recorder,
+                recorder: options.recorder.map(Keeper::from),
+                written: 0,
                 flushes: 0,
                 failed: false,
             }),
@@ -145,6 +157,38 @@ impl Pipeline {
         self.ledger().sequence
     }
 
+    /// A run without a record keeps its newest messages in memory, for viewers.
+    pub fn keep_recent(&self, ring: Ring) {
+        self.ledger().recorder.get_or_insert_with(|| ring.into());
+    }
+
+    /// How far a viewer can see. Nobody is told: a viewer looks now and then, so that messages pay nothing for it.
+    pub fn progress(&self) -> Progress {
+        let ledger = self.ledger();
+        match &ledger.recorder {
+            Some(Keeper::File(_)) => Progress {
+                upto: ledger.written,
+                version: ledger.flushes,
+            },
+            Some(Keeper::Ring(ring)) => Progress {
+                upto: ledger.sequence,
+                version: ring.added(),
+            },
+            None => Progress {
+                upto: ledger.sequence,
+                version: ledger.sequence,
+            },
+        }
+    }
+
+    /// Looks at the messages kept in memory. `None`: there is a record, or nothing is kept.
+    pub fn recent<T>(&self, look: impl FnOnce(&Ring) -> T) -> Option<T> {
+        match &self.ledger().recorder {
+            Some(Keeper::Ring(ring)) => Some(look(ring)),
+            _ => None,
+        }
+    }
+
     /// Writes an `io` record that stands for itself.
     pub fn note(&self, io: &Io<'_>) {
         let now = self.now();
@@ -160,7 +204,7 @@ impl Pipeline {
     pub fn end(&self, why: &str) {
         let now = self.now();
         let mut ledger = self.ledger();
-        if let Some(recorder) = &mut ledger.recorder
+        if let Some(Keeper::File(recorder)) = &mut ledger.recorder
             && let Err(error) = recorder.end(self.wall(now), why)
         {
             (self.warn)(&format!("record: {error}"));
@@ -190,7 +234,7 @@ impl Pipeline {
     /// What tells later whether lines that are pending now have been written. `None`: there is no record.
     pub(crate) fn ticket(&self) -> Option<Ticket> {
         let ledger = self.ledger();
-        ledger.recorder.as_ref()?;
+        ledger.recorder.as_ref().filter(|keeper| keeper.is_file())?;
         Some(Ticket(ledger.flushes))
     }
 
@@ -206,10 +250,11 @@ impl Pipeline {
 
     /// Gives the lines that are pending to the operating system, in one write.
     pub(crate) fn flush(&self, ledger: &mut Ledger) -> Result<(), LinkEnd> {
-        let Some(recorder) = &mut ledger.recorder else {
+        let Some(Keeper::File(recorder)) = &mut ledger.recorder else {
             return Ok(());
         };
         ledger.flushes += 1;
+        ledger.written = ledger.sequence;
         let (outcome, warning) = (recorder.flush(), recorder.warning());
         if let Some(warning) = warning
             && !self.warned.swap(true, Ordering::Relaxed)

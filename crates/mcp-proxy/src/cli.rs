@@ -1,5 +1,6 @@
 //! The command line as typed: clap types only. What it means is decided in [`crate::config`].
 
+pub mod control;
 pub mod mock;
 pub mod proxy;
 pub mod replay;
@@ -71,6 +72,12 @@ pub enum Command {
     Sessions(sessions::SessionsArgs),
     /// Remove records
     Prune(sessions::PruneArgs),
+    /// List the proxies that run now
+    Ls(control::LsArgs),
+    /// Follow a running proxy, and decide about the messages it holds
+    Attach(control::AttachArgs),
+    /// Ask a running proxy something, or tell it: JSON in, JSON out
+    Ctl(control::CtlArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print a page about something that several commands share

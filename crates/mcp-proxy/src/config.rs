@@ -11,7 +11,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::HoldOptions;
 use mcp_proxy_core::mock::{Match, Recording};
-use mcp_proxy_session::{Place, RecordOptions};
+use mcp_proxy_session::{Masks, Place, RecordOptions};
 use mcp_proxy_transport::http::admission::Admission;
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_wire::Transport;
@@ -31,6 +31,10 @@ pub struct Config {
     pub pass_noise: bool,
     /// `--quiet`
     pub quiet: bool,
+    /// Whether viewers may come: not with `--no-control`.
+    pub control: bool,
+    /// What is hidden wherever the run is shown.
+    pub masks: Masks,
     /// How messages are held.
     pub hold: HoldOptions,
     /// `--break`, as typed: the filters are read when the run begins.

@@ -1,6 +1,7 @@
 //! One match over the commands: the table of contents of the program.
 
 mod completions;
+mod control;
 mod demo;
 mod help;
 mod mock;
@@ -37,6 +38,9 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
         Command::Import(args) => sessions::import::run(&args),
         Command::Sessions(args) => sessions::list::run(&args),
         Command::Prune(args) => sessions::prune::run(&args),
+        Command::Ls(args) => control::ls::run(&args),
+        Command::Attach(args) => control::attach::run(&args),
+        Command::Ctl(args) => control::ctl::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Help(args) => help::run(args.topic),
         Command::Man(args) => completions::man(&args.folder),

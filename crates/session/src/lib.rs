@@ -42,12 +42,13 @@ pub use index::Row;
 pub use jq::RunError;
 pub use lock::is_live;
 pub use mask::{MASKED, Masks};
-pub use message::{Http, Part, ProxyMessage, Raw, Sse, Verdict};
+pub use message::{Asked, Bodies, Http, Part, ProxyMessage, Raw, Sse, Told, Verdict, raw_member};
 pub use options::{Durability, OnRecordError, RecordOptions};
 pub use place::Place;
-pub use recorder::{Recorder, SIDE_LIMIT, SideFile, SideName, side_folder};
+pub use recorder::{Keeper, Recorder, Ring, SIDE_LIMIT, SideFile, SideName, side_folder};
 pub use repair::repair;
 pub use session::{Ending, Record, Records, Session};
+pub use stamp::to_text as time_text;
 
 /// The record format this build writes. Older ones are read, newer ones are refused with a clear text.
 pub const FORMAT: u32 = 1;

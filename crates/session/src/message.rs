@@ -2,6 +2,10 @@
 //!
 //! The seed's fields come first and mean what the seed says; the rest is what this proxy knows besides.
 
+mod json;
+
+pub use json::{Asked, Bodies, Told, raw_member};
+
 use crate::MessageId;
 use bytes::Bytes;
 use mcp_proxy_wire::{Direction, Kind, Message, Transport, flatten};

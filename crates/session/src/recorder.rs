@@ -8,13 +8,17 @@
 mod carriage;
 mod fault;
 mod happening;
+mod keeper;
 mod line;
+mod ring;
 mod side;
 mod sync;
 #[cfg(test)]
 mod tests;
 
+pub use keeper::Keeper;
 pub(crate) use line::{kind_name, named_by};
+pub use ring::Ring;
 pub use side::{SIDE_LIMIT, SideFile, SideName, side_folder};
 
 use crate::entry::{Act, Io, NewBody, NewMessage};

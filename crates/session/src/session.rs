@@ -8,11 +8,12 @@ mod keep;
 mod read;
 mod records;
 
+pub(crate) use read::{message as read_line, verdict as read_verdict};
 pub use records::{Record, Records};
 
 use crate::index::{self, Index, LinePlace, Row};
 use crate::lines::Lines;
-use crate::{Error, ProxyMessage, ProxySession, SessionHeader, lock, recorder};
+use crate::{Asked, Error, ProxyMessage, ProxySession, SessionHeader, Told, lock, recorder};
 use bytes::Bytes;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -183,6 +184,24 @@ impl Session {
         let row = self.row(index).ok_or(Error::NoSuchRow(index as u64))?;
         let line = self.line(row.line())?;
         self.read_message(index, &line)
+    }
+
+    /// One message, with what its neighbours tell about it.
+    pub fn told(&self, index: usize) -> Result<Told, Error> {
+        let message = self.message(index)?;
+        let row = self.row(index);
+        let asked = row
+            .filter(|_| message.answers.is_some())
+            .and_then(Row::peer)
+            .and_then(|peer| self.row(peer));
+        Ok(Told {
+            undelivered: row.is_some_and(Row::is_undelivered),
+            asked: asked.map(|row| Asked {
+                method: self.method(row).unwrap_or("?").to_owned(),
+                name: self.name(row).map(str::to_owned),
+            }),
+            message,
+        })
     }
 
     /// Messages one after the other, from row `from`: what an export or a long list reads.

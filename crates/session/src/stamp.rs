@@ -42,8 +42,8 @@ impl StampWriter {
     }
 }
 
-/// `time` as text.
-pub(crate) fn to_text(time: SystemTime) -> String {
+/// `time` as records write it: `2026-11-15T18:00:00.001000Z`.
+pub fn to_text(time: SystemTime) -> String {
     let mut out = Vec::with_capacity(FORM.len());
     StampWriter::new().push(&mut out, time);
     String::from_utf8_lossy(&out).into_owned()

@@ -2,9 +2,10 @@
 //!
 //! Towards clients we are a server ([`stdio`], [`http::listener`]); towards servers a client ([`child`],
 //! [`http::dial`], [`sse::dial`]). Where both sides are HTTP, [`http::exchange`] and [`sse::exchange`] pass requests
-//! through. This crate knows sockets, pipes and processes. It must not know policy, files of record, command lines.
+//! through. [`control`] carries viewers over a Unix socket. This crate knows sockets, pipes and processes. It must not know policy, files of record, command lines.
 
 pub mod child;
+pub mod control;
 pub mod front;
 pub mod http;
 mod inbox;

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
+mod control;
 mod conversations;
 mod correlation;
 mod holding;

@@ -234,6 +234,10 @@ pub struct ProxyArgs {
     )]
     pub stall_timeout: u64,
 
+    /// Make no control socket: `attach` and `ctl` cannot reach this run
+    #[arg(long)]
+    pub no_control: bool,
+
     /// Say nothing on stderr but errors and `listening on URL`
     #[arg(short, long)]
     pub quiet: bool,

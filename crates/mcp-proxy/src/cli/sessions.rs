@@ -35,7 +35,7 @@ In the table ► goes to the server, ◄ to the client, and ↩ is the answer to
 What could deceive a terminal is shown as an escape; --raw prints it as it came.";
 
 /// Print what a record holds.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = INSPECT)]
 pub struct InspectArgs {
     #[arg(value_name = "RECORD", help = RECORD)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::{HoldOptions, HoldPolicy, InterceptMode};
-use mcp_proxy_session::{Filter, Place, RecordOptions};
+use mcp_proxy_session::{Filter, Masks, Place, RecordOptions};
 use mcp_proxy_transport::http::admission::{Admission, Token};
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
@@ -65,6 +65,8 @@ impl Config {
             hold: hold(args),
             breakpoints: args.breakpoints.clone(),
             quiet: args.quiet,
+            control: !args.no_control,
+            masks: masks(args),
             target,
             listen,
         })
@@ -295,11 +297,6 @@ fn record(args: &ProxyArgs) -> Result<Option<Record>> {
     if args.no_record {
         return Ok(None);
     }
-    let values = args.header.iter().filter_map(|line| line.split_once(':'));
-    let variables = args.env.iter().filter_map(|pair| pair.split_once('='));
-    let secrets = values
-        .chain(variables)
-        .map(|(_, value)| value.trim().to_owned());
     let place = match &args.session_file {
         Some(path) => Place::File(std::path::absolute(path)?),
         None => Place::Default,
@@ -310,10 +307,29 @@ fn record(args: &ProxyArgs) -> Result<Option<Record>> {
             durability: args.durability.parse().map_err(anyhow::Error::msg)?,
             on_error: args.on_record_error.parse().map_err(anyhow::Error::msg)?,
             keep_secrets: args.keep_secrets,
-            secrets: secrets.filter(|secret| !secret.is_empty()).collect(),
+            secrets: secrets(args),
         },
         export: args.output_format.clone(),
     }))
+}
+
+/// The values of `--header` and `--env`.
+fn secrets(args: &ProxyArgs) -> Vec<String> {
+    let values = args.header.iter().filter_map(|line| line.split_once(':'));
+    let variables = args.env.iter().filter_map(|pair| pair.split_once('='));
+    values
+        .chain(variables)
+        .map(|(_, value)| value.trim().to_owned())
+        .filter(|secret| !secret.is_empty())
+        .collect()
+}
+
+fn masks(args: &ProxyArgs) -> Masks {
+    if args.keep_secrets {
+        Masks::none()
+    } else {
+        Masks::new(secrets(args))
+    }
 }
 
 /// The largest message: one that memory could hold, and more than nothing.

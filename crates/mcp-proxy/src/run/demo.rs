@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use mcp_proxy_core::{HoldOptions, Link, Pipeline, PipelineOptions, carry};
 use mcp_proxy_demo::{Content, Era, run_script, serve_http, serve_stdio};
-use mcp_proxy_session::{Place, RecordOptions, Session};
+use mcp_proxy_session::{Masks, Place, RecordOptions, Session};
 use mcp_proxy_transport::lines::{LineReader, LineWriter};
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_wire::{Limits, Side, Transport};
@@ -53,7 +53,11 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
         anyhow::bail!("the demo has no server");
     };
     let recording = open(&config)?;
-    let path = recording.path.clone().context("the demo has no record")?;
+    let path = recording
+        .about
+        .path
+        .clone()
+        .context("the demo has no record")?;
     let pipeline = Pipeline::new(PipelineOptions {
         recorder: recording.recorder,
         warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
@@ -142,6 +146,8 @@ fn config(args: &DemoArgs) -> Result<Config> {
         },
         pass_noise: false,
         quiet: true,
+        control: false,
+        masks: Masks::default(),
         hold: HoldOptions::default(),
         breakpoints: Vec::new(),
     })

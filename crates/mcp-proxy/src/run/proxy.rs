@@ -1,5 +1,6 @@
 //! `proxy`: puts the parts together and waits for the end.
 
+mod control;
 mod dial;
 mod listen;
 mod record;
@@ -19,7 +20,7 @@ use crate::cli::ProxyArgs;
 use crate::config::{Config, Listen, RunLimits};
 use crate::printer;
 use crate::run::{Usage, runtime};
-use signals::Signals;
+use signals::{Signals, Stop};
 
 pub use dial::{CUT, child, dial};
 pub use record::open;
@@ -54,21 +55,23 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
             let set = pipeline.intercept().add_breakpoint(new);
             set.map_err(|error| Usage(format!("--break {filter}: {error}")))?;
         }
+        let control = control::open(config, &pipeline, &recording.about);
+        let stop = signals.or_asked(control.as_ref().map(|own| Arc::clone(&own.control)));
+        let notices = [recording.notice, control::notice(config, control.as_ref())];
+        let notices: Vec<_> = notices.into_iter().flatten().collect();
         let outcome = match &config.listen {
-            Listen::Stdio => {
-                over_stdio(config, &pipeline, signals, recording.notice.as_deref()).await
-            }
-            Listen::Port { .. } => {
-                listen::over_port(config, &pipeline, signals, recording.notice.as_deref()).await
-            }
+            Listen::Stdio => over_stdio(config, &pipeline, stop, &notices).await,
+            Listen::Port { .. } => listen::over_port(config, &pipeline, stop, &notices).await,
         };
         let why = match &outcome {
             Ok(end) => end.why.clone(),
             Err(error) => format!("{error:#}"),
         };
         pipeline.end(&why);
+        // Viewers that see the connection close find the whole record.
+        drop(control);
         record::finish(
-            recording.path.as_deref(),
+            recording.about.path.as_deref(),
             config.record.as_ref(),
             config.quiet,
         )?;
@@ -77,6 +80,7 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
 }
 
 /// How a run ended.
+#[derive(Debug)]
 pub struct RunEnd {
     /// For the record.
     pub why: String,
@@ -87,16 +91,14 @@ pub struct RunEnd {
 async fn over_stdio(
     config: &Config,
     pipeline: &Arc<Pipeline>,
-    mut signals: Signals,
-    notice: Option<&str>,
+    mut stop: Stop,
+    notices: &[String],
 ) -> Result<RunEnd> {
     let server_kind = config.target.transport();
     let limits = limits(config.limits, Transport::Stdio, server_kind);
     let dial = dial(config, limits)?;
     let (client, _restore) = stdio::own_link(limits).context("cannot use stdin and stdout")?;
-    if let Some(notice) = notice {
-        printer::say(notice);
-    }
+    notices.iter().for_each(|notice| printer::say(notice));
     if !config.quiet && !stdio::stdin_is_a_channel() {
         printer::say(
             "mcp-proxy: stdin is no pipe, so no MCP client is talking; in a client's config it will be. \
@@ -109,14 +111,14 @@ async fn over_stdio(
         Err(end) => Link::dead(end),
     };
     let options = carry_options(config.limits);
-    let mut signal = None;
+    let mut stopped = None;
     let stop = async {
-        signal = Some(signals.next().await);
+        stopped = Some(stop.wait().await);
     };
     let end = carry(&connection, client, server, options, stop).await;
     connection.close(end.text());
-    Ok(match (end, signal) {
-        (_, Some(signal)) => signal.end(),
+    Ok(match (end, stopped) {
+        (_, Some(stopped)) => stopped,
         (CarryEnd::Failed(failure), None) => {
             printer::say(&format!("mcp-proxy: {}", failure.text));
             RunEnd {

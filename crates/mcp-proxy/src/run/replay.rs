@@ -124,7 +124,7 @@ async fn play(
     let end = carry(&connection, client, server, options, std::future::pending()).await;
     connection.close(end.text());
     pipeline.end(end.text());
-    let record = recording.path.map(|path| path.display().to_string());
+    let record = recording.about.path.map(|path| path.display().to_string());
     Ok((end, player.outcomes(), record))
 }
 

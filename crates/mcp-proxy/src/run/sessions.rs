@@ -7,7 +7,7 @@ pub mod list;
 pub mod named;
 pub mod prune;
 pub mod table;
-mod words;
+pub mod words;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ fn filter(text: &str) -> Result<Filter> {
 }
 
 /// A reader that went away, as `head` does, has what it wanted: that is no failure.
-fn quiet_pipe(outcome: Result<ExitCode>) -> Result<ExitCode> {
+pub fn quiet_pipe(outcome: Result<ExitCode>) -> Result<ExitCode> {
     match outcome {
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
         other => other,

@@ -7,6 +7,7 @@
 )]
 
 mod bytes;
+mod control;
 mod failures;
 mod help;
 mod holding;

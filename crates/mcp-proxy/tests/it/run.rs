@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -46,8 +47,14 @@ pub struct Listening {
 impl Listening {
     /// Starts the binary and waits for its `listening on URL`.
     pub fn start(args: &[&str]) -> Listening {
+        Listening::start_with(args, &[])
+    }
+
+    /// The same with variables in its environment.
+    pub fn start_with(args: &[&str], env: &[(&str, PathBuf)]) -> Listening {
         let mut child = Command::new(PROXY)
             .args(args)
+            .envs(env.iter().cloned())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

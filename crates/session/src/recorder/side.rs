@@ -20,6 +20,9 @@ pub const SIDE_LIMIT: usize = 64 * 1024;
 pub struct SideName(Option<String>);
 
 impl SideName {
+    /// Of a body that is kept nowhere.
+    pub(super) const NONE: SideName = SideName(None);
+
     /// The file's name, or `None` if the body could not be stored and the policy was to go on.
     pub fn as_str(&self) -> Option<&str> {
         self.0.as_deref()
@@ -47,6 +50,19 @@ pub struct SideFile {
 }
 
 impl SideFile {
+    /// A body that is kept nowhere: a [`super::Ring`] remembers only that it passed.
+    pub(super) fn nowhere() -> SideFile {
+        SideFile {
+            folder: PathBuf::new(),
+            temporary: PathBuf::new(),
+            file: None,
+            len: 0,
+            durability: Durability::None,
+            on_error: OnRecordError::Warn,
+            faults: Arc::default(),
+        }
+    }
+
     pub(super) fn create(
         record: &Path,
         number: u64,

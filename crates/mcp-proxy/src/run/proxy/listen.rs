@@ -18,7 +18,7 @@ use mcp_proxy_transport::tls;
 use mcp_proxy_wire::Transport;
 
 use super::dial::{dial, dial_remote, remote};
-use super::signals::Signals;
+use super::signals::Stop;
 use super::{RunEnd, STOP_DEADLINE, carry_options, limits};
 use crate::config::{Config, Listen, Target};
 use crate::printer;
@@ -27,8 +27,8 @@ use crate::printer;
 pub async fn over_port(
     config: &Config,
     pipeline: &Arc<Pipeline>,
-    mut signals: Signals,
-    notice: Option<&str>,
+    mut stop: Stop,
+    notices: &[String],
 ) -> Result<RunEnd> {
     let Listen::Port {
         kind,
@@ -59,15 +59,13 @@ pub async fn over_port(
         })?;
     let front = front(config, pipeline, *kind)?;
     printer::say(&format!("listening on {}", listener.url(front.path())));
-    if let Some(notice) = notice {
-        printer::say(notice);
-    }
-    let mut signal = None;
+    notices.iter().for_each(|notice| printer::say(notice));
+    let mut stopped = None;
     let mut record_lost = false;
     listener
         .run(front.clone(), async {
             tokio::select! {
-                came = signals.next() => signal = Some(came),
+                end = stop.wait() => stopped = Some(end),
                 () = pipeline.record_lost() => record_lost = true,
             }
         })
@@ -84,7 +82,7 @@ pub async fn over_port(
             code: ExitCode::FAILURE,
         });
     }
-    Ok(signal.map_or_else(RunEnd::done, super::signals::Signal::end))
+    Ok(stopped.unwrap_or_else(RunEnd::done))
 }
 
 /// Same kind on both sides: pass through. Else HTTP ends here.

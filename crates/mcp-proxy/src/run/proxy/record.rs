@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
+use mcp_proxy_session::export::exporter;
 use mcp_proxy_session::{
-    Place, Recorder, Session, SessionExporter, SessionHeader, exporters, new_session_id, store,
+    Place, Recorder, Session, SessionExporter, SessionHeader, new_session_id, store,
 };
 use serde_json::Map;
 
@@ -18,22 +19,30 @@ use crate::run::sessions::export::file;
 pub struct Recording {
     /// Writes it.
     pub recorder: Option<Recorder>,
-    /// Where it is.
-    pub path: Option<PathBuf>,
+    /// What the run is.
+    pub about: About,
     /// What to tell the user about it, after the first line of a listener.
     pub notice: Option<String>,
 }
 
+/// What a run is, recorded or not.
+pub struct About {
+    /// What a record's first line says.
+    pub header: SessionHeader,
+    /// Where the record is.
+    pub path: Option<PathBuf>,
+}
+
 /// Begins the record.
 pub fn open(config: &Config) -> Result<Recording> {
+    let header = header(config);
     let Some(record) = &config.record else {
         return Ok(Recording {
             recorder: None,
-            path: None,
+            about: About { header, path: None },
             notice: None,
         });
     };
-    let header = header(config);
     let recorder = Recorder::create(record.place.clone(), record.options.clone(), &header)
         .context("cannot begin the record (--no-record does without)")?;
     let path = recorder.path().to_owned();
@@ -56,7 +65,10 @@ pub fn open(config: &Config) -> Result<Recording> {
     };
     Ok(Recording {
         recorder: Some(recorder),
-        path: Some(path),
+        about: About {
+            header,
+            path: Some(path),
+        },
         notice,
     })
 }
@@ -67,22 +79,24 @@ pub fn finish(path: Option<&Path>, record: Option<&Record>, quiet: bool) -> Resu
     else {
         return Ok(());
     };
-    let exporter = exporters()
-        .iter()
-        .find(|exporter| exporter.name() == format)
-        .with_context(|| format!("--output-format: {format} is not known"))?;
-    let target = export_path(path, *exporter);
-    let session = Session::open(path)?;
-    // Private like the record, whole or not at all, and never over a file that is there.
-    file::Target::new(&target, path, false)?.write(|sink| {
-        let mut out = BufWriter::with_capacity(1 << 16, sink);
-        exporter.export(&session, &mut out, &mut |_, _| {})?;
-        out.flush().context("cannot write the export")
-    })?;
+    let exporter =
+        exporter(format).with_context(|| format!("--output-format: {format} is not known"))?;
+    let target = export_path(path, exporter);
+    export(path, exporter, &target)?;
     if !quiet {
         printer::say(&format!("mcp-proxy: exported to {}", target.display()));
     }
     Ok(())
+}
+
+/// Writes an export: private like the record, whole or not at all, and never over a file that is there.
+pub fn export(record: &Path, exporter: &dyn SessionExporter, target: &Path) -> Result<u64> {
+    let session = Session::open(record)?;
+    file::Target::new(target, record, false)?.write(|sink| {
+        let mut out = BufWriter::with_capacity(1 << 16, sink);
+        exporter.export(&session, &mut out, &mut |_, _| {})?;
+        out.flush().context("cannot write the export")
+    })
 }
 
 /// `x.jsonl` becomes `x.json`, or `x.json.2` and so on where that is taken.

@@ -1,8 +1,12 @@
-//! SIGINT, SIGTERM and SIGHUP end the proxy in order: servers are stopped, the record is closed.
+//! What ends a run from outside: SIGINT, SIGTERM, SIGHUP, or a viewer. It ends in order: servers are stopped, the record is
+//! closed.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use mcp_proxy_core::control::Control;
 use tokio::signal::unix::{self, SignalKind};
+use tokio::sync::oneshot;
 
 use super::RunEnd;
 
@@ -13,12 +17,8 @@ pub struct Signals {
     hangup: unix::Signal,
 }
 
-/// The one that came.
-#[derive(Clone, Copy, Debug)]
-pub struct Signal {
-    name: &'static str,
-    number: u8,
-}
+/// What came. Waited for in a task of its own, so that messages do not look for signals on their way.
+pub struct Stop(oneshot::Receiver<RunEnd>);
 
 impl Signals {
     /// Watches from now on.
@@ -30,23 +30,51 @@ impl Signals {
         })
     }
 
-    /// Waits for one.
-    pub async fn next(&mut self) -> Signal {
+    /// Resolves at the first signal, or when a viewer asks for the end.
+    pub fn or_asked(self, control: Option<Arc<Control>>) -> Stop {
+        let (tell, stop) = oneshot::channel();
+        tokio::spawn(async move {
+            let end = self.first(control).await;
+            let _ = tell.send(end);
+        });
+        Stop(stop)
+    }
+
+    async fn first(mut self, control: Option<Arc<Control>>) -> RunEnd {
+        let asked = async {
+            match control {
+                Some(control) => control.shut_down().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            _ = self.interrupt.recv() => Signal { name: "SIGINT", number: 2 },
-            _ = self.terminate.recv() => Signal { name: "SIGTERM", number: 15 },
-            _ = self.hangup.recv() => Signal { name: "SIGHUP", number: 1 },
+            _ = self.interrupt.recv() => by_signal("SIGINT", 2),
+            _ = self.terminate.recv() => by_signal("SIGTERM", 15),
+            _ = self.hangup.recv() => by_signal("SIGHUP", 1),
+            by = asked => RunEnd {
+                why: format!("stopped by {by}"),
+                code: ExitCode::SUCCESS,
+            },
         }
     }
 }
 
-impl Signal {
-    /// The end it makes: the shell's own convention for a process that a signal ended.
-    pub fn end(self) -> RunEnd {
-        RunEnd {
-            why: format!("stopped by {}", self.name),
-            code: ExitCode::from(128 + self.number),
+impl Stop {
+    /// Waits for it.
+    pub async fn wait(&mut self) -> RunEnd {
+        match (&mut self.0).await {
+            Ok(end) => end,
+            // The task that tells ends only with the runtime.
+            Err(_) => std::future::pending().await,
         }
+    }
+}
+
+/// The shell's own convention for a process that a signal ended.
+fn by_signal(name: &str, number: u8) -> RunEnd {
+    RunEnd {
+        why: format!("stopped by {name}"),
+        code: ExitCode::from(128 + number),
     }
 }
 

@@ -4,7 +4,6 @@
 //! Nothing here writes to the record.
 
 mod detail;
-mod envelope;
 mod happening;
 mod pretty;
 
@@ -12,11 +11,12 @@ pub use happening::Happening;
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use mcp_proxy_session::{Error, Filter, Raw, Record, Session};
+use mcp_proxy_session::{Bodies, Error, Filter, Raw, Record, Session};
 
 use super::table::Table;
 use super::{counted, named, quiet_pipe, report_damage, words};
@@ -33,26 +33,14 @@ pub fn run(args: &InspectArgs) -> Result<ExitCode> {
 }
 
 fn inspect(args: &InspectArgs) -> Result<ExitCode> {
-    let filter = super::filter(&args.filter.join(" "))?;
     let path = named::find(&args.record)?;
-    let session = Session::open(&path)?;
-    let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
-    let mut view = View {
-        args,
-        filter,
-        form: Form::new(args),
-        session,
-        lines: 0,
-        rows: 0,
-        shown: 0,
-    };
+    let mut view = View::open(args, &path)?;
     let mut out = printer::out();
     view.title(&mut out)?;
     loop {
         // Asked before reading: what a proxy wrote before it let go of the record is read below.
         let live = view.session.is_live();
-        view.session.refresh()?;
-        view.take_in(&file, &mut out)?;
+        view.take_in(&mut out)?;
         out.flush()?;
         if !args.follow || !live || view.session.end().is_some() {
             break;
@@ -85,11 +73,12 @@ impl Form {
 }
 
 /// A record and how far it has been shown.
-struct View<'a> {
+pub struct View<'a> {
     args: &'a InspectArgs,
     filter: Filter,
     form: Form,
     session: Session,
+    file: File,
     /// Where the next line starts.
     lines: u64,
     /// The next row.
@@ -98,9 +87,35 @@ struct View<'a> {
     shown: u64,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    /// Opens a record; nothing is shown yet.
+    pub fn open(args: &'a InspectArgs, path: &Path) -> Result<View<'a>> {
+        let session = Session::open(path)?;
+        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        Ok(View {
+            args,
+            filter: super::filter(&args.filter.join(" "))?,
+            form: Form::new(args),
+            session,
+            file,
+            lines: 0,
+            rows: 0,
+            shown: 0,
+        })
+    }
+
+    /// Begins with the last rows only. Returns how many are left out.
+    pub fn skip_to_last(&mut self, count: usize) -> usize {
+        self.rows = self.session.len().saturating_sub(count);
+        self.lines = match self.session.row(self.rows) {
+            Some(row) => row.offset(),
+            None => self.session.bytes(),
+        };
+        self.rows
+    }
+
     /// What the record is, above the table.
-    fn title(&self, out: &mut impl Write) -> Result<()> {
+    pub fn title(&self, out: &mut impl Write) -> Result<()> {
         if !matches!(self.form, Form::Table(_)) {
             return Ok(());
         }
@@ -123,9 +138,11 @@ impl View<'_> {
     }
 
     /// Shows the lines that were added since.
-    fn take_in(&mut self, mut file: &File, out: &mut impl Write) -> Result<()> {
+    pub fn take_in(&mut self, out: &mut impl Write) -> Result<()> {
+        self.session.refresh()?;
         let seen = self.rows;
         let end = self.session.bytes();
+        let mut file = self.file.try_clone()?;
         file.seek(SeekFrom::Start(self.lines))?;
         let mut lines = BufReader::with_capacity(1 << 16, file.take(end - self.lines));
         let mut line = Vec::new();
@@ -173,9 +190,11 @@ impl View<'_> {
         let shown = match &mut self.form {
             Form::Table(table) => table.row(&self.session, index, out),
             Form::Detail => detail::write(&self.session, index, out),
-            Form::Json => envelope::line(&self.session, index)
+            Form::Json => self
+                .session
+                .told(index)
                 .map_err(Into::into)
-                .and_then(|line| write_json(out, &line)),
+                .and_then(|told| write_json(out, &told.to_json(Bodies::Given))),
             Form::Raw => write_raw(&self.session, index, out),
         };
         match shown {
@@ -214,7 +233,7 @@ impl View<'_> {
     }
 
     /// How it ended, below the table.
-    fn finish(&self, out: &mut impl Write) -> Result<()> {
+    pub fn finish(&self, out: &mut impl Write) -> Result<()> {
         let len = self.session.len() as u64;
         if let (Some(seq), 0, true) = (self.args.seq, self.shown, self.filter.is_empty()) {
             let rows = self.session.rows();
@@ -250,7 +269,7 @@ impl View<'_> {
 }
 
 /// A JSON line. On a terminal, letters that act on it are escaped, which leaves the same JSON.
-fn write_json(out: &mut impl Write, line: &[u8]) -> Result<()> {
+pub fn write_json(out: &mut impl Write, line: &[u8]) -> Result<()> {
     match std::str::from_utf8(line) {
         Ok(text) if printer::stdout_is_terminal() => {
             out.write_all(visible_json(text).as_bytes())?

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use mcp_proxy_session::{ProxyMessage, Row, Session};
+use mcp_proxy_session::{Asked, ProxyMessage, Row, Session, Told};
 use mcp_proxy_wire::{Direction, Field, Kind, Message};
 
 use super::words;
@@ -25,6 +25,8 @@ const GREY: &str = "90";
 pub struct Table {
     coloured: bool,
     head: Head,
+    /// The connection of the first message, where no record tells it.
+    first: Option<u32>,
 }
 
 /// What the head of the table says, and with it every row.
@@ -41,24 +43,31 @@ impl Table {
         Table {
             coloured,
             head: Head::NotYet,
+            first: None,
         }
     }
 
     /// Writes the message of row `index`.
     pub fn row(&mut self, session: &Session, index: usize, out: &mut impl Write) -> Result<()> {
-        let message = session.message(index)?;
-        self.head(session, message.connection, out)?;
-        let row = session.row(index);
-        let asked = row
-            .filter(|_| message.answers.is_some())
-            .and_then(Row::peer)
-            .and_then(|peer| session.row(peer));
-        let (trouble, remarks) = remarks(&message, row, asked.and_then(|row| session.method(row)));
+        let told = session.told(index)?;
+        self.head(Some(session), told.message.connection, out)?;
+        self.line(&told, out)
+    }
+
+    /// Writes a message that comes from no record.
+    pub fn told(&mut self, told: &Told, out: &mut impl Write) -> Result<()> {
+        self.head(None, told.message.connection, out)?;
+        self.line(told, out)
+    }
+
+    fn line(&self, told: &Told, out: &mut impl Write) -> Result<()> {
+        let message = &told.message;
+        let (trouble, remarks) = remarks(told);
         let colour = match message.direction {
             Direction::ClientToServer => CYAN,
             Direction::ServerToClient => GREEN,
         };
-        let what = words::cut(&what(session, &message, asked), WHAT);
+        let what = words::cut(&what(message, told.asked.as_ref()), WHAT);
         let id = message
             .jsonrpc_id
             .as_deref()
@@ -90,7 +99,7 @@ impl Table {
         out: &mut impl Write,
     ) -> Result<()> {
         let connection = happening.connection.unwrap_or(0);
-        self.head(session, connection, out)?;
+        self.head(Some(session), connection, out)?;
         let shown = if connection == 0 {
             "     ".to_owned()
         } else {
@@ -112,10 +121,19 @@ impl Table {
     }
 
     /// The head, once; and once more when a second connection turns up in a record that is being followed.
-    fn head(&mut self, session: &Session, connection: u32, out: &mut impl Write) -> Result<()> {
-        let first = session.row(0).map_or(connection, Row::connection);
-        let several = match self.head {
-            Head::NotYet => session.rows().iter().any(|row| row.connection() != first),
+    fn head(
+        &mut self,
+        session: Option<&Session>,
+        connection: u32,
+        out: &mut impl Write,
+    ) -> Result<()> {
+        let first = session
+            .and_then(|session| session.row(0))
+            .map_or(*self.first.get_or_insert(connection), Row::connection);
+        let several = match (self.head, session) {
+            (Head::NotYet, Some(session)) => {
+                session.rows().iter().any(|row| row.connection() != first)
+            }
             _ => connection != 0 && connection != first,
         };
         let wanted = match (self.head, several) {
@@ -155,12 +173,9 @@ impl Table {
 }
 
 /// What a message says or asks; for an answer, what it answers.
-pub fn what(session: &Session, message: &ProxyMessage, asked: Option<&Row>) -> String {
-    if let Some(row) = asked {
-        return format!(
-            "↩ {}",
-            titled(session.method(row).unwrap_or("?"), session.name(row))
-        );
+pub fn what(message: &ProxyMessage, asked: Option<&Asked>) -> String {
+    if let Some(asked) = asked {
+        return format!("↩ {}", titled(&asked.method, asked.name.as_deref()));
     }
     if let Some(method) = &message.method {
         return titled(method, message.name.as_deref());
@@ -195,7 +210,9 @@ fn titled(method: &str, name: Option<&str>) -> String {
 }
 
 /// What is wrong with a message, and what else is to be said about it.
-pub fn remarks(message: &ProxyMessage, row: Option<&Row>, asked: Option<&str>) -> (String, String) {
+pub fn remarks(told: &Told) -> (String, String) {
+    let message = &told.message;
+    let asked = told.asked.as_ref().map(|asked| asked.method.as_str());
     let mut trouble = error_of(message, asked);
     if let Some(status) = message
         .http
@@ -213,7 +230,7 @@ pub fn remarks(message: &ProxyMessage, row: Option<&Row>, asked: Option<&str>) -
         (message.late, "late"),
         (message.duplicate, "duplicate"),
         (message.from_proxy, "made by the proxy"),
-        (row.is_some_and(Row::is_undelivered), "not delivered"),
+        (told.undelivered, "not delivered"),
     ];
     let flags: Vec<_> = flags
         .iter()

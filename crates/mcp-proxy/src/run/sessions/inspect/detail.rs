@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write};
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_session::{ProxyMessage, Raw, Row, Session, Sse, Verdict};
+use mcp_proxy_session::{ProxyMessage, Raw, Row, Session, Sse, Told, Verdict};
 use mcp_proxy_wire::Message;
 
 use super::happening::head_line;
@@ -17,25 +17,19 @@ const BEGINNING: u64 = 16 << 10;
 
 /// Writes the message of row `index`.
 pub fn write(session: &Session, index: usize, out: &mut impl Write) -> Result<()> {
-    let message = session.message(index)?;
+    let told = session.told(index)?;
+    let message = &told.message;
     let row = session.row(index);
     let peer = row.and_then(Row::peer).and_then(|peer| session.row(peer));
-    let asked = peer.filter(|_| message.answers.is_some());
-    let title = table::what(session, &message, asked);
+    let title = table::what(message, told.asked.as_ref());
     writeln!(
         out,
         "#{} {} {title}",
         message.sequence,
         words::arrow(message.direction)
     )?;
-    facts(
-        &message,
-        row,
-        peer,
-        asked.and_then(|row| session.method(row)),
-        out,
-    )?;
-    carriage(&message, out)?;
+    facts(&told, peer, out)?;
+    carriage(message, out)?;
     for verdict in &message.verdicts {
         fact(out, "verdict", &verdict_line(verdict))?;
     }
@@ -62,13 +56,8 @@ pub fn write(session: &Session, index: usize, out: &mut impl Write) -> Result<()
     Ok(())
 }
 
-fn facts(
-    message: &ProxyMessage,
-    row: Option<&Row>,
-    peer: Option<&Row>,
-    asked: Option<&str>,
-    out: &mut impl Write,
-) -> Result<()> {
+fn facts(told: &Told, peer: Option<&Row>, out: &mut impl Write) -> Result<()> {
+    let message = &told.message;
     fact(out, "id", &message.id.to_string())?;
     fact(
         out,
@@ -121,7 +110,7 @@ fn facts(
         (None, None) => {}
     }
     fact(out, "size", &format!("{} bytes", message.len))?;
-    let (trouble, remarks) = table::remarks(message, row, asked);
+    let (trouble, remarks) = table::remarks(told);
     for text in [trouble, remarks].iter().filter(|text| !text.is_empty()) {
         fact(out, "remark", text)?;
     }

@@ -54,12 +54,9 @@ fn verdict(record: &Record, kind: &str) -> String {
         .member::<u64>("sequence")
         .map(|sequence| format!(" #{sequence}"))
         .unwrap_or_default();
-    format!(
-        "{}{about} by {}: {}",
-        visible(kind),
-        text("by"),
-        text("why")
-    )
+    let why = Some(text("why")).filter(|why| !why.is_empty());
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    format!("{}{about} by {}{why}", visible(kind), text("by"))
 }
 
 /// What kind of thing, and everything that its line says: members that this build does not know are shown too.

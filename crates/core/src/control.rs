@@ -1,0 +1,156 @@
+//! The control protocol: how a viewer looks at a running proxy and decides about its messages.
+//!
+//! Newline-delimited JSON-RPC 2.0; `docs/control.md` is its description for people and [`METHODS`] the one list of what can be
+//! asked. A [`Viewer`] is one who looks, wherever it sits: its [`Desk`] answers requests, its [`Notices`] say that
+//! something is new. Notices are asked for, never sent: whoever carries them asks when there is room, so a viewer that
+//! is slow finds many changes in one notice, and messages never wait for it and pay nothing for it.
+//!
+//! This module knows no socket. Another way to carry a viewer needs only the two halves.
+
+mod desk;
+mod holds;
+mod method;
+mod notices;
+mod params;
+mod rows;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use mcp_proxy_session::Session;
+use mcp_proxy_wire::Transport;
+use tokio::sync::watch;
+
+use crate::pipeline::Pipeline;
+
+pub use desk::{Desk, Fault};
+pub use method::{METHODS, Method, MethodInfo, Param, ParamKind};
+pub use notices::{Notice, Notices};
+
+/// The version of the protocol. It is raised when something that was there changes its meaning.
+pub const PROTOCOL: u32 = 1;
+
+/// Viewers at once.
+pub const MAX_VIEWERS: usize = 32;
+
+/// Bytes of messages that a run without a record keeps for its viewers.
+pub const RING: usize = 16 << 20;
+
+/// Writes the record at the first path as `format` to the second; says how many bytes that were. The binary passes it
+/// in, because it knows how an export is put in its place.
+pub type Export = Arc<dyn Fn(&Path, &str, &Path) -> Result<u64, String> + Send + Sync>;
+
+/// What a run says about itself.
+#[derive(Clone, Debug)]
+pub struct RunFacts {
+    /// Version of this program.
+    pub version: &'static str,
+    /// The session's id.
+    pub session: String,
+    /// The server, as it may be shown: secrets masked.
+    pub target: String,
+    /// How clients speak.
+    pub client: Transport,
+    /// How the server speaks.
+    pub server: Transport,
+    /// The record's file.
+    pub record: Option<PathBuf>,
+    /// When it started.
+    pub started: SystemTime,
+    /// Its process.
+    pub pid: u32,
+}
+
+/// What all viewers of a run share.
+pub struct Control {
+    pipeline: Arc<Pipeline>,
+    facts: RunFacts,
+    export: Export,
+    viewers: AtomicUsize,
+    /// The record as readers see it: opened by the first who asks, dropped with the last viewer.
+    record: Mutex<Option<Session>>,
+    /// Who asked for the end.
+    ended_by: watch::Sender<Option<String>>,
+}
+
+/// One who looks: the two halves of it.
+pub struct Viewer {
+    /// Answers its requests.
+    pub desk: Desk,
+    /// Says when something is new.
+    pub notices: Notices,
+}
+
+/// As many viewers look as may.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("{MAX_VIEWERS} viewers are attached to this proxy, and that is the limit")]
+pub struct TooMany;
+
+impl Control {
+    /// Control over a run.
+    pub fn new(pipeline: Arc<Pipeline>, facts: RunFacts, export: Export) -> Arc<Control> {
+        Arc::new(Control {
+            pipeline,
+            facts,
+            export,
+            viewers: AtomicUsize::new(0),
+            record: Mutex::new(None),
+            ended_by: watch::channel(None).0,
+        })
+    }
+
+    /// A new viewer. `process` is its process, as far as that is known.
+    pub fn attach(self: &Arc<Self>, process: Option<i32>) -> Result<Viewer, TooMany> {
+        let place = Place::take(self)?;
+        let (subscribe, subscribed) = watch::channel(false);
+        Ok(Viewer {
+            desk: Desk::new(place, process, subscribe),
+            notices: Notices::new(Arc::clone(self), subscribed),
+        })
+    }
+
+    /// Waits until a viewer asks for the end of the run; returns who it was.
+    pub async fn shut_down(&self) -> String {
+        let mut asked = self.ended_by.subscribe();
+        let by = asked.wait_for(Option::is_some).await;
+        match by.ok().and_then(|by| by.clone()) {
+            Some(by) => by,
+            // The sender lives as long as this.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// What the run says about itself.
+    pub fn facts(&self) -> &RunFacts {
+        &self.facts
+    }
+}
+
+/// One of the [`MAX_VIEWERS`] places; free again when dropped.
+struct Place(Arc<Control>);
+
+impl Place {
+    fn take(control: &Arc<Control>) -> Result<Place, TooMany> {
+        let taken = control
+            .viewers
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |viewers| {
+                (viewers < MAX_VIEWERS).then_some(viewers + 1)
+            });
+        match taken {
+            Ok(_) => Ok(Place(Arc::clone(control))),
+            Err(_) => Err(TooMany),
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let last = self.0.viewers.fetch_sub(1, Ordering::Relaxed) == 1;
+        // Its index grows with the record, so it is not kept for nobody. Who reads in it now keeps it for the next time.
+        if last && let Ok(mut record) = self.0.record.try_lock() {
+            *record = None;
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The one list of what can be asked. Dispatch, `ctl --help` and the check of `docs/control.md` are made from it.
+//!
+//! To add a method: a variant, its line in [`METHODS`], its arm in `Desk::run` and its section in the document.
+
+/// Everything that can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// `hello`
+    Hello,
+    /// `subscribe`
+    Subscribe,
+    /// `get`
+    Get,
+    /// `stats`
+    Stats,
+    /// `intercept.get`
+    InterceptGet,
+    /// `intercept.set`
+    InterceptSet,
+    /// `hold.list`
+    HoldList,
+    /// `hold.resolve`
+    HoldResolve,
+    /// `step`
+    Step,
+    /// `continue`
+    Continue,
+    /// `breakpoints.list`
+    BreakpointsList,
+    /// `breakpoints.add`
+    BreakpointsAdd,
+    /// `breakpoints.remove`
+    BreakpointsRemove,
+    /// `note`
+    Note,
+    /// `export`
+    Export,
+    /// `shutdown`
+    Shutdown,
+}
+
+/// A method in words.
+#[derive(Clone, Copy, Debug)]
+pub struct MethodInfo {
+    /// Which.
+    pub method: Method,
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// What it takes.
+    pub params: &'static [Param],
+}
+
+/// A parameter in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is written.
+    pub kind: ParamKind,
+    /// What it is.
+    pub about: &'static str,
+}
+
+/// How a parameter is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamKind {
+    /// A string.
+    Text,
+    /// A number, a truth, or any JSON.
+    Json,
+}
+
+/// All methods.
+pub const METHODS: &[MethodInfo] = &[
+    info(
+        Method::Hello,
+        "hello",
+        "who the proxy is: version, session, target, record, process",
+        &[text(
+            "name",
+            "what the viewer calls itself; verdicts name it",
+        )],
+    ),
+    info(
+        Method::Subscribe,
+        "subscribe",
+        "notices from now on: rows, holds, lagged",
+        &[],
+    ),
+    info(
+        Method::Get,
+        "get",
+        "recorded messages by sequence number",
+        &[
+            param("from", "the first (default 1)"),
+            param("to", "the last (default: the newest)"),
+            param("last", "instead of both: so many of the newest"),
+            param("limit", "at most so many (default 100, at most 1000)"),
+            param("raw", "true: with their bodies"),
+        ],
+    ),
+    info(Method::Stats, "stats", "counts, and what is held", &[]),
+    info(
+        Method::InterceptGet,
+        "intercept.get",
+        "the mode, and which holds there are",
+        &[],
+    ),
+    info(
+        Method::InterceptSet,
+        "intercept.set",
+        "sets the mode",
+        &[text("mode", "passthrough or intercept")],
+    ),
+    info(
+        Method::HoldList,
+        "hold.list",
+        "the messages that are held",
+        &[
+            param("hold", "only this one"),
+            param("raw", "true: with their bodies"),
+        ],
+    ),
+    info(
+        Method::HoldResolve,
+        "hold.resolve",
+        "decides about a held message; the first decision counts",
+        &[
+            param("hold", "which"),
+            text("action", "forward, modify, drop or error"),
+            param("raw", "modify: the new message, as JSON"),
+            text("raw_text", "modify: the same as a text"),
+            text("raw_b64", "modify: the same in base64"),
+            param("as_is", "modify: true sends what is no JSON"),
+            param("code", "error: its code"),
+            text("message", "error: its text"),
+        ],
+    ),
+    info(
+        Method::Step,
+        "step",
+        "forwards the oldest held message and holds the next",
+        &[],
+    ),
+    info(
+        Method::Continue,
+        "continue",
+        "forwards everything that is held",
+        &[],
+    ),
+    info(
+        Method::BreakpointsList,
+        "breakpoints.list",
+        "the breakpoints",
+        &[],
+    ),
+    info(
+        Method::BreakpointsAdd,
+        "breakpoints.add",
+        "holds the messages that match a filter",
+        &[
+            text("filter", "which"),
+            text("direction", "only client_to_server or server_to_client"),
+            param("hits", "so many, then it is gone; 1 is one-shot"),
+        ],
+    ),
+    info(
+        Method::BreakpointsRemove,
+        "breakpoints.remove",
+        "removes a breakpoint",
+        &[param("id", "which")],
+    ),
+    info(
+        Method::Note,
+        "note",
+        "writes a note into the record",
+        &[text("text", "the text")],
+    ),
+    info(
+        Method::Export,
+        "export",
+        "has the proxy write the record in another format",
+        &[
+            text("format", "as in `mcp-proxy export --output-format`"),
+            text("output", "the file's absolute path; nothing is overwritten"),
+        ],
+    ),
+    info(
+        Method::Shutdown,
+        "shutdown",
+        "ends the proxy in order, as a signal does",
+        &[],
+    ),
+];
+
+impl Method {
+    /// The method with this name.
+    pub fn named(name: &str) -> Option<Method> {
+        let known = METHODS.iter().find(|info| info.name == name);
+        known.map(|info| info.method)
+    }
+
+    /// Its line in [`METHODS`].
+    pub fn info(self) -> &'static MethodInfo {
+        let known = METHODS.iter().find(|info| info.method == self);
+        // A test holds that every variant has its line.
+        known.unwrap_or(&METHODS[0])
+    }
+}
+
+const fn info(
+    method: Method,
+    name: &'static str,
+    about: &'static str,
+    params: &'static [Param],
+) -> MethodInfo {
+    MethodInfo {
+        method,
+        name,
+        about,
+        params,
+    }
+}
+
+const fn param(name: &'static str, about: &'static str) -> Param {
+    Param {
+        name,
+        kind: ParamKind::Json,
+        about,
+    }
+}
+
+const fn text(name: &'static str, about: &'static str) -> Param {
+    Param {
+        name,
+        kind: ParamKind::Text,
+        about,
+    }
+}

@@ -1,0 +1,133 @@
+//! What a subscriber is told: that there is something new, never the thing itself.
+//!
+//! A notice states the present, so one that was merged with the next is no loss.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::{Control, holds};
+use crate::intercept::ViewerGuard;
+use crate::pipeline::Progress;
+
+/// Between two looks at how far the run has come: at most 30 notices of rows a second.
+const LOOK_EVERY: Duration = Duration::from_millis(34);
+
+/// One notice.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// The record has something new. The number is that of the newest message; if it is the one of the notice before,
+    /// something was added about older messages.
+    Rows {
+        /// The newest message that can be fetched.
+        upto: u64,
+    },
+    /// Something is held, or was decided, or the mode has changed.
+    Holds {
+        /// The present, as `intercept.get` tells it.
+        present: serde_json::Value,
+    },
+    /// The viewer took no notices for a while; those that follow state the present.
+    Lagged,
+}
+
+/// One viewer's notices.
+pub struct Notices {
+    control: Arc<Control>,
+    subscribed: watch::Receiver<bool>,
+    looking: Option<Looking>,
+    lagged: bool,
+}
+
+/// Since it has subscribed.
+struct Looking {
+    holds: watch::Receiver<u64>,
+    seen: Option<Progress>,
+    next_look: Instant,
+    /// Tells the engine that somebody is there to decide.
+    _viewer: ViewerGuard,
+}
+
+impl Notices {
+    pub(super) fn new(control: Arc<Control>, subscribed: watch::Receiver<bool>) -> Notices {
+        Notices {
+            control,
+            subscribed,
+            looking: None,
+            lagged: false,
+        }
+    }
+
+    /// The next notice; waits for ever before `subscribe`. Safe to cancel: what was not returned is told the next time.
+    pub async fn next(&mut self) -> Notice {
+        let intercept = self.control.pipeline.intercept();
+        if self.looking.is_none() {
+            if self
+                .subscribed
+                .wait_for(|subscribed| *subscribed)
+                .await
+                .is_err()
+            {
+                // The desk is gone, and with it whoever could subscribe.
+                return std::future::pending().await;
+            }
+            let mut holds = holds::watch(intercept);
+            // What was before is told in the answer to `subscribe`; what came since is told now.
+            holds.mark_changed();
+            self.looking = Some(Looking {
+                holds,
+                seen: None,
+                next_look: Instant::now(),
+                _viewer: holds::viewer_came(intercept),
+            });
+        }
+        let Some(looking) = &mut self.looking else {
+            return std::future::pending().await;
+        };
+        if std::mem::take(&mut self.lagged) {
+            return Notice::Lagged;
+        }
+        loop {
+            tokio::select! {
+                biased;
+                changed = looking.holds.changed() => {
+                    if changed.is_err() {
+                        return std::future::pending().await;
+                    }
+                    let present = holds::present(intercept);
+                    return Notice::Holds { present };
+                }
+                () = tokio::time::sleep_until(looking.next_look) => {
+                    looking.next_look = Instant::now() + LOOK_EVERY;
+                    let progress = self.control.pipeline.progress();
+                    if looking.seen != Some(progress) {
+                        looking.seen = Some(progress);
+                        return Notice::Rows { upto: progress.upto };
+                    }
+                }
+            }
+        }
+    }
+
+    /// There was no room for notices: the viewer is told so once there is.
+    pub fn fell_behind(&mut self) {
+        self.lagged = self.looking.is_some();
+    }
+}
+
+impl Notice {
+    /// The line, without its newline.
+    pub fn to_json(&self) -> Vec<u8> {
+        let (method, params) = match self {
+            Notice::Rows { upto } => ("rows", json!({"upto": upto})),
+            Notice::Holds { present } => ("holds", present.clone()),
+            Notice::Lagged => ("lagged", json!({})),
+        };
+        json!({"jsonrpc": "2.0", "method": method, "params": params})
+            .to_string()
+            .into_bytes()
+    }
+}

@@ -1,0 +1,174 @@
+//! `get`: messages by sequence number, from the record and its index, or from the ring of a run without a record.
+//!
+//! An answer is bounded by rows and by bytes and says where the next one begins. The record is read on a thread beside
+//! the traffic; the ring, which the traffic itself fills, is looked at for a moment at a time.
+
+use std::sync::{Arc, PoisonError};
+
+use mcp_proxy_session::{Bodies, Session, Told};
+
+use super::desk::Fault;
+use super::{Control, params};
+
+/// Rows of one answer, unless told.
+const ROWS: u64 = 100;
+/// And at most.
+const MOST_ROWS: u64 = 1000;
+/// An answer ends with the row that takes it over this.
+const BYTES: usize = 4 << 20;
+/// Rows that are taken from the ring in one go, while messages wait.
+const AT_ONCE: u64 = 50;
+
+/// Which rows are wanted.
+#[derive(Clone, Copy)]
+struct Wanted {
+    from: u64,
+    to: u64,
+    limit: u64,
+    bodies: Bodies,
+}
+
+/// An answer in the making.
+struct Rows {
+    json: Vec<u8>,
+    count: u64,
+    wanted: Wanted,
+    /// Where the next answer begins.
+    next: Option<u64>,
+}
+
+/// Answers `get`.
+pub async fn get(control: &Arc<Control>, params: params::Get) -> Result<Vec<u8>, Fault> {
+    let upto = control.pipeline.progress().upto;
+    let limit = params.limit.or(params.last).unwrap_or(ROWS);
+    if !(1..=MOST_ROWS).contains(&limit) {
+        return Err(Fault::params(format!(
+            "limit: 1 to {MOST_ROWS}, not {limit}"
+        )));
+    }
+    let wanted = Wanted {
+        from: match params.last {
+            Some(last) => (upto + 1).saturating_sub(last.max(1)),
+            None => params.from,
+        }
+        .max(1),
+        to: params.to.unwrap_or(upto).min(upto),
+        limit,
+        bodies: params::bodies(params.raw),
+    };
+    match control.facts.record {
+        Some(_) => from_record(control, wanted, upto).await,
+        None => from_ring(control, wanted, upto).await,
+    }
+}
+
+async fn from_record(control: &Arc<Control>, wanted: Wanted, upto: u64) -> Result<Vec<u8>, Fault> {
+    let control = Arc::clone(control);
+    let read = tokio::task::spawn_blocking(move || {
+        let mut record = control
+            .record
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(path) = &control.facts.record else {
+            return Ok(Rows::new(wanted).answer(upto, 1));
+        };
+        let session = match record.as_mut() {
+            Some(session) => {
+                session.refresh().map_err(failed)?;
+                session
+            }
+            None => record.insert(Session::open(path).map_err(failed)?),
+        };
+        let mut rows = Rows::new(wanted);
+        let first = session
+            .rows()
+            .partition_point(|row| row.sequence() < wanted.from);
+        for (index, row) in session.rows().iter().enumerate().skip(first) {
+            if row.sequence() > wanted.to || rows.is_full(row.sequence()) {
+                break;
+            }
+            rows.add(&session.told(index).map_err(failed)?);
+        }
+        Ok(rows.answer(upto, 1))
+    });
+    read.await.unwrap_or_else(|_| Err(failed("it was stopped")))
+}
+
+async fn from_ring(control: &Control, wanted: Wanted, upto: u64) -> Result<Vec<u8>, Fault> {
+    let mut rows = Rows::new(wanted);
+    let mut oldest = 1;
+    let mut next = wanted.from;
+    while next <= wanted.to && !rows.is_full(next) {
+        let looked = control.pipeline.recent(|ring| {
+            let (first, last) = ring.range()?;
+            let from = next.max(first);
+            let to = wanted.to.min(last).min(from + AT_ONCE - 1);
+            let told: Vec<_> = (from..=to)
+                .filter_map(|sequence| ring.told(sequence))
+                .collect();
+            Some((first, to, told))
+        });
+        let Some(looked) = looked else {
+            let text = "this run keeps neither a record nor a ring";
+            return Err(Fault::new(Fault::NOT_KEPT, text));
+        };
+        let Some((first, to, told)) = looked else {
+            break;
+        };
+        oldest = first;
+        for told in told {
+            let told = told.map_err(failed)?;
+            if rows.is_full(told.message.sequence) {
+                break;
+            }
+            rows.add(&told);
+        }
+        if to < next {
+            break;
+        }
+        next = to + 1;
+        // Messages go first.
+        tokio::task::yield_now().await;
+    }
+    Ok(rows.answer(upto, oldest))
+}
+
+impl Rows {
+    fn new(wanted: Wanted) -> Rows {
+        Rows {
+            json: br#"{"rows":["#.to_vec(),
+            count: 0,
+            wanted,
+            next: None,
+        }
+    }
+
+    /// Whether no more fits; then `sequence` is where the next answer begins.
+    fn is_full(&mut self, sequence: u64) -> bool {
+        let full = self.count >= self.wanted.limit || self.json.len() > BYTES;
+        if full {
+            self.next.get_or_insert(sequence);
+        }
+        full
+    }
+
+    fn add(&mut self, told: &Told) {
+        if self.count > 0 {
+            self.json.push(b',');
+        }
+        self.count += 1;
+        self.json.extend(told.to_json(self.wanted.bodies));
+    }
+
+    /// `first` is the oldest message that can be had at all.
+    fn answer(mut self, upto: u64, first: u64) -> Vec<u8> {
+        let next = self.next.map_or("null".to_owned(), |next| next.to_string());
+        let tail = format!("],\"next\":{next},\"first\":{first},\"upto\":{upto}}}");
+        self.json.extend(tail.into_bytes());
+        self.json
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Fault {
+    Fault::new(Fault::FAILED, format!("cannot read the record: {error}"))
+}

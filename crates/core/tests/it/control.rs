@@ -1,0 +1,308 @@
+//! The control protocol without a socket: what a desk answers, and what notices say.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use mcp_proxy_core::control::{Control, Fault, MAX_VIEWERS, METHODS, Notice, RunFacts, Viewer};
+use mcp_proxy_core::intercept::InterceptMode;
+use mcp_proxy_core::{Passed, Pipeline};
+use mcp_proxy_session::{
+    Masks, Place, RecordOptions, Recorder, Ring, Session, SessionHeader, new_session_id,
+};
+use mcp_proxy_wire::{Body, Carriage, Direction, ExchangeId, Frame, LineEnd, Message, Transport};
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
+
+use crate::transcript::pipeline;
+
+/// A run and who controls it.
+struct Run {
+    pipeline: Arc<Pipeline>,
+    control: Arc<Control>,
+    connection: Arc<mcp_proxy_core::Connection>,
+}
+
+impl Run {
+    fn recorded(folder: &Path) -> Run {
+        let now = SystemTime::now();
+        let header = SessionHeader {
+            id: new_session_id(now),
+            started_at: now,
+            transport: Transport::Stdio,
+            listen: Transport::Stdio,
+            server_command: Some("x".into()),
+            server_url: None,
+            argv: vec![],
+            cwd: None,
+            version: "0".into(),
+            metadata: Default::default(),
+        };
+        let place = Place::File(folder.join("s.jsonl"));
+        let recorder = Recorder::create(place, RecordOptions::default(), &header).unwrap();
+        let path = recorder.path().to_owned();
+        Run::of(pipeline(Some(recorder)), Some(&path))
+    }
+
+    fn ringed(limit: usize) -> Run {
+        let pipeline = pipeline(None);
+        pipeline.keep_recent(Ring::new(limit, Masks::none()));
+        Run::of(pipeline, None)
+    }
+
+    fn of(pipeline: Arc<Pipeline>, record: Option<&Path>) -> Run {
+        let facts = RunFacts {
+            version: "1.2.3",
+            session: "s".into(),
+            target: "x".into(),
+            client: Transport::Stdio,
+            server: Transport::Stdio,
+            record: record.map(Path::to_owned),
+            started: SystemTime::UNIX_EPOCH,
+            pid: 7,
+        };
+        let export = Arc::new(|record: &Path, format: &str, output: &Path| {
+            assert!(Session::open(record).is_ok());
+            Ok(format!("{format} {}", output.display()).len() as u64)
+        });
+        let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
+        Run {
+            control: Control::new(Arc::clone(&pipeline), facts, export),
+            pipeline,
+            connection,
+        }
+    }
+
+    fn viewer(&self) -> Viewer {
+        self.control.attach(Some(77)).unwrap()
+    }
+
+    /// A message passes.
+    fn pass(&self, raw: &str) {
+        let frame = Frame {
+            exchange: ExchangeId(1),
+            carriage: Carriage::Line(LineEnd::Lf),
+            body: Body::Whole(Message::parse(raw.to_owned())),
+        };
+        let mut lane = self.connection.lane(Direction::ClientToServer);
+        let now = self.pipeline.now();
+        lane.pass(&mut vec![frame], now, &mut Passed::default())
+            .unwrap();
+    }
+}
+
+async fn say(viewer: &Viewer, line: &str) -> Value {
+    let answer = viewer.desk.answer(line.to_owned().into()).await.unwrap();
+    serde_json::from_slice(&answer).unwrap()
+}
+
+async fn ask(viewer: &Viewer, method: &str, params: Value) -> Value {
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let answer = say(viewer, &request.to_string()).await;
+    assert_eq!(answer["id"], 1, "{answer}");
+    answer
+}
+
+async fn sequences(viewer: &Viewer, params: Value) -> (Vec<u64>, Value) {
+    let answer = ask(viewer, "get", params).await;
+    let rows = answer["result"]["rows"].as_array().unwrap();
+    let numbers = rows.iter().map(|row| row["sequence"].as_u64().unwrap());
+    (numbers.collect(), answer["result"]["next"].clone())
+}
+
+#[tokio::test]
+async fn every_method_is_in_the_list_and_refuses_what_it_does_not_know() {
+    let run = Run::ringed(1 << 20);
+    let viewer = run.viewer();
+    for info in METHODS {
+        assert_eq!(info.method.info().name, info.name);
+        let answer = ask(&viewer, info.name, json!({"nonsense": 1})).await;
+        assert_eq!(answer["error"]["code"], -32602, "{}: {answer}", info.name);
+        assert!(
+            answer["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("nonsense"),
+            "{answer}"
+        );
+    }
+    assert!(
+        timeout(Duration::from_millis(1), run.control.shut_down())
+            .await
+            .is_err()
+    );
+}
+
+#[tokio::test]
+async fn bad_lines_are_answered_and_the_next_one_works() {
+    let run = Run::ringed(1 << 20);
+    let viewer = run.viewer();
+    for (line, code) in [
+        ("{", -32700),
+        ("", -32700),
+        ("[]", -32600),
+        ("[{\"id\":1,\"method\":\"stats\"}]", -32600),
+        ("7", -32600),
+        (r#"{"id":1,"method":"rules.nothing"}"#, -32601),
+        (r#"{"id":1,"method":"stats","params":[1]}"#, -32602),
+    ] {
+        let answer = say(&viewer, line).await;
+        assert_eq!(answer["error"]["code"], code, "{line}: {answer}");
+    }
+    // An id comes back as it was written.
+    let line = br#"{"id":1.0,"method":"stats"}"#;
+    let answer = viewer.desk.answer(line.to_vec().into()).await.unwrap();
+    assert!(answer.starts_with(br#"{"jsonrpc":"2.0","id":1.0,"result":{"#));
+    // What asks for no answer gets none.
+    let line = br#"{"method":"intercept.set","params":{"mode":"intercept"}}"#;
+    assert_eq!(viewer.desk.answer(line.to_vec().into()).await, None);
+    assert_eq!(
+        run.pipeline.intercept().state().mode,
+        InterceptMode::Intercept
+    );
+}
+
+#[tokio::test]
+async fn get_pages_through_a_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = Run::recorded(folder.path());
+    let viewer = run.viewer();
+    for id in 1..=5 {
+        run.pass(&format!(r#"{{"id":{id},  "method":"x"}}"#));
+    }
+    let (rows, next) = sequences(&viewer, json!({"limit": 2})).await;
+    assert_eq!((rows, next), (vec![1, 2], json!(3)));
+    let (rows, next) = sequences(&viewer, json!({"from": 3})).await;
+    assert_eq!((rows, next), (vec![3, 4, 5], json!(null)));
+    let (rows, _) = sequences(&viewer, json!({"from": 2, "to": 3})).await;
+    assert_eq!(rows, [2, 3]);
+    run.pass(r#"{"method":"y"}"#);
+    let (rows, _) = sequences(&viewer, json!({"last": 2})).await;
+    assert_eq!(rows, [5, 6]);
+    let answer = ask(&viewer, "get", json!({"from": 1, "to": 1, "raw": true})).await;
+    assert_eq!(answer["result"]["rows"][0]["raw"]["method"], "x");
+    let answer = ask(&viewer, "get", json!({"limit": 1001})).await;
+    assert_eq!(answer["error"]["code"], -32602);
+}
+
+#[tokio::test]
+async fn get_without_a_record_finds_the_newest_in_the_ring() {
+    let run = Run::ringed(4_000);
+    let viewer = run.viewer();
+    for id in 1..=200 {
+        run.pass(&format!(r#"{{"id":{id},"method":"x"}}"#));
+    }
+    let answer = ask(&viewer, "get", json!({"raw": true})).await;
+    let first = answer["result"]["first"].as_u64().unwrap();
+    let rows = answer["result"]["rows"].as_array().unwrap();
+    assert!(first > 150 && first < 199, "{first}");
+    assert_eq!(rows.len() as u64, 200 - first + 1);
+    assert_eq!(rows.last().unwrap()["raw"]["id"], 200);
+    let stats = ask(&viewer, "stats", json!({})).await;
+    assert_eq!(stats["result"]["messages"], 200);
+    assert_eq!(stats["result"]["ring"]["first"], first);
+    // Larger than one look at the ring.
+    let run = Run::ringed(1 << 20);
+    let viewer = run.viewer();
+    for id in 1..=200 {
+        run.pass(&format!(r#"{{"id":{id},"method":"x"}}"#));
+    }
+    let (rows, next) = sequences(&viewer, json!({"limit": 130})).await;
+    assert_eq!((rows.len(), rows[129], next), (130, 130, json!(131)));
+    let answer = ask(&viewer, "export", json!({"format": "json", "output": "/x"})).await;
+    assert_eq!(answer["error"]["code"], Fault::NOT_KEPT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_are_told_at_most_thirty_times_a_second() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = Run::recorded(folder.path());
+    let mut viewer = run.viewer();
+    let before = timeout(Duration::from_secs(9), viewer.notices.next()).await;
+    assert!(before.is_err(), "nobody has subscribed");
+    let answer = ask(&viewer, "subscribe", json!({})).await;
+    assert_eq!(
+        answer["result"],
+        json!({"mode": "passthrough", "held": [], "upto": 0})
+    );
+    let start = Instant::now();
+    let mut told = Vec::new();
+    while start.elapsed() < Duration::from_secs(1) {
+        run.pass(r#"{"method":"x"}"#);
+        let wait = timeout(Duration::from_millis(1), viewer.notices.next());
+        if let Ok(Notice::Rows { upto }) = wait.await {
+            told.push(upto);
+        }
+    }
+    assert!((25..=31).contains(&told.len()), "{}", told.len());
+    let all = run.pipeline.messages();
+    if told.last() != Some(&all) {
+        assert_eq!(viewer.notices.next().await, Notice::Rows { upto: all });
+    }
+    // Nothing new, nothing said.
+    assert!(
+        timeout(Duration::from_secs(9), viewer.notices.next())
+            .await
+            .is_err()
+    );
+    // A verdict on an old message is something new.
+    run.connection.act(Some(1), "drop", "for the test");
+    assert_eq!(viewer.notices.next().await, Notice::Rows { upto: all });
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_of_the_mode_are_told_at_once_and_merged_while_nobody_asks() {
+    let run = Run::ringed(1 << 20);
+    let mut viewer = run.viewer();
+    ask(&viewer, "subscribe", json!({})).await;
+    let now = |notice: Notice| serde_json::from_slice::<Value>(&notice.to_json()).unwrap();
+    assert_eq!(now(viewer.notices.next().await)["method"], "holds");
+    assert_eq!(now(viewer.notices.next().await)["params"]["upto"], 0);
+    let start = Instant::now();
+    for mode in ["intercept", "passthrough", "intercept"] {
+        ask(&viewer, "intercept.set", json!({"mode": mode})).await;
+    }
+    let notice = now(viewer.notices.next().await);
+    assert_eq!(notice["params"], json!({"mode": "intercept", "held": []}));
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    viewer.notices.fell_behind();
+    assert_eq!(viewer.notices.next().await, Notice::Lagged);
+    assert!(
+        timeout(Duration::from_secs(9), viewer.notices.next())
+            .await
+            .is_err()
+    );
+}
+
+#[tokio::test]
+async fn places_are_limited_and_given_back() {
+    let run = Run::ringed(1 << 20);
+    let viewers: Vec<_> = (0..MAX_VIEWERS).map(|_| run.viewer()).collect();
+    assert!(run.control.attach(None).is_err());
+    drop(viewers);
+    assert!(run.control.attach(None).is_ok());
+}
+
+#[tokio::test]
+async fn notes_exports_and_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = Run::recorded(folder.path());
+    let viewer = run.viewer();
+    ask(&viewer, "hello", json!({"name": "test\u{1b}"})).await;
+    ask(&viewer, "note", json!({"text": "look here"})).await;
+    let text = std::fs::read_to_string(folder.path().join("s.jsonl")).unwrap();
+    assert!(text.contains("user (test, pid 77): look here"), "{text}");
+    let cases = [
+        (json!({"format": "json", "output": "relative"}), -32602),
+        (json!({"format": "papyrus", "output": "/x"}), -32602),
+    ];
+    for (params, code) in cases {
+        let answer = ask(&viewer, "export", params).await;
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+    }
+    let params = json!({"format": "json", "output": "/x"});
+    let answer = ask(&viewer, "export", params).await;
+    assert_eq!(answer["result"], json!({"output": "/x", "bytes": 7}));
+    ask(&viewer, "shutdown", json!({})).await;
+    assert_eq!(run.control.shut_down().await, "user (test, pid 77)");
+}

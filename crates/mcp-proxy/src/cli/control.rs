@@ -1,0 +1,99 @@
+//! The flags of the commands that speak to a running proxy: `ls`, `attach` and `ctl`.
+
+use mcp_proxy_core::control::METHODS;
+
+/// How a proxy is named, wherever one is asked for.
+const PROXY: &str = "A running proxy: its id in `mcp-proxy ls`, its session id, or the first letters of either [default: the newest]";
+
+const LS: &str = "\
+Examples:
+  mcp-proxy ls               the proxies of this user, the newest first
+  mcp-proxy ls --json        one JSON object a line, with the path of the record";
+
+/// List the proxies that run now.
+#[derive(Debug, clap::Args)]
+#[command(after_help = LS)]
+pub struct LsArgs {
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+const ATTACH: &str = "\
+Examples:
+  mcp-proxy attach --plain               follow the newest proxy line by line
+  mcp-proxy attach 5e550001 --plain      or that one
+
+When a message is held, it is shown and asked about. Type one of these and Enter:
+  f                forward it as it is
+  m                modify it in $VISUAL or $EDITOR, or without one on the next line
+  m {…}            modify it: this is the new message (m! also sends what is no JSON)
+  d                drop it
+  e [CODE] [TEXT]  answer it with an error
+  s                step: forward it and go on holding      c   continue: forward all, hold nothing
+  i                intercept: hold everything from now on  q   quit (the proxy goes on)
+
+Leaving changes nothing for the proxy: it goes on as it was told.";
+
+/// Follow a running proxy, and decide about the messages it holds.
+#[derive(Debug, clap::Args)]
+#[command(after_help = ATTACH)]
+pub struct AttachArgs {
+    #[arg(value_name = "ID", help = PROXY)]
+    pub id: Option<String>,
+
+    /// Line by line (the full-screen view comes with a later version)
+    #[arg(long)]
+    pub plain: bool,
+
+    /// Begin with so many of the newest messages
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub last: usize,
+}
+
+/// Ask a running proxy something, or tell it: JSON in, JSON out.
+#[derive(Debug, clap::Args)]
+#[command(after_help = ctl_help(), override_usage = "mcp-proxy ctl [ID] <VERB> [JSON|NAME=VALUE…]")]
+pub struct CtlArgs {
+    /// The proxy (default: the newest), the verb, and its parameters: a JSON object, NAME=VALUE words, or - for JSON on
+    /// stdin
+    #[arg(
+        value_name = "WORDS",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub words: Vec<String>,
+}
+
+/// The list of verbs, out of the protocol's own.
+fn ctl_help() -> String {
+    let mut text = "\
+Examples:
+  mcp-proxy ctl stats
+  mcp-proxy ctl 5e550001 get last=5 raw=true
+  mcp-proxy ctl intercept.set mode=intercept
+  mcp-proxy ctl hold.list raw=true
+  mcp-proxy ctl hold.resolve '{\"hold\": 3, \"action\": \"drop\"}'
+  mcp-proxy ctl breakpoints.add filter=tools/call hits=1
+  mcp-proxy ctl subscribe                     notices, one a line, until the proxy ends
+
+Verbs:\n"
+        .to_owned();
+    for info in METHODS {
+        text.push_str(&format!("  {:<19} {}\n", info.name, info.about));
+        for param in info.params {
+            text.push_str(&format!("      {:<11}   {}\n", param.name, param.about));
+        }
+    }
+    text.push_str(
+        "
+Exit code:
+  0  it was done
+  1  the proxy refused (its error is printed as JSON), or cannot be reached
+  2  it was typed wrong
+
+The protocol is described in docs/control.md.",
+    );
+    text
+}

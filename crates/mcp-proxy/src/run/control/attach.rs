@@ -1,0 +1,266 @@
+//! `attach`: follows a running proxy line by line, and asks about what it holds.
+//!
+//! Rows go to stdout, as `inspect` prints them; questions and their answers go over stderr and stdin, so that rows can be
+//! piped. Whatever happens here, the proxy goes on.
+
+mod answer;
+mod feed;
+mod held;
+mod keyboard;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use mcp_proxy_transport::control::client::Told;
+use mcp_proxy_transport::control::{Client, ClientError, Running};
+use mcp_proxy_wire::json_string;
+use serde_json::Value;
+
+use super::choose;
+use crate::cli::control::AttachArgs;
+use crate::cli::sessions::InspectArgs;
+use crate::printer;
+use crate::printer::visible::visible;
+use crate::run::runtime;
+use crate::run::sessions::quiet_pipe;
+use answer::{Answer, Checked};
+use feed::Feed;
+use held::Held;
+use keyboard::Keyboard;
+
+/// What can be answered.
+const CHOICES: &str = "[f]orward [m]odify [d]rop [e]rror (s step, c continue, q quit) > ";
+
+/// Follows.
+pub fn run(args: &AttachArgs) -> Result<ExitCode> {
+    let running = choose(args.id.as_deref())?;
+    quiet_pipe(
+        runtime()
+            .context("cannot start")?
+            .block_on(Box::pin(follow(args, &running))),
+    )
+}
+
+async fn follow(args: &AttachArgs, running: &Running) -> Result<ExitCode> {
+    let mut client = Client::connect(&running.socket).await?;
+    let hello = client.ask("hello", r#"{"name":"attach"}"#).await?;
+    let hello: Value = serde_json::from_slice(&hello).context("the proxy says no hello")?;
+    if !args.plain {
+        printer::say(
+            "mcp-proxy: the full-screen view comes with a later version; following line by line (--plain)",
+        );
+    }
+    let inspect = InspectArgs::default();
+    let feed = Feed::open(&inspect, &hello, args.last, &mut client).await?;
+    client.ask("subscribe", "{}").await?;
+    let mut viewer = Attached {
+        client,
+        feed,
+        running,
+        keyboard: Keyboard::open(),
+        asking: None,
+        awaits_message: None,
+    };
+    match viewer.run().await {
+        Err(error) if is_gone(&error) => viewer.feed.finish()?,
+        other => other?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A viewer that is attached.
+struct Attached<'a> {
+    client: Client,
+    feed: Feed<'a>,
+    running: &'a Running,
+    keyboard: Option<Keyboard>,
+    /// The held message that was asked about.
+    asking: Option<Held>,
+    /// The next line is the new message for it.
+    awaits_message: Option<Checked>,
+}
+
+/// What an event leads to.
+enum Next {
+    Event(Result<Told, ClientError>),
+    Line(Option<String>),
+}
+
+impl Attached<'_> {
+    /// Until the proxy ends (an error that says so) or the person has enough.
+    async fn run(&mut self) -> Result<()> {
+        loop {
+            let next = tokio::select! {
+                told = self.client.notice() => Next::Event(told),
+                line = Keyboard::line(&mut self.keyboard) => Next::Line(line),
+            };
+            match next {
+                Next::Event(told) => self.take(&told?).await?,
+                Next::Line(None) => self.keyboard = None,
+                Next::Line(Some(line)) => {
+                    if self.decide(&line).await? == Quit::Yes {
+                        return Ok(());
+                    }
+                    if let Some(keyboard) = &self.keyboard {
+                        keyboard.read_on();
+                    }
+                }
+            }
+        }
+    }
+
+    async fn take(&mut self, told: &Told) -> Result<()> {
+        self.feed.show(&mut self.client).await?;
+        if told.method == "holds" {
+            self.look(&told.params).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks about the oldest held message, unless one is asked about already.
+    async fn look(&mut self, present: &Value) -> Result<()> {
+        let held: Vec<u64> = present["held"]
+            .as_array()
+            .map(|held| held.iter().filter_map(Value::as_u64).collect())
+            .unwrap_or_default();
+        if let Some(asking) = &self.asking {
+            if held.contains(&asking.hold) {
+                return Ok(());
+            }
+            self.asking = None;
+            self.awaits_message = None;
+            printer::say("\n(decided elsewhere)");
+        }
+        let Some(first) = held.first() else {
+            return Ok(());
+        };
+        let params = format!("{{\"hold\":{first},\"raw\":true}}");
+        let list = self.client.ask("hold.list", &params).await?;
+        // Gone meanwhile: the next notice says so.
+        if let Some(held) = Held::first(&list)? {
+            printer::say(&held.shown());
+            if self.keyboard.is_some() {
+                printer::ask(CHOICES);
+            } else {
+                let id = &self.running.descriptor.id;
+                printer::say(&format!(
+                    "decide with: mcp-proxy ctl {id} hold.resolve hold={first} action=forward"
+                ));
+            }
+            self.asking = Some(held);
+        }
+        Ok(())
+    }
+
+    /// Does what was typed.
+    async fn decide(&mut self, line: &str) -> Result<Quit> {
+        if let Some(checked) = self.awaits_message.take() {
+            let text = line.trim_end_matches(['\r', '\n']).to_owned();
+            return self.modify(text.into_bytes(), checked).await;
+        }
+        match Answer::read(line) {
+            Answer::Forward => self.resolve("\"action\":\"forward\"").await,
+            Answer::Drop => self.resolve("\"action\":\"drop\"").await,
+            Answer::Error(code, text) => {
+                let code = code.map(|code| format!(",\"code\":{code}"));
+                let text = text.map(|text| format!(",\"message\":{}", json_string(&text)));
+                let rest = code.unwrap_or_default() + &text.unwrap_or_default();
+                self.resolve(&format!("\"action\":\"error\"{rest}")).await
+            }
+            Answer::Modify(Some(text), checked) => self.modify(text.into_bytes(), checked).await,
+            Answer::Modify(None, checked) => self.ask_message(checked).await,
+            Answer::Step => self.tell("step", "{}").await,
+            Answer::Continue => self.tell("continue", "{}").await,
+            Answer::Intercept => self.tell("intercept.set", r#"{"mode":"intercept"}"#).await,
+            Answer::Quit => Ok(Quit::Yes),
+            Answer::Unknown => {
+                printer::ask(CHOICES);
+                Ok(Quit::No)
+            }
+        }
+    }
+
+    /// Has the new message written: in the editor, or on the next line.
+    async fn ask_message(&mut self, checked: Checked) -> Result<Quit> {
+        let Some(held) = &self.asking else {
+            printer::say("no message is held");
+            return Ok(Quit::No);
+        };
+        let Some(editor) = keyboard::editor() else {
+            printer::ask("the new message, on one line: ");
+            self.awaits_message = Some(checked);
+            return Ok(Quit::No);
+        };
+        let folder = self.running.socket.parent().unwrap_or(Path::new("."));
+        let (folder, raw) = (folder.to_owned(), held.raw.clone());
+        let mut editing =
+            tokio::task::spawn_blocking(move || keyboard::edit(&editor, &folder, &raw));
+        let edited = loop {
+            // Notices are taken all the while: a viewer that reads nothing is given up.
+            tokio::select! {
+                edited = &mut editing => break edited.context("the editor was stopped")?,
+                told = self.client.notice() => drop(told?),
+            }
+        };
+        match edited {
+            Ok(edited) => self.modify(edited, checked).await,
+            Err(error) => {
+                printer::fail(&error);
+                printer::ask(CHOICES);
+                Ok(Quit::No)
+            }
+        }
+    }
+
+    async fn modify(&mut self, message: Vec<u8>, checked: Checked) -> Result<Quit> {
+        let Ok(text) = String::from_utf8(message) else {
+            printer::say("the new message is no UTF-8");
+            return Ok(Quit::No);
+        };
+        let as_is = checked == Checked::AsIs;
+        let text = json_string(&text);
+        self.resolve(&format!(
+            "\"action\":\"modify\",\"raw_text\":{text},\"as_is\":{as_is}"
+        ))
+        .await
+    }
+
+    async fn resolve(&mut self, action: &str) -> Result<Quit> {
+        let Some(held) = &self.asking else {
+            printer::say("no message is held");
+            return Ok(Quit::No);
+        };
+        let params = format!("{{\"hold\":{},{action}}}", held.hold);
+        self.tell("hold.resolve", &params).await
+    }
+
+    /// Tells the proxy, and asks about what is held then.
+    async fn tell(&mut self, method: &str, params: &str) -> Result<Quit> {
+        match self.client.ask(method, params).await {
+            Ok(_) => self.asking = None,
+            Err(ClientError::Refused { text, .. }) => printer::say(&visible(&text)),
+            Err(error) => return Err(error.into()),
+        }
+        // Refused: it may still be held.
+        let again = self.asking.is_some();
+        self.feed.show(&mut self.client).await?;
+        let present = self.client.ask("intercept.get", "{}").await?;
+        let present = serde_json::from_slice(&present).context("the proxy tells no mode")?;
+        self.look(&present).await?;
+        if again && self.asking.is_some() {
+            printer::ask(CHOICES);
+        }
+        Ok(Quit::No)
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Quit {
+    Yes,
+    No,
+}
+
+fn is_gone(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ClientError::Gone))
+}

@@ -1,0 +1,234 @@
+//! `ctl`: one request to a running proxy, JSON in, JSON out.
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use mcp_proxy_core::control::{METHODS, Method, MethodInfo, ParamKind};
+use mcp_proxy_transport::control::{Client, ClientError};
+use mcp_proxy_wire::json_string;
+use serde_json::{Value, json};
+
+use super::choose;
+use crate::cli::control::CtlArgs;
+use crate::printer;
+use crate::printer::visible::visible;
+use crate::run::sessions::inspect::write_json;
+use crate::run::sessions::quiet_pipe;
+use crate::run::{Usage, runtime};
+
+/// What was typed.
+#[derive(Debug)]
+struct Request<'a> {
+    id: Option<&'a str>,
+    method: &'static MethodInfo,
+    params: Params,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Params {
+    Given(String),
+    OnStdin,
+}
+
+/// Asks.
+pub fn run(args: &CtlArgs) -> Result<ExitCode> {
+    let request = parse(&args.words).map_err(Usage)?;
+    let params = match request.params {
+        Params::Given(params) => params,
+        Params::OnStdin => {
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .context("cannot read the parameters from stdin")?;
+            object(&text).map_err(Usage)?
+        }
+    };
+    let running = choose(request.id)?;
+    quiet_pipe(runtime().context("cannot start")?.block_on(async {
+        let mut client = Client::connect(&running.socket).await?;
+        client.ask("hello", r#"{"name":"ctl"}"#).await?;
+        match client.ask(request.method.name, &params).await {
+            Ok(result) => print(&result)?,
+            Err(ClientError::Refused { code, text, data }) => {
+                let mut error = json!({"code": code, "message": text});
+                if let Some(data) = data {
+                    error["data"] = data;
+                }
+                print(json!({"error": error}).to_string().as_bytes())?;
+                return Ok(ExitCode::FAILURE);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if request.method.method == Method::Subscribe {
+            follow(&mut client).await?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }))
+}
+
+/// Notices, one a line, until the proxy ends.
+async fn follow(client: &mut Client) -> Result<()> {
+    loop {
+        match client.notice().await {
+            Ok(told) => print(&told.line)?,
+            Err(ClientError::Gone) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn print(line: &[u8]) -> Result<()> {
+    let mut out = printer::out();
+    write_json(&mut out, line)?;
+    Ok(out.flush()?)
+}
+
+/// `[ID] VERB [PARAMS]`: what is a verb cannot be an id, and ids are made of letters that no verb is made of.
+fn parse(words: &[String]) -> Result<Request<'_>, String> {
+    let named = |word: &String| METHODS.iter().find(|info| info.name == word.as_str());
+    let (id, method, rest) = match words {
+        [verb, rest @ ..] if named(verb).is_some() => (None, named(verb), rest),
+        [id, verb, rest @ ..] => (Some(id.as_str()), named(verb), rest),
+        [verb] => (None, named(verb), &[][..]),
+        [] => (None, None, &[][..]),
+    };
+    let Some(method) = method else {
+        let typed = id.and(words.get(1)).or(words.first());
+        let typed = visible(typed.map_or("", String::as_str));
+        return Err(format!(
+            "`{typed}` is no verb; mcp-proxy ctl --help lists them"
+        ));
+    };
+    Ok(Request {
+        id,
+        method,
+        params: params(method, rest)?,
+    })
+}
+
+fn params(method: &MethodInfo, words: &[String]) -> Result<Params, String> {
+    match words {
+        [only] if only == "-" => return Ok(Params::OnStdin),
+        [only] if only.trim_start().starts_with('{') => {
+            return object(only).map(Params::Given);
+        }
+        _ => {}
+    }
+    let members: Vec<String> = words
+        .iter()
+        .map(|word| member(method, word))
+        .collect::<Result<_, _>>()?;
+    Ok(Params::Given(format!("{{{}}}", members.join(","))))
+}
+
+/// `name=value` as a member of an object. A value that is JSON stays as it was typed, to the byte.
+fn member(method: &MethodInfo, word: &str) -> Result<String, String> {
+    let Some((name, value)) = word.split_once('=') else {
+        return Err(format!(
+            "`{}`: write the parameters of {} as NAME=VALUE words, or as one JSON object",
+            visible(word),
+            method.name
+        ));
+    };
+    let Some(param) = method.params.iter().find(|param| param.name == name) else {
+        let known: Vec<_> = method.params.iter().map(|param| param.name).collect();
+        let known = match known.as_slice() {
+            [] => "no parameters".to_owned(),
+            names => names.join(", "),
+        };
+        return Err(format!(
+            "{} has no parameter `{}`, but {known}",
+            method.name,
+            visible(name)
+        ));
+    };
+    let is_json = || serde_json::from_str::<Value>(value).is_ok();
+    let value = match param.kind {
+        ParamKind::Json if is_json() => value.to_owned(),
+        _ => json_string(value),
+    };
+    Ok(format!("{}:{value}", json_string(name)))
+}
+
+/// A JSON object on one line.
+fn object(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(_)) => {
+            let message = mcp_proxy_wire::Message::parse(text.to_owned());
+            let flat = mcp_proxy_wire::flatten(&message);
+            let raw = flat.as_ref().unwrap_or(&message).raw();
+            Ok(String::from_utf8_lossy(raw).into_owned())
+        }
+        Ok(_) => Err("the parameters must be a JSON object".to_owned()),
+        Err(error) => Err(format!("the parameters are no JSON: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<(Option<String>, &'static str, String), String> {
+        let words: Vec<String> = shlex::split(line).unwrap();
+        let request = parse(&words)?;
+        let params = match request.params {
+            Params::Given(params) => params,
+            Params::OnStdin => "-".to_owned(),
+        };
+        Ok((request.id.map(str::to_owned), request.method.name, params))
+    }
+
+    #[test]
+    fn words_become_a_request() {
+        let is = |line: &str, id: Option<&str>, method: &'static str, params: &str| {
+            let expected = (id.map(str::to_owned), method, params.to_owned());
+            assert_eq!(parsed(line), Ok(expected), "{line}");
+        };
+        is("stats", None, "stats", "{}");
+        is("5e55 stats", Some("5e55"), "stats", "{}");
+        is(
+            "get last=5 raw=true",
+            None,
+            "get",
+            r#"{"last":5,"raw":true}"#,
+        );
+        is("note text=5", None, "note", r#"{"text":"5"}"#);
+        is(
+            "note text='a \"b\" c=d'",
+            None,
+            "note",
+            r#"{"text":"a \"b\" c=d"}"#,
+        );
+        is(
+            "hold.resolve hold=1 action=modify 'raw={\"b\":1.0,  \"a\":2}'",
+            None,
+            "hold.resolve",
+            r#"{"hold":1,"action":"modify","raw":{"b":1.0,  "a":2}}"#,
+        );
+        is(
+            "x get '{\n\"from\": 2}'",
+            Some("x"),
+            "get",
+            "{ \"from\": 2}",
+        );
+        is("get -", None, "get", "-");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, text) in [
+            ("", "is no verb"),
+            ("explode", "`explode` is no verb"),
+            ("5e55 explode", "`explode` is no verb"),
+            ("get 5", "NAME=VALUE"),
+            ("get form=5", "has no parameter `form`, but from, to"),
+            ("stats x=1", "no parameters"),
+            ("get '{'", "no JSON"),
+        ] {
+            let said = parsed(line).unwrap_err();
+            assert!(said.contains(text), "{line}: {said}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The control socket of a run: made at its start, gone at its end.
+//!
+//! Without it the run is as good as with it, only nobody can look: so a socket that cannot be made is said, and no more.
+
+use std::sync::Arc;
+
+use mcp_proxy_core::Pipeline;
+use mcp_proxy_core::control::{Control, Export, RING, RunFacts};
+use mcp_proxy_session::export::exporter;
+use mcp_proxy_session::{Ring, SessionHeader, time_text};
+use mcp_proxy_transport::control::{Descriptor, OwnSocket, SocketFiles, serve, sweep};
+use tokio::task::JoinHandle;
+
+use super::record::{self, About};
+use crate::config::Config;
+use crate::printer;
+
+/// A run's own control socket.
+pub struct OwnControl {
+    /// Who answers.
+    pub control: Arc<Control>,
+    id: String,
+    serving: JoinHandle<()>,
+    _files: SocketFiles,
+}
+
+impl Drop for OwnControl {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+/// Makes the socket and serves it. `None`: it was not wanted, or cannot be made.
+pub fn open(config: &Config, pipeline: &Arc<Pipeline>, about: &About) -> Option<OwnControl> {
+    if !config.control {
+        return None;
+    }
+    // Beside the run, as with old records.
+    std::thread::spawn(sweep);
+    let header = &about.header;
+    let facts = facts(config, about);
+    let descriptor = Descriptor {
+        id: id(header),
+        pid: facts.pid,
+        session: facts.session.clone(),
+        target: facts.target.clone(),
+        client: facts.client.as_str().to_owned(),
+        server: facts.server.as_str().to_owned(),
+        record: facts.record.clone(),
+        started: time_text(facts.started),
+        version: facts.version.to_owned(),
+    };
+    let socket = match OwnSocket::create(&descriptor) {
+        Ok(socket) => socket,
+        Err(error) => {
+            printer::say(&format!(
+                "mcp-proxy: no control socket, so `attach` and `ctl` cannot reach this run: {error}"
+            ));
+            return None;
+        }
+    };
+    if about.path.is_none() {
+        pipeline.keep_recent(Ring::new(RING, config.masks.clone()));
+    }
+    let control = Control::new(Arc::clone(pipeline), facts, export());
+    let (listener, serves) = (socket.listener, Arc::clone(&control));
+    Some(OwnControl {
+        control,
+        id: descriptor.id,
+        serving: tokio::spawn(async move { serve(&listener, &serves).await }),
+        _files: socket.files,
+    })
+}
+
+/// How to look at a run, for whoever started it.
+pub fn notice(config: &Config, own: Option<&OwnControl>) -> Option<String> {
+    let own = own.filter(|_| !config.quiet)?;
+    Some(format!(
+        "mcp-proxy: attach with: mcp-proxy attach {}",
+        own.id
+    ))
+}
+
+/// The end of the session's id, by which the record's file is named too: the beginning is the time, and two proxies
+/// started together share it.
+fn id(header: &SessionHeader) -> String {
+    let letters: Vec<char> = header
+        .id
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect();
+    letters[letters.len().saturating_sub(8)..].iter().collect()
+}
+
+fn facts(config: &Config, about: &About) -> RunFacts {
+    let header = &about.header;
+    let target = match (&header.server_command, &header.server_url) {
+        (Some(command), _) => config.masks.command(command),
+        (None, Some(url)) => config.masks.url(url).into_owned(),
+        (None, None) => String::new(),
+    };
+    RunFacts {
+        version: env!("CARGO_PKG_VERSION"),
+        session: header.id.clone(),
+        target,
+        client: header.listen,
+        server: header.transport,
+        record: about.path.clone(),
+        started: header.started_at,
+        pid: std::process::id(),
+    }
+}
+
+fn export() -> Export {
+    Arc::new(|path, format, output| {
+        let exporter = exporter(format).ok_or_else(|| format!("{format} is not known"))?;
+        record::export(path, exporter, output).map_err(|error| format!("{error:#}"))
+    })
+}

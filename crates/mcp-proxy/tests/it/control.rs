@@ -1,0 +1,212 @@
+//! The control socket with real processes: `ls`, `ctl` and `attach` against running proxies, and viewers that misbehave.
+
+mod attach;
+mod document;
+mod house;
+mod sockets;
+
+use serde_json::{Value, json};
+
+use crate::run::{INITIALIZE, INITIALIZED, Listening};
+use house::{House, PING, Run, ok};
+
+#[test]
+fn a_stdio_run_is_listed_asked_and_gone_at_its_end() {
+    let house = House::new();
+    let mut run = house.demo(&[]);
+    run.round(INITIALIZE);
+    let table = ok(house.run(&["ls"]));
+    assert!(
+        table.contains(&run.id) && table.contains("stdio ► stdio"),
+        "{table}"
+    );
+    let line: Value = serde_json::from_str(&ok(house.run(&["ls", "--json"]))).unwrap();
+    assert_eq!(line["id"], run.id);
+    assert_eq!(line["pid"], run.child.id());
+    let hello = house.ctl(&["hello"]);
+    for name in [
+        "session", "target", "client", "server", "record", "started", "pid",
+    ] {
+        assert_eq!(hello[name], line[name], "{name}");
+    }
+    let rows = house.ctl(&["get", "raw=true"]);
+    assert_eq!(rows["rows"][0]["raw"]["method"], "initialize");
+    assert_eq!(rows["rows"][1]["asked"]["method"], "initialize");
+    assert_eq!(rows["upto"], 2);
+    house.ctl(&["note", "text=look here"]);
+    assert!(house.record().contains("look here"));
+    assert_eq!(run.end(), Some(0));
+    assert_eq!(house.files(), Vec::<String>::new());
+    assert!(ok(house.run(&["ls"])).starts_with("No proxy is running."));
+    let output = house.run(&["ctl", "stats"]);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn an_http_run_says_its_address_first_and_how_to_attach() {
+    let house = House::new();
+    let proxy = Listening::start_with(
+        &[
+            "proxy",
+            "--listen",
+            "http",
+            "--listen-port",
+            "0",
+            "--",
+            house::PROXY,
+            "demo-server",
+            "stdio",
+        ],
+        &house.env(),
+    );
+    let session = proxy.session();
+    let descriptor: Value = serde_json::from_str(&ok(house.run(&["ls", "--json"]))).unwrap();
+    assert_eq!(descriptor["client"], "streamable_http");
+    let rows = house.ctl(&["get"]);
+    assert!(rows["upto"].as_u64().unwrap() >= 3, "{rows}");
+    assert_eq!(rows["rows"][0]["method"], "initialize");
+    assert_eq!(rows["rows"][0].get("raw"), None);
+    // Held and let go, over HTTP.
+    house.ctl(&["breakpoints.add", "filter=ping", "hits=1"]);
+    let ping = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| proxy.post(&[("mcp-session-id", &session)], PING));
+        let hold = house.held();
+        house.ctl(&["hold.resolve", &format!("hold={hold}"), "action=forward"]);
+        asked.join().unwrap()
+    });
+    assert_eq!(ping.status, 200, "{ping:?}");
+    let (code, said) = proxy.end("-TERM");
+    assert_eq!(code, Some(143));
+    let id = descriptor["id"].as_str().unwrap();
+    assert!(
+        said.contains(&format!("attach with: mcp-proxy attach {id}")),
+        "{said}"
+    );
+    assert_eq!(house.files(), Vec::<String>::new());
+}
+
+#[test]
+fn two_proxies_are_told_apart() {
+    let house = House::new();
+    let mut first = house.demo(&[]);
+    let second = house.demo(&[]);
+    first.round(INITIALIZE);
+    assert_eq!(ok(house.run(&["ls"])).lines().count(), 3);
+    // Without a name it is the newest.
+    assert_eq!(house.ctl(&["hello"])["pid"], second.child.id());
+    let hello = house.ctl(&[&first.id, "hello"]);
+    assert_eq!(hello["pid"], first.child.id());
+    let session = hello["session"].as_str().unwrap();
+    assert_eq!(house.ctl(&[session, "stats"])["messages"], 2);
+    assert_eq!(house.ctl(&[&second.id[..7], "stats"])["messages"], 0);
+    // Two runs of one minute share the beginning of their session ids.
+    let output = house.run(&["ctl", &session[..4], "stats"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("means 2 proxies") && said.contains(&second.id),
+        "{said}"
+    );
+    let output = house.run(&["ctl", "zzzz", "stats"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no such proxy"));
+}
+
+#[test]
+fn the_first_decision_counts_and_the_second_is_told() {
+    let house = House::new();
+    let mut run = house.demo(&["--break", "ping"]);
+    run.round(INITIALIZE);
+    run.say(INITIALIZED);
+    run.say(PING);
+    let hold = house.held();
+    let which = format!("hold={hold}");
+    let listed = house.ctl(&["hold.list", &which, "raw=true"]);
+    assert_eq!(listed["holds"][0]["raw"]["method"], "ping");
+    assert!(listed["holds"][0]["left_ms"].as_u64().unwrap() > 40_000);
+    // A change that is no JSON is refused, and the message is still held.
+    let refused = house.refused(&["hold.resolve", &which, "action=modify", "raw_text=no json"]);
+    assert_eq!(refused["code"], -32602);
+    let raw = r#"raw={"jsonrpc":"2.0",  "id":7,"method":"tools/list"}"#;
+    house.ctl(&["hold.resolve", &which, "action=modify", raw]);
+    assert!(run.hear().contains("echo"), "the server lists its tools");
+    let refused = house.refused(&["hold.resolve", &which, "action=drop"]);
+    assert_eq!(refused["code"], -31102);
+    assert_eq!(refused["data"]["action"], "modify");
+    assert!(
+        refused["message"].as_str().unwrap().contains("ctl, pid"),
+        "{refused}"
+    );
+    let refused = house.refused(&["hold.resolve", "hold=99", "action=drop"]);
+    assert_eq!(refused["code"], -31101);
+}
+
+#[test]
+fn exports_notes_and_the_end_from_outside() {
+    let house = House::new();
+    let mut run = house.demo(&[]);
+    run.round(INITIALIZE);
+    let path = house.path("s.har");
+    let output = format!("output={}", path.display());
+    let written = house.ctl(&["export", "format=har", &output]);
+    let size = std::fs::metadata(&path).unwrap().len();
+    assert_eq!(written["bytes"], size);
+    // Nothing is overwritten.
+    assert_eq!(
+        house.refused(&["export", "format=har", &output])["code"],
+        -31104
+    );
+    assert_eq!(
+        house.refused(&["export", "format=har", "output=s.har"])["code"],
+        -32602
+    );
+    assert_eq!(house.ctl(&["shutdown"]), json!({}));
+    assert_eq!(run.child.wait().unwrap().code(), Some(0));
+    assert!(house.record().contains("stopped by user (ctl, pid "));
+    assert_eq!(house.files(), Vec::<String>::new());
+}
+
+#[test]
+fn without_a_record_the_newest_are_in_memory() {
+    let house = House::new();
+    let mut run = house.demo_without_record(&["--env", "SECRET=hunter2000"]);
+    run.round(INITIALIZE);
+    for _ in 0..300 {
+        run.round(PING);
+    }
+    let rows = house.ctl(&["get", "last=3", "raw=true"]);
+    assert_eq!(rows["rows"][0]["sequence"], 600);
+    assert_eq!(rows["rows"][2]["asked"]["method"], "ping");
+    assert_eq!(rows["rows"].as_array().unwrap().len(), 3);
+    let stats = house.ctl(&["stats"]);
+    assert_eq!(stats["ring"]["messages"], 602);
+    assert_eq!(
+        house.refused(&["export", "format=json", "output=/x"])["code"],
+        -31103
+    );
+    let hello = house.ctl(&["hello"]);
+    assert_eq!(hello["record"], Value::Null);
+}
+
+#[test]
+fn a_run_without_control_is_not_listed() {
+    let house = House::new();
+    let mut run = house.start(&["--no-control", "--no-record"], Run::wait_for_nothing);
+    run.round(INITIALIZE);
+    assert_eq!(house.files(), Vec::<String>::new());
+    assert!(ok(house.run(&["ls"])).starts_with("No proxy"));
+}
+
+#[test]
+fn ctl_says_what_was_typed_wrong() {
+    let house = House::new();
+    for words in [
+        &["ctl"][..],
+        &["ctl", "explode"],
+        &["ctl", "get", "form=1"],
+        &["ctl", "get", "{"],
+    ] {
+        let output = house.run(words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty());
+    }
+}

@@ -1,0 +1,193 @@
+//! `attach --plain`: rows as they come, and decisions from the keyboard.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use super::house::{House, PING};
+use crate::run::{INITIALIZE, INITIALIZED};
+
+/// A viewer with somebody at its keyboard.
+struct Viewer {
+    child: Child,
+    keyboard: Option<ChildStdin>,
+    rows: BufReader<ChildStdout>,
+    said: BufReader<std::process::ChildStderr>,
+}
+
+impl Viewer {
+    fn start(house: &House, words: &[&str]) -> Viewer {
+        let mut command = house.command(&[&["attach", "--plain"], words].concat());
+        command
+            .stdin(Stdio::piped())
+            .env_remove("EDITOR")
+            .env_remove("VISUAL");
+        let mut child = command.spawn().unwrap();
+        Viewer {
+            keyboard: child.stdin.take(),
+            rows: BufReader::new(child.stdout.take().unwrap()),
+            said: BufReader::new(child.stderr.take().unwrap()),
+            child,
+        }
+    }
+
+    fn types(&mut self, line: &str) {
+        writeln!(self.keyboard.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Reads rows until one has the word.
+    fn row(&mut self, word: &str) -> String {
+        until(&mut self.rows, word)
+    }
+
+    /// Reads what it says until a line has the word.
+    fn says(&mut self, word: &str) -> String {
+        until(&mut self.said, word)
+    }
+
+    fn end(mut self) -> String {
+        self.keyboard = None;
+        let mut rest = String::new();
+        self.rows.read_to_string(&mut rest).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        rest
+    }
+}
+
+impl Drop for Viewer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn until(lines: &mut impl BufRead, word: &str) -> String {
+    loop {
+        let mut line = String::new();
+        assert!(lines.read_line(&mut line).unwrap() > 0, "no {word}");
+        if line.contains(word) {
+            return line;
+        }
+    }
+}
+
+#[test]
+fn follows_a_record_to_its_end() {
+    let house = House::new();
+    let mut run = house.demo(&[]);
+    run.round(INITIALIZE);
+    let mut viewer = Viewer::start(&house, &[]);
+    viewer.row("► initialize");
+    viewer.row("↩ initialize");
+    run.round(PING);
+    viewer.row("► ping");
+    viewer.row("↩ ping");
+    run.end();
+    let rest = viewer.end();
+    assert!(rest.contains("4 messages; ended"), "{rest}");
+}
+
+#[test]
+fn follows_a_run_without_a_record() {
+    let house = House::new();
+    let mut run = house.demo_without_record(&[]);
+    run.round(INITIALIZE);
+    for _ in 0..30 {
+        run.round(PING);
+    }
+    let mut viewer = Viewer::start(&house, &["--last", "3"]);
+    let first = viewer.row("ping");
+    assert!(first.trim_start().starts_with("60 "), "{first}");
+    run.round(r#"{"jsonrpc":"2.0","id":8,"method":"tools/list"}"#);
+    viewer.row("↩ tools/list");
+    run.end();
+    let rest = viewer.end();
+    assert!(rest.contains("the proxy has ended"), "{rest}");
+}
+
+#[test]
+fn decides_from_the_keyboard() {
+    let house = House::new();
+    let mut run = house.demo(&["--intercept"]);
+    let mut viewer = Viewer::start(&house, &[]);
+    run.say(INITIALIZE);
+    viewer.says("hold 1: #1 ►");
+    viewer.says("\"method\":\"initialize\"");
+    viewer.types("f");
+    viewer.says("hold 2: #2 ◄");
+    viewer.types("what");
+    viewer.types("forward");
+    assert!(run.hear().contains("protocolVersion"));
+    run.say(INITIALIZED);
+    viewer.says("hold 3");
+    viewer.types("s");
+
+    // Answered by hand.
+    run.say(PING);
+    viewer.says("hold 4");
+    viewer.types("e -5 not now");
+    let answer = run.hear();
+    assert!(
+        answer.contains("\"code\":-5") && answer.contains("not now"),
+        "{answer}"
+    );
+
+    // Changed, in two lines; what is no JSON is refused first.
+    run.say(PING);
+    viewer.says("hold 5");
+    viewer.types("m");
+    viewer.types("no json");
+    viewer.says("no JSON");
+    viewer.types("m {\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\"}");
+    viewer.says("hold 6");
+    viewer.types("c");
+    assert!(run.hear().contains("echo"));
+    viewer.row("modify #");
+
+    // From now on messages pass.
+    run.round(PING);
+    viewer.types("i");
+    super::house::until("the mode is set", || {
+        house.ctl(&["intercept.get"])["mode"] == "intercept"
+    });
+    // Dropped, and decided elsewhere.
+    run.say(INITIALIZED);
+    viewer.says("hold 7");
+    viewer.types("d");
+    run.say(PING);
+    viewer.says("hold 8");
+    house.ctl(&["hold.resolve", "hold=8", "action=forward"]);
+    viewer.says("decided elsewhere");
+    viewer.says("hold 9");
+    viewer.types("f");
+    assert!(run.hear().contains("\"result\""));
+    let record = house.record();
+    assert!(record.contains("\"kind\":\"drop\""), "{record}");
+    viewer.types("q");
+    viewer.end();
+    run.end();
+}
+
+#[test]
+fn without_a_keyboard_it_says_how_to_decide() {
+    let house = House::new();
+    let mut run = house.demo(&["--break", "ping"]);
+    run.round(INITIALIZE);
+    let mut command = house.command(&["attach", &run.id]);
+    let mut child = command.spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    until(&mut said, "comes with a later version");
+    run.say(PING);
+    let line = until(&mut said, "decide with:");
+    assert!(
+        line.contains(&format!("mcp-proxy ctl {} hold.resolve hold=1", run.id)),
+        "{line}"
+    );
+    // Killed, it changes nothing: the message is still held and can be let go.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    house.ctl(&["continue"]);
+    assert!(run.hear().contains("\"result\""));
+    run.round(PING_AGAIN);
+}
+
+const PING_AGAIN: &str = r#"{"jsonrpc":"2.0","id":8,"method":"tools/list"}"#;

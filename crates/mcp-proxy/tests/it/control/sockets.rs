@@ -1,0 +1,228 @@
+//! The socket itself: who may come, what happens to bad lines, and viewers that stop reading.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::house::{House, PING, Run, ok, until};
+use crate::run::INITIALIZE;
+
+/// A program that speaks to the socket itself.
+pub struct Raw(BufReader<UnixStream>);
+
+impl Raw {
+    pub fn connect(house: &House, run: &Run) -> Raw {
+        let path = house.sockets().join(format!("{}.sock", run.id));
+        let stream = UnixStream::connect(path).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        Raw(BufReader::new(stream))
+    }
+
+    pub fn send(&mut self, line: &str) {
+        self.0.get_mut().write_all(line.as_bytes()).unwrap();
+        self.0.get_mut().write_all(b"\n").unwrap();
+    }
+
+    pub fn hear(&mut self) -> Value {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"))
+    }
+
+    fn is_closed(&mut self) -> bool {
+        self.0.fill_buf().is_ok_and(<[u8]>::is_empty)
+    }
+}
+
+fn mode(path: &std::path::Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn files_are_for_their_owner_only() {
+    let house = House::new();
+    // Made by somebody with a wider mode: closed.
+    std::fs::create_dir(house.sockets()).unwrap();
+    std::fs::set_permissions(house.sockets(), PermissionsExt::from_mode(0o755)).unwrap();
+    let run = house.demo(&[]);
+    assert_eq!(mode(&house.sockets()), 0o700);
+    for ending in ["sock", "json"] {
+        assert_eq!(
+            mode(&house.sockets().join(format!("{}.{ending}", run.id))),
+            0o600
+        );
+    }
+    assert_eq!(house.files().len(), 2);
+}
+
+#[test]
+fn a_folder_that_cannot_be_trusted_is_not_used() {
+    let house = House::new();
+    std::os::unix::fs::symlink(house.path("elsewhere"), house.sockets()).unwrap();
+    std::fs::create_dir(house.path("elsewhere")).unwrap();
+    let run = house.demo(&[]);
+    assert_eq!(
+        std::fs::read_dir(house.path("elsewhere")).unwrap().count(),
+        0
+    );
+    // The other place is found by those who look.
+    assert!(ok(house.run(&["ls"])).contains(&run.id));
+}
+
+#[test]
+fn a_socket_that_cannot_be_made_is_a_warning() {
+    let house = House::new();
+    let long = house.path(&"long".repeat(30));
+    std::fs::create_dir(&long).unwrap();
+    let server = ["--", super::house::PROXY, "demo-server", "stdio"];
+    let words = [&["proxy", "--listen", "stdio"][..], &server].concat();
+    let mut command = house.command(&words);
+    command.env("XDG_RUNTIME_DIR", &long).env("TMPDIR", &long);
+    let input = house.path("in");
+    std::fs::write(&input, format!("{INITIALIZE}\n")).unwrap();
+    command.stdin(std::fs::File::open(input).unwrap());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("no control socket") && said.contains("103 bytes"),
+        "{said}"
+    );
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("protocolVersion"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_a_killed_proxy_leaves_is_removed() {
+    let house = House::new();
+    for by in ["ls", "the next proxy"] {
+        let mut run = house.demo(&[]);
+        run.child.kill().unwrap();
+        run.child.wait().unwrap();
+        assert_eq!(house.files().len(), 2);
+        let next = match by {
+            "ls" => {
+                assert!(ok(house.run(&["ls"])).starts_with("No proxy"));
+                None
+            }
+            _ => Some(house.demo(&[])),
+        };
+        let expected = if next.is_some() { 2 } else { 0 };
+        until("they are gone", || house.files().len() == expected);
+        let old = house.sockets().join(format!("{}.sock", run.id));
+        until("the socket is gone", || !old.exists());
+    }
+}
+
+#[test]
+fn bad_lines_are_answered_and_the_connection_goes_on() {
+    let house = House::new();
+    let run = house.demo(&[]);
+    let mut raw = Raw::connect(&house, &run);
+    for (line, code) in [
+        ("{", -32700),
+        ("[]", -32600),
+        (r#"{"id":1,"method":"x"}"#, -32601),
+    ] {
+        raw.send(line);
+        assert_eq!(raw.hear()["error"]["code"], code, "{line}");
+    }
+    // Longer than a line may be.
+    let piece = "x".repeat(1 << 20);
+    for _ in 0..65 {
+        raw.0.get_mut().write_all(piece.as_bytes()).unwrap();
+    }
+    raw.send("");
+    let answer = raw.hear();
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("67108864")
+    );
+    // Two at once, answered in order; then the end is seen.
+    raw.send("{\"id\":1,\"method\":\"stats\"}\n{\"id\":2,\"method\":\"stats\"}");
+    assert_eq!(raw.hear()["id"], 1);
+    assert_eq!(raw.hear()["id"], 2);
+    raw.0.get_mut().shutdown(std::net::Shutdown::Write).unwrap();
+    assert!(raw.is_closed());
+}
+
+#[test]
+fn too_many_viewers_are_refused_with_a_text() {
+    let house = House::new();
+    let run = house.demo(&[]);
+    let mut viewers: Vec<_> = (0..32).map(|_| Raw::connect(&house, &run)).collect();
+    for viewer in &mut viewers {
+        viewer.send(r#"{"id":1,"method":"subscribe"}"#);
+        assert_eq!(viewer.hear()["id"], 1);
+    }
+    let mut late = Raw::connect(&house, &run);
+    let answer = late.hear();
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("32 viewers"),
+        "{answer}"
+    );
+    assert!(late.is_closed());
+    let output = house.run(&["ctl", "stats"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("32 viewers"));
+    drop(viewers);
+    until("there is room", || {
+        house.run(&["ctl", "stats"]).status.success()
+    });
+}
+
+#[test]
+fn a_viewer_that_stops_reading_changes_nothing_and_is_told_the_present_later() {
+    let house = House::new();
+    let mut run = house.demo(&[]);
+    run.round(INITIALIZE);
+    let mut stopped = Raw::connect(&house, &run);
+    stopped.send(r#"{"id":0,"method":"subscribe"}"#);
+    let all: String = (1..=40)
+        .map(|id| {
+            format!(
+                "{{\"id\":{id},\"method\":\"get\",\"params\":{{\"raw\":true,\"limit\":1000}}}}\n"
+            )
+        })
+        .collect();
+    let mut rounds = 0;
+    // Long enough that its socket and its buffer are full: 40 answers of 300 rows.
+    while rounds < 150 {
+        run.round(PING);
+        rounds += 1;
+    }
+    stopped.0.get_mut().write_all(all.as_bytes()).unwrap();
+    for _ in 0..100 {
+        run.round(PING);
+    }
+    // Others are served.
+    assert_eq!(house.ctl(&["stats"])["messages"], 502);
+    // Now it reads: all its answers, and then what the present is.
+    let (mut answers, mut lagged, mut upto) = (0, false, 0);
+    while answers < 41 || upto < 502 {
+        let heard = stopped.hear();
+        match heard["method"].as_str() {
+            None => answers += 1,
+            Some("rows") => upto = heard["params"]["upto"].as_u64().unwrap(),
+            Some("lagged") => {
+                lagged = true;
+                assert_eq!(heard["params"], json!({}));
+            }
+            Some(_) => {}
+        }
+    }
+    assert!(lagged, "it was told that it lagged");
+    run.round(PING);
+    assert_eq!(run.end(), Some(0));
+}

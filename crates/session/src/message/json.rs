@@ -1,0 +1,248 @@
+//! A message as one line of JSON, and back: everything that is known about it, under the names the record uses.
+//!
+//! This is what `inspect --json` prints and what the control socket answers. Unlike the record's own line, verdicts are
+//! folded in: `raw` is what went on, `original_raw` what came. Bodies and ids are put in as they are, never parsed and
+//! written anew.
+
+use super::{Http, Part, ProxyMessage, Raw, Sse, Verdict};
+use crate::recorder::kind_name;
+use crate::{Record, stamp};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use mcp_proxy_wire::{Message, json_string};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// A message together with what only its neighbours in the record tell.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// The message.
+    pub message: ProxyMessage,
+    /// It could not be delivered.
+    pub undelivered: bool,
+    /// For an answer: what it answers.
+    pub asked: Option<Asked>,
+}
+
+/// What the request was that a message answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Its method.
+    pub method: String,
+    /// Its tool, prompt or resource.
+    pub name: Option<String>,
+}
+
+/// Whether a line carries the bodies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bodies {
+    /// With `raw` and `original_raw`.
+    Given,
+    /// Without: for lists.
+    Left,
+}
+
+impl Told {
+    /// One line of JSON, without a newline.
+    pub fn to_json(&self, bodies: Bodies) -> Vec<u8> {
+        let message = &self.message;
+        let mut line = Line(Vec::new());
+        line.value("t", "msg");
+        line.value("timestamp", stamp::to_text(message.timestamp));
+        line.value("sequence", message.sequence);
+        line.value("id", message.id.to_string());
+        line.value(
+            "mono_ns",
+            u64::try_from(message.mono.as_nanos()).unwrap_or(u64::MAX),
+        );
+        line.value("direction", message.direction.as_str());
+        line.value("transport", message.transport.as_str());
+        line.value("conn", format!("c{}", message.connection));
+        line.value("exchange", message.exchange);
+        line.value("kind", kind_name(message.kind));
+        if let Some(token) = &message.jsonrpc_id {
+            line.verbatim("jsonrpc_id", token.as_bytes());
+        }
+        line.some("method", message.method.as_deref());
+        line.some("name", message.name.as_deref());
+        line.some(
+            "correlated_id",
+            message.correlated_id.map(|id| id.to_string()),
+        );
+        line.some("answers", message.answers);
+        if let Some(asked) = &self.asked {
+            let asked = json!({"method": asked.method, "name": asked.name});
+            line.value("asked", asked);
+        }
+        line.some("latency_us", message.latency.map(micros));
+        line.value("modified", message.modified);
+        self.flags(&mut line);
+        line.value("len", message.len);
+        if !message.parts.is_empty() {
+            line.parts(&message.parts);
+        }
+        line.some("http", message.http.as_ref().map(http));
+        line.some("sse", message.sse.as_ref().map(sse));
+        if !message.verdicts.is_empty() {
+            line.value(
+                "verdicts",
+                message.verdicts.iter().map(verdict).collect::<Vec<_>>(),
+            );
+        }
+        if bodies == Bodies::Given {
+            if let Some(original) = &message.original_raw {
+                line.body("original_", original);
+            }
+            line.body("", &message.raw);
+        }
+        line.0.push(b'}');
+        line.0
+    }
+
+    /// Reads such a line back.
+    pub fn from_json(line: &Bytes) -> Result<Told, String> {
+        let mut message = crate::session::read_line(line, Path::new(""))?;
+        let record = Record {
+            offset: 0,
+            line: line.clone(),
+        };
+        let flag = |name: &str| record.member::<bool>(name).unwrap_or(false);
+        message.modified = flag("modified");
+        message.dropped = flag("dropped");
+        message.refused = flag("refused");
+        let asked = record.member::<Value>("asked");
+        Ok(Told {
+            message,
+            undelivered: flag("undelivered"),
+            asked: asked.and_then(|asked| {
+                Some(Asked {
+                    method: asked.get("method")?.as_str()?.to_owned(),
+                    name: asked.get("name")?.as_str().map(str::to_owned),
+                })
+            }),
+        })
+    }
+
+    fn flags(&self, line: &mut Line) {
+        let message = &self.message;
+        let flags = [
+            ("dropped", message.dropped),
+            ("refused", message.refused),
+            ("late", message.late),
+            ("duplicate", message.duplicate),
+            ("undelivered", self.undelivered),
+        ];
+        for (name, _) in flags.iter().filter(|(_, is)| *is) {
+            line.value(name, true);
+        }
+        if message.from_proxy {
+            line.value("origin", "proxy");
+        }
+    }
+}
+
+/// A body as a member of a JSON object, as the record does it: `"raw":…` byte for byte, else `raw_text`, `raw_b64`, or
+/// where it is.
+pub fn raw_member(raw: &Raw) -> Vec<u8> {
+    let mut line = Line(Vec::new());
+    line.body("", raw);
+    line.0.split_off(1)
+}
+
+/// A JSON object in the making.
+struct Line(Vec<u8>);
+
+impl Line {
+    fn verbatim(&mut self, key: &str, json: &[u8]) {
+        self.0.push(if self.0.is_empty() { b'{' } else { b',' });
+        self.0.extend_from_slice(json_string(key).as_bytes());
+        self.0.push(b':');
+        self.0.extend_from_slice(json);
+    }
+
+    fn value(&mut self, key: &str, value: impl Into<Value>) {
+        self.verbatim(key, value.into().to_string().as_bytes());
+    }
+
+    fn some(&mut self, key: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.value(key, value);
+        }
+    }
+
+    fn parts(&mut self, parts: &[Part]) {
+        let mut list = vec![b'['];
+        for part in parts {
+            let mut line = Line(Vec::new());
+            line.value("kind", part.kind.as_str());
+            if let Some(token) = &part.jsonrpc_id {
+                line.verbatim("jsonrpc_id", token.as_bytes());
+            }
+            line.some("method", part.method.as_deref());
+            line.some("correlated_id", part.correlated_id.map(|id| id.to_string()));
+            line.some("latency_us", part.latency.map(micros));
+            line.0.push(b'}');
+            if list.len() > 1 {
+                list.push(b',');
+            }
+            list.extend_from_slice(&line.0);
+        }
+        list.push(b']');
+        self.verbatim("parts", &list);
+    }
+
+    /// As the record does it: `raw` byte for byte, else `raw_text`, `raw_b64`, or where it is.
+    fn body(&mut self, prefix: &str, raw: &Raw) {
+        let key = |ending: &str| format!("{prefix}raw{ending}");
+        match raw {
+            Raw::Json(bytes) if Message::parse(bytes.clone()).embeds() => {
+                self.verbatim(&key(""), bytes)
+            }
+            Raw::Json(bytes) => self.value(&key("_text"), String::from_utf8_lossy(bytes)),
+            Raw::Text(text) => self.value(&key("_text"), text.as_str()),
+            Raw::Binary(bytes) => self.value(&key("_b64"), STANDARD.encode(bytes)),
+            Raw::Side { path, len } => {
+                self.value(
+                    &key("_ref"),
+                    json!({"file": path.to_string_lossy(), "len": len}),
+                );
+            }
+            Raw::Lost { len } => self.value(&key("_ref"), json!({"file": null, "len": len})),
+        }
+    }
+}
+
+fn http(http: &Http) -> Value {
+    let mut members = Map::new();
+    members.extend(
+        http.method
+            .as_ref()
+            .map(|method| ("method".to_owned(), json!(method))),
+    );
+    members.extend(
+        http.target
+            .as_ref()
+            .map(|target| ("target".to_owned(), json!(target))),
+    );
+    members.extend(
+        http.status
+            .map(|status| ("status".to_owned(), json!(status))),
+    );
+    members.insert("version".to_owned(), json!(http.version));
+    members.insert("headers".to_owned(), json!(http.headers));
+    Value::Object(members)
+}
+
+fn sse(sse: &Sse) -> Value {
+    json!({"id": sse.id, "event": sse.event, "retry": sse.retry, "partial": sse.partial})
+}
+
+fn verdict(verdict: &Verdict) -> Value {
+    let time = stamp::to_text(verdict.timestamp);
+    json!({"timestamp": time, "kind": verdict.kind, "by": verdict.by, "why": verdict.why})
+}
+
+fn micros(span: std::time::Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}

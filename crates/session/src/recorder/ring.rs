@@ -1,0 +1,308 @@
+//! The last lines of a run that keeps no record, in memory and bounded by bytes, so that a viewer has something to show.
+//!
+//! They are the record's own lines, made by the same writer: what is masked in a record is masked here. Bodies over
+//! [`SIDE_LIMIT`], which a record keeps in side files, are not kept; neither is what is no message and no verdict.
+
+use super::line::{LineWriter, Stored};
+use super::{SIDE_LIMIT, SideName};
+use crate::entry::{Act, Io, NewBody, NewMessage};
+use crate::envelope::{self, Members};
+use crate::mask::Masks;
+use crate::message::{Asked, Told};
+use crate::session::{read_line, read_verdict};
+use bytes::Bytes;
+use mcp_proxy_wire::{Carriage, Message};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// What a line costs beside its bytes: its place in the queue and its allocation.
+const OVERHEAD: usize = 64;
+
+/// The newest messages.
+#[derive(Debug)]
+pub struct Ring {
+    lines: LineWriter,
+    /// By sequence number: they are given out under the lock that this stands behind.
+    kept: VecDeque<Kept>,
+    bytes: usize,
+    limit: usize,
+    /// Lines and facts that were ever added.
+    added: u64,
+}
+
+/// A message's line, and what became of it.
+#[derive(Debug)]
+struct Kept {
+    sequence: u64,
+    line: Bytes,
+    verdicts: Vec<Bytes>,
+    undelivered: bool,
+}
+
+impl Ring {
+    /// A ring of at most `limit` bytes.
+    pub fn new(limit: usize, masks: Masks) -> Ring {
+        Ring {
+            lines: LineWriter::new(masks),
+            kept: VecDeque::new(),
+            bytes: 0,
+            limit,
+            added: 0,
+        }
+    }
+
+    /// Keeps a message.
+    pub fn message(&mut self, message: &NewMessage<'_>) {
+        let stored = match message.body {
+            NewBody::Whole(body) if body.raw().len() <= SIDE_LIMIT => Stored::Inline(body),
+            NewBody::Whole(body) => Stored::Side(&SideName::NONE, body.raw().len() as u64),
+            NewBody::Large { file, len, .. } => Stored::Side(file, len),
+            NewBody::Empty
+                if !matches!(message.carriage, Carriage::Line(_) | Carriage::Message) =>
+            {
+                return;
+            }
+            NewBody::Empty => Stored::Empty,
+        };
+        self.lines.message(message, stored);
+        let line = self.take_line();
+        self.bytes += line.len() + OVERHEAD;
+        self.kept.push_back(Kept {
+            sequence: message.sequence,
+            line,
+            verdicts: Vec::new(),
+            undelivered: false,
+        });
+        self.make_room();
+    }
+
+    /// Keeps a verdict, as long as its message is kept.
+    pub fn act(&mut self, act: &Act) {
+        let Some(place) = act.sequence.and_then(|sequence| self.find(sequence)) else {
+            return;
+        };
+        let lines = &mut self.lines;
+        lines.open("act", act.time);
+        if let Some(sequence) = act.sequence {
+            lines.number("sequence", sequence);
+        }
+        lines.word("kind", act.kind);
+        lines.text("by", &act.by);
+        lines.text("why", &act.why);
+        for (key, raw) in [("original_raw", &act.original_raw), ("raw", &act.raw)] {
+            match raw {
+                Some(raw) if raw.len() > SIDE_LIMIT => {
+                    lines.side(&format!("{key}_ref"), &SideName::NONE, raw.len() as u64);
+                }
+                Some(raw) => lines.body_or_text(key, &Message::parse(raw.clone()), true),
+                None => {}
+            }
+        }
+        lines.close();
+        let line = self.take_line();
+        self.bytes += line.len() + OVERHEAD;
+        self.kept[place].verdicts.push(line);
+        self.make_room();
+    }
+
+    /// Keeps whether a message arrived.
+    pub fn io(&mut self, _: SystemTime, io: &Io<'_>) {
+        if let Io::Undelivered { sequence, .. } = io
+            && let Some(place) = self.find(*sequence)
+        {
+            self.kept[place].undelivered = true;
+            self.added += 1;
+        }
+    }
+
+    /// It changes whenever there is something new.
+    pub fn added(&self) -> u64 {
+        self.added
+    }
+
+    /// Bytes that are kept.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The sequence numbers of the messages that are kept: the first and the last.
+    pub fn range(&self) -> Option<(u64, u64)> {
+        Some((self.kept.front()?.sequence, self.kept.back()?.sequence))
+    }
+
+    /// How many messages are kept.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// One message with the verdicts on it folded in.
+    pub fn told(&self, sequence: u64) -> Option<Result<Told, String>> {
+        Some(self.tell(&self.kept[self.find(sequence)?]))
+    }
+
+    fn tell(&self, kept: &Kept) -> Result<Told, String> {
+        let mut message = read_line(&kept.line, Path::new(""))?;
+        for verdict in &kept.verdicts {
+            message.fold(read_verdict(verdict, Path::new(""))?);
+        }
+        let request = message.answers.and_then(|asked| self.find(asked));
+        Ok(Told {
+            message,
+            undelivered: kept.undelivered,
+            asked: request.map(|place| asked(&self.kept[place].line)),
+        })
+    }
+
+    fn find(&self, sequence: u64) -> Option<usize> {
+        self.kept
+            .binary_search_by_key(&sequence, |kept| kept.sequence)
+            .ok()
+    }
+
+    /// The line that was just written.
+    fn take_line(&mut self) -> Bytes {
+        let line = Bytes::copy_from_slice(self.lines.out.trim_ascii_end());
+        self.lines.out.clear();
+        self.added += 1;
+        line
+    }
+
+    fn make_room(&mut self) {
+        while self.bytes > self.limit
+            && let Some(oldest) = self.kept.pop_front()
+        {
+            let lines = std::iter::once(&oldest.line).chain(&oldest.verdicts);
+            self.bytes -= lines.map(|line| line.len() + OVERHEAD).sum::<usize>();
+        }
+    }
+}
+
+/// What a request's line says that it asks.
+fn asked(line: &[u8]) -> Asked {
+    let mut asked = Asked {
+        method: "?".to_owned(),
+        name: None,
+    };
+    let mut members = Members::new(line);
+    while let Some(key) = members.next_key() {
+        if key.starts_with(b"raw") {
+            break;
+        }
+        match (key, members.value()) {
+            (b"method", Some(value)) => asked.method = envelope::text(value).unwrap_or_default(),
+            (b"name", Some(value)) => asked.name = envelope::text(value),
+            (_, Some(_)) => {}
+            (_, None) => break,
+        }
+    }
+    asked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Bodies;
+    use crate::{Answers, MessageId, Origin};
+    use mcp_proxy_wire::{Direction, Transport};
+    use std::time::Duration;
+
+    fn put(ring: &mut Ring, sequence: u64, raw: &str, answers: Option<u64>) {
+        let message = Message::parse(raw.to_owned());
+        ring.message(&NewMessage {
+            sequence,
+            id: MessageId::from_bytes([7; 16]),
+            time: SystemTime::UNIX_EPOCH,
+            mono: Duration::ZERO,
+            direction: Direction::ClientToServer,
+            transport: Transport::Stdio,
+            connection: 1,
+            exchange: 1,
+            origin: Origin::Peer,
+            carriage: &Carriage::Message,
+            body: NewBody::Whole(&message),
+            answers: answers.map(|sequence| Answers {
+                id: MessageId::from_bytes([7; 16]),
+                sequence,
+                latency: Duration::from_millis(2),
+            }),
+            late: false,
+            duplicate: false,
+            parts: &[],
+        });
+    }
+
+    #[test]
+    fn the_oldest_make_room() {
+        let mut ring = Ring::new(2_000, Masks::none());
+        for sequence in 1..=50 {
+            put(&mut ring, sequence, r#"{"method":"x"}"#, None);
+        }
+        assert!(ring.bytes() <= 2_000);
+        let (first, last) = ring.range().unwrap();
+        assert!(first > 1 && first < 49 && last == 50, "{first} {last}");
+        assert_eq!(ring.added(), 50);
+        assert!(ring.told(1).is_none());
+        // One that is larger than all the room is not kept, and the ring still works.
+        put(&mut ring, 51, &format!("\"{}\"", "x".repeat(3_000)), None);
+        assert_eq!((ring.range(), ring.bytes()), (None, 0));
+    }
+
+    #[test]
+    fn verdicts_and_requests_are_found_and_the_line_reads_back() {
+        let mut ring = Ring::new(1 << 20, Masks::none());
+        let call = r#"{"id":1,"method":"tools/call","params":{"name":"echo"}}"#;
+        put(&mut ring, 1, call, None);
+        put(&mut ring, 2, r#"{"id":1,  "result":{}}"#, Some(1));
+        ring.act(&Act {
+            time: SystemTime::UNIX_EPOCH,
+            sequence: Some(2),
+            message: None,
+            kind: "modify",
+            by: "user".to_owned(),
+            why: String::new(),
+            original_raw: None,
+            raw: Some(Bytes::from_static(br#"{"id":1,"result":{"a":1}}"#)),
+        });
+        let why = "gone";
+        ring.io(
+            SystemTime::UNIX_EPOCH,
+            &Io::Undelivered { sequence: 2, why },
+        );
+        let told = ring.told(2).unwrap().unwrap();
+        let read = Told::from_json(&told.to_json(Bodies::Given).into()).unwrap();
+        for told in [&told, &read] {
+            assert!(told.undelivered && told.message.modified);
+            let asked = told.asked.as_ref().unwrap();
+            assert_eq!(
+                (asked.method.as_str(), asked.name.as_deref()),
+                ("tools/call", Some("echo"))
+            );
+            assert_eq!(
+                told.message.raw.bytes(),
+                Some(&br#"{"id":1,"result":{"a":1}}"#[..])
+            );
+        }
+        let bare = told.to_json(Bodies::Left);
+        assert!(!String::from_utf8(bare).unwrap().contains("raw"));
+    }
+
+    #[test]
+    fn large_bodies_are_not_kept() {
+        let mut ring = Ring::new(1 << 20, Masks::none());
+        let body = format!(
+            "{{\"method\":\"x\",\"params\":\"{}\"}}",
+            "x".repeat(SIDE_LIMIT)
+        );
+        put(&mut ring, 1, &body, None);
+        let told = ring.told(1).unwrap().unwrap();
+        assert_eq!(told.message.len, body.len() as u64);
+        assert_eq!(told.message.raw.bytes(), None);
+        assert!(ring.bytes() < 1_000);
+    }
+}

@@ -1,0 +1,13 @@
+//! The control socket: every proxy listens on one, viewers dial.
+//!
+//! What is said on it is known to [`mcp_proxy_core::control`]; here are the socket's place and who may come ([`place`]),
+//! the proxy's end ([`serve`]) and the viewer's ([`Client`]). It carries no MCP, and nothing here can hold a message up.
+
+pub mod client;
+mod line;
+pub mod place;
+mod server;
+
+pub use client::{Client, ClientError};
+pub use place::{Descriptor, OwnSocket, Running, SocketFiles, running, sweep};
+pub use server::serve;

@@ -1,0 +1,197 @@
+//! The viewer's end of the control socket: asks, and takes notices.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_proxy_wire::{Kind, Message};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::timeout;
+
+use super::line::{Line, LineBuffer};
+
+/// The longest answer: everything that is held, with bodies.
+const MAX_LINE: usize = 256 << 20;
+/// A proxy answers at once, unless it was stopped.
+const ANSWER: Duration = Duration::from_secs(30);
+/// Writing an export of a large record takes its time.
+const LONG_ANSWER: Duration = Duration::from_secs(3600);
+/// Notices that came while an answer was awaited. They state the present, so only the newest count.
+const KEPT_NOTICES: usize = 16;
+
+/// A connection to a running proxy.
+pub struct Client {
+    reader: OwnedReadHalf,
+    writer: OwnedWriteHalf,
+    lines: LineBuffer,
+    asked: u64,
+    notices: VecDeque<Message>,
+}
+
+/// What a notice says.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// `rows`, `holds`, `lagged`, or something newer.
+    pub method: String,
+    /// Its parameters.
+    pub params: Value,
+    /// The line.
+    pub line: Bytes,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The proxy's answer is an error.
+    #[error("{text}")]
+    Refused {
+        /// Its code.
+        code: i64,
+        /// Its text.
+        text: String,
+        /// More for programs.
+        data: Option<Value>,
+    },
+    /// The proxy has ended, or let this viewer go.
+    #[error("the proxy has closed the connection")]
+    Gone,
+    /// The connection failed.
+    #[error("the connection to the proxy failed")]
+    Failed(#[from] io::Error),
+    /// It does not answer.
+    #[error("the proxy does not answer")]
+    Silent,
+    /// It answers something else.
+    #[error("the proxy answers something that is no answer: {0}")]
+    Nonsense(String),
+}
+
+impl Client {
+    /// Dials the socket.
+    pub async fn connect(socket: &Path) -> Result<Client, ClientError> {
+        let stream = timeout(ANSWER, UnixStream::connect(socket))
+            .await
+            .map_err(|_| ClientError::Silent)??;
+        let (reader, writer) = stream.into_split();
+        Ok(Client {
+            reader,
+            writer,
+            lines: LineBuffer::new(MAX_LINE),
+            asked: 0,
+            notices: VecDeque::new(),
+        })
+    }
+
+    /// Asks, and waits for the answer: the result as it was written. `params` is a JSON object.
+    pub async fn ask(&mut self, method: &str, params: &str) -> Result<Bytes, ClientError> {
+        let deadline = match method {
+            "export" => LONG_ANSWER,
+            _ => ANSWER,
+        };
+        timeout(deadline, self.ask_patiently(method, params))
+            .await
+            .map_err(|_| ClientError::Silent)?
+    }
+
+    async fn ask_patiently(&mut self, method: &str, params: &str) -> Result<Bytes, ClientError> {
+        self.asked += 1;
+        let id = self.asked.to_string();
+        let method = mcp_proxy_wire::json_string(method);
+        let line = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method},\"params\":{params}}}\n"
+        );
+        let written = self.writer.write_all(line.as_bytes()).await;
+        loop {
+            // A proxy that refuses a viewer says why before it closes.
+            let message = match (self.message().await, &written) {
+                (Err(ClientError::Gone), Err(_)) => return Err(ClientError::Gone),
+                (message, _) => message?,
+            };
+            let is_ours = matches!(message.id_token(), Some(token) if token == id.as_bytes());
+            match message.kind() {
+                Kind::Notification => self.keep(message),
+                Kind::Response if is_ours => {
+                    let result = message.result().map(|span| message.slice(span));
+                    let result = result.unwrap_or_default();
+                    return Ok(message.raw().slice_ref(result));
+                }
+                // Without an id it is about a line that could not be read, or the connection as a whole.
+                Kind::Error => return Err(refused(&message)),
+                _ => return Err(nonsense(&message)),
+            }
+        }
+    }
+
+    /// Waits for the next notice. Safe to cancel.
+    pub async fn notice(&mut self) -> Result<Told, ClientError> {
+        loop {
+            let message = match self.notices.pop_front() {
+                Some(message) => message,
+                None => self.message().await?,
+            };
+            match message.kind() {
+                Kind::Notification => return Ok(told(&message)),
+                Kind::Error => return Err(refused(&message)),
+                // An answer that nobody waits for any more.
+                Kind::Response => {}
+                _ => return Err(nonsense(&message)),
+            }
+        }
+    }
+
+    fn keep(&mut self, message: Message) {
+        if self.notices.len() == KEPT_NOTICES {
+            self.notices.pop_front();
+        }
+        self.notices.push_back(message);
+    }
+
+    async fn message(&mut self) -> Result<Message, ClientError> {
+        loop {
+            match self.lines.take() {
+                Some(Line::Whole(line)) => return Ok(Message::parse(line)),
+                Some(Line::TooLong) => {
+                    let text = format!("a line of more than {MAX_LINE} bytes");
+                    return Err(ClientError::Nonsense(text));
+                }
+                None => {}
+            }
+            if self.reader.read_buf(self.lines.space()).await? == 0 {
+                return Err(ClientError::Gone);
+            }
+        }
+    }
+}
+
+fn told(message: &Message) -> Told {
+    let params = message.params().map(|span| message.slice(span));
+    Told {
+        method: message.method().unwrap_or_default().into_owned(),
+        params: params
+            .and_then(|params| serde_json::from_slice(params).ok())
+            .unwrap_or_default(),
+        line: message.raw().clone(),
+    }
+}
+
+fn refused(message: &Message) -> ClientError {
+    let error = message.error().map(|span| message.slice(span));
+    let error: Value = error
+        .and_then(|error| serde_json::from_slice(error).ok())
+        .unwrap_or_default();
+    ClientError::Refused {
+        code: error["code"].as_i64().unwrap_or_default(),
+        text: error["message"].as_str().unwrap_or("no reason").to_owned(),
+        data: error.get("data").cloned(),
+    }
+}
+
+fn nonsense(message: &Message) -> ClientError {
+    let text = String::from_utf8_lossy(message.raw());
+    ClientError::Nonsense(text.chars().take(80).collect())
+}
