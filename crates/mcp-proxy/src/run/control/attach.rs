@@ -113,9 +113,16 @@ impl Attached<'_> {
     async fn take(&mut self, told: &Told) -> Result<()> {
         self.feed.show(&mut self.client).await?;
         if told.method == "holds" {
-            self.look(&told.params).await?;
+            self.look_again().await?;
         }
         Ok(())
+    }
+
+    /// A notice may have waited here while something was decided, so the present is asked for.
+    async fn look_again(&mut self) -> Result<()> {
+        let present = self.client.ask("intercept.get", "{}").await?;
+        let present = serde_json::from_slice(&present).context("the proxy tells no mode")?;
+        self.look(&present).await
     }
 
     /// Asks about the oldest held message, unless one is asked about already.
@@ -245,9 +252,7 @@ impl Attached<'_> {
         // Refused: it may still be held.
         let again = self.asking.is_some();
         self.feed.show(&mut self.client).await?;
-        let present = self.client.ask("intercept.get", "{}").await?;
-        let present = serde_json::from_slice(&present).context("the proxy tells no mode")?;
-        self.look(&present).await?;
+        self.look_again().await?;
         if again && self.asking.is_some() {
             printer::ask(CHOICES);
         }
