@@ -1,6 +1,7 @@
 //! The command line as typed: clap types only. What it means is decided in [`crate::config`].
 
 pub mod proxy;
+pub mod redact;
 pub mod sessions;
 mod size;
 

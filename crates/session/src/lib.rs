@@ -23,6 +23,7 @@ mod message;
 mod options;
 mod place;
 mod recorder;
+pub mod redact;
 mod repair;
 mod session;
 mod stamp;
@@ -42,6 +43,7 @@ pub use message::{Http, Part, ProxyMessage, Raw, Sse, Verdict};
 pub use options::{Durability, OnRecordError, RecordOptions};
 pub use place::Place;
 pub use recorder::{Recorder, SIDE_LIMIT, SideFile, SideName, side_folder};
+pub use redact::{Redacted, Redaction, RedactionFacts, RedactionRules};
 pub use repair::repair;
 pub use session::{Ending, Record, Records, Session};
 

@@ -263,6 +263,7 @@ fn record(args: &ProxyArgs) -> Result<Option<Record>> {
             on_error: args.on_record_error.parse().map_err(anyhow::Error::msg)?,
             keep_secrets: args.keep_secrets,
             secrets: secrets.filter(|secret| !secret.is_empty()).collect(),
+            redaction: args.redact.compile()?,
         },
         export: args.output_format.clone(),
     }))

@@ -12,6 +12,7 @@ mod help;
 mod listener;
 mod passing;
 mod records;
+mod redaction;
 mod run;
 mod supervisor;
 mod tls;

@@ -41,6 +41,9 @@ pub fn line(session: &Session, index: usize) -> Result<Vec<u8>, Error> {
     line.some("latency_us", message.latency.map(micros));
     line.value("modified", message.modified);
     flags(&mut line, &message, session.row(index));
+    if message.redacted > 0 {
+        line.value("redacted", message.redacted);
+    }
     line.value("len", message.len);
     if !message.parts.is_empty() {
         line.parts(&message.parts);
