@@ -3,6 +3,7 @@
 pub mod control;
 pub mod mock;
 pub mod proxy;
+pub mod redact;
 pub mod replay;
 pub mod sessions;
 mod size;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::HoldOptions;
 use mcp_proxy_core::mock::{Match, Recording};
-use mcp_proxy_session::{Masks, Place, RecordOptions};
+use mcp_proxy_session::{Masks, Place, RecordOptions, Redaction};
 use mcp_proxy_transport::http::admission::Admission;
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_wire::Transport;
@@ -35,6 +35,8 @@ pub struct Config {
     pub control: bool,
     /// What is hidden wherever the run is shown.
     pub masks: Masks,
+    /// `--redact-…`: what is neither stored nor shown.
+    pub redaction: Option<Redaction>,
     /// How messages are held.
     pub hold: HoldOptions,
     /// `--break`, as typed: the filters are read when the run begins.

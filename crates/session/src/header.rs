@@ -4,8 +4,9 @@
 //! [`ProxySession`] is the two put together.
 
 use crate::mask::Masks;
-use crate::{Error, FORMAT, stamp};
+use crate::{Error, FORMAT, Redaction, RedactionFacts, stamp};
 use mcp_proxy_wire::Transport;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::time::SystemTime;
@@ -56,7 +57,7 @@ pub struct ProxySession {
 
 impl SessionHeader {
     /// The first line of a record.
-    pub(crate) fn line(&self, masks: &Masks) -> Vec<u8> {
+    pub(crate) fn line(&self, masks: &Masks, redaction: Option<&Redaction>) -> Vec<u8> {
         let mut line = Map::new();
         line.insert("t".into(), "session".into());
         line.insert("format".into(), FORMAT.into());
@@ -79,9 +80,35 @@ impl SessionHeader {
         line.insert("cwd".into(), self.cwd.clone().into());
         line.insert("version".into(), self.version.clone().into());
         line.insert("metadata".into(), Value::Object(self.metadata.clone()));
+        if let Some(redaction) = redaction {
+            redaction.header(&mut line);
+        }
         let mut bytes = Value::Object(line).to_string().into_bytes();
         bytes.push(b'\n');
         bytes
+    }
+
+    /// What the first line of a record says about redaction. That of an import has it in its metadata.
+    pub(crate) fn redaction(line: &[u8]) -> Option<RedactionFacts> {
+        let line: Value = serde_json::from_slice(line).ok()?;
+        let told = line
+            .get("redaction")
+            .or_else(|| line.get("metadata")?.get("redaction"))?;
+        RedactionFacts::deserialize(told).ok()
+    }
+
+    /// The same header without what `redaction` hides.
+    pub(crate) fn redacted(self, redaction: &Redaction) -> SessionHeader {
+        let masked = |text: String| match redaction.masked(text.as_bytes()) {
+            Some(masked) => String::from_utf8_lossy(&masked).into_owned(),
+            None => text,
+        };
+        SessionHeader {
+            server_command: self.server_command.map(masked),
+            server_url: self.server_url.map(masked),
+            argv: self.argv.into_iter().map(masked).collect(),
+            ..self
+        }
     }
 
     /// Reads the first line of a record. Members that a later version added are ignored; missing ones are empty.

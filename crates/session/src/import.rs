@@ -41,6 +41,7 @@ pub fn import(source: &Path, place: Place) -> Result<PathBuf, Error> {
         on_error: OnRecordError::Stop,
         keep_secrets: true,
         secrets: Vec::new(),
+        redaction: None,
     };
     let header = head.header().map_err(wrong)?;
     let mut writer = Writer {
@@ -50,6 +51,7 @@ pub fn import(source: &Path, place: Place) -> Result<PathBuf, Error> {
         salt: id::new_salt(),
         next: 0,
         known: FxHashMap::default(),
+        redacted: redacted(&header.metadata),
         failed: None,
     };
     let note = format!("imported from {}", source.display());
@@ -120,6 +122,15 @@ impl Head {
     }
 }
 
+/// Which messages have redacted values, as an export of ours says it in the metadata.
+fn redacted(metadata: &Map<String, Value>) -> FxHashMap<u64, u32> {
+    let told = metadata
+        .get("redaction")
+        .and_then(|told| told.get("redacted"));
+    told.and_then(|told| FxHashMap::<u64, u32>::deserialize(told).ok())
+        .unwrap_or_default()
+}
+
 /// A message in either spelling.
 #[derive(Deserialize)]
 struct Imported {
@@ -148,6 +159,8 @@ struct Writer {
     next: u64,
     /// Messages that may be answered, by the id they had in the document.
     known: FxHashMap<String, (MessageId, u64, SystemTime)>,
+    /// How many values the document says were redacted, by its sequence numbers.
+    redacted: FxHashMap<u64, u32>,
     failed: Option<Error>,
 }
 
@@ -186,6 +199,11 @@ impl Writer {
                 sequence: *sequence,
                 latency: time.duration_since(*asked).unwrap_or_default(),
             });
+        let redacted = imported
+            .sequence
+            .and_then(|number| self.redacted.get(&number));
+        self.recorder
+            .redacted_before(redacted.copied().unwrap_or(0));
         self.recorder.message(&NewMessage {
             sequence,
             id,

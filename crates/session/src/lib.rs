@@ -25,6 +25,7 @@ mod message;
 mod options;
 mod place;
 mod recorder;
+pub mod redact;
 mod repair;
 mod session;
 mod stamp;
@@ -46,6 +47,7 @@ pub use message::{Asked, Bodies, Http, Part, ProxyMessage, Raw, Sse, Told, Verdi
 pub use options::{Durability, OnRecordError, RecordOptions};
 pub use place::Place;
 pub use recorder::{Keeper, Recorder, Ring, SIDE_LIMIT, SideFile, SideName, side_folder};
+pub use redact::{Redacted, Redaction, RedactionFacts, RedactionRules};
 pub use repair::repair;
 pub use session::{Ending, Record, Records, Session};
 pub use stamp::to_text as time_text;

@@ -12,6 +12,9 @@ pub const MASKED: &str = "[masked]";
 /// Secrets shorter than this are only masked where they are the whole value: replacing every `1` would hide the record, not the secret.
 const SHORTEST_INSIDE: usize = 6;
 
+/// The flag whose value is hidden even from a record that keeps secrets.
+const PATTERN_FLAG: &str = "--redact-value";
+
 /// What to mask.
 #[derive(Debug, Clone, Default)]
 pub struct Masks {
@@ -138,14 +141,21 @@ impl Masks {
 
     /// Masks a command line: values of `--header` and `--env`, of flags named like secrets, URLs, and every known secret.
     pub fn argv(&self, argv: &[String]) -> Vec<String> {
-        if self.keep {
-            return argv.to_vec();
-        }
         let mut before = "";
         argv.iter()
             .map(|word| {
                 let flag_before = std::mem::replace(&mut before, word);
                 let flag = word.split('=').next().unwrap_or(word);
+                // A pattern for what must not be stored may be what must not be stored.
+                if flag == PATTERN_FLAG && flag.len() < word.len() {
+                    return format!("{flag}={MASKED}");
+                }
+                if flag_before == PATTERN_FLAG {
+                    return MASKED.to_owned();
+                }
+                if self.keep {
+                    return word.clone();
+                }
                 if hides_its_value(flag) && flag.len() < word.len() {
                     return format!("{flag}={}", masked_value(&word[flag.len() + 1..]));
                 }
@@ -369,6 +379,32 @@ mod tests {
             ("node -e console.log(1)", "node -e console.log(1)"),
         ] {
             assert_eq!(masks().command(command), shown);
+        }
+    }
+
+    #[test]
+    fn patterns_for_secrets_are_secrets() {
+        let argv: Vec<String> = [
+            "p",
+            "--redact-value",
+            "hunter2",
+            "--redact-value=-x",
+            "--env",
+            "A=b",
+        ]
+        .map(str::to_owned)
+        .into();
+        for (masks, shown) in [
+            (
+                masks(),
+                "p --redact-value [masked] --redact-value=[masked] --env A=[masked]",
+            ),
+            (
+                Masks::none(),
+                "p --redact-value [masked] --redact-value=[masked] --env A=b",
+            ),
+        ] {
+            assert_eq!(masks.argv(&argv).join(" "), shown);
         }
     }
 

@@ -63,7 +63,9 @@ pub struct ProxyMessage {
     pub dropped: bool,
     /// A verdict refused it.
     pub refused: bool,
-    /// Length of the body as received.
+    /// How many values were hidden in it and in the verdicts on it; 0 is none. A body that could not be looked through counts as one.
+    pub redacted: u32,
+    /// Length of the body: as received, or without what was hidden.
     pub len: u64,
     /// What is known about each part of a batch.
     pub parts: Vec<Part>,
@@ -91,7 +93,7 @@ pub enum Raw {
         /// Its length.
         len: u64,
     },
-    /// Not stored, because the disk failed at that moment.
+    /// Not stored: the disk failed at that moment, or redaction could not look through it.
     Lost {
         /// How long it was.
         len: u64,
@@ -171,6 +173,8 @@ pub struct Verdict {
     pub by: String,
     /// Why.
     pub why: String,
+    /// How many values were hidden in it.
+    pub redacted: u32,
     /// The bytes before.
     pub original_raw: Option<Raw>,
     /// The bytes after.
@@ -235,6 +239,7 @@ impl ProxyMessage {
             "refuse" => self.refused = true,
             _ => {}
         }
+        self.redacted = self.redacted.saturating_add(verdict.redacted);
         if verdict.kind == "modify" || verdict.raw.is_some() {
             self.modified = true;
         }

@@ -8,6 +8,7 @@
 mod carriage;
 mod fault;
 mod happening;
+mod hidden;
 mod keeper;
 mod line;
 mod ring;
@@ -17,7 +18,7 @@ mod sync;
 mod tests;
 
 pub use keeper::Keeper;
-pub(crate) use line::{kind_name, named_by};
+pub(crate) use line::{kind_name, name_of, named_by};
 pub use ring::Ring;
 pub use side::{SIDE_LIMIT, SideFile, SideName, side_folder};
 
@@ -26,6 +27,7 @@ use crate::mask::Masks;
 use crate::{Durability, Error, OnRecordError, Place, RecordOptions, Session, SessionHeader};
 use bytes::Bytes;
 use fault::Faults;
+use hidden::Hidden;
 use line::{LineWriter, Stored};
 use mcp_proxy_wire::{Carriage, Message};
 use std::fs::File;
@@ -92,8 +94,8 @@ impl Recorder {
         let faults = Arc::new(Faults::default());
         let syncer = sync::start_for(options.durability, options.on_error, &file, &path, &faults)?;
         let mut recorder = Recorder {
-            header: header.line(&masks),
-            lines: LineWriter::new(masks),
+            header: header.line(&masks, options.redaction.as_ref()),
+            lines: LineWriter::new(masks, options.redaction),
             path,
             file,
             pending: 0,
@@ -124,19 +126,38 @@ impl Recorder {
 
     /// Appends a `msg` line to the buffer.
     pub fn message(&mut self, message: &NewMessage<'_>) {
+        match self.lines.redaction.clone() {
+            None => self.store(message, Hidden::Nothing),
+            Some(redaction) => self.store_redacted(message, &redaction),
+        }
+    }
+
+    /// The next message had so many values redacted before it came here.
+    pub(crate) fn redacted_before(&mut self, count: u32) {
+        self.lines.hidden(count);
+    }
+
+    fn store(&mut self, message: &NewMessage<'_>, hidden: Hidden) {
         match message.body {
+            NewBody::Whole(body) if hidden == Hidden::Body => {
+                let len = body.raw().len() as u64;
+                let nowhere = SideName::nowhere();
+                self.lines
+                    .message(message, Stored::Side(&nowhere, len), hidden)
+            }
             NewBody::Whole(body) if body.raw().len() > SIDE_LIMIT => {
                 let side = self.store_aside(format!("{}.raw", message.sequence), body.raw());
+                let len = body.raw().len() as u64;
                 match side {
                     Ok(name) => self
                         .lines
-                        .message(message, Stored::Side(&name, body.raw().len() as u64)),
+                        .message(message, Stored::Side(&name, len), hidden),
                     Err(error) => return self.fail(error),
                 }
             }
-            NewBody::Whole(body) => self.lines.message(message, Stored::Inline(body)),
+            NewBody::Whole(body) => self.lines.message(message, Stored::Inline(body), hidden),
             NewBody::Large { file, len, .. } => {
-                self.lines.message(message, Stored::Side(file, len))
+                self.lines.message(message, Stored::Side(file, len), hidden)
             }
             NewBody::Empty
                 if !matches!(message.carriage, Carriage::Line(_) | Carriage::Message) =>
@@ -151,7 +172,7 @@ impl Recorder {
                 };
                 return self.io(message.time, &io);
             }
-            NewBody::Empty => self.lines.message(message, Stored::Empty),
+            NewBody::Empty => self.lines.message(message, Stored::Empty, hidden),
         }
         self.messages += 1;
         self.pending += 1;
@@ -159,6 +180,16 @@ impl Recorder {
 
     /// Appends an `act` line: a verdict, before its effect.
     pub fn act(&mut self, act: &Act) {
+        match self.lines.redaction.clone() {
+            None => self.store_act(act, 0),
+            Some(redaction) => {
+                let (act, count) = hidden::act(act, &redaction);
+                self.store_act(&act, count);
+            }
+        }
+    }
+
+    fn store_act(&mut self, act: &Act, redacted: u32) {
         let side = |recorder: &mut Recorder, raw: &Option<Bytes>, ending: &str| match raw {
             Some(raw) if raw.len() > SIDE_LIMIT => {
                 recorder.sides += 1;
@@ -177,6 +208,7 @@ impl Recorder {
         };
         let lines = &mut self.lines;
         lines.open("act", act.time);
+        lines.hidden(redacted);
         if let Some(sequence) = act.sequence {
             lines.number("sequence", sequence);
         }
@@ -186,6 +218,7 @@ impl Recorder {
         lines.word("kind", act.kind);
         lines.text("by", &act.by);
         lines.text("why", &act.why);
+        lines.redacted();
         for (key, bytes, side) in [
             ("original_raw", &act.original_raw, original),
             ("raw", &act.raw, raw),
@@ -244,7 +277,15 @@ impl Recorder {
     }
 
     /// A side file for a body that is cut through. Its line is written by passing its name to [`Recorder::message`].
+    /// With redaction the file stays in memory until then: only a whole body can be looked through.
     pub fn side_file(&mut self) -> Result<SideFile, Error> {
+        match self.lines.redaction {
+            None => self.new_side_file(),
+            Some(_) => Ok(SideFile::hold(Arc::clone(&self.faults))),
+        }
+    }
+
+    fn new_side_file(&mut self) -> Result<SideFile, Error> {
         self.sides += 1;
         SideFile::create(
             &self.path,
@@ -340,7 +381,7 @@ impl Recorder {
     }
 
     fn store_aside(&mut self, name: String, bytes: &[u8]) -> Result<SideName, Error> {
-        let mut side = self.side_file()?;
+        let mut side = self.new_side_file()?;
         side.write(bytes)?;
         side.finish_as(name)
     }

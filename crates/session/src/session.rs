@@ -5,7 +5,7 @@
 //! last line is ignored and reported, never repaired here: see [`crate::repair`].
 
 mod keep;
-mod read;
+pub(crate) mod read;
 mod records;
 
 pub(crate) use read::{message as read_line, verdict as read_verdict};
@@ -13,7 +13,10 @@ pub use records::{Record, Records};
 
 use crate::index::{self, Index, LinePlace, Row};
 use crate::lines::Lines;
-use crate::{Asked, Error, ProxyMessage, ProxySession, SessionHeader, Told, lock, recorder};
+use crate::{
+    Asked, Error, ProxyMessage, ProxySession, Redaction, RedactionFacts, SessionHeader, Told, lock,
+    recorder,
+};
 use bytes::Bytes;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -30,6 +33,10 @@ pub struct Session {
     folder: PathBuf,
     file: File,
     header: SessionHeader,
+    /// What the header says about redaction.
+    redaction: Option<RedactionFacts>,
+    /// What is hidden besides, in all that is read from here.
+    hide: Option<Redaction>,
     index: Index,
     /// Messages were left out.
     thinned: bool,
@@ -51,8 +58,11 @@ impl Session {
     pub fn open(path: impl AsRef<Path>) -> Result<Session, Error> {
         let path = path.as_ref();
         let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
-        let header = match Lines::new(&file, 0, u64::MAX).next_line() {
-            Ok(Some(line)) => SessionHeader::read(line.bytes, path)?,
+        let (header, redaction) = match Lines::new(&file, 0, u64::MAX).next_line() {
+            Ok(Some(line)) => (
+                SessionHeader::read(line.bytes, path)?,
+                SessionHeader::redaction(line.bytes),
+            ),
             Ok(None) => {
                 return Err(Error::NotARecord {
                     path: path.to_path_buf(),
@@ -68,12 +78,36 @@ impl Session {
             file,
             header,
             thinned: false,
+            redaction,
+            hide: None,
         };
         if session.refresh()? >= WORTH_STORING {
             // A cache: a folder that cannot be written to is no reason not to read.
             let _ = session.store_index();
         }
         Ok(session)
+    }
+
+    /// The same session with more hidden: every message, text and header read from here is without what `redaction` names. Rows
+    /// and their strings are those of the record.
+    pub fn redacted(self, redaction: &Redaction) -> Session {
+        let hide = redaction.for_record(self.redaction.as_ref());
+        Session {
+            header: self.header.redacted(&hide),
+            redaction: Some(hide.facts().clone()),
+            hide: Some(hide),
+            ..self
+        }
+    }
+
+    /// What was asked to be hidden, and the word that marks it. `None` if nothing was.
+    pub fn redaction(&self) -> Option<&RedactionFacts> {
+        self.redaction.as_ref()
+    }
+
+    /// Whether more is hidden than in the record, so that its lines cannot be shown as they are.
+    pub(crate) fn hides(&self) -> bool {
+        self.hide.is_some()
     }
 
     /// Takes in what was appended since. Returns how many messages are new.
@@ -215,6 +249,7 @@ impl Session {
             Lines::new(&self.file, 0, self.index.covered),
             &self.path,
             &self.folder,
+            self.hide.as_ref(),
         )
     }
 
@@ -265,6 +300,9 @@ impl Session {
         self.file
             .read_exact_at(&mut line, place.offset)
             .map_err(|error| Error::io("read", &self.path, error))?;
-        Ok(line.into())
+        match &self.hide {
+            None => Ok(line.into()),
+            Some(hide) => hide.line(&line.into(), &self.folder),
+        }
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! | module | knows |
 //! |---|---|
-//! | [`message`], [`field`], [`id`], [`span`] | bytes + head, look-ups inside, splices, batches |
+//! | [`message`], [`field`], [`id`], [`span`], [`walk`] | bytes + head, look-ups inside, splices, batches, all values |
 //! | [`ends`] | the head of a large body from its two ends |
 //! | [`mod@line`], [`sse`], [`chunk`] | cutting a byte stream into messages, whole or cut through, losing no byte |
 //! | [`frame`] | a message with its carriage, the two sides, the three transports |
@@ -33,6 +33,7 @@ mod scan;
 pub mod span;
 pub mod sse;
 mod text;
+pub mod walk;
 
 pub use chunk::{Chunk, Limits};
 pub use ends::{EndsHead, head_from_ends};
@@ -48,3 +49,5 @@ pub use newline::flatten;
 pub use revision::{Era, era_of, request_era};
 pub use span::Span;
 pub use sse::{SseEvent, SseSplitter, SseUnit, encode_event};
+pub use text::{string_content, string_spans};
+pub use walk::{Piece, Walk};

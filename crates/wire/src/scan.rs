@@ -105,6 +105,16 @@ pub(crate) fn find(text: &[u8], name: &str) -> Option<Span> {
     }
 }
 
+/// The index behind the string whose opening quote is at `at`; the end of the text if it does not close.
+pub(crate) fn string_end(text: &[u8], at: usize) -> usize {
+    let mut scanner = Scanner::new(text);
+    scanner.at = at;
+    match scanner.string() {
+        Ok(_) => scanner.at,
+        Err(_) => text.len(),
+    }
+}
+
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,

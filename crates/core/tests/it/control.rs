@@ -46,7 +46,7 @@ impl Run {
 
     fn ringed(limit: usize) -> Run {
         let pipeline = pipeline(None);
-        pipeline.keep_recent(Ring::new(limit, Masks::none()));
+        pipeline.keep_recent(Ring::new(limit, Masks::none(), None));
         Run::of(pipeline, None)
     }
 

@@ -22,6 +22,7 @@ Use it with care:
   - Nothing leaves this machine: no telemetry, no account, no update check.
   - A record holds everything that was said: arguments, answers, tokens in messages. Treat it as sensitive.
     Credentials in headers and --header/--env values are masked unless --keep-secrets.
+    --redact-preset all and the other --redact-… flags hide values in messages too; what is forwarded stays whole.
   - Listeners accept this machine only, unless --listen-host names another address.";
 
 /// Stand between a client and one server; change nothing, record everything.
@@ -214,6 +215,9 @@ pub struct ProxyArgs {
     /// Record credentials in headers, --header and --env values as they are
     #[arg(long, help_heading = "Record")]
     pub keep_secrets: bool,
+
+    #[command(flatten)]
+    pub redact: super::redact::RedactArgs,
 
     /// The largest message, in bytes or with K, M, G
     #[arg(

@@ -72,8 +72,10 @@ Examples:
   mcp-proxy export LAST --output-format markdown -o s.md a report to read
   mcp-proxy export 019a8 --output-format har -o s.har    for a browser's network panel
   mcp-proxy export LAST --filter '.tool == \"read_file\"'  the calls of a tool, and their answers
+  mcp-proxy export LAST --redact-preset all --redact-key ssn -o shared.json
 
-Message bodies are exported as they were: treat the file as sensitive.";
+Message bodies are exported as they are in the record, unless --redact-… hides some of it: treat
+the file as sensitive.";
 
 /// Write a record in another format.
 #[derive(Debug, clap::Args)]
@@ -97,6 +99,9 @@ pub struct ExportArgs {
     /// Overwrite the file if it exists
     #[arg(long, requires = "output")]
     pub force: bool,
+
+    #[command(flatten)]
+    pub redact: super::redact::RedactArgs,
 }
 
 const IMPORT: &str = "\

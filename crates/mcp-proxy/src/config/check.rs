@@ -63,6 +63,7 @@ impl Config {
             },
             pass_noise: args.pass_noise,
             hold: hold(args),
+            redaction: args.redact.compile()?,
             breakpoints: args.breakpoints.clone(),
             quiet: args.quiet,
             control: !args.no_control,
@@ -308,6 +309,7 @@ fn record(args: &ProxyArgs) -> Result<Option<Record>> {
             on_error: args.on_record_error.parse().map_err(anyhow::Error::msg)?,
             keep_secrets: args.keep_secrets,
             secrets: secrets(args),
+            redaction: args.redact.compile()?,
         },
         export: args.output_format.clone(),
     }))

@@ -148,6 +148,7 @@ fn config(args: &DemoArgs) -> Result<Config> {
         quiet: true,
         control: false,
         masks: Masks::default(),
+        redaction: None,
         hold: HoldOptions::default(),
         breakpoints: Vec::new(),
     })

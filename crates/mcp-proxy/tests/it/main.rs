@@ -15,6 +15,7 @@ mod listener;
 mod mock;
 mod passing;
 mod records;
+mod redaction;
 mod replay;
 mod run;
 mod supervisor;

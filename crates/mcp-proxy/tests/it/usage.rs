@@ -37,6 +37,18 @@ fn mistakes_are_named() {
         ),
         (&["proxy", "--break", "/[/", "--", "cat"], "--break /[/"),
         (
+            &["proxy", "--redact-value", "(", "--", "cat"],
+            "--redact-value: \"(\" is no pattern",
+        ),
+        (
+            &["proxy", "--redact-path", "params.x", "--", "cat"],
+            "--redact-path: \"params.x\" is no path: it does not begin with $",
+        ),
+        (
+            &["export", "LAST", "--redact-key", ""],
+            "--redact-key: an empty key",
+        ),
+        (
             &[
                 "proxy",
                 "--listen",

@@ -1,9 +1,11 @@
 //! `json`: exactly the seed's `ProxySession` with its `ProxyMessage`s, and nothing else.
+//!
+//! If values were redacted, `metadata`, which the seed leaves open, says in which messages.
 
 use super::body::{id, text, time, write_value};
 use super::{SessionExporter, step};
 use crate::{Error, ProxyMessage, Session};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::io::Write;
 
 pub(super) struct Json;
@@ -39,13 +41,25 @@ impl SessionExporter for Json {
             text(head.server_url.as_deref()),
         )
         .map_err(Error::Output)?;
+        let mut redacted = Map::new();
         for (index, message) in session.messages(0).enumerate() {
+            let message = message?;
             out.write_all(if index == 0 { b"\n" } else { b",\n" })
                 .map_err(Error::Output)?;
-            write_message(out, &message?)?;
+            write_message(out, &message)?;
+            if message.redacted > 0 {
+                redacted.insert(message.sequence.to_string(), message.redacted.into());
+            }
             step(index + 1, session.len(), progress);
         }
-        writeln!(out, "\n],\"metadata\":{}}}", Value::Object(head.metadata)).map_err(Error::Output)
+        let mut metadata = head.metadata;
+        if let Some(facts) = session.redaction().filter(|_| !redacted.is_empty()) {
+            metadata.insert(
+                "redaction".to_owned(),
+                json!({"nonce": facts.nonce, "redacted": redacted}),
+            );
+        }
+        writeln!(out, "\n],\"metadata\":{}}}", Value::Object(metadata)).map_err(Error::Output)
     }
 }
 

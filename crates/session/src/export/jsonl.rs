@@ -1,6 +1,7 @@
 //! `jsonl`: the record's own lines, verbatim, kinds that this build does not know included.
 //!
-//! Side files stay where they are; the lines still name them.
+//! Side files stay where they are; the lines still name them. Under redaction of its own an export writes the lines anew, and the
+//! large bodies into them: the side files are not redacted.
 
 use super::SessionExporter;
 use crate::{Error, Session};
@@ -32,6 +33,16 @@ impl SessionExporter for Jsonl {
             return lines(session, out, progress);
         }
         let total = session.covered();
+        if session.hides() {
+            for record in session.records() {
+                let record = record?;
+                out.write_all(&record.line).map_err(Error::Output)?;
+                out.write_all(b"\n").map_err(Error::Output)?;
+                progress(record.offset, total);
+            }
+            progress(total, total);
+            return Ok(());
+        }
         let mut buffer = vec![0; 1 << 20];
         let mut done = 0;
         while done < total {

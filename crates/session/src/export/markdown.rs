@@ -121,6 +121,9 @@ fn table_row(message: &ProxyMessage) -> String {
             remarks.push(word.to_owned());
         }
     }
+    if message.redacted > 0 {
+        remarks.push(format!("{} redacted", message.redacted));
+    }
     format!(
         "| {} | {} | {} | {} | {} | {} | {} |\n",
         message.sequence,

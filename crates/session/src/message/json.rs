@@ -78,6 +78,9 @@ impl Told {
         line.some("latency_us", message.latency.map(micros));
         line.value("modified", message.modified);
         self.flags(&mut line);
+        if message.redacted > 0 {
+            line.value("redacted", message.redacted);
+        }
         line.value("len", message.len);
         if !message.parts.is_empty() {
             line.parts(&message.parts);

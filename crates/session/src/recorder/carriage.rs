@@ -2,6 +2,8 @@
 
 use super::line::LineWriter;
 use crate::json::{push_octets, push_string, push_u64};
+use crate::mask::MASKED;
+use crate::redact::repeats_body;
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 use mcp_proxy_wire::frame::LineEnd;
@@ -29,13 +31,13 @@ impl LineWriter {
                 self.out.extend_from_slice(b",\"target\":");
                 self.target(&parts.uri);
                 self.version_and_headers(parts.version, &parts.headers);
-                is_encoded(&parts.headers)
+                is_encoded(carriage)
             }
             Carriage::Response(parts) => {
                 self.out.extend_from_slice(b",\"http\":{\"status\":");
                 push_u64(&mut self.out, u64::from(parts.status.as_u16()));
                 self.version_and_headers(parts.version, &parts.headers);
-                is_encoded(&parts.headers)
+                is_encoded(carriage)
             }
             Carriage::Event(event) => {
                 self.event(event);
@@ -47,13 +49,11 @@ impl LineWriter {
     fn event(&mut self, event: &SseEvent) {
         self.out.extend_from_slice(b",\"sse\":{");
         let start = self.out.len();
-        if let Some(id) = &event.id {
-            self.key("id");
-            push_string(&mut self.out, id);
-        }
-        if let Some(name) = &event.event {
-            self.key("event");
-            push_string(&mut self.out, name);
+        for (key, value) in [("id", &event.id), ("event", &event.event)] {
+            if let Some(value) = value {
+                self.key(key);
+                self.masked(value.as_bytes());
+            }
         }
         if let Some(retry) = event.retry {
             self.number("retry", retry);
@@ -68,11 +68,34 @@ impl LineWriter {
     }
 
     fn target(&mut self, uri: &http::Uri) {
-        if uri.query().is_none() && uri.authority().is_none() {
+        if uri.query().is_none() && uri.authority().is_none() && self.redaction.is_none() {
             push_string(&mut self.out, uri.path());
         } else {
-            push_string(&mut self.out, &self.masks.url(&uri.to_string()));
+            let text = uri.to_string();
+            let shown = self.masks.url(&text);
+            self.masked(shown.as_bytes());
         }
+    }
+
+    /// A header's value that holds no credential by its name.
+    fn header_value(&mut self, name: &str, value: &[u8]) {
+        let Some(redaction) = &self.redaction else {
+            return push_octets(&mut self.out, value);
+        };
+        if (self.body_hidden && repeats_body(name)) || redaction.names_header(name) {
+            push_string(&mut self.out, MASKED);
+        } else {
+            self.masked(value);
+        }
+    }
+
+    /// A string from outside the body. What redaction hides there reads as other masked credentials do.
+    fn masked(&mut self, text: &[u8]) {
+        let masked = self
+            .redaction
+            .as_ref()
+            .and_then(|redaction| redaction.masked(text));
+        push_octets(&mut self.out, masked.as_deref().unwrap_or(text));
     }
 
     fn version_and_headers(&mut self, version: http::Version, headers: &HeaderMap) {
@@ -89,7 +112,7 @@ impl LineWriter {
             self.out.extend_from_slice(b"\",");
             match self.masks.header(name.as_str(), value.as_bytes()) {
                 Some(masked) => push_string(&mut self.out, &masked),
-                None => push_octets(&mut self.out, value.as_bytes()),
+                None => self.header_value(name.as_str(), value.as_bytes()),
             }
             self.out.push(b']');
         }
@@ -97,7 +120,13 @@ impl LineWriter {
     }
 }
 
-fn is_encoded(headers: &HeaderMap) -> bool {
+/// Whether the body is compressed.
+pub(super) fn is_encoded(carriage: &Carriage) -> bool {
+    let headers = match carriage {
+        Carriage::Request(parts) => &parts.headers,
+        Carriage::Response(parts) => &parts.headers,
+        Carriage::Line(_) | Carriage::Message | Carriage::Event(_) => return false,
+    };
     headers
         .get(CONTENT_ENCODING)
         .is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))

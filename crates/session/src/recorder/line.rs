@@ -4,12 +4,15 @@
 //! can stop early and a body can be cut out of its line byte for byte. `docs/record-format.md` is the description of all this
 //! for people; change both together.
 
+use super::hidden::Hidden;
 use crate::entry::{NewBody, NewMessage, Origin, PartAnswer};
-use crate::json::{push_base64, push_escaped, push_string, push_u64};
+use crate::json::{push_base64, push_escaped, push_octets, push_string, push_u64};
 use crate::mask::Masks;
 use crate::stamp::StampWriter;
-use crate::{MessageId, SideName};
+use crate::{MessageId, Redacted, Redaction, SideName};
+use bytes::Bytes;
 use mcp_proxy_wire::{Field, Kind, Message};
+use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 /// Writes lines into a buffer; knows times and masks.
@@ -17,6 +20,11 @@ use std::time::{Duration, SystemTime};
 pub(super) struct LineWriter {
     pub(super) out: Vec<u8>,
     pub(super) masks: Masks,
+    pub(super) redaction: Option<Redaction>,
+    /// Whether values of the body of this line were hidden.
+    pub(super) body_hidden: bool,
+    /// Values hidden in this line that it has not told yet.
+    untold: u32,
     stamps: StampWriter,
 }
 
@@ -29,16 +37,20 @@ pub(super) enum Stored<'a> {
 }
 
 impl LineWriter {
-    pub(super) fn new(masks: Masks) -> LineWriter {
+    pub(super) fn new(masks: Masks, redaction: Option<Redaction>) -> LineWriter {
         LineWriter {
             out: Vec::with_capacity(4096),
             masks,
+            redaction,
+            body_hidden: false,
+            untold: 0,
             stamps: StampWriter::new(),
         }
     }
 
     /// `{"t":"…"` and the time.
     pub(super) fn open(&mut self, kind: &str, time: SystemTime) {
+        self.body_hidden = false;
         self.out.extend_from_slice(b"{\"t\":\"");
         self.out.extend_from_slice(kind.as_bytes());
         self.out.extend_from_slice(b"\",\"timestamp\":\"");
@@ -48,6 +60,7 @@ impl LineWriter {
 
     /// `}` and the newline, which makes the line count.
     pub(super) fn close(&mut self) {
+        self.redacted();
         self.out.extend_from_slice(b"}\n");
     }
 
@@ -81,20 +94,49 @@ impl LineWriter {
     /// A text of ours, secrets masked.
     pub(super) fn text(&mut self, key: &str, text: &str) {
         self.key(key);
-        push_string(&mut self.out, &self.masks.string(text));
+        let masked = self.masks.string(text);
+        let hidden = self.hide(masked.as_bytes());
+        push_octets(
+            &mut self.out,
+            hidden.as_deref().unwrap_or(masked.as_bytes()),
+        );
+    }
+
+    /// So many values of the bodies of this line were hidden.
+    pub(super) fn hidden(&mut self, count: u32) {
+        self.untold = self.untold.saturating_add(count);
+    }
+
+    /// `redacted`: how many values of this line were hidden. Nothing if there were none.
+    pub(super) fn redacted(&mut self) {
+        if self.untold > 0 {
+            let count = std::mem::take(&mut self.untold);
+            self.number("redacted", u64::from(count));
+        }
+    }
+
+    /// The text without what redaction hides; `None` if that is nothing.
+    fn hide(&mut self, text: &[u8]) -> Option<Bytes> {
+        let redaction = self.redaction.as_ref()?;
+        let text = Message::parse(Bytes::copy_from_slice(text));
+        let Redacted { message, count } = redaction.message_after(&text, self.untold)?;
+        self.untold = self.untold.saturating_add(count);
+        Some(message.into_raw())
     }
 
     /// Bytes from outside that are no message: masked, as text or base64.
     pub(super) fn noise(&mut self, bytes: &[u8]) {
         let masked = self.masks.text(bytes);
-        match std::str::from_utf8(&masked) {
+        let hidden = self.hide(&masked);
+        let masked = hidden.as_deref().unwrap_or(&masked);
+        match std::str::from_utf8(masked) {
             Ok(text) => {
                 self.out.extend_from_slice(b",\"text\":");
                 push_string(&mut self.out, text);
             }
             Err(_) => {
                 self.out.extend_from_slice(b",\"b64\":");
-                push_base64(&mut self.out, &masked);
+                push_base64(&mut self.out, masked);
             }
         }
     }
@@ -107,8 +149,9 @@ impl LineWriter {
     }
 
     /// A `msg` line.
-    pub(super) fn message(&mut self, message: &NewMessage<'_>, stored: Stored<'_>) {
+    pub(super) fn message(&mut self, message: &NewMessage<'_>, stored: Stored<'_>, hidden: Hidden) {
         self.open("msg", message.time);
+        self.body_hidden = hidden != Hidden::Nothing;
         self.number("sequence", message.sequence);
         self.message_id("id", message.id);
         self.number("mono_ns", nanos(message.mono));
@@ -134,6 +177,8 @@ impl LineWriter {
         if !message.parts.is_empty() {
             self.parts(message.parts);
         }
+        self.hidden(hidden.count());
+        self.redacted();
         match stored {
             Stored::Inline(body) => {
                 self.number("len", body.raw().len() as u64);
@@ -164,11 +209,7 @@ impl LineWriter {
                 if let Some(method) = message.method() {
                     self.key("method");
                     push_string(&mut self.out, &method);
-                    let name = match named_by(&method) {
-                        Some(field) => message.text(field),
-                        None => None,
-                    };
-                    if let Some(name) = name {
+                    if let Some(name) = named_by(&method).and_then(|field| message.text(field)) {
                         self.key("name");
                         push_string(&mut self.out, &name);
                     }
@@ -264,7 +305,12 @@ impl LineWriter {
         self.out.push(b',');
         push_string(&mut self.out, name);
         self.out.push(b':');
-        push_string(&mut self.out, &self.masks.string(value));
+        let masked = self.masks.string(value);
+        let hidden = self.hide(masked.as_bytes());
+        push_octets(
+            &mut self.out,
+            hidden.as_deref().unwrap_or(masked.as_bytes()),
+        );
     }
 
     pub(super) fn side(&mut self, key: &str, name: &SideName, len: u64) {
@@ -288,6 +334,11 @@ impl LineWriter {
         self.out.extend_from_slice(suffix.as_bytes());
         self.out.extend_from_slice(b"\":");
     }
+}
+
+/// A line's `name`.
+pub(crate) fn name_of(message: &Message) -> Option<Cow<'_, str>> {
+    message.text(named_by(&message.method()?)?)
 }
 
 /// What a request is about, by the same rule as the `Mcp-Name` header.

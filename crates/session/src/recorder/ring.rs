@@ -3,8 +3,11 @@
 //! They are the record's own lines, made by the same writer: what is masked in a record is masked here. Bodies over
 //! [`SIDE_LIMIT`], which a record keeps in side files, are not kept; neither is what is no message and no verdict.
 
+use super::carriage::is_encoded;
+use super::hidden::{self, Hidden};
 use super::line::{LineWriter, Stored};
 use super::{SIDE_LIMIT, SideName};
+use crate::Redaction;
 use crate::entry::{Act, Io, NewBody, NewMessage};
 use crate::envelope::{self, Members};
 use crate::mask::Masks;
@@ -42,9 +45,9 @@ struct Kept {
 
 impl Ring {
     /// A ring of at most `limit` bytes.
-    pub fn new(limit: usize, masks: Masks) -> Ring {
+    pub fn new(limit: usize, masks: Masks, redaction: Option<Redaction>) -> Ring {
         Ring {
-            lines: LineWriter::new(masks),
+            lines: LineWriter::new(masks, redaction),
             kept: VecDeque::new(),
             bytes: 0,
             limit,
@@ -52,9 +55,29 @@ impl Ring {
         }
     }
 
-    /// Keeps a message.
+    /// Keeps a message, without what is to be redacted.
     pub fn message(&mut self, message: &NewMessage<'_>) {
+        let (NewBody::Whole(body), Some(redaction)) = (message.body, &self.lines.redaction) else {
+            return self.keep(message, Hidden::Nothing);
+        };
+        if is_encoded(message.carriage) {
+            return self.keep(message, Hidden::Body);
+        }
+        let Some(redacted) = redaction.message(body) else {
+            return self.keep(message, Hidden::Nothing);
+        };
+        let shown = NewMessage {
+            body: NewBody::Whole(&redacted.message),
+            ..*message
+        };
+        self.keep(&shown, Hidden::Values(redacted.count));
+    }
+
+    fn keep(&mut self, message: &NewMessage<'_>, hidden: Hidden) {
         let stored = match message.body {
+            NewBody::Whole(body) if hidden == Hidden::Body => {
+                Stored::Side(&SideName::NONE, body.raw().len() as u64)
+            }
             NewBody::Whole(body) if body.raw().len() <= SIDE_LIMIT => Stored::Inline(body),
             NewBody::Whole(body) => Stored::Side(&SideName::NONE, body.raw().len() as u64),
             NewBody::Large { file, len, .. } => Stored::Side(file, len),
@@ -65,7 +88,7 @@ impl Ring {
             }
             NewBody::Empty => Stored::Empty,
         };
-        self.lines.message(message, stored);
+        self.lines.message(message, stored, hidden);
         let line = self.take_line();
         self.bytes += line.len() + OVERHEAD;
         self.kept.push_back(Kept {
@@ -81,6 +104,14 @@ impl Ring {
     pub fn act(&mut self, act: &Act) {
         let Some(place) = act.sequence.and_then(|sequence| self.find(sequence)) else {
             return;
+        };
+        let redacted;
+        let act = match &self.lines.redaction {
+            None => act,
+            Some(redaction) => {
+                (redacted, _) = hidden::act(act, redaction);
+                &redacted
+            }
         };
         let lines = &mut self.lines;
         lines.open("act", act.time);
@@ -239,7 +270,7 @@ mod tests {
 
     #[test]
     fn the_oldest_make_room() {
-        let mut ring = Ring::new(2_000, Masks::none());
+        let mut ring = Ring::new(2_000, Masks::none(), None);
         for sequence in 1..=50 {
             put(&mut ring, sequence, r#"{"method":"x"}"#, None);
         }
@@ -255,7 +286,7 @@ mod tests {
 
     #[test]
     fn verdicts_and_requests_are_found_and_the_line_reads_back() {
-        let mut ring = Ring::new(1 << 20, Masks::none());
+        let mut ring = Ring::new(1 << 20, Masks::none(), None);
         let call = r#"{"id":1,"method":"tools/call","params":{"name":"echo"}}"#;
         put(&mut ring, 1, call, None);
         put(&mut ring, 2, r#"{"id":1,  "result":{}}"#, Some(1));
@@ -294,7 +325,7 @@ mod tests {
 
     #[test]
     fn large_bodies_are_not_kept() {
-        let mut ring = Ring::new(1 << 20, Masks::none());
+        let mut ring = Ring::new(1 << 20, Masks::none(), None);
         let body = format!(
             "{{\"method\":\"x\",\"params\":\"{}\"}}",
             "x".repeat(SIDE_LIMIT)

@@ -2,10 +2,11 @@
 //!
 //! A side file is written under a temporary name, renamed, and only then does the recorder write its line, so a line never names
 //! a file that is not whole. It is written while the body passes (cut through), so it is a value of its own and not a method of
-//! the recorder.
+//! the recorder. With redaction it is kept in memory instead: no byte may reach the disk before the whole was looked through.
 
 use super::fault::Faults;
 use crate::{Durability, Error, OnRecordError};
+use bytes::Bytes;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -17,15 +18,38 @@ pub const SIDE_LIMIT: usize = 64 * 1024;
 
 /// The name of a finished side file within its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SideName(Option<String>);
+pub struct SideName(Stored);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Stored {
+    File(String),
+    /// In memory: what is written of it is decided when its line is.
+    Held(Bytes),
+    Nowhere,
+}
 
 impl SideName {
     /// Of a body that is kept nowhere.
-    pub(super) const NONE: SideName = SideName(None);
+    pub(super) const NONE: SideName = SideName(Stored::Nowhere);
 
     /// The file's name, or `None` if the body could not be stored and the policy was to go on.
     pub fn as_str(&self) -> Option<&str> {
-        self.0.as_deref()
+        match &self.0 {
+            Stored::File(name) => Some(name),
+            Stored::Held(_) | Stored::Nowhere => None,
+        }
+    }
+
+    pub(super) fn nowhere() -> SideName {
+        SideName(Stored::Nowhere)
+    }
+
+    /// The body, if it is not in a file yet.
+    pub(super) fn held(&self) -> Option<&Bytes> {
+        match &self.0 {
+            Stored::Held(body) => Some(body),
+            Stored::File(_) | Stored::Nowhere => None,
+        }
     }
 }
 
@@ -43,6 +67,8 @@ pub struct SideFile {
     temporary: PathBuf,
     /// `None` once the body is lost: the policy is to warn and a write failed.
     file: Option<File>,
+    /// The body, if it must not be written before it is whole.
+    held: Option<Vec<u8>>,
     len: u64,
     durability: Durability,
     on_error: OnRecordError,
@@ -56,6 +82,7 @@ impl SideFile {
             folder: PathBuf::new(),
             temporary: PathBuf::new(),
             file: None,
+            held: None,
             len: 0,
             durability: Durability::None,
             on_error: OnRecordError::Warn,
@@ -76,6 +103,7 @@ impl SideFile {
             folder,
             temporary,
             file: None,
+            held: None,
             len: 0,
             durability,
             on_error,
@@ -88,9 +116,26 @@ impl SideFile {
         Ok(side)
     }
 
+    /// A side file that is only memory until its line is written.
+    pub(super) fn hold(faults: Arc<Faults>) -> SideFile {
+        SideFile {
+            folder: PathBuf::new(),
+            temporary: PathBuf::new(),
+            file: None,
+            held: Some(Vec::new()),
+            len: 0,
+            durability: Durability::None,
+            on_error: OnRecordError::Warn,
+            faults,
+        }
+    }
+
     /// Appends bytes. Under the policy `warn` a failure loses the body, is remembered for [`crate::Recorder::warning`], and is no error here.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.len += bytes.len() as u64;
+        if let Some(held) = &mut self.held {
+            held.extend_from_slice(bytes);
+        }
         let Some(file) = &mut self.file else {
             return Ok(());
         };
@@ -116,8 +161,11 @@ impl SideFile {
     }
 
     pub(super) fn finish_as(mut self, name: String) -> Result<SideName, Error> {
+        if let Some(held) = self.held.take() {
+            return Ok(SideName(Stored::Held(held.into())));
+        }
         let Some(file) = &self.file else {
-            return Ok(SideName(None));
+            return Ok(SideName::nowhere());
         };
         let target = self.folder.join(&name);
         let synced = match self.durability {
@@ -127,11 +175,11 @@ impl SideFile {
         match synced.and_then(|()| std::fs::rename(&self.temporary, &target)) {
             Ok(()) => {
                 self.file = None;
-                Ok(SideName(Some(name)))
+                Ok(SideName(Stored::File(name)))
             }
             Err(error) => self
                 .lose(Error::io("store", &target, error))
-                .map(|()| SideName(None)),
+                .map(|()| SideName::nowhere()),
         }
     }
 

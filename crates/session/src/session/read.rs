@@ -40,6 +40,7 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
         from_proxy: false,
         dropped: false,
         refused: false,
+        redacted: 0,
         len: 0,
         parts: Vec::new(),
         http: None,
@@ -80,6 +81,7 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
             b"latency_us" => found.latency = envelope::number(value).map(Duration::from_micros),
             b"late" => found.late = value == b"true",
             b"duplicate" => found.duplicate = value == b"true",
+            b"redacted" => found.redacted = count(value),
             b"len" => found.len = envelope::number(value).unwrap_or(0),
             b"parts" => found.parts = parts(value),
             b"http" => found.http = serde_json::from_slice::<Http>(value).ok(),
@@ -104,6 +106,7 @@ pub(crate) fn verdict(line: &Bytes, folder: &Path) -> Result<Verdict, String> {
         kind: String::new(),
         by: String::new(),
         why: String::new(),
+        redacted: 0,
         original_raw: None,
         raw: None,
     };
@@ -115,6 +118,7 @@ pub(crate) fn verdict(line: &Bytes, folder: &Path) -> Result<Verdict, String> {
             b"kind" => found.kind = envelope::text(value).unwrap_or_default(),
             b"by" => found.by = envelope::text(value).unwrap_or_default(),
             b"why" => found.why = envelope::text(value).unwrap_or_default(),
+            b"redacted" => found.redacted = count(value),
             _ => match key.strip_prefix(b"original_") {
                 Some(key) if key.starts_with(b"raw") => {
                     found.original_raw = Some(raw(key, line, value, folder)?)
@@ -126,6 +130,10 @@ pub(crate) fn verdict(line: &Bytes, folder: &Path) -> Result<Verdict, String> {
     }
     found.timestamp = timestamp.ok_or("there is no timestamp")?;
     Ok(found)
+}
+
+fn count(value: &[u8]) -> u32 {
+    envelope::number(value).map_or(0, |count| u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// The exact bytes of `raw` where it is the last member, as the recorder writes it. A line that another program has rewritten

@@ -5,7 +5,7 @@
 
 use crate::envelope::{self, Members};
 use crate::lines::Lines;
-use crate::{Error, ProxyMessage};
+use crate::{Error, ProxyMessage, Redaction};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -46,14 +46,21 @@ pub struct Records<'a> {
     lines: Lines<'a>,
     path: &'a Path,
     folder: &'a Path,
+    hide: Option<&'a Redaction>,
 }
 
 impl<'a> Records<'a> {
-    pub(super) fn new(lines: Lines<'a>, path: &'a Path, folder: &'a Path) -> Records<'a> {
+    pub(super) fn new(
+        lines: Lines<'a>,
+        path: &'a Path,
+        folder: &'a Path,
+        hide: Option<&'a Redaction>,
+    ) -> Records<'a> {
         Records {
             lines,
             path,
             folder,
+            hide,
         }
     }
 
@@ -75,9 +82,13 @@ impl Iterator for Records<'_> {
     fn next(&mut self) -> Option<Result<Record, Error>> {
         match self.lines.next_line() {
             Ok(line) => line.map(|line| {
+                let bytes = Bytes::copy_from_slice(line.bytes);
                 Ok(Record {
                     offset: line.offset,
-                    line: Bytes::copy_from_slice(line.bytes),
+                    line: match self.hide {
+                        None => bytes,
+                        Some(hide) => hide.line(&bytes, self.folder)?,
+                    },
                 })
             }),
             Err(error) => Some(Err(Error::io("read", self.path, error))),

@@ -10,6 +10,7 @@ mod exports;
 mod follow;
 mod imports;
 mod lines;
+mod redaction;
 mod sample;
 mod stores;
 mod torn;

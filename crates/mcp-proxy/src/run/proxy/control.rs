@@ -60,7 +60,11 @@ pub fn open(config: &Config, pipeline: &Arc<Pipeline>, about: &About) -> Option<
         }
     };
     if about.path.is_none() {
-        pipeline.keep_recent(Ring::new(RING, config.masks.clone()));
+        pipeline.keep_recent(Ring::new(
+            RING,
+            config.masks.clone(),
+            config.redaction.clone(),
+        ));
     }
     let control = Control::new(Arc::clone(pipeline), facts, export());
     let (listener, serves) = (socket.listener, Arc::clone(&control));

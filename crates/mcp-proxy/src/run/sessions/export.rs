@@ -13,6 +13,7 @@ use mcp_proxy_session::{Session, SessionExporter};
 use super::{named, quiet_pipe, report_damage, words};
 use crate::cli::sessions::ExportArgs;
 use crate::printer;
+use crate::run::Usage;
 use file::Target;
 
 /// Work that takes longer than this shows how far it is.
@@ -29,6 +30,10 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
     let format = exporter(&args.output_format)
         .with_context(|| format!("--output-format: {} is not known", args.output_format))?;
     let filter = super::filter(args.filter.as_deref().unwrap_or_default())?;
+    let redaction = args
+        .redact
+        .compile()
+        .map_err(|error| Usage(format!("{error:#}")))?;
     let path = named::find(&args.record)?;
     // Looked at first: reading a large record in vain would be a pity.
     let target = args
@@ -38,6 +43,9 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
         .transpose()?;
     let mut session = Session::open(&path)?;
     session.keep(&filter)?;
+    if let Some(redaction) = &redaction {
+        session = session.redacted(redaction);
+    }
     match target {
         None => {
             let mut out = printer::out();

@@ -232,12 +232,15 @@ pub fn remarks(told: &Told) -> (String, String) {
         (message.from_proxy, "made by the proxy"),
         (told.undelivered, "not delivered"),
     ];
-    let flags: Vec<_> = flags
+    let mut words: Vec<_> = flags
         .iter()
         .filter(|(is, _)| *is)
-        .map(|(_, word)| *word)
+        .map(|(_, word)| (*word).to_owned())
         .collect();
-    (trouble, flags.join(", "))
+    if message.redacted > 0 {
+        words.push(format!("{} redacted", message.redacted));
+    }
+    (trouble, words.join(", "))
 }
 
 fn error_of(message: &ProxyMessage, asked: Option<&str>) -> String {

@@ -83,6 +83,13 @@ pub(super) fn write(
         })
         .collect();
     put(out, &format!(",\"_sequences\":[{}]", sequences.join(",")))?;
+    let redacted: u32 = [&request, &response]
+        .into_iter()
+        .flatten()
+        .filter_map(|read| read.message.as_ref())
+        .map(|message| message.redacted)
+        .sum();
+    put(out, &told(redacted))?;
     if !planned.events.is_empty() {
         put(
             out,
@@ -288,6 +295,14 @@ fn query(url: &str) -> String {
         })
         .collect();
     pairs.join(",")
+}
+
+/// `_redacted`, if anything is.
+pub(super) fn told(redacted: u32) -> String {
+    match redacted {
+        0 => String::new(),
+        count => format!(",\"_redacted\":{count}"),
+    }
 }
 
 pub(super) fn put(out: &mut dyn Write, text: &str) -> Result<(), Error> {

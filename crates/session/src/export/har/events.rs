@@ -1,6 +1,6 @@
 //! The events of a stream: each as Chrome writes it, and together as the body that all other readers look for.
 
-use super::entry::put;
+use super::entry::{put, told};
 use super::plan::Part;
 use crate::export::body::{Form, copy, form, write_string};
 use crate::json::push_escaped;
@@ -17,6 +17,7 @@ struct Event {
     timestamp: SystemTime,
     sse: Sse,
     raw: Raw,
+    redacted: u32,
     /// An event without data is recorded as it stood on the wire.
     wire: Option<String>,
 }
@@ -29,6 +30,7 @@ fn read(session: &Session, part: Part) -> Result<Event, Error> {
                 timestamp: message.timestamp,
                 sse: message.sse.unwrap_or_default(),
                 raw: message.raw,
+                redacted: message.redacted,
                 wire: None,
             })
         }
@@ -44,6 +46,7 @@ fn read(session: &Session, part: Part) -> Result<Event, Error> {
                 timestamp: timestamp.unwrap_or(SystemTime::UNIX_EPOCH),
                 sse: record.member("sse").unwrap_or_default(),
                 raw: Raw::Text(String::new()),
+                redacted: record.member("redacted").unwrap_or(0),
                 wire: Some(record.member("text").unwrap_or_default()),
             })
         }
@@ -56,6 +59,7 @@ pub(super) fn write(session: &Session, part: Part, out: &mut dyn Write) -> Resul
         timestamp,
         sse,
         raw,
+        redacted,
         ..
     } = read(session, part)?;
     let seconds = timestamp
@@ -72,6 +76,7 @@ pub(super) fn write(session: &Session, part: Part, out: &mut dyn Write) -> Resul
         ),
     )?;
     write_string(out, &raw, form(&raw)?, "base64:")?;
+    put(out, &told(redacted))?;
     put(out, "}")
 }
 

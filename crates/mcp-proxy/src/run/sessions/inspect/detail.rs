@@ -168,7 +168,7 @@ fn body(raw: &Raw, out: &mut impl Write) -> Result<()> {
     match raw {
         Raw::Lost { len } => writeln!(
             out,
-            "({len} bytes that were not stored, because the disk failed)"
+            "({len} bytes that were not stored: the disk failed, or redaction could not look through them)"
         )?,
         Raw::Side { path, len } if *len > WHOLE => {
             let mut start = Vec::new();

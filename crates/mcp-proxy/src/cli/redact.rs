@@ -1,0 +1,51 @@
+//! The flags that say what must not be stored or exported: the same on `proxy` and on `export`.
+
+use anyhow::Result;
+use clap::builder::PossibleValuesParser;
+use mcp_proxy_session::redact::{Preset, RedactionError};
+use mcp_proxy_session::{Redaction, RedactionRules};
+
+/// What to hide in message bodies and other text.
+#[derive(Debug, Default, clap::Args)]
+pub struct RedactArgs {
+    /// Hide the values of this key at any depth, capitals or not; `*` is any letters (repeatable)
+    #[arg(long, value_name = "KEY", help_heading = "Redaction")]
+    pub redact_key: Vec<String>,
+
+    /// Hide what this pattern finds in strings and numbers, or its first group (repeatable)
+    #[arg(long, value_name = "REGEX", help_heading = "Redaction")]
+    pub redact_value: Vec<String>,
+
+    /// Hide the values at this path: `$.params.arguments.x`, `$..x`, `$.result.content[*].text` (repeatable)
+    #[arg(long, value_name = "PATH", help_heading = "Redaction")]
+    pub redact_path: Vec<String>,
+
+    /// Hide what looks like a credential (tokens), what is called like one (keys), or both (repeatable)
+    #[arg(long, value_name = "PRESET", help_heading = "Redaction",
+          value_parser = PossibleValuesParser::new(Preset::NAMES))]
+    pub redact_preset: Vec<String>,
+}
+
+impl RedactArgs {
+    /// The rules, ready for use; `None` if there are none.
+    pub fn compile(&self) -> Result<Option<Redaction>> {
+        let presets = self.redact_preset.iter().map(|word| word.parse::<Preset>());
+        let rules = RedactionRules {
+            keys: self.redact_key.clone(),
+            values: self.redact_value.clone(),
+            paths: self.redact_path.clone(),
+            presets: presets
+                .collect::<Result<_, _>>()
+                .map_err(anyhow::Error::msg)?,
+        };
+        Redaction::new(&rules).map_err(|error| {
+            let flag = match error {
+                RedactionError::EmptyKey => "--redact-key",
+                RedactionError::Value { .. } => "--redact-value",
+                RedactionError::Path { .. } => "--redact-path",
+                RedactionError::TooLarge(_) => "--redact-key, --redact-value",
+            };
+            anyhow::Error::new(error).context(flag)
+        })
+    }
+}

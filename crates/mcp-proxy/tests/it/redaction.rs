@@ -1,0 +1,227 @@
+//! Redaction by the real program: peers get everything, the record has none of what was hidden.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use mcp_proxy_session::Session;
+
+use crate::run::{Listening, PROXY, pipe};
+
+const SECRET: &str = "S3CRET-VALUE";
+
+fn holds(bytes: &[u8], word: &str) -> bool {
+    bytes
+        .windows(word.len())
+        .any(|part| part == word.as_bytes())
+}
+
+/// All bytes of all files, hidden ones too.
+fn everything_in(folder: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            bytes.extend(everything_in(&path));
+        } else {
+            bytes.extend(std::fs::read(&path).unwrap());
+        }
+    }
+    bytes
+}
+
+fn call(pad: usize) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"login","arguments":{{"password":"{SECRET}","x":"{}"}}}}}}"#,
+        "y".repeat(pad)
+    )
+}
+
+#[test]
+fn the_peer_gets_everything_and_the_record_has_none_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let server = format!("echo 'logging in with {SECRET}' >&2; exec cat");
+    let args = [
+        "proxy",
+        "--listen",
+        "stdio",
+        "--redact-key",
+        "PASSWORD",
+        "--redact-value",
+        "S3CRET-[A-Z]+",
+        "--output-format",
+        "json",
+        "--session-file",
+        file.to_str().unwrap(),
+        "--",
+        "sh",
+        "-c",
+        &server,
+    ];
+    // Small, larger than a line holds, and cut off; a batch; text.
+    let input = format!(
+        "{}\n{}\n[{}]\n{{\"password\":\"{SECRET}\n",
+        call(0),
+        call(300_000),
+        call(0)
+    );
+    let output = pipe(&args, input.as_bytes());
+    assert!(
+        output.stdout == input.as_bytes(),
+        "what is forwarded is whole"
+    );
+    let bytes = everything_in(folder.path());
+    assert!(!holds(&bytes, SECRET));
+    assert!(holds(&bytes, "logging in with [redacted:"));
+    let session = Session::open(&file).unwrap();
+    let nonce = &session.redaction().unwrap().nonce;
+    let messages: Vec<_> = session.messages(0).map(Result::unwrap).collect();
+    assert_eq!(messages.len(), 8);
+    assert!(messages.iter().all(|message| message.redacted == 1));
+    let mark = format!("[redacted:{nonce}:1]");
+    let large = messages
+        .iter()
+        .find(|message| message.len > 300_000)
+        .unwrap();
+    let shown = String::from_utf8(large.raw.load().unwrap().into()).unwrap();
+    assert_eq!(shown, call(300_000).replace(SECRET, &mark));
+    assert_eq!(large.method.as_deref(), Some("tools/call"));
+    assert!(
+        std::fs::read_dir(folder.path().join("s.jsonl.d"))
+            .unwrap()
+            .count()
+            == 2
+    );
+}
+
+#[test]
+fn over_http_too_large_bodies_and_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let demo = Listening::demo();
+    let proxy = Listening::start(&[
+        "proxy",
+        "--listen",
+        "http",
+        "--listen-port",
+        "0",
+        "--redact-path",
+        "$.params.arguments.message",
+        "--redact-path",
+        "$.result.content[*].text",
+        "--session-file",
+        file.to_str().unwrap(),
+        &demo.url(),
+    ]);
+    let session = proxy.session();
+    for pad in [0, 200_000] {
+        let message = format!("{SECRET}{}", "z".repeat(pad));
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"echo","arguments":{{"message":"{message}"}}}}}}"#
+        );
+        let headers = [
+            ("mcp-session-id", session.as_str()),
+            ("mcp-protocol-version", "2025-11-25"),
+        ];
+        let answer = proxy.post(&headers, &body);
+        assert!(answer.text().contains(&message), "{}", answer.status);
+    }
+    proxy.end("-TERM");
+    let bytes = everything_in(folder.path());
+    assert!(!holds(&bytes, SECRET));
+    let session = Session::open(&file).unwrap();
+    let hidden: Vec<u32> = session
+        .messages(0)
+        .map(|message| message.unwrap().redacted)
+        .collect();
+    assert_eq!(
+        hidden.iter().filter(|count| **count == 1).count(),
+        4,
+        "{hidden:?}"
+    );
+}
+
+/// Kills the proxy while a large message passes; everything that is on the disk then.
+fn killed_midway(redact: &[&str]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let mut child: Child = Command::new(PROXY)
+        .args([
+            "proxy",
+            "--listen",
+            "stdio",
+            "--session-file",
+            file.to_str().unwrap(),
+        ])
+        .args(redact)
+        .args(["--", "cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let small = format!("{}\n", call(0));
+    stdin.write_all(small.as_bytes()).unwrap();
+    let large = call(150_000);
+    stdin.write_all(&large.as_bytes()[..140_000]).unwrap();
+    stdin.flush().unwrap();
+    // What has come back of it went through the proxy twice.
+    let mut seen = vec![0; small.len() + 66_000];
+    stdout.read_exact(&mut seen).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    everything_in(folder.path())
+}
+
+#[test]
+fn a_killed_proxy_leaves_nothing_unredacted() {
+    let plain = killed_midway(&[]);
+    assert!(
+        holds(&plain, SECRET) && plain.len() > 66_000,
+        "the test tests nothing"
+    );
+    let redacted = killed_midway(&["--redact-key", "password"]);
+    assert!(!holds(&redacted, SECRET));
+    assert!(holds(&redacted, "[redacted:"));
+}
+
+#[test]
+fn an_export_hides_on_its_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let path = file.to_str().unwrap();
+    let args = [
+        "proxy",
+        "--listen",
+        "stdio",
+        "--session-file",
+        path,
+        "--",
+        "cat",
+    ];
+    let input = format!("{}\n{}\n", call(0), call(100_000));
+    pipe(&args, input.as_bytes());
+    assert!(holds(&everything_in(folder.path()), SECRET));
+    for format in ["json", "jsonl", "har", "markdown"] {
+        let plain = pipe(&["export", path, "--output-format", format], b"");
+        assert!(holds(&plain.stdout, SECRET), "{format}");
+        assert!(!holds(&plain.stdout, "redacted"), "{format}");
+        let args = [
+            "export",
+            path,
+            "--output-format",
+            format,
+            "--redact-preset",
+            "keys",
+        ];
+        let hidden = pipe(&args, b"");
+        assert!(hidden.status.success());
+        assert!(!holds(&hidden.stdout, SECRET), "{format}");
+        assert!(holds(&hidden.stdout, "[redacted:"), "{format}");
+    }
+    let table = pipe(&["inspect", path], b"");
+    assert!(!holds(&table.stdout, "redacted"));
+}

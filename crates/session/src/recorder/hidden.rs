@@ -1,0 +1,90 @@
+//! Recording with redaction: bodies are looked through before any byte of them is stored.
+//!
+//! The head of a line (id, method, name) is read from what is left, so it tells nothing that the body does not.
+
+use super::Recorder;
+use super::carriage::is_encoded;
+use crate::Redaction;
+use crate::entry::{Act, NewBody, NewMessage, PartAnswer};
+use bytes::Bytes;
+use mcp_proxy_wire::Message;
+
+/// What a `msg` line does not show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hidden {
+    Nothing,
+    /// So many values.
+    Values(u32),
+    /// All of the body: it is compressed, so that nobody can say what is in it.
+    Body,
+}
+
+impl Hidden {
+    /// The line's `redacted`.
+    pub(super) fn count(self) -> u32 {
+        match self {
+            Hidden::Nothing => 0,
+            Hidden::Values(count) => count,
+            Hidden::Body => 1,
+        }
+    }
+}
+
+impl Recorder {
+    pub(super) fn store_redacted(&mut self, message: &NewMessage<'_>, redaction: &Redaction) {
+        let held;
+        let body = match message.body {
+            NewBody::Whole(body) => body,
+            NewBody::Large { file, .. } => match file.held() {
+                Some(body) => {
+                    held = Message::parse(body.clone());
+                    &held
+                }
+                None => return self.store(message, Hidden::Nothing),
+            },
+            NewBody::Empty => return self.store(message, Hidden::Nothing),
+        };
+        let whole = NewMessage {
+            body: NewBody::Whole(body),
+            ..*message
+        };
+        if is_encoded(message.carriage) {
+            return self.store(&whole, Hidden::Body);
+        }
+        let Some(redacted) = redaction.message(body) else {
+            return self.store(&whole, Hidden::Nothing);
+        };
+        let parts = parts(message.parts, &redacted.message);
+        let shown = NewMessage {
+            body: NewBody::Whole(&redacted.message),
+            parts: &parts,
+            ..*message
+        };
+        self.store(&shown, Hidden::Values(redacted.count));
+    }
+}
+
+/// The parts of a batch, as what is left of it tells them.
+fn parts(known: &[PartAnswer], left: &Message) -> Vec<PartAnswer> {
+    let left = left.parts().unwrap_or_default();
+    let pairs = known.iter().zip(left);
+    let parts = pairs.map(|(known, left)| PartAnswer {
+        id: left.id(),
+        method: left.method().map(|method| method.into_owned()),
+        ..known.clone()
+    });
+    parts.collect()
+}
+
+/// The verdict without its secrets, and how many there were.
+pub(super) fn act(act: &Act, redaction: &Redaction) -> (Act, u32) {
+    let mut act = act.clone();
+    let mut count = 0;
+    for raw in [&mut act.original_raw, &mut act.raw].into_iter().flatten() {
+        if let Some(redacted) = redaction.message_after(&Message::parse(Bytes::clone(raw)), count) {
+            count += redacted.count;
+            *raw = redacted.message.into_raw();
+        }
+    }
+    (act, count)
+}

@@ -1,0 +1,332 @@
+//! Finding what is to be hidden: one walk over a message, without recursion into it.
+//!
+//! Only scalars are hidden; below a key or a path that names a container, all of its scalars. Strings are looked at with their
+//! escapes resolved. One that holds JSON itself (as tools write their structured results a second time, as text) is walked over
+//! in the same way, three strings deep at most.
+
+use super::path::{Paths, Trail, Way};
+use super::preset::SHORT;
+use super::{Rules, mark::Mark};
+use bytes::Bytes;
+use mcp_proxy_wire::{Kind, Message, Piece, Span, string_content, string_spans};
+use regex::bytes::Regex;
+use std::borrow::Cow;
+
+/// JSON in strings in strings is followed so far.
+const LAYERS: u32 = 3;
+
+/// Something to hide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hit {
+    pub(super) span: Span,
+    pub(super) form: Form,
+}
+
+/// What kind of text a hit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A whole JSON value, in JSON that stands in so many strings.
+    Value(u32),
+    /// Part of a string or of other text.
+    Part,
+}
+
+/// Looks for what the rules name.
+#[derive(Clone, Copy)]
+pub(super) struct Finder<'a> {
+    pub(super) rules: &'a Rules,
+    pub(super) mark: &'a Mark,
+}
+
+/// What is known about an open container or a value.
+struct Spot {
+    place: Place,
+    /// A key or a path above named it.
+    hidden: bool,
+    trail: Trail,
+    /// The number of the next element.
+    next: usize,
+}
+
+/// Where in an MCP message something stands, as far as it decides about schemas: a property *named* password is no password.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A JSON-RPC message.
+    Message,
+    /// The array around several.
+    Batch,
+    /// `params` or `result`.
+    Content,
+    /// `tools` in there, and one of them.
+    Tools,
+    Tool,
+    /// `inputRequests` of a result, and one of them: a request in itself.
+    Asked,
+    /// A JSON schema and everything in it.
+    Schema,
+    Elsewhere,
+}
+
+impl Finder<'_> {
+    /// What to hide in a well-formed message, in order and without overlap.
+    pub(super) fn in_message(&self, message: &Message) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        self.walk(message, 0, &mut hits);
+        hits
+    }
+
+    /// What to hide in other text.
+    pub(super) fn in_text(&self, text: &[u8]) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        if let Some(keys) = &self.rules.keys {
+            hits.extend(keys.in_text(text).map(part));
+        }
+        self.values(text, &mut hits);
+        apart(hits)
+    }
+
+    fn walk(&self, message: &Message, layer: u32, hits: &mut Vec<Hit>) {
+        let mut open: Vec<Spot> = Vec::new();
+        let mut key = None;
+        for piece in message.walk() {
+            match piece {
+                Piece::Key(span) => {
+                    self.key(message.slice(span), span.start, hits);
+                    key = Some(span);
+                }
+                Piece::End => drop(open.pop()),
+                Piece::Object | Piece::Array => {
+                    let mut spot = self.spot(message, layer, open.last_mut(), key.take());
+                    if open.is_empty() && layer == 0 && piece == Piece::Array {
+                        spot.place = Place::Batch;
+                    }
+                    open.push(spot);
+                }
+                Piece::Scalar(span) => {
+                    let spot = self.spot(message, layer, open.last_mut(), key.take());
+                    self.scalar(message.slice(span), span.start, &spot, layer, hits);
+                }
+            }
+        }
+    }
+
+    /// A key stays, unless it is a credential in itself.
+    fn key(&self, token: &[u8], at: usize, hits: &mut Vec<Hit>) {
+        let Some(content) = string_content(token) else {
+            return;
+        };
+        let mut found = Vec::new();
+        self.tokens(&content, &mut found);
+        place(apart(found), token, at, hits);
+    }
+
+    /// What is known about the value that comes next in the innermost open container.
+    fn spot(
+        &self,
+        message: &Message,
+        layer: u32,
+        parent: Option<&mut Spot>,
+        key: Option<Span>,
+    ) -> Spot {
+        let paths = &self.rules.paths;
+        let Some(parent) = parent else {
+            return match layer {
+                0 => Spot::at(Place::Message, paths.start()),
+                _ => Spot::at(Place::Elsewhere, Trail::default()),
+            };
+        };
+        // Paths begin at a message, also at one in a batch.
+        if parent.place == Place::Batch {
+            return Spot::at(Place::Message, paths.start());
+        }
+        let content = key.and_then(|span| string_content(message.slice(span)));
+        let way = match &content {
+            Some(key) => Way::Key(key),
+            None => Way::Index(parent.next),
+        };
+        parent.next += 1;
+        let (trail, arrived) = self.follow(paths, &parent.trail, way);
+        let named = match way {
+            Way::Key(key) => self.is_named(parent.place, key),
+            Way::Index(_) => false,
+        };
+        Spot {
+            hidden: parent.hidden || arrived || named,
+            ..Spot::at(parent.place.inside(way), trail)
+        }
+    }
+
+    fn follow(&self, paths: &Paths, trail: &Trail, way: Way<'_>) -> (Trail, bool) {
+        if *trail == Trail::default() {
+            return (Trail::default(), false);
+        }
+        paths.follow(trail, way)
+    }
+
+    fn is_named(&self, place: Place, key: &[u8]) -> bool {
+        let is_head = place == Place::Message && matches!(key, b"jsonrpc" | b"id" | b"method");
+        let keys = self.rules.keys.as_ref();
+        place != Place::Schema && !is_head && keys.is_some_and(|keys| keys.is(key))
+    }
+
+    fn scalar(&self, token: &[u8], at: usize, spot: &Spot, layer: u32, hits: &mut Vec<Hit>) {
+        let whole = Hit {
+            span: Span::new(at, at + token.len()),
+            form: Form::Value(layer),
+        };
+        match token.first() {
+            Some(b'"') => {}
+            // Nothing is no secret.
+            Some(b'n') => return,
+            _ if spot.hidden => return hits.push(whole),
+            Some(b't' | b'f') => return,
+            _ => {
+                let mut found = Vec::new();
+                self.values(token, &mut found);
+                if !found.is_empty() {
+                    hits.push(whole);
+                }
+                return;
+            }
+        }
+        let Some(content) = string_content(token) else {
+            return;
+        };
+        if content.is_empty() || self.mark.is_real(&content) {
+            return;
+        }
+        if spot.hidden {
+            return hits.push(whole);
+        }
+        place(self.in_string(content, spot.place, layer), token, at, hits);
+    }
+
+    /// Hits in a string's content.
+    fn in_string(&self, content: Cow<'_, [u8]>, place: Place, layer: u32) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        self.values(&content, &mut hits);
+        let keys = self.rules.keys.as_ref().filter(|_| place != Place::Schema);
+        if layer < LAYERS && matches!(content.trim_ascii_start().first(), Some(b'{' | b'[')) {
+            let inner = Message::parse(Bytes::from(content.into_owned()));
+            if inner.kind() != Kind::Malformed {
+                self.walk(&inner, layer + 1, &mut hits);
+            } else if let Some(keys) = keys {
+                hits.extend(keys.in_text(inner.raw()).map(part));
+            }
+        } else if let Some(keys) = keys {
+            hits.extend(keys.in_text(&content).map(part));
+        }
+        apart(hits)
+    }
+
+    /// What the patterns find.
+    fn values(&self, text: &[u8], hits: &mut Vec<Hit>) {
+        for pattern in &self.rules.values {
+            matches(pattern, text, hits);
+        }
+        self.tokens(text, hits);
+    }
+
+    /// What looks like a credential, or like a mark.
+    fn tokens(&self, text: &[u8], hits: &mut Vec<Hit>) {
+        if text.len() <= SHORT {
+            return;
+        }
+        if let Some(any) = &self.rules.any_token
+            && any.is_match(text)
+        {
+            for pattern in &self.rules.tokens {
+                matches(pattern, text, hits);
+            }
+        }
+        if let Some(fake) = self.mark.fake_in(text) {
+            matches(fake, text, hits);
+        }
+    }
+}
+
+/// What a pattern finds; of one with a group, what the first group holds.
+fn matches(pattern: &Regex, text: &[u8], hits: &mut Vec<Hit>) {
+    if pattern.captures_len() == 1 {
+        let found = pattern.find_iter(text);
+        hits.extend(found.map(|found| part(Span::new(found.start(), found.end()))));
+    } else {
+        let found = pattern.captures_iter(text);
+        hits.extend(found.filter_map(|found| {
+            let found = found.get(1).or_else(|| found.get(0))?;
+            Some(part(Span::new(found.start(), found.end())))
+        }));
+    }
+}
+
+/// Adds hits in the content of the string `token`, which stands at `at`.
+fn place(inside: Vec<Hit>, token: &[u8], at: usize, hits: &mut Vec<Hit>) {
+    if inside.is_empty() {
+        return;
+    }
+    let spans: Vec<Span> = inside.iter().map(|hit| hit.span).collect();
+    let places = string_spans(token, &spans);
+    hits.extend(inside.iter().zip(places).map(|(hit, span)| Hit {
+        span: span.shift(at),
+        form: hit.form,
+    }));
+}
+
+impl Spot {
+    fn at(place: Place, trail: Trail) -> Spot {
+        Spot {
+            place,
+            hidden: false,
+            trail,
+            next: 0,
+        }
+    }
+}
+
+impl Place {
+    /// What stands one step further in.
+    fn inside(self, way: Way<'_>) -> Place {
+        let key = match way {
+            Way::Key(key) => key,
+            Way::Index(_) => b"",
+        };
+        match (self, key) {
+            (Place::Schema, _) => Place::Schema,
+            (Place::Message, b"params" | b"result") => Place::Content,
+            (Place::Content, b"tools") => Place::Tools,
+            (Place::Content, b"requestedSchema") => Place::Schema,
+            (Place::Content, b"inputRequests") => Place::Asked,
+            (Place::Asked, _) => Place::Message,
+            (Place::Tools, b"") => Place::Tool,
+            (Place::Tool, b"inputSchema" | b"outputSchema") => Place::Schema,
+            _ => Place::Elsewhere,
+        }
+    }
+}
+
+fn part(span: Span) -> Hit {
+    Hit {
+        span,
+        form: Form::Part,
+    }
+}
+
+/// The same hits in order, those that touch one another as one, empty ones left out.
+fn apart(mut hits: Vec<Hit>) -> Vec<Hit> {
+    hits.retain(|hit| !hit.span.is_empty());
+    hits.sort_by_key(|hit| (hit.span.start, std::cmp::Reverse(hit.span.end)));
+    let mut joined: Vec<Hit> = Vec::with_capacity(hits.len());
+    for hit in hits {
+        match joined.last_mut() {
+            Some(last) if hit.span.start < last.span.end => {
+                if hit.span.end > last.span.end {
+                    // Neither holds the other: what is left is no JSON value, only text.
+                    last.span.end = hit.span.end;
+                    last.form = Form::Part;
+                }
+            }
+            _ => joined.push(hit),
+        }
+    }
+    joined
+}

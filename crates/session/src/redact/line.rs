@@ -1,0 +1,383 @@
+//! Redaction of lines that are written already: what an export with rules of its own shows of a record.
+//!
+//! A line is rewritten member by member. Its bodies are looked through like those of new messages, large ones come out of their
+//! side files into the line (the files are not redacted, and an export must not lead to them), and the head tells what the body
+//! tells now. What needs no change is copied as it stands.
+
+use super::{Redaction, repeats_body};
+use crate::envelope::{self, Members};
+use crate::json::{push_base64, push_escaped, push_octets, push_string, push_u64};
+use crate::message::Raw;
+use crate::recorder::name_of;
+use crate::session::read;
+use crate::{Error, MASKED};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use mcp_proxy_wire::Message;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// A line in the making.
+struct Line<'a> {
+    redaction: &'a Redaction,
+    out: Vec<u8>,
+    /// Values hidden so far, before and now.
+    count: u32,
+    /// Whether some of them were in the body, and now.
+    body_hidden: bool,
+}
+
+/// A body, looked through.
+enum Body {
+    Shown(Message),
+    /// Never stored, gone, or of a form that cannot be looked through.
+    Withheld(u64),
+}
+
+impl Redaction {
+    /// The line as it may be shown. `folder` is where its side files are.
+    pub(crate) fn line(&self, line: &Bytes, folder: &Path) -> Result<Bytes, Error> {
+        let rewritten = match envelope::record_type(line) {
+            Some(b"session") => self.session_line(line),
+            Some(b"msg") => self.message_line(line, folder)?,
+            Some(b"act") => self.act_line(line, folder)?,
+            Some(_) => self.other_line(line),
+            None => match self.message(&Message::parse(line.clone())) {
+                Some(redacted) => return Ok(redacted.message.into_raw()),
+                None => return Ok(line.clone()),
+            },
+        };
+        Ok(rewritten.into())
+    }
+
+    /// Hides what a session's header must not tell, and says what was asked for.
+    pub(crate) fn header(&self, line: &mut Map<String, Value>) {
+        for key in ["server_command", "server_url", "argv"] {
+            if let Some(value) = line.get_mut(key) {
+                self.mask_strings(value);
+            }
+        }
+        if let Ok(facts) = serde_json::to_value(self.facts()) {
+            line.insert("redaction".to_owned(), facts);
+        }
+    }
+
+    fn session_line(&self, line: &[u8]) -> Vec<u8> {
+        match serde_json::from_slice(line) {
+            Ok(Value::Object(mut members)) => {
+                self.header(&mut members);
+                Value::Object(members).to_string().into_bytes()
+            }
+            _ => line.to_vec(),
+        }
+    }
+
+    fn message_line(&self, line: &Bytes, folder: &Path) -> Result<Vec<u8>, Error> {
+        let Ok(message) = read::message(line, folder) else {
+            return Ok(self.other_line(line));
+        };
+        let mut new = Line::new(self, message.redacted);
+        let encoding = message
+            .http
+            .as_ref()
+            .and_then(|http| http.header("content-encoding"));
+        let encoded = encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case("identity"));
+        let body = match encoded {
+            true => new.withhold(&message.raw),
+            false => new.look_through(&message.raw)?,
+        };
+        new.body_hidden = new.count > message.redacted;
+        let mut members = Members::new(line);
+        while let Some(key) = members.next_key() {
+            if matches!(key, b"raw" | b"raw_text" | b"raw_b64") {
+                break;
+            }
+            let Some(value) = members.value() else { break };
+            match (key, &body) {
+                (b"redacted" | b"raw_ref", _) => {}
+                (b"len", _) => {
+                    new.told();
+                    new.key(b"len");
+                    push_u64(&mut new.out, body.len());
+                }
+                (b"jsonrpc_id" | b"method" | b"name", Body::Shown(left)) if new.body_hidden => {
+                    new.head(key, left);
+                }
+                (b"parts", Body::Shown(left)) if new.body_hidden => new.parts(value, left),
+                (b"http" | b"sse", _) => new.carriage(key, value),
+                _ => new.copy(key, value),
+            }
+        }
+        new.body(b"", &body);
+        Ok(new.end())
+    }
+
+    fn act_line(&self, line: &Bytes, folder: &Path) -> Result<Vec<u8>, Error> {
+        let Ok(verdict) = read::verdict(line, folder) else {
+            return Ok(self.other_line(line));
+        };
+        let mut new = Line::new(self, verdict.redacted);
+        let mut bodies = Vec::new();
+        for (prefix, raw) in [
+            (&b"original_"[..], &verdict.original_raw),
+            (b"", &verdict.raw),
+        ] {
+            if let Some(raw) = raw {
+                bodies.push((prefix, new.look_through(raw)?));
+            }
+        }
+        let mut members = Members::new(line);
+        while let Some(key) = members.next_key() {
+            let Some(value) = members.value() else { break };
+            match key {
+                b"redacted" => {}
+                b"by" | b"why" => new.text(key, value),
+                key if key
+                    .strip_prefix(b"original_")
+                    .unwrap_or(key)
+                    .starts_with(b"raw") => {}
+                key => new.copy(key, value),
+            }
+        }
+        new.told();
+        for (prefix, body) in &bodies {
+            new.body(prefix, body);
+        }
+        Ok(new.end())
+    }
+
+    /// `io`, `note`, `end`, and whatever a newer proxy writes.
+    fn other_line(&self, line: &[u8]) -> Vec<u8> {
+        let mut new = Line::new(self, 0);
+        let mut members = Members::new(line);
+        while let Some(key) = members.next_key() {
+            let Some(value) = members.value() else { break };
+            match key {
+                b"redacted" => {
+                    let before = envelope::number(value).unwrap_or(0);
+                    new.count += u32::try_from(before).unwrap_or(u32::MAX);
+                }
+                b"t" | b"timestamp" | b"kind" | b"conn" | b"direction" | b"transport" => {
+                    new.copy(key, value);
+                }
+                b"http" | b"sse" => new.carriage(key, value),
+                b"b64" => new.noise(value),
+                key if value.starts_with(b"\"") => new.text(key, value),
+                key => new.values(key, value),
+            }
+        }
+        new.told();
+        new.end()
+    }
+
+    /// Masks a string, or the strings of a list.
+    fn mask_strings(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Some(masked) = self.masked(text.as_bytes()) {
+                    *text = String::from_utf8_lossy(&masked).into_owned();
+                }
+            }
+            Value::Array(list) => list.iter_mut().for_each(|value| self.mask_strings(value)),
+            _ => {}
+        }
+    }
+}
+
+impl Body {
+    fn len(&self) -> u64 {
+        match self {
+            Body::Shown(message) => message.len() as u64,
+            Body::Withheld(len) => *len,
+        }
+    }
+}
+
+impl<'a> Line<'a> {
+    fn new(redaction: &'a Redaction, count: u32) -> Line<'a> {
+        Line {
+            redaction,
+            out: Vec::new(),
+            count,
+            body_hidden: false,
+        }
+    }
+
+    /// A compressed body: nobody can say what is in it.
+    fn withhold(&mut self, raw: &Raw) -> Body {
+        self.count = self
+            .count
+            .saturating_add(u32::from(!matches!(raw, Raw::Lost { .. })));
+        Body::Withheld(raw.len())
+    }
+
+    fn look_through(&mut self, raw: &Raw) -> Result<Body, Error> {
+        if matches!(raw, Raw::Lost { .. }) {
+            return Ok(Body::Withheld(raw.len()));
+        }
+        let bytes = match (raw.load(), raw) {
+            (Ok(bytes), _) => bytes,
+            (Err(error), Raw::Side { path, len }) => match error.kind() {
+                std::io::ErrorKind::NotFound => return Ok(Body::Withheld(*len)),
+                _ => return Err(Error::io("read", path, error)),
+            },
+            (Err(error), _) => return Err(Error::Output(error)),
+        };
+        Ok(Body::Shown(self.hide(Message::parse(bytes))))
+    }
+
+    fn hide(&mut self, message: Message) -> Message {
+        match self.redaction.message_after(&message, self.count) {
+            Some(redacted) => {
+                self.count = self.count.saturating_add(redacted.count);
+                redacted.message
+            }
+            None => message,
+        }
+    }
+
+    fn key(&mut self, key: &[u8]) {
+        self.out
+            .extend_from_slice(if self.out.is_empty() { b"{\"" } else { b",\"" });
+        self.out.extend_from_slice(key);
+        self.out.extend_from_slice(b"\":");
+    }
+
+    fn copy(&mut self, key: &[u8], value: &[u8]) {
+        self.key(key);
+        self.out.extend_from_slice(value);
+    }
+
+    /// `redacted`, if anything is.
+    fn told(&mut self) {
+        if self.count > 0 {
+            self.key(b"redacted");
+            push_u64(&mut self.out, u64::from(self.count));
+        }
+    }
+
+    /// A string of our own or of a peer.
+    fn text(&mut self, key: &[u8], value: &[u8]) {
+        let text = envelope::text(value).unwrap_or_default();
+        let left = self.hide(Message::parse(text.into_bytes()));
+        self.key(key);
+        push_octets(&mut self.out, left.raw());
+    }
+
+    /// JSON that is no string.
+    fn values(&mut self, key: &[u8], value: &[u8]) {
+        let left = self.hide(Message::parse(Bytes::copy_from_slice(value)));
+        self.copy(key, left.raw());
+    }
+
+    /// `b64`: bytes that were no text. Without their secrets they may be.
+    fn noise(&mut self, value: &[u8]) {
+        let bytes = envelope::string(value).and_then(|text| STANDARD.decode(text).ok());
+        let left = self.hide(Message::parse(bytes.unwrap_or_default()));
+        self.key(b"b64");
+        push_base64(&mut self.out, left.raw());
+    }
+
+    /// A member of the head, as `left` tells it.
+    fn head(&mut self, key: &[u8], left: &Message) {
+        let text = match key {
+            b"jsonrpc_id" => {
+                if let Some(token) = left.id_token() {
+                    self.copy(key, token);
+                }
+                return;
+            }
+            b"method" => left.method(),
+            _ => name_of(left),
+        };
+        if let Some(text) = text {
+            self.key(key);
+            push_string(&mut self.out, &text);
+        }
+    }
+
+    fn parts(&mut self, value: &[u8], left: &Message) {
+        let known = Message::parse(Bytes::copy_from_slice(value));
+        let (known, left) = (
+            known.parts().unwrap_or_default(),
+            left.parts().unwrap_or_default(),
+        );
+        self.key(b"parts");
+        self.out.push(b'[');
+        for (index, (known, left)) in known.iter().zip(&left).enumerate() {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            let mut part = Line::new(self.redaction, 0);
+            let mut members = Members::new(known.raw());
+            while let Some(key) = members.next_key() {
+                let Some(value) = members.value() else { break };
+                match key {
+                    b"jsonrpc_id" | b"method" => part.head(key, left),
+                    key => part.copy(key, value),
+                }
+            }
+            self.out.append(&mut part.end());
+        }
+        self.out.push(b']');
+    }
+
+    /// HTTP heads and SSE fields.
+    fn carriage(&mut self, key: &[u8], value: &[u8]) {
+        let Ok(Value::Object(mut facts)) = serde_json::from_slice(value) else {
+            return self.copy(key, value);
+        };
+        for key in ["target", "id", "event"] {
+            if let Some(value) = facts.get_mut(key) {
+                self.redaction.mask_strings(value);
+            }
+        }
+        let headers = facts.get_mut("headers").and_then(Value::as_array_mut);
+        for header in headers.into_iter().flatten() {
+            let Some([Value::String(name), value]) = header.as_array_mut().map(Vec::as_mut_slice)
+            else {
+                continue;
+            };
+            let repeats = self.body_hidden && repeats_body(name);
+            if repeats || self.redaction.names_header(name) {
+                *value = MASKED.into();
+            } else {
+                self.redaction.mask_strings(value);
+            }
+        }
+        let facts = Value::Object(facts).to_string();
+        self.copy(key, facts.as_bytes());
+    }
+
+    /// The body, as the recorder writes it.
+    fn body(&mut self, prefix: &[u8], body: &Body) {
+        let key = |ending: &[u8]| [prefix, b"raw", ending].concat();
+        let message = match body {
+            Body::Shown(message) => message,
+            Body::Withheld(len) => {
+                let place = format!("{{\"file\":null,\"len\":{len}}}");
+                return self.copy(&key(b"_ref"), place.as_bytes());
+            }
+        };
+        // Only the last member of a `msg` line keeps white space around it.
+        let padded = message.raw().trim_ascii().len() != message.len();
+        if message.embeds() && !padded {
+            self.copy(&key(b""), message.raw());
+        } else if std::str::from_utf8(message.raw()).is_ok() {
+            self.key(&key(b"_text"));
+            self.out.push(b'"');
+            push_escaped(&mut self.out, message.raw());
+            self.out.push(b'"');
+        } else {
+            self.key(&key(b"_b64"));
+            push_base64(&mut self.out, message.raw());
+        }
+    }
+
+    fn end(mut self) -> Vec<u8> {
+        self.out
+            .extend_from_slice(if self.out.is_empty() { b"{}" } else { b"}" });
+        self.out
+    }
+}

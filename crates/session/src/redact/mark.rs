@@ -1,0 +1,173 @@
+//! The mark that stands where a value stood: `[redacted:WORD:1]`.
+//!
+//! WORD is random and is told in the record's header only, so no peer can write a mark beforehand. One that learned it later
+//! (it can read the record) still cannot fake one: whatever holds the word on its way into the record is hidden itself.
+
+use super::RedactionFacts;
+use super::find::{Form, Hit};
+use crate::MASKED;
+use bytes::Bytes;
+use mcp_proxy_wire::{Message, Span, json_string};
+use memchr::memmem::Finder;
+use regex::bytes::Regex;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Makes and knows the marks of one session.
+#[derive(Debug)]
+pub(super) struct Mark {
+    /// `[redacted:WORD:`
+    front: String,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// Messages come from peers: whatever holds the word is fake.
+    Peers(Box<Finder<'static>>, Regex),
+    /// Messages come from the record: marks in them are real.
+    Record,
+}
+
+impl Mark {
+    pub(super) fn for_peers(nonce: &str) -> Result<Mark, regex::Error> {
+        let fake = Regex::new(&format!(r"(?-u)(?:\[redacted:)?{nonce}(?::[0-9]*\]?)?"))?;
+        Ok(Mark {
+            front: front(nonce),
+            source: Source::Peers(Box::new(Finder::new(nonce).into_owned()), fake),
+        })
+    }
+
+    pub(super) fn for_record(nonce: &str) -> Mark {
+        Mark {
+            front: front(nonce),
+            source: Source::Record,
+        }
+    }
+
+    /// What finds a peer's text that looks like a mark, if there is such in `text`.
+    pub(super) fn fake_in(&self, text: &[u8]) -> Option<&Regex> {
+        match &self.source {
+            Source::Peers(word, fake) => word.find(text).map(|_| fake),
+            Source::Record => None,
+        }
+    }
+
+    /// Whether a string's content is a mark already.
+    pub(super) fn is_real(&self, content: &[u8]) -> bool {
+        matches!(self.source, Source::Record) && content.starts_with(self.front.as_bytes())
+    }
+
+    /// `text` with [`MASKED`] for each hit.
+    pub(super) fn mask(text: &[u8], hits: &[Hit]) -> Bytes {
+        put(text, hits, |_, _| MASKED.to_owned())
+    }
+
+    /// `raw` with a mark for each hit. Marks are numbered from `before` + 1.
+    pub(super) fn put(&self, raw: &[u8], hits: &[Hit], before: u32) -> Bytes {
+        put(raw, hits, |index, hit| {
+            let quote = match hit.form {
+                Form::Value(layer) => quote(layer),
+                Form::Part => String::new(),
+            };
+            let number = index as u64 + u64::from(before) + 1;
+            format!("{quote}{}{number}]{quote}", self.front)
+        })
+    }
+}
+
+fn put(text: &[u8], hits: &[Hit], instead: impl Fn(usize, &Hit) -> String) -> Bytes {
+    let mut out = Vec::with_capacity(text.len() + hits.len() * 16);
+    let mut done = 0;
+    for (index, hit) in hits.iter().enumerate() {
+        out.extend_from_slice(&text[done..hit.span.start]);
+        out.extend_from_slice(instead(index, hit).as_bytes());
+        done = hit.span.end;
+    }
+    out.extend_from_slice(&text[done..]);
+    out.into()
+}
+
+fn front(nonce: &str) -> String {
+    format!("[redacted:{nonce}:")
+}
+
+/// A quote inside of `layer` strings.
+fn quote(layer: u32) -> String {
+    format!("{}\"", "\\".repeat((1 << layer) - 1))
+}
+
+/// The numbers of marks for which no value was given.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("values were redacted and are needed: {}", .0.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))]
+pub struct Unfilled(pub Vec<u32>);
+
+/// Puts values back in the place of a message's marks, so that it can be sent again. A value that was the whole of a JSON value
+/// may be any JSON; one inside of a string is put in as text.
+pub fn fill(
+    message: &Message,
+    facts: &RedactionFacts,
+    values: &BTreeMap<u32, Value>,
+) -> Result<Message, Unfilled> {
+    let raw = message.raw();
+    let front = front(&facts.nonce);
+    let mut out = Vec::with_capacity(raw.len());
+    let mut missing = Vec::new();
+    let mut done = 0;
+    for at in memchr::memmem::find_iter(raw, front.as_bytes()) {
+        let Some((mark, number)) = mark_at(raw, at, front.len()) else {
+            continue;
+        };
+        let Some(value) = values.get(&number) else {
+            missing.push(number);
+            continue;
+        };
+        // The quote before a mark tells how many strings it stands in, by its backslashes.
+        let before = &raw[..at];
+        let quoted = before.ends_with(b"\"") && raw[mark.end..].starts_with(b"\"");
+        if quoted {
+            out.extend_from_slice(&raw[done..at - 1]);
+            out.extend_from_slice(value.to_string().as_bytes());
+            done = mark.end + 1;
+        } else {
+            let slashes = before.strip_suffix(b"\"").map_or(0, slashes);
+            out.extend_from_slice(&raw[done..at]);
+            out.extend_from_slice(escaped(value, slashes).as_bytes());
+            done = mark.end;
+        }
+    }
+    if !missing.is_empty() {
+        return Err(Unfilled(missing));
+    }
+    out.extend_from_slice(&raw[done..]);
+    Ok(Message::parse(out))
+}
+
+/// The mark whose front is at `at`, and its number.
+fn mark_at(raw: &[u8], at: usize, front: usize) -> Option<(Span, u32)> {
+    let digits = at + front;
+    let len = raw[digits..].iter().position(|byte| *byte == b']')?;
+    let number = std::str::from_utf8(&raw[digits..digits + len]).ok()?;
+    Some((Span::new(at, digits + len + 1), number.parse().ok()?))
+}
+
+/// The text of a value as it stands inside of a string, or of strings in strings.
+fn escaped(value: &Value, slashes: usize) -> String {
+    let mut text = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    // 1, 3 and 7 backslashes before a quote: one, two and three strings around it.
+    let layers = (slashes + 1).ilog2() + 1;
+    for _ in 0..layers {
+        let token = json_string(&text);
+        text = token[1..token.len() - 1].to_owned();
+    }
+    text
+}
+
+/// How many backslashes stand at the end.
+fn slashes(text: &[u8]) -> usize {
+    let other = text.iter().rposition(|byte| *byte != b'\\');
+    text.len() - other.map_or(0, |at| at + 1)
+}

@@ -1,0 +1,122 @@
+//! The lists that `--redact-preset` stands for: shapes of well-known credentials, and names that credentials go by.
+
+use regex::bytes::Regex;
+use std::fmt;
+use std::str::FromStr;
+
+/// A list of rules with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// Values that look like credentials, whatever they are called.
+    Tokens,
+    /// Values of keys that are called like credentials, whatever they look like.
+    Keys,
+    /// Both.
+    All,
+}
+
+impl Preset {
+    /// The words for the flag.
+    pub const NAMES: [&'static str; 3] = ["tokens", "keys", "all"];
+
+    pub(super) fn has_tokens(&self) -> bool {
+        matches!(self, Preset::Tokens | Preset::All)
+    }
+
+    pub(super) fn has_keys(&self) -> bool {
+        matches!(self, Preset::Keys | Preset::All)
+    }
+}
+
+impl FromStr for Preset {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Preset, String> {
+        match text {
+            "tokens" => Ok(Preset::Tokens),
+            "keys" => Ok(Preset::Keys),
+            "all" => Ok(Preset::All),
+            other => Err(format!("{other} is no preset: use tokens, keys or all")),
+        }
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Preset::Tokens => "tokens",
+            Preset::Keys => "keys",
+            Preset::All => "all",
+        })
+    }
+}
+
+/// Shapes of credentials. Where there is a group, only what it holds is hidden.
+///
+/// Each begins with letters that hardly occur otherwise, and asks for a length that words of prose do not have. They are about
+/// bytes (`-u`): tables of all the world's letters would make them a hundred times slower.
+pub(super) const TOKENS: &[&str] = &[
+    // Authorization schemes. "bearer authentication" is prose; twenty letters and more are not.
+    r"(?i-u)\b(?:bearer|basic|digest|dpop)\s+([a-z0-9._~+/-]{20,}=*)",
+    // JSON Web Tokens.
+    r"(?-u)\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+    // Amazon.
+    r"(?-u)\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b",
+    // GitHub and GitLab.
+    r"(?-u)\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{20,})",
+    // OpenAI, Anthropic and those who took over their form; Stripe.
+    r"(?-u)\b(?:sk-[A-Za-z0-9_-]{20,}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,})",
+    // Slack.
+    r"(?-u)\b(?:xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,})",
+    r"(?-u)https://hooks\.slack\.com/services/([A-Za-z0-9/]{20,})",
+    // Google, npm, Hugging Face.
+    r"(?-u)\b(?:AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{36}|hf_[A-Za-z0-9]{30,})",
+    // Private keys, also those that are cut off.
+    r"(?-u)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.)*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
+    // The password in a URL.
+    r"(?-u)\b[a-z][a-z0-9+.-]*://[^/\s:@]*:([^/\s@]+)@",
+];
+
+/// The shortest credential that one of them finds is longer than this.
+pub(super) const SHORT: usize = 7;
+
+/// Finds one of them, whichever.
+pub(super) fn any_token() -> Result<Regex, regex::Error> {
+    let all: Vec<String> = TOKENS
+        .iter()
+        .map(|pattern| format!("(?:{pattern})"))
+        .collect();
+    Regex::new(&all.join("|"))
+}
+
+/// Names of credentials: `*` is any letters, `_` is `_`, `-`, a space, a dot or nothing, so that `api_key` is also `apiKey` and
+/// `Api-Key`. Words of MCP that are no secrets (`progressToken`, `nextCursor`) do not match.
+pub(super) const KEYS: &[&str] = &[
+    "*password*",
+    "*passwd*",
+    "*pass_phrase*",
+    "pwd",
+    "*secret*",
+    "token",
+    "*access_token*",
+    "*auth_token*",
+    "*refresh_token*",
+    "*id_token",
+    "*session_token*",
+    "*bearer_token*",
+    "*api_token*",
+    "*security_token*",
+    "*api_key*",
+    "*access_key*",
+    "*private_key*",
+    "*encryption_key*",
+    "*signing_key*",
+    "authorization",
+    "proxy_authorization",
+    "cookie",
+    "set_cookie",
+    "credential",
+    "credentials",
+    "otp",
+    "pin_code",
+];

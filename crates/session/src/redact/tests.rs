@@ -1,0 +1,550 @@
+//! Tables of what is hidden and what is not, and two properties.
+
+use super::*;
+use mcp_proxy_wire::Piece;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+fn rules(keys: &[&str], values: &[&str], paths: &[&str]) -> Redaction {
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let rules = RedactionRules {
+        keys: owned(keys),
+        values: owned(values),
+        paths: owned(paths),
+        presets: Vec::new(),
+    };
+    Redaction::new(&rules).unwrap().unwrap()
+}
+
+fn preset(preset: Preset) -> Redaction {
+    let rules = RedactionRules {
+        presets: vec![preset],
+        ..RedactionRules::default()
+    };
+    Redaction::new(&rules).unwrap().unwrap()
+}
+
+/// What is left, with `#1` for the first mark.
+fn left(redaction: &Redaction, raw: &str) -> String {
+    match redaction.message(&Message::parse(raw.as_bytes().to_vec())) {
+        None => raw.to_owned(),
+        Some(redacted) => {
+            let text = String::from_utf8(redacted.message.into_raw().into()).unwrap();
+            let front = format!("[redacted:{}:", redaction.facts().nonce);
+            assert_eq!(text.matches(&front).count(), redacted.count as usize);
+            let pieces: Vec<String> = text.split(&front).map(str::to_owned).collect();
+            pieces[1..].iter().fold(pieces[0].clone(), |text, piece| {
+                format!("{text}#{}", piece.replacen(']', "", 1))
+            })
+        }
+    }
+}
+
+#[test]
+fn no_rules_are_no_redaction() {
+    assert!(
+        Redaction::new(&RedactionRules::default())
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[test]
+fn keys_hide_their_values_at_any_depth() {
+    let redaction = rules(&["password", "*token*"], &[], &[]);
+    for (raw, shown) in [
+        (
+            r#"{"password":"x","user":"y"}"#,
+            r##"{"password":"#1","user":"y"}"##,
+        ),
+        (
+            r#"{ "PassWord" : 12.50 , "a":[{"myTokens":true}]}"#,
+            r##"{ "PassWord" : "#1" , "a":[{"myTokens":"#2"}]}"##,
+        ),
+        // Nothing is no secret, and a key is only a whole key.
+        (
+            r#"{"password":null,"password":"","passwords":"x"}"#,
+            r#"{"password":null,"password":"","passwords":"x"}"#,
+        ),
+        (r#"{"pass\u0077ord":"x"}"#, r##"{"pass\u0077ord":"#1"}"##),
+        // Below a container, all of its scalars.
+        (
+            r#"{"tokens":["a",{"b":1,"c":null}],"d":2}"#,
+            r##"{"tokens":["#1",{"b":"#2","c":null}],"d":2}"##,
+        ),
+        // Batches and other JSON.
+        (
+            r#"[{"id":1,"params":{"token":"x"}},{"token":"y"}]"#,
+            r##"[{"id":1,"params":{"token":"#1"}},{"token":"#2"}]"##,
+        ),
+        (r#""token""#, r#""token""#),
+        ("\u{feff}{\"token\":\"x\"}", "\u{feff}{\"token\":\"#1\"}"),
+    ] {
+        assert_eq!(left(&redaction, raw), shown);
+    }
+}
+
+#[test]
+fn the_head_of_a_message_is_no_key() {
+    let redaction = rules(&["*"], &[], &[]);
+    assert_eq!(
+        left(
+            &redaction,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"id":1}}"#
+        ),
+        r##"{"jsonrpc":"2.0","id":1,"method":"m","params":{"id":"#1"}}"##
+    );
+}
+
+#[test]
+fn a_property_named_password_keeps_its_schema() {
+    let redaction = preset(Preset::Keys);
+    let schema = r#"{"type":"object","properties":{"password":{"type":"string","description":"password=x"}},"required":["password"]}"#;
+    for (raw, hidden) in [
+        (
+            format!(
+                r#"{{"id":1,"result":{{"tools":[{{"name":"login","inputSchema":{schema},"outputSchema":{schema}}}]}}}}"#
+            ),
+            0,
+        ),
+        (
+            format!(r#"[{{"id":1,"result":{{"tools":[{{"inputSchema":{schema}}}]}}}}]"#),
+            0,
+        ),
+        (
+            format!(
+                r#"{{"id":1,"method":"elicitation/create","params":{{"requestedSchema":{schema}}}}}"#
+            ),
+            0,
+        ),
+        (
+            format!(
+                r#"{{"id":1,"result":{{"inputRequests":{{"a":{{"method":"elicitation/create","params":{{"requestedSchema":{schema}}}}}}}}}}}"#
+            ),
+            0,
+        ),
+        // A schema is one by its place, not by its name.
+        (
+            r#"{"id":1,"params":{"arguments":{"inputSchema":{"password":"x"}}}}"#.to_owned(),
+            1,
+        ),
+        (
+            r#"{"id":1,"params":{"arguments":{"properties":{"password":"x"}}}}"#.to_owned(),
+            1,
+        ),
+    ] {
+        let message = Message::parse(raw.clone());
+        let count = redaction
+            .message(&message)
+            .map_or(0, |redacted| redacted.count);
+        assert_eq!(count, hidden, "{raw}");
+    }
+    // A pattern is looked for in schemas too: an example may be a real key.
+    let redaction = rules(&[], &["s3cret"], &[]);
+    let raw = r#"{"result":{"tools":[{"inputSchema":{"default":"a s3cret"}}]}}"#;
+    assert!(left(&redaction, raw).contains("a #1"));
+}
+
+#[test]
+fn patterns_look_at_content() {
+    let redaction = rules(&[], &["hunter[0-9]", "(?i)key: (é+)", "^4[0-9]{3}$"], &[]);
+    for (raw, shown) in [
+        (
+            r#"{"a":"my hunter2 and hunter3"}"#,
+            r##"{"a":"my #1 and #2"}"##,
+        ),
+        (r#"{"a":"\"hun\u0074er2\""}"#, r##"{"a":"\"#1\""}"##),
+        (r#"{"a":"KEY: é\u00e9!"}"#, r##"{"a":"KEY: #1!"}"##),
+        (r#"{"pin":4711,"no":14711}"#, r##"{"pin":"#1","no":14711}"##),
+        // Keys stay; ids and methods do not.
+        (
+            r#"{"hunter2":1,"id":"hunter2"}"#,
+            r##"{"hunter2":1,"id":"#1"}"##,
+        ),
+        // No JSON: the text as it stands.
+        ("{\"a\":\"hunter2\"", "{\"a\":\"#1\""),
+    ] {
+        assert_eq!(left(&redaction, raw), shown);
+    }
+}
+
+#[test]
+fn patterns_that_overlap_leave_nothing_between() {
+    let redaction = rules(&[], &["abc", "bcd", "d*"], &[]);
+    assert_eq!(
+        left(&redaction, r#"{"x":"abcd abc"}"#),
+        r##"{"x":"#1 #2"}"##
+    );
+}
+
+#[test]
+fn paths_lead_to_values() {
+    let redaction = rules(
+        &[],
+        &[],
+        &[
+            "$.params.arguments.a",
+            "$.result.content[*].text",
+            "$..deep",
+            "$.list[1]",
+        ],
+    );
+    for (raw, shown) in [
+        (
+            r#"{"params":{"arguments":{"a":1,"b":{"a":2}}}}"#,
+            r##"{"params":{"arguments":{"a":"#1","b":{"a":2}}}}"##,
+        ),
+        (
+            r#"[{"params":{"arguments":{"a":"x"}}}]"#,
+            r##"[{"params":{"arguments":{"a":"#1"}}}]"##,
+        ),
+        (
+            r#"{"result":{"content":[{"text":"x"},{"type":"t","text":"y"}]}}"#,
+            r##"{"result":{"content":[{"text":"#1"},{"type":"t","text":"#2"}]}}"##,
+        ),
+        (
+            r#"{"a":[{"deep":{"er":[1,"x"]}}]}"#,
+            r##"{"a":[{"deep":{"er":["#1","#2"]}}]}"##,
+        ),
+        (r#"{"list":[1,2,3]}"#, r##"{"list":[1,"#1",3]}"##),
+    ] {
+        assert_eq!(left(&redaction, raw), shown);
+    }
+}
+
+#[test]
+fn json_in_strings_is_json() {
+    let redaction = rules(&["password"], &["hunter2"], &[]);
+    for (raw, shown) in [
+        (
+            r#"{"text":"{\"password\":\"x\",\"n\":1}"}"#,
+            r##"{"text":"{\"password\":\"#1\",\"n\":1}"}"##,
+        ),
+        (
+            r#"{"text":"[{\"t\":\"{\\\"password\\\":5}\"}]"}"#,
+            r##"{"text":"[{\"t\":\"{\\\"password\\\":\\\"#1\\\"}\"}]"}"##,
+        ),
+        (
+            r#"{"text":"{\"a\":\"hun\\u0074er2\"}"}"#,
+            r##"{"text":"{\"a\":\"#1\"}"}"##,
+        ),
+        // And text that only holds some, or looks like it.
+        (
+            r#"{"text":"use {\"password\": \"x y\"} here"}"#,
+            r##"{"text":"use {\"password\": \"#1\"} here"}"##,
+        ),
+        (
+            r#"{"text":"http://h/?password=x&a=1"}"#,
+            r##"{"text":"http://h/?password=#1&a=1"}"##,
+        ),
+        (
+            r#"{"text":"a password: is a word"}"#,
+            r#"{"text":"a password: is a word"}"#,
+        ),
+    ] {
+        assert_eq!(left(&redaction, raw), shown);
+    }
+}
+
+#[test]
+fn broken_json_loses_what_can_be_seen() {
+    let redaction = rules(&["pass*"], &[], &[]);
+    for (raw, shown) in [
+        (
+            r#"{"password": "a\"b", "n":1"#,
+            r##"{"password": "#1", "n":1"##,
+        ),
+        (r#"{"passcode":-12,"#, r##"{"passcode":#1,"##),
+        (r#"{"password":"cut o"#, r##"{"password":"#1"##),
+        ("{\"password\":\"ends in \\", "{\"password\":\"#1"),
+        (r#"{\"password\": \"x\"}"#, r##"{\"password\": \"#1"##),
+        ("env: PASSWORD=abc next", "env: PASSWORD=#1 next"),
+        (
+            "password='a b' pass=\"c d\" pass=",
+            "password='#1' pass=\"#2\" pass=",
+        ),
+    ] {
+        assert_eq!(left(&redaction, raw), shown);
+    }
+    let text = Message::parse(&b"{\"password\":\"\xff\xfe\","[..]);
+    let redacted = redaction.message(&text).unwrap();
+    assert_eq!(redacted.count, 1);
+    assert!(!redacted.message.raw().contains(&0xff));
+}
+
+#[test]
+fn presets_know_tokens() {
+    let redaction = preset(Preset::Tokens);
+    let hides = |text: &str| {
+        let raw = json!({ "x": text }).to_string();
+        left(&redaction, &raw).contains('#')
+    };
+    for token in [
+        "Authorization: Bearer abcdefghijklmnopqrst",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+        "AKIAIOSFODNN7EXAMPLE",
+        "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+        "github_pat_11ABCDEFG0abcdefghijklmn",
+        "glpat-abcdefghijklmnopqrst",
+        "sk-proj-abcdefghijklmnopqrstuvwxyz",
+        "sk-ant-api03-abcdefghijklmnopqrst",
+        "sk_live_abcdefghijklmnop",
+        "xoxb-123456789012-abcdef",
+        "https://hooks.slack.com/services/T000/B000/abcdefghijklmnop",
+        "AIzaabcdefghijklmnopqrstuvwxyz012345678",
+        "postgres://me:s3cret@db/x",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\nMIIE cut off",
+    ] {
+        assert!(hides(token), "{token}");
+    }
+    for word in [
+        "bearer authentication is needed",
+        "basic responsibilities",
+        "task-force",
+        "http://host:8080/path@x",
+        "-----BEGIN PUBLIC KEY-----",
+        "eyJust a word",
+    ] {
+        assert!(!hides(word), "{word}");
+    }
+    assert_eq!(
+        left(&redaction, r#"{"AKIAIOSFODNN7EXAMPLE":1}"#),
+        r##"{"#1":1}"##
+    );
+    assert_eq!(
+        left(&redaction, r#"{"x":"postgres://me:s3cret@db/x"}"#),
+        r##"{"x":"postgres://me:#1@db/x"}"##
+    );
+}
+
+#[test]
+fn presets_know_names() {
+    let redaction = preset(Preset::Keys);
+    let hides = |key: &str| left(&redaction, &json!({ key: "x" }).to_string()).contains('#');
+    for key in [
+        "password",
+        "db_password",
+        "passwordHash",
+        "apiKey",
+        "x-api-key",
+        "API_KEY",
+        "client_secret",
+        "access_token",
+        "accessToken",
+        "token",
+        "Authorization",
+        "private-key",
+        "aws_secret_access_key",
+        "credentials",
+    ] {
+        assert!(hides(key), "{key}");
+    }
+    for key in [
+        "progressToken",
+        "nextCursor",
+        "key",
+        "tokens_used",
+        "authorizationUrl",
+        "name",
+    ] {
+        assert!(!hides(key), "{key}");
+    }
+}
+
+#[test]
+fn a_peer_cannot_fake_a_mark() {
+    let redaction = rules(&["password"], &[], &[]);
+    let nonce = &redaction.facts().nonce;
+    assert_eq!(nonce.len(), 16);
+    assert_ne!(*nonce, rules(&["password"], &[], &[]).facts().nonce);
+    // A guess is text like any other.
+    let guess = r#"{"a":"[redacted:0123456789abcdef:1]"}"#;
+    assert_eq!(left(&redaction, guess), guess);
+    // Whoever learned the word still does not get it into the record.
+    let raw = format!(
+        r#"{{"a":"x [redacted:{nonce}:7] y","b":"\u005bredacted:{nonce}:1]","c":"{nonce}"}}"#
+    );
+    assert_eq!(
+        left(&redaction, &raw),
+        r##"{"a":"x #1 y","b":"#2","c":"#3"}"##
+    );
+}
+
+#[test]
+fn marks_of_a_record_stay_and_new_ones_count_on() {
+    let capture = rules(&["password"], &[], &[]);
+    let raw = Message::parse(r#"{"password":"x","token":"y"}"#);
+    let first = capture.message(&raw).unwrap();
+    let export = rules(&["password", "token"], &[], &[]).for_record(Some(capture.facts()));
+    assert_eq!(export.facts().nonce, capture.facts().nonce);
+    assert_eq!(export.facts().keys, ["password", "token"]);
+    let second = export.message_after(&first.message, first.count).unwrap();
+    assert_eq!(second.count, 1);
+    let nonce = &capture.facts().nonce;
+    let shown = format!(r#"{{"password":"[redacted:{nonce}:1]","token":"[redacted:{nonce}:2]"}}"#);
+    assert_eq!(second.message.raw(), shown.as_bytes());
+}
+
+#[test]
+fn values_can_be_put_back() {
+    let redaction = rules(&["password", "n"], &["hunter2"], &[]);
+    let raw = r#"{"password":"a\"b","n":17,"t":"my hunter2!","j":"{\"password\":\"q\\\"r\"}"}"#;
+    let redacted = redaction.message(&Message::parse(raw)).unwrap();
+    assert_eq!(redacted.count, 4);
+    let mut values: BTreeMap<u32, Value> = BTreeMap::new();
+    values.insert(1, json!("a\"b"));
+    values.insert(2, json!(17));
+    assert_eq!(
+        fill(&redacted.message, redaction.facts(), &values).unwrap_err(),
+        Unfilled(vec![3, 4])
+    );
+    values.insert(3, json!("hunter2"));
+    values.insert(4, json!("q\"r"));
+    let filled = fill(&redacted.message, redaction.facts(), &values).unwrap();
+    assert_eq!(filled.raw(), raw.as_bytes());
+}
+
+#[test]
+fn mistakes_are_told() {
+    let wrong = |rules: RedactionRules| {
+        let error = Redaction::new(&rules).unwrap_err();
+        error.to_string()
+    };
+    let of = |word: &str| vec![word.to_owned()];
+    assert!(
+        wrong(RedactionRules {
+            keys: of(""),
+            ..Default::default()
+        })
+        .contains("empty key")
+    );
+    assert!(
+        wrong(RedactionRules {
+            values: of("("),
+            ..Default::default()
+        })
+        .contains("no pattern")
+    );
+    assert!(
+        wrong(RedactionRules {
+            paths: of("a.b"),
+            ..Default::default()
+        })
+        .contains("begin with $")
+    );
+}
+
+/// JSON with the secret in some places: values of `password` only.
+fn document() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "[a-z\"\\\\/é\u{1}😀{\\[ ]{0,12}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 40, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec(("[a-z]{1,4}|password", inner.clone()), 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+            Just(json!({"password": "S3CRET"})),
+            inner.prop_map(|value| match value {
+                Value::Object(_) | Value::Array(_) => Value::from(value.to_string()),
+                scalar => scalar,
+            }),
+        ]
+    })
+}
+
+/// The values of `password` hidden, by the book.
+fn by_the_book(value: &mut Value, hidden: bool) {
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members {
+                by_the_book(value, hidden || key == "password");
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| by_the_book(value, hidden)),
+        Value::Null => {}
+        Value::String(text) if text.is_empty() => {}
+        scalar if hidden => *scalar = Value::from("#"),
+        Value::String(text) => {
+            if let Ok(mut inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text)
+            {
+                by_the_book(&mut inner, false);
+                *text = inner.to_string();
+            }
+        }
+        _ => {}
+    }
+}
+
+fn unmarked(value: &mut Value) {
+    match value {
+        Value::Object(members) => members.values_mut().for_each(unmarked),
+        Value::Array(list) => list.iter_mut().for_each(unmarked),
+        Value::String(text) if text.starts_with("[redacted:") => *text = "#".to_owned(),
+        Value::String(text) => {
+            if let Ok(mut inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text)
+            {
+                unmarked(&mut inner);
+                *text = inner.to_string();
+            }
+        }
+        _ => {}
+    }
+}
+
+static MARK: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"\\*"?\[redacted:[0-9a-f]{16}:[0-9]+\]\\*"?"#).unwrap());
+static ONE_KEY: LazyLock<Redaction> = LazyLock::new(|| rules(&["password"], &[], &[]));
+static ONE_OF_EACH: LazyLock<Redaction> =
+    LazyLock::new(|| rules(&["password"], &["S3CRET"], &["$..a"]));
+
+proptest! {
+    /// The same as changing the parsed document, for two strings of JSON in strings; and nothing else changes.
+    #[test]
+    fn the_splice_is_what_the_book_says(mut document in document()) {
+        let raw = document.to_string();
+        let found = ONE_KEY.message(&Message::parse(raw.clone()));
+        let shown = found.map_or(raw, |redacted| {
+            assert!(redacted.message.is_json());
+            String::from_utf8(redacted.message.into_raw().into()).unwrap()
+        });
+        let mut shown: Value = serde_json::from_str(&shown).unwrap();
+        unmarked(&mut shown);
+        by_the_book(&mut document, false);
+        // Deeper than that it is text, where more may be hidden than the book says, but not less.
+        if !document.to_string().contains("\\\\\\\\\\\\\\") {
+            prop_assert_eq!(shown, document);
+        }
+    }
+
+    /// Whatever the bytes are: no panic, and everything outside of the marks is what it was, in its order.
+    #[test]
+    fn any_bytes_keep_what_is_not_hidden(raw in prop::collection::vec(prop_oneof![
+        Just(b"\"password\":".to_vec()), Just(b"{".to_vec()), Just(b"}".to_vec()), Just(b"\"S3CRET\"".to_vec()),
+        Just(b",".to_vec()), Just(b"\\\"".to_vec()), Just(b"\\u0053".to_vec()), prop::collection::vec(any::<u8>(), 0..3),
+    ], 0..20)) {
+        let raw = raw.concat();
+        let message = Message::parse(raw.clone());
+        // A key of well-formed JSON is no value.
+        prop_assume!(!message.walk().any(|piece| matches!(piece, Piece::Key(key) if message.slice(key) == b"\"S3CRET\"")));
+        match ONE_OF_EACH.message(&message) {
+            None => prop_assert!(memchr::memmem::find(&raw, b"S3CRET").is_none()),
+            Some(redacted) => {
+                let shown = redacted.message.into_raw();
+                prop_assert!(memchr::memmem::find(&shown, b"S3CRET").is_none());
+                let mut from = 0;
+                for kept in MARK.split(&shown) {
+                    let at = memchr::memmem::find(&raw[from..], kept);
+                    prop_assert!(at.is_some());
+                    from += at.unwrap_or(0) + kept.len();
+                }
+            }
+        }
+    }
+}

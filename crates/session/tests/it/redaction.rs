@@ -1,0 +1,405 @@
+//! Redaction through the record: what was asked to be hidden is in no file of it, and in no export.
+
+use crate::sample::*;
+use mcp_proxy_session::redact::Preset;
+use mcp_proxy_session::*;
+use mcp_proxy_wire::{Carriage, Direction, EndsHead, Id, Kind, Message, SseEvent, Transport};
+use proptest::prelude::*;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::LazyLock;
+
+/// Nothing that the record writes of its own accord looks like this.
+const SECRET: &str = "S3CRET-VALUE";
+
+static RULES: LazyLock<Redaction> = LazyLock::new(|| {
+    let rules = RedactionRules {
+        keys: vec!["password".to_owned(), "card*".to_owned()],
+        values: vec!["S3CRET-[A-Z]+".to_owned()],
+        paths: vec!["$.params.name".to_owned()],
+        presets: vec![Preset::Tokens],
+    };
+    Redaction::new(&rules).unwrap().unwrap()
+});
+
+fn hiding() -> RecordOptions {
+    RecordOptions {
+        redaction: Some(RULES.clone()),
+        ..options()
+    }
+}
+
+/// All bytes of a folder.
+fn everything_in(folder: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            bytes.extend(everything_in(&path));
+        } else {
+            bytes.extend(std::fs::read(&path).unwrap());
+        }
+    }
+    bytes
+}
+
+fn holds(bytes: &[u8], word: &str) -> bool {
+    bytes
+        .windows(word.len())
+        .any(|part| part == word.as_bytes())
+}
+
+/// The secret in every place that a record has.
+fn secrets_everywhere(options: RecordOptions) -> Sample {
+    let mut header = header();
+    header.server_command = Some(format!("server --x {SECRET}"));
+    header.argv = ["p", "--redact-value", SECRET, "--", "server", SECRET]
+        .map(str::to_owned)
+        .into();
+    let mut sample = Sample::with(options, &header);
+    let call = sample.client(format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{SECRET}","arguments":{{"password":"{SECRET}","n":1.0}}}}}}"#
+    ));
+    let mut change = act("modify", call);
+    change.why = format!("because of {SECRET}");
+    change.original_raw = Some(format!(r#"{{"password":"{SECRET}"}}"#).into());
+    change.raw = Some(
+        format!(
+            r#"{{"id":1,"method":"tools/call","a":"{SECRET}","pad":"{}"}}"#,
+            "x".repeat(SIDE_LIMIT)
+        )
+        .into(),
+    );
+    sample.recorder.act(&change);
+    sample.server(
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{{\"password\":\"{SECRET}\"}}"}}]}}}}"#),
+        Some(call),
+    );
+    // Large, and large and cut through.
+    let large = format!(
+        r#"{{"id":"{SECRET}","method":"big","params":{{"password":"{SECRET}","x":"{}"}}}}"#,
+        "y".repeat(SIDE_LIMIT)
+    );
+    sample.client(&large);
+    let mut side = sample.recorder.side_file().unwrap();
+    let (front, back) = large.split_at(50);
+    side.write(front.as_bytes()).unwrap();
+    side.write(back.as_bytes()).unwrap();
+    let file = side.finish(5).unwrap();
+    let head = EndsHead {
+        kind: Kind::Request,
+        id: Some(Id::from_token(format!("\"{SECRET}\"").as_bytes())),
+        method: Some("big".to_owned()),
+        name: None,
+        error_code: None,
+    };
+    let body = NewBody::Large {
+        file: &file,
+        len: large.len() as u64,
+        head: &head,
+    };
+    sample.put_with(&Carriage::Message, body, |_| {});
+    // A batch, broken JSON, bytes that are no text.
+    let batch = Message::parse(format!(
+        r#"[{{"id":"{SECRET}","method":"{SECRET}"}},{{"id":2,"method":"b"}}]"#
+    ));
+    let parts: Vec<PartAnswer> = batch
+        .parts()
+        .unwrap()
+        .iter()
+        .map(|part| PartAnswer {
+            kind: part.kind(),
+            id: part.id(),
+            method: part.method().map(|method| method.into_owned()),
+            answers: None,
+        })
+        .collect();
+    let parts: &'static [PartAnswer] = Box::leak(parts.into_boxed_slice());
+    sample.put_with(&Carriage::Message, NewBody::Whole(&batch), |new| {
+        new.parts = parts
+    });
+    sample.put_with(&Carriage::Message, NewBody::Empty, |_| {});
+    sample.client(format!(r#"{{"password":"{SECRET}","#));
+    sample.client([format!("{SECRET} ").as_bytes(), b"\xff"].concat());
+    // HTTP and SSE.
+    let request = http::Request::post(format!("/mcp?q={SECRET}"))
+        .header("mcp-param-region", SECRET)
+        .header("mcp-name", "S3CR=")
+        .header("x-card", SECRET)
+        .header("x-other", format!("is {SECRET}"))
+        .body(())
+        .unwrap();
+    let carriage = Carriage::Request(Box::new(request.into_parts().0));
+    let body = format!(r#"{{"id":7,"method":"m","params":{{"cardNumber":"{SECRET}"}}}}"#);
+    sample.put(Direction::ClientToServer, &carriage, body.as_bytes(), None);
+    let event = Carriage::Event(Box::new(SseEvent {
+        id: Some(SECRET.to_owned()),
+        ..SseEvent::default()
+    }));
+    sample.put(Direction::ServerToClient, &event, body.as_bytes(), None);
+    let zipped = response(200, &[("content-encoding", "gzip")]);
+    sample.put(Direction::ServerToClient, &zipped, SECRET.as_bytes(), None);
+    // What is no message.
+    let line = format!("login with {SECRET} and {{\"password\": \"{SECRET}\"}}");
+    let bytes = [line.as_bytes(), b"\xff"].concat();
+    let wire = Carriage::Event(Box::new(SseEvent {
+        wire: format!(": {SECRET}\n\n").into(),
+        ..SseEvent::default()
+    }));
+    for io in [
+        Io::Stderr {
+            connection: 1,
+            line: line.as_bytes(),
+        },
+        Io::Stderr {
+            connection: 1,
+            line: &bytes,
+        },
+        Io::Stray {
+            connection: 1,
+            direction: Direction::ServerToClient,
+            bytes: line.as_bytes(),
+        },
+        Io::Note { text: &line },
+        Io::Open {
+            connection: 1,
+            facts: &[("peer", &line)],
+        },
+        Io::Close {
+            connection: 1,
+            why: &line,
+        },
+        Io::Http {
+            connection: 1,
+            exchange: 1,
+            direction: Direction::ServerToClient,
+            transport: Transport::StreamableHttp,
+            carriage: &wire,
+        },
+    ] {
+        sample.recorder.io(at(9), &io);
+    }
+    sample.recorder.end(at(10), &line).unwrap();
+    sample
+}
+
+#[test]
+fn what_is_hidden_is_in_no_file_of_the_record() {
+    let sample = secrets_everywhere(options());
+    assert!(
+        holds(&everything_in(sample.folder.path()), SECRET),
+        "the test tests nothing"
+    );
+    let sample = secrets_everywhere(hiding());
+    let bytes = everything_in(sample.folder.path());
+    for word in [SECRET, "S3CR", "UzNDUkVU"] {
+        assert!(
+            !holds(&bytes, word),
+            "{word} in {}",
+            String::from_utf8_lossy(&bytes)
+        );
+    }
+    let session = Session::open(sample.path()).unwrap();
+    assert_eq!(session.damaged(), 0);
+    let facts = session.redaction().unwrap();
+    assert_eq!(
+        (facts.keys.len(), facts.values, facts.paths.len()),
+        (2, 1, 1)
+    );
+    let counts: Vec<u32> = session
+        .messages(0)
+        .map(|message| message.unwrap().redacted)
+        .collect();
+    assert_eq!(counts, [2 + 3, 1, 2, 2, 2, 0, 1, 1, 1, 1, 1]);
+    let call = session.message(0).unwrap();
+    assert_eq!(
+        call.name.as_deref(),
+        Some(format!("[redacted:{}:1]", facts.nonce).as_str())
+    );
+    assert_eq!(call.verdicts[0].redacted, 3);
+    // The side files are whole, and short of the secret only.
+    let large = session.message(3).unwrap();
+    let body = large.raw.load().unwrap();
+    assert_eq!(body.len() as u64, large.len);
+    assert!(body.ends_with(b"yyyy\"}}"));
+    assert!(matches!(session.message(10).unwrap().raw, Raw::Lost { .. }));
+}
+
+#[test]
+fn what_is_hidden_is_in_no_export() {
+    let sample = secrets_everywhere(options());
+    let session = Session::open(sample.path()).unwrap().redacted(&RULES);
+    for exporter in exporters() {
+        let mut out = Vec::new();
+        exporter.export(&session, &mut out, &mut |_, _| {}).unwrap();
+        let text = String::from_utf8_lossy(&out);
+        for word in [SECRET, "S3CR", "UzNDUkVU"] {
+            assert!(
+                !text.contains(word),
+                "{}: {word} in {text}",
+                exporter.name()
+            );
+        }
+        assert!(text.contains("[redacted:"), "{}", exporter.name());
+        assert!(
+            text.contains("redacted\":") || text.contains("2 redacted"),
+            "{}",
+            exporter.name()
+        );
+    }
+}
+
+#[test]
+fn an_export_hides_what_a_capture_would_have_hidden() {
+    let captured = secrets_everywhere(hiding());
+    let captured = Session::open(captured.path()).unwrap();
+    let plain = secrets_everywhere(options());
+    let exported = Session::open(plain.path()).unwrap().redacted(&RULES);
+    for index in 0..captured.len() {
+        let (one, other) = (
+            captured.message(index).unwrap(),
+            exported.message(index).unwrap(),
+        );
+        assert_eq!(one.redacted, other.redacted, "{index}");
+        assert_eq!(one.jsonrpc_id, other.jsonrpc_id);
+        assert_eq!(one.method, other.method);
+        assert_eq!(one.name, other.name);
+        assert_eq!(one.http, other.http);
+        assert_eq!(one.sse, other.sse);
+        let text = |raw: &Raw| String::from_utf8_lossy(&raw.load().unwrap()).into_owned();
+        assert_eq!(text(&one.raw), text(&other.raw));
+    }
+}
+
+#[test]
+fn an_export_of_lines_is_a_record_of_its_own() {
+    let sample = secrets_everywhere(hiding());
+    let more = RedactionRules {
+        keys: vec!["n".to_owned()],
+        ..RedactionRules::default()
+    };
+    let more = Redaction::new(&more).unwrap().unwrap();
+    let session = Session::open(sample.path()).unwrap();
+    let nonce = session.redaction().unwrap().nonce.clone();
+    let session = session.redacted(&more);
+    let mut out = Vec::new();
+    export::exporter("jsonl")
+        .unwrap()
+        .export(&session, &mut out, &mut |_, _| {})
+        .unwrap();
+    let path = sample.folder.path().join("copy.jsonl");
+    std::fs::write(&path, &out).unwrap();
+    let copy = Session::open(&path).unwrap();
+    assert_eq!((copy.len(), copy.damaged()), (session.len(), 0));
+    let facts = copy.redaction().unwrap();
+    assert_eq!(
+        (&facts.nonce, facts.keys.len(), facts.values),
+        (&nonce, 3, 1)
+    );
+    let call = copy.message(0).unwrap();
+    assert_eq!(call.redacted, 2 + 1 + 3);
+    let original = call.original_raw.unwrap();
+    assert!(holds(original.bytes().unwrap(), "redacted"));
+    // Large bodies came along.
+    assert!(copy.message(2).unwrap().raw.len() > SIDE_LIMIT as u64);
+    assert!(matches!(copy.message(2).unwrap().raw, Raw::Json(_)));
+}
+
+#[test]
+fn json_tells_of_redaction_in_its_metadata_and_only_then() {
+    let sample = secrets_everywhere(hiding());
+    let session = Session::open(sample.path()).unwrap();
+    let mut out = Vec::new();
+    export::exporter("json")
+        .unwrap()
+        .export(&session, &mut out, &mut |_, _| {})
+        .unwrap();
+    let json: Value = serde_json::from_slice(&out).unwrap();
+    let told = &json["metadata"]["redaction"];
+    assert_eq!(told["nonce"], session.redaction().unwrap().nonce.as_str());
+    assert_eq!(told["redacted"]["1"], 5);
+    assert!(json["messages"][0].get("redacted").is_none());
+
+    let mut sample = Sample::with(hiding(), &header());
+    sample.client("{}");
+    let mut out = Vec::new();
+    export::exporter("json")
+        .unwrap()
+        .export(&sample.open(), &mut out, &mut |_, _| {})
+        .unwrap();
+    assert!(!holds(&out, "redact"));
+}
+
+#[test]
+fn an_import_still_knows_what_was_redacted() {
+    let sample = secrets_everywhere(hiding());
+    let session = Session::open(sample.path()).unwrap();
+    let document = sample.folder.path().join("s.json");
+    let mut out = std::fs::File::create(&document).unwrap();
+    export::exporter("json")
+        .unwrap()
+        .export(&session, &mut out, &mut |_, _| {})
+        .unwrap();
+    let place = Place::File(sample.folder.path().join("imported.jsonl"));
+    let imported = Session::open(import(&document, place).unwrap()).unwrap();
+    let nonce = |session: &Session| session.redaction().unwrap().nonce.clone();
+    assert_eq!(nonce(&imported), nonce(&session));
+    for index in 0..session.len() {
+        let redacted = |session: &Session| session.message(index).unwrap().redacted;
+        assert_eq!(redacted(&imported), redacted(&session), "{index}");
+    }
+}
+
+#[test]
+fn rules_that_find_nothing_change_no_line() {
+    let (_sample, path) = everything();
+    let rules = RedactionRules {
+        keys: vec!["nothing-is-called-so".to_owned()],
+        values: vec!["nothing reads so".to_owned()],
+        ..RedactionRules::default()
+    };
+    let rules = Redaction::new(&rules).unwrap().unwrap();
+    let session = Session::open(&path).unwrap().redacted(&rules);
+    let mut out = Vec::new();
+    export::exporter("jsonl")
+        .unwrap()
+        .export(&session, &mut out, &mut |_, _| {})
+        .unwrap();
+    let lines = String::from_utf8(out).unwrap();
+    let record = std::fs::read_to_string(&path).unwrap();
+    assert!(lines.lines().skip(1).eq(record.lines().skip(1)));
+}
+
+proptest! {
+    /// Off: bytes are identical. On: they are, around the marks, and the secret is in no file.
+    #[test]
+    fn bodies_outside_of_the_marks_are_what_they_were(
+        before in "[ -~\\n]{0,40}", after in "[ -~\\n]{0,40}", pad in prop_oneof![9 => Just(0), 1 => Just(SIDE_LIMIT)]
+    ) {
+        let body = format!("{before}{SECRET}{after}{}", " ".repeat(pad));
+        let raws = [body.clone(), serde_json::json!({"a": body, "password": body, "b": [before]}).to_string()];
+        for (options, hides) in [(options(), false), (hiding(), true)] {
+            let mut sample = Sample::with(options, &header());
+            for raw in &raws {
+                sample.client(raw);
+            }
+            let session = sample.open();
+            prop_assert_eq!(holds(&everything_in(sample.folder.path()), SECRET), !hides);
+            for (index, raw) in raws.iter().enumerate() {
+                let shown = session.message(index).unwrap().raw.load().unwrap();
+                let shown = String::from_utf8(shown.into()).unwrap();
+                if !hides {
+                    prop_assert_eq!(&shown, raw);
+                    continue;
+                }
+                let mut from = 0;
+                for (number, piece) in shown.split("[redacted:").enumerate() {
+                    let kept = if number == 0 { piece } else { piece.split_once(']').unwrap().1 };
+                    let at = raw[from..].find(kept.trim_matches('"'));
+                    prop_assert!(at.is_some(), "{} in {}", kept, raw);
+                    from += at.unwrap();
+                }
+            }
+        }
+    }
+}
