@@ -12,6 +12,7 @@ pub mod lane;
 pub mod large;
 pub mod link;
 pub mod pipeline;
+pub mod rules;
 pub mod share;
 pub mod step;
 

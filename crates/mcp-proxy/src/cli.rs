@@ -1,6 +1,7 @@
 //! The command line as typed: clap types only. What it means is decided in [`crate::config`].
 
 pub mod proxy;
+pub mod rules;
 pub mod sessions;
 mod size;
 
@@ -62,6 +63,8 @@ pub enum Command {
     Sessions(sessions::SessionsArgs),
     /// Remove records
     Prune(sessions::PruneArgs),
+    /// Check a file of rules, also against a record
+    Rules(rules::RulesArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print a page about something that several commands share

@@ -33,6 +33,7 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
         Command::Import(args) => sessions::import::run(&args),
         Command::Sessions(args) => sessions::list::run(&args),
         Command::Prune(args) => sessions::prune::run(&args),
+        Command::Rules(args) => sessions::rules::run(&args.command),
         Command::Completions(args) => completions::run(&args),
         Command::Help(args) => help::run(args.topic),
         Command::Man(args) => completions::man(&args.folder),

@@ -6,6 +6,7 @@ pub mod inspect;
 pub mod list;
 mod named;
 pub mod prune;
+pub mod rules;
 pub mod table;
 mod words;
 
