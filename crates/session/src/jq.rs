@@ -10,6 +10,7 @@
 
 mod bound;
 mod budget;
+mod limits;
 mod natives;
 mod needs;
 mod value;
@@ -85,6 +86,7 @@ impl Program {
     /// Compiles `text`. Fields in `known` are those that its input has; none means any.
     pub(crate) fn compile(text: &str, known: &[&'static str]) -> Result<Program, FilterError> {
         let wrong = |at: &str, why: String| FilterError::new(text, Some(at), why);
+        limits::of_text(text).map_err(|(at, why)| wrong(at, why))?;
         let tokens = Lexer::new(text)
             .lex()
             .map_err(|errors| match errors.first() {
@@ -104,6 +106,7 @@ impl Program {
                     ),
                     None => wrong("", "no jq".to_owned()),
                 })?;
+        limits::of_program(&term).map_err(|why| FilterError::new(text, None, why))?;
         if let Some(name) = bound::recursive(&term) {
             let why = format!(
                 "`{name}` calls itself, which could go on for ever: use recurse, while, until or walk"
