@@ -85,8 +85,21 @@ const MAIN: &str = "main'";
 impl Program {
     /// Compiles `text`. Fields in `known` are those that its input has; none means any.
     pub(crate) fn compile(text: &str, known: &[&'static str]) -> Result<Program, FilterError> {
+        limits::of_text(text).map_err(|(at, why)| FilterError::new(text, Some(at), why))?;
+        // Lexer and parser go down one call for each level of the program, and how deep it is, they find out.
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(limits::STACK);
+            let compiling = thread.spawn_scoped(scope, || Program::read(text, known));
+            let failed = || FilterError::new(text, None, "it cannot be compiled".to_owned());
+            compiling
+                .map_err(|_| failed())?
+                .join()
+                .map_err(|_| failed())?
+        })
+    }
+
+    fn read(text: &str, known: &[&'static str]) -> Result<Program, FilterError> {
         let wrong = |at: &str, why: String| FilterError::new(text, Some(at), why);
-        limits::of_text(text).map_err(|(at, why)| wrong(at, why))?;
         let tokens = Lexer::new(text)
             .lex()
             .map_err(|errors| match errors.first() {

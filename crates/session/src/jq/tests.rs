@@ -136,6 +136,7 @@ fn deep(n: usize) -> Vec<String> {
         ("walk(", ")"),
         ("select(", ")"),
         ("try error(", ")"),
+        ("[\")\",", "]"),
     ] {
         programs.push(format!("{}1{}", open.repeat(n), close.repeat(n)));
     }
@@ -144,7 +145,7 @@ fn deep(n: usize) -> Vec<String> {
 
 #[test]
 fn no_program_is_too_deep_for_the_stack() {
-    for n in [20, 24, 30, 60, 64, 100, 300, 500, 1_000, 5_000] {
+    for n in [20, 30, 60, 64, 100, 200, 300, 490, 990, 5_000] {
         for text in deep(n) {
             if let Ok(program) = Program::compile(&text, &[]) {
                 let _ = program.any_true(Val::Null, 0);
