@@ -16,6 +16,7 @@ pub mod link;
 pub mod mock;
 pub mod pipeline;
 pub mod replay;
+pub mod rules;
 pub mod share;
 pub mod step;
 

@@ -5,6 +5,7 @@ pub mod mock;
 pub mod proxy;
 pub mod redact;
 pub mod replay;
+pub mod rules;
 pub mod sessions;
 mod size;
 mod time;
@@ -79,6 +80,8 @@ pub enum Command {
     Attach(control::AttachArgs),
     /// Ask a running proxy something, or tell it: JSON in, JSON out
     Ctl(control::CtlArgs),
+    /// Check a file of rules, also against a record
+    Rules(rules::RulesArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print a page about something that several commands share

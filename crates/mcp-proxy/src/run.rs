@@ -41,6 +41,7 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
         Command::Ls(args) => control::ls::run(&args),
         Command::Attach(args) => control::attach::run(&args),
         Command::Ctl(args) => control::ctl::run(&args),
+        Command::Rules(args) => sessions::rules::run(&args.command),
         Command::Completions(args) => completions::run(&args),
         Command::Help(args) => help::run(args.topic),
         Command::Man(args) => completions::man(&args.folder),

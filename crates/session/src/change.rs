@@ -90,6 +90,11 @@ impl ChangePart {
         }
     }
 
+    /// Whether a message has it.
+    pub fn is_in(self, message: &Message) -> bool {
+        message.is_json() && self.span(message).is_some()
+    }
+
     fn span(self, message: &Message) -> Option<Span> {
         match self {
             ChangePart::Params => message.params(),

@@ -158,7 +158,7 @@ impl Filter {
         let recorded = recorded::Recorded::read(session, row, line)?;
         match self.judge(&recorded.facts(session, row)) {
             // On one message jq may fail, but a program without an end would not get through a record.
-            Err(RunError::Endless) => Err(Error::Endless(self.text.clone())),
+            Err(RunError::Endless | RunError::GivenUp) => Err(Error::Endless(self.text.clone())),
             judged => Ok(judged.unwrap_or(false)),
         }
     }

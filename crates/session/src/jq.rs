@@ -10,6 +10,7 @@
 
 mod bound;
 mod budget;
+mod limits;
 mod natives;
 mod needs;
 mod value;
@@ -70,6 +71,9 @@ pub enum RunError {
     /// It went on for too long, or made too much.
     #[error("the program was stopped: it takes more than {} steps or {} ms", budget::STEPS, budget::TIME.as_millis())]
     Endless,
+    /// It was stopped so often that it is not tried any more.
+    #[error("the program was stopped {PATIENCE} times and is no longer tried")]
+    GivenUp,
     /// It failed on this message.
     #[error("{0}")]
     Failed(String),
@@ -81,6 +85,20 @@ const MAIN: &str = "main'";
 impl Program {
     /// Compiles `text`. Fields in `known` are those that its input has; none means any.
     pub(crate) fn compile(text: &str, known: &[&'static str]) -> Result<Program, FilterError> {
+        limits::of_text(text).map_err(|(at, why)| FilterError::new(text, Some(at), why))?;
+        // Lexer and parser go down one call for each level of the program, and how deep it is, they find out.
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(limits::STACK);
+            let compiling = thread.spawn_scoped(scope, || Program::read(text, known));
+            let failed = || FilterError::new(text, None, "it cannot be compiled".to_owned());
+            compiling
+                .map_err(|_| failed())?
+                .join()
+                .map_err(|_| failed())?
+        })
+    }
+
+    fn read(text: &str, known: &[&'static str]) -> Result<Program, FilterError> {
         let wrong = |at: &str, why: String| FilterError::new(text, Some(at), why);
         let tokens = Lexer::new(text)
             .lex()
@@ -101,6 +119,7 @@ impl Program {
                     ),
                     None => wrong("", "no jq".to_owned()),
                 })?;
+        limits::of_program(&term).map_err(|why| FilterError::new(text, None, why))?;
         if let Some(name) = bound::recursive(&term) {
             let why = format!(
                 "`{name}` calls itself, which could go on for ever: use recurse, while, until or walk"
@@ -165,7 +184,7 @@ impl Program {
         mut take: impl FnMut(Val) -> Option<T>,
     ) -> Result<Option<T>, RunError> {
         if self.stopped.load(Ordering::Relaxed) >= PATIENCE {
-            return Err(RunError::Endless);
+            return Err(RunError::GivenUp);
         }
         let budget = Budget::new(size);
         let data = Data {
@@ -176,7 +195,7 @@ impl Program {
         let context = Ctx::<Engine>::new(data, Vars::new([]));
         for output in self.filter.id.run((context, input)) {
             let output = output.map_err(|stop| match stop.get_err() {
-                Ok(error) if !budget.is_spent() => RunError::Failed(shortened(&error.to_string())),
+                Ok(error) if !budget.is_spent() => RunError::Failed(explained(error)),
                 Err(_) if !budget.is_spent() => RunError::Failed("the program halts".to_owned()),
                 _ => {
                     self.stopped.fetch_add(1, Ordering::Relaxed);
@@ -239,12 +258,16 @@ fn within(text: &str, part: &str) -> bool {
     !part.is_empty() && range.contains(&part.as_ptr()) && span(text, part).end <= text.len()
 }
 
-/// An error of jq may quote the whole message.
-fn shortened(text: &str) -> String {
+/// An error of jq may be a text without its quotes, and may quote the whole message.
+fn explained(error: jaq_json::Error) -> String {
     const LONGEST: usize = 200;
+    let text = match error.into_val() {
+        Val::TStr(text) => String::from_utf8_lossy(&text).into_owned(),
+        other => other.to_string(),
+    };
     match text.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
+        None => text,
     }
 }
 

@@ -17,7 +17,7 @@ pub fn format_names() -> PossibleValuesParser {
 }
 
 /// How a record is named, wherever one is asked for.
-const RECORD: &str =
+pub const RECORD: &str =
     "A record: its path, its session id or the first letters of it, or LAST for the newest";
 
 const INSPECT: &str = "\

@@ -6,6 +6,7 @@ pub mod inspect;
 pub mod list;
 pub mod named;
 pub mod prune;
+pub mod rules;
 pub mod table;
 pub mod words;
 

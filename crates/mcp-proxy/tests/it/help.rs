@@ -49,6 +49,11 @@ fn of_every_command() {
 }
 
 #[test]
+fn of_a_command_in_a_command() {
+    insta::assert_snapshot!("help-rules-check", help(&["rules", "check"]));
+}
+
+#[test]
 fn of_filters() {
     let output = Command::new(env!("CARGO_BIN_EXE_mcp-proxy"))
         .args(["help", "filters"])

@@ -1,6 +1,7 @@
 //! Records on the command line: reading, following, exporting, importing, listing and removing them.
 
 mod follow;
+mod rules;
 mod sample;
 mod store;
 

@@ -75,6 +75,19 @@ impl Recorded {
     }
 }
 
+impl Session {
+    /// Shows `look` the facts about the message of row `index`, as it was received.
+    pub fn with_facts<T>(
+        &self,
+        index: usize,
+        look: impl FnOnce(&Facts<'_>) -> T,
+    ) -> Result<T, Error> {
+        let row = self.row(index).ok_or(Error::NoSuchRow(index as u64))?;
+        let recorded = Recorded::read(self, row, &self.row_line(row)?)?;
+        Ok(look(&recorded.facts(self, row)))
+    }
+}
+
 /// Whether a pattern is in the message that a line holds.
 pub(super) fn has_pattern(session: &Session, pattern: &Pattern, line: &[u8]) -> bool {
     let mut members = envelope::Members::new(line);

@@ -93,3 +93,97 @@ fn assignments_mean_what_they_mean_in_jq() {
         assert_eq!(run(text), result, "{text}");
     }
 }
+
+/// Programs that are `n` deep in every way there is.
+fn deep(n: usize) -> Vec<String> {
+    let mut programs: Vec<String> = [
+        ("1", "+1"),
+        (".", "|."),
+        (".", ",."),
+        (".", " and ."),
+        (".", "//."),
+        (".", "|=."),
+        (".", "+=1"),
+        (".", "[0]?"),
+        (".a", ".a"),
+        (".", "?"),
+    ]
+    .iter()
+    .map(|(start, more)| format!("{start}{}", more.repeat(n)))
+    .collect();
+    for before in [
+        "-",
+        ". as $x|",
+        ". as [$x]|",
+        "def f:1;",
+        "try ",
+        "label $x|",
+        "reduce . as $x (1; .)|",
+    ] {
+        programs.push(format!("{}1", before.repeat(n)));
+    }
+    for (open, close) in [
+        ("(", ")"),
+        ("[", "]"),
+        ("{a:", "}"),
+        ("map(", ")"),
+        ("first(", ")"),
+        (".[", "]"),
+        ("\"\\(", ")\""),
+        ("if 1 then ", " end"),
+        ("reduce 1 as $x (", ";.)"),
+        ("def f: ", "; 1"),
+        ("walk(", ")"),
+        ("select(", ")"),
+        ("try error(", ")"),
+        ("[\")\",", "]"),
+    ] {
+        programs.push(format!("{}1{}", open.repeat(n), close.repeat(n)));
+    }
+    programs
+}
+
+#[test]
+fn no_program_is_too_deep_for_the_stack() {
+    for n in [20, 30, 60, 64, 100, 200, 300, 490, 990, 5_000] {
+        for text in deep(n) {
+            if let Ok(program) = Program::compile(&text, &[]) {
+                let _ = program.any_true(Val::Null, 0);
+            } else {
+                assert!(n > 20, "{text}");
+            }
+        }
+    }
+    let alternatives = format!("1 == 0{}", " or 1 == 0".repeat(50));
+    assert!(
+        !Program::compile(&alternatives, &[])
+            .unwrap()
+            .any_true(Val::Null, 0)
+            .unwrap()
+    );
+}
+
+#[test]
+fn no_value_is_too_deep_for_the_stack() {
+    for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+        let text = format!("{}1{}", open.repeat(250), close.repeat(250));
+        let message = mcp_proxy_wire::Message::parse(text);
+        for program in [
+            ".",
+            "tojson | fromjson",
+            "walk(.)",
+            "[..] | sort | length",
+            ".. |= .",
+            "[paths] | length",
+            "[getpath(paths)] | unique | length",
+            "del(.. | select(. == 1))",
+            "reduce range(1000) as $i (.; [.])",
+            "reduce range(1000) as $i (.; {a: .})",
+            ". * .",
+            "contains(.)",
+        ] {
+            let program = Program::compile(program, &[]).unwrap();
+            let _ = program.any_true(whole(&message).unwrap(), 0);
+        }
+    }
+}

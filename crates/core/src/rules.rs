@@ -1,0 +1,382 @@
+//! Rules: what to do with which messages, from an ordered file (`docs/rules.md`).
+//!
+//! A pure engine: [`Rules::parse`] reads the file once, [`Rules::judge`] says what becomes of a message. It changes bytes but
+//! sends, waits and records nothing; whoever asks does what the [`Verdict`] says. Rules are found by method and tool, so that
+//! those for other messages cost a look into a table, however many there are.
+
+mod error;
+mod file;
+mod names;
+mod verdict;
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use mcp_proxy_session::{Change, ChangeError, ChangePart, Facts, Filter, RunError};
+use mcp_proxy_wire::{Direction, Kind, Message};
+use rustc_hash::FxHashMap;
+
+use names::Names;
+
+pub use error::RulesError;
+pub use verdict::{Applied, Outcome, Verdict, What};
+
+/// The most rules that a file may have.
+pub const MOST_RULES: usize = 10_000;
+
+/// An ordered list of rules.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    rules: Vec<Rule>,
+    /// By method: rules that name methods and no tools.
+    by_method: FxHashMap<String, Vec<u32>>,
+    /// By tool: rules that name tools.
+    by_tool: FxHashMap<String, Vec<u32>>,
+    /// Those that no table finds: without either, or with a `*`. One list for each direction.
+    to_server: Vec<u32>,
+    to_client: Vec<u32>,
+}
+
+/// One rule.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// Its place in the file, and its name.
+    pub name: RuleName,
+    /// The line where it begins.
+    pub line: usize,
+    direction: Option<Direction>,
+    method: Option<Names>,
+    tool: Option<Names>,
+    server: Option<Names>,
+    filter: Filter,
+    action: Action,
+}
+
+/// What a rule is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleName {
+    /// Its place in the file, from 1.
+    pub number: usize,
+    /// The name that the file gives it.
+    pub name: Option<String>,
+}
+
+/// What a rule does.
+#[derive(Debug, Clone)]
+enum Action {
+    Change(Change, Option<ChangePart>),
+    Delay(Duration),
+    /// A result, in one line of JSON.
+    Answer(Box<str>),
+    Error {
+        code: i64,
+        message: String,
+        data: Option<String>,
+    },
+    Drop,
+    Redirect(String),
+}
+
+impl Rules {
+    /// Reads a rules file. `folder` is where the files that it names are.
+    pub fn parse(text: &str, folder: &Path) -> Result<Rules, RulesError> {
+        file::parse(text, folder).map(Rules::of)
+    }
+
+    /// Only the rules for the server that is shown as `name`. A rule that names no server is for all.
+    pub fn for_server(&self, name: &str) -> Rules {
+        let is_for = |rule: &&Rule| rule.server.as_ref().is_none_or(|names| names.has(name));
+        Rules::of(self.rules.iter().filter(is_for).cloned().collect())
+    }
+
+    /// The rules, in their order.
+    pub fn list(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// What becomes of a message. Nothing, if no rule is for it.
+    ///
+    /// Rules are tried in their order. A change or a delay lets those after it go on, which see the changed message; every other
+    /// action is the last. `server` in a rule is not looked at here: see [`Rules::for_server`].
+    pub fn judge(&self, facts: &Facts<'_>) -> Option<Verdict> {
+        let mut verdict = Verdict::default();
+        let mut next = 0;
+        loop {
+            let changed = verdict.message.clone();
+            let now = Facts {
+                message: changed.as_ref().unwrap_or(facts.message),
+                ..*facts
+            };
+            match self.go_on(&now, next, &mut verdict) {
+                // What a rule has changed may be for other rules now.
+                Some(place) => next = place + 1,
+                None => break,
+            }
+        }
+        (!verdict.applied.is_empty()).then_some(verdict)
+    }
+
+    /// Tries the rules from `next` on. Returns the place of one that changed the message.
+    fn go_on(&self, facts: &Facts<'_>, next: u32, verdict: &mut Verdict) -> Option<u32> {
+        for place in self.candidates(facts, next) {
+            let rule = &self.rules[place as usize];
+            if !rule.is_for(facts) {
+                continue;
+            }
+            match rule.filter.judge(facts) {
+                Ok(true) => {}
+                Ok(false) | Err(RunError::Failed(_) | RunError::GivenUp) => continue,
+                Err(error @ RunError::Endless) => {
+                    verdict.add(rule, What::Failed(error.to_string()));
+                    continue;
+                }
+            }
+            match rule.act(facts, verdict) {
+                Then::GoOn => {}
+                Then::LookAgain => return Some(place),
+                Then::Stop => return None,
+            }
+        }
+        None
+    }
+
+    /// The rules from `next` on that the tables find for a message, in order.
+    fn candidates<'r>(&'r self, facts: &Facts<'_>, next: u32) -> Candidates<'r> {
+        let found = |table: &'r FxHashMap<String, Vec<u32>>, key: &str| {
+            table.get(key).map_or(&[][..], Vec::as_slice)
+        };
+        let mut lists = [&[][..]; 3];
+        if !self.by_method.is_empty() || !self.by_tool.is_empty() {
+            let method = facts.method();
+            if let Some(method) = &method {
+                lists[0] = found(&self.by_method, method);
+            }
+            if !self.by_tool.is_empty()
+                && method.as_deref() == Some("tools/call")
+                && let Some(tool) = facts.name()
+            {
+                lists[1] = found(&self.by_tool, &tool);
+            }
+        }
+        lists[2] = match facts.direction {
+            Direction::ClientToServer => &self.to_server,
+            Direction::ServerToClient => &self.to_client,
+        };
+        if next > 0 {
+            lists = lists.map(|list| &list[list.partition_point(|place| *place < next)..]);
+        }
+        Candidates(lists)
+    }
+
+    fn of(rules: Vec<Rule>) -> Rules {
+        let mut all = Rules::default();
+        for (place, rule) in (0..).zip(&rules) {
+            let method = rule.method.as_ref().and_then(Names::exact);
+            let tool = rule.tool.as_ref().and_then(Names::exact);
+            let found = match (tool, &rule.tool, method) {
+                (Some(tools), _, _) => Some((&mut all.by_tool, tools)),
+                (None, None, Some(methods)) => Some((&mut all.by_method, methods)),
+                _ => None,
+            };
+            if let Some((table, names)) = found {
+                for name in names {
+                    table.entry(name.clone()).or_default().push(place);
+                }
+                continue;
+            }
+            if rule.direction != Some(Direction::ServerToClient) {
+                all.to_server.push(place);
+            }
+            if rule.direction != Some(Direction::ClientToServer) {
+                all.to_client.push(place);
+            }
+        }
+        all.rules = rules;
+        all
+    }
+}
+
+/// Whether later rules are tried.
+enum Then {
+    GoOn,
+    /// With the changed message.
+    LookAgain,
+    Stop,
+}
+
+impl Rule {
+    /// Whether a message has what the rule's head asks for, and is one that its action can act on.
+    fn is_for(&self, facts: &Facts<'_>) -> bool {
+        self.direction
+            .is_none_or(|direction| direction == facts.direction)
+            && self.can_act_on(facts)
+            && self
+                .method
+                .as_ref()
+                .is_none_or(|names| facts.method().is_some_and(|method| names.has(&method)))
+            && self.tool.as_ref().is_none_or(|names| {
+                facts.method().as_deref() == Some("tools/call")
+                    && facts.name().is_some_and(|tool| names.has(&tool))
+            })
+    }
+
+    fn can_act_on(&self, facts: &Facts<'_>) -> bool {
+        match &self.action {
+            Action::Change(_, part) => ChangePart::of(facts.message)
+                .is_some_and(|own| part.is_none_or(|part| own == part) && own.is_in(facts.message)),
+            Action::Answer(_) | Action::Error { .. } => facts.kind() == Kind::Request,
+            Action::Redirect(_) => facts.direction == Direction::ClientToServer,
+            Action::Delay(_) | Action::Drop => true,
+        }
+    }
+
+    fn act(&self, facts: &Facts<'_>, verdict: &mut Verdict) -> Then {
+        match &self.action {
+            Action::Change(change, part) => {
+                let Some(part) = part.or_else(|| ChangePart::of(facts.message)) else {
+                    return Then::GoOn;
+                };
+                match change.apply(facts.message, part) {
+                    Ok(message) if message.raw() == facts.message.raw() => Then::GoOn,
+                    Ok(message) => {
+                        verdict.message = Some(message);
+                        verdict.add(self, What::Changed(part));
+                        Then::LookAgain
+                    }
+                    // It was told three times.
+                    Err(ChangeError::Program(RunError::GivenUp)) => Then::GoOn,
+                    Err(error) => {
+                        verdict.add(self, What::Failed(error.to_string()));
+                        Then::GoOn
+                    }
+                }
+            }
+            Action::Delay(delay) => {
+                verdict.delay = verdict.delay.saturating_add(*delay);
+                verdict.add(self, What::Delayed(*delay));
+                Then::GoOn
+            }
+            Action::Answer(result) => verdict.end(
+                self,
+                What::Answered,
+                Outcome::Answer(answer(facts.message, result)),
+            ),
+            Action::Error {
+                code,
+                message,
+                data,
+            } => {
+                let id = facts.message.id();
+                let code = mcp_proxy_wire::ErrorCode(*code);
+                let error =
+                    mcp_proxy_wire::error_response(id.as_ref(), code, message, data.as_deref());
+                verdict.end(self, What::Refused, Outcome::Answer(error))
+            }
+            Action::Drop => verdict.end(self, What::Dropped, Outcome::Drop),
+            Action::Redirect(server) => {
+                let what = What::Redirected(server.clone());
+                verdict.end(self, what, Outcome::Redirect(server.clone()))
+            }
+        }
+    }
+}
+
+impl Verdict {
+    fn add(&mut self, rule: &Rule, what: What) {
+        self.applied.push(Applied {
+            rule: rule.name.clone(),
+            what,
+        });
+    }
+
+    fn end(&mut self, rule: &Rule, what: What, outcome: Outcome) -> Then {
+        self.add(rule, what);
+        self.outcome = outcome;
+        Then::Stop
+    }
+}
+
+/// The answer to `request` with this result.
+fn answer(request: &Message, result: &str) -> Message {
+    let id = request.id_token().unwrap_or(b"null");
+    let parts: [&[u8]; 5] = [
+        br#"{"jsonrpc":"2.0","id":"#,
+        id,
+        br#","result":"#,
+        result.as_bytes(),
+        b"}",
+    ];
+    Message::parse(parts.concat())
+}
+
+/// Places of rules, merged from lists that are in order each.
+struct Candidates<'r>([&'r [u32]; 3]);
+
+impl Iterator for Candidates<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let first = self
+            .0
+            .iter_mut()
+            .filter(|list| !list.is_empty())
+            .min_by_key(|list| list[0])?;
+        let (place, rest) = first.split_first()?;
+        *first = rest;
+        Some(*place)
+    }
+}
+
+impl fmt::Display for Rule {
+    /// Its head, its filter and its action, for people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(direction) = self.direction {
+            write!(f, "direction {direction}, ")?;
+        }
+        for (word, names) in [
+            ("method", &self.method),
+            ("tool", &self.tool),
+            ("server", &self.server),
+        ] {
+            if let Some(names) = names {
+                write!(f, "{word} {names}, ")?;
+            }
+        }
+        if !self.filter.is_empty() {
+            write!(f, "filter {}, ", self.filter)?;
+        }
+        self.action.fmt(f)
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Action::Change(change, None) => write!(f, "change: {}", change.text()),
+            Action::Change(change, Some(part)) => write!(f, "change {part}: {}", change.text()),
+            Action::Delay(delay) => write!(f, "delay {delay:?}"),
+            Action::Answer(result) => write!(f, "answer {} bytes", result.len()),
+            Action::Error { code, message, .. } => write!(f, "error {code}: {message}"),
+            Action::Drop => f.write_str("drop"),
+            Action::Redirect(server) => write!(f, "redirect to {server}"),
+        }
+    }
+}
+
+impl fmt::Display for RuleName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "rule {} ({name})", self.number),
+            None => write!(f, "rule {}", self.number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

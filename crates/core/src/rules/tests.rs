@@ -1,0 +1,286 @@
+//! The examples of `docs/rules.md`, mistakes in files, and what many rules cost.
+
+use super::*;
+use mcp_proxy_session::{AskedFacts, Carried, Marks};
+use mcp_proxy_wire::Transport;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+fn facts<'a>(message: &'a Message, direction: Direction, sequence: u64) -> Facts<'a> {
+    Facts {
+        sequence,
+        time: SystemTime::UNIX_EPOCH,
+        direction,
+        transport: Transport::Stdio,
+        connection: 1,
+        exchange: 0,
+        message,
+        cut: None,
+        asked: None,
+        carried: Carried::Plainly,
+        marks: Marks::default(),
+    }
+}
+
+/// What the documents say about a message.
+fn told(rules: &Rules, facts: &Facts<'_>) -> String {
+    let Some(verdict) = rules.judge(facts) else {
+        return "   nothing\n".to_owned();
+    };
+    let mut told = String::new();
+    for applied in &verdict.applied {
+        writeln!(told, "   {applied}").unwrap();
+    }
+    let text = |message: &Message| String::from_utf8(message.raw().to_vec()).unwrap();
+    let now = verdict.message.as_ref().unwrap_or(facts.message);
+    match &verdict.outcome {
+        Outcome::Pass | Outcome::Redirect(_) => writeln!(told, "   on {}", text(now)).unwrap(),
+        Outcome::Answer(answer) => writeln!(told, "   back {}", text(answer)).unwrap(),
+        Outcome::Drop => {}
+    }
+    told
+}
+
+/// Plays the messages of a transcript and writes it anew.
+fn played(rules: &Rules, transcript: &str) -> String {
+    let mut asked: HashMap<String, (String, Option<String>)> = HashMap::new();
+    let mut played = String::new();
+    let mut sequence = 0;
+    for line in transcript.lines() {
+        let (direction, raw) = match (line.strip_prefix("C> "), line.strip_prefix("S< ")) {
+            (Some(raw), _) => (Direction::ClientToServer, raw),
+            (_, Some(raw)) => (Direction::ServerToClient, raw),
+            _ => continue,
+        };
+        sequence += 1;
+        let message = Message::parse(raw.to_owned());
+        let id = message.id().map(|id| id.to_string()).unwrap_or_default();
+        let mut facts = facts(&message, direction, sequence);
+        let known = asked.get(&id).cloned();
+        match (&known, message.method()) {
+            (_, Some(method)) => {
+                let name = facts.name().map(|name| name.into_owned());
+                asked.insert(id, (method.into_owned(), name));
+            }
+            (Some((method, name)), None) => {
+                facts.asked = Some(AskedFacts {
+                    sequence: 1,
+                    method: Some(method),
+                    name: name.as_deref(),
+                    latency: Duration::from_millis(1),
+                });
+            }
+            _ => {}
+        }
+        writeln!(played, "{line}").unwrap();
+        played.push_str(&told(rules, &facts));
+    }
+    played
+}
+
+#[test]
+fn the_examples_of_the_documentation() {
+    let page = include_str!("../../../../docs/rules.md");
+    let folder = tempfile::tempdir().unwrap();
+    let blocks = || {
+        let mut blocks = page.split("```").skip(1).step_by(2);
+        std::iter::from_fn(move || blocks.next()?.split_once('\n'))
+    };
+    for (kind, text) in blocks() {
+        if let Some(name) = kind.strip_prefix("json ") {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+    }
+    let mut rules = Rules::default();
+    let mut transcripts = 0;
+    for (kind, text) in blocks() {
+        match kind {
+            "toml" => rules = Rules::parse(text, folder.path()).unwrap(),
+            "transcript" => {
+                transcripts += 1;
+                assert_eq!(played(&rules, text), text);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(transcripts, 5);
+}
+
+#[test]
+fn mistakes_name_rule_line_and_reason() {
+    for (file, error) in [
+        (
+            "[[rule]]\nx = 1\ndrop = true",
+            "line 2: rule 1: `x` is not known: name, direction, method, tool, server, filter, part or change, delay, answer, answer-file, error, drop, redirect",
+        ),
+        (
+            "[[rule]]\nname = \"a\"",
+            "line 1: rule 1 (a): it does nothing: give it one of change, delay, answer, answer-file, error, drop, redirect",
+        ),
+        (
+            "[[rule]]\ndrop = true\n\n[[rule]]\nname = \"b\"\ndrop = true\ndelay = \"1s\"",
+            "line 7: rule 2 (b): it has `drop` and `delay`: one rule does one thing",
+        ),
+        (
+            "[[rule]]\ndrop = false",
+            "line 2: rule 1: `drop` is true, or not there",
+        ),
+        (
+            "[[rule]]\ndrop = true\npart = \"params\"",
+            "line 3: rule 1: `part` goes with `change` only",
+        ),
+        (
+            "[[rule]]\nchange = '.a = '",
+            "line 2: rule 1: change `.a =`, character 5: it ends where term is expected",
+        ),
+        (
+            "[[rule]]\nfilter = '.nope == 1'\ndrop = true",
+            "line 2: rule 1: filter `.nope == 1`, character 2: a message has no field .nope; `mcp-proxy help filters` lists them",
+        ),
+        (
+            "[[rule]]\ndelay = \"5\"",
+            "line 2: rule 1: \"5\" is no delay: write 250ms, 2s or 1m",
+        ),
+        (
+            "[[rule]]\ndelay = \"11m\"",
+            "line 2: rule 1: `delay` is 10m at most",
+        ),
+        (
+            "[[rule]]\ndelay = 5",
+            "line 2: rule 1: a string is wanted here, not integer",
+        ),
+        (
+            "[[rule]]\ndrop = true\ndirection = \"up\"",
+            "line 3: rule 1: direction: `up` is none of client_to_server, server_to_client",
+        ),
+        (
+            "[[rule]]\nerror = { code = 1 }",
+            "line 2: rule 1: `error` has a code and a message: { code = -32000, message = \"not now\" }, and may have data",
+        ),
+        (
+            "[[rule]]\nanswer = { a = nan }",
+            "line 2: rule 1: JSON has no nan and no inf",
+        ),
+        (
+            "[[rule]]\nanswer-file = \"no.json\"",
+            "line 2: rule 1: answer-file no.json: No such file or directory (os error 2)",
+        ),
+        (
+            "[[rule]]\nmethod = []\ndrop = true",
+            "line 2: rule 1: an empty list fits nothing",
+        ),
+        (
+            "[[rule]]\nredirect = \"\"",
+            "line 2: rule 1: `redirect` names a server",
+        ),
+        (
+            "[rule]\ndrop = true",
+            "line 1: `rule` is not known here: a rule begins with [[rule]]",
+        ),
+        (
+            "x = 1",
+            "line 1: `x` is not known here: a rule begins with [[rule]]",
+        ),
+    ] {
+        let found = Rules::parse(file, Path::new("/nowhere")).unwrap_err();
+        assert_eq!(found.to_string(), error);
+    }
+    let broken = Rules::parse("[[rule]]\n\nname = ", Path::new(".")).unwrap_err();
+    assert_eq!((broken.line, broken.rule), (3, None));
+    assert!(Rules::parse("", Path::new(".")).unwrap().is_empty());
+}
+
+#[test]
+fn what_fails_is_told_and_the_message_goes_on() {
+    let rules = "[[rule]]\nchange = '.name + 1'\n[[rule]]\nfilter = 'jq:last(range(1e12))'\ndrop = true\n[[rule]]\nname = \"z\"\ndelay = \"1s\"";
+    let rules = Rules::parse(rules, Path::new(".")).unwrap();
+    let message = Message::parse(r#"{"id":1,"method":"a","params":{"name":"x"}}"#);
+    let facts = facts(&message, Direction::ClientToServer, 1);
+    let verdict = rules.judge(&facts).unwrap();
+    assert!(verdict.message.is_none() && matches!(verdict.outcome, Outcome::Pass));
+    let told: Vec<_> = verdict.applied.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "rule 1 fails: cannot calculate \"x\" + 1",
+            "rule 2 fails: the program was stopped: it takes more than 1000000 steps or 500 ms",
+            "rule 3 (z) delays it by 1s",
+        ]
+    );
+    assert_eq!(verdict.applied[2].rule.by(), "rule:z");
+    assert_eq!(verdict.applied[0].rule.by(), "rule:1");
+}
+
+#[test]
+fn rules_for_other_servers_are_left_out() {
+    let text = "[[rule]]\nserver = \"git*\"\ndrop = true\n[[rule]]\nserver = [\"a\", \"b\"]\ndrop = true\n[[rule]]\ndrop = true";
+    let rules = Rules::parse(text, Path::new(".")).unwrap();
+    let left = |server: &str| -> Vec<usize> {
+        let rules = rules.for_server(server);
+        rules.list().iter().map(|rule| rule.name.number).collect()
+    };
+    assert_eq!(left("github"), [1, 3]);
+    assert_eq!(left("b"), [2, 3]);
+    assert_eq!(left(""), [3]);
+}
+
+#[test]
+fn odd_messages_do_no_harm() {
+    let text = "[[rule]]\nchange = '.a = 1'\n[[rule]]\nmethod = \"*\"\nanswer = {}\n[[rule]]\nmethod = \"x\"\nerror = { code = 0x10, message = \"\" }";
+    let rules = Rules::parse(text, Path::new(".")).unwrap();
+    for raw in [
+        "",
+        "{",
+        "[]",
+        "[{\"id\":1,\"method\":\"x\",\"params\":{}}]",
+        "null",
+        "{\"method\":1,\"id\":2,\"params\":3}",
+        "{\"id\":null,\"method\":\"x\"}",
+    ] {
+        let message = Message::parse(raw.to_owned());
+        for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+            rules.judge(&facts(&message, direction, 1));
+        }
+    }
+}
+
+#[test]
+fn a_thousand_rules_for_others_are_not_even_looked_at() {
+    let mut text = String::new();
+    for number in 0..1000 {
+        let head = match number % 3 {
+            0 => format!("method = \"method/{number}\""),
+            1 => format!("tool = \"tool_{number}\""),
+            _ => format!("method = \"method/{number}\"\ntool = \"tool_{number}\""),
+        };
+        writeln!(text, "[[rule]]\n{head}\nfilter = 'x'\ndrop = true").unwrap();
+    }
+    let rules = Rules::parse(&text, Path::new(".")).unwrap();
+    assert!(rules.to_server.is_empty() && rules.to_client.is_empty());
+    let message = Message::parse(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other","arguments":{}}}"#,
+    );
+    let facts = facts(&message, Direction::ClientToServer, 1);
+    assert_eq!(rules.candidates(&facts, 0).count(), 0);
+    assert!(rules.judge(&facts).is_none());
+    let all = Facts {
+        direction: Direction::ServerToClient,
+        ..facts
+    };
+    assert_eq!(rules.candidates(&all, 0).count(), 0);
+}
+
+#[test]
+fn candidates_come_in_the_order_of_the_file() {
+    let text = "[[rule]]\ntool = \"a\"\ndelay = \"1s\"\n[[rule]]\ndelay = \"1s\"\n[[rule]]\nmethod = \"tools/call\"\ndelay = \"1s\"\n[[rule]]\ntool = \"a\"\ndelay = \"1s\"";
+    let rules = Rules::parse(text, Path::new(".")).unwrap();
+    let message = Message::parse(r#"{"id":1,"method":"tools/call","params":{"name":"a"}}"#);
+    let facts = facts(&message, Direction::ClientToServer, 1);
+    assert_eq!(
+        rules.candidates(&facts, 0).collect::<Vec<_>>(),
+        [0, 1, 2, 3]
+    );
+    assert_eq!(rules.candidates(&facts, 2).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(rules.judge(&facts).unwrap().delay, Duration::from_secs(4));
+}

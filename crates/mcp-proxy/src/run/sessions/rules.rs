@@ -1,0 +1,222 @@
+//! `rules check`: reads a file of rules, and shows what it would have done to a record.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use mcp_proxy_core::rules::{Outcome, RuleName, Rules, Verdict, What};
+use mcp_proxy_session::{Facts, Session};
+use mcp_proxy_wire::{Message, flatten};
+use serde_json::{Value, json};
+
+use super::table::Table;
+use super::{counted, named, quiet_pipe, report_damage};
+use crate::cli::rules::{CheckArgs, RulesCommand};
+use crate::printer;
+use crate::printer::visible::{visible, visible_json};
+
+/// Runs one of the commands.
+pub fn run(command: &RulesCommand) -> Result<ExitCode> {
+    match command {
+        RulesCommand::Check(args) => quiet_pipe(check(args)),
+    }
+}
+
+fn check(args: &CheckArgs) -> Result<ExitCode> {
+    let rules = load(&args.file)?;
+    let mut out = printer::out();
+    let Some(record) = &args.record else {
+        list(&rules, args, &mut out)?;
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let session = Session::open(named::find(record)?)?;
+    let header = session.header();
+    let target = header
+        .server_command
+        .as_ref()
+        .or(header.server_url.as_ref());
+    let server = args.server.as_ref().or(target);
+    let rules = rules.for_server(server.map_or("", String::as_str));
+    let mut tally = Tally::default();
+    let mut table = Table::new(printer::colours());
+    for index in 0..session.len() {
+        let verdict = session.with_facts(index, |facts| {
+            let verdict = rules.judge(facts);
+            let line = args.json.then(|| described(facts, verdict.as_ref()));
+            (verdict, line)
+        })?;
+        tally.add(verdict.0.as_ref());
+        match verdict {
+            (None, _) if !args.all => {}
+            (_, Some(line)) => write_json(&mut out, &line)?,
+            (verdict, None) => {
+                table.row(&session, index, &mut out)?;
+                for text in verdict.iter().flat_map(told) {
+                    writeln!(out, "       {}", visible(&text))?;
+                }
+            }
+        }
+    }
+    if !args.json {
+        tally.write(&rules, session.len() as u64, &mut out)?;
+    }
+    out.flush()?;
+    report_damage(&session);
+    Ok(ExitCode::from(u8::from(tally.failed)))
+}
+
+fn load(path: &Path) -> Result<Rules> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    Rules::parse(&text, folder).with_context(|| format!("{shown} cannot be used"))
+}
+
+/// The rules themselves.
+fn list(rules: &Rules, args: &CheckArgs, out: &mut impl Write) -> Result<()> {
+    for rule in rules.list() {
+        if args.json {
+            let line = json!({
+                "rule": rule.name.number,
+                "name": rule.name.name,
+                "line": rule.line,
+                "does": rule.to_string(),
+            });
+            write_json(out, &line.to_string())?;
+        } else {
+            writeln!(
+                out,
+                "{}: {}",
+                visible(&rule.name.to_string()),
+                visible(&rule.to_string())
+            )?;
+        }
+    }
+    if !args.json {
+        let number = counted(rules.list().len() as u64, "rule", "rules");
+        writeln!(out, "\n{number}, and nothing is wrong")?;
+    }
+    Ok(())
+}
+
+/// What the rules do with a message, a line for each.
+fn told(verdict: &Verdict) -> Vec<String> {
+    let mut lines: Vec<String> = verdict.applied.iter().map(ToString::to_string).collect();
+    let text = |message: &Message| String::from_utf8_lossy(message.raw()).into_owned();
+    match &verdict.outcome {
+        Outcome::Answer(answer) => lines.push(format!("back {}", text(answer))),
+        Outcome::Pass | Outcome::Redirect(_) => {
+            lines.extend(
+                verdict
+                    .message
+                    .as_ref()
+                    .map(|message| format!("on {}", text(message))),
+            );
+        }
+        Outcome::Drop => {}
+    }
+    lines
+}
+
+/// The same as JSON.
+fn described(facts: &Facts<'_>, verdict: Option<&Verdict>) -> String {
+    let applied = verdict.map_or(&[][..], |verdict| &verdict.applied);
+    let rules: Vec<Value> = applied
+        .iter()
+        .map(|applied| {
+            json!({
+                "rule": applied.rule.number,
+                "name": applied.rule.name,
+                "does": applied.what.verb(),
+                "why": applied.what.to_string(),
+            })
+        })
+        .collect();
+    let outcome = verdict.map(|verdict| &verdict.outcome);
+    let (word, answer, server) = match outcome {
+        None | Some(Outcome::Pass) => ("pass", None, None),
+        Some(Outcome::Answer(answer)) => ("answer", Some(answer), None),
+        Some(Outcome::Drop) => ("drop", None, None),
+        Some(Outcome::Redirect(server)) => ("redirect", None, Some(server)),
+    };
+    let mut line = json!({
+        "sequence": facts.sequence,
+        "direction": facts.direction.as_str(),
+        "method": facts.method(),
+        "name": facts.name(),
+        "rules": rules,
+        "outcome": word,
+        "delay_ms": verdict.map_or(0, |verdict| verdict.delay.as_millis() as u64),
+        "server": server,
+    })
+    .to_string();
+    // As it goes on if it was changed, and what its sender gets: byte for byte, so they are put in last.
+    let changed = verdict.and_then(|verdict| verdict.message.as_ref());
+    for (key, message) in [("raw", changed), ("answer", answer)] {
+        let Some(message) = message.filter(|message| message.is_json()) else {
+            continue;
+        };
+        let message = flatten(message).unwrap_or_else(|| message.clone());
+        line.pop();
+        line.push_str(&format!(
+            ",\"{key}\":{}}}",
+            String::from_utf8_lossy(message.raw())
+        ));
+    }
+    line
+}
+
+fn write_json(out: &mut impl Write, line: &str) -> Result<()> {
+    if printer::stdout_is_terminal() {
+        writeln!(out, "{}", visible_json(line))?;
+    } else {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+/// How often each rule did something.
+#[derive(Default)]
+struct Tally {
+    messages: u64,
+    times: Vec<(RuleName, u64)>,
+    failed: bool,
+}
+
+impl Tally {
+    fn add(&mut self, verdict: Option<&Verdict>) {
+        let Some(verdict) = verdict else { return };
+        self.messages += 1;
+        for applied in &verdict.applied {
+            self.failed |= matches!(applied.what, What::Failed(_));
+            match self
+                .times
+                .iter_mut()
+                .find(|(rule, _)| *rule == applied.rule)
+            {
+                Some((_, times)) => *times += 1,
+                None => self.times.push((applied.rule.clone(), 1)),
+            }
+        }
+    }
+
+    fn write(&self, rules: &Rules, all: u64, out: &mut impl Write) -> Result<()> {
+        if self.messages > 0 {
+            writeln!(out)?;
+        }
+        writeln!(
+            out,
+            "{} of {}",
+            self.messages,
+            counted(all, "message", "messages")
+        )?;
+        for rule in rules.list() {
+            let times = self.times.iter().find(|(name, _)| *name == rule.name);
+            let times = counted(times.map_or(0, |(_, times)| *times), "time", "times");
+            writeln!(out, "{}: {times}", visible(&rule.name.to_string()))?;
+        }
+        Ok(())
+    }
+}
