@@ -4,11 +4,13 @@
 //! whoever waits for an answer when a side ends is told why.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mcp_proxy_wire::{Direction, ErrorCode, ExchangeId, Frame, Side};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 use tokio::time::timeout;
 
 use crate::connection::Connection;
@@ -91,23 +93,41 @@ pub async fn carry(
     );
     let mut stop = std::pin::pin!(stop);
 
+    let settle = Arc::clone(&down.settle);
+    let mut up_run = Box::pin(up.run(&to_server, &to_client));
+    let mut down_run = Box::pin(down.run(&to_client, &to_server));
     let first = tokio::select! {
-        end = up.run(&to_server, &to_client) => Some((Side::Client, end)),
-        end = down.run(&to_client, &to_server) => Some((Side::Server, end)),
+        end = &mut up_run => Some((Side::Client, end)),
+        end = &mut down_run => Some((Side::Server, end)),
         () = &mut stop => None,
     };
+    // The pump that goes on is the one that ran: dropped in the middle of a write, it would lose the rest of it.
+    drop(up_run);
     let end = match first {
-        None => CarryEnd::Stopped,
+        None => {
+            drop(down_run);
+            CarryEnd::Stopped
+        }
         Some((Side::Client, PumpEnd::Read(LinkEnd::Closed))) => {
-            tokio::select! {
-                end = drain(connection, &mut down, &to_client, &to_server, options) => end,
-                () = &mut stop => CarryEnd::Stopped,
+            let settled = tokio::select! {
+                ended = until_settled(connection, down_run, &settle, &to_server, options) => Some(ended),
+                () = &mut stop => None,
+            };
+            match settled {
+                None => CarryEnd::Stopped,
+                Some(ended) => tokio::select! {
+                    end = drain(connection, ended, &mut down, &to_client, &to_server, options) => end,
+                    () = &mut stop => CarryEnd::Stopped,
+                },
             }
         }
-        Some((Side::Client, PumpEnd::Read(LinkEnd::Failed(failure)))) => CarryEnd::Failed(failure),
+        Some((Side::Client, PumpEnd::Read(LinkEnd::Failed(failure)))) => {
+            drop(down_run);
+            CarryEnd::Failed(failure)
+        }
         // The server took no more: let it say why before judging.
         Some((Side::Client, PumpEnd::Written(written))) => {
-            let said = timeout(Duration::from_secs(1), down.run(&to_client, &to_server)).await;
+            let said = timeout(Duration::from_secs(1), down_run).await;
             let reason = match said {
                 Ok(PumpEnd::Read(end)) => end,
                 _ => written,
@@ -115,14 +135,17 @@ pub async fn carry(
             lost_server(connection, reason, &mut up, &to_client, &mut stop, options).await
         }
         Some((Side::Server, PumpEnd::Read(end))) => {
+            drop(down_run);
             let end = down.explain(end);
             lost_server(connection, end, &mut up, &to_client, &mut stop, options).await
         }
         // No pump is asked to settle before the client has ended.
         Some((_, PumpEnd::Settled)) | Some((Side::Server, PumpEnd::Written(LinkEnd::Closed))) => {
+            drop(down_run);
             CarryEnd::Client
         }
         Some((Side::Server, PumpEnd::Written(LinkEnd::Failed(failure)))) => {
+            drop(down_run);
             CarryEnd::Failed(failure)
         }
     };
@@ -135,30 +158,43 @@ pub async fn carry(
     end
 }
 
-/// The client has ended: the server may still answer what is open, then it should end by itself.
+/// The client has ended: the server may still answer what is open. `Err`: it took too long.
+async fn until_settled(
+    connection: &Arc<Connection>,
+    down_run: Pin<Box<impl Future<Output = PumpEnd>>>,
+    settle: &Settle,
+    to_server: &Writer,
+    options: CarryOptions,
+) -> Result<PumpEnd, Duration> {
+    to_server.lock().await.close().await;
+    settle.ask();
+    // An answer that somebody holds comes later.
+    let limit = options.drain_open + connection.pipeline.intercept().patience();
+    timeout(limit, down_run).await.map_err(|_| limit)
+}
+
+/// Nothing is open any more, or it took too long: the server should end by itself.
 async fn drain(
     connection: &Arc<Connection>,
+    mut ended: Result<PumpEnd, Duration>,
     down: &mut Pump,
     to_client: &Writer,
     to_server: &Writer,
     options: CarryOptions,
 ) -> CarryEnd {
-    to_server.lock().await.close().await;
-    down.until_settled = true;
-    // An answer that somebody holds comes later.
-    let mut limit = options.drain_open + connection.pipeline.intercept().patience();
-    let mut ended = timeout(limit, down.run(to_client, to_server)).await;
     if matches!(ended, Ok(PumpEnd::Settled)) {
         // All is answered. A server whose end is not the end of its input is told once more.
-        down.until_settled = false;
-        limit = options.drain_idle;
+        down.settle = Arc::default();
+        let limit = options.drain_idle;
         to_server.lock().await.close().await;
-        ended = timeout(limit, down.run(to_client, to_server)).await;
+        ended = timeout(limit, down.run(to_client, to_server))
+            .await
+            .map_err(|_| limit);
     }
     let end = match ended {
         Ok(PumpEnd::Read(end)) => down.explain(end),
         Ok(PumpEnd::Written(_) | PumpEnd::Settled) => return CarryEnd::Client,
-        Err(_) => {
+        Err(limit) => {
             let seconds = limit.as_secs();
             let text =
                 format!("the server went on for {seconds} s after the client's end and is stopped");
@@ -233,8 +269,22 @@ struct Pump {
     batch: Vec<Frame>,
     passed: Passed,
     messages: u64,
-    until_settled: bool,
+    settle: Arc<Settle>,
     options: CarryOptions,
+}
+
+/// Asks a pump to stop when no request of the client is open.
+#[derive(Default)]
+struct Settle {
+    asked: AtomicBool,
+    came: Notify,
+}
+
+impl Settle {
+    fn ask(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+        self.came.notify_one();
+    }
 }
 
 /// Which half ended a pump.
@@ -262,14 +312,15 @@ impl Pump {
             batch: Vec::new(),
             passed: Passed::default(),
             messages: 0,
-            until_settled: false,
+            settle: Arc::default(),
             options,
         }
     }
 
     async fn run(&mut self, ahead: &Writer, behind: &Writer) -> PumpEnd {
         loop {
-            if self.until_settled && !self.lane.holds() && !self.has_open() {
+            let settles = self.settle.asked.load(Ordering::Relaxed);
+            if settles && !self.lane.holds() && !self.has_open() {
                 return PumpEnd::Settled;
             }
             // What was held goes on when it is let go, whatever else comes.
@@ -285,6 +336,7 @@ impl Pump {
                         Err(end) => return PumpEnd::Written(end),
                     }
                 }
+                () = self.settle.came.notified(), if !settles => continue,
                 // Frames that came with the end of the stream are carried before the end is told.
                 read = self.reader.read(&mut self.batch) => read.err(),
             };

@@ -90,11 +90,12 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// Opens a record; nothing is shown yet.
     pub fn open(args: &'a InspectArgs, path: &Path) -> Result<View<'a>> {
+        let filter = super::filter(&args.filter.join(" "))?;
         let session = Session::open(path)?;
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         Ok(View {
             args,
-            filter: super::filter(&args.filter.join(" "))?,
+            filter,
             form: Form::new(args),
             session,
             file,
