@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use mcp_proxy_wire::Message;
 
-pub use plan::{Line, Plan};
+pub use plan::{Fills, Line, Plan};
 pub use player::{Player, player};
 
 /// How a plan is played.

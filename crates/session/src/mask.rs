@@ -12,8 +12,8 @@ pub const MASKED: &str = "[masked]";
 /// Secrets shorter than this are only masked where they are the whole value: replacing every `1` would hide the record, not the secret.
 const SHORTEST_INSIDE: usize = 6;
 
-/// The flag whose value is hidden even from a record that keeps secrets.
-const PATTERN_FLAG: &str = "--redact-value";
+/// Flags whose values are what redaction hides: not even a record that keeps secrets tells them.
+const NEVER_TOLD: [&str; 2] = ["--redact-value", "--fill"];
 
 /// What to mask.
 #[derive(Debug, Clone, Default)]
@@ -146,11 +146,10 @@ impl Masks {
             .map(|word| {
                 let flag_before = std::mem::replace(&mut before, word);
                 let flag = word.split('=').next().unwrap_or(word);
-                // A pattern for what must not be stored may be what must not be stored.
-                if flag == PATTERN_FLAG && flag.len() < word.len() {
+                if NEVER_TOLD.contains(&flag) && flag.len() < word.len() {
                     return format!("{flag}={MASKED}");
                 }
-                if flag_before == PATTERN_FLAG {
+                if NEVER_TOLD.contains(&flag_before) {
                     return MASKED.to_owned();
                 }
                 if self.keep {

@@ -128,7 +128,9 @@ impl Recorder {
     pub fn message(&mut self, message: &NewMessage<'_>) {
         match self.lines.redaction.clone() {
             None => self.store(message, Hidden::Nothing),
-            Some(redaction) => self.store_redacted(message, &redaction),
+            Some(redaction) => hidden::message(message, &redaction, |message, hidden| {
+                self.store(message, hidden);
+            }),
         }
     }
 
@@ -141,9 +143,8 @@ impl Recorder {
         match message.body {
             NewBody::Whole(body) if hidden == Hidden::Body => {
                 let len = body.raw().len() as u64;
-                let nowhere = SideName::nowhere();
                 self.lines
-                    .message(message, Stored::Side(&nowhere, len), hidden)
+                    .message(message, Stored::Side(&SideName::NONE, len), hidden)
             }
             NewBody::Whole(body) if body.raw().len() > SIDE_LIMIT => {
                 let side = self.store_aside(format!("{}.raw", message.sequence), body.raw());
@@ -281,7 +282,7 @@ impl Recorder {
     pub fn side_file(&mut self) -> Result<SideFile, Error> {
         match self.lines.redaction {
             None => self.new_side_file(),
-            Some(_) => Ok(SideFile::hold(Arc::clone(&self.faults))),
+            Some(_) => Ok(SideFile::hold()),
         }
     }
 

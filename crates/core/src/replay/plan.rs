@@ -1,12 +1,14 @@
 //! What a recorded client said.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use mcp_proxy_session::redact::{self, Unfilled};
 use mcp_proxy_session::{Error, Filter, ProxyMessage, Raw, Session};
 use mcp_proxy_wire::{Direction, Field, Kind, Message};
 use rustc_hash::FxHashMap;
+use serde_json::Value;
 
 /// A client's messages, in order, and what it answered to the server.
 #[derive(Default)]
@@ -17,7 +19,12 @@ pub struct Plan {
     pub replies: FxHashMap<String, VecDeque<Message>>,
     /// Lines that were left out because their bytes are not in the record.
     pub missing: usize,
+    /// Lines that cannot be said because values in them were redacted and not given: their numbers, and those of the values.
+    pub redacted: Vec<(u64, Vec<u32>)>,
 }
+
+/// Values to put back where the record has marks: by the number of the message, and of the mark in it.
+pub type Fills = BTreeMap<u64, BTreeMap<u32, Value>>;
 
 /// One message of the client.
 #[derive(Clone, Debug)]
@@ -34,7 +41,12 @@ pub struct Line {
 
 impl Plan {
     /// The messages of one connection that `filter` lets through, and always those that open it.
-    pub fn read(session: &Session, connection: u32, filter: &Filter) -> Result<Plan, Error> {
+    pub fn read(
+        session: &Session,
+        connection: u32,
+        filter: &Filter,
+        fills: &Fills,
+    ) -> Result<Plan, Error> {
         let mut plan = Plan::default();
         let mut places: FxHashMap<u64, usize> = FxHashMap::default();
         let mut asked_by_server: FxHashMap<u64, String> = FxHashMap::default();
@@ -61,7 +73,9 @@ impl Plan {
                 (Direction::ServerToClient, _) => {}
                 (Direction::ClientToServer, Kind::Response | Kind::Error) => {
                     let method = recorded.answers.and_then(|it| asked_by_server.get(&it));
-                    if let Some(method) = method {
+                    if let Some(method) = method
+                        && let Some(message) = plan.filled(session, &recorded, message, fills)
+                    {
                         let replies = plan.replies.entry(method.clone()).or_default();
                         replies.push_back(message);
                     }
@@ -71,7 +85,8 @@ impl Plan {
                     let wanted = opens(&message)
                         || filter.is_empty()
                         || row.is_some_and(|row| filter.matches(session, row).unwrap_or(false));
-                    if wanted {
+                    if wanted && let Some(message) = plan.filled(session, &recorded, message, fills)
+                    {
                         places.insert(recorded.sequence, plan.lines.len());
                         plan.lines.push(Line {
                             sequence: recorded.sequence,
@@ -84,6 +99,28 @@ impl Plan {
             }
         }
         Ok(plan)
+    }
+
+    /// The message with its redacted values put back; nothing, and a note, if some are not known.
+    fn filled(
+        &mut self,
+        session: &Session,
+        recorded: &ProxyMessage,
+        message: Message,
+        fills: &Fills,
+    ) -> Option<Message> {
+        let Some(facts) = session.redaction().filter(|_| recorded.redacted > 0) else {
+            return Some(message);
+        };
+        let none = BTreeMap::new();
+        let values = fills.get(&recorded.sequence).unwrap_or(&none);
+        match redact::fill(&message, facts, values) {
+            Ok(message) => Some(message),
+            Err(Unfilled(numbers)) => {
+                self.redacted.push((recorded.sequence, numbers));
+                None
+            }
+        }
     }
 
     /// The connections of a record on which a client said something.

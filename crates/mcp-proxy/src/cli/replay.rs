@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::ProxyArgs;
 
 /// What `replay --help` ends with.
@@ -12,8 +14,31 @@ Examples:
   mcp-proxy replay s.jsonl --ignore '$.result.content[*].text' --ignore '$.result.time' -- ./server
   mcp-proxy replay s.jsonl --concurrency 8 --json -- ./server | jq .differences
 
+A message with redacted values is played once they are given: --fill 7:1=secret.
 Ids and progress tokens are new; what the server asks is answered as the recorded client did.
 Exit code: 0 all answers are the same, 1 some differ, 2 it could not be played.";
+
+/// A value for a mark of redaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fill {
+    /// The message's number.
+    pub sequence: u64,
+    /// The mark's number in it.
+    pub mark: u32,
+    /// What stood there.
+    pub value: Value,
+}
+
+fn fill(text: &str) -> Result<Fill, String> {
+    let wrong = || "write MESSAGE:MARK=VALUE, as 7:1=secret".to_owned();
+    let (place, value) = text.split_once('=').ok_or_else(wrong)?;
+    let (sequence, mark) = place.split_once(':').ok_or_else(wrong)?;
+    Ok(Fill {
+        sequence: sequence.parse().map_err(|_| wrong())?,
+        mark: mark.parse().map_err(|_| wrong())?,
+        value: serde_json::from_str(value).unwrap_or_else(|_| value.into()),
+    })
+}
 
 /// Play the client of a record.
 #[derive(Debug, clap::Args)]
@@ -29,6 +54,10 @@ pub struct ReplayArgs {
     /// The connection to play, as the record numbers it; the first by default
     #[arg(long, value_name = "N")]
     pub connection: Option<u32>,
+
+    /// The value of a redacted place, message 7, mark 1; JSON, or else text (repeatable)
+    #[arg(long, value_name = "7:1=VALUE", value_parser = fill)]
+    pub fill: Vec<Fill>,
 
     /// Keep the recorded pauses, so many times shorter (1 is as recorded); without it there are none
     #[arg(long, value_name = "TIMES")]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::{HoldOptions, HoldPolicy, InterceptMode};
-use mcp_proxy_session::{Filter, Masks, Place, RecordOptions};
+use mcp_proxy_session::{Filter, Masks, Place, RecordOptions, Redaction};
 use mcp_proxy_transport::http::admission::{Admission, Token};
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
@@ -53,8 +53,10 @@ impl Config {
             Filter::parse(filter).with_context(|| format!("--break {filter}"))?;
         }
         let listen = listen(args)?;
+        let redaction = args.redact.compile()?;
         Ok(Config {
-            record: record(args)?,
+            record: record(args, redaction.clone())?,
+            redaction,
             limits: RunLimits {
                 message: message_max(args.max_message)?,
                 sessions: args.max_sessions.max(1),
@@ -63,7 +65,6 @@ impl Config {
             },
             pass_noise: args.pass_noise,
             hold: hold(args),
-            redaction: args.redact.compile()?,
             breakpoints: args.breakpoints.clone(),
             quiet: args.quiet,
             control: !args.no_control,
@@ -294,7 +295,7 @@ pub fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-fn record(args: &ProxyArgs) -> Result<Option<Record>> {
+fn record(args: &ProxyArgs, redaction: Option<Redaction>) -> Result<Option<Record>> {
     if args.no_record {
         return Ok(None);
     }
@@ -309,7 +310,7 @@ fn record(args: &ProxyArgs) -> Result<Option<Record>> {
             on_error: args.on_record_error.parse().map_err(anyhow::Error::msg)?,
             keep_secrets: args.keep_secrets,
             secrets: secrets(args),
-            redaction: args.redact.compile()?,
+            redaction,
         },
         export: args.output_format.clone(),
     }))

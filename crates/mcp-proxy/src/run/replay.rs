@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_core::replay::diff::{Difference, Ignore, diff};
-use mcp_proxy_core::replay::{Outcome, Pace, Plan, player};
+use mcp_proxy_core::replay::{Fills, Outcome, Pace, Plan, player};
 use mcp_proxy_core::{CarryEnd, Link, Pipeline, PipelineOptions, carry};
 use mcp_proxy_session::{Filter, Session};
 use mcp_proxy_wire::{ErrorCode, Limits, Transport};
@@ -19,6 +19,8 @@ use crate::printer::{self, out};
 
 /// It could not be played at all.
 const UNPLAYED: u8 = 2;
+/// So many redacted values are named.
+const MOST_PLACES: usize = 8;
 /// Texts in the list of differences are cut here.
 const SHOWN: usize = 60;
 
@@ -89,7 +91,25 @@ fn plan(args: &ReplayArgs, filter: &Filter) -> Result<Plan> {
             .first()
             .context("no client spoke in this record")?,
     };
-    let plan = Plan::read(&session, connection, filter).with_context(cannot)?;
+    let mut fills = Fills::new();
+    for fill in &args.fill {
+        let values = fills.entry(fill.sequence).or_default();
+        values.insert(fill.mark, fill.value.clone());
+    }
+    let plan = Plan::read(&session, connection, filter, &fills).with_context(cannot)?;
+    if !plan.redacted.is_empty() {
+        let places = plan.redacted.iter().flat_map(|(sequence, marks)| {
+            marks
+                .iter()
+                .map(move |mark| format!("--fill {sequence}:{mark}=…"))
+        });
+        let places: Vec<String> = places.take(MOST_PLACES).collect();
+        anyhow::bail!(
+            "values of {} message(s) were redacted; give them ({}), or leave the messages out with --filter",
+            plan.redacted.len(),
+            places.join(" ")
+        );
+    }
     if plan.lines.is_empty() {
         anyhow::bail!("no message of the client matches");
     }

@@ -225,3 +225,56 @@ fn an_export_hides_on_its_way_out() {
     let table = pipe(&["inspect", path], b"");
     assert!(!holds(&table.stdout, "redacted"));
 }
+
+#[test]
+fn a_redacted_message_is_played_again_once_its_value_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (first, second) = (path("s.jsonl"), path("again.jsonl"));
+    let server = r#"while read -r line; do printf '{"jsonrpc":"2.0","id":1,"result":{}}\n'; done"#;
+    let args = [
+        "proxy",
+        "--listen",
+        "stdio",
+        "--redact-key",
+        "password",
+        "--session-file",
+        &first,
+        "--",
+        "sh",
+        "-c",
+        server,
+    ];
+    pipe(&args, format!("{}\n", call(0)).as_bytes());
+    let replay = |more: &[&str]| {
+        let mut args = vec!["replay", first.as_str(), "--session-file", second.as_str()];
+        args.extend(more);
+        args.extend(["--", "sh", "-c", server]);
+        pipe(&args, b"")
+    };
+    let refused = replay(&[]);
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success());
+    assert!(
+        text.contains("redacted") && text.contains("--fill 1:1=…"),
+        "{text}"
+    );
+    assert!(!Path::new(&second).exists());
+    let fill = format!("1:1={SECRET}");
+    let played = replay(&["--fill", &fill]);
+    let text = String::from_utf8_lossy(&played.stdout).into_owned();
+    assert!(played.status.success(), "{text}");
+    let session = Session::open(&second).unwrap();
+    let said = session.message(0).unwrap();
+    assert!(holds(
+        said.raw.bytes().unwrap(),
+        &format!("\"password\":\"{SECRET}\"")
+    ));
+    assert!(
+        !session
+            .header()
+            .argv
+            .iter()
+            .any(|word| word.contains(SECRET))
+    );
+}

@@ -29,20 +29,10 @@ impl SessionExporter for Jsonl {
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), Error> {
-        if session.is_thinned() {
+        if session.is_thinned() || session.hides() {
             return lines(session, out, progress);
         }
         let total = session.covered();
-        if session.hides() {
-            for record in session.records() {
-                let record = record?;
-                out.write_all(&record.line).map_err(Error::Output)?;
-                out.write_all(b"\n").map_err(Error::Output)?;
-                progress(record.offset, total);
-            }
-            progress(total, total);
-            return Ok(());
-        }
         let mut buffer = vec![0; 1 << 20];
         let mut done = 0;
         while done < total {
@@ -59,7 +49,7 @@ impl SessionExporter for Jsonl {
     }
 }
 
-/// Line by line, where some are left out.
+/// Line by line, where some are left out or not shown as they are.
 fn lines(
     session: &Session,
     out: &mut dyn Write,
@@ -73,5 +63,6 @@ fn lines(
         }
         progress(record.offset, session.covered());
     }
+    progress(session.covered(), session.covered());
     Ok(())
 }

@@ -2,7 +2,6 @@
 //!
 //! The head of a line (id, method, name) is read from what is left, so it tells nothing that the body does not.
 
-use super::Recorder;
 use super::carriage::is_encoded;
 use crate::Redaction;
 use crate::entry::{Act, NewBody, NewMessage, PartAnswer};
@@ -30,38 +29,41 @@ impl Hidden {
     }
 }
 
-impl Recorder {
-    pub(super) fn store_redacted(&mut self, message: &NewMessage<'_>, redaction: &Redaction) {
-        let held;
-        let body = match message.body {
-            NewBody::Whole(body) => body,
-            NewBody::Large { file, .. } => match file.held() {
-                Some(body) => {
-                    held = Message::parse(body.clone());
-                    &held
-                }
-                None => return self.store(message, Hidden::Nothing),
-            },
-            NewBody::Empty => return self.store(message, Hidden::Nothing),
-        };
-        let whole = NewMessage {
-            body: NewBody::Whole(body),
-            ..*message
-        };
-        if is_encoded(message.carriage) {
-            return self.store(&whole, Hidden::Body);
-        }
-        let Some(redacted) = redaction.message(body) else {
-            return self.store(&whole, Hidden::Nothing);
-        };
-        let parts = parts(message.parts, &redacted.message);
-        let shown = NewMessage {
-            body: NewBody::Whole(&redacted.message),
-            parts: &parts,
-            ..*message
-        };
-        self.store(&shown, Hidden::Values(redacted.count));
+/// Hands the message without its secrets to `store`.
+pub(super) fn message(
+    message: &NewMessage<'_>,
+    redaction: &Redaction,
+    store: impl FnOnce(&NewMessage<'_>, Hidden),
+) {
+    let held;
+    let body = match message.body {
+        NewBody::Whole(body) => body,
+        NewBody::Large { file, .. } => match file.held() {
+            Some(body) => {
+                held = Message::parse(body.clone());
+                &held
+            }
+            None => return store(message, Hidden::Nothing),
+        },
+        NewBody::Empty => return store(message, Hidden::Nothing),
+    };
+    let whole = NewMessage {
+        body: NewBody::Whole(body),
+        ..*message
+    };
+    if is_encoded(message.carriage) {
+        return store(&whole, Hidden::Body);
     }
+    let Some(redacted) = redaction.message(body) else {
+        return store(&whole, Hidden::Nothing);
+    };
+    let parts = parts(message.parts, &redacted.message);
+    let shown = NewMessage {
+        body: NewBody::Whole(&redacted.message),
+        parts: &parts,
+        ..*message
+    };
+    store(&shown, Hidden::Values(redacted.count));
 }
 
 /// The parts of a batch, as what is left of it tells them.

@@ -45,7 +45,7 @@ impl Keeper {
     pub fn side_file(&mut self) -> Result<SideFile, Error> {
         match self {
             Keeper::File(recorder) => recorder.side_file(),
-            Keeper::Ring(_) => Ok(SideFile::nowhere()),
+            Keeper::Ring(ring) => Ok(ring.side_file()),
         }
     }
 

@@ -1,12 +1,11 @@
 //! The last lines of a run that keeps no record, in memory and bounded by bytes, so that a viewer has something to show.
 //!
-//! They are the record's own lines, made by the same writer: what is masked in a record is masked here. Bodies over
+//! They are the record's own lines, made by the same writer: what is masked or redacted in a record is here too. Bodies over
 //! [`SIDE_LIMIT`], which a record keeps in side files, are not kept; neither is what is no message and no verdict.
 
-use super::carriage::is_encoded;
 use super::hidden::{self, Hidden};
 use super::line::{LineWriter, Stored};
-use super::{SIDE_LIMIT, SideName};
+use super::{SIDE_LIMIT, SideFile, SideName};
 use crate::Redaction;
 use crate::entry::{Act, Io, NewBody, NewMessage};
 use crate::envelope::{self, Members};
@@ -55,22 +54,22 @@ impl Ring {
         }
     }
 
-    /// Keeps a message, without what is to be redacted.
+    /// Keeps a message.
     pub fn message(&mut self, message: &NewMessage<'_>) {
-        let (NewBody::Whole(body), Some(redaction)) = (message.body, &self.lines.redaction) else {
-            return self.keep(message, Hidden::Nothing);
-        };
-        if is_encoded(message.carriage) {
-            return self.keep(message, Hidden::Body);
+        match self.lines.redaction.clone() {
+            None => self.keep(message, Hidden::Nothing),
+            Some(redaction) => hidden::message(message, &redaction, |message, hidden| {
+                self.keep(message, hidden);
+            }),
         }
-        let Some(redacted) = redaction.message(body) else {
-            return self.keep(message, Hidden::Nothing);
-        };
-        let shown = NewMessage {
-            body: NewBody::Whole(&redacted.message),
-            ..*message
-        };
-        self.keep(&shown, Hidden::Values(redacted.count));
+    }
+
+    /// A body that is cut through, as far as it is needed. See [`SideFile::hold`].
+    pub(super) fn side_file(&self) -> SideFile {
+        match self.lines.redaction {
+            None => SideFile::nowhere(),
+            Some(_) => SideFile::hold(),
+        }
     }
 
     fn keep(&mut self, message: &NewMessage<'_>, hidden: Hidden) {
@@ -102,25 +101,29 @@ impl Ring {
 
     /// Keeps a verdict, as long as its message is kept.
     pub fn act(&mut self, act: &Act) {
+        match self.lines.redaction.clone() {
+            None => self.keep_act(act, 0),
+            Some(redaction) => {
+                let (act, count) = hidden::act(act, &redaction);
+                self.keep_act(&act, count);
+            }
+        }
+    }
+
+    fn keep_act(&mut self, act: &Act, redacted: u32) {
         let Some(place) = act.sequence.and_then(|sequence| self.find(sequence)) else {
             return;
         };
-        let redacted;
-        let act = match &self.lines.redaction {
-            None => act,
-            Some(redaction) => {
-                (redacted, _) = hidden::act(act, redaction);
-                &redacted
-            }
-        };
         let lines = &mut self.lines;
         lines.open("act", act.time);
+        lines.hidden(redacted);
         if let Some(sequence) = act.sequence {
             lines.number("sequence", sequence);
         }
         lines.word("kind", act.kind);
         lines.text("by", &act.by);
         lines.text("why", &act.why);
+        lines.redacted();
         for (key, raw) in [("original_raw", &act.original_raw), ("raw", &act.raw)] {
             match raw {
                 Some(raw) if raw.len() > SIDE_LIMIT => {
@@ -321,6 +324,33 @@ mod tests {
         }
         let bare = told.to_json(Bodies::Left);
         assert!(!String::from_utf8(bare).unwrap().contains("raw"));
+    }
+
+    #[test]
+    fn what_is_redacted_is_not_kept() {
+        let rules = crate::RedactionRules {
+            keys: vec!["password".to_owned()],
+            ..Default::default()
+        };
+        let redaction = Redaction::new(&rules).unwrap();
+        let mut ring = Ring::new(1 << 20, Masks::none(), redaction);
+        put(&mut ring, 1, r#"{"password":"S3CRET"}"#, None);
+        ring.act(&Act {
+            time: SystemTime::UNIX_EPOCH,
+            sequence: Some(1),
+            message: None,
+            kind: "modify",
+            by: "user".to_owned(),
+            why: String::new(),
+            original_raw: Some(Bytes::from_static(br#"{"password":"S3CRET"}"#)),
+            raw: None,
+        });
+        let told = ring.told(1).unwrap().unwrap();
+        assert_eq!(told.message.redacted, 2);
+        assert!(!format!("{told:?}").contains("S3CRET"));
+        let shown = told.to_json(Bodies::Given);
+        let read = Told::from_json(&shown.into()).unwrap();
+        assert_eq!(read.message.redacted, 2);
     }
 
     #[test]

@@ -40,10 +40,6 @@ impl SideName {
         }
     }
 
-    pub(super) fn nowhere() -> SideName {
-        SideName(Stored::Nowhere)
-    }
-
     /// The body, if it is not in a file yet.
     pub(super) fn held(&self) -> Option<&Bytes> {
         match &self.0 {
@@ -117,17 +113,10 @@ impl SideFile {
     }
 
     /// A side file that is only memory until its line is written.
-    pub(super) fn hold(faults: Arc<Faults>) -> SideFile {
-        SideFile {
-            folder: PathBuf::new(),
-            temporary: PathBuf::new(),
-            file: None,
-            held: Some(Vec::new()),
-            len: 0,
-            durability: Durability::None,
-            on_error: OnRecordError::Warn,
-            faults,
-        }
+    pub(super) fn hold() -> SideFile {
+        let mut side = SideFile::nowhere();
+        side.held = Some(Vec::new());
+        side
     }
 
     /// Appends bytes. Under the policy `warn` a failure loses the body, is remembered for [`crate::Recorder::warning`], and is no error here.
@@ -165,7 +154,7 @@ impl SideFile {
             return Ok(SideName(Stored::Held(held.into())));
         }
         let Some(file) = &self.file else {
-            return Ok(SideName::nowhere());
+            return Ok(SideName::NONE);
         };
         let target = self.folder.join(&name);
         let synced = match self.durability {
@@ -179,7 +168,7 @@ impl SideFile {
             }
             Err(error) => self
                 .lose(Error::io("store", &target, error))
-                .map(|()| SideName::nowhere()),
+                .map(|()| SideName::NONE),
         }
     }
 
