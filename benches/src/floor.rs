@@ -38,6 +38,9 @@ pub struct FloorArgs {
     /// Accepted and true: nothing is recorded here
     #[arg(long)]
     no_record: bool,
+    /// Accepted and true: nobody can watch
+    #[arg(long)]
+    no_control: bool,
     /// Accepted and ignored, so that the whole benchmark runs with this as a stand-in
     #[arg(long)]
     session_file: Option<PathBuf>,

@@ -103,7 +103,8 @@ impl Setup {
         let mut command = Command::new(program);
         command.arg(word);
         match files {
-            None => command.arg("--no-record"),
+            // Without a record a run keeps its last messages in memory for viewers; that is a record too.
+            None => command.args(["--no-record", "--no-control"]),
             Some(folder) => command
                 .arg("--session-file")
                 .arg(folder.join("record.jsonl")),

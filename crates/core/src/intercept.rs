@@ -2,7 +2,7 @@
 //!
 //! Global intercept holds everything and keeps order: a message that was decided waits until those before it on the
 //! same connection and in the same direction are. A breakpoint holds single messages and delays no other. A lane
-//! leaves a message here and finds it again in its [`Mailbox`]; whoever decides never touches the traffic, so a
+//! leaves a message here and finds it again in its mailbox; whoever decides never touches the traffic, so a
 //! viewer that is slow, stopped or killed costs nothing. Every hold has a deadline, and there are only so many.
 
 mod breakpoint;
