@@ -2,7 +2,7 @@
 
 use std::hash::{Hash as _, Hasher as _};
 
-use mcp_proxy_session::{Error, ProxyMessage, Raw, Session};
+use mcp_proxy_session::{Error, ProxyMessage, Session};
 use mcp_proxy_wire::{Direction, Field, Kind, Message};
 use rustc_hash::{FxHashMap, FxHasher};
 use serde_json::Value;
@@ -154,12 +154,9 @@ fn owner(open: &[Open], message: &ProxyMessage, read: &Message) -> Option<usize>
 
 /// The message, if its bytes are there and were not made unreadable.
 fn whole(message: &ProxyMessage) -> Option<Message> {
-    Some(Message::parse(match &message.raw {
-        Raw::Json(bytes) | Raw::Binary(bytes) => bytes.clone(),
-        Raw::Text(text) => text.clone().into(),
-        Raw::Side { path, .. } => std::fs::read(path).ok()?.into(),
-        Raw::Lost { .. } => return None,
-    }))
+    // Bytes that were lost load as none.
+    let bytes = message.raw.load().ok().filter(|bytes| !bytes.is_empty());
+    bytes.map(Message::parse)
 }
 
 /// One key a method.

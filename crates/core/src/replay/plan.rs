@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use mcp_proxy_session::redact::{self, Unfilled};
-use mcp_proxy_session::{Error, Filter, ProxyMessage, Raw, Session};
+use mcp_proxy_session::{Error, Filter, ProxyMessage, Session};
 use mcp_proxy_wire::{Direction, Field, Kind, Message};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -156,12 +156,9 @@ fn opens(message: &Message) -> bool {
 fn bytes_of(recorded: &ProxyMessage) -> Option<Message> {
     // The client's own words, where somebody changed them on the way.
     let raw = recorded.original_raw.as_ref().unwrap_or(&recorded.raw);
-    Some(Message::parse(match raw {
-        Raw::Json(bytes) | Raw::Binary(bytes) => bytes.clone(),
-        Raw::Text(text) => text.clone().into(),
-        Raw::Side { path, .. } => std::fs::read(path).ok()?.into(),
-        Raw::Lost { .. } => return None,
-    }))
+    // Bytes that were lost load as none.
+    let bytes = raw.load().ok().filter(|bytes| !bytes.is_empty());
+    bytes.map(Message::parse)
 }
 
 /// A line with ids of our own: its id, its progress token, and the request that a cancel names.
