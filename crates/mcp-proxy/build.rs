@@ -1,17 +1,32 @@
-//! Packs the relative relocations of the binary where the system's loader understands that.
+//! What keeps an idle proxy and its guards small on Linux.
 //!
-//! Every server runs under a guard, which is this binary started again; the loader's work on a few hundred kilobytes
-//! of relocations would be most of the guard's memory. glibc reads the packed form since 2.36.
+//! Every server runs under a guard, which is this binary started again. The loader's work on a few hundred kilobytes
+//! of relocations would be most of its memory: they are packed where the loader understands that (glibc since 2.36).
+//! And functions that run together lie together (layout.ld).
 
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=layout.ld");
     let linux = std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux");
     let gnu = std::env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|env| env == "gnu");
     if linux && gnu && glibc_is_new_enough() {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
+    let release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let folder = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+    if linux && gnu && release && !names_a_linker() {
+        println!("cargo::rustc-link-arg-bins=-Wl,-T,{folder}/layout.ld");
+    }
+}
+
+/// Whether the builder chose a linker: not every one reads such a file, and the default ones do.
+fn names_a_linker() -> bool {
+    let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    flags.contains("fuse-ld")
+        || flags.contains("linker")
+        || std::env::var_os("RUSTC_LINKER").is_some()
 }
 
 fn glibc_is_new_enough() -> bool {

@@ -4,6 +4,7 @@
 mod advisories;
 mod bench;
 mod fixtures;
+mod layout;
 mod man;
 mod process;
 mod setup;
@@ -21,6 +22,7 @@ cargo xtask <command>
   setup              install what the tests need, into the user's cache directory
   tidy               the house rules that rustc and clippy do not know
   bench NAME [ARG…]  build in release mode and run one benchmark, e.g. `bench carry`
+  layout             make crates/mcp-proxy/layout.ld, the order of functions in a release binary (needs valgrind)
   man                write the man pages to target/man
   advisories         look the dependencies up in the advisory database (needs the network)
 ";
@@ -44,6 +46,7 @@ fn dispatch(arguments: &[String]) -> anyhow::Result<()> {
         ["setup"] => setup::run(&[]).map(drop),
         ["tidy"] => tidy::run(),
         ["bench", name, rest @ ..] => bench::run(name, rest),
+        ["layout"] => layout::run(),
         ["man"] => man::run(),
         ["advisories"] => advisories::run(),
         [] | ["help" | "--help" | "-h"] => {

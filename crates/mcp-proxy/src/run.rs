@@ -12,22 +12,20 @@ mod sessions;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
-use crate::cli::{self, Args, Command};
+use crate::cli::{self, Command};
 use crate::printer;
 
 /// Parses and runs.
 pub fn run(argv: Vec<OsString>) -> ExitCode {
-    let args = match Args::try_parse_from(cli::with_command(argv)) {
-        Ok(args) => args,
+    let command = match cli::read(argv) {
+        Ok(command) => command,
         Err(error) => {
             // clap prints help to stdout and mistakes to stderr.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let outcome = match args.command {
+    let outcome = match command {
         Command::Proxy(args) => proxy::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::DemoServer(args) => demo::serve(&args),

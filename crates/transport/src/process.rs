@@ -17,9 +17,10 @@ mod server;
 mod stderr;
 mod tree;
 
-use std::ffi::OsString;
+use std::ffi::{CStr, OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -40,7 +41,7 @@ pub const GUARD_WORD: &str = "__guard";
 
 /// The name a guard shows in `ps`. It does not contain `mcp-proxy`, so that `pkill -9 mcp-proxy` ends the proxy and
 /// spares the guard, which then cleans up.
-const GUARD_NAME: &str = "mcp-guard";
+const GUARD_NAME: &CStr = c"mcp-guard";
 
 /// Size asked for the pipes that carry messages: a 1 MB message then crosses with few wake-ups.
 #[cfg(target_os = "linux")]
@@ -172,7 +173,7 @@ impl Supervisor {
         }
         let mut command = Command::new(&self.guard.0);
         command
-            .arg0(GUARD_NAME)
+            .arg0(OsStr::from_bytes(GUARD_NAME.to_bytes()))
             .args([GUARD_WORD, "--"])
             .arg(&server.program)
             .args(&server.args)

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Message, Span, scan, text};
+use crate::{Kind, Message, Span, scan, text};
 
 /// A place inside a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +70,11 @@ impl Message {
 
     /// The value of the member `name` of the object at `object`, for what has no [`Field`] of its own.
     pub fn member(&self, object: Span, name: &str) -> Option<Span> {
-        scan::find(self.slice(object), name).map(|span| span.shift(object.start))
+        let text = self.slice(object);
+        let found = match self.kind() {
+            Kind::Malformed => scan::find(text, name),
+            _ => scan::find_sound(text, name),
+        };
+        found.map(|span| span.shift(object.start))
     }
 }

@@ -4,9 +4,12 @@
 //! of the outermost array) as spans. It builds no values: that is what makes it cheap enough to run on every message.
 //! UTF-8 is not checked here; the scanner only tells whether there is anything to check.
 
+mod sound;
 mod string;
 
 use crate::Span;
+
+pub(crate) use sound::find_sound;
 
 /// Deeper nesting ends the scan, so that the stack of container kinds has a fixed size.
 pub(crate) const MAX_DEPTH: usize = 1000;
@@ -86,12 +89,6 @@ pub(crate) fn scan<'a>(text: &'a [u8], mut member: impl FnMut(Key<'a>, Span)) ->
 
 /// The value of the last member called `name` in the object `text`, also when the object is cut off or broken behind it.
 pub(crate) fn find(text: &[u8], name: &str) -> Option<Span> {
-    // Most look-ups are for what is not there, and a search for bytes tells that sooner than a scan.
-    if memchr::memmem::find(text, name.as_bytes()).is_none()
-        && memchr::memchr(b'\\', text).is_none()
-    {
-        return None;
-    }
     let mut found = None;
     let scan = scan(text, |key, span| {
         if key.is(name) {

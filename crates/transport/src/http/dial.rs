@@ -79,13 +79,22 @@ impl HttpLink {
 
     /// POSTs a message.
     pub async fn send(&self, message: &Message) -> Result<Response<Inflow>, LinkEnd> {
+        self.send_as(message, names_version(message)).await
+    }
+
+    /// The same, once it is known whether the message is a modern one.
+    async fn send_as(
+        &self,
+        message: &Message,
+        is_modern: bool,
+    ) -> Result<Response<Inflow>, LinkEnd> {
         let mut headers = self.headers();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(
             ACCEPT,
             HeaderValue::from_static("application/json, text/event-stream"),
         );
-        if names_version(message) {
+        if is_modern {
             let params = self.state.tools.of(message);
             for (name, value) in headers::modern_request_headers(message, &params) {
                 headers.insert(name, value);
@@ -122,7 +131,7 @@ impl HttpLink {
             let Ok(_place) = link.posts.acquire().await else {
                 return;
             };
-            link.post(message, asked, Some(room)).await;
+            link.post(message, is_modern, asked, Some(room)).await;
         });
         for key in keys {
             let open = Open {
@@ -134,9 +143,15 @@ impl HttpLink {
         task
     }
 
-    async fn post(self: &Arc<Self>, message: Message, asked: Vec<Id>, room: Option<Taken>) {
+    async fn post(
+        self: &Arc<Self>,
+        message: Message,
+        is_modern: bool,
+        asked: Vec<Id>,
+        room: Option<Taken>,
+    ) {
         let method = message.method().map(std::borrow::Cow::into_owned);
-        let sent = self.send(&message).await;
+        let sent = self.send_as(&message, is_modern).await;
         // The server has it: a stream of answers may last for hours.
         drop((message, room));
         match sent {
@@ -284,7 +299,8 @@ impl HttpWriter {
             }
             return;
         }
-        let post = self.link.post(message, Vec::new(), None);
+        let is_modern = names_version(&message);
+        let post = self.link.post(message, is_modern, Vec::new(), None);
         if timeout(ACCEPT_DEADLINE, post).await.is_err() {
             self.link
                 .note("a notification was not accepted within 60 s");

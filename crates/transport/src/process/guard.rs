@@ -75,12 +75,16 @@ struct Guard {
 impl Guard {
     fn start(program: &OsString, args: impl Iterator<Item = OsString>) -> io::Result<Self> {
         // Only for the eye: `ps` and `top` would show `exe`.
-        let _ = std::fs::write("/proc/self/comm", super::GUARD_NAME);
+        #[cfg(target_os = "linux")]
+        let _ = rustix::thread::set_name(super::GUARD_NAME);
         // All of this before the server starts, so that no signal and no orphan can be missed.
         let child_ended = signal_pipe(&[SIGCHLD])?;
         let asked_to_stop = signal_pipe(&[SIGTERM, SIGINT, SIGHUP, SIGQUIT])?;
         tree::adopt_orphans()?;
-        let server = Command::new(program).args(args).process_group(0).spawn()?;
+        let mut command = Command::new(program);
+        let server = command.args(args).process_group(0).spawn()?;
+        // Freeing it would bring the code that frees it into memory, for the whole life of every guard.
+        std::mem::forget(command);
         let_go_of_message_pipes();
         Ok(Self {
             server: Pid::from_child(&server),
