@@ -62,7 +62,8 @@ impl LivingGuards {
         }
     }
 
-    /// Kills and reaps every orphan; returns how many are not gone yet.
+    /// Kills and reaps every orphan; returns how many it found. The children of one that died at once are ours only
+    /// now: a sweep is the last when it found none.
     fn sweep(&self) -> usize {
         if !is_subreaper() {
             return 0;
@@ -73,9 +74,9 @@ impl LivingGuards {
             .into_iter()
             .filter(|pid| !living.contains(&pid.as_raw_pid()))
             .filter(|pid| process::getpgid(Some(*pid)).is_ok_and(|group| group != own_group))
-            .filter(|pid| {
-                let _ = process::kill_process(*pid, Signal::KILL);
-                matches!(process::waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None))
+            .map(|pid| {
+                let _ = process::kill_process(pid, Signal::KILL);
+                let _ = process::waitpid(Some(pid), WaitOptions::NOHANG);
             })
             .count()
     }
