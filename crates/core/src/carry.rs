@@ -169,7 +169,7 @@ async fn until_settled(
     to_server.lock().await.close().await;
     settle.ask();
     // An answer that somebody holds comes later.
-    let limit = options.drain_open + connection.pipeline.intercept().patience();
+    let limit = options.drain_open + connection.pipeline.patience();
     timeout(limit, down_run).await.map_err(|_| limit)
 }
 

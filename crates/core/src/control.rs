@@ -13,6 +13,7 @@ mod method;
 mod notices;
 mod params;
 mod rows;
+mod rules;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -275,7 +275,7 @@ impl Intercept {
         }
         entry
             .connection
-            .act_on(entry.act("hold", "proxy", &entry.why()));
+            .act_on(entry.act("hold", "proxy", &entry.by.to_string()));
         entry.mailbox.expect();
         inner.next += 1;
         inner.bytes += length;

@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use crate::connection::Connection;
 use crate::intercept::{HoldOptions, Intercept};
 use crate::link::LinkEnd;
+use crate::rules::LiveRules;
 use crate::share::Share;
 
 /// Told once, when something the user must see happens to the record.
@@ -39,6 +40,7 @@ pub struct Pipeline {
     warned: AtomicBool,
     failed: Notify,
     intercept: Arc<Intercept>,
+    rules: LiveRules,
 }
 
 /// The sequence and the record move together: a line's place in the file is its number.
@@ -98,7 +100,23 @@ impl Pipeline {
             warned: AtomicBool::new(false),
             failed: Notify::new(),
             intercept: Intercept::new(options.hold),
+            rules: LiveRules::default(),
         })
+    }
+
+    /// The rules that the run obeys.
+    pub fn rules(&self) -> &LiveRules {
+        &self.rules
+    }
+
+    /// Whether somebody may hold, change or drop messages: then they are needed whole.
+    pub fn may_stop(&self) -> bool {
+        self.intercept.is_active() || self.rules.is_active()
+    }
+
+    /// How long a message may be kept here before it goes on.
+    pub fn patience(&self) -> Duration {
+        self.intercept.patience().max(self.rules.patience())
     }
 
     /// What holds messages.

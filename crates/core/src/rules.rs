@@ -1,12 +1,14 @@
 //! Rules: what to do with which messages, from an ordered file (`docs/rules.md`).
 //!
 //! A pure engine: [`Rules::parse`] reads the file once, [`Rules::judge`] says what becomes of a message. It changes bytes but
-//! sends, waits and records nothing; whoever asks does what the [`Verdict`] says. Rules are found by method and tool, so that
+//! sends, waits and records nothing; whoever asks does what the [`Verdict`] says. [`LiveRules`] are those that a run obeys. Rules are found by method and tool, so that
 //! those for other messages cost a look into a table, however many there are.
 
 mod error;
 mod file;
+mod live;
 mod names;
+mod source;
 mod verdict;
 
 use std::fmt;
@@ -20,6 +22,8 @@ use rustc_hash::FxHashMap;
 use names::Names;
 
 pub use error::RulesError;
+pub use live::LiveRules;
+pub use source::RulesFile;
 pub use verdict::{Applied, Outcome, Verdict, What};
 
 /// The most rules that a file may have.

@@ -41,6 +41,8 @@ pub struct Config {
     pub hold: HoldOptions,
     /// `--break`, as typed: the filters are read when the run begins.
     pub breakpoints: Vec<String>,
+    /// `--rules`: the file is read when the run begins.
+    pub rules: Option<PathBuf>,
 }
 
 /// The server.

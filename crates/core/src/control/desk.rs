@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::method::Method;
-use super::{Control, PROTOCOL, Place, holds, params, rows};
+use super::{Control, PROTOCOL, Place, holds, params, rows, rules};
 
 /// A note longer than this is no note.
 const NOTE: usize = 64 * 1024;
@@ -156,6 +156,14 @@ impl Desk {
             Method::BreakpointsAdd => holds::add_breakpoint(intercept, params::read(params)?),
             Method::BreakpointsRemove => {
                 holds::remove_breakpoint(intercept, &params::read(params)?)
+            }
+            Method::RulesList => {
+                params::read::<params::Nothing>(params)?;
+                Ok(to_json(&rules::list(control.pipeline.rules())))
+            }
+            Method::RulesReload => {
+                params::read::<params::Nothing>(params)?;
+                rules::reload(&control.pipeline, &self.by()).map(|rules| to_json(&rules))
             }
             Method::Note => self.note(&params::read(params)?),
             Method::Export => self.export(params::read(params)?).await,

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use super::desk::{Fault, to_json};
 use super::params;
 use crate::intercept::{
-    Check, HeldBy, HeldMessage, HoldId, Intercept, InterceptAction, InterceptMode, NewBreakpoint,
+    Check, HeldMessage, HoldId, Intercept, InterceptAction, InterceptMode, NewBreakpoint,
     ResolveError, ViewerGuard,
 };
 
@@ -174,10 +174,7 @@ pub fn remove_breakpoint(
 fn held_json(held: &HeldMessage, now: Duration, bodies: Bodies) -> Vec<u8> {
     let message = &held.message;
     let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
-    let by = match held.by {
-        HeldBy::Intercept => "intercept".to_owned(),
-        HeldBy::Breakpoint(id) => format!("breakpoint {id}"),
-    };
+    let by = held.by.to_string();
     let id = message
         .id_token()
         .and_then(|token| serde_json::from_slice::<Value>(token).ok());
@@ -257,6 +254,7 @@ mod tests {
     use mcp_proxy_wire::{Direction, Message};
 
     use super::*;
+    use crate::intercept::HeldBy;
 
     #[test]
     fn a_held_message_is_told_with_its_exact_bytes_and_its_time_left() {

@@ -31,6 +31,10 @@ pub enum Method {
     BreakpointsAdd,
     /// `breakpoints.remove`
     BreakpointsRemove,
+    /// `rules.list`
+    RulesList,
+    /// `rules.reload`
+    RulesReload,
     /// `note`
     Note,
     /// `export`
@@ -171,6 +175,18 @@ pub const METHODS: &[MethodInfo] = &[
         "breakpoints.remove",
         "removes a breakpoint",
         &[param("id", "which")],
+    ),
+    info(
+        Method::RulesList,
+        "rules.list",
+        "the rules that messages go through now, and where they come from",
+        &[],
+    ),
+    info(
+        Method::RulesReload,
+        "rules.reload",
+        "reads the rules file again; one that is wrong changes nothing",
+        &[],
     ),
     info(
         Method::Note,

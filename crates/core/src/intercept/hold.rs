@@ -1,5 +1,6 @@
 //! One held message, and what can be decided about it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,18 @@ pub enum HeldBy {
     Intercept,
     /// The breakpoint of this number.
     Breakpoint(u32),
+    /// Rules, which need nobody's decision: viewers never see such a hold.
+    Rules,
+}
+
+impl fmt::Display for HeldBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HeldBy::Intercept => f.write_str("intercept"),
+            HeldBy::Breakpoint(number) => write!(f, "breakpoint {number}"),
+            HeldBy::Rules => f.write_str("rules"),
+        }
+    }
 }
 
 /// A message that waits for a decision.
@@ -181,14 +194,6 @@ impl Entry {
         })
     }
 
-    /// Why it is held, for the record.
-    pub fn why(&self) -> String {
-        match self.by {
-            HeldBy::Intercept => "intercept".to_owned(),
-            HeldBy::Breakpoint(number) => format!("breakpoint {number}"),
-        }
-    }
-
     /// A verdict on it.
     pub fn act(&self, kind: &'static str, by: &str, why: &str) -> Act {
         let pipeline = &self.connection.pipeline;
@@ -246,7 +251,7 @@ impl Entry {
                 match self.message.kind() {
                     Kind::Request => {
                         self.connection.act_on(act);
-                        return self.refused(error);
+                        return self.answered(error);
                     }
                     Kind::Response | Kind::Error => {
                         act.kind = "modify";
@@ -267,6 +272,19 @@ impl Entry {
         released
     }
 
+    /// It goes on, or another message in its place. Who decided that writes it down.
+    pub fn pass(&self, instead: Option<&Message>) -> Released {
+        match instead {
+            Some(message) => self.on(changed(self.frame.clone(), message.clone())),
+            None => self.on(self.frame.clone()),
+        }
+    }
+
+    /// The message's number.
+    pub fn number(&self) -> u64 {
+        self.sequence.unwrap_or_default()
+    }
+
     fn on(&self, frame: Frame) -> Released {
         Released {
             on: Some(frame),
@@ -275,14 +293,14 @@ impl Entry {
         }
     }
 
-    /// The error goes back to who asked.
-    fn refused(&self, error: Message) -> Released {
+    /// It does not go on; who asked gets this answer.
+    pub fn answered(&self, answer: Message) -> Released {
         self.give_up();
         let now = self.connection.pipeline.now();
         let exchange = self.frame.exchange;
         let back = self
             .connection
-            .author(self.direction.reverse(), exchange, error, now);
+            .author(self.direction.reverse(), exchange, answer, now);
         Released {
             on: None,
             back: back.ok(),
@@ -291,7 +309,7 @@ impl Entry {
     }
 
     /// Nothing goes on; a client that waits over HTTP is told that nothing comes.
-    fn withheld(&self) -> Released {
+    pub fn withheld(&self) -> Released {
         self.give_up();
         let frame = Frame {
             exchange: self.frame.exchange,

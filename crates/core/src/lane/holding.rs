@@ -17,7 +17,7 @@ use crate::link::LinkEnd;
 impl Lane {
     /// Whether somebody may want to hold a message of this lane.
     pub(super) fn may_hold(&self) -> bool {
-        !self.unheld && self.connection.pipeline.intercept().is_active()
+        !self.unheld && self.connection.pipeline.may_stop()
     }
 
     /// The same lane for a message that is on its way in pieces already, with its length announced.
@@ -68,6 +68,9 @@ impl Lane {
             }
         }
         for (frame, sequence) in frames.into_iter().zip(sequences) {
+            let Some(frame) = self.rule(frame, sequence, now, passed) else {
+                continue;
+            };
             match self.wanted(&frame, sequence) {
                 Some((by, message)) => self.leave((frame, message, sequence), by, now, passed),
                 None => {
@@ -84,14 +87,22 @@ impl Lane {
         let (Body::Whole(message), Some(sequence)) = (&frame.body, sequence) else {
             return None;
         };
-        let answer = self.answers.iter().find(|(known, _)| *known == sequence);
-        let answer = answer.and_then(|(_, answer)| answer.as_ref());
-        let facts = self.facts(frame, message, sequence, answer);
-        let by = self.connection.pipeline.intercept().wants(&facts)?;
+        let intercept = self.connection.pipeline.intercept();
+        if !intercept.is_active() {
+            return None;
+        }
+        let facts = self.facts(frame, message, sequence, self.answer_to(sequence));
+        let by = intercept.wants(&facts)?;
         Some((by, message.clone()))
     }
 
-    fn facts<'a>(
+    /// What a message answers.
+    pub(super) fn answer_to(&self, sequence: u64) -> Option<&Answer> {
+        let answer = self.answers.iter().find(|(known, _)| *known == sequence);
+        answer.and_then(|(_, answer)| answer.as_ref())
+    }
+
+    pub(super) fn facts<'a>(
         &self,
         frame: &'a Frame,
         message: &'a Message,
@@ -167,7 +178,7 @@ fn asked_facts(answer: &Answer, now: Duration) -> AskedFacts<'_> {
     }
 }
 
-fn give(released: Released, passed: &mut Passed) {
+pub(super) fn give(released: Released, passed: &mut Passed) {
     if let Some(frame) = released.on {
         passed.on.push(frame);
         passed.sequences.push(released.sequence);

@@ -89,6 +89,10 @@ pub struct ProxyArgs {
     #[arg(long, help_heading = "Holding messages")]
     pub require_viewer: bool,
 
+    /// Change, delay, answer or drop messages by the rules in this file (docs/rules.md); it is read again when it changes
+    #[arg(long, value_name = "FILE", help_heading = "Changing messages")]
+    pub rules: Option<PathBuf>,
+
     /// How the client speaks; by default as the server does when --transport is given, else stdio when stdin is a
     /// pipe, else http
     #[arg(long, value_enum, value_name = "KIND", help_heading = "Client side")]

@@ -66,6 +66,7 @@ impl Config {
             pass_noise: args.pass_noise,
             hold: hold(args),
             breakpoints: args.breakpoints.clone(),
+            rules: args.rules.clone(),
             quiet: args.quiet,
             control: !args.no_control,
             masks: masks(args),

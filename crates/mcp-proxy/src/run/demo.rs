@@ -151,6 +151,7 @@ fn config(args: &DemoArgs) -> Result<Config> {
         redaction: None,
         hold: HoldOptions::default(),
         breakpoints: Vec::new(),
+        rules: None,
     })
 }
 

@@ -4,6 +4,7 @@ mod control;
 mod dial;
 mod listen;
 mod record;
+mod rules;
 mod signals;
 
 use std::process::ExitCode;
@@ -55,6 +56,8 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
             let set = pipeline.intercept().add_breakpoint(new);
             set.map_err(|error| Usage(format!("--break {filter}: {error}")))?;
         }
+        let target = control::shown_target(config, &recording.about);
+        let _following = rules::follow(config, &pipeline, &target)?;
         let control = control::open(config, &pipeline, &recording.about);
         let stop = signals.or_asked(control.as_ref().map(|own| Arc::clone(&own.control)));
         let notices = [recording.notice, control::notice(config, control.as_ref())];

@@ -2,7 +2,7 @@
 
 mod attach;
 mod document;
-mod house;
+pub mod house;
 mod sockets;
 
 use serde_json::{Value, json};

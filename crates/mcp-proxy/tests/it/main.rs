@@ -17,6 +17,7 @@ mod passing;
 mod records;
 mod redaction;
 mod replay;
+mod rules;
 mod run;
 mod supervisor;
 mod tls;

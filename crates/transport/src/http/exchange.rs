@@ -181,7 +181,7 @@ impl Exchange {
                         ..
                     })) => {
                         if let Body::Whole(answer) = &body
-                            && self.pipeline.intercept().is_active()
+                            && self.pipeline.may_stop()
                         {
                             self.tools.note(answer);
                         }
@@ -210,7 +210,7 @@ impl Exchange {
 
     /// How large a message is passed on in pieces: none, while one may be held.
     fn cut(&self) -> usize {
-        match self.pipeline.intercept().is_active() {
+        match self.pipeline.may_stop() {
             true => self.limits.max,
             false => self.limits.cut,
         }

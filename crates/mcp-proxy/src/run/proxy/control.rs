@@ -96,13 +96,19 @@ fn id(header: &SessionHeader) -> String {
     letters[letters.len().saturating_sub(8)..].iter().collect()
 }
 
-fn facts(config: &Config, about: &About) -> RunFacts {
+/// The server as it is shown: its command or its URL, without secrets.
+pub fn shown_target(config: &Config, about: &About) -> String {
     let header = &about.header;
-    let target = match (&header.server_command, &header.server_url) {
+    match (&header.server_command, &header.server_url) {
         (Some(command), _) => config.masks.command(command),
         (None, Some(url)) => config.masks.url(url).into_owned(),
         (None, None) => String::new(),
-    };
+    }
+}
+
+fn facts(config: &Config, about: &About) -> RunFacts {
+    let header = &about.header;
+    let target = shown_target(config, about);
     RunFacts {
         version: env!("CARGO_PKG_VERSION"),
         session: header.id.clone(),

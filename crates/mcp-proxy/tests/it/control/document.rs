@@ -21,7 +21,11 @@ fn every_method_has_an_example_that_is_true() {
     let text = include_str!("../../../../../docs/control.md");
     let house = House::new();
     // What the document says about its examples.
-    let mut run = house.demo(&["--break", "tools/call"]);
+    let rules = house.path("rules.toml");
+    let rule = "[[rule]]\nname = \"slow-search\"\ntool = \"search\"\ndelay = \"2s\"\n";
+    std::fs::write(&rules, rule).unwrap();
+    let flags = ["--break", "tools/call", "--rules", rules.to_str().unwrap()];
+    let mut run = house.demo(&flags);
     run.round(INITIALIZE);
     run.say(INITIALIZED);
     run.say(CALL);

@@ -1,0 +1,50 @@
+//! What viewers see of the rules, and can do with them. The rules themselves are in their file: there they are changed.
+
+use mcp_proxy_session::Io;
+use serde_json::{Value, json};
+
+use super::Fault;
+use crate::pipeline::Pipeline;
+use crate::rules::LiveRules;
+
+/// `rules.list`
+pub fn list(live: &LiveRules) -> Value {
+    let file = live.file();
+    let rules: Vec<Value> = live
+        .now()
+        .list()
+        .iter()
+        .map(|rule| {
+            json!({
+                "rule": rule.name.number,
+                "name": rule.name.name,
+                "line": rule.line,
+                "does": rule.to_string(),
+            })
+        })
+        .collect();
+    json!({
+        "file": file.map(|file| file.path().to_string_lossy()),
+        "fault": file.and_then(|file| file.fault()),
+        "rules": rules,
+    })
+}
+
+/// `rules.reload`
+pub fn reload(pipeline: &Pipeline, by: &str) -> Result<Value, Fault> {
+    let Some(read) = pipeline.rules().reload() else {
+        return Err(Fault::new(
+            Fault::NOT_KEPT,
+            "this run has no rules file; start it with --rules FILE",
+        ));
+    };
+    let text = match &read {
+        Ok(count) => format!("{by}: rules read again, {count} now"),
+        Err(fault) => format!("{by}: rules stay as they were: {fault}"),
+    };
+    pipeline.note(&Io::Note { text: &text });
+    match read {
+        Ok(count) => Ok(json!({"rules": count})),
+        Err(fault) => Err(Fault::new(Fault::FAILED, fault)),
+    }
+}

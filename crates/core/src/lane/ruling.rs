@@ -1,0 +1,121 @@
+//! The lane's side of rules: what they say about a message is written down and done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_proxy_wire::{Body, Frame, Message};
+
+use super::{Lane, Passed, holding};
+use crate::intercept::{Entry, HeldBy, LaneMailbox, NewHold, Released};
+use crate::rules::{Outcome, Verdict, What};
+
+impl Lane {
+    /// Does what the rules say about a message. What comes back goes on, changed or not; nothing, if it does not go on
+    /// or not yet.
+    pub(super) fn rule(
+        &mut self,
+        frame: Frame,
+        sequence: Option<u64>,
+        now: Duration,
+        passed: &mut Passed,
+    ) -> Option<Frame> {
+        let pipeline = &self.connection.pipeline;
+        let (Body::Whole(message), Some(number)) = (&frame.body, sequence) else {
+            return Some(frame);
+        };
+        if !pipeline.rules().is_active() {
+            return Some(frame);
+        }
+        let rules = pipeline.rules().now();
+        let answer = self.answer_to(number);
+        let Some(verdict) = rules.judge(&self.facts(&frame, message, number, answer)) else {
+            return Some(frame);
+        };
+        let message = message.clone();
+        self.obey(&verdict, (frame, message, number), now, passed)
+    }
+
+    fn obey(
+        &mut self,
+        verdict: &Verdict,
+        (frame, message, number): (Frame, Message, u64),
+        now: Duration,
+        passed: &mut Passed,
+    ) -> Option<Frame> {
+        let intercept = Arc::clone(self.connection.pipeline.intercept());
+        let own = self
+            .mailbox
+            .get_or_insert_with(|| LaneMailbox::new(&intercept));
+        let mailbox = Arc::clone(&own.mailbox);
+        let entry = Entry::new(NewHold {
+            connection: Arc::clone(&self.connection),
+            direction: self.direction,
+            frame,
+            message,
+            sequence: Some(number),
+            now,
+            by: HeldBy::Rules,
+            mailbox: Arc::clone(&mailbox),
+        });
+        self.write_down(&entry, verdict);
+        let released = match &verdict.outcome {
+            Outcome::Pass => entry.pass(verdict.message.as_ref()),
+            Outcome::Answer(answer) => entry.answered(answer.clone()),
+            // A rules file with one is refused before it gets here.
+            Outcome::Drop | Outcome::Redirect(_) => entry.withheld(),
+        };
+        if verdict.delay.is_zero() {
+            return self.at_once(&verdict.outcome, released, passed);
+        }
+        let Some(place) = self.connection.pipeline.rules().delay(entry.message.len()) else {
+            self.connection
+                .note("a message was not delayed: 1,000 of them or 64 MiB wait already");
+            return self.at_once(&verdict.outcome, released, passed);
+        };
+        mailbox.expect();
+        let delay = verdict.delay;
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            mailbox.put(released);
+            drop(place);
+        });
+        None
+    }
+
+    /// A message that goes on may still be held; all else is done.
+    fn at_once(&self, outcome: &Outcome, released: Released, passed: &mut Passed) -> Option<Frame> {
+        if let Outcome::Pass = outcome {
+            return released.on;
+        }
+        holding::give(released, passed);
+        None
+    }
+
+    /// One `act` a rule. The bytes are in that of the last change.
+    fn write_down(&self, entry: &Entry, verdict: &Verdict) {
+        let last_change = verdict
+            .applied
+            .iter()
+            .rposition(|applied| matches!(applied.what, What::Changed(_)));
+        for (place, applied) in verdict.applied.iter().enumerate() {
+            if let What::Failed(why) = &applied.what {
+                self.connection.note(&format!(
+                    "{} failed on message {}: {why}",
+                    applied.rule,
+                    entry.number()
+                ));
+                continue;
+            }
+            let why = applied.what.to_string();
+            let mut act = entry.act(applied.what.verb(), &applied.rule.by(), &why);
+            if Some(place) == last_change {
+                act.original_raw = Some(entry.message.raw().clone());
+                act.raw = verdict
+                    .message
+                    .as_ref()
+                    .map(|message| message.raw().clone());
+            }
+            self.connection.act_on(act);
+        }
+    }
+}

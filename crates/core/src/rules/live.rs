@@ -1,0 +1,135 @@
+//! The rules of a run, which can be exchanged while it goes on.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use super::{Action, Rules, RulesFile};
+
+/// At most so many messages, and so many bytes of them, wait for the end of a delay. What comes then goes on at once.
+const DELAYED_MAX: usize = 1000;
+const DELAYED_BYTES_MAX: usize = 64 << 20;
+
+/// What a run obeys now.
+#[derive(Debug, Default)]
+pub struct LiveRules {
+    active: AtomicBool,
+    rules: RwLock<Arc<Rules>>,
+    file: OnceLock<RulesFile>,
+    delayed: Arc<Delayed>,
+}
+
+#[derive(Debug, Default)]
+struct Delayed {
+    count: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// A message's place among those that wait; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct DelayPlace {
+    delayed: Arc<Delayed>,
+    bytes: usize,
+}
+
+impl LiveRules {
+    /// Whether there are any. Asked for every message, so it takes no lock.
+    pub fn is_active(&self) -> bool {
+        self.active.load(Ordering::Relaxed)
+    }
+
+    /// The rules of this moment.
+    pub fn now(&self) -> Arc<Rules> {
+        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From now on these. What was judged before stays as it was judged.
+    pub fn set(&self, rules: Rules) {
+        let active = !rules.is_empty();
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+        self.active.store(active, Ordering::Relaxed);
+    }
+
+    /// From now on the rules of this file, which were read from it just now.
+    pub fn follow(&self, file: RulesFile, rules: Rules) {
+        self.set(rules);
+        // A run has one rules file, which is given at its start.
+        let _ = self.file.set(file);
+    }
+
+    /// The file, if the run has one.
+    pub fn file(&self) -> Option<&RulesFile> {
+        self.file.get()
+    }
+
+    /// Reads the file again: the number of its rules, or why the old ones stay. `None`: there is no file.
+    pub fn reload(&self) -> Option<Result<usize, String>> {
+        self.file().map(|file| file.reload(self))
+    }
+
+    /// The same, but only if the file has changed.
+    pub fn look(&self) -> Option<Result<usize, String>> {
+        self.file().and_then(|file| file.look(self))
+    }
+
+    /// How long a message may wait now.
+    pub fn patience(&self) -> Duration {
+        if !self.is_active() {
+            return Duration::ZERO;
+        }
+        let delay = |total: Duration, rule: &super::Rule| match rule.action {
+            Action::Delay(delay) => total.saturating_add(delay),
+            _ => total,
+        };
+        self.now().list().iter().fold(Duration::ZERO, delay)
+    }
+
+    /// A place for one more message that waits; `None` if there is none left.
+    pub(crate) fn delay(&self, bytes: usize) -> Option<DelayPlace> {
+        let count = self.delayed.count.fetch_add(1, Ordering::Relaxed);
+        let waiting = self.delayed.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let place = DelayPlace {
+            delayed: Arc::clone(&self.delayed),
+            bytes,
+        };
+        let fits = count < DELAYED_MAX && waiting.saturating_add(bytes) <= DELAYED_BYTES_MAX;
+        fits.then_some(place)
+    }
+}
+
+impl Drop for DelayPlace {
+    fn drop(&mut self) {
+        self.delayed.count.fetch_sub(1, Ordering::Relaxed);
+        self.delayed.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn rules_are_exchanged_whole() {
+        let live = LiveRules::default();
+        assert!(!live.is_active());
+        let rules =
+            Rules::parse("[[rule]]\nmethod = \"ping\"\ndrop = true\n", Path::new(".")).unwrap();
+        live.set(rules);
+        assert!(live.is_active());
+        assert_eq!(live.now().list().len(), 1);
+        live.set(Rules::default());
+        assert!(!live.is_active());
+    }
+
+    #[test]
+    fn places_of_delayed_messages_are_bounded_and_given_back() {
+        let live = LiveRules::default();
+        let places: Vec<_> = (0..DELAYED_MAX).map(|_| live.delay(1).unwrap()).collect();
+        assert!(live.delay(1).is_none());
+        drop(places);
+        assert!(live.delay(DELAYED_BYTES_MAX + 1).is_none());
+        assert!(live.delay(DELAYED_BYTES_MAX).is_some());
+    }
+}

@@ -1,0 +1,119 @@
+//! Where the rules of a run come from: a file that is read again when it has changed.
+//!
+//! A file that cannot be used changes nothing: the rules stay as they were, and [`RulesFile::fault`] says why.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use super::{Action, LiveRules, Rules};
+
+/// The rules file of a run.
+#[derive(Debug)]
+pub struct RulesFile {
+    path: PathBuf,
+    server: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stamp: Option<Stamp>,
+    fault: Option<String>,
+}
+
+/// Tells one state of the file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    time: Option<SystemTime>,
+    len: u64,
+}
+
+impl RulesFile {
+    /// Reads a rules file for the server that is shown as `server`.
+    ///
+    /// # Errors
+    /// What is wrong with it, in one line with its path.
+    pub fn open(path: &Path, server: &str) -> Result<(RulesFile, Rules), String> {
+        let file = RulesFile {
+            path: path.to_owned(),
+            server: server.to_owned(),
+            state: Mutex::default(),
+        };
+        let stamp = file.stamp();
+        let rules = file.read()?;
+        file.state().stamp = stamp;
+        Ok((file, rules))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Why the file as it is now is not used; `None` if it is.
+    pub fn fault(&self) -> Option<String> {
+        self.state().fault.clone()
+    }
+
+    /// Reads the file if it is not the one that was read last. `None`: it is.
+    pub(super) fn look(&self, live: &LiveRules) -> Option<Result<usize, String>> {
+        let stamp = self.stamp();
+        if self.state().stamp == stamp {
+            return None;
+        }
+        Some(self.reload(live))
+    }
+
+    /// Reads the file, and uses it if it is right.
+    pub(super) fn reload(&self, live: &LiveRules) -> Result<usize, String> {
+        let stamp = self.stamp();
+        let read = self.read();
+        let mut state = self.state();
+        state.stamp = stamp;
+        match read {
+            Ok(rules) => {
+                state.fault = None;
+                let count = rules.list().len();
+                live.set(rules);
+                Ok(count)
+            }
+            Err(fault) => {
+                state.fault = Some(fault.clone());
+                Err(fault)
+            }
+        }
+    }
+
+    fn read(&self) -> Result<Rules, String> {
+        let shown = self.path.display();
+        let text = std::fs::read_to_string(&self.path).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => format!("{shown}: it is no UTF-8 text"),
+            _ => format!("{shown}: {error}"),
+        })?;
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let rules = Rules::parse(&text, folder).map_err(|error| format!("{shown}: {error}"))?;
+        let rules = rules.for_server(&self.server);
+        let redirects = |rule: &&super::Rule| matches!(rule.action, Action::Redirect(_));
+        if let Some(rule) = rules.list().iter().find(redirects) {
+            return Err(format!(
+                "{shown}: line {}: {}: this proxy has one server, so nothing can be redirected",
+                rule.line, rule.name
+            ));
+        }
+        Ok(rules)
+    }
+
+    fn stamp(&self) -> Option<Stamp> {
+        let facts = std::fs::metadata(&self.path).ok()?;
+        Some(Stamp {
+            time: facts.modified().ok(),
+            len: facts.len(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,248 @@
+//! Rules in a running proxy: what client and server get, what the record says, and a file that changes.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::control::house::{House, PROXY, until};
+use crate::run::{INITIALIZE, INITIALIZED, Listening, pipe};
+
+const RULES: &str = r#"
+[[rule]]
+name = "louder"
+direction = "client_to_server"
+tool = "echo"
+change = '.arguments.message |= ascii_upcase'
+
+[[rule]]
+name = "slow"
+tool = "echo"
+direction = "server_to_client"
+delay = "20ms"
+
+[[rule]]
+name = "canned"
+method = "prompts/list"
+answer = { prompts = [] }
+
+[[rule]]
+name = "no-resources"
+method = "resources/list"
+error = { code = -32000, message = "not here" }
+
+[[rule]]
+name = "gone"
+method = "ping"
+drop = true
+"#;
+
+fn request(id: u32, method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
+}
+
+fn call(id: u32, text: &str) -> String {
+    let params = format!(r#"{{"name":"echo","arguments":{{"message":"{text}"}}}}"#);
+    request(id, "tools/call", &params)
+}
+
+fn file(house: &House, rules: &str) -> PathBuf {
+    let path = house.path("rules.toml");
+    std::fs::write(&path, rules).unwrap();
+    path
+}
+
+#[test]
+fn every_action_over_stdio_and_what_the_record_says() {
+    let house = House::new();
+    let rules = file(&house, RULES);
+    let mut run = house.demo(&["--rules", rules.to_str().unwrap()]);
+    run.round(INITIALIZE);
+    run.say(INITIALIZED);
+    let heard = run.round(&call(2, "quiet"));
+    assert!(heard.contains("QUIET"), "{heard}");
+    let heard = run.round(&request(3, "prompts/list", "{}"));
+    assert_eq!(
+        heard,
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"prompts\":[]}}\n"
+    );
+    run.say(&request(4, "resources/list", "{}"));
+    let heard = run.hear();
+    assert!(
+        heard.contains(r#""id":4"#) && heard.contains("not here"),
+        "{heard}"
+    );
+    // A dropped request has no answer: the next one that comes is another's.
+    run.say(&request(5, "ping", "{}"));
+    let heard = run.round(&call(6, "next"));
+    assert!(heard.contains(r#""id":6"#), "{heard}");
+    assert_eq!(run.end(), Some(0));
+
+    let acts: Vec<Value> = house
+        .record()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|line: &Value| line["t"] == "act" && line["by"] != "proxy")
+        .collect();
+    let said: Vec<String> = acts
+        .iter()
+        .map(|act| {
+            format!(
+                "{} {}",
+                act["kind"].as_str().unwrap(),
+                act["by"].as_str().unwrap()
+            )
+        })
+        .collect();
+    let expected = [
+        "modify rule:louder",
+        "delay rule:slow",
+        "answer rule:canned",
+        "answer rule:no-resources",
+        "drop rule:gone",
+        "modify rule:louder",
+        "delay rule:slow",
+    ];
+    assert_eq!(said, expected);
+    assert_eq!(
+        acts[0]["original_raw"]["params"]["arguments"]["message"],
+        "quiet"
+    );
+    assert_eq!(acts[0]["raw"]["params"]["arguments"]["message"], "QUIET");
+}
+
+fn over_http(target: &[&str]) {
+    let house = House::new();
+    let rules = file(&house, RULES);
+    let flags = [&["--rules", rules.to_str().unwrap()], target].concat();
+    let proxy = Listening::proxy("http", &flags);
+    let session = proxy.session();
+    let post = |body: &str| {
+        let answer = proxy.post(&[("mcp-session-id", &session)], body);
+        (answer.status, answer.text())
+    };
+    let (status, text) = post(&call(2, "quiet"));
+    assert!(status == 200 && text.contains("QUIET"), "{status} {text}");
+    let (status, text) = post(&request(3, "prompts/list", "{}"));
+    assert!(
+        status == 200 && text.contains(r#"{"prompts":[]}"#),
+        "{status} {text}"
+    );
+    let (status, text) = post(&request(4, "resources/list", "{}"));
+    assert!(
+        status == 200 && text.contains("not here"),
+        "{status} {text}"
+    );
+    assert_eq!(post(&request(5, "ping", "{}")), (502, String::new()));
+    let (status, text) = post(&call(6, "next"));
+    assert!(
+        status == 200 && text.contains("NEXT"),
+        "the session goes on: {status} {text}"
+    );
+}
+
+#[test]
+fn every_action_over_http_before_a_process() {
+    over_http(&["--", PROXY, "demo-server", "stdio"]);
+}
+
+#[test]
+fn every_action_over_http_before_http() {
+    let server = Listening::demo();
+    let url = server.url();
+    over_http(&["--transport", "streamable-http", "--target-url", &url]);
+}
+
+#[test]
+fn a_change_of_the_file_counts_and_a_broken_one_does_not() {
+    let house = House::new();
+    let rules = file(&house, RULES);
+    let mut run = house.demo(&["--rules", rules.to_str().unwrap()]);
+    run.round(INITIALIZE);
+    run.say(INITIALIZED);
+    file(
+        &house,
+        "[[rule]]\ntool = \"echo\"\nchange = '.arguments.message = \"other\"'\n",
+    );
+    until("the new rules are read", || {
+        house.ctl(&["rules.list"])["rules"]
+            .as_array()
+            .unwrap()
+            .len()
+            == 1
+    });
+    let heard = run.round(&call(2, "quiet"));
+    assert!(heard.contains("other"), "{heard}");
+
+    file(&house, "[[rule]]\ntool = \"echo\"\nchnge = '.'\n");
+    until("the fault is told", || {
+        house.ctl(&["rules.list"])["fault"].is_string()
+    });
+    let heard = run.round(&call(3, "quiet"));
+    assert!(heard.contains("other"), "the old rules stay: {heard}");
+    let fault = house.refused(&["rules.reload"]);
+    assert!(
+        fault["message"].as_str().unwrap().contains("chnge"),
+        "{fault}"
+    );
+    assert!(run.error_line().contains("rules read again, 1 now"));
+    let line = run.error_line();
+    assert!(
+        line.contains("rules stay as they were") && line.contains("chnge"),
+        "{line}"
+    );
+
+    std::fs::remove_file(&rules).unwrap();
+    until("the missing file is told", || {
+        let fault = house.ctl(&["rules.list"])["fault"].clone();
+        fault
+            .as_str()
+            .is_some_and(|fault| fault.contains("No such file"))
+    });
+    assert!(run.round(&call(4, "quiet")).contains("other"));
+    file(&house, "");
+    assert_eq!(house.ctl(&["rules.reload"])["rules"], 0);
+    assert!(run.round(&call(5, "quiet")).contains("quiet"));
+    assert_eq!(run.end(), Some(0));
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_a_usage_error() {
+    let house = House::new();
+    let cases = [
+        ("[[rule]]\n", "it does nothing"),
+        ("[[rule]]\ndrop = true\nredirect = \"x\"\n", "redirect"),
+        (
+            "[[rule]]\nredirect = \"other\"\n",
+            "this proxy has one server",
+        ),
+    ];
+    for (rules, why) in cases {
+        let path = file(&house, rules);
+        let output = pipe(
+            &[
+                "proxy",
+                "--no-record",
+                "--rules",
+                path.to_str().unwrap(),
+                "--",
+                "cat",
+            ],
+            b"",
+        );
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("rules.toml") && said.contains(why), "{said}");
+    }
+    let output = pipe(
+        &[
+            "proxy",
+            "--no-record",
+            "--rules",
+            "/nowhere/r.toml",
+            "--",
+            "cat",
+        ],
+        b"",
+    );
+    assert_eq!(output.status.code(), Some(2));
+}
