@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use mcp_proxy_session::Session;
+use mcp_proxy_session::{Redaction, Session};
 use mcp_proxy_wire::Transport;
 use tokio::sync::watch;
 
@@ -62,6 +62,8 @@ pub struct RunFacts {
     pub started: SystemTime,
     /// Its process.
     pub pid: u32,
+    /// What viewers may not see of messages that are held; rows come redacted out of the record.
+    pub redaction: Option<Redaction>,
 }
 
 /// What all viewers of a run share.

@@ -138,9 +138,18 @@ impl Desk {
             }
             Method::InterceptSet => holds::set(intercept, &params::read(params)?, &self.by()),
             Method::HoldList => {
-                holds::list(intercept, &params::read(params)?, control.pipeline.now())
+                let hidden = control.facts.redaction.as_ref();
+                holds::list(
+                    intercept,
+                    &params::read(params)?,
+                    control.pipeline.now(),
+                    hidden,
+                )
             }
-            Method::HoldResolve => holds::resolve(intercept, params::read(params)?, &self.by()),
+            Method::HoldResolve => {
+                let hidden = control.facts.redaction.as_ref();
+                holds::resolve(intercept, params::read(params)?, &self.by(), hidden)
+            }
             Method::Step => {
                 params::read::<params::Nothing>(params)?;
                 holds::step(intercept, &self.by())

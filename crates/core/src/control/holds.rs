@@ -2,14 +2,16 @@
 //!
 //! The engine decides who was first; this only puts its words into JSON and back.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use mcp_proxy_session::{Bodies, Raw, raw_member};
-use mcp_proxy_wire::ErrorCode;
+use mcp_proxy_session::redact::fill;
+use mcp_proxy_session::{Bodies, Raw, Redaction, raw_member};
+use mcp_proxy_wire::{ErrorCode, Message};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -57,6 +59,7 @@ pub fn list(
     intercept: &Arc<Intercept>,
     params: &params::List,
     now: Duration,
+    hidden: Option<&Redaction>,
 ) -> Result<Vec<u8>, Fault> {
     let state = intercept.state();
     let wanted = |held: &&HeldMessage| params.hold.is_none_or(|hold| hold == held.hold.0);
@@ -65,7 +68,11 @@ pub fn list(
         if index > 0 {
             out.push(b',');
         }
-        out.extend(held_json(held, now, params::bodies(params.raw)));
+        let redacted = hidden.and_then(|hidden| hidden.message(&held.message));
+        let shown = redacted
+            .as_ref()
+            .map_or(&held.message, |redacted| &redacted.message);
+        out.extend(held_json(held, shown, now, params::bodies(params.raw)));
     }
     out.extend_from_slice(b"]}");
     Ok(out)
@@ -76,9 +83,13 @@ pub fn resolve(
     intercept: &Arc<Intercept>,
     params: params::Resolve<'_>,
     by: &str,
+    hidden: Option<&Redaction>,
 ) -> Result<Vec<u8>, Fault> {
     let hold = HoldId(params.hold);
     let action = action(params)?;
+    if let (Some(hidden), InterceptAction::Modify(bytes, _)) = (hidden, &action) {
+        whole(bytes, hidden)?;
+    }
     match intercept.resolve(hold, action, by) {
         Ok(()) => Ok(to_json(&json!({"hold": hold.0}))),
         Err(error) => {
@@ -97,6 +108,17 @@ pub fn resolve(
             })
         }
     }
+}
+
+/// A mark stands for a value that only the proxy knows: a message with one in it is not what anybody means to send.
+fn whole(bytes: &Bytes, hidden: &Redaction) -> Result<(), Fault> {
+    let message = Message::parse(bytes.clone());
+    fill(&message, hidden.facts(), &BTreeMap::new())
+        .map(drop)
+        .map_err(|unfilled| {
+            let text = "the changed message has marks in the place of";
+            Fault::params(format!("{text} redacted values ({unfilled})"))
+        })
 }
 
 /// `step`
@@ -171,8 +193,7 @@ pub fn remove_breakpoint(
 }
 
 /// A held message as viewers see it. Times are relative: viewers have clocks of their own.
-fn held_json(held: &HeldMessage, now: Duration, bodies: Bodies) -> Vec<u8> {
-    let message = &held.message;
+fn held_json(held: &HeldMessage, message: &Message, now: Duration, bodies: Bodies) -> Vec<u8> {
     let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     let by = held.by.to_string();
     let id = message
@@ -251,7 +272,7 @@ fn replacement(params: params::Resolve<'_>) -> Result<Bytes, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_proxy_wire::{Direction, Message};
+    use mcp_proxy_wire::Direction;
 
     use super::*;
     use crate::intercept::HeldBy;
@@ -268,7 +289,7 @@ mod tests {
             deadline: Some(Duration::from_secs(65)),
             by: HeldBy::Breakpoint(4),
         };
-        let told = held_json(&held, Duration::from_secs(12), Bodies::Given);
+        let told = held_json(&held, &held.message, Duration::from_secs(12), Bodies::Given);
         assert_eq!(
             String::from_utf8(told).unwrap(),
             r#"{"hold":3,"sequence":7,"conn":"c2","direction":"client_to_server","by":"breakpoint 4","held_ms":2000,"left_ms":53000,"method":"ping","jsonrpc_id":1.0,"len":28,"raw":{"id":1.0,  "method":"ping"}}"#

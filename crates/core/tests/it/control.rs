@@ -52,6 +52,7 @@ impl Run {
 
     fn of(pipeline: Arc<Pipeline>, record: Option<&Path>) -> Run {
         let facts = RunFacts {
+            redaction: None,
             version: "1.2.3",
             session: "s".into(),
             target: "x".into(),

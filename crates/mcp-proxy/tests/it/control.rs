@@ -210,3 +210,25 @@ fn ctl_says_what_was_typed_wrong() {
         assert!(output.stdout.is_empty() && !output.stderr.is_empty());
     }
 }
+
+#[test]
+fn a_held_message_is_shown_without_what_is_redacted_and_forwarded_with_it() {
+    let house = House::new();
+    let flags = ["--break", "tools/call", "--redact-key", "message"];
+    let mut run = house.demo(&flags);
+    run.round(INITIALIZE);
+    run.say(INITIALIZED);
+    run.say(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hunter2"}}}"#);
+    let hold = format!("hold={}", house.held());
+    let shown = house.ctl(&["hold.list", "raw=true"])["holds"][0]["raw"].to_string();
+    assert!(
+        shown.contains("[redacted:") && !shown.contains("hunter2"),
+        "{shown}"
+    );
+    let edit = format!("raw={shown}");
+    let fault = house.refused(&["hold.resolve", &hold, "action=modify", &edit]);
+    let text = fault["message"].as_str().unwrap();
+    assert!(text.contains("redacted"), "{text}");
+    house.ctl(&["hold.resolve", &hold, "action=forward"]);
+    assert!(run.hear().contains("hunter2"));
+}

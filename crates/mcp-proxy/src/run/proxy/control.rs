@@ -110,6 +110,7 @@ fn facts(config: &Config, about: &About) -> RunFacts {
     let header = &about.header;
     let target = shown_target(config, about);
     RunFacts {
+        redaction: config.redaction.clone(),
         version: env!("CARGO_PKG_VERSION"),
         session: header.id.clone(),
         target,
