@@ -62,7 +62,7 @@ pub enum Command {
     #[command(after_help = mock::MOCK_AFTER)]
     Mock(Box<mock::MockArgs>),
     /// Play the client of a record to a live server, and compare the answers
-    #[command(after_help = replay::REPLAY_AFTER)]
+    #[command(after_help = replay::REPLAY_AFTER, mut_args(replay::of_use))]
     Replay(Box<replay::ReplayArgs>),
     /// Print what a record holds
     Inspect(sessions::InspectArgs),

@@ -6,6 +6,7 @@
     reason = "this is the one place that prints"
 )]
 
+pub mod progress;
 pub mod visible;
 
 use std::io::{self, IsTerminal as _, Write};

@@ -18,6 +18,14 @@ A message with redacted values is played once they are given: --fill 7:1=secret.
 Ids and progress tokens are new; what the server asks is answered as the recorded client did.
 Exit code: 0 all answers are the same, 1 some differ, 2 it could not be played.";
 
+/// A player has no client before it: flags about one are taken and do nothing, so they are not shown.
+pub fn of_use(arg: clap::Arg) -> clap::Arg {
+    match arg.get_help_heading() {
+        Some("Client side" | "Holding messages" | "Changing messages") => arg.hide(true),
+        _ => arg,
+    }
+}
+
 /// A value for a mark of redaction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fill {

@@ -14,6 +14,7 @@ use mcp_proxy_wire::{ErrorCode, Limits, Transport};
 use super::{Usage, proxy, runtime, sessions::named};
 use crate::cli::replay::ReplayArgs;
 use crate::config::Config;
+use crate::printer::progress::{Progress, REDRAW};
 use crate::printer::visible::visible;
 use crate::printer::{self, out};
 
@@ -135,13 +136,24 @@ async fn play(
     };
     let dial = proxy::dial(config, limits)?;
     let connection = pipeline.connect(Transport::Stdio, config.target.transport());
+    let requests = plan.requests();
     let (client, player) = player(plan, pace);
     let server = match dial(Arc::clone(&connection)).await {
         Ok(link) => link,
         Err(end) => Link::dead(end),
     };
     let options = proxy::carry_options(config.limits);
+    let (over, mut progress) = (Arc::clone(&player), Progress::new("replaying", true));
+    let drawing = tokio::spawn(async move {
+        loop {
+            progress.tell(over.over() as u64, requests as u64);
+            tokio::time::sleep(REDRAW).await;
+        }
+    });
     let end = carry(&connection, client, server, options, std::future::pending()).await;
+    drawing.abort();
+    // Its bar is gone once it is: results follow on the same screen.
+    let _ = drawing.await;
     connection.close(end.text());
     pipeline.end(end.text());
     let record = recording.about.path.map(|path| path.display().to_string());

@@ -2,9 +2,8 @@
 
 pub mod file;
 
-use std::io::{BufWriter, IsTerminal as _, Write};
+use std::io::{BufWriter, Write};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_session::export::exporter;
@@ -12,14 +11,9 @@ use mcp_proxy_session::{Session, SessionExporter};
 
 use super::{named, quiet_pipe, report_damage, words};
 use crate::cli::sessions::ExportArgs;
-use crate::printer;
+use crate::printer::{self, progress::Progress};
 use crate::run::Usage;
 use file::Target;
-
-/// Work that takes longer than this shows how far it is.
-const LONG: Duration = Duration::from_millis(500);
-/// And how often.
-const REDRAW: Duration = Duration::from_millis(100);
 
 /// Writes a record in another format.
 pub fn run(args: &ExportArgs) -> Result<ExitCode> {
@@ -53,14 +47,14 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
                 format,
                 &session,
                 &mut out,
-                Progress::new(!printer::stdout_is_terminal()),
+                Progress::new("exporting", !printer::stdout_is_terminal()),
             )?;
             out.flush()?;
         }
         Some(target) => {
             let size = target.write(|file| {
                 let mut out = BufWriter::with_capacity(1 << 16, file);
-                write(format, &session, &mut out, Progress::new(true))?;
+                write(format, &session, &mut out, Progress::new("exporting", true))?;
                 out.flush().context("cannot write the export")
             })?;
             let output = args.output.as_deref().unwrap_or(&path).display();
@@ -81,46 +75,6 @@ fn write(
     mut progress: Progress,
 ) -> Result<()> {
     let written = format.export(session, out, &mut |done, total| progress.tell(done, total));
-    progress.clear();
+    drop(progress);
     Ok(written?)
-}
-
-/// How far it is, on stderr, only for a person and only if it takes long.
-///
-/// Own code for what is one line: the crate for bars would bring libm into the binary, 0.3 MB in every guard.
-struct Progress {
-    allowed: bool,
-    drawn: Instant,
-    shown: bool,
-}
-
-impl Progress {
-    /// `free`: the result does not go to the same screen.
-    fn new(free: bool) -> Progress {
-        Progress {
-            allowed: free && std::io::stderr().is_terminal(),
-            drawn: Instant::now() + LONG - REDRAW,
-            shown: false,
-        }
-    }
-
-    fn tell(&mut self, done: u64, total: u64) {
-        if !self.allowed
-            || self
-                .drawn
-                .checked_add(REDRAW)
-                .is_none_or(|next| Instant::now() < next)
-        {
-            return;
-        }
-        self.drawn = Instant::now();
-        self.shown = true;
-        printer::bar("exporting", done, total);
-    }
-
-    fn clear(&self) {
-        if self.shown {
-            printer::clear_bar();
-        }
-    }
 }
