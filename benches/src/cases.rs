@@ -1,7 +1,7 @@
 //! The list of cases: what is loaded, who takes part, and what mcp-proxy must reach.
 
 use crate::canned::{Era, Size};
-use crate::contender::{Shape, Who};
+use crate::contender::{Habit, Shape, Who};
 
 /// One load, measured for several contenders in turn.
 pub struct Case {
@@ -31,6 +31,8 @@ pub enum Goal {
     PeakOverFlight(f64),
     /// Throughput with the record on, at least this share of our own without.
     RateOfOwnUnrecorded(f64),
+    /// Throughput with the record on and a viewer attached, at least this share of our own with the record on.
+    RateOfOwnUnviewed(Habit, f64),
     /// Throughput of 2026-07-28 requests, at least this share of our own for 2025.
     RateOfOwnLegacy(f64),
 }
@@ -53,7 +55,7 @@ pub const STARTERS: &[Who] = &[
     Who::Pypi,
 ];
 
-use Who::{Direct, Floor, Modern, Nginx, Npm, Proxy, Pypi, Recording};
+use Who::{Direct, Floor, Modern, Nginx, Npm, Proxy, Pypi, Recording, Viewed};
 
 pub const CASES: &[Case] = &[
     Case {
@@ -62,11 +64,22 @@ pub const CASES: &[Case] = &[
         era: Era::Legacy,
         size: Size::Small,
         in_flight: 16,
-        who: &[Direct, Nginx, Floor, Proxy, Recording, Modern],
+        who: &[
+            Direct,
+            Nginx,
+            Floor,
+            Proxy,
+            Recording,
+            Viewed(Habit::Reads),
+            Viewed(Habit::Stops),
+            Modern,
+        ],
         goals: &[
             Goal::RateOfNginx(0.85),
             Goal::CpuOfNginx(1.25),
             Goal::RateOfOwnUnrecorded(0.80),
+            Goal::RateOfOwnUnviewed(Habit::Reads, 0.90),
+            Goal::RateOfOwnUnviewed(Habit::Stops, 0.90),
             Goal::RateOfOwnLegacy(0.90),
         ],
     },
@@ -147,10 +160,20 @@ pub const CASES: &[Case] = &[
         era: Era::Legacy,
         size: Size::Small,
         in_flight: 32,
-        who: &[Direct, Floor, Proxy, Recording, Modern],
+        who: &[
+            Direct,
+            Floor,
+            Proxy,
+            Recording,
+            Viewed(Habit::Reads),
+            Viewed(Habit::Stops),
+            Modern,
+        ],
         goals: &[
             Goal::RateOfDirect(0.55),
             Goal::RateOfOwnUnrecorded(0.60),
+            Goal::RateOfOwnUnviewed(Habit::Reads, 0.90),
+            Goal::RateOfOwnUnviewed(Habit::Stops, 0.90),
             Goal::RateOfOwnLegacy(0.90),
         ],
     },

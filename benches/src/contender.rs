@@ -5,6 +5,7 @@
 
 mod command;
 pub mod nginx;
+mod viewer;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -15,6 +16,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use tempfile::TempDir;
+
+pub use viewer::Habit;
+use viewer::Viewer;
 
 use crate::canned::{Era, Size};
 use crate::floor::split_url;
@@ -65,6 +69,8 @@ pub enum Who {
     Proxy,
     /// mcp-proxy with its record on.
     Recording,
+    /// The same with a viewer attached.
+    Viewed(Habit),
     /// mcp-proxy with 2026-07-28 requests, in a case of 2025 ones.
     Modern,
     Npm,
@@ -79,10 +85,17 @@ impl Who {
             Who::Floor => "bare copy",
             Who::Proxy => "mcp-proxy",
             Who::Recording => "mcp-proxy, record on",
+            Who::Viewed(Habit::Reads) => "mcp-proxy, viewer reading",
+            Who::Viewed(Habit::Stops) => "mcp-proxy, viewer stopped",
             Who::Modern => "mcp-proxy, 2026-07-28",
             Who::Npm => "npm mcp-proxy",
             Who::Pypi => "PyPI mcp-proxy",
         }
+    }
+
+    /// Whether it writes a record.
+    pub fn records(self) -> bool {
+        matches!(self, Who::Recording | Who::Viewed(_))
     }
 
     /// The era of its requests in a case of `era`.
@@ -113,7 +126,8 @@ pub struct Setup {
 
 /// A started contender; its files go when it goes.
 pub struct Contender {
-    // Dropped in this order: the process first, then its folder.
+    // Dropped in this order: the viewer first, then the process, then its folder.
+    _viewer: Option<Viewer>,
     pub running: Option<Running>,
     pub target: Option<Target>,
     _files: Option<TempDir>,
@@ -123,7 +137,8 @@ impl Setup {
     /// Whether this one is installed and offers the shape and era.
     pub fn has(&self, who: Who, shape: Shape, era: Era) -> bool {
         match who {
-            Who::Direct | Who::Floor | Who::Proxy | Who::Recording | Who::Modern => true,
+            Who::Direct | Who::Floor | Who::Proxy | Who::Modern => true,
+            Who::Recording | Who::Viewed(_) => true,
             Who::Nginx => self.nginx.is_some() && shape == Shape::HttpToHttp,
             Who::Npm => self.npm.is_some() && shape == Shape::HttpToStdio,
             Who::Pypi => {
@@ -136,8 +151,9 @@ impl Setup {
 
     pub fn start(&self, who: Who, shape: Shape, size: Size) -> Result<Contender> {
         let files = match who {
-            Who::Recording if size != Size::Small => Some(TempDir::new_in(&self.memory)?),
-            Who::Recording | Who::Nginx => Some(TempDir::new_in(&self.folder)?),
+            _ if who.records() && size != Size::Small => Some(TempDir::new_in(&self.memory)?),
+            _ if who.records() => Some(TempDir::new_in(&self.folder)?),
+            Who::Nginx => Some(TempDir::new_in(&self.folder)?),
             _ => None,
         };
         if who == Who::Direct && shape.client_is_http() {
@@ -147,6 +163,7 @@ impl Setup {
                 process: None,
             };
             return Ok(Contender {
+                _viewer: None,
                 running: None,
                 target: Some(target),
                 _files: files,
@@ -183,7 +200,14 @@ impl Setup {
                 })
             }
         };
+        let viewer = match (who, &files) {
+            (Who::Viewed(habit), Some(folder)) => {
+                Some(Viewer::attach(&mut running, folder.path(), habit)?)
+            }
+            _ => None,
+        };
         Ok(Contender {
+            _viewer: viewer,
             running: Some(running),
             target,
             _files: files,

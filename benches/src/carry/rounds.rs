@@ -79,7 +79,7 @@ fn measure_once(setup: &Setup, plan: &Plan, case: &Case, who: Who) -> Result<Sam
 
 /// A recording contender writes at most a third of what the place has room for, each of the two phases counted.
 fn most_requests(setup: &Setup, case: &Case, who: Who) -> Result<u64> {
-    if who != Who::Recording {
+    if !who.records() {
         return Ok(u64::MAX);
     }
     let (folder, message) = match case.size {

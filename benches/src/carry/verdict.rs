@@ -7,7 +7,7 @@
 use super::rounds::{Reading, Results};
 use crate::canned::Size;
 use crate::cases::{Case, Goal};
-use crate::contender::Who;
+use crate::contender::{Habit, Who};
 use crate::load::Sample;
 use crate::report::{Row, Verdict};
 
@@ -37,6 +37,7 @@ fn row(case: &Case, results: &Results, goal: Goal) -> Row {
         Goal::AddedMicroseconds(most) => added_microseconds(case, results, most),
         Goal::PeakOverFlight(times) => peak(case, results, times),
         Goal::RateOfOwnUnrecorded(least) => of_own(case, results, Who::Recording, least),
+        Goal::RateOfOwnUnviewed(habit, least) => of_own(case, results, Who::Viewed(habit), least),
         Goal::RateOfOwnLegacy(least) => of_own(case, results, Who::Modern, least),
     }
 }
@@ -198,16 +199,18 @@ fn peak(case: &Case, results: &Results, times: f64) -> Row {
 fn of_own(case: &Case, results: &Results, who: Who, least: f64) -> Row {
     let figure = rate(case);
     let bound = Bound::AtLeast(least);
-    let ratio = results.paired(who, Who::Proxy, figure.reading, divide);
-    let (what, reference) = match who {
-        Who::Modern => ("2026-07-28 traffic", "own 2025 traffic"),
-        _ if case.size == Size::Small => ("record on", "own without record"),
-        _ => ("record on tmpfs", "own without record"),
+    let (what, beside, reference) = match who {
+        Who::Modern => ("2026-07-28 traffic", Who::Proxy, "own 2025 traffic"),
+        Who::Viewed(Habit::Reads) => ("viewer reading", Who::Recording, "own with record"),
+        Who::Viewed(Habit::Stops) => ("viewer stopped", Who::Recording, "own with record"),
+        _ if case.size == Size::Small => ("record on", Who::Proxy, "own without record"),
+        _ => ("record on tmpfs", Who::Proxy, "own without record"),
     };
+    let ratio = results.paired(who, beside, figure.reading, divide);
     Row {
         value: results.median(who, figure.reading),
         reference: reference.to_owned(),
-        reference_value: results.median(Who::Proxy, figure.reading),
+        reference_value: results.median(beside, figure.reading),
         ratio,
         goal: bound.text("of own"),
         verdict: Verdict::from(ratio.is_some_and(|ratio| bound.holds(ratio))),

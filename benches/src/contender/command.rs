@@ -26,7 +26,9 @@ impl Setup {
             Who::Proxy | Who::Modern => {
                 Ok(self.proxy_flags(&self.proxy, "proxy", shape, size, None))
             }
-            Who::Recording => Ok(self.proxy_flags(&self.proxy, "proxy", shape, size, files)),
+            Who::Recording | Who::Viewed(_) => {
+                Ok(self.proxy_flags(&self.proxy, "proxy", shape, size, files))
+            }
             Who::Nginx => {
                 let program = self.nginx.as_deref().context("nginx is not installed")?;
                 nginx::command(
@@ -105,7 +107,9 @@ impl Setup {
         match files {
             // Without a record a run keeps its last messages in memory for viewers; that is a record too.
             None => command.args(["--no-record", "--no-control"]),
+            // Its control socket in the same folder: that is where a viewer of ours looks, and nobody else's is near.
             Some(folder) => command
+                .env("XDG_RUNTIME_DIR", folder)
                 .arg("--session-file")
                 .arg(folder.join("record.jsonl")),
         };

@@ -21,3 +21,5 @@ mod inspector;
 mod process;
 mod sdk_legacy;
 mod sdk_modern;
+mod talking;
+mod viewers;
