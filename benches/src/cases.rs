@@ -33,6 +33,8 @@ pub enum Goal {
     RateOfOwnUnrecorded(f64),
     /// Throughput with the record on and a viewer attached, at least this share of our own with the record on.
     RateOfOwnUnviewed(Habit, f64),
+    /// Throughput with the record on and 1,000 rules for other messages, at least this share of our own with the record on.
+    RateOfOwnUnruled(f64),
     /// Throughput of 2026-07-28 requests, at least this share of our own for 2025.
     RateOfOwnLegacy(f64),
 }
@@ -55,7 +57,7 @@ pub const STARTERS: &[Who] = &[
     Who::Pypi,
 ];
 
-use Who::{Direct, Floor, Modern, Nginx, Npm, Proxy, Pypi, Recording, Viewed};
+use Who::{Direct, Floor, Modern, Nginx, Npm, Proxy, Pypi, Recording, Ruled, Viewed};
 
 pub const CASES: &[Case] = &[
     Case {
@@ -72,6 +74,7 @@ pub const CASES: &[Case] = &[
             Recording,
             Viewed(Habit::Reads),
             Viewed(Habit::Stops),
+            Ruled,
             Modern,
         ],
         goals: &[
@@ -80,6 +83,7 @@ pub const CASES: &[Case] = &[
             Goal::RateOfOwnUnrecorded(0.80),
             Goal::RateOfOwnUnviewed(Habit::Reads, 0.90),
             Goal::RateOfOwnUnviewed(Habit::Stops, 0.90),
+            Goal::RateOfOwnUnruled(0.90),
             Goal::RateOfOwnLegacy(0.90),
         ],
     },
@@ -167,6 +171,7 @@ pub const CASES: &[Case] = &[
             Recording,
             Viewed(Habit::Reads),
             Viewed(Habit::Stops),
+            Ruled,
             Modern,
         ],
         goals: &[
@@ -174,6 +179,7 @@ pub const CASES: &[Case] = &[
             Goal::RateOfOwnUnrecorded(0.60),
             Goal::RateOfOwnUnviewed(Habit::Reads, 0.90),
             Goal::RateOfOwnUnviewed(Habit::Stops, 0.90),
+            Goal::RateOfOwnUnruled(0.90),
             Goal::RateOfOwnLegacy(0.90),
         ],
     },

@@ -71,6 +71,8 @@ pub enum Who {
     Recording,
     /// The same with a viewer attached.
     Viewed(Habit),
+    /// mcp-proxy with its record on and 1,000 rules for other messages.
+    Ruled,
     /// mcp-proxy with 2026-07-28 requests, in a case of 2025 ones.
     Modern,
     Npm,
@@ -87,6 +89,7 @@ impl Who {
             Who::Recording => "mcp-proxy, record on",
             Who::Viewed(Habit::Reads) => "mcp-proxy, viewer reading",
             Who::Viewed(Habit::Stops) => "mcp-proxy, viewer stopped",
+            Who::Ruled => "mcp-proxy, 1,000 rules",
             Who::Modern => "mcp-proxy, 2026-07-28",
             Who::Npm => "npm mcp-proxy",
             Who::Pypi => "PyPI mcp-proxy",
@@ -95,7 +98,7 @@ impl Who {
 
     /// Whether it writes a record.
     pub fn records(self) -> bool {
-        matches!(self, Who::Recording | Who::Viewed(_))
+        matches!(self, Who::Recording | Who::Viewed(_) | Who::Ruled)
     }
 
     /// The era of its requests in a case of `era`.
@@ -138,7 +141,7 @@ impl Setup {
     pub fn has(&self, who: Who, shape: Shape, era: Era) -> bool {
         match who {
             Who::Direct | Who::Floor | Who::Proxy | Who::Modern => true,
-            Who::Recording | Who::Viewed(_) => true,
+            Who::Recording | Who::Viewed(_) | Who::Ruled => true,
             Who::Nginx => self.nginx.is_some() && shape == Shape::HttpToHttp,
             Who::Npm => self.npm.is_some() && shape == Shape::HttpToStdio,
             Who::Pypi => {

@@ -38,6 +38,7 @@ fn row(case: &Case, results: &Results, goal: Goal) -> Row {
         Goal::PeakOverFlight(times) => peak(case, results, times),
         Goal::RateOfOwnUnrecorded(least) => of_own(case, results, Who::Recording, least),
         Goal::RateOfOwnUnviewed(habit, least) => of_own(case, results, Who::Viewed(habit), least),
+        Goal::RateOfOwnUnruled(least) => of_own(case, results, Who::Ruled, least),
         Goal::RateOfOwnLegacy(least) => of_own(case, results, Who::Modern, least),
     }
 }
@@ -203,6 +204,7 @@ fn of_own(case: &Case, results: &Results, who: Who, least: f64) -> Row {
         Who::Modern => ("2026-07-28 traffic", Who::Proxy, "own 2025 traffic"),
         Who::Viewed(Habit::Reads) => ("viewer reading", Who::Recording, "own with record"),
         Who::Viewed(Habit::Stops) => ("viewer stopped", Who::Recording, "own with record"),
+        Who::Ruled => ("1,000 rules", Who::Recording, "own with record"),
         _ if case.size == Size::Small => ("record on", Who::Proxy, "own without record"),
         _ => ("record on tmpfs", Who::Proxy, "own without record"),
     };

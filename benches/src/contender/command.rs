@@ -29,6 +29,14 @@ impl Setup {
             Who::Recording | Who::Viewed(_) => {
                 Ok(self.proxy_flags(&self.proxy, "proxy", shape, size, files))
             }
+            Who::Ruled => {
+                let folder = files.context("a record needs a folder")?;
+                let rules = folder.join("rules.toml");
+                std::fs::write(&rules, rules_for_others())?;
+                let mut command = Command::new(&self.proxy);
+                command.args(["proxy", "--rules"]).arg(rules);
+                Ok(self.flags(command, shape, size, files))
+            }
             Who::Nginx => {
                 let program = self.nginx.as_deref().context("nginx is not installed")?;
                 nginx::command(
@@ -104,6 +112,16 @@ impl Setup {
     ) -> Command {
         let mut command = Command::new(program);
         command.arg(word);
+        self.flags(command, shape, size, files)
+    }
+
+    fn flags(
+        &self,
+        mut command: Command,
+        shape: Shape,
+        size: Size,
+        files: Option<&Path>,
+    ) -> Command {
         match files {
             // Without a record a run keeps its last messages in memory for viewers; that is a record too.
             None => command.args(["--no-record", "--no-control"]),
@@ -129,4 +147,11 @@ impl Setup {
         }
         command
     }
+}
+
+/// A thousand rules, by tool and by method, of which none is for a message of the load.
+fn rules_for_others() -> String {
+    let tools = (0..500).map(|n| format!("[[rule]]\ntool = \"other-{n}\"\ndrop = true\n"));
+    let methods = (0..500).map(|n| format!("[[rule]]\nmethod = \"other/{n}\"\ndrop = true\n"));
+    tools.chain(methods).collect()
 }
