@@ -7,6 +7,7 @@
 //!
 //! This module knows no socket. Another way to carry a viewer needs only the two halves.
 
+mod again;
 mod desk;
 mod holds;
 mod method;
@@ -22,8 +23,9 @@ use std::time::SystemTime;
 
 use mcp_proxy_session::{Redaction, Session};
 use mcp_proxy_wire::Transport;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
+use crate::link::Dial;
 use crate::pipeline::Pipeline;
 
 pub use desk::{Desk, Fault};
@@ -36,12 +38,24 @@ pub const PROTOCOL: u32 = 1;
 /// Viewers at once.
 pub const MAX_VIEWERS: usize = 32;
 
+/// Messages that are sent again at once.
+pub const MAX_REPLAYS: usize = 4;
+
 /// Bytes of messages that a run without a record keeps for its viewers.
 pub const RING: usize = 16 << 20;
 
 /// Writes the record at the first path as `format` to the second; says how many bytes that were. The binary passes it
 /// in, because it knows how an export is put in its place.
 pub type Export = Arc<dyn Fn(&Path, &str, &Path) -> Result<u64, String> + Send + Sync>;
+
+/// What a run does for its viewers that this crate cannot: the binary passes it in.
+#[derive(Clone)]
+pub struct Means {
+    /// Writes exports.
+    pub export: Export,
+    /// Opens a new link to the run's server, which gives whole messages only.
+    pub dial: Dial,
+}
 
 /// What a run says about itself.
 #[derive(Clone, Debug)]
@@ -70,7 +84,9 @@ pub struct RunFacts {
 pub struct Control {
     pipeline: Arc<Pipeline>,
     facts: RunFacts,
-    export: Export,
+    means: Means,
+    /// Messages that are sent again at once.
+    replays: Arc<Semaphore>,
     viewers: AtomicUsize,
     /// The record as readers see it: opened by the first who asks, dropped with the last viewer.
     record: Mutex<Option<Session>>,
@@ -93,11 +109,12 @@ pub struct TooMany;
 
 impl Control {
     /// Control over a run.
-    pub fn new(pipeline: Arc<Pipeline>, facts: RunFacts, export: Export) -> Arc<Control> {
+    pub fn new(pipeline: Arc<Pipeline>, facts: RunFacts, means: Means) -> Arc<Control> {
         Arc::new(Control {
             pipeline,
             facts,
-            export,
+            means,
+            replays: Arc::new(Semaphore::new(MAX_REPLAYS)),
             viewers: AtomicUsize::new(0),
             record: Mutex::new(None),
             ended_by: watch::channel(None).0,

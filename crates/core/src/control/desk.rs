@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::method::Method;
-use super::{Control, PROTOCOL, Place, holds, params, rows, rules};
+use super::{Control, PROTOCOL, Place, again, holds, params, rows, rules};
 
 /// A note longer than this is no note.
 const NOTE: usize = 64 * 1024;
@@ -174,6 +174,7 @@ impl Desk {
                 params::read::<params::Nothing>(params)?;
                 rules::reload(&control.pipeline, &self.by()).map(|rules| to_json(&rules))
             }
+            Method::Replay => again::replay(&self.place.0, params::read(params)?, &self.by()).await,
             Method::Note => self.note(&params::read(params)?),
             Method::Export => self.export(params::read(params)?).await,
             Method::Shutdown => {
@@ -267,7 +268,7 @@ impl Desk {
                 "output: the proxy runs in another folder, so give an absolute path",
             ));
         }
-        let write = Arc::clone(&control.export);
+        let write = Arc::clone(&control.means.export);
         let output = wanted.output.clone();
         let written = tokio::task::spawn_blocking(move || {
             write(&record, &wanted.format, Path::new(&wanted.output))

@@ -35,6 +35,8 @@ pub enum Method {
     RulesList,
     /// `rules.reload`
     RulesReload,
+    /// `replay`
+    Replay,
     /// `note`
     Note,
     /// `export`
@@ -187,6 +189,21 @@ pub const METHODS: &[MethodInfo] = &[
         "rules.reload",
         "reads the rules file again; one that is wrong changes nothing",
         &[],
+    ),
+    info(
+        Method::Replay,
+        "replay",
+        "sends a client's message to the server again; the client gets no answer",
+        &[
+            param("sequence", "which"),
+            param(
+                "raw",
+                "the message to send instead: JSON, or a string of it",
+            ),
+            param("as_is", "true sends what is no JSON-RPC"),
+            text("session", "fresh (default): a new session with the server"),
+            param("timeout_ms", "how long it may take (default 30000)"),
+        ],
     ),
     info(
         Method::Note,

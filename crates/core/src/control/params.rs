@@ -94,6 +94,19 @@ pub struct Export {
     pub output: String,
 }
 
+/// `replay`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replay<'a> {
+    pub sequence: u64,
+    #[serde(borrow)]
+    pub raw: Option<&'a RawValue>,
+    #[serde(default)]
+    pub as_is: bool,
+    pub session: Option<String>,
+    pub timeout_ms: Option<u64>,
+}
+
 /// Reads them. No parameters at all are an empty object.
 pub fn read<'a, T: Deserialize<'a>>(params: Option<&'a [u8]>) -> Result<T, Fault> {
     let params = params.unwrap_or(b"{}");

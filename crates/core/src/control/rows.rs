@@ -17,7 +17,7 @@ const MOST_ROWS: u64 = 1000;
 /// An answer ends with the row that takes it over this.
 const BYTES: usize = 4 << 20;
 /// Rows that are taken from the ring in one go, while messages wait.
-const AT_ONCE: u64 = 50;
+pub const AT_ONCE: u64 = 50;
 
 /// Which rows are wanted.
 #[derive(Clone, Copy)]
@@ -63,22 +63,7 @@ pub async fn get(control: &Arc<Control>, params: params::Get) -> Result<Vec<u8>,
 }
 
 async fn from_record(control: &Arc<Control>, wanted: Wanted, upto: u64) -> Result<Vec<u8>, Fault> {
-    let control = Arc::clone(control);
-    let read = tokio::task::spawn_blocking(move || {
-        let mut record = control
-            .record
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let Some(path) = &control.facts.record else {
-            return Ok(Rows::new(wanted).answer(upto, 1));
-        };
-        let session = match record.as_mut() {
-            Some(session) => {
-                session.refresh().map_err(failed)?;
-                session
-            }
-            None => record.insert(Session::open(path).map_err(failed)?),
-        };
+    in_record(control, move |session| {
         let mut rows = Rows::new(wanted);
         let first = session
             .rows()
@@ -90,6 +75,32 @@ async fn from_record(control: &Arc<Control>, wanted: Wanted, upto: u64) -> Resul
             rows.add(&session.told(index).map_err(failed)?);
         }
         Ok(rows.answer(upto, 1))
+    })
+    .await
+}
+
+/// Looks into the record as it is now, on a thread beside the traffic.
+pub async fn in_record<T: Send + 'static>(
+    control: &Arc<Control>,
+    look: impl FnOnce(&Session) -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    let control = Arc::clone(control);
+    let read = tokio::task::spawn_blocking(move || {
+        let mut record = control
+            .record
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(path) = &control.facts.record else {
+            return Err(failed("there is none"));
+        };
+        let session = match record.as_mut() {
+            Some(session) => {
+                session.refresh().map_err(failed)?;
+                session
+            }
+            None => record.insert(Session::open(path).map_err(failed)?),
+        };
+        look(session)
     });
     read.await.unwrap_or_else(|_| Err(failed("it was stopped")))
 }
@@ -169,6 +180,6 @@ impl Rows {
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> Fault {
+pub fn failed(error: impl std::fmt::Display) -> Fault {
     Fault::new(Fault::FAILED, format!("cannot read the record: {error}"))
 }

@@ -4,13 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use mcp_proxy_core::control::{Control, Fault, MAX_VIEWERS, METHODS, Notice, RunFacts, Viewer};
+use mcp_proxy_core::control::{
+    Control, Fault, MAX_VIEWERS, METHODS, Means, Notice, RunFacts, Viewer,
+};
 use mcp_proxy_core::intercept::InterceptMode;
-use mcp_proxy_core::{Passed, Pipeline};
+use mcp_proxy_core::{Dial, LinkEnd, Passed, Pipeline};
 use mcp_proxy_session::{
     Masks, Place, RecordOptions, Recorder, Ring, Session, SessionHeader, new_session_id,
 };
-use mcp_proxy_wire::{Body, Carriage, Direction, ExchangeId, Frame, LineEnd, Message, Transport};
+use mcp_proxy_wire::{
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, LineEnd, Message, Side, Transport,
+};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
@@ -66,9 +70,13 @@ impl Run {
             assert!(Session::open(record).is_ok());
             Ok(format!("{format} {}", output.display()).len() as u64)
         });
+        let dial: Dial = Arc::new(|_| {
+            let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_UNAVAILABLE, "it is gone");
+            Box::pin(std::future::ready(Err(end)))
+        });
         let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
         Run {
-            control: Control::new(Arc::clone(&pipeline), facts, export),
+            control: Control::new(Arc::clone(&pipeline), facts, Means { export, dial }),
             pipeline,
             connection,
         }
@@ -212,6 +220,28 @@ async fn get_without_a_record_finds_the_newest_in_the_ring() {
     assert_eq!((rows.len(), rows[129], next), (130, 130, json!(131)));
     let answer = ask(&viewer, "export", json!({"format": "json", "output": "/x"})).await;
     assert_eq!(answer["error"]["code"], Fault::NOT_KEPT);
+}
+
+#[tokio::test]
+async fn a_replay_finds_no_server_or_no_handshake() {
+    let run = Run::ringed(1 << 20);
+    let viewer = run.viewer();
+    run.pass(r#"{"id":1,"method":"x"}"#);
+    let answer = ask(&viewer, "replay", json!({"sequence": 1})).await;
+    assert_eq!(answer["error"]["code"], Fault::FAILED, "{answer}");
+    assert_eq!(answer["error"]["message"], "it is gone");
+    // The ring has forgotten how the session began; only a message that says its version itself needs no handshake.
+    let run = Run::ringed(2_000);
+    let viewer = run.viewer();
+    for id in 1..=50 {
+        run.pass(&format!(r#"{{"id":{id},"method":"x"}}"#));
+    }
+    let answer = ask(&viewer, "replay", json!({"sequence": 50})).await;
+    assert_eq!(answer["error"]["code"], Fault::NOT_KEPT, "{answer}");
+    let modern = r#"{"id":51,"method":"x","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+    run.pass(modern);
+    let answer = ask(&viewer, "replay", json!({"sequence": 51})).await;
+    assert_eq!(answer["error"]["message"], "it is gone");
 }
 
 #[tokio::test(start_paused = true)]

@@ -76,6 +76,7 @@ Examples:
   mcp-proxy ctl hold.list raw=true
   mcp-proxy ctl hold.resolve '{\"hold\": 3, \"action\": \"drop\"}'
   mcp-proxy ctl breakpoints.add filter=tools/call hits=1
+  mcp-proxy ctl replay sequence=12            send message 12 to the server again
   mcp-proxy ctl subscribe                     notices, one a line, until the proxy ends
 
 Verbs:\n"

@@ -1,5 +1,6 @@
 //! The control socket with real processes: `ls`, `ctl` and `attach` against running proxies, and viewers that misbehave.
 
+mod again;
 mod attach;
 mod document;
 pub mod house;

@@ -6,12 +6,12 @@
 use super::hidden::{self, Hidden};
 use super::line::{LineWriter, Stored};
 use super::{SIDE_LIMIT, SideFile, SideName};
-use crate::Redaction;
 use crate::entry::{Act, Io, NewBody, NewMessage};
 use crate::envelope::{self, Members};
 use crate::mask::Masks;
 use crate::message::{Asked, Told};
 use crate::session::{read_line, read_verdict};
+use crate::{Redaction, RedactionFacts};
 use bytes::Bytes;
 use mcp_proxy_wire::{Carriage, Message};
 use std::collections::VecDeque;
@@ -52,6 +52,11 @@ impl Ring {
             limit,
             added: 0,
         }
+    }
+
+    /// What is hidden in it, and the word that marks it. `None` if nothing is.
+    pub fn redaction(&self) -> Option<&RedactionFacts> {
+        self.lines.redaction.as_ref().map(Redaction::facts)
     }
 
     /// Keeps a message.

@@ -19,7 +19,7 @@ use super::line::{Line, LineBuffer};
 const MAX_LINE: usize = 256 << 20;
 /// A proxy answers at once, unless it was stopped.
 const ANSWER: Duration = Duration::from_secs(30);
-/// Writing an export of a large record takes its time.
+/// Writing an export of a large record takes its time, and a replay the server's.
 const LONG_ANSWER: Duration = Duration::from_secs(3600);
 /// Notices that came while an answer was awaited. They state the present, so only the newest count.
 const KEPT_NOTICES: usize = 16;
@@ -90,7 +90,7 @@ impl Client {
     /// Asks, and waits for the answer: the result as it was written. `params` is a JSON object.
     pub async fn ask(&mut self, method: &str, params: &str) -> Result<Bytes, ClientError> {
         let deadline = match method {
-            "export" => LONG_ANSWER,
+            "export" | "replay" => LONG_ANSWER,
             _ => ANSWER,
         };
         timeout(deadline, self.ask_patiently(method, params))

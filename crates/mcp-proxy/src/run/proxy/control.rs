@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use mcp_proxy_core::Pipeline;
-use mcp_proxy_core::control::{Control, Export, RING, RunFacts};
+use mcp_proxy_core::control::{Control, Export, Means, RING, RunFacts};
+use mcp_proxy_core::{Dial, LinkEnd, Pipeline};
 use mcp_proxy_session::export::exporter;
 use mcp_proxy_session::{Ring, SessionHeader, time_text};
 use mcp_proxy_transport::control::{Descriptor, OwnSocket, SocketFiles, serve, sweep};
+use mcp_proxy_wire::{ErrorCode, Limits, Side};
 use tokio::task::JoinHandle;
 
 use super::record::{self, About};
@@ -66,7 +67,11 @@ pub fn open(config: &Config, pipeline: &Arc<Pipeline>, about: &About) -> Option<
             config.redaction.clone(),
         ));
     }
-    let control = Control::new(Arc::clone(pipeline), facts, export());
+    let means = Means {
+        export: export(),
+        dial: dial(config),
+    };
+    let control = Control::new(Arc::clone(pipeline), facts, means);
     let (listener, serves) = (socket.listener, Arc::clone(&control));
     Some(OwnControl {
         control,
@@ -120,6 +125,24 @@ fn facts(config: &Config, about: &About) -> RunFacts {
         started: header.started_at,
         pid: std::process::id(),
     }
+}
+
+/// Opens links for replays, which read whole messages whatever their size. What it needs (certificates, for one) is made
+/// at every use: most runs have none.
+fn dial(config: &Config) -> Dial {
+    let config = config.clone();
+    let limits = Limits {
+        cut: usize::MAX,
+        max: config.limits.message,
+    };
+    Arc::new(move |connection| match super::dial(&config, limits) {
+        Ok(dial) => dial(connection),
+        Err(error) => {
+            let text = format!("{error:#}");
+            let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_UNAVAILABLE, text);
+            Box::pin(std::future::ready(Err(end)))
+        }
+    })
 }
 
 fn export() -> Export {

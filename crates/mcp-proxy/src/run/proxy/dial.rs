@@ -1,6 +1,6 @@
 //! Opens links to the server, whatever it is.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_core::mock::{self, Mock};
@@ -67,14 +67,23 @@ fn dial_recording(config: &Config, played: &Played, limits: Limits) -> Result<Di
 
 /// A server process and who watches over it.
 pub fn child(command: &ServerCommand, limits: Limits, secrets: Vec<String>) -> Result<Child> {
-    let guard = GuardProgram::current().context("cannot find our own binary")?;
     Ok(Child {
-        supervisor: Supervisor::new(guard),
+        supervisor: supervisor()?,
         command: command.clone(),
         shown: Masks::new(secrets).argv(&words(command)).join(" "),
         limits,
         on_stderr: Arc::new(printer::pass_stderr),
     })
+}
+
+/// The one supervisor of this program. A second would take the servers of the first for orphans, and kill them.
+fn supervisor() -> Result<Supervisor> {
+    static ONE: OnceLock<Supervisor> = OnceLock::new();
+    if let Some(one) = ONE.get() {
+        return Ok(one.clone());
+    }
+    let guard = GuardProgram::current().context("cannot find our own binary")?;
+    Ok(ONE.get_or_init(|| Supervisor::new(guard)).clone())
 }
 
 /// The words of a command.

@@ -1,0 +1,308 @@
+//! `replay`: a message of the client, sent to the server again, as it was or edited.
+//!
+//! This finds the message and the handshake that it needs, checks what may be sent, and tells the outcome as the record
+//! has it. The sending itself is in [`crate::replay`].
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_proxy_session::redact::{self, Unfilled};
+use mcp_proxy_session::{ProxyMessage, RedactionFacts, raw_member};
+use mcp_proxy_wire::{Direction, Kind, Message};
+use serde_json::json;
+
+use super::desk::Fault;
+use super::rows::{self, AT_ONCE};
+use super::{Control, MAX_REPLAYS, params};
+use crate::replay::{self, Once, ReplayError, Replayed};
+
+/// How long it may take, unless told.
+const TIMEOUT_MS: u64 = 30_000;
+/// And at most.
+const MOST_TIMEOUT_MS: u64 = 600_000;
+const INITIALIZE: &str = "initialize";
+const INITIALIZED: &str = "notifications/initialized";
+
+/// A message and what was said before it.
+struct Found {
+    message: ProxyMessage,
+    /// What opened its connection, in order.
+    opening: Vec<ProxyMessage>,
+    /// The beginning of the run is not kept any more, so what opened the connection may be gone.
+    cut: bool,
+    redaction: Option<RedactionFacts>,
+}
+
+/// Answers `replay`.
+pub async fn replay(
+    control: &Arc<Control>,
+    params: params::Replay<'_>,
+    by: &str,
+) -> Result<Vec<u8>, Fault> {
+    match params.session.as_deref() {
+        None | Some("fresh") => {}
+        Some(other) => {
+            return Err(Fault::params(format!("session: `{other}` is not fresh")));
+        }
+    }
+    let timeout = params.timeout_ms.unwrap_or(TIMEOUT_MS);
+    if !(1..=MOST_TIMEOUT_MS).contains(&timeout) {
+        let text = format!("timeout_ms: 1 to {MOST_TIMEOUT_MS}, not {timeout}");
+        return Err(Fault::params(text));
+    }
+    let found = find(control, params.sequence).await?;
+    let message = chosen(&found, &params)?;
+    let once = Once {
+        opening: opening(&found, &message)?,
+        message,
+        timeout: Duration::from_millis(timeout),
+    };
+    let place = Arc::clone(&control.replays).try_acquire_owned();
+    let Ok(place) = place else {
+        let text = format!("{MAX_REPLAYS} replays are under way, and that is the limit");
+        return Err(Fault::new(Fault::FAILED, text));
+    };
+    control.pipeline.note(&mcp_proxy_session::Io::Note {
+        text: &format!("{by}: replay of #{}", params.sequence),
+    });
+    let own = Arc::clone(control);
+    // A viewer that goes does not leave half a session behind.
+    let sent = tokio::spawn(async move {
+        let (server, dial) = (own.facts.server, &own.means.dial);
+        replay::fresh(&own.pipeline, server, dial, once, place).await
+    });
+    match sent.await {
+        Ok(Ok(replayed)) => tell(control, replayed).await,
+        Ok(Err(error)) => Err(refused(&error)),
+        Err(_) => Err(Fault::new(Fault::FAILED, "the replay was stopped")),
+    }
+}
+
+fn refused(error: &ReplayError) -> Fault {
+    match error {
+        ReplayError::Unfit(_) => Fault::params(format!("raw: {error}")),
+        _ => Fault::new(Fault::FAILED, error.to_string()),
+    }
+}
+
+/// What is sent: the edit, or what went to the server the last time.
+fn chosen(found: &Found, params: &params::Replay<'_>) -> Result<Message, Fault> {
+    let recorded = &found.message;
+    let sequence = recorded.sequence;
+    if recorded.direction == Direction::ServerToClient {
+        return Err(Fault::params(format!(
+            "sequence: #{sequence} is a message of the server; only those of a client can be replayed"
+        )));
+    }
+    let edit = match params.raw.map(|raw| raw.get()) {
+        None => None,
+        Some(text) if text.starts_with('"') => {
+            let text: String = serde_json::from_str(text)
+                .map_err(|error| Fault::params(format!("raw: {error}")))?;
+            Some(Bytes::from(text))
+        }
+        Some(text) => Some(Bytes::copy_from_slice(text.as_bytes())),
+    };
+    let message = match &edit {
+        Some(edit) => Message::parse(edit.clone()),
+        None => bytes_of(recorded)?,
+    };
+    if recorded.redacted > 0
+        && let Some(facts) = &found.redaction
+        && let Err(Unfilled(marks)) = redact::fill(&message, facts, &BTreeMap::new())
+    {
+        let text = format!(
+            "values of #{sequence} were redacted ({} of them): give the whole message in raw",
+            marks.len()
+        );
+        return Err(Fault::new(Fault::NOT_KEPT, text));
+    }
+    let sendable = matches!(message.kind(), Kind::Request | Kind::Notification);
+    match (&edit, sendable || params.as_is) {
+        (_, true) => Ok(message),
+        (Some(_), false) => Err(Fault::params(
+            "raw: no JSON-RPC request or notification; as_is sends it all the same",
+        )),
+        (None, false) => Err(Fault::params(format!(
+            "sequence: #{sequence} is no request or notification; as_is sends it all the same"
+        ))),
+    }
+}
+
+/// What opens a session in the era of the message.
+fn opening(found: &Found, message: &Message) -> Result<Vec<Message>, Fault> {
+    let method = message.method();
+    let needed = match method.as_deref() {
+        Some(INITIALIZE) => return Ok(Vec::new()),
+        Some(INITIALIZED) => 1,
+        _ => 2,
+    };
+    if found.opening.is_empty() && found.cut && !names_version(message) {
+        let text = format!(
+            "the handshake of connection c{} is not kept any more (--no-record)",
+            found.message.connection
+        );
+        return Err(Fault::new(Fault::NOT_KEPT, text));
+    }
+    let opening = found.opening.iter().take(needed);
+    opening
+        .map(|recorded| {
+            if recorded.redacted > 0 {
+                let text = format!(
+                    "the handshake of its session (#{}) has redacted values, so no fresh session can be opened",
+                    recorded.sequence
+                );
+                return Err(Fault::new(Fault::NOT_KEPT, text));
+            }
+            bytes_of(recorded)
+        })
+        .collect()
+}
+
+/// Messages of the era without a handshake say their version themselves.
+fn names_version(message: &Message) -> bool {
+    let version = mcp_proxy_wire::Field::Meta("io.modelcontextprotocol/protocolVersion");
+    message.span(version).is_some()
+}
+
+fn bytes_of(recorded: &ProxyMessage) -> Result<Message, Fault> {
+    let bytes = recorded.raw.load().ok().filter(|bytes| !bytes.is_empty());
+    bytes.map(Message::parse).ok_or_else(|| {
+        let text = format!("the bytes of #{} were not kept", recorded.sequence);
+        Fault::new(Fault::NOT_KEPT, text)
+    })
+}
+
+async fn find(control: &Arc<Control>, sequence: u64) -> Result<Found, Fault> {
+    if control.facts.record.is_some() {
+        return rows::in_record(control, move |session| {
+            let index = session.find(sequence).ok_or_else(|| unknown(sequence))?;
+            let message = session.message(index).map_err(rows::failed)?;
+            let mut opening = Opening::default();
+            for (index, row) in session.rows().iter().enumerate() {
+                let of_client = row.direction() == Direction::ClientToServer;
+                if row.connection() == message.connection && of_client && !row.is_from_proxy() {
+                    opening.see(session.method(row), row.sequence(), sequence, index);
+                }
+            }
+            let opening = opening.places();
+            let opening = opening.map(|index| session.message(index).map_err(rows::failed));
+            Ok(Found {
+                message,
+                opening: opening.collect::<Result<_, _>>()?,
+                cut: false,
+                redaction: session.redaction().cloned(),
+            })
+        })
+        .await;
+    }
+    let pipeline = &control.pipeline;
+    let told = |sequence| pipeline.recent(|ring| ring.told(sequence)).flatten();
+    let message = told(sequence).ok_or_else(|| unknown(sequence))?;
+    let message = message.map_err(rows::failed)?.message;
+    let kept = pipeline.recent(|ring| (ring.range(), ring.redaction().cloned()));
+    let (range, redaction) = kept.unwrap_or_default();
+    let (first, last) = range.unwrap_or((1, 0));
+    let mut opening = Opening::default();
+    for next in first..=last {
+        if let Some(Ok(one)) = told(next) {
+            let one = one.message;
+            let of_client = one.direction == Direction::ClientToServer;
+            if one.connection == message.connection && of_client && !one.from_proxy {
+                opening.see(one.method.as_deref(), next, sequence, next);
+            }
+        }
+        if (next - first) % AT_ONCE == AT_ONCE - 1 {
+            // Messages go first.
+            tokio::task::yield_now().await;
+        }
+    }
+    let opening = opening.places().filter_map(told);
+    let opening = opening.map(|told| told.map(|told| told.message).map_err(rows::failed));
+    Ok(Found {
+        message,
+        opening: opening.collect::<Result<_, _>>()?,
+        cut: first > 1,
+        redaction,
+    })
+}
+
+/// The handshake before a message: the last `initialize` up to it, and the first `initialized` that follows.
+struct Opening<T> {
+    initialize: Option<T>,
+    initialized: Option<T>,
+}
+
+impl<T> Default for Opening<T> {
+    fn default() -> Self {
+        Opening {
+            initialize: None,
+            initialized: None,
+        }
+    }
+}
+
+impl<T> Opening<T> {
+    fn see(&mut self, method: Option<&str>, sequence: u64, upto: u64, place: T) {
+        match method {
+            Some(INITIALIZE) if sequence <= upto => {
+                self.initialize = Some(place);
+                self.initialized = None;
+            }
+            Some(INITIALIZED) if self.initialized.is_none() => self.initialized = Some(place),
+            _ => {}
+        }
+    }
+
+    fn places(self) -> impl Iterator<Item = T> {
+        let initialized = self.initialize.is_some().then_some(self.initialized);
+        self.initialize.into_iter().chain(initialized.flatten())
+    }
+}
+
+fn unknown(sequence: u64) -> Fault {
+    Fault::params(format!(
+        "sequence: there is no message #{sequence}, or it is not kept any more"
+    ))
+}
+
+/// The outcome, as the record has it: what is hidden there is hidden here.
+async fn tell(control: &Arc<Control>, replayed: Replayed) -> Result<Vec<u8>, Fault> {
+    let answer = match replayed.answer {
+        Some(sequence) => Some(find_one(control, sequence).await?),
+        None => None,
+    };
+    let latency = answer.as_ref().and_then(|answer| answer.latency);
+    let facts = json!({
+        "request": replayed.request,
+        "answer": replayed.answer,
+        "conn": format!("c{}", replayed.connection),
+        "latency_ms": latency.map(|latency| latency.as_micros() as f64 / 1000.0),
+    });
+    let raw: Cow<'_, [u8]> = match &answer {
+        Some(answer) => raw_member(&answer.raw).into(),
+        None => b"\"raw\":null".as_slice().into(),
+    };
+    let mut out = facts.to_string().into_bytes();
+    out.pop();
+    out.push(b',');
+    out.extend_from_slice(&raw);
+    out.push(b'}');
+    Ok(out)
+}
+
+async fn find_one(control: &Arc<Control>, sequence: u64) -> Result<ProxyMessage, Fault> {
+    if control.facts.record.is_some() {
+        return rows::in_record(control, move |session| {
+            let index = session.find(sequence).ok_or_else(|| unknown(sequence))?;
+            session.message(index).map_err(rows::failed)
+        })
+        .await;
+    }
+    let told = control.pipeline.recent(|ring| ring.told(sequence));
+    let told = told.flatten().ok_or_else(|| unknown(sequence))?;
+    Ok(told.map_err(rows::failed)?.message)
+}
