@@ -26,6 +26,8 @@ pub struct Connection {
     server: Mutex<Transport>,
     correlator: Mutex<Correlator>,
     share: Option<Mutex<Share>>,
+    /// How the client opened it, while rules may want to open another session like it.
+    opening: Mutex<Vec<Message>>,
 }
 
 impl Connection {
@@ -43,6 +45,7 @@ impl Connection {
             server: Mutex::new(server),
             correlator: Mutex::default(),
             share: share.map(Mutex::new),
+            opening: Mutex::default(),
         });
         connection.pipeline.note(&Io::Open {
             connection: id,
@@ -59,6 +62,24 @@ impl Connection {
     /// A lane that records and correlates, without steps: for messages that go no further.
     pub fn record_lane(self: &Arc<Self>, direction: Direction) -> Lane {
         Lane::recording(Arc::clone(self), direction)
+    }
+
+    /// Remembers `initialize` and `notifications/initialized`; all other messages are none of the opening.
+    pub(crate) fn note_opening(&self, message: &Message) {
+        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        match message.method().as_deref() {
+            Some("initialize") => *opening = vec![message.clone()],
+            Some("notifications/initialized") if opening.len() == 1 => {
+                opening.push(message.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// How the client opened it, as far as that was remembered.
+    pub(crate) fn opening(&self) -> Vec<Message> {
+        let opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        opening.clone()
     }
 
     /// Writes an `act` for a verdict of the proxy's own, before its effect.

@@ -23,6 +23,7 @@ use crate::step::{Stage, Step};
 
 mod gather;
 mod holding;
+mod redirecting;
 mod ruling;
 
 /// One direction of one conversation.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use mcp_proxy_wire::Message;
 
-pub use once::{Once, ReplayError, Replayed, fresh};
+pub use once::{Asked, Once, ReplayError, Replayed, fresh};
 pub use plan::{Fills, Line, Plan};
 pub use player::{Player, player};
 

@@ -22,7 +22,8 @@ use rustc_hash::FxHashMap;
 use names::Names;
 
 pub use error::RulesError;
-pub use live::LiveRules;
+pub(crate) use live::REDIRECT_TIME;
+pub use live::{LiveRules, OpenServer};
 pub use source::RulesFile;
 pub use verdict::{Applied, Outcome, Verdict, What};
 
@@ -235,7 +236,10 @@ impl Rule {
             Action::Change(_, part) => ChangePart::of(facts.message)
                 .is_some_and(|own| part.is_none_or(|part| own == part) && own.is_in(facts.message)),
             Action::Answer(_) | Action::Error { .. } => facts.kind() == Kind::Request,
-            Action::Redirect(_) => facts.direction == Direction::ClientToServer,
+            Action::Redirect(_) => {
+                facts.direction == Direction::ClientToServer
+                    && matches!(facts.kind(), Kind::Request | Kind::Notification)
+            }
             Action::Delay(_) | Action::Drop => true,
         }
     }

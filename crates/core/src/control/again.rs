@@ -72,7 +72,8 @@ pub async fn replay(
     // A viewer that goes does not leave half a session behind.
     let sent = tokio::spawn(async move {
         let (server, dial) = (own.facts.server, &own.means.dial);
-        replay::fresh(&own.pipeline, server, dial, once, place).await
+        let asked = replay::fresh(&own.pipeline, server, dial, once, place).await;
+        asked.map(|asked| asked.replayed)
     });
     match sent.await {
         Ok(Ok(replayed)) => tell(control, replayed).await,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_wire::{Body, Frame, Message};
+use mcp_proxy_wire::{Body, Direction, Frame, Message};
 
 use super::{Lane, Passed, holding};
 use crate::intercept::{Entry, HeldBy, LaneMailbox, NewHold, Released};
@@ -25,6 +25,9 @@ impl Lane {
         };
         if !pipeline.rules().is_active() {
             return Some(frame);
+        }
+        if self.direction == Direction::ClientToServer {
+            self.connection.note_opening(message);
         }
         let rules = pipeline.rules().now();
         let answer = self.answer_to(number);
@@ -61,8 +64,12 @@ impl Lane {
         let released = match &verdict.outcome {
             Outcome::Pass => entry.pass(verdict.message.as_ref()),
             Outcome::Answer(answer) => entry.answered(answer.clone()),
-            // A rules file with one is refused before it gets here.
-            Outcome::Drop | Outcome::Redirect(_) => entry.withheld(),
+            Outcome::Drop => entry.withheld(),
+            Outcome::Redirect(server) => {
+                let message = verdict.message.clone().unwrap_or(entry.message.clone());
+                self.redirect(entry, message, server.clone(), verdict.delay);
+                return None;
+            }
         };
         if verdict.delay.is_zero() {
             return self.at_once(&verdict.outcome, released, passed);

@@ -45,6 +45,15 @@ pub struct Replayed {
     pub answer: Option<u64>,
 }
 
+/// A message that was sent again, and what came back.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Their numbers.
+    pub replayed: Replayed,
+    /// The answer, under our id; `None` if it asked for none.
+    pub answer: Option<Message>,
+}
+
 /// Why a message could not be sent again, or got no answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ReplayError {
@@ -76,7 +85,7 @@ pub async fn fresh(
     dial: &Dial,
     once: Once,
     place: impl Send + 'static,
-) -> Result<Replayed, ReplayError> {
+) -> Result<Asked, ReplayError> {
     let deadline = Instant::now() + once.timeout;
     let late = ReplayError::Late(once.timeout);
     let connection = pipeline.connect(Transport::Stdio, server);
@@ -102,7 +111,7 @@ pub async fn fresh(
     };
     let outcome = timeout_at(deadline, visit.play(once)).await;
     let outcome = outcome.unwrap_or(Err(late));
-    let more = matches!(&outcome, Ok(replayed) if replayed.answer.is_none());
+    let more = matches!(&outcome, Ok(asked) if asked.answer.is_none());
     tokio::spawn(async move {
         visit
             .end(if more { AFTERMATH } else { Duration::ZERO })
@@ -131,7 +140,7 @@ struct Visit {
 }
 
 impl Visit {
-    async fn play(&mut self, once: Once) -> Result<Replayed, ReplayError> {
+    async fn play(&mut self, once: Once) -> Result<Asked, ReplayError> {
         for (number, message) in once.opening.iter().enumerate() {
             let (message, id) = own(message, &(number + 1).to_string())?;
             self.say(message).await.map_err(ReplayError::Gone)?;
@@ -147,13 +156,16 @@ impl Visit {
         let (message, id) = own(&once.message, &number.to_string())?;
         let request = self.say(message).await.map_err(ReplayError::Gone)?;
         let answer = match id {
-            Some(id) => Some(self.hear(&id).await?.sequence),
+            Some(id) => Some(self.hear(&id).await?),
             None => None,
         };
-        Ok(Replayed {
-            connection: self.connection.id,
-            request,
-            answer,
+        Ok(Asked {
+            replayed: Replayed {
+                connection: self.connection.id,
+                request,
+                answer: answer.as_ref().map(|heard| heard.sequence),
+            },
+            answer: answer.map(|heard| heard.message),
         })
     }
 

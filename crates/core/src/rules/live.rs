@@ -4,7 +4,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
+use mcp_proxy_wire::Transport;
+
 use super::{Action, Rules, RulesFile};
+use crate::link::Dial;
+
+/// A message that a rule sends to another server is answered within this time.
+pub(crate) const REDIRECT_TIME: Duration = Duration::from_secs(60);
+
+/// Finds the server that a rule names: how it speaks, and what opens links to it. The binary passes it in.
+pub type OpenServer = Arc<dyn Fn(&str) -> Result<(Transport, Dial), String> + Send + Sync>;
 
 /// At most so many messages, and so many bytes of them, wait for the end of a delay. What comes then goes on at once.
 const DELAYED_MAX: usize = 1000;
@@ -79,9 +88,18 @@ impl LiveRules {
         }
         let delay = |total: Duration, rule: &super::Rule| match rule.action {
             Action::Delay(delay) => total.saturating_add(delay),
+            Action::Redirect(_) => total.saturating_add(REDIRECT_TIME),
             _ => total,
         };
         self.now().list().iter().fold(Duration::ZERO, delay)
+    }
+
+    /// The server that a rule names.
+    pub(crate) fn server(&self, name: &str) -> Result<(Transport, Dial), String> {
+        match self.file() {
+            Some(file) => file.server(name),
+            None => Err("there is no rules file".to_owned()),
+        }
     }
 
     /// A place for one more message that waits; `None` if there is none left.

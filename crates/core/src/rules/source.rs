@@ -2,19 +2,29 @@
 //!
 //! A file that cannot be used changes nothing: the rules stay as they were, and [`RulesFile::fault`] says why.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use super::{Action, LiveRules, Rules};
+use mcp_proxy_wire::Transport;
+
+use super::{Action, LiveRules, OpenServer, Rules};
+use crate::link::Dial;
 
 /// The rules file of a run.
-#[derive(Debug)]
 pub struct RulesFile {
     path: PathBuf,
     server: String,
+    open_server: OpenServer,
     state: Mutex<State>,
+}
+
+impl fmt::Debug for RulesFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RulesFile").field(&self.path).finish()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -31,12 +41,17 @@ struct Stamp {
 }
 
 impl RulesFile {
-    /// Reads a rules file for the server that is shown as `server`.
+    /// Reads a rules file for the server that is shown as `server`. `open_server` finds others, for redirects.
     ///
     /// # Errors
     /// What is wrong with it, in one line with its path.
-    pub fn open(path: &Path, server: &str) -> Result<(RulesFile, Rules), String> {
+    pub fn open(
+        path: &Path,
+        server: &str,
+        open_server: OpenServer,
+    ) -> Result<(RulesFile, Rules), String> {
         let file = RulesFile {
+            open_server,
             path: path.to_owned(),
             server: server.to_owned(),
             state: Mutex::default(),
@@ -95,14 +110,22 @@ impl RulesFile {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let rules = Rules::parse(&text, folder).map_err(|error| format!("{shown}: {error}"))?;
         let rules = rules.for_server(&self.server);
-        let redirects = |rule: &&super::Rule| matches!(rule.action, Action::Redirect(_));
-        if let Some(rule) = rules.list().iter().find(redirects) {
-            return Err(format!(
-                "{shown}: line {}: {}: this proxy has one server, so nothing can be redirected",
-                rule.line, rule.name
-            ));
+        for rule in rules.list() {
+            if let Action::Redirect(server) = &rule.action {
+                self.server(server).map_err(|why| {
+                    format!(
+                        "{shown}: line {}: {}: redirect: {why}",
+                        rule.line, rule.name
+                    )
+                })?;
+            }
         }
         Ok(rules)
+    }
+
+    /// Another server, by its URL or command.
+    pub(super) fn server(&self, name: &str) -> Result<(Transport, Dial), String> {
+        (self.open_server)(name)
     }
 
     fn stamp(&self) -> Option<Stamp> {

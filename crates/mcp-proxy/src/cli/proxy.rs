@@ -89,7 +89,7 @@ pub struct ProxyArgs {
     #[arg(long, help_heading = "Holding messages")]
     pub require_viewer: bool,
 
-    /// Change, delay, answer or drop messages by the rules in this file (docs/rules.md); it is read again when it changes
+    /// Change, delay, answer, drop or redirect messages by the rules in this file (docs/rules.md); it is read again when it changes
     #[arg(long, value_name = "FILE", help_heading = "Changing messages")]
     pub rules: Option<PathBuf>,
 

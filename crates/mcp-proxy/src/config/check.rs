@@ -165,6 +165,30 @@ fn command(args: &ProxyArgs, words: Vec<OsString>) -> Result<Target> {
     }))
 }
 
+impl Target {
+    /// Another server than the one of the flags, by its URL or its command, split like shell words. It gets none of
+    /// their headers and variables: those are for the one they were given for.
+    pub fn other(text: &str) -> Result<Target> {
+        if text.contains("://") {
+            return Ok(Target::Url {
+                url: server_url(text)?,
+                kind: None,
+                headers: Vec::new(),
+                ca_file: None,
+            });
+        }
+        let words = shlex::split(text).filter(|words| !words.is_empty());
+        let words = words.with_context(|| format!("`{text}` is neither a URL nor a command"))?;
+        let mut words = words.into_iter().map(OsString::from);
+        Ok(Target::Command(ServerCommand {
+            program: words.next().unwrap_or_default(),
+            args: words.collect(),
+            env: Vec::new(),
+            cwd: None,
+        }))
+    }
+}
+
 fn variable(pair: &str) -> Result<(OsString, OsString)> {
     match pair.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
@@ -176,21 +200,7 @@ fn remote(args: &ProxyArgs, text: &str, kind: Option<ServerKind>) -> Result<Targ
     if !args.env.is_empty() || args.cwd.is_some() {
         bail!("--env and --cwd are for servers that the proxy starts; a URL is already running");
     }
-    let parsed: Option<Uri> = text
-        .parse()
-        .ok()
-        .filter(|url: &Uri| url.scheme().is_some() && url.host().is_some());
-    let url = parsed.with_context(|| {
-        format!("`{text}` is no URL (http://… or https://…); to run it as a command write: mcp-proxy -- {text}")
-    })?;
-    if !matches!(url.scheme_str(), Some("http" | "https")) {
-        bail!("`{text}`: only http:// and https:// servers can be reached");
-    }
-    let url = if url.path().is_empty() {
-        with_root_path(url)?
-    } else {
-        url
-    };
+    let url = server_url(text)?;
     let headers = args
         .header
         .iter()
@@ -206,6 +216,24 @@ fn remote(args: &ProxyArgs, text: &str, kind: Option<ServerKind>) -> Result<Targ
         headers,
         ca_file: args.ca_file.clone(),
     })
+}
+
+fn server_url(text: &str) -> Result<Uri> {
+    let parsed: Option<Uri> = text
+        .parse()
+        .ok()
+        .filter(|url: &Uri| url.scheme().is_some() && url.host().is_some());
+    let url = parsed.with_context(|| {
+        format!("`{text}` is no URL (http://… or https://…); to run it as a command write: mcp-proxy -- {text}")
+    })?;
+    if !matches!(url.scheme_str(), Some("http" | "https")) {
+        bail!("`{text}`: only http:// and https:// servers can be reached");
+    }
+    if url.path().is_empty() {
+        with_root_path(url)
+    } else {
+        Ok(url)
+    }
 }
 
 fn with_root_path(url: Uri) -> Result<Uri> {

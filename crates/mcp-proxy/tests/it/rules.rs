@@ -152,6 +152,70 @@ fn every_action_over_http_before_http() {
     over_http(&["--transport", "streamable-http", "--target-url", &url]);
 }
 
+fn redirecting(house: &House, server: &str) -> PathBuf {
+    let rule = format!("[[rule]]\nname = \"elsewhere\"\ntool = \"echo\"\nredirect = '{server}'\n");
+    file(house, &rule)
+}
+
+#[test]
+fn a_call_is_redirected_to_a_process_and_to_a_url() {
+    let other = Listening::demo();
+    let process = format!("{PROXY} demo-server stdio");
+    for server in [process, other.url()] {
+        let house = House::new();
+        let rules = redirecting(&house, &server);
+        let mut run = house.demo(&["--rules", rules.to_str().unwrap()]);
+        run.round(INITIALIZE);
+        run.say(INITIALIZED);
+        let heard = run.round(&call(2, "there"));
+        let own = heard.starts_with(r#"{"jsonrpc":"2.0","id":2,"#);
+        assert!(own && heard.contains("there"), "{heard}");
+        run.round(&request(3, "tools/list", "{}"));
+        assert_eq!(run.end(), Some(0));
+        let record = house.record();
+        let calls: Vec<Value> = record
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .filter(|line: &Value| line["method"] == "tools/call")
+            .collect();
+        let ways: Vec<_> = calls
+            .iter()
+            .map(|call| call["conn"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            ways,
+            ["c1", "c2"],
+            "once from the client, once to the other server"
+        );
+        assert!(record.contains("rule:elsewhere"), "{record}");
+    }
+}
+
+#[test]
+fn a_call_over_http_is_redirected_and_a_server_that_is_not_there_is_an_error() {
+    let server = Listening::demo();
+    let (url, other) = (server.url(), Listening::demo());
+    let cases = [
+        (other.url(), "there"),
+        ("/no/such/program".to_owned(), "another server"),
+    ];
+    for (to, expected) in cases {
+        let house = House::new();
+        let rules = redirecting(&house, &to);
+        let rules = rules.to_str().unwrap();
+        let target = ["--transport", "streamable-http", "--target-url", &url];
+        let proxy = Listening::proxy("http", &[&["--rules", rules][..], &target].concat());
+        let session = proxy.session();
+        let answer = proxy.post(&[("mcp-session-id", &session)], &call(2, "there"));
+        let (status, text) = (answer.status, answer.text());
+        assert!(
+            status == 200 && text.contains(r#""id":2"#),
+            "{status} {text}"
+        );
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
 #[test]
 fn a_change_of_the_file_counts_and_a_broken_one_does_not() {
     let house = House::new();
@@ -212,8 +276,8 @@ fn a_file_that_cannot_be_used_is_a_usage_error() {
         ("[[rule]]\n", "it does nothing"),
         ("[[rule]]\ndrop = true\nredirect = \"x\"\n", "redirect"),
         (
-            "[[rule]]\nredirect = \"other\"\n",
-            "this proxy has one server",
+            "[[rule]]\nredirect = \"ftp://other\"\n",
+            "only http:// and https://",
         ),
     ];
     for (rules, why) in cases {

@@ -127,9 +127,9 @@ fn facts(config: &Config, about: &About) -> RunFacts {
     }
 }
 
-/// Opens links for replays, which read whole messages whatever their size. What it needs (certificates, for one) is made
+/// Opens links for single messages (replays, redirects), which read whole messages whatever their size. What it needs (certificates, for one) is made
 /// at every use: most runs have none.
-fn dial(config: &Config) -> Dial {
+pub fn dial(config: &Config) -> Dial {
     let config = config.clone();
     let limits = Limits {
         cut: usize::MAX,

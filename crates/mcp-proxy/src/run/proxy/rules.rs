@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use mcp_proxy_core::Pipeline;
-use mcp_proxy_core::rules::RulesFile;
+use mcp_proxy_core::rules::{OpenServer, RulesFile};
 use mcp_proxy_session::Io;
 use tokio::task::JoinHandle;
 
-use crate::config::Config;
+use crate::config::{Config, Target};
 use crate::printer;
 use crate::run::Usage;
 
@@ -34,8 +34,8 @@ pub fn follow(
     let Some(path) = &config.rules else {
         return Ok(None);
     };
-    let (file, rules) =
-        RulesFile::open(path, target).map_err(|fault| Usage(format!("--rules {fault}")))?;
+    let read = RulesFile::open(path, target, open_server(config));
+    let (file, rules) = read.map_err(|fault| Usage(format!("--rules {fault}")))?;
     pipeline.rules().follow(file, rules);
     let pipeline = Arc::clone(pipeline);
     Ok(Some(Following(tokio::spawn(async move {
@@ -46,6 +46,20 @@ pub fn follow(
             }
         }
     }))))
+}
+
+/// Finds the servers that rules redirect to.
+fn open_server(config: &Config) -> OpenServer {
+    let config = config.clone();
+    Arc::new(move |name| {
+        let target = Target::other(name).map_err(|error| format!("{error:#}"))?;
+        let transport = target.transport();
+        let other = Config {
+            target,
+            ..config.clone()
+        };
+        Ok((transport, super::control::dial(&other)))
+    })
 }
 
 fn tell(pipeline: &Pipeline, read: &Result<usize, String>) {

@@ -1,0 +1,91 @@
+//! A message that a rule sends to another server: on a session of its own there, and its answer comes back to the client
+//! as if the proxy had made it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_proxy_wire::revision::request_era;
+use mcp_proxy_wire::{ErrorCode, Field, Kind, Message, error_response};
+
+use super::Lane;
+use crate::connection::Connection;
+use crate::intercept::{Entry, Released};
+use crate::replay::{Asked, Once, ReplayError, fresh};
+use crate::rules::REDIRECT_TIME;
+
+/// How a session is opened for a client whose own opening was not seen.
+const OPENING: [&str; 2] = [
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcp-proxy","version":"1"}}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+];
+
+impl Lane {
+    /// Sends it there in a task. What was asked for is answered in any case.
+    pub(super) fn redirect(&self, entry: Entry, message: Message, server: String, delay: Duration) {
+        let connection = Arc::clone(&self.connection);
+        let mailbox = Arc::clone(&entry.mailbox);
+        mailbox.expect();
+        let Some(place) = connection.pipeline.rules().delay(message.len()) else {
+            let full = "1,000 messages or 64 MiB wait for other servers already";
+            mailbox.put(refused(&entry, full));
+            return;
+        };
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            let released = match ask(&connection, message, &server).await {
+                Ok(Asked {
+                    answer: Some(answer),
+                    ..
+                }) => entry.answered(under_its_id(&entry, answer)),
+                Ok(_) => entry.withheld(),
+                Err(why) => refused(&entry, &why),
+            };
+            mailbox.put(released);
+            drop(place);
+        });
+    }
+}
+
+async fn ask(connection: &Connection, message: Message, server: &str) -> Result<Asked, String> {
+    let (transport, dial) = connection.pipeline.rules().server(server)?;
+    let once = Once {
+        opening: opening(connection, &message),
+        message,
+        timeout: REDIRECT_TIME,
+    };
+    let asked = fresh(&connection.pipeline, transport, &dial, once, ()).await;
+    asked.map_err(|error: ReplayError| error.to_string())
+}
+
+fn opening(connection: &Connection, message: &Message) -> Vec<Message> {
+    // A modern message needs none, and `initialize` is one.
+    if request_era(message).is_some() {
+        return Vec::new();
+    }
+    let opening = connection.opening();
+    if opening.is_empty() {
+        return OPENING.map(Message::parse).to_vec();
+    }
+    opening
+}
+
+/// The answer carries an id of ours.
+fn under_its_id(entry: &Entry, answer: Message) -> Message {
+    let id = entry.message.id_token().unwrap_or(b"null").to_vec();
+    let place = answer.span(Field::Id);
+    let changed = place.and_then(|place| answer.splice(&[(place, &id[..])]).ok());
+    changed.unwrap_or(answer)
+}
+
+fn refused(entry: &Entry, why: &str) -> Released {
+    if entry.message.kind() != Kind::Request {
+        entry
+            .connection
+            .note(&format!("a message was not redirected: {why}"));
+        return entry.withheld();
+    }
+    let id = entry.message.id();
+    let text = format!("a rule of the proxy sends this to another server: {why}");
+    let code = ErrorCode::SERVER_UNAVAILABLE;
+    entry.answered(error_response(id.as_ref(), code, &text, None))
+}
