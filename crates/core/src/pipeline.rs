@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use crate::connection::Connection;
 use crate::intercept::{HoldOptions, Intercept};
 use crate::link::LinkEnd;
+use crate::replay::Inlets;
 use crate::share::Share;
 
 /// Told once, when something the user must see happens to the record.
@@ -39,6 +40,7 @@ pub struct Pipeline {
     warned: AtomicBool,
     failed: Notify,
     intercept: Arc<Intercept>,
+    inlets: Inlets,
 }
 
 /// The sequence and the record move together: a line's place in the file is its number.
@@ -98,12 +100,18 @@ impl Pipeline {
             warned: AtomicBool::new(false),
             failed: Notify::new(),
             intercept: Intercept::new(options.hold),
+            inlets: Inlets::default(),
         })
     }
 
     /// What holds messages.
     pub fn intercept(&self) -> &Arc<Intercept> {
         &self.intercept
+    }
+
+    /// Where messages can be added to conversations that are being carried.
+    pub(crate) fn inlets(&self) -> &Inlets {
+        &self.inlets
     }
 
     /// Time since the run began. It is the `now` of every pure function below.
