@@ -181,6 +181,35 @@ fn a_live_session_over_http_before_a_process_takes_one_too() {
 }
 
 #[test]
+fn a_message_of_the_era_without_a_handshake_needs_none() {
+    let house = House::new();
+    let server = ["--", house::PROXY, "demo-server", "stdio"];
+    let words = [
+        &["proxy", "--listen", "http", "--listen-port", "0"],
+        &server[..],
+    ]
+    .concat();
+    let proxy = Listening::start_with(&words, &house.env());
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let call = CALL.replace(r#""_meta":{"progressToken":"p"}"#, meta);
+    let headers = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "echo"),
+    ];
+    let answer = proxy.post(&headers, &call);
+    assert!(answer.text().contains("hi"), "{answer:?}");
+    let replayed = house.ctl(&["replay", "sequence=1"]);
+    assert_eq!(replayed["raw"]["result"]["content"][0]["text"], "hi");
+    assert_eq!(replayed["request"], 3, "nothing was said before it");
+    linked(&house, &replayed);
+    // Its session is one that clients share.
+    let refused = house.refused(&["replay", "sequence=1", "session=live"]);
+    assert_eq!(refused["code"], -31104, "{refused}");
+    assert!(refused["message"].as_str().unwrap().contains("share"));
+}
+
+#[test]
 fn without_a_record_the_ring_is_enough() {
     let house = House::new();
     let mut run = house.demo_without_record(&[]);
