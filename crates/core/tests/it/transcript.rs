@@ -55,7 +55,8 @@ impl FrameWriter for Hears {
     }
 }
 
-fn peer() -> (Peer, Link) {
+/// A side, and the link to it.
+pub fn peer() -> (Peer, Link) {
     let (say, says) = mpsc::unbounded_channel();
     let (hears, hear) = mpsc::unbounded_channel();
     (
