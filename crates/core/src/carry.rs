@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mcp_proxy_wire::{Direction, ErrorCode, ExchangeId, Frame, Side};
+use mcp_proxy_wire::{Body, Direction, ErrorCode, ExchangeId, Frame, Side};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::timeout;
 
 use crate::connection::Connection;
 use crate::lane::{Lane, Passed};
 use crate::link::{Failure, FrameReader, FrameWriter, Link, LinkEnd};
+use crate::replay::{Inlet, OpenInlet};
 
 /// Deadlines of one conversation.
 #[derive(Clone, Copy, Debug)]
@@ -79,14 +80,18 @@ pub async fn carry(
 ) -> CarryEnd {
     let to_client = Mutex::new(client.writer);
     let to_server = Mutex::new(server.writer);
+    let open = OpenInlet::new(connection);
+    let inlet = open.inlet();
     let mut up = Pump::new(
         connection,
+        &inlet,
         Direction::ClientToServer,
         client.reader,
         options,
     );
     let mut down = Pump::new(
         connection,
+        &inlet,
         Direction::ServerToClient,
         server.reader,
         options,
@@ -101,6 +106,7 @@ pub async fn carry(
         end = &mut down_run => Some((Side::Server, end)),
         () = &mut stop => None,
     };
+    inlet.close();
     // The pump that goes on is the one that ran: dropped in the middle of a write, it would lose the rest of it.
     drop(up_run);
     let end = match first {
@@ -116,7 +122,7 @@ pub async fn carry(
             match settled {
                 None => CarryEnd::Stopped,
                 Some(ended) => tokio::select! {
-                    end = drain(connection, ended, &mut down, &to_client, &to_server, options) => end,
+                    end = drain(ended, &mut down, &to_client, &to_server, options) => end,
                     () = &mut stop => CarryEnd::Stopped,
                 },
             }
@@ -132,12 +138,12 @@ pub async fn carry(
                 Ok(PumpEnd::Read(end)) => end,
                 _ => written,
             };
-            lost_server(connection, reason, &mut up, &to_client, &mut stop, options).await
+            lost_server(reason, &mut up, &to_client, &mut stop, options).await
         }
         Some((Side::Server, PumpEnd::Read(end))) => {
             drop(down_run);
             let end = down.explain(end);
-            lost_server(connection, end, &mut up, &to_client, &mut stop, options).await
+            lost_server(end, &mut up, &to_client, &mut stop, options).await
         }
         // No pump is asked to settle before the client has ended.
         Some((_, PumpEnd::Settled)) | Some((Side::Server, PumpEnd::Written(LinkEnd::Closed))) => {
@@ -151,7 +157,7 @@ pub async fn carry(
     };
     to_server.lock().await.close().await;
     to_client.lock().await.close().await;
-    drop((up, down, to_server));
+    drop((up, down, to_server, open));
     if let Some(finish) = server.finish {
         finish.await;
     }
@@ -175,7 +181,6 @@ async fn until_settled(
 
 /// Nothing is open any more, or it took too long: the server should end by itself.
 async fn drain(
-    connection: &Arc<Connection>,
     mut ended: Result<PumpEnd, Duration>,
     down: &mut Pump,
     to_client: &Writer,
@@ -207,8 +212,7 @@ async fn drain(
     if failure.orderly {
         return CarryEnd::Client;
     }
-    let now = connection.pipeline.now();
-    let mut answers = connection.fail_open(failure.code, &failure.text, now);
+    let mut answers = down.fail_open(&failure);
     if answers.is_empty() {
         return CarryEnd::Client;
     }
@@ -230,7 +234,6 @@ fn failure_of(end: LinkEnd) -> Failure {
 
 /// The server has ended: answer what is open, or the next request, with the reason.
 async fn lost_server(
-    connection: &Arc<Connection>,
     end: LinkEnd,
     up: &mut Pump,
     to_client: &Writer,
@@ -242,8 +245,7 @@ async fn lost_server(
         LinkEnd::Closed => CarryEnd::Server,
         LinkEnd::Failed(failure) => CarryEnd::Failed(failure),
     };
-    let now = connection.pipeline.now();
-    let mut answers = connection.fail_open(failure.code, &failure.text, now);
+    let mut answers = up.fail_open(&failure);
     if answers.is_empty() {
         answers = tokio::select! {
             answers = timeout(options.last_request, up.refuse_next(&failure)) => answers.unwrap_or_default(),
@@ -263,6 +265,9 @@ type Writer = Mutex<Box<dyn FrameWriter>>;
 /// One direction: reads, passes through the lane, writes.
 struct Pump {
     connection: Arc<Connection>,
+    inlet: Arc<Inlet>,
+    /// A large message has begun to go ahead and has not ended.
+    amid: bool,
     reader: Box<dyn FrameReader>,
     lane: Lane,
     direction: Direction,
@@ -300,12 +305,15 @@ enum PumpEnd {
 impl Pump {
     fn new(
         connection: &Arc<Connection>,
+        inlet: &Arc<Inlet>,
         direction: Direction,
         reader: Box<dyn FrameReader>,
         options: CarryOptions,
     ) -> Pump {
         Pump {
             connection: Arc::clone(connection),
+            inlet: Arc::clone(inlet),
+            amid: false,
             reader,
             lane: connection.lane(direction),
             direction,
@@ -323,6 +331,7 @@ impl Pump {
             if settles && !self.lane.holds() && !self.has_open() {
                 return PumpEnd::Settled;
             }
+            let takes = self.direction == Direction::ClientToServer && !self.amid;
             // What was held goes on when it is let go, whatever else comes.
             let end = tokio::select! {
                 biased;
@@ -337,6 +346,15 @@ impl Pump {
                     }
                 }
                 () = self.settle.came.notified(), if !settles => continue,
+                // What others have for the server goes between two messages of the client.
+                (frame, sequence) = self.inlet.next(), if takes => {
+                    self.passed.on.push(frame);
+                    self.passed.sequences.push(Some(sequence));
+                    match self.write(ahead, behind).await {
+                        Ok(()) => continue,
+                        Err(end) => return PumpEnd::Written(end),
+                    }
+                }
                 // Frames that came with the end of the stream are carried before the end is told.
                 read = self.reader.read(&mut self.batch) => read.err(),
             };
@@ -392,7 +410,11 @@ impl Pump {
             drop(timeout(self.options.stall, writer.write(&mut self.passed.back)).await);
             self.passed.back.clear();
         }
-        if !self.passed.on.is_empty() {
+        if self.direction == Direction::ServerToClient && self.inlet.owes() {
+            self.inlet.take_out(&mut self.passed);
+        }
+        if let Some(last) = self.passed.on.last() {
+            self.amid = matches!(last.body, Body::Open(_) | Body::More(_));
             let mut writer = ahead.lock().await;
             let written = timeout(self.options.stall, writer.write(&mut self.passed.on)).await;
             let outcome = written.unwrap_or_else(|_| Err(self.stalled()));
@@ -437,11 +459,19 @@ impl Pump {
             let lost: Vec<u64> = self.passed.sequences.drain(..).flatten().collect();
             self.connection.undelivered(&lost, &failure.text);
             self.passed.on.clear();
-            let answers = self.connection.fail_open(failure.code, &failure.text, now);
+            let answers = self.fail_open(failure);
             if !answers.is_empty() {
                 return answers;
             }
         }
+    }
+
+    /// Error answers for every request of the client that is still open.
+    fn fail_open(&self, failure: &Failure) -> Vec<Frame> {
+        let now = self.connection.pipeline.now();
+        let mut answers = self.connection.fail_open(failure.code, &failure.text, now);
+        self.inlet.take_out_failures(&mut answers, &failure.text);
+        answers
     }
 
     fn stalled(&self) -> LinkEnd {

@@ -118,6 +118,18 @@ impl Connection {
         message: Message,
         now: Duration,
     ) -> Result<Frame, LinkEnd> {
+        let authored = self.author_numbered(direction, exchange, message, now);
+        authored.map(|(frame, _)| frame)
+    }
+
+    /// The same, with its number.
+    pub(crate) fn author_numbered(
+        &self,
+        direction: Direction,
+        exchange: ExchangeId,
+        message: Message,
+        now: Duration,
+    ) -> Result<(Frame, u64), LinkEnd> {
         let wall = self.pipeline.wall(now);
         let mut ledger = self.pipeline.ledger();
         let (sequence, id) = ledger.next(wall);
@@ -155,11 +167,12 @@ impl Connection {
             });
         }
         self.pipeline.flush(&mut ledger)?;
-        Ok(Frame {
+        let frame = Frame {
             exchange,
             carriage: Carriage::Message,
             body: Body::Whole(message),
-        })
+        };
+        Ok((frame, sequence))
     }
 
     /// Error answers for every request of the client that is still open.

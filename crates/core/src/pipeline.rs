@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use crate::connection::Connection;
 use crate::intercept::{HoldOptions, Intercept};
 use crate::link::LinkEnd;
+use crate::replay::Inlets;
 use crate::rules::LiveRules;
 use crate::share::Share;
 
@@ -41,6 +42,7 @@ pub struct Pipeline {
     failed: Notify,
     intercept: Arc<Intercept>,
     rules: LiveRules,
+    inlets: Inlets,
 }
 
 /// The sequence and the record move together: a line's place in the file is its number.
@@ -101,6 +103,7 @@ impl Pipeline {
             failed: Notify::new(),
             intercept: Intercept::new(options.hold),
             rules: LiveRules::default(),
+            inlets: Inlets::default(),
         })
     }
 
@@ -122,6 +125,11 @@ impl Pipeline {
     /// What holds messages.
     pub fn intercept(&self) -> &Arc<Intercept> {
         &self.intercept
+    }
+
+    /// Where messages can be added to conversations that are being carried.
+    pub(crate) fn inlets(&self) -> &Inlets {
+        &self.inlets
     }
 
     /// Time since the run began. It is the `now` of every pure function below.

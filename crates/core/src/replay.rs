@@ -3,9 +3,11 @@
 //! [`Plan`] is what the recorded client said, with the answers it got. [`player`] makes a link of it that stands where a
 //! client would: the pumps carry it to the server as they carry any client, and record the run as any run. Requests get ids
 //! and progress tokens of our own; what the server asks is answered as the recorded client did. [`Outcome`] holds both
-//! answers of each request, and [`diff`] tells them apart. [`fresh`] sends a single message again.
+//! answers of each request, and [`diff`] tells them apart. [`fresh`] sends a single
+//! message again on a session of its own, [`live`] on one that is being carried.
 
 pub mod diff;
+mod live;
 mod once;
 mod plan;
 mod player;
@@ -14,6 +16,8 @@ use std::time::Duration;
 
 use mcp_proxy_wire::Message;
 
+pub use live::live;
+pub(crate) use live::{Inlet, Inlets, OpenInlet};
 pub use once::{Asked, Once, ReplayError, Replayed, fresh};
 pub use plan::{Fills, Line, Plan};
 pub use player::{Player, player};

@@ -26,6 +26,13 @@ const MOST_TIMEOUT_MS: u64 = 600_000;
 const INITIALIZE: &str = "initialize";
 const INITIALIZED: &str = "notifications/initialized";
 
+/// Which session a message is sent on.
+#[derive(Clone, Copy)]
+enum Way {
+    Fresh,
+    Live,
+}
+
 /// A message and what was said before it.
 struct Found {
     message: ProxyMessage,
@@ -42,12 +49,19 @@ pub async fn replay(
     params: params::Replay<'_>,
     by: &str,
 ) -> Result<Vec<u8>, Fault> {
-    match params.session.as_deref() {
-        None | Some("fresh") => {}
-        Some(other) => {
-            return Err(Fault::params(format!("session: `{other}` is not fresh")));
+    let way = match params.session.as_deref() {
+        None | Some("fresh") => Way::Fresh,
+        Some("live") if params.as_is => {
+            return Err(Fault::params(
+                "as_is: what is no JSON-RPC goes on a fresh session only; its answer would reach the client",
+            ));
         }
-    }
+        Some("live") => Way::Live,
+        Some(other) => {
+            let text = format!("session: `{other}` is neither fresh nor live");
+            return Err(Fault::params(text));
+        }
+    };
     let timeout = params.timeout_ms.unwrap_or(TIMEOUT_MS);
     if !(1..=MOST_TIMEOUT_MS).contains(&timeout) {
         let text = format!("timeout_ms: 1 to {MOST_TIMEOUT_MS}, not {timeout}");
@@ -55,8 +69,12 @@ pub async fn replay(
     }
     let found = find(control, params.sequence).await?;
     let message = chosen(&found, &params)?;
+    let opening = match way {
+        Way::Fresh => opening(&found, &message)?,
+        Way::Live => Vec::new(),
+    };
     let once = Once {
-        opening: opening(&found, &message)?,
+        opening,
         message,
         timeout: Duration::from_millis(timeout),
     };
@@ -71,9 +89,18 @@ pub async fn replay(
     let own = Arc::clone(control);
     // A viewer that goes does not leave half a session behind.
     let sent = tokio::spawn(async move {
-        let (server, dial) = (own.facts.server, &own.means.dial);
-        let asked = replay::fresh(&own.pipeline, server, dial, once, place).await;
-        asked.map(|asked| asked.replayed)
+        match way {
+            Way::Fresh => {
+                let (server, dial) = (own.facts.server, &own.means.dial);
+                let asked = replay::fresh(&own.pipeline, server, dial, once, place).await;
+                asked.map(|asked| asked.replayed)
+            }
+            Way::Live => {
+                let _place = place;
+                let connection = found.message.connection;
+                replay::live(&own.pipeline, connection, &once.message, once.timeout).await
+            }
+        }
     });
     match sent.await {
         Ok(Ok(replayed)) => tell(control, replayed).await,

@@ -201,7 +201,10 @@ pub const METHODS: &[MethodInfo] = &[
                 "the message to send instead: JSON, or a string of it",
             ),
             param("as_is", "true sends what is no JSON-RPC"),
-            text("session", "fresh (default): a new session with the server"),
+            text(
+                "session",
+                "fresh (default): a new one; live: that of the message (see below)",
+            ),
             param("timeout_ms", "how long it may take (default 30000)"),
         ],
     ),

@@ -11,5 +11,6 @@ mod conversations;
 mod correlation;
 mod holding;
 mod recording;
+mod replaying;
 mod sharing;
 mod transcript;

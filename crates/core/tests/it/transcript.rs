@@ -19,9 +19,10 @@ use mcp_proxy_wire::{
     Body, Carriage, ErrorCode, ExchangeId, Frame, LineEnd, Message, Side, Transport,
 };
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// One side of a conversation as the test holds it.
-struct Peer {
+pub struct Peer {
     say: Option<mpsc::UnboundedSender<Result<Frame, LinkEnd>>>,
     hear: mpsc::UnboundedReceiver<Option<Vec<u8>>>,
 }
@@ -54,7 +55,8 @@ impl FrameWriter for Hears {
     }
 }
 
-fn peer() -> (Peer, Link) {
+/// A side, and the link to it.
+pub fn peer() -> (Peer, Link) {
     let (say, says) = mpsc::unbounded_channel();
     let (hears, hear) = mpsc::unbounded_channel();
     (
@@ -88,10 +90,15 @@ pub async fn play(transcript: &str) -> CarryEnd {
     play_on(&connection, transcript).await
 }
 
-/// Plays a transcript on a connection.
-pub async fn play_on(connection: &Arc<Connection>, transcript: &str) -> CarryEnd {
-    let (mut client, client_link) = peer();
-    let (mut server, server_link) = peer();
+/// A conversation that is carried: its two sides.
+pub fn carried(connection: &Arc<Connection>) -> (Peer, Peer) {
+    let (client, server, _) = carry_on(connection);
+    (client, server)
+}
+
+fn carry_on(connection: &Arc<Connection>) -> (Peer, Peer, JoinHandle<CarryEnd>) {
+    let (client, client_link) = peer();
+    let (server, server_link) = peer();
     let carrying = tokio::spawn({
         let connection = Arc::clone(connection);
         async move {
@@ -106,6 +113,12 @@ pub async fn play_on(connection: &Arc<Connection>, transcript: &str) -> CarryEnd
             .await
         }
     });
+    (client, server, carrying)
+}
+
+/// Plays a transcript on a connection.
+pub async fn play_on(connection: &Arc<Connection>, transcript: &str) -> CarryEnd {
+    let (mut client, mut server, carrying) = carry_on(connection);
     for line in transcript
         .lines()
         .map(str::trim)
@@ -119,10 +132,7 @@ pub async fn play_on(connection: &Arc<Connection>, transcript: &str) -> CarryEnd
             "C<" => client.hears(line, rest).await,
             "S<" => server.hears(line, rest).await,
             "C." => drop(client.say.take()),
-            "S." => {
-                let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_EXITED, rest);
-                let _ = server.say.take().unwrap().send(Err(end));
-            }
+            "S." => server.fail(rest),
             "!" | "! " => decide(connection, rest).await,
             "S|" => assert_eq!(server.next().await, None, "{line}"),
             other => panic!("no such line in a transcript: {other}"),
@@ -185,7 +195,13 @@ async fn decide(connection: &Arc<Connection>, line: &str) {
 }
 
 impl Peer {
-    fn say(&mut self, text: &str) {
+    /// The server ends with this failure.
+    pub fn fail(&mut self, text: &str) {
+        let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_EXITED, text);
+        let _ = self.say.take().unwrap().send(Err(end));
+    }
+
+    pub fn say(&mut self, text: &str) {
         let frame = Frame {
             exchange: ExchangeId(0),
             carriage: Carriage::Line(LineEnd::Lf),
@@ -194,12 +210,12 @@ impl Peer {
         self.say.as_ref().unwrap().send(Ok(frame)).unwrap();
     }
 
-    async fn next(&mut self) -> Option<Vec<u8>> {
+    pub async fn next(&mut self) -> Option<Vec<u8>> {
         let next = tokio::time::timeout(Duration::from_secs(60), self.hear.recv()).await;
         next.expect("nothing came").flatten()
     }
 
-    async fn hears(&mut self, line: &str, expected: &str) {
+    pub async fn hears(&mut self, line: &str, expected: &str) {
         let heard = self
             .next()
             .await

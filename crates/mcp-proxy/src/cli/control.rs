@@ -89,6 +89,10 @@ Verbs:\n"
     }
     text.push_str(
         "
+replay session=live sends on the session of the client. Its answer and its progress do not reach
+the client; but other requests and notifications that the server sends because of it cannot be told
+apart, and do.
+
 Exit code:
   0  it was done
   1  the proxy refused (its error is printed as JSON), or cannot be reached

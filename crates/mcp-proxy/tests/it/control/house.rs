@@ -66,6 +66,17 @@ impl House {
         serde_json::from_str(&text).unwrap()
     }
 
+    /// The same, with parameters on stdin.
+    pub fn ctl_with(&self, words: &[&str], params: &str) -> Value {
+        let mut command = self.command(&[&["ctl"], words].concat());
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(params.as_bytes()).unwrap();
+        drop(stdin);
+        let text = ok(child.wait_with_output().unwrap());
+        serde_json::from_str(&text).unwrap()
+    }
+
     /// The error of a request.
     pub fn refused(&self, words: &[&str]) -> Value {
         let output = self.run(&[&["ctl"], words].concat());
@@ -150,6 +161,11 @@ impl Run {
 
     pub fn say(&mut self, line: &str) {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// The beginning of a line.
+    pub fn say_part(&mut self, part: &str) {
+        write!(self.stdin.as_mut().unwrap(), "{part}").unwrap();
     }
 
     pub fn hear(&mut self) -> String {
