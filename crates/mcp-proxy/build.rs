@@ -17,7 +17,8 @@ fn main() {
     let release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
     let folder = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
     if linux && gnu && release && !names_a_linker() {
-        println!("cargo::rustc-link-arg-bins=-Wl,-T,{folder}/layout.ld");
+        println!("cargo::rustc-link-arg-bins=-T");
+        println!("cargo::rustc-link-arg-bins={folder}/layout.ld");
     }
 }
 

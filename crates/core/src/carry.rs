@@ -459,7 +459,9 @@ impl Pump {
             let lost: Vec<u64> = self.passed.sequences.drain(..).flatten().collect();
             self.connection.undelivered(&lost, &failure.text);
             self.passed.on.clear();
-            let answers = self.fail_open(failure);
+            // What a rule answers needs no server.
+            let mut answers = std::mem::take(&mut self.passed.back);
+            answers.extend(self.fail_open(failure));
             if !answers.is_empty() {
                 return answers;
             }

@@ -138,7 +138,7 @@ impl Lane {
             let mut passed = Passed::default();
             self.pass_together(&mut vec![frame], now, &mut passed, |_| {})
                 .await?;
-            if passed.on.is_empty() && passed.back.is_empty() {
+            if passed.on.is_empty() && passed.back.is_empty() && self.holds() {
                 self.release(&mut passed).await?;
             }
             return Ok(passed.on.pop().or(passed.back.pop()));

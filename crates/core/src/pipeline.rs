@@ -117,6 +117,15 @@ impl Pipeline {
         self.intercept.is_active() || self.rules.is_active()
     }
 
+    /// Whether something in messages is hidden from the record.
+    pub(crate) fn redacts(&self) -> bool {
+        let ledger = self.ledger();
+        ledger
+            .recorder
+            .as_ref()
+            .is_some_and(|keeper| keeper.redacts())
+    }
+
     /// How long a message may be kept here before it goes on.
     pub fn patience(&self) -> Duration {
         self.intercept.patience().max(self.rules.patience())

@@ -280,6 +280,18 @@ impl Entry {
         }
     }
 
+    /// Waits for `what`; `None` if the lane went away before. Then it can go nowhere, and the record says so.
+    pub async fn unless_abandoned<T>(&self, what: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            done = what => Some(done),
+            () = self.mailbox.closed() => {
+                let why = "its connection ended while it waited";
+                self.connection.act_on(self.act("drop", "proxy", why));
+                None
+            }
+        }
+    }
+
     /// The message's number.
     pub fn number(&self) -> u64 {
         self.sequence.unwrap_or_default()

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::Intercept;
 use mcp_proxy_wire::Frame;
+use tokio::sync::watch;
 
 /// What a decision lets go: at most one frame each way. Neither: the message was dropped and nobody waits.
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ pub(crate) struct Released {
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
     letters: Mutex<Letters>,
+    /// True when nobody reads it any more.
+    end: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -49,6 +52,7 @@ impl LaneMailbox {
 
 impl Drop for LaneMailbox {
     fn drop(&mut self) {
+        self.mailbox.end.send_replace(true);
         if self.mailbox.awaits() {
             self.intercept.abandon(&self.mailbox);
         }
@@ -75,6 +79,12 @@ impl Mailbox {
     pub fn tell(&self, meanwhile: Released) {
         self.letters().expected += 1;
         self.put(meanwhile);
+    }
+
+    /// Waits until nobody reads it any more.
+    pub async fn closed(&self) {
+        // The sender is here: there is always an end to wait for.
+        let _ = self.end.subscribe().wait_for(|ended| *ended).await;
     }
 
     /// Whether something is here or will come.

@@ -15,9 +15,10 @@ use crate::intercept::{HeldBy, LaneMailbox, NewHold, Released};
 use crate::link::LinkEnd;
 
 impl Lane {
-    /// Whether somebody may want to hold a message of this lane.
+    /// Whether somebody may want to hold a message of this lane. While one is held, all are needed whole: it may come
+    /// back at any time, and not amid another.
     pub(super) fn may_hold(&self) -> bool {
-        !self.unheld && self.connection.pipeline.may_stop()
+        !self.unheld && (self.connection.pipeline.may_stop() || self.holds())
     }
 
     /// The same lane for a message that is on its way in pieces already, with its length announced.

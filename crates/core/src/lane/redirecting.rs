@@ -25,14 +25,19 @@ impl Lane {
         let connection = Arc::clone(&self.connection);
         let mailbox = Arc::clone(&entry.mailbox);
         mailbox.expect();
-        let Some(place) = connection.pipeline.rules().delay(message.len()) else {
-            let full = "1,000 messages or 64 MiB wait for other servers already";
-            mailbox.put(refused(&entry, full));
+        let Some(place) = connection.pipeline.rules().place(message.len()) else {
+            mailbox.put(refused(&entry, "too many messages wait already"));
             return;
         };
         tokio::spawn(async move {
-            tokio::time::sleep(delay).await;
-            let released = match ask(&connection, message, &server).await {
+            let asked = async {
+                tokio::time::sleep(delay).await;
+                ask(&connection, message, &server).await
+            };
+            let Some(asked) = entry.unless_abandoned(asked).await else {
+                return;
+            };
+            let released = match asked {
                 Ok(Asked {
                     answer: Some(answer),
                     ..
@@ -62,7 +67,10 @@ fn opening(connection: &Connection, message: &Message) -> Vec<Message> {
     if request_era(message).is_some() {
         return Vec::new();
     }
-    let opening = connection.opening();
+    let mut opening = connection.opening();
+    if message.method().as_deref() == Some("notifications/initialized") {
+        opening.truncate(1);
+    }
     if opening.is_empty() {
         return OPENING.map(Message::parse).to_vec();
     }

@@ -35,12 +35,12 @@ impl Lane {
             return Some(frame);
         };
         let message = message.clone();
-        self.obey(&verdict, (frame, message, number), now, passed)
+        self.obey(verdict, (frame, message, number), now, passed)
     }
 
     fn obey(
         &mut self,
-        verdict: &Verdict,
+        verdict: Verdict,
         (frame, message, number): (Frame, Message, u64),
         now: Duration,
         passed: &mut Passed,
@@ -60,38 +60,35 @@ impl Lane {
             by: HeldBy::Rules,
             mailbox: Arc::clone(&mailbox),
         });
-        self.write_down(&entry, verdict);
-        let released = match &verdict.outcome {
-            Outcome::Pass => entry.pass(verdict.message.as_ref()),
-            Outcome::Answer(answer) => entry.answered(answer.clone()),
-            Outcome::Drop => entry.withheld(),
-            Outcome::Redirect(server) => {
-                let message = verdict.message.clone().unwrap_or(entry.message.clone());
-                self.redirect(entry, message, server.clone(), verdict.delay);
-                return None;
-            }
-        };
-        if verdict.delay.is_zero() {
-            return self.at_once(&verdict.outcome, released, passed);
+        self.write_down(&entry, &verdict);
+        if let Outcome::Redirect(server) = verdict.outcome {
+            let message = verdict.message.unwrap_or(entry.message.clone());
+            self.redirect(entry, message, server, verdict.delay);
+            return None;
         }
-        let Some(place) = self.connection.pipeline.rules().delay(entry.message.len()) else {
+        if verdict.delay.is_zero() {
+            return self.at_once(&entry, &verdict, passed);
+        }
+        let Some(place) = self.connection.pipeline.rules().place(entry.message.len()) else {
             self.connection
-                .note("a message was not delayed: 1,000 of them or 64 MiB wait already");
-            return self.at_once(&verdict.outcome, released, passed);
+                .note("a message was not delayed: too many wait already");
+            return self.at_once(&entry, &verdict, passed);
         };
         mailbox.expect();
-        let delay = verdict.delay;
         tokio::spawn(async move {
-            tokio::time::sleep(delay).await;
-            mailbox.put(released);
+            let waited = entry.unless_abandoned(tokio::time::sleep(verdict.delay));
+            if waited.await.is_some() {
+                mailbox.put(released(&entry, &verdict));
+            }
             drop(place);
         });
         None
     }
 
     /// A message that goes on may still be held; all else is done.
-    fn at_once(&self, outcome: &Outcome, released: Released, passed: &mut Passed) -> Option<Frame> {
-        if let Outcome::Pass = outcome {
+    fn at_once(&self, entry: &Entry, verdict: &Verdict, passed: &mut Passed) -> Option<Frame> {
+        let released = released(entry, verdict);
+        if let Outcome::Pass = verdict.outcome {
             return released.on;
         }
         holding::give(released, passed);
@@ -106,11 +103,14 @@ impl Lane {
             .rposition(|applied| matches!(applied.what, What::Changed(_)));
         for (place, applied) in verdict.applied.iter().enumerate() {
             if let What::Failed(why) = &applied.what {
-                self.connection.note(&format!(
-                    "{} failed on message {}: {why}",
-                    applied.rule,
-                    entry.number()
-                ));
+                // Why it failed may quote the message, which the record may have to keep redacted.
+                let why = match self.connection.pipeline.redacts() {
+                    true => "why is not told, for what is redacted might be in it",
+                    false => why,
+                };
+                let number = entry.number();
+                let text = format!("{} failed on message {number}: {why}", applied.rule);
+                self.connection.note(&text);
                 continue;
             }
             let why = applied.what.to_string();
@@ -124,5 +124,14 @@ impl Lane {
             }
             self.connection.act_on(act);
         }
+    }
+}
+
+/// What becomes of a message that goes to no other server.
+fn released(entry: &Entry, verdict: &Verdict) -> Released {
+    match &verdict.outcome {
+        Outcome::Pass => entry.pass(verdict.message.as_ref()),
+        Outcome::Answer(answer) => entry.answered(answer.clone()),
+        Outcome::Drop | Outcome::Redirect(_) => entry.withheld(),
     }
 }

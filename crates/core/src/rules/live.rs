@@ -9,8 +9,8 @@ use mcp_proxy_wire::Transport;
 use super::{Action, Rules, RulesFile};
 use crate::link::Dial;
 
-/// A message that a rule sends to another server is answered within this time.
-pub(crate) const REDIRECT_TIME: Duration = Duration::from_secs(60);
+/// A message that a rule sends to another server is answered within this time: clients give up after a minute.
+pub(crate) const REDIRECT_TIME: Duration = Duration::from_secs(55);
 
 /// Finds the server that a rule names: how it speaks, and what opens links to it. The binary passes it in.
 pub type OpenServer = Arc<dyn Fn(&str) -> Result<(Transport, Dial), String> + Send + Sync>;
@@ -86,12 +86,16 @@ impl LiveRules {
         if !self.is_active() {
             return Duration::ZERO;
         }
-        let delay = |total: Duration, rule: &super::Rule| match rule.action {
-            Action::Delay(delay) => total.saturating_add(delay),
-            Action::Redirect(_) => total.saturating_add(REDIRECT_TIME),
-            _ => total,
-        };
-        self.now().list().iter().fold(Duration::ZERO, delay)
+        let rules = self.now();
+        let (mut delays, mut redirect) = (Duration::ZERO, Duration::ZERO);
+        for rule in rules.list() {
+            match rule.action {
+                Action::Delay(delay) => delays = delays.saturating_add(delay),
+                Action::Redirect(_) => redirect = REDIRECT_TIME,
+                _ => {}
+            }
+        }
+        delays.saturating_add(redirect)
     }
 
     /// The server that a rule names.
@@ -103,7 +107,7 @@ impl LiveRules {
     }
 
     /// A place for one more message that waits; `None` if there is none left.
-    pub(crate) fn delay(&self, bytes: usize) -> Option<DelayPlace> {
+    pub(crate) fn place(&self, bytes: usize) -> Option<DelayPlace> {
         let count = self.delayed.count.fetch_add(1, Ordering::Relaxed);
         let waiting = self.delayed.bytes.fetch_add(bytes, Ordering::Relaxed);
         let place = DelayPlace {
@@ -144,10 +148,10 @@ mod tests {
     #[test]
     fn places_of_delayed_messages_are_bounded_and_given_back() {
         let live = LiveRules::default();
-        let places: Vec<_> = (0..DELAYED_MAX).map(|_| live.delay(1).unwrap()).collect();
-        assert!(live.delay(1).is_none());
+        let places: Vec<_> = (0..DELAYED_MAX).map(|_| live.place(1).unwrap()).collect();
+        assert!(live.place(1).is_none());
         drop(places);
-        assert!(live.delay(DELAYED_BYTES_MAX + 1).is_none());
-        assert!(live.delay(DELAYED_BYTES_MAX).is_some());
+        assert!(live.place(DELAYED_BYTES_MAX + 1).is_none());
+        assert!(live.place(DELAYED_BYTES_MAX).is_some());
     }
 }

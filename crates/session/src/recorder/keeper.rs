@@ -17,6 +17,14 @@ pub enum Keeper {
 }
 
 impl Keeper {
+    /// Whether something in messages is hidden from it.
+    pub fn redacts(&self) -> bool {
+        match self {
+            Keeper::File(recorder) => recorder.lines.redaction.is_some(),
+            Keeper::Ring(ring) => ring.redaction().is_some(),
+        }
+    }
+
     /// See [`Recorder::message`].
     pub fn message(&mut self, message: &NewMessage<'_>) {
         match self {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body::{Frame as BodyFrame, SizeHint};
 use mcp_proxy_core::{Connection, Lane, LinkEnd, Passed};
 use mcp_proxy_wire::{
-    Body, Carriage, Chunk, ExchangeId, Frame, Limits, Message, Side, SseSplitter, SseUnit,
+    Body, Carriage, Chunk, ExchangeId, Frame, Kind, Limits, Message, Side, SseSplitter, SseUnit,
 };
 
 use super::inflow::Inflow;
@@ -254,11 +254,15 @@ impl Through {
         Ok(())
     }
 
-    /// What came out of the lane goes on. A stream ends where an event was withheld.
+    /// What came out of the lane goes on. A stream ends where an answer was withheld; without any other event it goes on.
     fn take_passed(&mut self) {
         self.passed.sequences.clear();
         for frame in self.passed.on.drain(..) {
-            if matches!(frame.body, Body::Withheld(_)) {
+            if let Body::Withheld(message) = &frame.body {
+                let in_stream = matches!(self.shape, Shape::Events(_));
+                if in_stream && !matches!(message.kind(), Kind::Response | Kind::Error) {
+                    continue;
+                }
                 self.ended = true;
                 self.withheld = true;
                 break;
