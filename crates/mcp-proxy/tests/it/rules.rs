@@ -310,3 +310,42 @@ fn a_file_that_cannot_be_used_is_a_usage_error() {
     );
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn a_dropped_notification_ends_no_stream() {
+    let server = Listening::demo();
+    let url = server.url();
+    let house = House::new();
+    let rules = file(
+        &house,
+        "[[rule]]\nmethod = \"notifications/progress\"\ndrop = true\n",
+    );
+    let rules = rules.to_str().unwrap();
+    let target = ["--transport", "streamable-http", "--target-url", &url];
+    let proxy = Listening::proxy("http", &[&["--rules", rules][..], &target].concat());
+    let session = proxy.session();
+    let body = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"count_down","arguments":{"from":2},"_meta":{"progressToken":7}}}"#;
+    let answer = proxy.post(&[("mcp-session-id", &session)], body);
+    let text = answer.text();
+    assert!(text.contains(r#""id":2"#), "{text}");
+    assert!(!text.contains("notifications/progress"), "{text}");
+}
+
+#[test]
+fn what_a_rule_answers_late_is_answered_late() {
+    let house = House::new();
+    let rules = "[[rule]]\nmethod = \"ping\"\ndelay = \"100ms\"\n[[rule]]\nmethod = \"ping\"\nanswer = {}\n";
+    let rules = file(&house, rules);
+    let mut run = house.demo(&["--rules", rules.to_str().unwrap()]);
+    run.round(INITIALIZE);
+    run.round(&request(2, "ping", "{}"));
+    assert_eq!(run.end(), Some(0));
+    let record = house.record();
+    let answer = record
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .find(|line| line["kind"] == "response" && line["jsonrpc_id"] == 2)
+        .unwrap();
+    let latency = answer["latency_us"].as_u64().unwrap();
+    assert!(latency >= 100_000, "{answer}");
+}
