@@ -66,13 +66,18 @@ impl Connection {
 
     /// Remembers `initialize` and `notifications/initialized`; all other messages are none of the opening.
     pub(crate) fn note_opening(&self, message: &Message) {
+        let method = message.method();
+        let opens = match method.as_deref() {
+            Some("initialize") => true,
+            Some("notifications/initialized") => false,
+            _ => return,
+        };
         let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        match message.method().as_deref() {
-            Some("initialize") => *opening = vec![message.clone()],
-            Some("notifications/initialized") if opening.len() == 1 => {
-                opening.push(message.clone());
-            }
-            _ => {}
+        if opens {
+            opening.clear();
+        }
+        if opens || opening.len() == 1 {
+            opening.push(message.clone());
         }
     }
 

@@ -24,7 +24,7 @@ use names::Names;
 pub use error::RulesError;
 pub(crate) use live::REDIRECT_TIME;
 pub use live::{LiveRules, OpenServer};
-pub use source::RulesFile;
+pub use source::{RulesFile, told};
 pub use verdict::{Applied, Outcome, Verdict, What};
 
 /// The most rules that a file may have.

@@ -70,9 +70,12 @@ pub fn request_era(message: &Message) -> Option<Era> {
     if message.method()? == "initialize" {
         return Some(Era::Legacy);
     }
-    message
-        .span(Field::Meta(meta::PROTOCOL_VERSION))
-        .map(|_| Era::Modern)
+    names_version(message).then_some(Era::Modern)
+}
+
+/// Whether a message says in its `_meta` which revision it is written in, as modern ones do.
+pub fn names_version(message: &Message) -> bool {
+    message.span(Field::Meta(meta::PROTOCOL_VERSION)).is_some()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_proxy_session::redact::{self, Unfilled};
 use mcp_proxy_session::{ProxyMessage, RedactionFacts, raw_member};
-use mcp_proxy_wire::{Direction, Kind, Message};
+use mcp_proxy_wire::{Direction, Kind, Message, revision};
 use serde_json::json;
 
 use super::desk::Fault;
@@ -168,7 +168,7 @@ fn opening(found: &Found, message: &Message) -> Result<Vec<Message>, Fault> {
         Some(INITIALIZED) => 1,
         _ => 2,
     };
-    if found.opening.is_empty() && found.cut && !names_version(message) {
+    if found.opening.is_empty() && found.cut && !revision::names_version(message) {
         let text = format!(
             "the handshake of connection c{} is not kept any more (--no-record)",
             found.message.connection
@@ -188,12 +188,6 @@ fn opening(found: &Found, message: &Message) -> Result<Vec<Message>, Fault> {
             bytes_of(recorded)
         })
         .collect()
-}
-
-/// Messages of the era without a handshake say their version themselves.
-fn names_version(message: &Message) -> bool {
-    let version = mcp_proxy_wire::Field::Meta("io.modelcontextprotocol/protocolVersion");
-    message.span(version).is_some()
 }
 
 fn bytes_of(recorded: &ProxyMessage) -> Result<Message, Fault> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Fault;
 use crate::pipeline::Pipeline;
-use crate::rules::LiveRules;
+use crate::rules::{LiveRules, told};
 
 /// `rules.list`
 pub fn list(live: &LiveRules) -> Value {
@@ -38,10 +38,7 @@ pub fn reload(pipeline: &Pipeline, by: &str) -> Result<Value, Fault> {
             "this run has no rules file; start it with --rules FILE",
         ));
     };
-    let text = match &read {
-        Ok(count) => format!("{by}: rules read again, {count} now"),
-        Err(fault) => format!("{by}: rules stay as they were: {fault}"),
-    };
+    let text = format!("{by}: {}", told(&read));
     pipeline.note(&Io::Note { text: &text });
     match read {
         Ok(count) => Ok(json!({"rules": count})),

@@ -23,7 +23,7 @@ use crate::pipeline::Pipeline;
 
 /// Answers that a conversation may owe to others than its client.
 const OWED_MAX: usize = 64;
-/// No id of another proxy in the chain, and none of a client, is like ours.
+/// Counts the replays of this process; with a salt its number makes an id that no client and no other proxy has.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// Sends a message on a connection that is being carried.

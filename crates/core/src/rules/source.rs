@@ -21,6 +21,14 @@ pub struct RulesFile {
     state: Mutex<State>,
 }
 
+/// What is said when the file was read again, and whether that changed anything.
+pub fn told(read: &Result<usize, String>) -> String {
+    match read {
+        Ok(count) => format!("rules read again, {count} now"),
+        Err(fault) => format!("rules stay as they were: {fault}"),
+    }
+}
+
 impl fmt::Debug for RulesFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RulesFile").field(&self.path).finish()

@@ -15,9 +15,8 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response};
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd};
 use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
-use mcp_proxy_wire::{
-    Body, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, error_response,
-};
+use mcp_proxy_wire::revision::names_version;
+use mcp_proxy_wire::{Body, ErrorCode, ExchangeId, Frame, Id, Kind, Message, error_response};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -232,12 +231,6 @@ pub(crate) fn own_frame(message: Message) -> Frame {
         carriage: mcp_proxy_wire::Carriage::Message,
         body: Body::Whole(message),
     }
-}
-
-/// Whether a message says in its `_meta` which revision it is written in, as modern ones do.
-fn names_version(message: &Message) -> bool {
-    let version = Field::Meta(mcp_proxy_wire::revision::meta::PROTOCOL_VERSION);
-    message.span(version).is_some()
 }
 
 /// The ids of the requests in a message: one, or those of a batch.

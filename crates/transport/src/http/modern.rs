@@ -29,7 +29,7 @@ pub fn is_modern_head(headers: &HeaderMap) -> bool {
 
 /// Whether a message is of the modern era: its header or its `_meta` says so.
 pub fn is_modern(headers: &HeaderMap, message: &Message) -> bool {
-    is_modern_head(headers) || message.span(Field::Meta(meta::PROTOCOL_VERSION)).is_some()
+    is_modern_head(headers) || revision::names_version(message)
 }
 
 /// Answers a modern POST.
@@ -127,7 +127,7 @@ fn fault(session: &Session, parts: &Parts, message: &Message) -> Option<(ErrorCo
 }
 
 fn lacks_meta(message: &Message) -> bool {
-    message.span(Field::Meta(meta::PROTOCOL_VERSION)).is_none()
+    !revision::names_version(message)
         || message
             .span(Field::Meta(meta::CLIENT_CAPABILITIES))
             .is_none()

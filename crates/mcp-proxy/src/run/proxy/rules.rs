@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use mcp_proxy_core::Pipeline;
-use mcp_proxy_core::rules::{OpenServer, RulesFile};
+use mcp_proxy_core::rules::{OpenServer, RulesFile, told};
 use mcp_proxy_session::Io;
 use tokio::task::JoinHandle;
 
@@ -63,10 +63,7 @@ fn open_server(config: &Config) -> OpenServer {
 }
 
 fn tell(pipeline: &Pipeline, read: &Result<usize, String>) {
-    let text = match read {
-        Ok(count) => format!("rules read again, {count} now"),
-        Err(fault) => format!("rules stay as they were: {fault}"),
-    };
+    let text = told(read);
     pipeline.note(&Io::Note { text: &text });
     printer::say(&format!("mcp-proxy: {text}"));
 }
