@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 use names::Names;
 
 pub use error::RulesError;
-pub(crate) use live::REDIRECT_TIME;
+pub(crate) use live::{DelayPlace, REDIRECT_TIME};
 pub use live::{LiveRules, OpenServer};
 pub use source::{RulesFile, told};
 pub use verdict::{Applied, Outcome, Verdict, What};

@@ -11,7 +11,7 @@ use super::Lane;
 use crate::connection::Connection;
 use crate::intercept::{Entry, Released};
 use crate::replay::{Asked, Once, ReplayError, fresh};
-use crate::rules::REDIRECT_TIME;
+use crate::rules::{DelayPlace, REDIRECT_TIME};
 
 /// How a session is opened for a client whose own opening was not seen.
 const OPENING: [&str; 2] = [
@@ -30,14 +30,16 @@ impl Lane {
             return;
         };
         tokio::spawn(async move {
-            let asked = async {
-                tokio::time::sleep(delay).await;
-                ask(&connection, message, &server).await
-            };
-            let Some(asked) = entry.unless_abandoned(asked).await else {
+            let waited = entry.unless_abandoned(tokio::time::sleep(delay));
+            if waited.await.is_none() {
+                return;
+            }
+            // A client that goes does not leave half a session behind: it ends by itself.
+            let asking = tokio::spawn(ask(connection, message, server, place));
+            let Some(asked) = entry.unless_abandoned(asking).await else {
                 return;
             };
-            let released = match asked {
+            let released = match asked.unwrap_or_else(|_| Err("it was stopped".to_owned())) {
                 Ok(Asked {
                     answer: Some(answer),
                     ..
@@ -46,19 +48,23 @@ impl Lane {
                 Err(why) => refused(&entry, &why),
             };
             mailbox.put(released);
-            drop(place);
         });
     }
 }
 
-async fn ask(connection: &Connection, message: Message, server: &str) -> Result<Asked, String> {
-    let (transport, dial) = connection.pipeline.rules().server(server)?;
+async fn ask(
+    connection: Arc<Connection>,
+    message: Message,
+    server: String,
+    place: DelayPlace,
+) -> Result<Asked, String> {
+    let (transport, dial) = connection.pipeline.rules().server(&server)?;
     let once = Once {
-        opening: opening(connection, &message),
+        opening: opening(&connection, &message),
         message,
         timeout: REDIRECT_TIME,
     };
-    let asked = fresh(&connection.pipeline, transport, &dial, once, ()).await;
+    let asked = fresh(&connection.pipeline, transport, &dial, once, place).await;
     asked.map_err(|error: ReplayError| error.to_string())
 }
 
