@@ -51,20 +51,27 @@ impl MessageId {
 
     /// The hyphenated form, 36 ASCII bytes, without allocating.
     pub fn hyphenated(&self) -> [u8; 36] {
-        const HEX: &[u8; 16] = b"0123456789abcdef";
+        // Where each byte's two digits stand.
+        const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
         let mut out = [b'-'; 36];
-        let mut at = 0;
-        for (index, byte) in self.0.iter().enumerate() {
-            if matches!(index, 4 | 6 | 8 | 10) {
-                at += 1;
-            }
-            out[at] = HEX[usize::from(byte >> 4)];
-            out[at + 1] = HEX[usize::from(byte & 15)];
-            at += 2;
+        for (byte, place) in self.0.iter().zip(PLACES) {
+            out[place..place + 2].copy_from_slice(&HEX_PAIRS[usize::from(*byte)]);
         }
         out
     }
 }
+
+/// The two hex digits of every byte.
+const HEX_PAIRS: [[u8; 2]; 256] = {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        pairs[byte] = [HEX[byte >> 4], HEX[byte & 15]];
+        byte += 1;
+    }
+    pairs
+};
 
 impl fmt::Display for MessageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,18 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Writes `number` in decimal.
-pub(crate) fn push_u64(out: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
+pub(crate) fn push_u64(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Writes `text` as a JSON string, quotes included.
@@ -58,8 +48,9 @@ pub(crate) fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Escapes what JSON demands to be escaped, and DEL, and copies the rest in runs. `bytes` is UTF-8.
 pub(crate) fn push_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
+    let clean = clean_words(bytes);
     let mut from = 0;
-    for (at, byte) in bytes.iter().enumerate() {
+    for (at, byte) in bytes.iter().enumerate().skip(clean) {
         if !NEEDS_ESCAPE[usize::from(*byte)] {
             continue;
         }
@@ -75,6 +66,21 @@ pub(crate) fn push_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
         }
     }
     out.extend_from_slice(&bytes[from..]);
+}
+
+/// How many bytes at the beginning need no escape, found eight at a time: most strings have none that do.
+fn clean_words(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    // The high bit of a byte of the result is set where `word` has a byte below `limit`, and maybe in bytes above such a one.
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH;
+    let equal = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    let (words, _) = bytes.as_chunks::<8>();
+    let clean = words.iter().take_while(|word| {
+        let word = u64::from_le_bytes(**word);
+        below(word, 0x20) | equal(word, b'"') | equal(word, b'\\') | equal(word, 0x7f) == 0
+    });
+    clean.count() * 8
 }
 
 fn push_unicode_escape(out: &mut Vec<u8>, byte: u8) {

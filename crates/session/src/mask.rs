@@ -62,6 +62,8 @@ impl Masks {
             | "mcp-session-id"
             | "mcp-protocol-version"
             | "mcp-method"
+            | "mcp-name"
+            | "connection"
             | "accept-encoding"
             | "cache-control"
             | "accept-language" => {}
