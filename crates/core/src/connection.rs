@@ -8,7 +8,7 @@ use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Message, Transport, error_response,
 };
 
-use crate::correlate::{Asked, Correlator, Seen};
+use crate::correlate::{Asked, Correlator, Noting, Seen};
 use crate::lane::Lane;
 use crate::link::LinkEnd;
 use crate::pipeline::Pipeline;
@@ -145,6 +145,10 @@ impl Connection {
                 sequence,
                 message: id,
                 at: now,
+                noting: match self.pipeline.may_stop() {
+                    true => Noting::About,
+                    false => Noting::Nothing,
+                },
             },
             &message,
         );

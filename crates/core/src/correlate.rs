@@ -4,12 +4,13 @@
 //! its answer: a second answer is a duplicate, one after a cancel is late, and both still name their request.
 //! One table per connection; its size is bounded, the oldest entries go first.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_session::MessageId;
+use mcp_proxy_session::{MessageId, name_of};
 use mcp_proxy_wire::{Direction, ExchangeId, Field, Id, IdKey, Kind, Message};
 use rustc_hash::FxHashMap;
 
@@ -32,16 +33,51 @@ pub struct Asked {
     /// Its id as the peer wrote it.
     pub id: Id,
     /// What it asks, noted only while somebody may want to choose by it.
-    pub about: Option<Arc<About>>,
+    pub about: Option<About>,
 }
 
 /// What a request asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
     /// Its method.
-    pub method: String,
+    pub method: Cow<'static, str>,
     /// The tool, prompt or resource that it names.
-    pub name: Option<String>,
+    pub name: Option<Arc<str>>,
+}
+
+impl About {
+    /// What this request asks. Copied, for the message may lie in a large buffer that would be kept with it.
+    pub fn of(request: &Message) -> About {
+        About {
+            method: method_of(request),
+            name: name_of(request).map(|name| Arc::from(&*name)),
+        }
+    }
+}
+
+/// Its method; the commonest need no copy.
+fn method_of(request: &Message) -> Cow<'static, str> {
+    let common = [
+        "tools/call",
+        "tools/list",
+        "resources/read",
+        "prompts/get",
+        "ping",
+    ];
+    let method = request.method().unwrap_or_default();
+    match common.into_iter().find(|known| *known == method) {
+        Some(known) => Cow::Borrowed(known),
+        None => Cow::Owned(method.into_owned()),
+    }
+}
+
+/// Whether what requests ask is noted, for their answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noting {
+    /// It is: somebody may want to choose by it.
+    About,
+    /// Only that they were.
+    Nothing,
 }
 
 /// What an answer means.
@@ -93,6 +129,8 @@ pub struct Seen {
     pub message: MessageId,
     /// When, since the start of the run.
     pub at: Duration,
+    /// What is noted of a request.
+    pub noting: Noting,
 }
 
 impl Correlator {
@@ -101,7 +139,8 @@ impl Correlator {
         match message.kind() {
             Kind::Request => {
                 if let Some(id) = message.id() {
-                    self.ask(seen, id);
+                    let about = (seen.noting == Noting::About).then(|| About::of(message));
+                    self.ask(seen, id, about);
                 }
                 None
             }
@@ -116,8 +155,8 @@ impl Correlator {
         }
     }
 
-    /// Notes a request of which only the id is known (a large body).
-    pub fn ask(&mut self, seen: Seen, id: Id) {
+    /// Notes a request, by what is known of it.
+    pub fn ask(&mut self, seen: Seen, id: Id, about: Option<About>) {
         let key = (seen.direction, id.key());
         let asked = Asked {
             message: seen.message,
@@ -125,7 +164,7 @@ impl Correlator {
             at: seen.at,
             exchange: seen.exchange,
             id,
-            about: None,
+            about,
         };
         match self.open.entry(key) {
             Entry::Occupied(mut open) => open.get_mut().more.push(asked),
@@ -139,14 +178,6 @@ impl Correlator {
         self.count += 1;
         if self.count > OPEN_MAX {
             self.forget_oldest();
-        }
-    }
-
-    /// Notes what the request just seen asks.
-    pub fn note_about(&mut self, direction: Direction, id: &Id, about: About) {
-        if let Some(open) = self.open.get_mut(&(direction, id.key())) {
-            let newest = open.more.last_mut().unwrap_or(&mut open.first);
-            newest.about = Some(Arc::new(about));
         }
     }
 

@@ -13,11 +13,12 @@ use mcp_proxy_wire::{
 };
 
 use crate::connection::Connection;
-use crate::correlate::{Answer, Correlator, Seen};
+use crate::correlate::{About, Answer, Correlator, Noting, Seen};
 use crate::intercept::LaneMailbox;
 use crate::large::Large;
 use crate::link::LinkEnd;
 use crate::pipeline::Ledger;
+use crate::rules::KnownRules;
 use crate::share::Whose;
 use crate::step::{Stage, Step};
 
@@ -42,7 +43,9 @@ pub struct Lane {
     /// Messages that were held come back here. None was held yet: there is none.
     mailbox: Option<LaneMailbox>,
     /// What messages answer, for those who choose what to hold. Filled only while somebody does.
-    answers: Vec<(u64, Option<Answer>)>,
+    answers: Vec<(u64, Answer)>,
+    /// The rules that the last message was judged by.
+    rules: KnownRules,
 }
 
 /// What comes out of a lane: frames for the peer ahead and for the peer behind.
@@ -89,6 +92,7 @@ impl Lane {
             gathering: None,
             mailbox: None,
             answers: Vec::new(),
+            rules: KnownRules::default(),
         }
     }
 
@@ -265,6 +269,7 @@ impl Lane {
             sequence,
             message: id,
             at: now,
+            noting: self.noting(),
         };
         let mut correlator = self.connection.correlator();
         let mut parts = Vec::new();
@@ -282,14 +287,7 @@ impl Lane {
         } else {
             self.correlate(&mut correlator, seen, message)
         };
-        let active = self.may_hold();
-        if active && let (Kind::Request, Some(id)) = (message.kind(), message.id()) {
-            correlator.note_about(self.direction, &id, holding::about(message));
-        }
         drop(correlator);
-        if active {
-            self.answers.push((sequence, answer.clone()));
-        }
         if let Some(recorder) = &mut ledger.recorder {
             recorder.message(&NewMessage {
                 sequence,
@@ -308,6 +306,11 @@ impl Lane {
                 answers: answers(answer.as_ref(), now),
                 parts: &parts,
             });
+        }
+        if seen.noting == Noting::About
+            && let Some(answer) = answer
+        {
+            self.answers.push((sequence, answer));
         }
         sequence
     }
@@ -349,11 +352,16 @@ impl Lane {
             sequence,
             message: id,
             at: now,
+            noting: self.noting(),
         };
         let mut correlator = self.connection.correlator();
         let answer = match (head.kind, &head.id) {
             (Kind::Request, Some(asked)) => {
-                correlator.ask(seen, asked.clone());
+                let about = head.method.clone().map(|method| About {
+                    method: method.into(),
+                    name: head.name.as_deref().map(Arc::from),
+                });
+                correlator.ask(seen, asked.clone(), about);
                 None
             }
             (Kind::Response | Kind::Error, Some(asked)) => {

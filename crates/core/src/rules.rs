@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 use names::Names;
 
 pub use error::RulesError;
-pub(crate) use live::{DelayPlace, REDIRECT_TIME};
+pub(crate) use live::{DelayPlace, KnownRules, REDIRECT_TIME};
 pub use live::{LiveRules, OpenServer};
 pub use source::{RulesFile, told};
 pub use verdict::{Applied, Outcome, Verdict, What};
@@ -110,6 +110,10 @@ impl Rules {
     /// Rules are tried in their order. A change or a delay lets those after it go on, which see the changed message; every other
     /// action is the last. `server` in a rule is not looked at here: see [`Rules::for_server`].
     pub fn judge(&self, facts: &Facts<'_>) -> Option<Verdict> {
+        // Nearly always.
+        if self.candidates(facts, 0).is_empty() {
+            return None;
+        }
         let mut verdict = Verdict::default();
         let mut next = 0;
         loop {
@@ -325,6 +329,12 @@ fn answer(request: &Message, result: &str) -> Message {
 
 /// Places of rules, merged from lists that are in order each.
 struct Candidates<'r>([&'r [u32]; 3]);
+
+impl Candidates<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|list| list.is_empty())
+    }
+}
 
 impl Iterator for Candidates<'_> {
     type Item = u32;

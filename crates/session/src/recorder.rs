@@ -18,7 +18,8 @@ mod sync;
 mod tests;
 
 pub use keeper::Keeper;
-pub(crate) use line::{kind_name, name_of, named_by};
+pub use line::name_of;
+pub(crate) use line::{kind_name, named_by};
 pub use ring::Ring;
 pub use side::{SIDE_LIMIT, SideFile, SideName, side_folder};
 

@@ -1,16 +1,15 @@
 //! The lane's side of holding: which messages are left with [`Intercept`](crate::intercept::Intercept), and how they
 //! come back.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use mcp_proxy_session::{AskedFacts, Carried, Facts, Marks};
-use mcp_proxy_wire::{Body, Field, Frame, Message};
+use mcp_proxy_wire::{Body, Frame, Message};
 
 use super::{Lane, Passed};
-use crate::correlate::{About, Answer};
+use crate::correlate::{Answer, Noting};
 use crate::intercept::{HeldBy, LaneMailbox, NewHold, Released};
 use crate::link::LinkEnd;
 
@@ -19,6 +18,14 @@ impl Lane {
     /// back at any time, and not amid another.
     pub(super) fn may_hold(&self) -> bool {
         !self.unheld && (self.connection.pipeline.may_stop() || self.holds())
+    }
+
+    /// Whether answers need to know what was asked.
+    pub(super) fn noting(&self) -> Noting {
+        match self.may_hold() {
+            true => Noting::About,
+            false => Noting::Nothing,
+        }
     }
 
     /// The same lane for a message that is on its way in pieces already, with its length announced.
@@ -72,7 +79,7 @@ impl Lane {
             let Some(frame) = self.rule(frame, sequence, now, passed) else {
                 continue;
             };
-            match self.wanted(&frame, sequence) {
+            match self.wanted(&frame, sequence, now) {
                 Some((by, message)) => self.leave((frame, message, sequence), by, now, passed),
                 None => {
                     passed.on.push(frame);
@@ -84,7 +91,12 @@ impl Lane {
     }
 
     /// Who wants to hold it.
-    fn wanted(&self, frame: &Frame, sequence: Option<u64>) -> Option<(HeldBy, Message)> {
+    fn wanted(
+        &self,
+        frame: &Frame,
+        sequence: Option<u64>,
+        now: Duration,
+    ) -> Option<(HeldBy, Message)> {
         let (Body::Whole(message), Some(sequence)) = (&frame.body, sequence) else {
             return None;
         };
@@ -92,26 +104,28 @@ impl Lane {
         if !intercept.is_active() {
             return None;
         }
-        let facts = self.facts(frame, message, sequence, self.answer_to(sequence));
+        let facts = self.facts(frame, message, sequence, now);
         let by = intercept.wants(&facts)?;
         Some((by, message.clone()))
     }
 
-    /// What a message answers.
-    pub(super) fn answer_to(&self, sequence: u64) -> Option<&Answer> {
-        let answer = self.answers.iter().find(|(known, _)| *known == sequence);
-        answer.and_then(|(_, answer)| answer.as_ref())
+    /// What a message answers. They are noted in the order of their numbers.
+    fn answer_to(&self, sequence: u64) -> Option<&Answer> {
+        let place = self
+            .answers
+            .binary_search_by_key(&sequence, |(known, _)| *known);
+        place.ok().map(|place| &self.answers[place].1)
     }
 
     pub(super) fn facts<'a>(
-        &self,
+        &'a self,
         frame: &'a Frame,
         message: &'a Message,
         sequence: u64,
-        answer: Option<&'a Answer>,
+        now: Duration,
     ) -> Facts<'a> {
         let pipeline = &self.connection.pipeline;
-        let now = pipeline.now();
+        let answer = self.answer_to(sequence);
         Facts {
             sequence,
             time: pipeline.wall(now),
@@ -160,20 +174,11 @@ impl Lane {
     }
 }
 
-/// What a request asks, for the facts of its answer.
-pub(super) fn about(request: &Message) -> About {
-    let text = |field| request.text(field).map(Cow::into_owned);
-    About {
-        method: request.method().map(Cow::into_owned).unwrap_or_default(),
-        name: text(Field::Name).or_else(|| text(Field::Uri)),
-    }
-}
-
 fn asked_facts(answer: &Answer, now: Duration) -> AskedFacts<'_> {
     let about = answer.asked.about.as_ref();
     AskedFacts {
         sequence: answer.asked.sequence,
-        method: about.map(|about| about.method.as_str()),
+        method: about.map(|about| about.method.as_ref()),
         name: about.and_then(|about| about.name.as_deref()),
         latency: now.saturating_sub(answer.asked.at),
     }

@@ -29,9 +29,9 @@ impl Lane {
         if self.direction == Direction::ClientToServer {
             self.connection.note_opening(message);
         }
-        let rules = pipeline.rules().now();
-        let answer = self.answer_to(number);
-        let Some(verdict) = rules.judge(&self.facts(&frame, message, number, answer)) else {
+        pipeline.rules().renew(&mut self.rules);
+        let facts = self.facts(&frame, message, number, now);
+        let Some(verdict) = self.rules.judge(&facts) else {
             return Some(frame);
         };
         let message = message.clone();

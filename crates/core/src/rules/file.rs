@@ -40,7 +40,12 @@ const HEADS: [&str; 7] = [
 ];
 
 pub(super) fn parse(text: &str, folder: &Path) -> Result<Vec<Rule>, RulesError> {
-    let file = File { text, folder };
+    let newlines = text.bytes().enumerate();
+    let newlines = newlines.filter(|(_, byte)| *byte == b'\n');
+    let file = File {
+        newlines: newlines.map(|(place, _)| place).collect(),
+        folder,
+    };
     if text.len() > LARGEST {
         return Err(file.wrong(
             0..0,
@@ -77,7 +82,7 @@ pub(super) fn parse(text: &str, folder: &Path) -> Result<Vec<Rule>, RulesError> 
 }
 
 struct File<'a> {
-    text: &'a str,
+    newlines: Vec<usize>,
     folder: &'a Path,
 }
 
@@ -313,8 +318,7 @@ impl File<'_> {
     }
 
     fn line(&self, span: &Range<usize>) -> usize {
-        let before = self.text.as_bytes().get(..span.start).unwrap_or_default();
-        before.iter().filter(|byte| **byte == b'\n').count() + 1
+        self.newlines.partition_point(|place| *place < span.start) + 1
     }
 }
 

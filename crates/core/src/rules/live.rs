@@ -1,12 +1,13 @@
 //! The rules of a run, which can be exchanged while it goes on.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
+use mcp_proxy_session::Facts;
 use mcp_proxy_wire::Transport;
 
-use super::{Action, Rules, RulesFile};
+use super::{Action, Rules, RulesFile, Verdict};
 use crate::link::Dial;
 
 /// A message that a rule sends to another server is answered within this time: clients give up after a minute.
@@ -23,9 +24,25 @@ const DELAYED_BYTES_MAX: usize = 64 << 20;
 #[derive(Debug, Default)]
 pub struct LiveRules {
     active: AtomicBool,
+    /// Counts the exchanges.
+    version: AtomicU64,
     rules: RwLock<Arc<Rules>>,
     file: OnceLock<RulesFile>,
     delayed: Arc<Delayed>,
+}
+
+/// The rules as somebody last saw them: as long as they are the same, no lock is taken for a message.
+#[derive(Debug, Default)]
+pub(crate) struct KnownRules {
+    version: u64,
+    rules: Arc<Rules>,
+}
+
+impl KnownRules {
+    /// See [`Rules::judge`].
+    pub fn judge(&self, facts: &Facts<'_>) -> Option<Verdict> {
+        self.rules.judge(facts)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -52,10 +69,22 @@ impl LiveRules {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Makes `known` those of this moment.
+    pub(crate) fn renew(&self, known: &mut KnownRules) {
+        let version = self.version.load(Ordering::Acquire);
+        if known.version != version {
+            *known = KnownRules {
+                version,
+                rules: self.now(),
+            };
+        }
+    }
+
     /// From now on these. What was judged before stays as it was judged.
     pub fn set(&self, rules: Rules) {
         let active = !rules.is_empty();
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+        self.version.fetch_add(1, Ordering::Release);
         self.active.store(active, Ordering::Relaxed);
     }
 

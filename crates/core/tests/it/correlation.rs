@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use mcp_proxy_core::correlate::{Answer, Correlator, Seen};
+use mcp_proxy_core::correlate::{Answer, Correlator, Noting, Seen};
 use mcp_proxy_session::MessageId;
 use mcp_proxy_wire::{Direction, ExchangeId, Message};
 
@@ -13,6 +13,7 @@ fn seen(direction: Direction, exchange: u64, sequence: u64) -> Seen {
         sequence,
         message: MessageId::new(SystemTime::UNIX_EPOCH, 7, sequence),
         at: Duration::from_millis(sequence),
+        noting: Noting::Nothing,
     }
 }
 

@@ -343,8 +343,8 @@ impl LineWriter {
     }
 }
 
-/// A line's `name`.
-pub(crate) fn name_of(message: &Message) -> Option<Cow<'_, str>> {
+/// What a request is about: the tool, prompt or resource that it names.
+pub fn name_of(message: &Message) -> Option<Cow<'_, str>> {
     message.text(named_by(&message.method()?)?)
 }
 
