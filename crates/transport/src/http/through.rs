@@ -284,9 +284,8 @@ impl Through {
             }
         }
         for frame in self.passed.back.drain(..) {
-            if let Body::Whole(_) = frame.body {
-                let why = "an answer of the proxy's to the server has no way on this stream";
-                self.connection.close_exchange(self.exchange, why);
+            if let Body::Whole(answer) = frame.body {
+                self.connection.deliver(answer);
             }
         }
     }
