@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use http::request::Parts;
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use mcp_proxy_core::replay::{Posted, Poster, Sending};
 use mcp_proxy_core::{Connection, Lane, LinkEnd, Pipeline};
-use mcp_proxy_wire::headers::{self, MCP_METHOD, MCP_PROTOCOL_VERSION};
+use mcp_proxy_wire::headers::{self, MCP_METHOD, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Kind, Limits, Message, error_response,
 };
@@ -78,8 +78,16 @@ impl Exchange {
             .connection_of(&self.pipeline, &parts, message.as_ref());
         let mut lane = connection.lane(Direction::ClientToServer);
         let method = parts.method.clone();
+        let ends = match method == Method::DELETE {
+            true => parts.headers.get(MCP_SESSION_ID).cloned(),
+            false => None,
+        };
         let url = self.remote.url_with_query(parts.uri.query());
         let asked = message.as_ref().and_then(Message::id);
+        let lists_tools = self.pipeline.may_speak()
+            && message
+                .as_ref()
+                .is_some_and(|message| message.method().as_deref() == Some("tools/list"));
         let (mut headers, payload) = match body {
             Collected::Whole(_) => {
                 let before = message.clone();
@@ -129,8 +137,16 @@ impl Exchange {
             .await
         {
             Ok(response) => {
-                self.known.settle(&connection, &method, &response);
-                self.back(response, &connection, exchange).await
+                match ends {
+                    Some(session) if response.status().is_success() => self.known.end(&session),
+                    Some(_) => {}
+                    None => self.known.settle(&connection, &response),
+                }
+                let answer = self.back(response, &connection, exchange).await;
+                if let (true, Payload::Whole(Some(bytes))) = (lists_tools, answer.body()) {
+                    self.tools.note_raw(bytes);
+                }
+                answer
             }
             Err(end) => unreachable_server(&connection, exchange, asked.as_ref(), &end),
         }
@@ -177,14 +193,7 @@ impl Exchange {
                         carriage: Carriage::Response(parts),
                         body,
                         ..
-                    })) => {
-                        if let Body::Whole(answer) = &body
-                            && self.pipeline.may_stop()
-                        {
-                            self.tools.note(answer);
-                        }
-                        Response::from_parts(*parts, Payload::of(body))
-                    }
+                    })) => Response::from_parts(*parts, Payload::of(body)),
                     Ok(_) => bare(502),
                     Err(end) => error(502, ErrorCode::INTERNAL, &end.to_string()),
                 }

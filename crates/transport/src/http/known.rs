@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::request::Parts;
-use http::{Method, Response};
+use http::{HeaderValue, Response};
 use mcp_proxy_core::{Connection, Pipeline};
 use mcp_proxy_wire::headers::MCP_SESSION_ID;
 use mcp_proxy_wire::{Message, Transport};
@@ -75,19 +75,24 @@ impl Known {
         shared.see(parts)
     }
 
-    /// Remembers whose a new session id is; DELETE ends it.
-    pub fn settle<B>(&self, connection: &Arc<Connection>, method: &Method, response: &Response<B>) {
+    /// The client has ended a session.
+    pub fn end(&self, session: &HeaderValue) {
+        let ended = session
+            .to_str()
+            .ok()
+            .and_then(|session| self.lock().by_session.remove(session));
+        if let Some(ended) = ended {
+            ended.connection.end_replays();
+        }
+    }
+
+    /// Remembers whose a new session id is.
+    pub fn settle<B>(&self, connection: &Arc<Connection>, response: &Response<B>) {
         let session = response.headers().get(MCP_SESSION_ID);
         let Some(session) = session.and_then(|session| session.to_str().ok()) else {
             return;
         };
         let mut sessions = self.lock();
-        if *method == Method::DELETE {
-            if let Some(session) = sessions.by_session.remove(session) {
-                session.connection.end_replays();
-            }
-            return;
-        }
         if sessions.by_session.contains_key(session) {
             return;
         }
