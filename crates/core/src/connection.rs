@@ -12,6 +12,7 @@ use crate::correlate::{Asked, Correlator, Noting, Seen};
 use crate::lane::Lane;
 use crate::link::LinkEnd;
 use crate::pipeline::Pipeline;
+use crate::replay::{Awaited, DELIVERY};
 use crate::share::Share;
 
 /// A connection: its number in the record, its two kinds of transport, its open requests.
@@ -28,6 +29,8 @@ pub struct Connection {
     share: Option<Mutex<Share>>,
     /// How the client opened it, while rules may want to open another session like it.
     opening: Mutex<Vec<Message>>,
+    /// Answers that are not the client's.
+    awaited: Awaited,
 }
 
 impl Connection {
@@ -46,6 +49,7 @@ impl Connection {
             correlator: Mutex::default(),
             share: share.map(Mutex::new),
             opening: Mutex::default(),
+            awaited: Awaited::default(),
         });
         connection.pipeline.note(&Io::Open {
             connection: id,
@@ -128,7 +132,7 @@ impl Connection {
     }
 
     /// The same, with its number.
-    pub(crate) fn author_numbered(
+    pub fn author_numbered(
         &self,
         direction: Direction,
         exchange: ExchangeId,
@@ -182,6 +186,34 @@ impl Connection {
             body: Body::Whole(message),
         };
         Ok((frame, sequence))
+    }
+
+    /// Sends an answer of ours to the server of a connection that is passed through, in a task.
+    pub fn deliver(self: &Arc<Self>, answer: Message) {
+        let poster = self.pipeline.inlets().poster();
+        let sending = poster.and_then(|poster| poster.deliver(self, answer));
+        let connection = Arc::clone(self);
+        tokio::spawn(async move {
+            let why = match sending {
+                Some(sending) => match tokio::time::timeout(DELIVERY, sending).await {
+                    Ok(Ok(())) => return,
+                    Ok(Err(why)) => why,
+                    Err(_) => "it took too long".to_owned(),
+                },
+                None => "its session is over".to_owned(),
+            };
+            connection.note(&format!("the server did not get our answer: {why}"));
+        });
+    }
+
+    /// Its session is over: replays that wait for an answer are told, and no more are taken.
+    pub fn end_replays(&self) {
+        self.awaited.close();
+    }
+
+    /// The answers that are not the client's.
+    pub(crate) fn awaited(&self) -> &Awaited {
+        &self.awaited
     }
 
     /// Error answers for every request of the client that is still open.

@@ -110,6 +110,7 @@ pub struct TooMany;
 impl Control {
     /// Control over a run.
     pub fn new(pipeline: Arc<Pipeline>, facts: RunFacts, means: Means) -> Arc<Control> {
+        pipeline.inlets().want();
         Arc::new(Control {
             pipeline,
             facts,

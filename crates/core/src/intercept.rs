@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 pub use breakpoint::{Breakpoint, Breakpoints, NewBreakpoint};
 pub use hold::{Check, HeldBy, HeldMessage, HoldId, InterceptAction, ResolveError};
-pub(crate) use hold::{Entry, NewHold};
+pub(crate) use hold::{Entry, NewHold, with_message};
 pub(crate) use mailbox::{LaneMailbox, Mailbox, Released};
 
 /// Messages that may be held at once.

@@ -325,6 +325,7 @@ impl Lane {
         if self.direction == Direction::ServerToClient
             && matches!(message.kind(), Kind::Response | Kind::Error)
             && let Some(share) = self.connection.share()
+            && !self.connection.is_of_replay(message)
         {
             let Whose::Owned(exchange, id) = share.whose(message) else {
                 return None;

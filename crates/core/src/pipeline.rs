@@ -1,7 +1,7 @@
 //! What one run of the proxy shares: the clock, the sequence and the record.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use mcp_proxy_session::{Io, Keeper, MessageId, Recorder, Ring, new_salt};
@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use crate::connection::Connection;
 use crate::intercept::{HoldOptions, Intercept};
 use crate::link::LinkEnd;
-use crate::replay::Inlets;
+use crate::replay::{Inlets, Poster};
 use crate::rules::LiveRules;
 use crate::share::Share;
 
@@ -136,7 +136,18 @@ impl Pipeline {
         &self.intercept
     }
 
-    /// Where messages can be added to conversations that are being carried.
+    /// Whether the proxy may have to say something to a server in a client's place: then it must know how that client
+    /// speaks.
+    pub fn may_speak(&self) -> bool {
+        self.inlets.wanted() || self.may_stop()
+    }
+
+    /// Who sends messages of ours on sessions that are passed through.
+    pub fn post_by(&self, poster: Weak<dyn Poster>) {
+        self.inlets.post_by(poster);
+    }
+
+    /// Where messages can be added to conversations.
     pub(crate) fn inlets(&self) -> &Inlets {
         &self.inlets
     }

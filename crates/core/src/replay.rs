@@ -4,9 +4,12 @@
 //! client would: the pumps carry it to the server as they carry any client, and record the run as any run. Requests get ids
 //! and progress tokens of our own; what the server asks is answered as the recorded client did. [`Outcome`] holds both
 //! answers of each request, and [`diff`] tells them apart. [`fresh`] sends a single
-//! message again on a session of its own, [`live`] on one that is being carried.
+//! message again on a session of its own, [`live`] on one that a client has open.
 
+mod aside;
+mod awaited;
 pub mod diff;
+mod inlet;
 mod live;
 mod once;
 mod plan;
@@ -16,8 +19,13 @@ use std::time::Duration;
 
 use mcp_proxy_wire::Message;
 
+pub use aside::Aside;
+pub(crate) use awaited::Awaited;
+pub use awaited::Sieve;
+pub(crate) use inlet::{Inlet, Inlets, OpenInlet};
+pub use inlet::{Posted, Poster, Sending};
+pub(crate) use live::DELIVERY;
 pub use live::live;
-pub(crate) use live::{Inlet, Inlets, OpenInlet};
 pub use once::{Asked, Once, ReplayError, Replayed, fresh};
 pub use plan::{Fills, Line, Plan};
 pub use player::{Player, player};

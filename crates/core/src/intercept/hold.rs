@@ -243,7 +243,7 @@ impl Entry {
             InterceptAction::Modify(bytes, _) => {
                 act.original_raw = Some(self.message.raw().clone());
                 act.raw = Some(bytes.clone());
-                self.on(changed(self.frame.clone(), Message::parse(bytes)))
+                self.on(with_message(self.frame.clone(), Message::parse(bytes)))
             }
             InterceptAction::Error { code, message } => {
                 let error =
@@ -257,16 +257,16 @@ impl Entry {
                         act.kind = "modify";
                         act.original_raw = Some(self.message.raw().clone());
                         act.raw = Some(error.raw().clone());
-                        self.on(changed(self.frame.clone(), error))
+                        self.on(with_message(self.frame.clone(), error))
                     }
                     // Nobody waits for an answer to it.
                     _ => {
                         act.kind = "drop";
-                        self.withheld()
+                        self.withheld(by)
                     }
                 }
             }
-            InterceptAction::Drop => self.withheld(),
+            InterceptAction::Drop => self.withheld(by),
         };
         self.connection.act_on(act);
         released
@@ -275,7 +275,7 @@ impl Entry {
     /// It goes on, or another message in its place. Who decided that writes it down.
     pub fn pass(&self, instead: Option<&Message>) -> Released {
         match instead {
-            Some(message) => self.on(changed(self.frame.clone(), message.clone())),
+            Some(message) => self.on(with_message(self.frame.clone(), message.clone())),
             None => self.on(self.frame.clone()),
         }
     }
@@ -320,9 +320,12 @@ impl Entry {
         }
     }
 
-    /// Nothing goes on; a client that waits over HTTP is told that nothing comes.
-    pub fn withheld(&self) -> Released {
+    /// Nothing goes on; a client that waits over HTTP is told that nothing comes, and a replay who decided that.
+    pub fn withheld(&self, by: &str) -> Released {
         self.give_up();
+        if self.direction == Direction::ServerToClient {
+            self.connection.dropped(&self.message, self.number(), by);
+        }
         let frame = Frame {
             exchange: self.frame.exchange,
             carriage: Carriage::Message,
@@ -349,7 +352,7 @@ impl Entry {
 }
 
 /// The same frame with another message. An event keeps all its other lines.
-fn changed(mut frame: Frame, message: Message) -> Frame {
+pub(crate) fn with_message(mut frame: Frame, message: Message) -> Frame {
     match &mut frame.carriage {
         Carriage::Event(event) => **event = event.with_data(message.raw().clone()),
         Carriage::Response(parts) => {

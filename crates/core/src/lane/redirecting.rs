@@ -44,7 +44,7 @@ impl Lane {
                     answer: Some(answer),
                     ..
                 }) => entry.answered(under_its_id(&entry, answer)),
-                Ok(_) => entry.withheld(),
+                Ok(_) => entry.withheld("a rule"),
                 Err(why) => refused(&entry, &why),
             };
             mailbox.put(released);
@@ -96,7 +96,7 @@ fn refused(entry: &Entry, why: &str) -> Released {
         entry
             .connection
             .note(&format!("a message was not redirected: {why}"));
-        return entry.withheld();
+        return entry.withheld("a rule");
     }
     let id = entry.message.id();
     let text = format!("a rule of the proxy sends this to another server: {why}");

@@ -132,6 +132,9 @@ fn released(entry: &Entry, verdict: &Verdict) -> Released {
     match &verdict.outcome {
         Outcome::Pass => entry.pass(verdict.message.as_ref()),
         Outcome::Answer(answer) => entry.answered(answer.clone()),
-        Outcome::Drop | Outcome::Redirect(_) => entry.withheld(),
+        Outcome::Drop | Outcome::Redirect(_) => {
+            let by = verdict.applied.last().map(|applied| applied.rule.by());
+            entry.withheld(by.as_deref().unwrap_or("a rule"))
+        }
     }
 }

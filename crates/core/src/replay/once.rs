@@ -255,7 +255,7 @@ impl Visit {
 }
 
 /// The message under an id and a progress token of our own, on one line; and that id, if it asks for an answer.
-pub(crate) fn own(message: &Message, ours: &str) -> Result<(Message, Option<Id>), ReplayError> {
+pub(super) fn own(message: &Message, ours: &str) -> Result<(Message, Option<Id>), ReplayError> {
     let asks = message.kind() == Kind::Request;
     let mut edits = Vec::new();
     if asks {
@@ -284,7 +284,7 @@ fn error_text(answer: &Message) -> String {
 }
 
 /// Nobody is there to be asked; but that somebody is there can be said.
-fn reply(request: &Message) -> Message {
+pub(super) fn reply(request: &Message) -> Message {
     let id = request.id();
     if let (Some("ping"), Some(token)) = (request.method().as_deref(), request.id_token()) {
         let answer = [

@@ -82,6 +82,15 @@ fn back(
         passed.back.push(frame);
         return Ok(None);
     }
+    // What belongs to a replay has ids of ours on both sides; it is taken out when it is about to be written.
+    if stage.connection.is_of_replay(message) {
+        return Ok(Some(frame));
+    }
+    if message.kind() == Kind::Batch {
+        let number = sequence.unwrap_or_default();
+        // The rest of it is nobody's, as any batch here.
+        drop(stage.connection.without_replays(message, number));
+    }
     let placed = stage
         .connection
         .share()

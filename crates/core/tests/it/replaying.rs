@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mcp_proxy_core::intercept::InterceptAction;
 use mcp_proxy_core::replay::{Once, ReplayError, Replayed, fresh, live};
-use mcp_proxy_core::{Connection, Dial, Link, Pipeline};
+use mcp_proxy_core::rules::Rules;
+use mcp_proxy_core::{Connection, Dial, InterceptMode, Link, Pipeline};
 use mcp_proxy_wire::{Direction, Message, Transport};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -25,6 +27,10 @@ impl Talk {
     async fn begin() -> Talk {
         let pipeline = pipeline(None);
         let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
+        Talk::on(pipeline, connection).await
+    }
+
+    async fn on(pipeline: Arc<Pipeline>, connection: Arc<Connection>) -> Talk {
         let (client, server) = carried(&connection);
         let mut talk = Talk {
             pipeline,
@@ -109,6 +115,108 @@ async fn when_the_server_goes_both_are_told() {
     let error = talk.replay(Duration::from_secs(9)).await.unwrap();
     let error = error.unwrap_err();
     assert!(matches!(error, ReplayError::NotLive(_)), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_after_the_answer_or_twice_is_not_the_clients_either() {
+    let mut talk = Talk::begin().await;
+    let replay = talk.replay(Duration::from_secs(9));
+    let id = talk.heard_id().await;
+    let answer = json!({"id": id, "result": {}}).to_string();
+    talk.server.say(&answer);
+    replay.await.unwrap().unwrap();
+    talk.server.say(&answer);
+    let progress = json!({"method": "notifications/progress", "params": {"progressToken": id}});
+    talk.server.say(&progress.to_string());
+    // The same id, spelled in another way.
+    talk.server
+        .say(&answer.replace("mcp-proxy", "mcp\\u002dproxy"));
+    let own = r#"{"method":"notifications/progress","params":{"progressToken":1}}"#;
+    talk.server.say(own);
+    talk.client.hears("C<", own).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_in_a_batch_is_taken_out_of_it() {
+    let mut talk = Talk::begin().await;
+    let replay = talk.replay(Duration::from_secs(9));
+    let id = talk.heard_id().await;
+    let (progress, own) = (
+        json!({"method": "notifications/progress", "params": {"progressToken": id}}),
+        r#"{"id":1,  "result":{}}"#,
+    );
+    let answer = json!({"id": id, "result": {}});
+    talk.server.say(&format!("[{progress}, {own} ,{answer}]"));
+    let replayed = replay.await.unwrap().unwrap();
+    assert_eq!(replayed.answer, Some(3), "the batch");
+    talk.client.hears("C<", &format!("[{own}]")).await;
+    // Nothing of this one is left.
+    talk.server.say(&format!("[{progress}]"));
+    let other = r#"[{"method":"notifications/message"}]"#;
+    talk.server.say(other);
+    talk.client.hears("C<", other).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_a_viewer_drops_ends_the_replay() {
+    let mut talk = Talk::begin().await;
+    let intercept = Arc::clone(talk.pipeline.intercept());
+    intercept.set_mode(InterceptMode::Intercept, "test");
+    let replay = talk.replay(Duration::from_secs(9));
+    let id = talk.heard_id().await;
+    let mut changes = intercept.watch();
+    talk.server
+        .say(&json!({"id": id, "result": {}}).to_string());
+    while intercept.state().held.is_empty() {
+        changes.changed().await.unwrap();
+    }
+    let hold = intercept.state().held[0].hold;
+    let drop = InterceptAction::Drop;
+    intercept.resolve(hold, drop, "user (docs)").unwrap();
+    let error = replay.await.unwrap().unwrap_err().to_string();
+    assert_eq!(error, "the answer (#3) was dropped by user (docs)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_a_rule_drops_ends_the_replay() {
+    let mut talk = Talk::begin().await;
+    let rules = "[[rule]]\nname = \"quiet\"\ndirection = \"server_to_client\"\ndrop = true\n";
+    let rules = Rules::parse(rules, std::path::Path::new(".")).unwrap();
+    talk.pipeline.rules().set(rules);
+    for answer in ["{answer}", "[{answer}]"] {
+        let replay = talk.replay(Duration::from_secs(9));
+        let id = talk.heard_id().await;
+        let said = json!({"id": id, "result": {}}).to_string();
+        talk.server.say(&answer.replace("{answer}", &said));
+        let error = replay.await.unwrap().unwrap_err().to_string();
+        assert!(error.ends_with("was dropped by rule:quiet"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_that_share_a_session_hear_nothing_of_it() {
+    let pipeline = pipeline(None);
+    let connection = pipeline.connect_shared(Transport::StreamableHttp, Transport::Stdio);
+    let mut talk = Talk::on(pipeline, connection).await;
+    let replay = talk.replay(Duration::from_secs(9));
+    let id = talk.heard_id().await;
+    let progress = json!({"method": "notifications/progress", "params": {"progressToken": id}});
+    talk.server.say(&progress.to_string());
+    talk.server
+        .say(&json!({"id": id, "result": {}}).to_string());
+    let replayed = replay.await.unwrap().unwrap();
+    assert_eq!((replayed.request, replayed.answer), (2, Some(4)));
+    let open = talk.connection.open(Direction::ClientToServer);
+    assert_eq!(open.len(), 1, "that of the client");
+    // In a batch, which is nobody's here.
+    let replay = talk.replay(Duration::from_secs(9));
+    let id = talk.heard_id().await;
+    talk.server
+        .say(&json!([{"id": id, "result": {}}]).to_string());
+    assert_eq!(replay.await.unwrap().unwrap().answer, Some(6));
+    let answer = r#"{"id":1,"result":{}}"#;
+    talk.server.say(answer);
+    talk.client.hears("C<", answer).await;
 }
 
 /// A replay before a server that the test plays.

@@ -91,7 +91,7 @@ Verbs:\n"
         "
 replay session=live sends on the session of the client. Its answer and its progress do not reach
 the client; but other requests and notifications that the server sends because of it cannot be told
-apart, and do.
+apart, and do; only from HTTP to HTTP they have a stream of their own.
 
 Exit code:
   0  it was done

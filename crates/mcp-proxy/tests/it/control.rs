@@ -4,6 +4,7 @@ mod again;
 mod attach;
 mod document;
 pub mod house;
+pub mod live;
 mod sockets;
 
 use serde_json::{Value, json};

@@ -21,7 +21,8 @@ fn canned(answers: Vec<String>) -> (String, std::thread::JoinHandle<Vec<String>>
     (address, serving)
 }
 
-fn read_request(stream: &TcpStream) -> String {
+/// The head and the body of a request.
+pub fn read_request(stream: &TcpStream) -> String {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     let mut length = 0;

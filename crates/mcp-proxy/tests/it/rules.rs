@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::control::house::{House, PROXY, until};
+use crate::control::live::Sse;
 use crate::run::{INITIALIZE, INITIALIZED, Listening, pipe};
 
 const RULES: &str = r#"
@@ -348,4 +349,67 @@ fn what_a_rule_answers_late_is_answered_late() {
         .unwrap();
     let latency = answer["latency_us"].as_u64().unwrap();
     assert!(latency >= 100_000, "{answer}");
+}
+
+const ELICITS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"0"}}}"#;
+const ANSWERED: &str = r#"
+[[rule]]
+name = "nobody home"
+method = "elicitation/create"
+answer = { action = "accept", content = { name = "Rule" } }
+"#;
+
+#[test]
+fn a_question_of_the_server_is_answered_between_two_http_sides() {
+    let server = Listening::demo();
+    let url = server.url();
+    let house = House::new();
+    let rules = file(&house, ANSWERED);
+    let rules = ["--rules", rules.to_str().unwrap(), "--no-control"];
+    let refused =
+        "[[rule]]\nmethod = \"elicitation/create\"\nerror = { code = -5, message = \"not now\" }\n";
+    let path = house.path("refused.toml");
+    std::fs::write(&path, refused).unwrap();
+    let refuses = ["--rules", path.to_str().unwrap()];
+    let held = "--break elicitation/create --hold-timeout 50ms --on-hold-timeout error";
+    let held: Vec<&str> = held.split(' ').collect();
+    let cases = [
+        (&rules[..], "Hello, Rule!"),
+        (&refuses, "not now"),
+        (&held, "held at the proxy"),
+    ];
+    for (flags, expected) in cases {
+        let target = ["--transport", "streamable-http", "--target-url", &url];
+        let proxy = Listening::proxy("http", &[flags, &target].concat());
+        let answer = proxy.post(&[], ELICITS);
+        let session = answer.header("mcp-session-id").unwrap().to_owned();
+        let headers = [("mcp-session-id", session.as_str())];
+        proxy.post(&headers, INITIALIZED);
+        let answer = proxy.post(
+            &headers,
+            &request(2, "tools/call", r#"{"name":"ask_name","arguments":{}}"#),
+        );
+        let text = answer.text();
+        assert!(text.contains(expected), "{text}");
+        assert!(
+            !text.contains("elicitation/create"),
+            "the client is not asked: {text}"
+        );
+    }
+}
+
+#[test]
+fn a_question_of_the_server_is_answered_between_two_sse_sides() {
+    let server = Listening::proxy("sse", &["--", PROXY, "demo-server", "stdio"]);
+    let url = server.url();
+    let house = House::new();
+    let rules = file(&house, ANSWERED);
+    let flags = ["--rules", rules.to_str().unwrap(), "--transport", "sse"];
+    let proxy = Listening::proxy("sse", &[&flags[..], &["--target-url", &url]].concat());
+    let mut client = Sse::connect(&proxy);
+    client.round(ELICITS);
+    client.say(INITIALIZED);
+    let ask = request(2, "tools/call", r#"{"name":"ask_name","arguments":{}}"#);
+    let heard = client.round(&ask);
+    assert!(heard.contains("Hello, Rule!"), "{heard}");
 }

@@ -1,33 +1,32 @@
 //! HTTP on both sides: requests and answers pass as they are, through the lane.
 //!
 //! Status codes, headers, event ids, retry fields and comments pass; only what belongs to the hop is rewritten.
-//! Nothing is kept between requests but which session belongs to which connection of the record.
+//! Nothing is kept between requests but which session belongs to which connection of the record, and, where the proxy may
+//! have to speak for a client, how that one spoke last.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Weak};
 
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
+use mcp_proxy_core::replay::{Posted, Poster, Sending};
 use mcp_proxy_core::{Connection, Lane, LinkEnd, Pipeline};
 use mcp_proxy_wire::headers::{self, MCP_METHOD, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Kind, Limits, Message, Transport,
-    error_response,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Kind, Limits, Message, error_response,
 };
-use rustc_hash::FxHashMap;
 
 use super::PATH;
 use super::collect::{Collected, collect};
 use super::inflow::Inflow;
+use super::known::Known;
 use super::listener::{Answer, bare, error, is_path, json};
 use super::payload::Payload;
+use super::posting::Posting;
 use super::remote::Remote;
 use super::through::Through;
 use super::tool_headers::ToolHeaders;
-
-/// Sessions whose connection is remembered; beyond that the oldest is forgotten and gets a new number.
-const SESSIONS_MAX: usize = 4_096;
 
 /// Streamable HTTP in, streamable HTTP out.
 pub struct Exchange {
@@ -35,28 +34,25 @@ pub struct Exchange {
     remote: Arc<Remote>,
     limits: Limits,
     next: AtomicU64,
-    connections: Mutex<Connections>,
+    known: Known,
     /// Which arguments the server wants in headers.
     tools: ToolHeaders,
-}
-
-#[derive(Default)]
-struct Connections {
-    sessionless: Option<Arc<Connection>>,
-    by_session: FxHashMap<String, (u64, Arc<Connection>)>,
 }
 
 impl Exchange {
     /// Passes requests on to `remote`.
     pub fn new(pipeline: Arc<Pipeline>, remote: Arc<Remote>, limits: Limits) -> Arc<Exchange> {
-        Arc::new(Exchange {
+        let exchange = Arc::new(Exchange {
             pipeline,
             remote,
             limits,
             next: AtomicU64::new(0),
-            connections: Mutex::default(),
+            known: Known::default(),
             tools: ToolHeaders::default(),
-        })
+        });
+        let poster: Weak<Exchange> = Arc::downgrade(&exchange);
+        exchange.pipeline.post_by(poster);
+        exchange
     }
 
     /// Answers one request.
@@ -72,16 +68,26 @@ impl Exchange {
 
     /// Passes one request on and its answer back.
     pub async fn pass(&self, parts: Parts, body: Collected) -> Answer {
-        let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
+        let exchange = self.next_exchange();
         let message = match &body {
             Collected::Whole(bytes) if !bytes.is_empty() => Some(Message::parse(bytes.clone())),
             _ => None,
         };
-        let connection = self.connection_of(&parts.headers, message.as_ref());
+        let connection = self
+            .known
+            .connection_of(&self.pipeline, &parts, message.as_ref());
         let mut lane = connection.lane(Direction::ClientToServer);
         let method = parts.method.clone();
+        let ends = match method == Method::DELETE {
+            true => parts.headers.get(MCP_SESSION_ID).cloned(),
+            false => None,
+        };
         let url = self.remote.url_with_query(parts.uri.query());
         let asked = message.as_ref().and_then(Message::id);
+        let lists_tools = self.pipeline.may_speak()
+            && message
+                .as_ref()
+                .is_some_and(|message| message.method().as_deref() == Some("tools/list"));
         let (mut headers, payload) = match body {
             Collected::Whole(_) => {
                 let before = message.clone();
@@ -131,8 +137,16 @@ impl Exchange {
             .await
         {
             Ok(response) => {
-                self.settle(&connection, &method, &response);
-                self.back(response, &connection, exchange).await
+                match ends {
+                    Some(session) if response.status().is_success() => self.known.end(&session),
+                    Some(_) => {}
+                    None => self.known.settle(&connection, &response),
+                }
+                let answer = self.back(response, &connection, exchange).await;
+                if let (true, Payload::Whole(Some(bytes))) = (lists_tools, answer.body()) {
+                    self.tools.note_raw(bytes);
+                }
+                answer
             }
             Err(end) => unreachable_server(&connection, exchange, asked.as_ref(), &end),
         }
@@ -179,14 +193,7 @@ impl Exchange {
                         carriage: Carriage::Response(parts),
                         body,
                         ..
-                    })) => {
-                        if let Body::Whole(answer) = &body
-                            && self.pipeline.may_stop()
-                        {
-                            self.tools.note(answer);
-                        }
-                        Response::from_parts(*parts, Payload::of(body))
-                    }
+                    })) => Response::from_parts(*parts, Payload::of(body)),
                     Ok(_) => bare(502),
                     Err(end) => error(502, ErrorCode::INTERNAL, &end.to_string()),
                 }
@@ -208,6 +215,23 @@ impl Exchange {
         }
     }
 
+    fn next_exchange(&self) -> ExchangeId {
+        ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// How messages of ours get to the server of a connection.
+    fn posting(&self, connection: u32) -> Option<Posting> {
+        let (connection, head) = self.known.find(connection)?;
+        Some(Posting {
+            remote: Arc::clone(&self.remote),
+            url: self.remote.url_with_query(head.query()),
+            connection,
+            head,
+            exchange: self.next_exchange(),
+            max: self.limits.max,
+        })
+    }
+
     /// How large a message is passed on in pieces: none, while one may be held.
     fn cut(&self) -> usize {
         match self.pipeline.may_stop() {
@@ -227,60 +251,22 @@ impl Exchange {
             headers.insert(name, value);
         }
     }
+}
 
-    /// A legacy session is a connection of its own, from its `initialize` on; requests without a session share one.
-    fn connection_of(&self, headers: &HeaderMap, message: Option<&Message>) -> Arc<Connection> {
-        let http = Transport::StreamableHttp;
-        let mut connections = self.connections();
-        if let Some(session) = headers
-            .get(MCP_SESSION_ID)
-            .and_then(|value| value.to_str().ok())
-            && let Some((_, connection)) = connections.by_session.get(session)
-        {
-            return Arc::clone(connection);
-        }
-        if message.is_some_and(|message| message.method().as_deref() == Some("initialize")) {
-            return self.pipeline.connect(http, http);
-        }
-        let shared = connections
-            .sessionless
-            .get_or_insert_with(|| self.pipeline.connect(http, http));
-        Arc::clone(shared)
+impl Poster for Exchange {
+    fn connection(&self, id: u32) -> Option<Arc<Connection>> {
+        self.known.find(id).map(|(connection, _)| connection)
     }
 
-    /// Remembers whose a new session id is; DELETE ends it.
-    fn settle(&self, connection: &Arc<Connection>, method: &Method, response: &Response<Inflow>) {
-        let session = response.headers().get(MCP_SESSION_ID);
-        let Some(session) = session.and_then(|session| session.to_str().ok()) else {
-            return;
-        };
-        let mut connections = self.connections();
-        if *method == Method::DELETE {
-            connections.by_session.remove(session);
-            return;
-        }
-        if connections.by_session.contains_key(session) {
-            return;
-        }
-        if connections.by_session.len() >= SESSIONS_MAX {
-            let oldest = connections
-                .by_session
-                .iter()
-                .min_by_key(|(_, (age, _))| *age);
-            if let Some(oldest) = oldest.map(|(session, _)| session.clone()) {
-                connections.by_session.remove(&oldest);
-            }
-        }
-        let age = self.next.load(Ordering::Relaxed);
-        connections
-            .by_session
-            .insert(session.to_owned(), (age, Arc::clone(connection)));
+    fn post(&self, connection: &Arc<Connection>, message: Message) -> Result<Posted, LinkEnd> {
+        let params = self.tools.of(&message);
+        let posting = self.posting(connection.id).ok_or(LinkEnd::Closed)?;
+        posting.post(message, &params)
     }
 
-    fn connections(&self) -> std::sync::MutexGuard<'_, Connections> {
-        self.connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn deliver(&self, connection: &Connection, answer: Message) -> Option<Sending> {
+        let posting = self.posting(connection.id)?;
+        Some(Box::pin(posting.deliver(answer)))
     }
 }
 

@@ -9,9 +9,11 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Frame as BodyFrame, SizeHint};
+use mcp_proxy_core::replay::Sieve;
 use mcp_proxy_core::{Connection, Lane, LinkEnd, Passed};
 use mcp_proxy_wire::{
     Body, Carriage, Chunk, ExchangeId, Frame, Kind, Limits, Message, Side, SseSplitter, SseUnit,
+    Transport,
 };
 
 use super::inflow::Inflow;
@@ -26,6 +28,8 @@ pub struct Through {
     shape: Shape,
     batch: Vec<Frame>,
     passed: Passed,
+    /// Takes out what is not the client's.
+    sieve: Sieve,
     out: VecDeque<Bytes>,
     /// Bytes of the whole body, when its head told.
     length: Option<u64>,
@@ -111,6 +115,7 @@ impl Through {
             shape,
             batch: Vec::new(),
             passed: Passed::default(),
+            sieve: Sieve::default(),
             out: VecDeque::new(),
             length,
             ended: false,
@@ -254,13 +259,19 @@ impl Through {
         Ok(())
     }
 
-    /// What came out of the lane goes on. A stream ends where an answer was withheld; without any other event it goes on.
+    /// What came out of the lane goes on. A stream ends where an answer was withheld, unless it is all that a client has;
+    /// without any other event it goes on.
     fn take_passed(&mut self) {
+        let in_stream = matches!(self.shape, Shape::Events(_));
+        let is_all = self.connection.client == Transport::Sse;
+        if in_stream {
+            self.sieve.sift(&self.connection, &mut self.passed);
+        }
         self.passed.sequences.clear();
         for frame in self.passed.on.drain(..) {
             if let Body::Withheld(message) = &frame.body {
-                let in_stream = matches!(self.shape, Shape::Events(_));
-                if in_stream && !matches!(message.kind(), Kind::Response | Kind::Error) {
+                let answers = matches!(message.kind(), Kind::Response | Kind::Error);
+                if in_stream && (is_all || !answers) {
                     continue;
                 }
                 self.ended = true;
@@ -273,9 +284,8 @@ impl Through {
             }
         }
         for frame in self.passed.back.drain(..) {
-            if let Body::Whole(_) = frame.body {
-                let why = "an answer of the proxy's to the server has no way on this stream";
-                self.connection.close_exchange(self.exchange, why);
+            if let Body::Whole(answer) = frame.body {
+                self.connection.deliver(answer);
             }
         }
     }

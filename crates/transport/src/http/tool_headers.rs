@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use bytes::Bytes;
 use mcp_proxy_wire::headers::{ParamHeader, param_headers};
 use mcp_proxy_wire::{Field, Message, Span};
 use rustc_hash::FxHashMap;
@@ -13,7 +14,7 @@ pub struct ToolHeaders(Mutex<FxHashMap<String, Vec<ParamHeader>>>);
 impl ToolHeaders {
     /// Reads a `tools/list` answer.
     pub fn note(&self, answer: &Message) {
-        if memchr::memmem::find(answer.raw(), b"x-mcp-header").is_none() {
+        if !has_headers(answer.raw()) {
             return;
         }
         let Some(tools) = answer.span(Field::ResultField("tools")) else {
@@ -34,6 +35,13 @@ impl ToolHeaders {
         }
     }
 
+    /// The same for an answer that nobody has parsed: nearly none of them has such arguments.
+    pub fn note_raw(&self, answer: &Bytes) {
+        if has_headers(answer) {
+            self.note(&Message::parse(answer.clone()));
+        }
+    }
+
     /// The header arguments of the tool that a message calls.
     pub fn of(&self, message: &Message) -> Vec<ParamHeader> {
         if message.method().as_deref() != Some("tools/call") {
@@ -47,4 +55,8 @@ impl ToolHeaders {
         name.and_then(|name| known.get(name.as_ref()).cloned())
             .unwrap_or_default()
     }
+}
+
+fn has_headers(answer: &[u8]) -> bool {
+    memchr::memmem::find(answer, b"x-mcp-header").is_some()
 }

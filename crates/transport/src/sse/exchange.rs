@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use http::request::Parts;
 use http::{Method, Request, Response, Uri};
 use hyper::body::Incoming;
+use mcp_proxy_core::replay::{Posted, Poster, Sending};
 use mcp_proxy_core::{Connection, LinkEnd, Pipeline};
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Limits, Message, Transport,
@@ -20,6 +21,7 @@ use crate::http::exchange::{not_here, not_passed_on, one, unreachable_server};
 use crate::http::inflow::Inflow;
 use crate::http::listener::{Answer, error, is_path};
 use crate::http::payload::Payload;
+use crate::http::posting::{LastHead, Posting};
 use crate::http::remote::Remote;
 use crate::http::through::{Rewrite, Through};
 
@@ -35,25 +37,48 @@ pub struct SseExchange {
     endpoints: Arc<Mutex<Endpoints>>,
 }
 
-/// What servers named: the path and query that clients POST to, the real URL, and whose connection it is.
-type Endpoints = VecDeque<(String, Uri, Arc<Connection>)>;
+/// What servers named, oldest first.
+type Endpoints = VecDeque<Endpoint>;
+
+struct Endpoint {
+    /// The path and query that clients POST to.
+    path: String,
+    /// The real URL.
+    url: Uri,
+    /// Whose it is.
+    connection: Arc<Connection>,
+    /// How its client speaks.
+    head: LastHead,
+}
+
+/// Dropped with a client's stream: nothing that is answered can reach anybody after that.
+struct StreamGuard(Arc<Connection>);
+
+impl Drop for StreamGuard {
+    fn drop(&mut self) {
+        self.0.end_replays();
+    }
+}
 
 impl SseExchange {
     /// Passes streams and POSTs on to `remote`.
     pub fn new(pipeline: Arc<Pipeline>, remote: Arc<Remote>, limits: Limits) -> Arc<SseExchange> {
-        Arc::new(SseExchange {
+        let exchange = Arc::new(SseExchange {
             pipeline,
             remote,
             limits,
             next: AtomicU64::new(0),
             endpoints: Arc::default(),
-        })
+        });
+        let poster: Weak<SseExchange> = Arc::downgrade(&exchange);
+        exchange.pipeline.post_by(poster);
+        exchange
     }
 
     /// Answers one request.
     pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
-        let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
+        let exchange = self.next_exchange();
         if let Some((url, connection)) = self.endpoint(&parts) {
             return self.post(parts, body, url, &connection, exchange).await;
         }
@@ -166,7 +191,7 @@ impl SseExchange {
     /// The endpoint event names a place on the server's origin; clients get the same path on ours.
     fn rewrite(&self, connection: &Arc<Connection>) -> Rewrite {
         let (remote, endpoints) = (Arc::clone(&self.remote), Arc::clone(&self.endpoints));
-        let connection = Arc::clone(connection);
+        let guard = StreamGuard(Arc::clone(connection));
         Some(Box::new(move |mut frame: Frame| {
             let Carriage::Event(event) = &mut frame.carriage else {
                 return Ok(frame);
@@ -180,7 +205,12 @@ impl SseExchange {
                 .map_or("/", |path| path.as_str())
                 .to_owned();
             let mut known = endpoints.lock().unwrap_or_else(PoisonError::into_inner);
-            known.push_back((path.clone(), url, Arc::clone(&connection)));
+            known.push_back(Endpoint {
+                path: path.clone(),
+                url,
+                connection: Arc::clone(&guard.0),
+                head: LastHead::default(),
+            });
             if known.len() > ENDPOINTS_MAX {
                 known.pop_front();
             }
@@ -194,11 +224,59 @@ impl SseExchange {
             return None;
         }
         let asked = parts.uri.path_and_query()?.as_str();
-        let endpoints: MutexGuard<'_, Endpoints> = self
-            .endpoints
+        let mut endpoints = self.endpoints();
+        let mut newest = endpoints.iter_mut().rev();
+        let endpoint = newest.find(|endpoint| endpoint.path == asked)?;
+        if self.pipeline.may_speak() {
+            endpoint.head.see(parts);
+        }
+        Some((endpoint.url.clone(), Arc::clone(&endpoint.connection)))
+    }
+
+    fn endpoints(&self) -> MutexGuard<'_, Endpoints> {
+        self.endpoints
             .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let (_, url, connection) = endpoints.iter().rev().find(|(path, ..)| path == asked)?;
-        Some((url.clone(), Arc::clone(connection)))
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_exchange(&self) -> ExchangeId {
+        ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// How messages of ours get to the server of a connection. What is answered comes on the client's stream.
+    fn posting(&self, connection: u32) -> Option<Posting> {
+        let endpoints = self.endpoints();
+        let endpoint = known(&endpoints, connection)?;
+        Some(Posting {
+            remote: Arc::clone(&self.remote),
+            url: endpoint.url.clone(),
+            connection: Arc::clone(&endpoint.connection),
+            head: endpoint.head.clone(),
+            exchange: self.next_exchange(),
+            max: self.limits.max,
+        })
+    }
+}
+
+/// The endpoint of a connection whose client has spoken.
+fn known(endpoints: &Endpoints, connection: u32) -> Option<&Endpoint> {
+    let mut newest = endpoints.iter().rev();
+    newest.find(|endpoint| endpoint.connection.id == connection && endpoint.head.is_known())
+}
+
+impl Poster for SseExchange {
+    fn connection(&self, id: u32) -> Option<Arc<Connection>> {
+        let endpoints = self.endpoints();
+        known(&endpoints, id).map(|endpoint| Arc::clone(&endpoint.connection))
+    }
+
+    fn post(&self, connection: &Arc<Connection>, message: Message) -> Result<Posted, LinkEnd> {
+        let posting = self.posting(connection.id).ok_or(LinkEnd::Closed)?;
+        posting.post(message, &[])
+    }
+
+    fn deliver(&self, connection: &Connection, answer: Message) -> Option<Sending> {
+        let posting = self.posting(connection.id)?;
+        Some(Box::pin(posting.deliver(answer)))
     }
 }

@@ -115,8 +115,12 @@ impl House {
     }
 
     pub fn start(&self, flags: &[&str], wait: fn(&mut Run)) -> Run {
-        let server = ["--", PROXY, "demo-server", "stdio"];
-        let mut command = self.command(&[&["proxy", "--listen", "stdio"], flags, &server].concat());
+        self.start_before(flags, &["--", PROXY, "demo-server", "stdio"], wait)
+    }
+
+    /// The same before another server.
+    pub fn start_before(&self, flags: &[&str], server: &[&str], wait: fn(&mut Run)) -> Run {
+        let mut command = self.command(&[&["proxy", "--listen", "stdio"], flags, server].concat());
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let mut run = Run {
             stdin: child.stdin.take(),
@@ -140,7 +144,7 @@ pub struct Run {
 }
 
 impl Run {
-    fn wait_for_id(&mut self) {
+    pub fn wait_for_id(&mut self) {
         self.id = loop {
             let line = self.error_line();
             if let Some((_, id)) = line.split_once("attach with: mcp-proxy attach ") {

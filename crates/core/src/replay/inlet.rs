@@ -1,0 +1,214 @@
+//! The ways into conversations: where messages can be added that no client sent.
+//!
+//! Each [`carry`](crate::carry()) has an [`Inlet`]: others leave messages there, and the pump towards the server takes them
+//! between two of the client's. Where HTTP is passed through there is no pump; there a [`Poster`] sends them.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use mcp_proxy_session::new_salt;
+use mcp_proxy_wire::{Direction, ExchangeId, Frame, IdKey, Message};
+use rustc_hash::FxHashMap;
+
+use super::once::ReplayError;
+use crate::connection::Connection;
+use crate::link::{BoxFuture, LinkEnd};
+
+/// What the ids of replays begin with.
+const MARK: &str = "mcp-proxy-replay-";
+
+/// Sends messages of the proxy's own on sessions that are passed through.
+pub trait Poster: Send + Sync {
+    /// The connection of that number, if its session is open and the client's way of speaking is known.
+    fn connection(&self, id: u32) -> Option<Arc<Connection>>;
+
+    /// Records a message and prepares to send it.
+    fn post(&self, connection: &Arc<Connection>, message: Message) -> Result<Posted, LinkEnd>;
+
+    /// Sends what was recorded already: an answer in the client's place.
+    fn deliver(&self, connection: &Connection, answer: Message) -> Option<Sending>;
+}
+
+/// Ends when nothing more is to be done, or with why the message could not be sent or has no answer.
+pub type Sending = BoxFuture<'static, Result<(), String>>;
+
+/// A message that is recorded and about to be sent.
+pub struct Posted {
+    /// Its number in the record.
+    pub request: u64,
+    /// Sends it, and reads what is answered there and then.
+    pub sending: Sending,
+}
+
+/// All ways into the conversations of a run.
+pub(crate) struct Inlets {
+    by_connection: Mutex<FxHashMap<u32, Arc<Inlet>>>,
+    poster: OnceLock<Weak<dyn Poster>>,
+    /// Somebody may ask for replays.
+    wanted: AtomicBool,
+    /// Counts the replays; with the salt its number makes an id that no client and no other proxy has.
+    next: AtomicU64,
+    salt: u32,
+}
+
+impl Default for Inlets {
+    fn default() -> Self {
+        Inlets {
+            by_connection: Mutex::default(),
+            poster: OnceLock::new(),
+            wanted: AtomicBool::new(false),
+            next: AtomicU64::new(1),
+            salt: new_salt() as u32,
+        }
+    }
+}
+
+impl Inlets {
+    /// The inlet of a connection that is carried.
+    pub fn of(&self, connection: u32) -> Option<Arc<Inlet>> {
+        self.lock().get(&connection).cloned()
+    }
+
+    /// Who sends on sessions that are passed through.
+    pub fn poster(&self) -> Option<Arc<dyn Poster>> {
+        self.poster.get()?.upgrade()
+    }
+
+    /// A run has one.
+    pub fn post_by(&self, poster: Weak<dyn Poster>) {
+        let _ = self.poster.set(poster);
+    }
+
+    /// Somebody may ask for replays from now on.
+    pub fn want(&self) {
+        self.wanted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody may.
+    pub fn wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// An id for the next replay.
+    pub fn new_id(&self) -> String {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        format!("{MARK}{number}-{:08x}", self.salt)
+    }
+
+    /// Whether an id or a progress token is that of a replay of this run.
+    pub fn is_ours(&self, token: &[u8]) -> bool {
+        if !token.starts_with(b"\"") {
+            return false;
+        }
+        let IdKey::String(text) = IdKey::of_token(token) else {
+            return false;
+        };
+        let salt = format!("-{:08x}", self.salt);
+        text.starts_with(MARK.as_bytes()) && text.ends_with(salt.as_bytes())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FxHashMap<u32, Arc<Inlet>>> {
+        self.by_connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where others leave messages for the server of a connection that is carried.
+pub(crate) struct Inlet {
+    pub(super) connection: Arc<Connection>,
+    state: Mutex<State>,
+    came: tokio::sync::Notify,
+    /// Something is in the queue. Looked at for every message, so it needs no lock.
+    queued: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<(Frame, u64)>,
+    /// No more is taken: the client has ended, or the server.
+    closed: bool,
+}
+
+/// An inlet while its conversation is carried.
+pub(crate) struct OpenInlet(Arc<Inlet>);
+
+impl OpenInlet {
+    /// Opens one.
+    pub fn new(connection: &Arc<Connection>) -> OpenInlet {
+        let inlet = Arc::new(Inlet {
+            connection: Arc::clone(connection),
+            state: Mutex::default(),
+            came: tokio::sync::Notify::new(),
+            queued: AtomicBool::new(false),
+        });
+        let inlets = connection.pipeline.inlets();
+        inlets.lock().insert(connection.id, Arc::clone(&inlet));
+        OpenInlet(inlet)
+    }
+
+    /// For a pump.
+    pub fn inlet(&self) -> Arc<Inlet> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Drop for OpenInlet {
+    fn drop(&mut self) {
+        let connection = &self.0.connection;
+        connection.pipeline.inlets().lock().remove(&connection.id);
+        self.0.close();
+        connection.awaited().close();
+    }
+}
+
+impl Inlet {
+    /// Records a message and leaves it for the pump; its number.
+    pub(super) fn leave(&self, message: Message) -> Result<u64, ReplayError> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(ReplayError::NotLive("its session is about to end"));
+        }
+        let now = self.connection.pipeline.now();
+        let direction = Direction::ClientToServer;
+        let authored = self
+            .connection
+            .author_numbered(direction, ExchangeId(0), message, now);
+        let (frame, request) = authored.map_err(ReplayError::Gone)?;
+        state.queue.push_back((frame, request));
+        self.queued.store(true, Ordering::Relaxed);
+        self.came.notify_one();
+        Ok(request)
+    }
+
+    /// The next message that was left. Safe to cancel.
+    pub async fn next(&self) -> (Frame, u64) {
+        loop {
+            if self.queued.load(Ordering::Relaxed) {
+                let mut state = self.lock();
+                let next = state.queue.pop_front();
+                let more = !state.queue.is_empty();
+                self.queued.store(more, Ordering::Relaxed);
+                if let Some(next) = next {
+                    return next;
+                }
+            }
+            self.came.notified().await;
+        }
+    }
+
+    /// No more is taken; answers still are.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let unsent: Vec<u64> = state.queue.drain(..).map(|(_, number)| number).collect();
+        drop(state);
+        let why = "the session ended before it was sent";
+        self.connection.undelivered(&unsent, why);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
