@@ -7,7 +7,6 @@
 )]
 
 pub mod progress;
-pub mod visible;
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -50,7 +49,9 @@ pub fn clear_bar() {
 
 /// An error with its causes, on stderr. It may quote a file or a peer, so it is made harmless first.
 pub fn fail(error: &anyhow::Error) {
-    say(&visible::visible_lines(&format!("mcp-proxy: {error:#}")));
+    say(&mcp_proxy_wire::visible::visible_lines(&format!(
+        "mcp-proxy: {error:#}"
+    )));
 }
 
 /// The result of a command, on stdout.

@@ -33,6 +33,7 @@ mod scan;
 pub mod span;
 pub mod sse;
 mod text;
+pub mod visible;
 pub mod walk;
 
 pub use chunk::{Chunk, Limits};

@@ -7,8 +7,8 @@ pub mod ls;
 use anyhow::{Result, bail};
 use mcp_proxy_transport::control::{Running, running};
 
-use crate::printer::visible::visible;
 use crate::run::sessions::words;
+use mcp_proxy_wire::visible::visible;
 
 /// So many proxies are named in an error.
 const SHOWN: usize = 5;

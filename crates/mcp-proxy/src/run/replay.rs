@@ -15,8 +15,8 @@ use super::{Usage, proxy, runtime, sessions::named};
 use crate::cli::replay::ReplayArgs;
 use crate::config::Config;
 use crate::printer::progress::{Progress, REDRAW};
-use crate::printer::visible::visible;
 use crate::printer::{self, out};
+use mcp_proxy_wire::visible::visible;
 
 /// It could not be played at all.
 const UNPLAYED: u8 = 2;

@@ -16,8 +16,9 @@ use std::process::ExitCode;
 use anyhow::{Error, Result};
 use mcp_proxy_session::{Filter, Session};
 
-use crate::printer::{self, visible::visible};
+use crate::printer;
 use crate::run::Usage;
+use mcp_proxy_wire::visible::visible;
 
 /// A filter from the command line.
 fn filter(text: &str) -> Result<Filter> {

@@ -21,13 +21,13 @@ use super::choose;
 use crate::cli::control::AttachArgs;
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
-use crate::printer::visible::visible;
 use crate::run::runtime;
 use crate::run::sessions::quiet_pipe;
 use answer::{Answer, Checked};
 use feed::Feed;
 use held::Held;
 use keyboard::Keyboard;
+use mcp_proxy_wire::visible::visible;
 
 /// What can be answered.
 const CHOICES: &str = "[f]orward [m]odify [d]rop [e]rror (s step, c continue, q quit) > ";

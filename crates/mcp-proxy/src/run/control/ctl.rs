@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::choose;
 use crate::cli::control::CtlArgs;
 use crate::printer;
-use crate::printer::visible::visible;
 use crate::run::sessions::inspect::write_json;
 use crate::run::sessions::quiet_pipe;
 use crate::run::{Usage, runtime};
+use mcp_proxy_wire::visible::visible;
 
 /// What was typed.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use serde_json::json;
 use super::started;
 use crate::cli::control::LsArgs;
 use crate::printer;
-use crate::printer::visible::visible;
 use crate::run::sessions::inspect::write_json;
 use crate::run::sessions::{quiet_pipe, words};
+use mcp_proxy_wire::visible::visible;
 
 /// A command or URL is shown up to here.
 const TARGET: usize = 60;

@@ -9,7 +9,7 @@ use mcp_proxy_session::{Place, Session};
 use super::{counted, quiet_pipe};
 use crate::cli::sessions::ImportArgs;
 use crate::printer;
-use crate::printer::visible::visible;
+use mcp_proxy_wire::visible::visible;
 
 /// Makes a record and prints its path.
 pub fn run(args: &ImportArgs) -> Result<ExitCode> {

@@ -22,7 +22,7 @@ use super::table::Table;
 use super::{counted, named, quiet_pipe, report_damage, words};
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
-use crate::printer::visible::{visible, visible_json};
+use mcp_proxy_wire::visible::{visible, visible_json};
 
 /// How often `--follow` looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

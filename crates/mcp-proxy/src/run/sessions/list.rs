@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{counted, named, quiet_pipe, words};
 use crate::cli::sessions::SessionsArgs;
 use crate::printer;
-use crate::printer::visible::{visible, visible_json};
+use mcp_proxy_wire::visible::{visible, visible_json};
 
 /// A command or URL is shown up to here.
 const TARGET: usize = 60;

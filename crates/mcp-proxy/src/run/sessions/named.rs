@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use mcp_proxy_session::store::{self, Listed};
 
 use super::words;
-use crate::printer::visible::visible;
+use mcp_proxy_wire::visible::visible;
 
 /// The newest record in the state directory.
 const LAST: &str = "LAST";

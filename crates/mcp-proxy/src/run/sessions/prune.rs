@@ -11,8 +11,8 @@ use mcp_proxy_session::store::{self, Listed, Which};
 use super::{counted, named, quiet_pipe, words};
 use crate::cli::sessions::PruneArgs;
 use crate::printer;
-use crate::printer::visible::visible;
 use crate::run::Usage;
+use mcp_proxy_wire::visible::visible;
 
 /// Removes records.
 pub fn run(args: &PruneArgs) -> Result<ExitCode> {

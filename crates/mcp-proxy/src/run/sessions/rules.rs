@@ -14,7 +14,7 @@ use super::table::Table;
 use super::{counted, named, quiet_pipe, report_damage};
 use crate::cli::rules::{CheckArgs, RulesCommand};
 use crate::printer;
-use crate::printer::visible::{visible, visible_json};
+use mcp_proxy_wire::visible::{visible, visible_json};
 
 /// Runs one of the commands.
 pub fn run(command: &RulesCommand) -> Result<ExitCode> {

@@ -7,7 +7,7 @@ use mcp_proxy_session::{Asked, ProxyMessage, Row, Session, Told};
 use mcp_proxy_wire::{Direction, Field, Kind, Message};
 
 use super::words;
-use crate::printer::visible::{visible, visible_bytes};
+use mcp_proxy_wire::visible::{visible, visible_bytes};
 
 /// Columns of fixed width; what has no limit comes last.
 const WHAT: usize = 40;

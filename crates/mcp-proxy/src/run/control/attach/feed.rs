@@ -13,9 +13,9 @@ use serde_json::value::RawValue;
 
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
-use crate::printer::visible::visible;
 use crate::run::sessions::inspect::View;
 use crate::run::sessions::table::Table;
+use mcp_proxy_wire::visible::visible;
 
 /// Where rows come from.
 pub enum Feed<'a> {

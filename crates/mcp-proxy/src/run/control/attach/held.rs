@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::printer::visible::{visible, visible_bytes};
 use crate::run::sessions::words;
+use mcp_proxy_wire::visible::{visible, visible_bytes};
 
 /// A held message is shown up to here; the rest is in the record.
 const SHOWN: usize = 4096;

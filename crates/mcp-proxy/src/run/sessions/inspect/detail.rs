@@ -8,8 +8,8 @@ use mcp_proxy_wire::Message;
 
 use super::happening::head_line;
 use super::pretty::pretty;
-use crate::printer::visible::{visible, visible_bytes};
 use crate::run::sessions::{table, words};
+use mcp_proxy_wire::visible::{visible, visible_bytes};
 
 /// A body over this is shown by its beginning.
 const WHOLE: u64 = 1 << 20;

@@ -4,8 +4,8 @@
 use mcp_proxy_session::{Http, Record};
 use serde_json::{Map, Value};
 
-use crate::printer::visible::visible;
 use crate::run::sessions::words;
+use mcp_proxy_wire::visible::visible;
 
 /// A line of text beyond this says nothing more to a person.
 const LONGEST: usize = 500;

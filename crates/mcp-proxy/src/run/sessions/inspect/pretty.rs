@@ -1,7 +1,7 @@
 //! JSON over several lines, token by token: a parser that makes values would lose digits, order and duplicate keys,
 //! which are often just what is looked for.
 
-use crate::printer::visible::push_json;
+use mcp_proxy_wire::visible::push_json;
 
 /// Deeper levels are not moved further to the right, so that a deep message stays readable and small.
 const DEEPEST: usize = 40;
