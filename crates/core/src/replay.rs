@@ -18,6 +18,7 @@ use mcp_proxy_wire::Message;
 
 pub use live::live;
 pub(crate) use live::{Inlet, Inlets, OpenInlet};
+pub(crate) use once::error_text;
 pub use once::{Asked, Once, ReplayError, Replayed, fresh};
 pub use plan::{Fills, Line, Plan};
 pub use player::{Player, player};
