@@ -12,7 +12,6 @@ use mcp_proxy_session::{Session, SessionExporter};
 use super::{named, quiet_pipe, report_damage, words};
 use crate::cli::sessions::ExportArgs;
 use crate::printer::{self, progress::Progress};
-use crate::run::Usage;
 use file::Target;
 
 /// Writes a record in another format.
@@ -24,10 +23,7 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
     let format = exporter(&args.output_format)
         .with_context(|| format!("--output-format: {} is not known", args.output_format))?;
     let filter = super::filter(args.filter.as_deref().unwrap_or_default())?;
-    let redaction = args
-        .redact
-        .compile()
-        .map_err(|error| Usage(format!("{error:#}")))?;
+    let redaction = super::redaction(&args.redact)?;
     let path = named::find(&args.record)?;
     // Looked at first: reading a large record in vain would be a pity.
     let target = args
