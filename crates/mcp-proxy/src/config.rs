@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::HoldOptions;
-use mcp_proxy_core::mock::{Match, Recording};
+use mcp_proxy_core::mock::{Match, Recording, RedactedAnswers};
 use mcp_proxy_session::{Masks, Place, RecordOptions, Redaction};
 use mcp_proxy_transport::http::admission::Admission;
 use mcp_proxy_transport::process::ServerCommand;
@@ -74,6 +74,8 @@ pub struct Played {
     pub recording: Arc<Recording>,
     /// `--match`
     pub matching: Match,
+    /// `--play-redacted`
+    pub redacted: RedactedAnswers,
     /// Where requests go that it cannot answer.
     pub beyond: Option<Box<Target>>,
 }
