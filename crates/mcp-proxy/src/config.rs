@@ -11,7 +11,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::HoldOptions;
 use mcp_proxy_core::mock::{Match, Recording, RedactedAnswers};
-use mcp_proxy_session::{Masks, Place, RecordOptions, Redaction};
+use mcp_proxy_session::{Filter, Masks, Place, RecordOptions, Redaction};
 use mcp_proxy_transport::http::admission::Admission;
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_wire::Transport;
@@ -39,8 +39,8 @@ pub struct Config {
     pub redaction: Option<Redaction>,
     /// How messages are held.
     pub hold: HoldOptions,
-    /// `--break`, as typed: the filters are read when the run begins.
-    pub breakpoints: Vec<String>,
+    /// `--break`
+    pub breakpoints: Vec<Filter>,
     /// `--rules`: the file is read when the run begins.
     pub rules: Option<PathBuf>,
 }
