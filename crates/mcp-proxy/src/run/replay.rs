@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::{Usage, proxy, runtime, sessions::named};
 use crate::cli::replay::ReplayArgs;
 use crate::config::Config;
-use crate::printer::progress::{Progress, REDRAW};
+use crate::printer::progress::{Progress, REDRAW, Results};
 use crate::printer::visible::visible;
 use crate::printer::{self, out};
 
@@ -171,7 +171,7 @@ async fn play(config: &Config, plans: Vec<Plan>, pace: Pace) -> Result<Played> {
         .iter()
         .map(|(.., (_, player))| Arc::clone(player))
         .collect();
-    let mut progress = Progress::new("replaying", true);
+    let mut progress = Progress::new("replaying", Results::Apart);
     let drawing = tokio::spawn(async move {
         loop {
             let over: usize = players.iter().map(|player| player.over()).sum();
