@@ -27,6 +27,10 @@ const FOR_TESTS: &[Needed] = &[
         probe: &["python3", "-c", "import ensurepip, venv"],
         packages: &["python3", "python3-venv"],
     },
+    Needed {
+        probe: &["tmux", "-V"],
+        packages: &["tmux"],
+    },
 ];
 
 /// What the fuzzer of the long mode is built with, beside Rust.

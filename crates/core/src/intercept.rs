@@ -203,13 +203,10 @@ impl Intercept {
     }
 
     /// Adds a breakpoint and gives its number.
-    pub fn add_breakpoint(
-        &self,
-        new: NewBreakpoint,
-    ) -> Result<u32, mcp_proxy_session::FilterError> {
-        let number = self.inner().breakpoints.add(new)?;
+    pub fn add_breakpoint(&self, new: NewBreakpoint) -> u32 {
+        let number = self.inner().breakpoints.add(new);
         self.changed();
-        Ok(number)
+        number
     }
 
     /// Removes a breakpoint; what it holds stays held.

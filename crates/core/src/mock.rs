@@ -28,19 +28,39 @@ pub enum Match {
     Strict,
 }
 
+/// What becomes of answers in which values were redacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum RedactedAnswers {
+    /// They are not given: what stands in them is not what the server said.
+    #[default]
+    Refuse,
+    /// They are given with the marks in them.
+    Play,
+}
+
 /// What a mock does with a client's message.
 #[derive(Debug)]
 pub enum Reply {
     /// These go to the client, in order; often none.
     Say(Vec<Message>),
-    /// The recording has no answer to this request.
-    Unmatched,
+    /// The recording has no answer to this request that could be given.
+    Unmatched(Lack),
+}
+
+/// Why a request is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// There is no answer.
+    NotRecorded,
+    /// Values were redacted in what the server said, first in the message with this number.
+    Redacted(u64),
 }
 
 /// One conversation with a recording.
 pub struct Mock {
     recording: Arc<Recording>,
     matching: Match,
+    redacted: RedactedAnswers,
     /// How often each key was asked.
     asked: FxHashMap<u64, usize>,
     /// The next request, for [`Match::Strict`].
@@ -51,10 +71,11 @@ pub struct Mock {
 
 impl Mock {
     /// A conversation that begins.
-    pub fn new(recording: Arc<Recording>, matching: Match) -> Mock {
+    pub fn new(recording: Arc<Recording>, matching: Match, redacted: RedactedAnswers) -> Mock {
         Mock {
             recording,
             matching,
+            redacted,
             asked: FxHashMap::default(),
             next: 0,
             waiting: FxHashMap::default(),
@@ -92,10 +113,15 @@ impl Mock {
         }
     }
 
-    /// What is not in the recording is answered so.
-    pub fn refusal(message: &Message) -> Message {
+    /// What the recording cannot answer is answered so.
+    pub fn refusal(message: &Message, lack: Lack) -> Message {
         let method = message.method().unwrap_or_default();
-        let text = format!("the recording has no answer to this {method} request");
+        let text = match lack {
+            Lack::NotRecorded => format!("the recording has no answer to this {method} request"),
+            Lack::Redacted(sequence) => format!(
+                "the recorded answer to this {method} request was redacted (message #{sequence}), so it is not played"
+            ),
+        };
         error_response(message.id().as_ref(), ErrorCode::NOT_RECORDED, &text, None)
     }
 
@@ -104,24 +130,23 @@ impl Mock {
         for part in batch.parts().unwrap_or_default() {
             match self.hear(&part) {
                 Reply::Say(messages) => said.extend(messages),
-                Reply::Unmatched => said.push(Mock::refusal(&part)),
+                Reply::Unmatched(lack) => said.push(Mock::refusal(&part, lack)),
             }
         }
         Reply::Say(said)
     }
 
     fn request(&mut self, request: &Message) -> Reply {
-        let Some(place) = self.find(request) else {
-            return Reply::Unmatched;
+        let place = self.find(request);
+        let Some(played) = place.and_then(|place| self.recording.played(place)) else {
+            return Reply::Unmatched(Lack::NotRecorded);
         };
-        match self.recording.played(place) {
-            Some(played) => {
-                let said = played.said.iter().filter_map(|said| fit(said, request));
-                let said = said.collect();
-                Reply::Say(self.say(said))
-            }
-            None => Reply::Unmatched,
+        if let (Some(sequence), RedactedAnswers::Refuse) = (played.redacted, self.redacted) {
+            return Reply::Unmatched(Lack::Redacted(sequence));
         }
+        let said = played.said.iter().filter_map(|said| fit(said, request));
+        let said = said.collect();
+        Reply::Say(self.say(said))
     }
 
     /// The recorded request that this one stands for.

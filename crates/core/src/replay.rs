@@ -1,7 +1,8 @@
 //! The client side of a recorded session, played again to a live server.
 //!
-//! [`Plan`] is what the recorded client said, with the answers it got. [`player`] makes a link of it that stands where a
-//! client would: the pumps carry it to the server as they carry any client, and record the run as any run. Requests get ids
+//! [`Plan`] is what a recorded client said, with the answers it got. [`player`] makes a link of it that stands where a
+//! client would: the pumps carry it to the server as they carry any client, and record the run as any run. Several clients
+//! of one record share a [`Stage`], so that each says its lines in its turn. Requests get ids
 //! and progress tokens of our own; what the server asks is answered as the recorded client did. [`Outcome`] holds both
 //! answers of each request, and [`diff`] tells them apart. [`fresh`] sends a single
 //! message again on a session of its own, [`live`] on one that a client has open.
@@ -14,6 +15,7 @@ mod live;
 mod once;
 mod plan;
 mod player;
+mod stage;
 
 use std::time::Duration;
 
@@ -26,11 +28,13 @@ pub(crate) use inlet::{Inlet, Inlets, OpenInlet};
 pub use inlet::{Posted, Poster, Sending};
 pub(crate) use live::DELIVERY;
 pub use live::live;
+pub(crate) use once::error_text;
 pub use once::{Asked, Once, ReplayError, Replayed, fresh};
 pub use plan::{Fills, Line, Plan};
 pub use player::{Player, player};
+pub use stage::Stage;
 
-/// How a plan is played.
+/// How plans are played.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// Requests that may be open at once.
@@ -46,6 +50,8 @@ pub struct Pace {
 pub struct Outcome {
     /// The request's number in the old record.
     pub sequence: u64,
+    /// Its connection there.
+    pub connection: u32,
     /// Its method.
     pub method: String,
     /// The tool, prompt or resource that it names.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::HoldOptions;
-use mcp_proxy_core::mock::{Match, Recording};
-use mcp_proxy_session::{Masks, Place, RecordOptions, Redaction};
+use mcp_proxy_core::mock::{Match, Recording, RedactedAnswers};
+use mcp_proxy_session::{Filter, Masks, Place, RecordOptions, Redaction};
 use mcp_proxy_transport::http::admission::Admission;
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_wire::Transport;
@@ -39,8 +39,8 @@ pub struct Config {
     pub redaction: Option<Redaction>,
     /// How messages are held.
     pub hold: HoldOptions,
-    /// `--break`, as typed: the filters are read when the run begins.
-    pub breakpoints: Vec<String>,
+    /// `--break`
+    pub breakpoints: Vec<Filter>,
     /// `--rules`: the file is read when the run begins.
     pub rules: Option<PathBuf>,
 }
@@ -74,6 +74,8 @@ pub struct Played {
     pub recording: Arc<Recording>,
     /// `--match`
     pub matching: Match,
+    /// `--play-redacted`
+    pub redacted: RedactedAnswers,
     /// Where requests go that it cannot answer.
     pub beyond: Option<Box<Target>>,
 }

@@ -13,6 +13,7 @@ mod budget;
 mod limits;
 mod natives;
 mod needs;
+mod search;
 mod value;
 
 use std::sync::Mutex;

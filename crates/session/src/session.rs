@@ -224,18 +224,38 @@ impl Session {
     pub fn told(&self, index: usize) -> Result<Told, Error> {
         let message = self.message(index)?;
         let row = self.row(index);
-        let asked = row
-            .filter(|_| message.answers.is_some())
-            .and_then(Row::peer)
-            .and_then(|peer| self.row(peer));
+        let peer = row.filter(|_| message.answers.is_some());
+        let asked = match peer.and_then(Row::peer) {
+            None => None,
+            // Rows are those of the record, and tell what is to be hidden.
+            Some(peer) if self.hides() => {
+                let asked = self.message(peer)?;
+                Some((asked.method, asked.name))
+            }
+            Some(peer) => self.row(peer).map(|row| {
+                let text = |text: Option<&str>| text.map(str::to_owned);
+                (text(self.method(row)), text(self.name(row)))
+            }),
+        };
         Ok(Told {
             undelivered: row.is_some_and(Row::is_undelivered),
-            asked: asked.map(|row| Asked {
-                method: self.method(row).unwrap_or("?").to_owned(),
-                name: self.name(row).map(str::to_owned),
+            asked: asked.map(|(method, name)| Asked {
+                method: method.unwrap_or_else(|| "?".to_owned()),
+                name,
             }),
             message,
         })
+    }
+
+    /// A line of this record's file as it may be shown: without what is hidden besides.
+    pub fn shown(&self, record: Record) -> Result<Record, Error> {
+        match &self.hide {
+            None => Ok(record),
+            Some(hide) => Ok(Record {
+                line: hide.line(&record.line, &self.folder)?,
+                ..record
+            }),
+        }
     }
 
     /// Messages one after the other, from row `from`: what an export or a long list reads.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_proxy_session::redact::{self, Unfilled};
-use mcp_proxy_session::{ProxyMessage, RedactionFacts, raw_member};
-use mcp_proxy_wire::{Direction, Kind, Message, revision};
+use mcp_proxy_session::{ProxyMessage, Redaction, RedactionFacts, raw_member};
+use mcp_proxy_wire::{Direction, ErrorCode, Kind, Message, error_response, revision};
 use serde_json::json;
 
 use super::desk::Fault;
@@ -104,16 +104,36 @@ pub async fn replay(
     });
     match sent.await {
         Ok(Ok(replayed)) => tell(control, replayed).await,
-        Ok(Err(error)) => Err(refused(&error)),
+        Ok(Err(error)) => Err(refused(error, control.facts.redaction.as_ref())),
         Err(_) => Err(Fault::new(Fault::FAILED, "the replay was stopped")),
     }
 }
 
-fn refused(error: &ReplayError) -> Fault {
-    match error {
-        ReplayError::Unfit(_) => Fault::params(format!("raw: {error}")),
-        _ => Fault::new(Fault::FAILED, error.to_string()),
-    }
+/// Why nothing came of it. What a server wrote may be in it, so what is hidden in the record is hidden here.
+fn refused(error: ReplayError, hidden: Option<&Redaction>) -> Fault {
+    let text = match (error, hidden) {
+        (error @ ReplayError::Unfit(_), _) => return Fault::params(format!("raw: {error}")),
+        (ReplayError::Refused(answer), Some(hidden)) => {
+            ReplayError::Refused(Box::new(shown(*answer, hidden))).to_string()
+        }
+        // The error was recorded as a message, so rules for messages are for it.
+        (ReplayError::Unanswered(text), Some(hidden)) => {
+            let told = error_response(None, ErrorCode::SERVER_UNAVAILABLE, &text, None);
+            replay::error_text(&shown(told, hidden))
+        }
+        // The last words of a process, or the first of an answer that was none.
+        (ReplayError::Gone(end), Some(hidden)) => {
+            let told = shown(Message::parse(end.to_string()), hidden);
+            String::from_utf8_lossy(told.raw()).into_owned()
+        }
+        (error, _) => error.to_string(),
+    };
+    Fault::new(Fault::FAILED, text)
+}
+
+fn shown(message: Message, hidden: &Redaction) -> Message {
+    let redacted = hidden.message(&message);
+    redacted.map_or(message, |redacted| redacted.message)
 }
 
 /// What is sent: the edit, or what went to the server the last time.

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use mcp_proxy_session::redact::fill;
-use mcp_proxy_session::{Bodies, Raw, Redaction, raw_member};
+use mcp_proxy_session::{Bodies, Filter, Raw, Redaction, raw_member};
 use mcp_proxy_wire::{ErrorCode, Message};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -166,15 +166,14 @@ pub fn add_breakpoint(intercept: &Arc<Intercept>, new: params::NewBreak) -> Resu
             "hits: a breakpoint that holds nothing is none",
         ));
     }
-    let added = intercept.add_breakpoint(NewBreakpoint {
-        filter: new.filter,
+    let filter = Filter::parse(&new.filter);
+    let filter = filter.map_err(|error| Fault::params(format!("filter: {error}")))?;
+    let id = intercept.add_breakpoint(NewBreakpoint {
+        filter,
         direction,
         hits: new.hits,
     });
-    match added {
-        Ok(id) => Ok(to_json(&json!({"id": id}))),
-        Err(error) => Err(Fault::params(format!("filter: {error}"))),
-    }
+    Ok(to_json(&json!({"id": id})))
 }
 
 /// `breakpoints.remove`

@@ -1,13 +1,13 @@
 //! Breakpoints: which single messages are held.
 
-use mcp_proxy_session::{Facts, Filter, FilterError};
+use mcp_proxy_session::{Facts, Filter};
 use mcp_proxy_wire::Direction;
 
 /// A breakpoint to be set.
 #[derive(Clone, Debug, Default)]
 pub struct NewBreakpoint {
-    /// Which messages, in the filter language.
-    pub filter: String,
+    /// Which messages.
+    pub filter: Filter,
     /// Only those that go this way.
     pub direction: Option<Direction>,
     /// It goes after so many hits: 1 holds one message.
@@ -38,18 +38,17 @@ pub struct Breakpoints {
 
 impl Breakpoints {
     /// Sets one.
-    pub fn add(&mut self, new: NewBreakpoint) -> Result<u32, FilterError> {
-        let filter = Filter::parse(&new.filter)?;
+    pub fn add(&mut self, new: NewBreakpoint) -> u32 {
         self.next += 1;
         let breakpoint = Breakpoint {
             number: self.next,
-            filter: new.filter,
+            filter: new.filter.text().to_owned(),
             direction: new.direction,
             left: new.hits.map(|hits| hits.max(1)),
             hits: 0,
         };
-        self.set.push((breakpoint, filter));
-        Ok(self.next)
+        self.set.push((breakpoint, new.filter));
+        self.next
     }
 
     /// Removes one; `false`: there is none of that number.

@@ -53,11 +53,11 @@ impl MockWriter {
             }
             let messages = match self.mock.hear(message) {
                 Reply::Say(messages) => messages,
-                Reply::Unmatched if self.beyond.is_some() => {
+                Reply::Unmatched(_) if self.beyond.is_some() => {
                     onward.push(frame);
                     continue;
                 }
-                Reply::Unmatched => vec![Mock::refusal(message)],
+                Reply::Unmatched(lack) => vec![Mock::refusal(message, lack)],
             };
             for message in messages {
                 let said = say.send(line(message)).await;

@@ -1,7 +1,9 @@
 //! What a recorded server answered, by place in the record.
 
+use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher as _};
 
+use mcp_proxy_session::redact;
 use mcp_proxy_session::{Error, ProxyMessage, Session};
 use mcp_proxy_wire::{Direction, Field, Kind, Message};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -26,6 +28,8 @@ struct Asked {
 pub struct Played {
     /// In the order in which it was said.
     pub said: Vec<Message>,
+    /// The number of the first message with marks in the place of redacted values.
+    pub redacted: Option<u64>,
 }
 
 /// A request that has no answer yet, while the record is read.
@@ -122,13 +126,29 @@ impl Recording {
     /// Reads what was said to the request at `place`.
     pub(super) fn played(&self, place: usize) -> Option<Played> {
         let rows = &self.asked.get(place)?.said;
-        let said = rows.iter().filter_map(|row| {
-            let message = self.session.message(*row).ok()?;
-            whole(&message)
-        });
-        Some(Played {
-            said: said.collect(),
-        })
+        let mut played = Played {
+            said: Vec::new(),
+            redacted: None,
+        };
+        for row in rows {
+            let Ok(recorded) = self.session.message(*row) else {
+                continue;
+            };
+            let Some(message) = whole(&recorded) else {
+                continue;
+            };
+            if played.redacted.is_none() && self.has_marks(&recorded, &message) {
+                played.redacted = Some(recorded.sequence);
+            }
+            played.said.push(message);
+        }
+        Some(played)
+    }
+
+    /// Whether values of the message were redacted. The record counts those in HTTP heads too, so the body is looked at.
+    fn has_marks(&self, recorded: &ProxyMessage, message: &Message) -> bool {
+        let facts = self.session.redaction().filter(|_| recorded.redacted > 0);
+        facts.is_some_and(|facts| redact::fill(message, facts, &BTreeMap::new()).is_err())
     }
 }
 

@@ -60,9 +60,9 @@ pub enum ReplayError {
     /// The server could not be reached, or ended.
     #[error("{0}")]
     Gone(LinkEnd),
-    /// The server would not open a session.
-    #[error("the server refused the handshake: {0}")]
-    Refused(String),
+    /// The server would not open a session: its answer.
+    #[error("the server refused the handshake: {}", error_text(.0))]
+    Refused(Box<Message>),
     /// The link answered in the server's place: it could not be asked.
     #[error("{0}")]
     Unanswered(String),
@@ -149,7 +149,7 @@ impl Visit {
             };
             let answer = self.hear(&id).await?.message;
             if answer.kind() == Kind::Error {
-                return Err(ReplayError::Refused(error_text(&answer)));
+                return Err(ReplayError::Refused(Box::new(answer)));
             }
         }
         let number = once.opening.len() + 1;
@@ -273,7 +273,8 @@ pub(super) fn own(message: &Message, ours: &str) -> Result<(Message, Option<Id>)
     Ok((line, id))
 }
 
-fn error_text(answer: &Message) -> String {
+/// What an error says.
+pub(crate) fn error_text(answer: &Message) -> String {
     let Some(error) = answer.error() else {
         return String::new();
     };

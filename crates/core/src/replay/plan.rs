@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use mcp_proxy_session::redact::{self, Unfilled};
-use mcp_proxy_session::{Error, Filter, ProxyMessage, Session};
+use mcp_proxy_session::{Error, Filter, ProxyMessage, Row, Session};
 use mcp_proxy_wire::{Direction, Field, Kind, Message};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 /// A client's messages, in order, and what it answered to the server.
 #[derive(Default)]
 pub struct Plan {
+    /// The connection on which it was said.
+    pub connection: u32,
     /// What is said.
     pub lines: Vec<Line>,
     /// The recorded client's answers to the server's requests, by method, in order.
@@ -40,65 +42,37 @@ pub struct Line {
 }
 
 impl Plan {
-    /// The messages of one connection that `filter` lets through, and always those that open it.
+    /// For each of the connections: the messages that `filter` lets through, and always those that open it. A connection of
+    /// which the filter wants nothing has no plan. They come in the order in which they begin.
     pub fn read(
         session: &Session,
-        connection: u32,
+        connections: &[u32],
         filter: &Filter,
         fills: &Fills,
-    ) -> Result<Plan, Error> {
-        let mut plan = Plan::default();
-        let mut places: FxHashMap<u64, usize> = FxHashMap::default();
-        let mut asked_by_server: FxHashMap<u64, String> = FxHashMap::default();
+    ) -> Result<Vec<Plan>, Error> {
+        let connections: FxHashSet<u32> = connections.iter().copied().collect();
+        let mut drafts: FxHashMap<u32, Draft> = FxHashMap::default();
         for (index, recorded) in session.messages(0).enumerate() {
             let recorded = recorded?;
-            if recorded.connection != connection || recorded.from_proxy {
+            if recorded.from_proxy || !connections.contains(&recorded.connection) {
                 continue;
             }
+            let draft = drafts.entry(recorded.connection).or_default();
+            draft.plan.connection = recorded.connection;
             let Some(message) = bytes_of(&recorded) else {
-                plan.missing += 1;
+                draft.plan.missing += 1;
                 continue;
             };
-            match (recorded.direction, message.kind()) {
-                (Direction::ServerToClient, Kind::Response | Kind::Error) => {
-                    let place = recorded.answers.and_then(|asked| places.get(&asked));
-                    if let Some(line) = place.and_then(|place| plan.lines.get_mut(*place)) {
-                        line.answer = Some(message);
-                    }
-                }
-                (Direction::ServerToClient, Kind::Request) => {
-                    let method = message.method().map(Cow::into_owned);
-                    asked_by_server.insert(recorded.sequence, method.unwrap_or_default());
-                }
-                (Direction::ServerToClient, _) => {}
-                (Direction::ClientToServer, Kind::Response | Kind::Error) => {
-                    let method = recorded.answers.and_then(|it| asked_by_server.get(&it));
-                    if let Some(method) = method
-                        && let Some(message) = plan.filled(session, &recorded, message, fills)
-                    {
-                        let replies = plan.replies.entry(method.clone()).or_default();
-                        replies.push_back(message);
-                    }
-                }
-                (Direction::ClientToServer, _) => {
-                    let row = session.row(index);
-                    let wanted = opens(&message)
-                        || filter.is_empty()
-                        || row.is_some_and(|row| filter.matches(session, row).unwrap_or(false));
-                    if wanted && let Some(message) = plan.filled(session, &recorded, message, fills)
-                    {
-                        places.insert(recorded.sequence, plan.lines.len());
-                        plan.lines.push(Line {
-                            sequence: recorded.sequence,
-                            at: recorded.mono,
-                            message,
-                            answer: None,
-                        });
-                    }
-                }
-            }
+            let row = session.row(index);
+            let chosen = || {
+                let fits = |row| filter.matches(session, row).unwrap_or(false);
+                filter.is_empty() || row.is_some_and(fits)
+            };
+            draft.add(session, &recorded, message, chosen, fills);
         }
-        Ok(plan)
+        let mut plans: Vec<Plan> = drafts.into_values().filter_map(Draft::end).collect();
+        plans.sort_by_key(|plan| plan.lines.first().map(|line| line.sequence));
+        Ok(plans)
     }
 
     /// The message with its redacted values put back; nothing, and a note, if some are not known.
@@ -124,24 +98,88 @@ impl Plan {
     }
 
     /// The connections of a record on which a client said something.
-    pub fn connections(session: &Session) -> Result<Vec<u32>, Error> {
-        let mut connections = Vec::new();
-        for recorded in session.messages(0) {
-            let recorded = recorded?;
-            if recorded.direction == Direction::ClientToServer
-                && !recorded.from_proxy
-                && !connections.contains(&recorded.connection)
-            {
-                connections.push(recorded.connection);
-            }
-        }
-        Ok(connections)
+    pub fn connections(session: &Session) -> Vec<u32> {
+        let mut seen = FxHashSet::default();
+        let of_clients = session
+            .rows()
+            .iter()
+            .filter(|row| row.direction() == Direction::ClientToServer && !row.is_from_proxy());
+        let connections = of_clients.map(Row::connection);
+        connections.filter(|number| seen.insert(*number)).collect()
     }
 
     /// How many requests it has.
     pub fn requests(&self) -> usize {
         let requests = |line: &&Line| line.message.kind() == Kind::Request;
         self.lines.iter().filter(requests).count()
+    }
+}
+
+/// A plan while the record is read.
+#[derive(Default)]
+struct Draft {
+    plan: Plan,
+    /// Where the line with a number stands.
+    places: FxHashMap<u64, usize>,
+    /// The server's own requests, by number: their methods.
+    asked: FxHashMap<u64, String>,
+    /// The filter wants something of it.
+    wanted: bool,
+}
+
+impl Draft {
+    fn add(
+        &mut self,
+        session: &Session,
+        recorded: &ProxyMessage,
+        message: Message,
+        chosen: impl FnOnce() -> bool,
+        fills: &Fills,
+    ) {
+        let plan = &mut self.plan;
+        match (recorded.direction, message.kind()) {
+            (Direction::ServerToClient, Kind::Response | Kind::Error) => {
+                let place = recorded.answers.and_then(|asked| self.places.get(&asked));
+                if let Some(line) = place.and_then(|place| plan.lines.get_mut(*place)) {
+                    line.answer = Some(message);
+                }
+            }
+            (Direction::ServerToClient, Kind::Request) => {
+                let method = message.method().map(Cow::into_owned);
+                self.asked
+                    .insert(recorded.sequence, method.unwrap_or_default());
+            }
+            (Direction::ServerToClient, _) => {}
+            (Direction::ClientToServer, Kind::Response | Kind::Error) => {
+                let method = recorded.answers.and_then(|it| self.asked.get(&it));
+                if let Some(method) = method
+                    && let Some(message) = plan.filled(session, recorded, message, fills)
+                {
+                    let replies = plan.replies.entry(method.clone()).or_default();
+                    replies.push_back(message);
+                }
+            }
+            (Direction::ClientToServer, _) => {
+                let chosen = chosen();
+                self.wanted |= chosen;
+                if !chosen && !opens(&message) {
+                    return;
+                }
+                if let Some(message) = plan.filled(session, recorded, message, fills) {
+                    self.places.insert(recorded.sequence, plan.lines.len());
+                    plan.lines.push(Line {
+                        sequence: recorded.sequence,
+                        at: recorded.mono,
+                        message,
+                        answer: None,
+                    });
+                }
+            }
+        }
+    }
+
+    fn end(self) -> Option<Plan> {
+        self.wanted.then_some(self.plan)
     }
 }
 

@@ -8,21 +8,21 @@ use mcp_proxy_wire::{
     Body, Carriage, ErrorCode, ExchangeId, Field, Frame, Kind, LineEnd, Message, error_response,
 };
 use rustc_hash::FxHashMap;
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::Outcome;
 use super::plan::{Line, Plan, own};
-use super::{Outcome, Pace};
+use super::stage::{Stage, Turn};
 use crate::link::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd};
 
 /// A plan being played; shared by both halves of its link.
 pub struct Player {
     state: Mutex<State>,
-    changed: Notify,
-    pace: Pace,
+    stage: Arc<Stage>,
 }
 
 struct State {
+    connection: u32,
     lines: VecDeque<Line>,
     replies: FxHashMap<String, VecDeque<Message>>,
     /// Answers of ours to what the server asked.
@@ -37,9 +37,10 @@ struct State {
 }
 
 /// A link that plays, and where its outcome is found.
-pub fn player(plan: Plan, pace: Pace) -> (Link, Arc<Player>) {
+pub fn player(plan: Plan, stage: &Arc<Stage>) -> (Link, Arc<Player>) {
     let player = Arc::new(Player {
         state: Mutex::new(State {
+            connection: plan.connection,
             lines: plan.lines.into(),
             replies: plan.replies,
             said: VecDeque::new(),
@@ -49,30 +50,25 @@ pub fn player(plan: Plan, pace: Pace) -> (Link, Arc<Player>) {
             outcomes: Vec::new(),
             ended: false,
         }),
-        changed: Notify::new(),
-        pace,
+        stage: Arc::clone(stage),
     });
-    let reader = Says {
-        player: Arc::clone(&player),
-        begin: None,
-    };
+    let reader = Says(Arc::clone(&player));
     (Link::new(reader, Hears(Arc::clone(&player))), player)
 }
 
 impl Player {
-    /// The requests that were played, in the order of the record. Those that are open have no answer.
+    /// The requests that were played, in the order of the record. Those that are open have no answer, and what was not said
+    /// is said no more.
     pub fn outcomes(&self) -> Vec<Outcome> {
         let mut state = self.state();
         let open: Vec<Line> = state.open.drain().map(|(_, (line, _))| line).collect();
-        for line in open {
-            state.outcomes.push(outcome(&line, None));
-        }
         let unsaid: Vec<Line> = state.lines.drain(..).collect();
-        let requests = unsaid
-            .iter()
-            .filter(|line| line.message.kind() == Kind::Request);
-        let outcomes = requests.map(|line| outcome(line, None)).collect::<Vec<_>>();
-        state.outcomes.extend(outcomes);
+        self.stage.over(open.len());
+        self.stage.leave(&unsaid);
+        let asks = |line: &&Line| line.message.kind() == Kind::Request;
+        let unanswered = open.iter().chain(unsaid.iter().filter(asks));
+        let unanswered: Vec<_> = unanswered.map(|line| state.outcome(line, None)).collect();
+        state.outcomes.extend(unanswered);
         state.outcomes.sort_by_key(|outcome| outcome.sequence);
         state.outcomes.clone()
     }
@@ -87,23 +83,8 @@ impl Player {
     }
 }
 
-fn outcome(line: &Line, now: Option<Message>) -> Outcome {
-    let text = |field| line.message.text(field).map(|text| text.into_owned());
-    Outcome {
-        sequence: line.sequence,
-        method: line.message.method().unwrap_or_default().into_owned(),
-        name: text(Field::Name).or_else(|| text(Field::Uri)),
-        then: line.answer.clone(),
-        now,
-    }
-}
-
 /// The client's half that speaks.
-struct Says {
-    player: Arc<Player>,
-    /// When the first line was said, now and then.
-    begin: Option<(Instant, Duration)>,
-}
+struct Says(Arc<Player>);
 
 /// What to do next.
 enum Next {
@@ -117,35 +98,31 @@ enum Next {
 
 impl Says {
     fn next(&mut self) -> Next {
-        let mut state = self.player.state();
-        let now = Instant::now();
+        let stage = &self.0.stage;
+        let mut state = self.0.state();
+        let (now, timeout) = (Instant::now(), stage.pace.timeout);
         if let Some(reply) = state.said.pop_front() {
             return Next::Say(reply);
         }
-        state.give_up(now, self.player.pace.timeout);
+        stage.over(state.give_up(now, timeout));
+        let wait = Next::Wait(state.deadline(timeout));
         let Some(line) = state.lines.front() else {
             return match state.open.is_empty() || state.ended {
                 true => Next::End,
-                false => Next::Wait(state.deadline(self.player.pace.timeout)),
+                false => wait,
             };
         };
-        let asks = line.message.kind() == Kind::Request;
-        let cancels = line.message.method().as_deref() == Some("notifications/cancelled");
-        let opening = state.numbers_open_handshake();
-        let full = state.open.len() >= self.player.pace.concurrency.max(1);
-        // A notification follows the requests before it when they go one by one; a cancel is for one of them.
-        let follows = asks || self.player.pace.concurrency <= 1;
-        if opening || (full && follows && !cancels) {
-            return Next::Wait(state.deadline(self.player.pace.timeout));
+        if state.is_opening() {
+            return wait;
         }
-        if let Some(speed) = self.player.pace.speed {
-            let (start, first) = *self.begin.get_or_insert((now, line.at));
-            let pause = line.at.saturating_sub(first).div_f64(speed.max(0.001));
-            if now < start + pause {
-                return Next::Later(start + pause);
+        match stage.turn(line, now) {
+            Turn::Later(when) => Next::Later(when),
+            Turn::Wait => wait,
+            Turn::Now => {
+                stage.said(line);
+                state.say()
             }
         }
-        state.say()
     }
 }
 
@@ -167,7 +144,7 @@ impl State {
     }
 
     /// `initialize` is alone: nothing may be said before its answer.
-    fn numbers_open_handshake(&self) -> bool {
+    fn is_opening(&self) -> bool {
         let opens = |line: &Line| line.message.method().as_deref() == Some("initialize");
         self.open.values().any(|(line, _)| opens(line))
     }
@@ -177,17 +154,31 @@ impl State {
         oldest.map(|since| since + timeout)
     }
 
-    fn give_up(&mut self, now: Instant, timeout: Duration) {
+    /// How many requests are given up now.
+    fn give_up(&mut self, now: Instant, timeout: Duration) -> usize {
         let late: Vec<u64> = self
             .open
             .iter()
             .filter(|(_, (_, since))| now >= *since + timeout)
             .map(|(number, _)| *number)
             .collect();
-        for number in late {
-            if let Some((line, _)) = self.open.remove(&number) {
-                self.outcomes.push(outcome(&line, None));
+        for number in &late {
+            if let Some((line, _)) = self.open.remove(number) {
+                self.outcomes.push(self.outcome(&line, None));
             }
+        }
+        late.len()
+    }
+
+    fn outcome(&self, line: &Line, now: Option<Message>) -> Outcome {
+        let text = |field| line.message.text(field).map(|text| text.into_owned());
+        Outcome {
+            sequence: line.sequence,
+            connection: self.connection,
+            method: line.message.method().unwrap_or_default().into_owned(),
+            name: text(Field::Name).or_else(|| text(Field::Uri)),
+            then: line.answer.clone(),
+            now,
         }
     }
 
@@ -198,7 +189,7 @@ impl State {
                     .id_token()
                     .and_then(|token| std::str::from_utf8(token).ok()?.parse().ok());
                 if let Some((line, _)) = number.and_then(|number: u64| self.open.remove(&number)) {
-                    self.outcomes.push(outcome(&line, Some(message)));
+                    self.outcomes.push(self.outcome(&line, Some(message)));
                 }
             }
             Kind::Request => self.reply(&message),
@@ -237,9 +228,9 @@ impl State {
 impl FrameReader for Says {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
-            let player = Arc::clone(&self.player);
+            let stage = Arc::clone(&self.0.stage);
             loop {
-                let changed = player.changed.notified();
+                let changed = stage.changed();
                 match self.next() {
                     Next::Say(message) => {
                         into.push(Frame {
@@ -268,19 +259,20 @@ struct Hears(Arc<Player>);
 impl FrameWriter for Hears {
     fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         let mut state = self.0.state();
+        let before = state.open.len();
         for frame in frames.drain(..) {
             if let Body::Whole(message) = frame.body {
                 state.hear(message);
             }
         }
+        self.0.stage.over(before - state.open.len());
         drop(state);
-        self.0.changed.notify_one();
         Box::pin(std::future::ready(Ok(())))
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
         self.0.state().ended = true;
-        self.0.changed.notify_one();
+        self.0.stage.touch();
         Box::pin(std::future::ready(()))
     }
 }

@@ -48,6 +48,22 @@ struct Stamp {
     len: u64,
 }
 
+impl Rules {
+    /// Reads a file of rules, for any server; whether those can be reached that it redirects to is not looked at.
+    ///
+    /// # Errors
+    /// What is wrong with it, with its path.
+    pub fn read(path: &Path) -> Result<Rules, String> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => format!("{shown}: it is no UTF-8 text"),
+            _ => format!("{shown}: {error}"),
+        })?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        Rules::parse(&text, folder).map_err(|error| format!("{shown}: {error}"))
+    }
+}
+
 impl RulesFile {
     /// Reads a rules file for the server that is shown as `server`. `open_server` finds others, for redirects.
     ///
@@ -111,13 +127,7 @@ impl RulesFile {
 
     fn read(&self) -> Result<Rules, String> {
         let shown = self.path.display();
-        let text = std::fs::read_to_string(&self.path).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData => format!("{shown}: it is no UTF-8 text"),
-            _ => format!("{shown}: {error}"),
-        })?;
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let rules = Rules::parse(&text, folder).map_err(|error| format!("{shown}: {error}"))?;
-        let rules = rules.for_server(&self.server);
+        let rules = Rules::read(&self.path)?.for_server(&self.server);
         for rule in rules.list() {
             if let Action::Redirect(server) = &rule.action {
                 self.server(server).map_err(|why| {

@@ -1,7 +1,7 @@
 //! The control protocol without a socket: what a desk answers, and what notices say.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use mcp_proxy_core::control::{
@@ -10,7 +10,8 @@ use mcp_proxy_core::control::{
 use mcp_proxy_core::intercept::InterceptMode;
 use mcp_proxy_core::{Dial, LinkEnd, Passed, Pipeline};
 use mcp_proxy_session::{
-    Masks, Place, RecordOptions, Recorder, Ring, Session, SessionHeader, new_session_id,
+    Masks, Place, RecordOptions, Recorder, Redaction, RedactionRules, Ring, Session, SessionHeader,
+    new_session_id,
 };
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, LineEnd, Message, Side, Transport,
@@ -18,7 +19,7 @@ use mcp_proxy_wire::{
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
-use crate::transcript::pipeline;
+use crate::transcript::{peer, pipeline};
 
 /// A run and who controls it.
 struct Run {
@@ -54,9 +55,26 @@ impl Run {
         Run::of(pipeline, None)
     }
 
+    /// Without a record, before a server that the test plays.
+    fn hiding(rules: &RedactionRules, dial: Dial) -> Run {
+        let redaction = Redaction::new(rules).unwrap();
+        let pipeline = pipeline(None);
+        pipeline.keep_recent(Ring::new(1 << 20, Masks::none(), redaction.clone()));
+        Run::with(pipeline, None, redaction, dial)
+    }
+
     fn of(pipeline: Arc<Pipeline>, record: Option<&Path>) -> Run {
+        Run::with(pipeline, record, None, gone("it is gone"))
+    }
+
+    fn with(
+        pipeline: Arc<Pipeline>,
+        record: Option<&Path>,
+        redaction: Option<Redaction>,
+        dial: Dial,
+    ) -> Run {
         let facts = RunFacts {
-            redaction: None,
+            redaction,
             version: "1.2.3",
             session: "s".into(),
             target: "x".into(),
@@ -69,10 +87,6 @@ impl Run {
         let export = Arc::new(|record: &Path, format: &str, output: &Path| {
             assert!(Session::open(record).is_ok());
             Ok(format!("{format} {}", output.display()).len() as u64)
-        });
-        let dial: Dial = Arc::new(|_| {
-            let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_UNAVAILABLE, "it is gone");
-            Box::pin(std::future::ready(Err(end)))
         });
         let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
         Run {
@@ -98,6 +112,14 @@ impl Run {
         lane.pass(&mut vec![frame], now, &mut Passed::default())
             .unwrap();
     }
+}
+
+/// A server that cannot be reached.
+fn gone(why: &'static str) -> Dial {
+    Arc::new(move |_| {
+        let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_UNAVAILABLE, why);
+        Box::pin(std::future::ready(Err(end)))
+    })
 }
 
 async fn say(viewer: &Viewer, line: &str) -> Value {
@@ -242,6 +264,41 @@ async fn a_replay_finds_no_server_or_no_handshake() {
     run.pass(modern);
     let answer = ask(&viewer, "replay", json!({"sequence": 51})).await;
     assert_eq!(answer["error"]["message"], "it is gone");
+}
+
+#[tokio::test]
+async fn why_a_replay_failed_is_told_without_what_is_hidden() {
+    let rules = RedactionRules {
+        values: vec!["s3cret".into()],
+        ..RedactionRules::default()
+    };
+    let run = Run::hiding(&rules, gone("exit 3; stderr: s3cret"));
+    run.pass(r#"{"id":1,"method":"initialize"}"#);
+    let answer = ask(&run.viewer(), "replay", json!({"sequence": 1})).await;
+    let text = answer["error"]["message"].as_str().unwrap();
+    assert!(text.starts_with("exit 3; stderr: [redacted:"), "{answer}");
+
+    let (mut server, link) = peer();
+    let link = Mutex::new(Some(link));
+    let dial: Dial = Arc::new(move |_| {
+        let link = link.lock().unwrap().take().unwrap();
+        Box::pin(std::future::ready(Ok(link)))
+    });
+    let rules = RedactionRules {
+        keys: vec!["token".into()],
+        ..RedactionRules::default()
+    };
+    let run = Run::hiding(&rules, dial);
+    run.pass(r#"{"id":1,"method":"initialize"}"#);
+    run.pass(r#"{"id":2,"method":"x"}"#);
+    let viewer = run.viewer();
+    let told = tokio::spawn(async move { ask(&viewer, "replay", json!({"sequence": 2})).await });
+    server.hears("S<", "~initialize").await;
+    server.say(r#"{"id":1,"error":{"code":-1,"message":"not with token=s3cret"}}"#);
+    let answer = told.await.unwrap();
+    let text = answer["error"]["message"].as_str().unwrap();
+    let begin = "the server refused the handshake: not with token=[redacted:";
+    assert!(text.starts_with(begin), "{answer}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,7 +14,7 @@ use mcp_proxy_core::{
     BoxFuture, CarryEnd, CarryOptions, Connection, FrameReader, FrameWriter, HoldOptions, Link,
     LinkEnd, Pipeline, PipelineOptions, carry,
 };
-use mcp_proxy_session::Recorder;
+use mcp_proxy_session::{Filter, Recorder};
 use mcp_proxy_wire::{
     Body, Carriage, ErrorCode, ExchangeId, Frame, LineEnd, Message, Side, Transport,
 };
@@ -153,13 +153,13 @@ async fn decide(connection: &Arc<Connection>, line: &str) {
         "passthrough" => return intercept.set_mode(InterceptMode::Passthrough, "test"),
         "step" => return intercept.step("test"),
         "break" => {
-            let filter = rest.to_owned();
+            let filter = Filter::parse(rest).unwrap();
             let new = NewBreakpoint {
                 filter,
                 direction: None,
                 hits: None,
             };
-            intercept.add_breakpoint(new).unwrap();
+            intercept.add_breakpoint(new);
             return;
         }
         _ => {}

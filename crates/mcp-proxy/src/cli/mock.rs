@@ -30,6 +30,10 @@ pub struct MockArgs {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Unmatched::Error)]
     pub unmatched: Unmatched,
 
+    /// Play answers in which values were redacted too, with the marks in them
+    #[arg(long)]
+    pub play_redacted: bool,
+
     #[command(flatten)]
     pub proxy: ProxyArgs,
 }

@@ -1,4 +1,4 @@
-//! The flags that say what must not be stored or exported: the same on `proxy` and on `export`.
+//! The flags that say what must not be stored, exported or shown: the same on `proxy`, `export` and `inspect`.
 
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;

@@ -1,4 +1,4 @@
-//! The flags of `replay`: a record plays its client.
+//! The flags of `replay`: a record plays its clients.
 
 use std::time::Duration;
 
@@ -12,8 +12,10 @@ Examples:
   mcp-proxy replay LAST -- python server.py              the same session again; says what is answered differently
   mcp-proxy replay s.jsonl http://localhost:8080/mcp --filter tools/call
   mcp-proxy replay s.jsonl --ignore '$.result.content[*].text' --ignore '$.result.time' -- ./server
+  mcp-proxy replay s.jsonl --connection c2 http://localhost:8080/mcp
   mcp-proxy replay s.jsonl --concurrency 8 --json -- ./server | jq .differences
 
+Every connection of the record is a session of its own, and all of them speak in the recorded order.
 A message with redacted values is played once they are given: --fill 7:1=secret.
 Ids and progress tokens are new; what the server asks is answered as the recorded client did.
 Exit code: 0 all answers are the same, 1 some differ, 2 it could not be played.";
@@ -48,7 +50,13 @@ fn fill(text: &str) -> Result<Fill, String> {
     })
 }
 
-/// Play the client of a record.
+/// `c2` as `inspect` shows it, or `2`.
+fn connection(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix('c').unwrap_or(text).parse();
+    number.map_err(|_| "write c1, c2 and so on, as `mcp-proxy inspect` shows them".to_owned())
+}
+
+/// Play the clients of a record.
 #[derive(Debug, clap::Args)]
 pub struct ReplayArgs {
     /// The record: a file, the beginning of a session's id, or LAST
@@ -59,9 +67,9 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "FILTER")]
     pub filter: Option<String>,
 
-    /// The connection to play, as the record numbers it; the first by default
-    #[arg(long, value_name = "N")]
-    pub connection: Option<u32>,
+    /// Only this connection, as the record numbers it (repeatable); without it, all of them
+    #[arg(long, value_name = "cN", value_parser = connection)]
+    pub connection: Vec<u32>,
 
     /// The value of a redacted place, message 7, mark 1; JSON, or else text (repeatable)
     #[arg(long, value_name = "7:1=VALUE", value_parser = fill)]
@@ -71,7 +79,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "TIMES")]
     pub speed: Option<f64>,
 
-    /// Requests that may be open at once
+    /// Requests that may be open at once, on all connections together
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub concurrency: usize,
 

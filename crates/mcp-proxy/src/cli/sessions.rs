@@ -30,6 +30,7 @@ Examples:
   mcp-proxy inspect s.jsonl --seq 7..9 --raw     the exact bytes of messages 7, 8 and 9
   mcp-proxy inspect s.jsonl --all                also stderr, stray lines, connections and the exit
   mcp-proxy inspect LAST --json | jq .method     one JSON object a message
+  mcp-proxy inspect LAST --redact-preset all     for a screen that others see
 
 In the table ► goes to the server, ◄ to the client, and ↩ is the answer to what follows it.
 What could deceive a terminal is shown as an escape; --raw prints it as it came.";
@@ -64,6 +65,9 @@ pub struct InspectArgs {
     /// Also what is no message: stderr, stray lines, connections, exits, notes
     #[arg(short, long, conflicts_with = "seq")]
     pub all: bool,
+
+    #[command(flatten)]
+    pub redact: super::redact::RedactArgs,
 }
 
 const EXPORT: &str = "\

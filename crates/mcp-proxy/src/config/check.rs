@@ -49,9 +49,11 @@ impl Config {
     }
 
     fn before(args: &ProxyArgs, target: Target) -> Result<Config> {
-        for filter in &args.breakpoints {
-            Filter::parse(filter).with_context(|| format!("--break {filter}"))?;
-        }
+        let breakpoints = args
+            .breakpoints
+            .iter()
+            .map(|filter| Filter::parse(filter).with_context(|| format!("--break {filter}")));
+        let breakpoints = breakpoints.collect::<Result<_>>()?;
         let listen = listen(args)?;
         let redaction = args.redact.compile()?;
         Ok(Config {
@@ -65,7 +67,7 @@ impl Config {
             },
             pass_noise: args.pass_noise,
             hold: hold(args),
-            breakpoints: args.breakpoints.clone(),
+            breakpoints,
             rules: args.rules.clone(),
             quiet: args.quiet,
             control: !args.no_control,

@@ -10,6 +10,15 @@ const LONG: Duration = Duration::from_millis(500);
 /// And how often.
 pub const REDRAW: Duration = Duration::from_millis(100);
 
+/// Where the result of the work goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Results {
+    /// To the same screen while the work goes on: there is no place for a bar.
+    Between,
+    /// Into a file or a pipe, or to the screen once the work is done.
+    Apart,
+}
+
 /// A bar that is drawn when there is something to see.
 pub struct Progress {
     what: &'static str,
@@ -19,11 +28,11 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `free`: the result does not go to the same screen.
-    pub fn new(what: &'static str, free: bool) -> Progress {
+    /// Nothing is drawn yet.
+    pub fn new(what: &'static str, results: Results) -> Progress {
         Progress {
             what,
-            allowed: free && std::io::stderr().is_terminal(),
+            allowed: results == Results::Apart && std::io::stderr().is_terminal(),
             drawn: Instant::now() + LONG - REDRAW,
             shown: false,
         }

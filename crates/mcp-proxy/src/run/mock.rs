@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_core::mock::{Match, Recording};
+use mcp_proxy_core::mock::{Match, Recording, RedactedAnswers};
 use mcp_proxy_session::Session;
 
 use super::{Usage, proxy, sessions::named};
@@ -27,6 +27,10 @@ pub fn run(args: &MockArgs) -> Result<ExitCode> {
             Matching::Params => Match::Params,
             Matching::Sequential => Match::Sequential,
             Matching::Strict => Match::Strict,
+        },
+        redacted: match args.play_redacted {
+            true => RedactedAnswers::Play,
+            false => RedactedAnswers::Refuse,
         },
         beyond: None,
     };

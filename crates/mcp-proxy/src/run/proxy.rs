@@ -53,8 +53,7 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
                 filter: filter.clone(),
                 ..NewBreakpoint::default()
             };
-            let set = pipeline.intercept().add_breakpoint(new);
-            set.map_err(|error| Usage(format!("--break {filter}: {error}")))?;
+            pipeline.intercept().add_breakpoint(new);
         }
         let target = control::shown_target(config, &recording.about);
         let _following = rules::follow(config, &pipeline, &target)?;

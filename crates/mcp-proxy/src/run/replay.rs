@@ -1,4 +1,4 @@
-//! `replay`: a recorded client before a live server, and what is answered differently.
+//! `replay`: recorded clients before a live server, and what is answered differently.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_core::replay::diff::{Difference, Ignore, diff};
-use mcp_proxy_core::replay::{Fills, Outcome, Pace, Plan, player};
+use mcp_proxy_core::replay::{Fills, Outcome, Pace, Plan, Stage, player};
 use mcp_proxy_core::{CarryEnd, Link, Pipeline, PipelineOptions, carry};
 use mcp_proxy_session::{Filter, Session};
 use mcp_proxy_wire::{ErrorCode, Limits, Transport};
+use tokio::task::JoinSet;
 
 use super::{Usage, proxy, runtime, sessions::named};
 use crate::cli::replay::ReplayArgs;
 use crate::config::Config;
-use crate::printer::progress::{Progress, REDRAW};
+use crate::printer::progress::{Progress, REDRAW, Results};
 use crate::printer::{self, out};
 use mcp_proxy_wire::visible::visible;
 
@@ -30,35 +31,49 @@ pub fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let config = Config::new(&args.proxy).map_err(|error| Usage(format!("{error:#}")))?;
     let filter = args.filter.as_deref().unwrap_or_default();
     let filter = Filter::parse(filter).map_err(|error| Usage(format!("--filter: {error}")))?;
-    let plan = plan(args, &filter)?;
+    let plans = plans(args, &filter)?;
     let ignored: Vec<Ignore> = args.ignore.iter().map(|path| Ignore::parse(path)).collect();
     let pace = Pace {
         concurrency: args.concurrency,
         speed: args.speed,
         timeout: args.answer_timeout,
     };
-    let requests = plan.requests();
-    let (end, outcomes, record) = runtime()
+    let form = match args.json {
+        true => Form::Json,
+        false if plans.len() > 1 => Form::TextOfSeveral,
+        false => Form::Text,
+    };
+    let on = match plans.len() {
+        1 => String::new(),
+        count => format!(" on {count} connections"),
+    };
+    let requests: usize = plans.iter().map(Plan::requests).sum();
+    let played = runtime()
         .context("cannot start")?
-        .block_on(play(&config, plan, pace))?;
+        .block_on(play(&config, plans, pace))?;
     let mut report = Report::default();
     let mut sink = out();
-    for outcome in &outcomes {
-        report.add(outcome, &ignored, args.json, &mut sink)?;
+    for outcome in &played.outcomes {
+        report.add(outcome, &ignored, form, &mut sink)?;
     }
     if !args.json {
+        let record = played.record;
         let record = record.map_or(String::new(), |path| format!("; recorded to {path}"));
         writeln!(
             sink,
-            "{requests} requests: {} same, {} different, {} unanswered{record}",
+            "{requests} requests{on}: {} same, {} different, {} unanswered{record}",
             report.same, report.different, report.unanswered
         )?;
     }
     sink.flush()?;
-    if let CarryEnd::Failed(failure) = end
-        && !outcomes.iter().any(is_answered)
-    {
-        printer::say(&format!("mcp-proxy: {}", failure.text));
+    for (connection, failure) in &played.failures {
+        let of = match form {
+            Form::Text => String::new(),
+            _ => format!("connection c{connection}: "),
+        };
+        printer::say(&format!("mcp-proxy: {of}{failure}"));
+    }
+    if !played.failures.is_empty() && !played.outcomes.iter().any(is_answered) {
         return Ok(ExitCode::from(UNPLAYED));
     }
     Ok(match report.different + report.unanswered {
@@ -74,32 +89,34 @@ fn is_answered(outcome: &Outcome) -> bool {
     answer.is_some_and(|answer| !answer.error_code().is_some_and(own))
 }
 
-fn plan(args: &ReplayArgs, filter: &Filter) -> Result<Plan> {
+fn plans(args: &ReplayArgs, filter: &Filter) -> Result<Vec<Plan>> {
     let path = named::find(&args.record)?;
     let cannot = || format!("cannot read {}", args.record);
     let session = Session::open(&path).with_context(cannot)?;
-    let connections = Plan::connections(&session).with_context(cannot)?;
-    let connection = match args.connection {
-        Some(number) if connections.contains(&number) => number,
-        Some(number) => {
-            let known: Vec<String> = connections.iter().map(u32::to_string).collect();
-            anyhow::bail!(
-                "no client spoke on connection {number}; there are: {}",
-                known.join(", ")
-            )
-        }
-        None => *connections
-            .first()
-            .context("no client spoke in this record")?,
+    let known = Plan::connections(&session);
+    if known.is_empty() {
+        anyhow::bail!("no client spoke in this record");
+    }
+    if let Some(number) = args.connection.iter().find(|it| !known.contains(it)) {
+        let known: Vec<String> = known.iter().map(|number| format!("c{number}")).collect();
+        anyhow::bail!(
+            "no client spoke on connection c{number}; there are: {}",
+            known.join(", ")
+        );
+    }
+    let connections = match args.connection.is_empty() {
+        true => &known,
+        false => &args.connection,
     };
     let mut fills = Fills::new();
     for fill in &args.fill {
         let values = fills.entry(fill.sequence).or_default();
         values.insert(fill.mark, fill.value.clone());
     }
-    let plan = Plan::read(&session, connection, filter, &fills).with_context(cannot)?;
-    if !plan.redacted.is_empty() {
-        let places = plan.redacted.iter().flat_map(|(sequence, marks)| {
+    let plans = Plan::read(&session, connections, filter, &fills).with_context(cannot)?;
+    let redacted: Vec<_> = plans.iter().flat_map(|plan| &plan.redacted).collect();
+    if !redacted.is_empty() {
+        let places = redacted.iter().flat_map(|(sequence, marks)| {
             marks
                 .iter()
                 .map(move |mark| format!("--fill {sequence}:{mark}=…"))
@@ -107,21 +124,27 @@ fn plan(args: &ReplayArgs, filter: &Filter) -> Result<Plan> {
         let places: Vec<String> = places.take(MOST_PLACES).collect();
         anyhow::bail!(
             "values of {} message(s) were redacted; give them ({}), or leave the messages out with --filter",
-            plan.redacted.len(),
+            redacted.len(),
             places.join(" ")
         );
     }
-    if plan.lines.is_empty() {
-        anyhow::bail!("no message of the client matches");
+    if plans.is_empty() {
+        anyhow::bail!("no message of a client matches");
     }
-    Ok(plan)
+    Ok(plans)
 }
 
-async fn play(
-    config: &Config,
-    plan: Plan,
-    pace: Pace,
-) -> Result<(CarryEnd, Vec<Outcome>, Option<String>)> {
+/// What came of it.
+struct Played {
+    /// In the order of the old record.
+    outcomes: Vec<Outcome>,
+    /// Connections on which the server answered nothing, and why.
+    failures: Vec<(u32, String)>,
+    /// Where it was recorded.
+    record: Option<String>,
+}
+
+async fn play(config: &Config, plans: Vec<Plan>, pace: Pace) -> Result<Played> {
     let recording = proxy::open(config)?;
     let pipeline = Pipeline::new(PipelineOptions {
         recorder: recording.recorder,
@@ -135,29 +158,74 @@ async fn play(
         max: config.limits.message,
     };
     let dial = proxy::dial(config, limits)?;
-    let connection = pipeline.connect(Transport::Stdio, config.target.transport());
-    let requests = plan.requests();
-    let (client, player) = player(plan, pace);
-    let server = match dial(Arc::clone(&connection)).await {
-        Ok(link) => link,
-        Err(end) => Link::dead(end),
-    };
     let options = proxy::carry_options(config.limits);
-    let (over, mut progress) = (Arc::clone(&player), Progress::new("replaying", true));
+    let requests: usize = plans.iter().map(Plan::requests).sum();
+    let stage = Stage::new(&plans, pace);
+    let cast = plans.into_iter().map(|plan| {
+        let (number, first) = (plan.connection, plan.lines.first());
+        let first = first.map_or(0, |line| line.sequence);
+        (number, first, player(plan, &stage))
+    });
+    let cast: Vec<_> = cast.collect();
+    let players: Vec<_> = cast
+        .iter()
+        .map(|(.., (_, player))| Arc::clone(player))
+        .collect();
+    let mut progress = Progress::new("replaying", Results::Apart);
     let drawing = tokio::spawn(async move {
         loop {
-            progress.tell(over.over() as u64, requests as u64);
+            let over: usize = players.iter().map(|player| player.over()).sum();
+            progress.tell(over as u64, requests as u64);
             tokio::time::sleep(REDRAW).await;
         }
     });
-    let end = carry(&connection, client, server, options, std::future::pending()).await;
+    let mut sessions = JoinSet::new();
+    for (number, first, (client, player)) in cast {
+        // A session is opened when its time has come, and ends after its last answer: no more are open than were then.
+        stage.reaches(first).await;
+        let connection = pipeline.connect(Transport::Stdio, config.target.transport());
+        let dial = Arc::clone(&dial);
+        sessions.spawn(async move {
+            let server = match dial(Arc::clone(&connection)).await {
+                Ok(link) => link,
+                Err(end) => Link::dead(end),
+            };
+            let end = carry(&connection, client, server, options, std::future::pending()).await;
+            connection.close(end.text());
+            (number, end, player.outcomes())
+        });
+    }
+    let mut ends: Vec<_> = sessions.join_all().await;
+    ends.sort_by_key(|(number, ..)| *number);
     drawing.abort();
     // Its bar is gone once it is: results follow on the same screen.
     let _ = drawing.await;
-    connection.close(end.text());
-    pipeline.end(end.text());
-    let record = recording.about.path.map(|path| path.display().to_string());
-    Ok((end, player.outcomes(), record))
+    let mut outcomes = Vec::new();
+    let mut failures = Vec::new();
+    for (number, end, mut of_one) in ends {
+        if let CarryEnd::Failed(failure) = end
+            && !of_one.iter().any(is_answered)
+        {
+            failures.push((number, failure.text));
+        }
+        outcomes.append(&mut of_one);
+    }
+    outcomes.sort_by_key(|outcome| outcome.sequence);
+    pipeline.end("the replay is over");
+    Ok(Played {
+        outcomes,
+        failures,
+        record: recording.about.path.map(|path| path.display().to_string()),
+    })
+}
+
+/// How outcomes are shown.
+#[derive(Clone, Copy)]
+enum Form {
+    Json,
+    Text,
+    /// With the connection of each.
+    TextOfSeveral,
 }
 
 #[derive(Default)]
@@ -172,7 +240,7 @@ impl Report {
         &mut self,
         outcome: &Outcome,
         ignored: &[Ignore],
-        json: bool,
+        form: Form,
         sink: &mut impl Write,
     ) -> std::io::Result<()> {
         let differences = match (&outcome.then, &outcome.now) {
@@ -191,18 +259,21 @@ impl Report {
             "different" => self.different += 1,
             _ => self.unanswered += 1,
         }
-        if json {
-            writeln!(sink, "{}", object(outcome, verdict, &differences))
-        } else if verdict != "same" {
-            print(outcome, verdict, &differences, sink)
-        } else {
-            Ok(())
+        match form {
+            Form::Json => writeln!(sink, "{}", object(outcome, verdict, &differences)),
+            _ if verdict == "same" => Ok(()),
+            Form::Text => print(outcome, "", verdict, &differences, sink),
+            Form::TextOfSeveral => {
+                let on = format!("c{} ", outcome.connection);
+                print(outcome, &on, verdict, &differences, sink)
+            }
         }
     }
 }
 
 fn print(
     outcome: &Outcome,
+    on: &str,
     verdict: &str,
     differences: &[Difference],
     sink: &mut impl Write,
@@ -211,7 +282,8 @@ fn print(
         .name
         .as_ref()
         .map_or(String::new(), |name| format!(" [{name}]"));
-    let text = format!("#{} {}{name}: {verdict}", outcome.sequence, outcome.method);
+    let (sequence, method) = (outcome.sequence, &outcome.method);
+    let text = format!("#{sequence} {on}{method}{name}: {verdict}");
     writeln!(sink, "{}", visible(&text))?;
     for difference in differences {
         let side = |side: &Option<String>| match side {
@@ -232,6 +304,7 @@ fn object(outcome: &Outcome, verdict: &str, differences: &[Difference]) -> serde
         .collect();
     serde_json::json!({
         "sequence": outcome.sequence,
+        "conn": format!("c{}", outcome.connection),
         "method": outcome.method,
         "name": outcome.name,
         "verdict": verdict,

@@ -14,8 +14,9 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use anyhow::{Error, Result};
-use mcp_proxy_session::{Filter, Session};
+use mcp_proxy_session::{Filter, Redaction, Session};
 
+use crate::cli::redact::RedactArgs;
 use crate::printer;
 use crate::run::Usage;
 use mcp_proxy_wire::visible::visible;
@@ -23,6 +24,12 @@ use mcp_proxy_wire::visible::visible;
 /// A filter from the command line.
 fn filter(text: &str) -> Result<Filter> {
     Filter::parse(text).map_err(|error| Usage(format!("filter {error}")).into())
+}
+
+/// What the command line says is to be hidden.
+fn redaction(args: &RedactArgs) -> Result<Option<Redaction>> {
+    let compiled = args.compile();
+    compiled.map_err(|error| Usage(format!("{error:#}")).into())
 }
 
 /// A reader that went away, as `head` does, has what it wanted: that is no failure.

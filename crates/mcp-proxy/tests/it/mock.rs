@@ -138,3 +138,51 @@ fn a_record_that_cannot_play_says_so() {
         assert!(!failed.status.success() && said.contains(text), "{said}");
     }
 }
+
+#[test]
+fn an_answer_with_redacted_values_is_not_played_as_if_it_were_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let file = file.to_str().unwrap();
+    let path = "$.result.content[*].text";
+    let flags = [
+        "--session-file",
+        file,
+        "--quiet",
+        "--redact-path",
+        path,
+        "--",
+    ];
+    let mut talk = Talk::start(&[&flags[..], &[PROXY, "demo-server", "stdio"]].concat());
+    for line in [INITIALIZE, ECHO] {
+        talk.say(line);
+        talk.hear();
+    }
+    assert_eq!(talk.end(), Some(0));
+    let input = format!("{INITIALIZE}\n{ECHO}\n");
+    let said = play(file, &[], &input);
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].contains("protocolVersion"), "{said}");
+    let refused = lines[1];
+    assert!(
+        refused.contains("-31013") && refused.contains("redacted (message #4)"),
+        "{said}"
+    );
+    assert!(!said.contains("[redacted:"), "{said}");
+    let said = play(file, &["--play-redacted"], &input);
+    assert!(
+        said.contains("[redacted:") && !said.contains("error"),
+        "{said}"
+    );
+    // A real server knows what the record does not.
+    let more = [
+        "--unmatched",
+        "forward",
+        "--",
+        PROXY,
+        "demo-server",
+        "stdio",
+    ];
+    let said = play(file, &more, &input);
+    assert!(said.contains(r#""text":"hi""#), "{said}");
+}

@@ -227,6 +227,46 @@ fn an_export_hides_on_its_way_out() {
 }
 
 #[test]
+fn inspect_shows_less_and_finds_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let path = file.to_str().unwrap();
+    let server = format!(
+        r#"echo 'password={SECRET}' >&2; read -r line; printf '{{"jsonrpc":"2.0","id":1,"error":{{"code":-1,"message":"not {SECRET}"}}}}\n'"#
+    );
+    let flags = ["--listen", "stdio", "--session-file", path, "--"];
+    let args = [&["proxy"][..], &flags, &["sh", "-c", &server]].concat();
+    // Its name is in the index, in its own row and in that of its answer.
+    let call = call(0).replace("login", SECRET);
+    pipe(&args, format!("{call}\n").as_bytes());
+    let hide = ["--redact-value", SECRET];
+    for form in [
+        &[][..],
+        &["--json", "--all"],
+        &["--raw"],
+        &["--seq", "1.."],
+        &["--all"],
+    ] {
+        let plain = pipe(&[&["inspect", path][..], form].concat(), b"");
+        assert!(holds(&plain.stdout, SECRET), "{form:?}");
+        let hidden = pipe(&[&["inspect", path][..], form, &hide].concat(), b"");
+        assert!(hidden.status.success(), "{hidden:?}");
+        let text = String::from_utf8_lossy(&hidden.stdout).into_owned();
+        assert!(!text.contains(SECRET), "{form:?}: {text}");
+        assert!(text.contains("redacted"), "{form:?}: {text}");
+    }
+    // A filter looks at the record as it is.
+    let filter = format!(".params.name == {SECRET:?}");
+    let found = pipe(
+        &[&["inspect", path, &filter, "--raw"][..], &hide].concat(),
+        b"",
+    );
+    assert!(holds(&found.stdout, "tools/call"), "{found:?}");
+    let wrong = pipe(&["inspect", path, "--redact-value", "("], b"");
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+}
+
+#[test]
 fn a_redacted_message_is_played_again_once_its_value_is_given() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

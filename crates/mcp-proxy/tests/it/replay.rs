@@ -1,9 +1,14 @@
-//! A record plays its client, to the server it was made with and to others.
+//! A record plays its clients, to the server it was made with and to others.
 
 use std::process::Output;
 
 use crate::mock::record;
 use crate::run::{Listening, PROXY, pipe};
+
+/// A server that answers everything, and writes what it heard into the file `$HEARD`.
+const LOGGING: &str = r#"n=0; while read -r line; do
+    case "$line" in *\"id\"*) n=$((n+1)); echo "$line" >>"$HEARD"; echo "{\"jsonrpc\":\"2.0\",\"id\":$n,\"result\":{\"pid\":$$}}";; *) n=$((n+1));; esac
+done"#;
 
 fn replay(folder: &tempfile::TempDir, more: &[&str]) -> Output {
     let file = record(folder);
@@ -105,7 +110,119 @@ fn a_server_that_cannot_be_played_to_is_exit_code_2() {
     let played = replay(&folder, &["--connection", "9", "--", "cat"]);
     let said = String::from_utf8_lossy(&played.stderr).into_owned();
     assert!(
-        said.contains("connection 9") && said.contains("there are: 1"),
+        said.contains("connection c9") && said.contains("there are: c1"),
         "{said}"
     );
+}
+
+/// A record of two clients that speak in turn: the second begins before the first has said everything.
+fn record_of_two(folder: &tempfile::TempDir) -> String {
+    let file = folder.path().join("two.jsonl");
+    let file = file.to_str().unwrap().to_owned();
+    let listen = ["proxy", "--listen", "http", "--listen-port", "0"];
+    let flags = ["--session-file", &file, "--", PROXY, "demo-server", "stdio"];
+    let proxy = Listening::start(&[&listen[..], &flags].concat());
+    let call = |session: &str, word: &str| {
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"echo","arguments":{{"message":"{word}"}}}}}}"#
+        );
+        let answer = proxy.post(&[("mcp-session-id", session)], &call);
+        assert!(answer.text().contains(word), "{answer:?}");
+    };
+    let first = proxy.session();
+    call(&first, "one");
+    let second = proxy.session();
+    call(&second, "two");
+    call(&first, "three");
+    proxy.end("-TERM");
+    file
+}
+
+#[test]
+fn all_connections_are_played_each_as_a_session_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = record_of_two(&folder);
+    let new = folder.path().join("new.jsonl");
+    let flags = ["replay", &file, "--session-file", new.to_str().unwrap()];
+    let server = ["--quiet", "--", PROXY, "demo-server", "stdio"];
+    let played = pipe(&[&flags[..], &server].concat(), b"");
+    assert_eq!(played.status.code(), Some(0), "{played:?}");
+    let said = text(&played);
+    let all = "5 requests on 2 connections: 5 same, 0 different, 0 unanswered";
+    assert!(said.contains(all), "{said}");
+    let shown = pipe(&["inspect", new.to_str().unwrap(), "--json"], b"");
+    let shown = text(&shown);
+    for word in ["one", "two", "three"] {
+        let conn = if word == "two" { "c2" } else { "c1" };
+        let row = shown.lines().find(|line| line.contains(word)).unwrap();
+        assert!(row.contains(&format!(r#""conn":"{conn}""#)), "{row}");
+    }
+}
+
+#[test]
+fn they_speak_in_the_recorded_order_and_what_differs_is_told_for_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = record_of_two(&folder);
+    let heard = folder.path().join("heard");
+    let variable = format!("HEARD={}", heard.display());
+    let flags = [
+        "replay",
+        &file,
+        "--no-record",
+        "--quiet",
+        "--env",
+        &variable,
+    ];
+    let played = pipe(&[&flags[..], &["--", "sh", "-c", LOGGING]].concat(), b"");
+    assert_eq!(played.status.code(), Some(1), "{played:?}");
+    let said = text(&played);
+    assert!(said.contains("c1 tools/call [echo]: different"), "{said}");
+    assert!(said.contains("c2 tools/call [echo]: different"), "{said}");
+    assert!(said.contains("5 different, 0 unanswered"), "{said}");
+    let heard_all = std::fs::read_to_string(&heard).unwrap();
+    let word = |line: &str| {
+        let words = ["initialize", "one", "two", "three"];
+        words.into_iter().find(|word| line.contains(word))
+    };
+    let words: Vec<_> = heard_all.lines().filter_map(word).collect();
+    assert_eq!(words, ["initialize", "one", "initialize", "two", "three"]);
+    // One of them.
+    std::fs::remove_file(&heard).unwrap();
+    let chosen = ["--connection", "c2", "--json", "--", "sh", "-c", LOGGING];
+    let said = text(&pipe(&[&flags[..], &chosen].concat(), b""));
+    assert_eq!(said.lines().count(), 2, "{said}");
+    assert!(
+        said.lines().all(|line| line.contains(r#""conn":"c2""#)),
+        "{said}"
+    );
+    // A connection of which the filter wants nothing is not played.
+    let chosen = ["--filter", "three", "--json", "--", "sh", "-c", LOGGING];
+    let said = text(&pipe(&[&flags[..], &chosen].concat(), b""));
+    assert_eq!(said.lines().count(), 2, "{said}");
+    assert!(
+        said.lines().all(|line| line.contains(r#""conn":"c1""#)),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_session_that_breaks_off_does_not_keep_the_others_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = record_of_two(&folder);
+    // Whoever is first here ends after the handshake; the others are whole servers.
+    let lock = folder.path().join("first");
+    let server = format!(
+        "if mkdir {} 2>/dev/null; then read -r line; exit 3; fi; exec {PROXY} demo-server stdio",
+        lock.display()
+    );
+    let flags = ["replay", &file, "--no-record", "--quiet"];
+    let played = pipe(&[&flags[..], &["--", "sh", "-c", &server]].concat(), b"");
+    assert_eq!(played.status.code(), Some(1), "{played:?}");
+    let said = text(&played);
+    assert!(
+        said.contains("5 requests on 2 connections: 2 same"),
+        "{said}"
+    );
+    let why = String::from_utf8_lossy(&played.stderr).into_owned();
+    assert!(why.contains("connection c1: "), "{why}");
 }

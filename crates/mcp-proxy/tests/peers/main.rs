@@ -22,4 +22,5 @@ mod process;
 mod sdk_legacy;
 mod sdk_modern;
 mod talking;
+mod terminal;
 mod viewers;

@@ -1,5 +1,5 @@
 //! An SDK's client over stdio, its proxy, and a viewer in another process: every request is answered, whatever the viewer
-//! does. A proxy that draws on its client's pipes instead answers none of them, which is why ours is looked at over a socket.
+//! does, in both eras. A proxy that draws on its client's pipes instead answers none of them, which is why ours is looked at over a socket.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,13 +12,63 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::client::Sdk;
-use crate::endpoint::{Address, Kind, everything};
+use crate::endpoint::{Address, Kind, demo, everything};
 use crate::fixtures::{self, PROXY};
 use crate::process::{finish, said};
 use crate::talking::Talking;
 
-/// Requests of one session, `initialize` among them.
+/// What a client is told to do in one session: to connect, and then as many requests as are left.
 const REQUESTS: usize = 21;
+
+/// The revision that a client is told to speak, and with it the server: `server-everything` knows the legacy era only.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Era {
+    Legacy,
+    Modern,
+}
+
+impl Era {
+    /// What the client's program is told: the server, and the revision.
+    fn words(self) -> [&'static str; 2] {
+        match self {
+            Era::Legacy => ["everything", "legacy"],
+            Era::Modern => ["demo", "2026-07-28"],
+        }
+    }
+
+    fn server(self) -> Vec<String> {
+        let endpoint = match self {
+            Era::Legacy => everything(Kind::Stdio),
+            Era::Modern => demo(Kind::Stdio),
+        };
+        match endpoint.address {
+            Address::Command(command) => command,
+            Address::Url(url) => panic!("a stdio server is a command, not {url}"),
+        }
+    }
+
+    /// Whether the client first asks a server of its own which revisions it knows, and then starts another one. What the
+    /// first one writes to stderr is not passed on.
+    fn has_probe(self, sdk: Sdk) -> bool {
+        self == Era::Modern && matches!(sdk, Sdk::TypeScript)
+    }
+
+    /// Has every message held, but for those of a probe: nobody could know how its proxy is called.
+    fn holding(self) -> &'static [&'static str] {
+        match self {
+            Era::Legacy => &["--intercept"],
+            Era::Modern => &["--break", r#".method != "server/discover""#],
+        }
+    }
+
+    /// How many of the requests are sent to connect.
+    fn opening(self) -> usize {
+        match self {
+            Era::Legacy => 1,
+            Era::Modern => 0,
+        }
+    }
+}
 
 /// An SDK's client that makes its next request when it is told to.
 struct Client {
@@ -27,14 +77,17 @@ struct Client {
 }
 
 impl Client {
-    /// Starts a client of `server`. Its `initialize` is sent and not yet waited for.
-    fn start(sdk: Sdk, home: &Path, server: &[String]) -> Client {
+    /// Starts a client of `server`. It is connecting, which is not yet waited for.
+    fn start(sdk: Sdk, era: Era, home: &Path, server: &[String]) -> Client {
         let (program, script) = match sdk {
             Sdk::TypeScript => (fixtures::node(), fixtures::peer("ts_asks.mjs")),
             Sdk::Python => (fixtures::python(), fixtures::peer("py_asks.py")),
         };
         let mut command = fixtures::command(&program, &[&script]);
-        command.env("XDG_RUNTIME_DIR", home).args(server);
+        command
+            .env("XDG_RUNTIME_DIR", home)
+            .args(era.words())
+            .args(server);
         let mut client = Client {
             program: Talking::start(&mut command),
             answered: 0,
@@ -71,37 +124,44 @@ impl Client {
     }
 }
 
-fn server() -> Vec<String> {
-    match everything(Kind::Stdio).address {
-        Address::Command(command) => command,
-        Address::Url(url) => panic!("a stdio server is a command, not {url}"),
-    }
-}
-
 /// A client with its proxy, in folders of their own.
 struct Session {
     client: Client,
     sdk: Sdk,
+    era: Era,
     /// How viewers name the proxy.
     id: String,
     home: TempDir,
 }
 
+/// Lets each message go that is held, until the proxy ends. Returns their number.
+fn forward(mut viewer: Talking) -> usize {
+    let mut forwarded = 0;
+    while let Some(line) = viewer.stderr.next() {
+        if line.starts_with("hold ") && line.contains(": #") {
+            viewer.say("f");
+            forwarded += 1;
+        }
+    }
+    forwarded
+}
+
 impl Session {
     /// Starts a client that starts the proxy with `flags`.
-    fn start(sdk: Sdk, flags: &[&str]) -> Session {
+    fn start(sdk: Sdk, era: Era, flags: &[&str]) -> Session {
         let home = tempfile::tempdir().expect("a temporary directory");
         let record = home.path().join("session.jsonl");
         let record = record.to_str().expect("a temporary name is UTF-8");
         let proxy = [&[PROXY, "proxy", "--session-file", record], flags, &["--"]].concat();
-        let command = proxy.into_iter().map(String::from).chain(server());
-        let client = Client::start(sdk, home.path(), &command.collect::<Vec<_>>());
+        let command = proxy.into_iter().map(String::from).chain(era.server());
+        let client = Client::start(sdk, era, home.path(), &command.collect::<Vec<_>>());
         // The SDKs pass a server's stderr on, as applications do.
         let said = &client.program.stderr;
         let id = said.wait_for("attach with: mcp-proxy attach ");
         Session {
             client,
             sdk,
+            era,
             id,
             home,
         }
@@ -124,10 +184,14 @@ impl Session {
         stream
     }
 
-    /// Ends the client, then counts in the record: 21 requests, and an answer to each. Returns the number of messages.
+    /// Ends the client, then counts in the record: every request, and an answer to each. Returns the number of messages.
     fn end(self) -> usize {
         self.client.end();
-        let rows = inspect(self.home.path().join("session.jsonl"));
+        let record = match self.era.has_probe(self.sdk) {
+            true => "session.jsonl.2",
+            false => "session.jsonl",
+        };
+        let rows = inspect(self.home.path().join(record));
         let ids = |direction: &str, kind: &str| -> BTreeSet<String> {
             let wanted = rows
                 .iter()
@@ -140,7 +204,8 @@ impl Session {
             // After the first call it lists the tools, to check results against their schemas.
             Sdk::Python => 1,
         };
-        assert_eq!(asked.len(), REQUESTS + by_itself, "{rows:#?}");
+        let told = REQUESTS - 1 + self.era.opening();
+        assert_eq!(asked.len(), told + by_itself, "{rows:#?}");
         assert_eq!(asked, ids("server_to_client", "response"));
         rows.len()
     }
@@ -159,20 +224,22 @@ fn inspect(record: PathBuf) -> Vec<Value> {
 }
 
 /// Without a proxy: what the client and the server do by themselves.
-fn direct(sdk: Sdk) {
+fn direct(sdk: Sdk, era: Era) {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let mut client = Client::start(sdk, home.path(), &server());
+    let mut client = Client::start(sdk, era, home.path(), &era.server());
     client.hear();
     client.go_on_to(REQUESTS);
     client.end();
 }
 
 /// Watched by one that reads and one that does not.
-fn watched(sdk: Sdk) {
-    let mut session = Session::start(sdk, &[]);
+fn watched(sdk: Sdk, era: Era) {
+    let mut session = Session::start(sdk, era, &[]);
     let mut viewer = session.attach();
     let deaf = session.attach_deaf();
-    viewer.stdout.wait_for("► initialize");
+    if era == Era::Legacy {
+        viewer.stdout.wait_for("► initialize");
+    }
     session.client.hear();
     session.client.go_on_to(REQUESTS);
     let messages = session.end();
@@ -185,19 +252,10 @@ fn watched(sdk: Sdk) {
 }
 
 /// Each message held, and let go by somebody at the viewer's keyboard.
-fn held(sdk: Sdk) {
-    let mut session = Session::start(sdk, &["--intercept"]);
-    let mut viewer = session.attach();
-    let forwarding = thread::spawn(move || {
-        let mut forwarded = 0;
-        while let Some(line) = viewer.stderr.next() {
-            if line.starts_with("hold ") && line.contains(": #") {
-                viewer.say("f");
-                forwarded += 1;
-            }
-        }
-        forwarded
-    });
+fn held(sdk: Sdk, era: Era) {
+    let mut session = Session::start(sdk, era, era.holding());
+    let viewer = session.attach();
+    let forwarding = thread::spawn(move || forward(viewer));
     session.client.hear();
     session.client.go_on_to(REQUESTS);
     let messages = session.end();
@@ -206,8 +264,8 @@ fn held(sdk: Sdk) {
 }
 
 /// The viewer is killed while a request is on its way; another one comes later.
-fn killed(sdk: Sdk) {
-    let mut session = Session::start(sdk, &[]);
+fn killed(sdk: Sdk, era: Era) {
+    let mut session = Session::start(sdk, era, &[]);
     let mut viewer = session.attach();
     session.client.hear();
     session.client.go_on_to(REQUESTS / 2);
@@ -228,40 +286,80 @@ fn killed(sdk: Sdk) {
 
 #[test]
 fn typescript_direct() {
-    direct(Sdk::TypeScript);
+    direct(Sdk::TypeScript, Era::Legacy);
 }
 
 #[test]
 fn python_direct() {
-    direct(Sdk::Python);
+    direct(Sdk::Python, Era::Legacy);
 }
 
 #[test]
 fn typescript_watched() {
-    watched(Sdk::TypeScript);
+    watched(Sdk::TypeScript, Era::Legacy);
 }
 
 #[test]
 fn python_watched() {
-    watched(Sdk::Python);
+    watched(Sdk::Python, Era::Legacy);
 }
 
 #[test]
 fn typescript_held_and_forwarded() {
-    held(Sdk::TypeScript);
+    held(Sdk::TypeScript, Era::Legacy);
 }
 
 #[test]
 fn python_held_and_forwarded() {
-    held(Sdk::Python);
+    held(Sdk::Python, Era::Legacy);
 }
 
 #[test]
 fn typescript_viewer_killed() {
-    killed(Sdk::TypeScript);
+    killed(Sdk::TypeScript, Era::Legacy);
 }
 
 #[test]
 fn python_viewer_killed() {
-    killed(Sdk::Python);
+    killed(Sdk::Python, Era::Legacy);
+}
+
+#[test]
+fn typescript_modern_direct() {
+    direct(Sdk::TypeScript, Era::Modern);
+}
+
+#[test]
+fn python_modern_direct() {
+    direct(Sdk::Python, Era::Modern);
+}
+
+#[test]
+fn typescript_modern_watched() {
+    watched(Sdk::TypeScript, Era::Modern);
+}
+
+#[test]
+fn python_modern_watched() {
+    watched(Sdk::Python, Era::Modern);
+}
+
+#[test]
+fn typescript_modern_held_and_forwarded() {
+    held(Sdk::TypeScript, Era::Modern);
+}
+
+#[test]
+fn python_modern_held_and_forwarded() {
+    held(Sdk::Python, Era::Modern);
+}
+
+#[test]
+fn typescript_modern_viewer_killed() {
+    killed(Sdk::TypeScript, Era::Modern);
+}
+
+#[test]
+fn python_modern_viewer_killed() {
+    killed(Sdk::Python, Era::Modern);
 }

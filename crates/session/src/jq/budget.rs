@@ -12,6 +12,8 @@ pub(super) const STEPS: u64 = 1_000_000;
 pub(super) const TIME: Duration = Duration::from_millis(500);
 /// How often the clock is looked at, in payments.
 const LOOK_EVERY: u32 = 32;
+/// And before whatever costs so many steps at once.
+const LARGE: usize = 4_096;
 /// A value nested deeper would make the stack overflow when it is compared or dropped.
 const DEEPEST: usize = 512;
 /// Letters for one step.
@@ -46,7 +48,8 @@ impl Budget {
         let payments = self.payments.get().wrapping_add(1);
         self.payments.set(payments);
         let left = self.left.get().checked_sub(steps as u64);
-        let late = payments.is_multiple_of(LOOK_EVERY) && Instant::now() > self.until;
+        let look = payments.is_multiple_of(LOOK_EVERY) || steps >= LARGE;
+        let late = look && Instant::now() > self.until;
         match left {
             Some(left) if !late => {
                 self.left.set(left);

@@ -1,7 +1,7 @@
 //! The functions of jq that are not written in jq: those of the `jaq` crates, and ours in front of them.
 //!
 //! Ours are the tolls of `bound.rs`, the functions that could cost more than their input is long (`range`, `tojson`,
-//! `fromjson`), and regular expressions, which here are those of the `regex` crate: linear in the text whatever the pattern.
+//! `fromjson`; `contains` and `indices` as much as its square), and regular expressions, which here are those of the `regex` crate: linear in the text whatever the pattern.
 //! Left out is what a filter should not have: the environment, files, the log, and the mathematical library.
 
 use std::cmp::Ordering;
@@ -20,6 +20,7 @@ use mcp_proxy_wire::Message;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::budget::digits;
+use super::search::{contains, indices};
 use super::{Engine, bound, value};
 use crate::stamp;
 
@@ -74,7 +75,16 @@ fn ours() -> Vec<Fun<Engine>> {
             let paid = cv.0.data().budget.pay_value(&cv.1);
             box_once(paid.map(|()| Val::utf8_str(cv.1.to_string())))
         })),
-        run(("fromjson", v(0), |cv| box_once(from_json(&cv.1)))),
+        run(("fromjson", v(0), |cv| box_once(from_json(&cv)))),
+        run(("contains", v(1), |mut cv| {
+            let part = cv.0.pop_var();
+            let found = contains(cv.0.data().budget, &cv.1, &part);
+            box_once(found.map(Val::from))
+        })),
+        run(("indices", v(1), |mut cv| {
+            let part = cv.0.pop_var();
+            box_once(indices(cv.0.data().budget, &cv.1, &part))
+        })),
         run(("matches", two(), |cv| box_once(matches(cv, Gaps::Left)))),
         run(("split_matches", two(), |cv| {
             box_once(matches(cv, Gaps::Kept))
@@ -153,8 +163,10 @@ fn range<'a>(from: Val, to: Val, by: Val) -> impl Iterator<Item = ValX<'a, Val>>
 }
 
 /// One JSON text as a value; read as messages are, with their limit of nesting.
-fn from_json<'a>(input: &Val) -> ValX<'a, Val> {
-    let message = Message::parse(text(input)?.clone());
+fn from_json<'a>(cv: &Cv<'a, Engine>) -> ValX<'a, Val> {
+    let text = text(&cv.1)?;
+    cv.0.data().budget.pay_text(text.len())?;
+    let message = Message::parse(text.clone());
     match value::whole(&message) {
         Some(value) => Ok(value),
         None => Err(failed("the text is no JSON, or nested too deep")),

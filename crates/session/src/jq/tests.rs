@@ -187,3 +187,44 @@ fn no_value_is_too_deep_for_the_stack() {
         }
     }
 }
+
+#[test]
+fn what_could_take_the_square_of_its_input_is_stopped() {
+    let run = |text: &str| {
+        let program = Program::compile(text, &[]).unwrap();
+        let input = mcp_proxy_wire::Message::parse("null");
+        let value = program.only(whole(&input).unwrap(), 0);
+        value.map(|value| value.to_string())
+    };
+    for (text, result) in [
+        (r#""foobar" | contains("bar")"#, "true"),
+        (r#"["foobar", 1] | contains(["baz"])"#, "false"),
+        (r#"{a: [1, "xy"], b: 2} | contains({a: ["y"]})"#, "true"),
+        (r#"{a: 1} | contains({b: 1})"#, "false"),
+        ("[1, [2]] | contains([[2], 1])", "true"),
+        (r#""äbäbäb" | indices("bä")"#, "[1,3]"),
+        (r#""aaaa" | indices("aa")"#, "[0,1,2]"),
+        (
+            r#""abc" | [indices(""), index("c"), rindex("a")]"#,
+            "[[],2,0]",
+        ),
+        ("[1, 2, 1, 2, 1] | indices([1, 2])", "[0,2]"),
+        ("[1, 2, 1] | [indices(1), indices([])]", "[[0,2],[]]"),
+    ] {
+        assert_eq!(run(text).as_deref(), Ok(result), "{text}");
+    }
+    assert!(matches!(run("1 | indices(1)"), Err(RunError::Failed(_))));
+    for text in [
+        "[range(50000)] | contains([range(50000)])",
+        "[range(100000) | 0] | indices([range(50000) | 0])",
+        r#"("a" * 2000000) | indices("a" * 1000000)"#,
+        r#"("[" + "1," * 4000000 + "1]") as $text | [range(1000000) | $text | fromjson | length]"#,
+        r#"("a" * 8000000) as $text | [range(1000000) | $text | test("b")]"#,
+    ] {
+        let begin = std::time::Instant::now();
+        assert_eq!(run(text), Err(RunError::Endless), "{text}");
+        let took = begin.elapsed();
+        // Twice as long is a machine that is busy; the square would be hours.
+        assert!(took.as_secs() < 20, "{text}: {took:?}");
+    }
+}

@@ -15,7 +15,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response};
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd};
 use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
-use mcp_proxy_wire::revision::names_version;
+use mcp_proxy_wire::revision::{Era, names_version};
 use mcp_proxy_wire::{Body, ErrorCode, ExchangeId, Frame, Id, Kind, Message, error_response};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -78,22 +78,18 @@ impl HttpLink {
 
     /// POSTs a message.
     pub async fn send(&self, message: &Message) -> Result<Response<Inflow>, LinkEnd> {
-        self.send_as(message, names_version(message)).await
+        self.send_as(message, era(message)).await
     }
 
-    /// The same, once it is known whether the message is a modern one.
-    async fn send_as(
-        &self,
-        message: &Message,
-        is_modern: bool,
-    ) -> Result<Response<Inflow>, LinkEnd> {
+    /// The same, once its era is known.
+    async fn send_as(&self, message: &Message, era: Era) -> Result<Response<Inflow>, LinkEnd> {
         let mut headers = self.headers();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(
             ACCEPT,
             HeaderValue::from_static("application/json, text/event-stream"),
         );
-        if is_modern {
+        if era == Era::Modern {
             let params = self.state.tools.of(message);
             for (name, value) in headers::modern_request_headers(message, &params) {
                 headers.insert(name, value);
@@ -122,7 +118,7 @@ impl HttpLink {
     fn spawn_post(self: &Arc<Self>, message: Message, room: Taken) -> tokio::task::JoinHandle<()> {
         let link = Arc::clone(self);
         let asked = asked(&message);
-        let is_modern = names_version(&message);
+        let era = era(&message);
         let keys: Vec<_> = asked.iter().map(Id::key).collect();
         let opened = self.state.opened();
         let task = tokio::spawn(async move {
@@ -130,12 +126,12 @@ impl HttpLink {
             let Ok(_place) = link.posts.acquire().await else {
                 return;
             };
-            link.post(message, is_modern, asked, Some(room)).await;
+            link.post(message, era, asked, Some(room)).await;
         });
         for key in keys {
             let open = Open {
                 abort: task.abort_handle(),
-                modern: is_modern,
+                modern: era == Era::Modern,
             };
             self.state.remember(key, open);
         }
@@ -145,12 +141,12 @@ impl HttpLink {
     async fn post(
         self: &Arc<Self>,
         message: Message,
-        is_modern: bool,
+        era: Era,
         asked: Vec<Id>,
         room: Option<Taken>,
     ) {
         let method = message.method().map(std::borrow::Cow::into_owned);
-        let sent = self.send_as(&message, is_modern).await;
+        let sent = self.send_as(&message, era).await;
         // The server has it: a stream of answers may last for hours.
         drop((message, room));
         match sent {
@@ -233,6 +229,14 @@ pub(crate) fn own_frame(message: Message) -> Frame {
     }
 }
 
+/// The era in which a message is written.
+fn era(message: &Message) -> Era {
+    match names_version(message) {
+        true => Era::Modern,
+        false => Era::Legacy,
+    }
+}
+
 /// The ids of the requests in a message: one, or those of a batch.
 pub(crate) fn asked(message: &Message) -> Vec<Id> {
     match message.kind() {
@@ -292,8 +296,8 @@ impl HttpWriter {
             }
             return;
         }
-        let is_modern = names_version(&message);
-        let post = self.link.post(message, is_modern, Vec::new(), None);
+        let era = era(&message);
+        let post = self.link.post(message, era, Vec::new(), None);
         if timeout(ACCEPT_DEADLINE, post).await.is_err() {
             self.link
                 .note("a notification was not accepted within 60 s");

@@ -51,9 +51,10 @@ fn dial_recording(config: &Config, played: &Played, limits: Limits) -> Result<Di
         Some(target) => Some(dial_target(config, target, limits)?),
         None => None,
     };
-    let (recording, matching) = (Arc::clone(&played.recording), played.matching);
+    let recording = Arc::clone(&played.recording);
+    let (matching, redacted) = (played.matching, played.redacted);
     Ok(Arc::new(move |connection| {
-        let mock = Mock::new(Arc::clone(&recording), matching);
+        let mock = Mock::new(Arc::clone(&recording), matching, redacted);
         let beyond = beyond.clone();
         Box::pin(async move {
             let beyond = match beyond {

@@ -11,8 +11,10 @@ use mcp_proxy_session::{Session, SessionExporter};
 
 use super::{named, quiet_pipe, report_damage, words};
 use crate::cli::sessions::ExportArgs;
-use crate::printer::{self, progress::Progress};
-use crate::run::Usage;
+use crate::printer::{
+    self,
+    progress::{Progress, Results},
+};
 use file::Target;
 
 /// Writes a record in another format.
@@ -24,10 +26,7 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
     let format = exporter(&args.output_format)
         .with_context(|| format!("--output-format: {} is not known", args.output_format))?;
     let filter = super::filter(args.filter.as_deref().unwrap_or_default())?;
-    let redaction = args
-        .redact
-        .compile()
-        .map_err(|error| Usage(format!("{error:#}")))?;
+    let redaction = super::redaction(&args.redact)?;
     let path = named::find(&args.record)?;
     // Looked at first: reading a large record in vain would be a pity.
     let target = args
@@ -43,18 +42,17 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
     match target {
         None => {
             let mut out = printer::out();
-            write(
-                format,
-                &session,
-                &mut out,
-                Progress::new("exporting", !printer::stdout_is_terminal()),
-            )?;
+            let results = match printer::stdout_is_terminal() {
+                true => Results::Between,
+                false => Results::Apart,
+            };
+            write(format, &session, &mut out, results)?;
             out.flush()?;
         }
         Some(target) => {
             let size = target.write(|file| {
                 let mut out = BufWriter::with_capacity(1 << 16, file);
-                write(format, &session, &mut out, Progress::new("exporting", true))?;
+                write(format, &session, &mut out, Results::Apart)?;
                 out.flush().context("cannot write the export")
             })?;
             let output = args.output.as_deref().unwrap_or(&path).display();
@@ -72,8 +70,9 @@ fn write(
     format: &dyn SessionExporter,
     session: &Session,
     out: &mut dyn Write,
-    mut progress: Progress,
+    results: Results,
 ) -> Result<()> {
+    let mut progress = Progress::new("exporting", results);
     let written = format.export(session, out, &mut |done, total| progress.tell(done, total));
     drop(progress);
     Ok(written?)

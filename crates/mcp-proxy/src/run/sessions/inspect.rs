@@ -77,7 +77,10 @@ pub struct View<'a> {
     args: &'a InspectArgs,
     filter: Filter,
     form: Form,
+    /// What is shown, without what is to be hidden.
     session: Session,
+    /// What the filter looks at where that differs: the record as it is.
+    whole: Option<Session>,
     file: File,
     /// Where the next line starts.
     lines: u64,
@@ -91,13 +94,23 @@ impl<'a> View<'a> {
     /// Opens a record; nothing is shown yet.
     pub fn open(args: &'a InspectArgs, path: &Path) -> Result<View<'a>> {
         let filter = super::filter(&args.filter.join(" "))?;
-        let session = Session::open(path)?;
+        let redaction = super::redaction(&args.redact)?;
+        let mut session = Session::open(path)?;
+        let mut whole = None;
+        if let Some(redaction) = &redaction {
+            session = session.redacted(redaction);
+            whole = match filter.is_empty() {
+                true => None,
+                false => Some(Session::open(path)?),
+            };
+        }
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         Ok(View {
             args,
             filter,
             form: Form::new(args),
             session,
+            whole,
             file,
             lines: 0,
             rows: 0,
@@ -141,6 +154,9 @@ impl<'a> View<'a> {
     /// Shows the lines that were added since.
     pub fn take_in(&mut self, out: &mut impl Write) -> Result<()> {
         self.session.refresh()?;
+        if let Some(whole) = &mut self.whole {
+            whole.refresh()?;
+        }
         let seen = self.rows;
         let end = self.session.bytes();
         let mut file = self.file.try_clone()?;
@@ -184,7 +200,12 @@ impl<'a> View<'a> {
             .args
             .seq
             .is_none_or(|seq| (seq.first..=seq.last).contains(&row.sequence()));
-        if !wanted || !self.filter.matches(&self.session, row)? {
+        let whole = self.whole.as_ref().unwrap_or(&self.session);
+        if !wanted
+            || !self
+                .filter
+                .matches(whole, whole.row(index).unwrap_or(row))?
+        {
             return Ok(());
         }
         self.shown += 1;
@@ -222,10 +243,11 @@ impl<'a> View<'a> {
         if matches!(record.kind(), "" | "session" | "end") || !(self.args.all || late_verdict()) {
             return Ok(());
         }
-        let happening = Happening::read(record);
-        if !self.filter.matches_text(&happening.text) {
+        if !self.filter.matches_text(&Happening::read(record).text) {
             return Ok(());
         }
+        let record = self.session.shown(record.clone())?;
+        let happening = Happening::read(&record);
         match &mut self.form {
             Form::Table(table) => table.happening(&self.session, &happening, out),
             Form::Json if self.args.all => write_json(out, &record.line),

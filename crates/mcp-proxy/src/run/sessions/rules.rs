@@ -1,10 +1,9 @@
 //! `rules check`: reads a file of rules, and shows what it would have done to a record.
 
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Error, Result};
 use mcp_proxy_core::rules::{Outcome, RuleName, Rules, Verdict, What};
 use mcp_proxy_session::{Facts, Session};
 use mcp_proxy_wire::{Message, flatten};
@@ -24,7 +23,7 @@ pub fn run(command: &RulesCommand) -> Result<ExitCode> {
 }
 
 fn check(args: &CheckArgs) -> Result<ExitCode> {
-    let rules = load(&args.file)?;
+    let rules = Rules::read(&args.file).map_err(Error::msg)?;
     let mut out = printer::out();
     let Some(record) = &args.record else {
         list(&rules, args, &mut out)?;
@@ -65,13 +64,6 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
     out.flush()?;
     report_damage(&session);
     Ok(ExitCode::from(u8::from(tally.failed)))
-}
-
-fn load(path: &Path) -> Result<Rules> {
-    let shown = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    Rules::parse(&text, folder).with_context(|| format!("{shown} cannot be used"))
 }
 
 /// The rules themselves.

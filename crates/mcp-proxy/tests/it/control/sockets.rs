@@ -1,8 +1,10 @@
 //! The socket itself: who may come, what happens to bad lines, and viewers that stop reading.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -58,6 +60,74 @@ fn files_are_for_their_owner_only() {
         );
     }
     assert_eq!(house.files().len(), 2);
+}
+
+/// Where the program below finds the socket.
+const STRANGER: &str = "MCP_PROXY_TEST_STRANGER";
+
+/// No test by itself: what the next one runs as somebody else.
+#[test]
+fn what_a_stranger_does() {
+    let Some(socket) = std::env::var_os(STRANGER) else {
+        return;
+    };
+    let said = UnixStream::connect(socket).and_then(|stream| {
+        let mut stream = BufReader::new(stream);
+        let mut said = String::new();
+        stream.read_line(&mut said)?;
+        let shutdown = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"shutdown\"}\n";
+        let _ = stream.get_mut().write_all(shutdown);
+        Ok(said)
+    });
+    println!("stranger: {said:?}");
+}
+
+#[test]
+fn a_process_of_another_user_is_kept_out_three_times() {
+    // Only root can be somebody else.
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return;
+    }
+    let house = House::new();
+    let mut run = house.demo(&[]);
+    let socket = house.sockets().join(format!("{}.sock", run.id));
+    let open = |path: &std::path::Path, mode: u32| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    };
+    // The folder of the tests may be closed to others, and the program must not fail because of that.
+    let program = house.path("stranger");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    open(&program, 0o755);
+    open(&house.path(""), 0o711);
+    let stranger = || {
+        let output = Command::new(&program)
+            .args(["--exact", "control::sockets::what_a_stranger_does"])
+            .arg("--nocapture")
+            .current_dir("/")
+            .env(STRANGER, &socket)
+            .uid(65534)
+            .gid(65534)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = said.lines().find_map(|line| line.split_once("stranger: "));
+        line.unwrap_or_else(|| panic!("{output:?}")).1.to_owned()
+    };
+    let said = stranger();
+    assert!(said.contains("PermissionDenied"), "the folder: {said}");
+    open(&house.sockets(), 0o711);
+    let said = stranger();
+    assert!(said.contains("PermissionDenied"), "the socket: {said}");
+    open(&socket, 0o666);
+    let said = stranger();
+    assert!(
+        said.contains("belongs to another user"),
+        "the proxy: {said}"
+    );
+    // And nothing was done.
+    open(&house.sockets(), 0o700);
+    run.round(INITIALIZE);
+    assert_eq!(house.ctl(&["stats"])["viewers"], 1);
 }
 
 #[test]

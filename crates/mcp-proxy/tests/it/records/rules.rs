@@ -63,7 +63,7 @@ fn mistakes_and_failures_are_exit_code_1() {
     let text = place.fail(&["rules", "check", "broken.toml"], 1);
     assert_eq!(
         text.trim_end(),
-        "mcp-proxy: broken.toml cannot be used: line 2: rule 1: \"soon\" is no delay: write 250ms, 2s or 1m"
+        "mcp-proxy: broken.toml: line 2: rule 1: \"soon\" is no delay: write 250ms, 2s or 1m"
     );
     place.fail(&["rules", "check", "missing.toml"], 1);
     place.fail(&["rules", "check", "broken.toml", "--all"], 2);

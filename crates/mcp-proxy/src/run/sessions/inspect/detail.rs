@@ -170,13 +170,21 @@ fn body(raw: &Raw, out: &mut impl Write) -> Result<()> {
             out,
             "({len} bytes that were not stored: the disk failed, or redaction could not look through them)"
         )?,
-        Raw::Side { path, len } if *len > WHOLE => {
+        raw if raw.len() > WHOLE => {
             let mut start = Vec::new();
-            let file = std::fs::File::open(path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
-            file.take(BEGINNING).read_to_end(&mut start)?;
+            match raw {
+                Raw::Side { path, .. } => {
+                    let file = std::fs::File::open(path)
+                        .with_context(|| format!("cannot read {}", path.display()))?;
+                    file.take(BEGINNING).read_to_end(&mut start)?;
+                }
+                raw => {
+                    let bytes = raw.bytes().unwrap_or_default();
+                    start.extend(bytes.iter().take(BEGINNING as usize));
+                }
+            }
             writeln!(out, "{}", visible_bytes(&start))?;
-            let rest = len.saturating_sub(start.len() as u64);
+            let rest = raw.len().saturating_sub(start.len() as u64);
             writeln!(out, "… and {rest} more bytes: --raw prints all of them")?;
         }
         raw => {

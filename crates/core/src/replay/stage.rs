@@ -1,0 +1,139 @@
+//! What the players of one record share: whose turn it is.
+//!
+//! Each connection of the record has a player of its own, but what was said on one may be why another was answered as it
+//! was. So lines are said in the order of the record across all of them, and requests count together towards the number
+//! that may be open at once.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mcp_proxy_wire::Kind;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::Pace;
+use super::plan::{Line, Plan};
+
+/// The order of all lines of all plans.
+pub struct Stage {
+    order: Mutex<Order>,
+    changed: Notify,
+    pub(super) pace: Pace,
+}
+
+#[derive(Default)]
+struct Order {
+    /// Lines that were not said yet, by their number.
+    unsaid: BTreeSet<u64>,
+    /// Requests without an answer.
+    open: usize,
+    /// When the first line was said, now and then.
+    begin: Option<(Instant, Duration)>,
+}
+
+/// Whether a line may be said.
+pub(super) enum Turn {
+    Now,
+    /// Not before this.
+    Later(Instant),
+    /// When something has changed.
+    Wait,
+}
+
+impl Stage {
+    /// A stage for players of these plans.
+    pub fn new<'a>(plans: impl IntoIterator<Item = &'a Plan>, pace: Pace) -> Arc<Stage> {
+        let lines = plans.into_iter().flat_map(|plan| &plan.lines);
+        Arc::new(Stage {
+            order: Mutex::new(Order {
+                unsaid: lines.map(|line| line.sequence).collect(),
+                ..Order::default()
+            }),
+            changed: Notify::new(),
+            pace,
+        })
+    }
+
+    /// Waits until everything before the line with this number was said.
+    pub async fn reaches(&self, sequence: u64) {
+        loop {
+            let changed = self.changed();
+            if self.order().is_next(sequence) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    pub(super) fn turn(&self, line: &Line, now: Instant) -> Turn {
+        let mut order = self.order();
+        if !order.is_next(line.sequence) {
+            return Turn::Wait;
+        }
+        let cancels = line.message.method().as_deref() == Some("notifications/cancelled");
+        // A notification follows the requests before it when they go one by one; a cancel is for one of them.
+        let follows = line.message.kind() == Kind::Request || self.pace.concurrency <= 1;
+        if order.open >= self.pace.concurrency.max(1) && follows && !cancels {
+            return Turn::Wait;
+        }
+        if let Some(speed) = self.pace.speed {
+            let (start, first) = *order.begin.get_or_insert((now, line.at));
+            let pause = line.at.saturating_sub(first).div_f64(speed.max(0.001));
+            if now < start + pause {
+                return Turn::Later(start + pause);
+            }
+        }
+        Turn::Now
+    }
+
+    /// A line is said.
+    pub(super) fn said(&self, line: &Line) {
+        let mut order = self.order();
+        order.unsaid.remove(&line.sequence);
+        if line.message.kind() == Kind::Request {
+            order.open += 1;
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// So many requests were answered or given up.
+    pub(super) fn over(&self, count: usize) {
+        // Whoever waits looks at this too: nothing new must wake nobody.
+        if count == 0 {
+            return;
+        }
+        let mut order = self.order();
+        order.open = order.open.saturating_sub(count);
+        self.changed.notify_waiters();
+    }
+
+    /// Lines that will never be said: nobody waits for them.
+    pub(super) fn leave<'a>(&self, lines: impl IntoIterator<Item = &'a Line>) {
+        let mut order = self.order();
+        for line in lines {
+            order.unsaid.remove(&line.sequence);
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// Something else that a player may wait for.
+    pub(super) fn touch(&self) {
+        self.changed.notify_waiters();
+    }
+
+    /// Resolves at the next change after this call.
+    pub(super) fn changed(&self) -> impl Future<Output = ()> + '_ {
+        self.changed.notified()
+    }
+
+    fn order(&self) -> MutexGuard<'_, Order> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Order {
+    fn is_next(&self, sequence: u64) -> bool {
+        self.unsaid.first().is_none_or(|next| *next >= sequence)
+    }
+}
