@@ -1,0 +1,151 @@
+//! Two bodies side by side, line by line.
+
+use super::{Body, Line, PieceKind};
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use std::hash::Hash;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// After this the rest is compared roughly: a screen that stands still is worse than a coarse answer.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// One row of two bodies side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compared {
+    /// The line of the left body, if there is one in this row.
+    pub left: Option<usize>,
+    /// The line of the right body, if there is one in this row.
+    pub right: Option<usize>,
+    /// How the two differ.
+    pub kind: Difference,
+}
+
+/// How two lines differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Difference {
+    /// Not at all, but maybe for the comma behind, which tells of the next line only.
+    Same,
+    /// There is one in place of the other.
+    Changed,
+    /// Only the right one is there.
+    Added,
+    /// Only the left one is there.
+    Removed,
+}
+
+/// Compares two bodies. Every line of both is in the answer once, in order.
+pub fn compare(left: &Body, right: &Body) -> Vec<Compared> {
+    let deadline = Instant::now().checked_add(PATIENCE);
+    let keys = |body: &Body| body.lines().iter().map(written).collect::<Vec<_>>();
+    let mut rows = Rows {
+        left,
+        right,
+        deadline,
+        rows: Vec::with_capacity(left.lines().len().max(right.lines().len())),
+    };
+    for stretch in stretches(&keys(left), &keys(right), deadline) {
+        match stretch {
+            Stretch::Same(left, right) => rows.pair(left, right, Difference::Same),
+            Stretch::Different(left, right) => rows.different(left, right),
+        }
+    }
+    rows.rows
+}
+
+/// What is compared of a line: its place and its text, without the comma behind.
+fn written(line: &Line) -> (u16, String) {
+    let mut text = line.text();
+    let is_punctuation = |kind| kind == PieceKind::Punctuation;
+    if line
+        .pieces
+        .last()
+        .is_some_and(|last| is_punctuation(last.kind))
+        && text.ends_with(',')
+    {
+        text.pop();
+    }
+    (line.indent, text)
+}
+
+enum Stretch {
+    Same(Range<usize>, Range<usize>),
+    Different(Range<usize>, Range<usize>),
+}
+
+/// What is the same and what is not, in turns.
+fn stretches<T: Eq + Hash>(left: &[T], right: &[T], deadline: Option<Instant>) -> Vec<Stretch> {
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for op in capture_diff_slices_deadline(Algorithm::Myers, left, right, deadline) {
+        let (old, new) = (op.old_range(), op.new_range());
+        match (op, stretches.last_mut()) {
+            (DiffOp::Equal { .. }, _) => stretches.push(Stretch::Same(old, new)),
+            (_, Some(Stretch::Different(left, right))) => {
+                left.end = left.end.max(old.end);
+                right.end = right.end.max(new.end);
+            }
+            _ => stretches.push(Stretch::Different(old, new)),
+        }
+    }
+    stretches
+}
+
+struct Rows<'a> {
+    left: &'a Body,
+    right: &'a Body,
+    deadline: Option<Instant>,
+    rows: Vec<Compared>,
+}
+
+impl Rows<'_> {
+    /// Lines that are not the same. Those of the same member stand beside each other, the others as they come.
+    fn different(&mut self, left: Range<usize>, right: Range<usize>) {
+        if left.len() == right.len() || left.is_empty() || right.is_empty() {
+            self.by_place(left, right);
+            return;
+        }
+        let keys = |body: &'_ Body, range: &Range<usize>| -> Vec<(u16, Option<String>)> {
+            let lines = range.clone();
+            lines
+                .map(|line| {
+                    let key = body.key_of(line).map(str::to_owned);
+                    (body.lines()[line].indent, key)
+                })
+                .collect()
+        };
+        let (left_keys, right_keys) = (keys(self.left, &left), keys(self.right, &right));
+        for stretch in stretches(&left_keys, &right_keys, self.deadline) {
+            let (Stretch::Same(old, new) | Stretch::Different(old, new)) = stretch;
+            self.by_place(shift(old, left.start), shift(new, right.start));
+        }
+    }
+
+    fn by_place(&mut self, left: Range<usize>, right: Range<usize>) {
+        let both = left.len().min(right.len());
+        let (left_rest, right_rest) = (left.start + both..left.end, right.start + both..right.end);
+        self.pair(left, right, Difference::Changed);
+        self.rows.extend(left_rest.map(|line| Compared {
+            left: Some(line),
+            right: None,
+            kind: Difference::Removed,
+        }));
+        self.rows.extend(right_rest.map(|line| Compared {
+            left: None,
+            right: Some(line),
+            kind: Difference::Added,
+        }));
+    }
+
+    /// Line by line, as far as both go.
+    fn pair(&mut self, left: Range<usize>, right: Range<usize>, kind: Difference) {
+        let pairs = left.zip(right);
+        self.rows.extend(pairs.map(|(left, right)| Compared {
+            left: Some(left),
+            right: Some(right),
+            kind,
+        }));
+    }
+}
+
+fn shift(range: Range<usize>, by: usize) -> Range<usize> {
+    range.start + by..range.end + by
+}
