@@ -45,7 +45,7 @@ pub fn compare(left: &Body, right: &Body) -> Vec<Compared> {
     };
     for stretch in stretches(&keys(left), &keys(right), deadline) {
         match stretch {
-            Stretch::Same(left, right) => rows.pair(left, right, Difference::Same),
+            Stretch::Same(left, right) => rows.same(left, right),
             Stretch::Different(left, right) => rows.different(left, right),
         }
     }
@@ -55,16 +55,20 @@ pub fn compare(left: &Body, right: &Body) -> Vec<Compared> {
 /// What is compared of a line: its place and its text, without the comma behind.
 fn written(line: &Line) -> (u16, String) {
     let mut text = line.text();
-    let is_punctuation = |kind| kind == PieceKind::Punctuation;
-    if line
-        .pieces
-        .last()
-        .is_some_and(|last| is_punctuation(last.kind))
-        && text.ends_with(',')
-    {
+    let last = line.pieces.last().map(|last| last.kind);
+    if last == Some(PieceKind::Punctuation) && text.ends_with(',') {
         text.pop();
     }
     (line.indent, text)
+}
+
+/// Which member a line is of: its place and its key, as far as that can be seen.
+fn member(line: &Line) -> (u16, Option<&str>) {
+    let key = line
+        .pieces
+        .iter()
+        .find(|piece| piece.kind == PieceKind::Key);
+    (line.indent, key.map(|key| key.text.as_str()))
 }
 
 enum Stretch {
@@ -103,16 +107,9 @@ impl Rows<'_> {
             self.by_place(left, right);
             return;
         }
-        let keys = |body: &'_ Body, range: &Range<usize>| -> Vec<(u16, Option<String>)> {
-            let lines = range.clone();
-            lines
-                .map(|line| {
-                    let key = body.key_of(line).map(str::to_owned);
-                    (body.lines()[line].indent, key)
-                })
-                .collect()
-        };
-        let (left_keys, right_keys) = (keys(self.left, &left), keys(self.right, &right));
+        let (left_lines, right_lines) = (self.left.lines(), self.right.lines());
+        let left_keys: Vec<_> = left_lines[left.clone()].iter().map(member).collect();
+        let right_keys: Vec<_> = right_lines[right.clone()].iter().map(member).collect();
         for stretch in stretches(&left_keys, &right_keys, self.deadline) {
             let (Stretch::Same(old, new) | Stretch::Different(old, new)) = stretch;
             self.by_place(shift(old, left.start), shift(new, right.start));
@@ -122,27 +119,32 @@ impl Rows<'_> {
     fn by_place(&mut self, left: Range<usize>, right: Range<usize>) {
         let both = left.len().min(right.len());
         let (left_rest, right_rest) = (left.start + both..left.end, right.start + both..right.end);
-        self.pair(left, right, Difference::Changed);
-        self.rows.extend(left_rest.map(|line| Compared {
-            left: Some(line),
-            right: None,
-            kind: Difference::Removed,
-        }));
-        self.rows.extend(right_rest.map(|line| Compared {
-            left: None,
-            right: Some(line),
-            kind: Difference::Added,
-        }));
+        for (left, right) in left.zip(right) {
+            // A comparison that ran out of time has not looked at every line.
+            let is_same = written(&self.left.lines()[left]) == written(&self.right.lines()[right]);
+            let kind = if is_same {
+                Difference::Same
+            } else {
+                Difference::Changed
+            };
+            self.push(Some(left), Some(right), kind);
+        }
+        for line in left_rest {
+            self.push(Some(line), None, Difference::Removed);
+        }
+        for line in right_rest {
+            self.push(None, Some(line), Difference::Added);
+        }
     }
 
-    /// Line by line, as far as both go.
-    fn pair(&mut self, left: Range<usize>, right: Range<usize>, kind: Difference) {
-        let pairs = left.zip(right);
-        self.rows.extend(pairs.map(|(left, right)| Compared {
-            left: Some(left),
-            right: Some(right),
-            kind,
-        }));
+    fn same(&mut self, left: Range<usize>, right: Range<usize>) {
+        for (left, right) in left.zip(right) {
+            self.push(Some(left), Some(right), Difference::Same);
+        }
+    }
+
+    fn push(&mut self, left: Option<usize>, right: Option<usize>, kind: Difference) {
+        self.rows.push(Compared { left, right, kind });
     }
 }
 

@@ -115,9 +115,10 @@ impl Command {
 
     fn header(&mut self, name: &str, value: &str) -> Result<(), String> {
         // `name:` would take a header away; `name;` is how curl writes one without a value.
-        let line = match value.is_empty() {
-            true => format!("{name};"),
-            false => format!("{name}: {value}"),
+        let line = if value.is_empty() {
+            format!("{name};")
+        } else {
+            format!("{name}: {value}")
         };
         let mut names = Names::of(name, &mut self.taken);
         let word = quote_masked(&line, MASKED, &mut names)
@@ -151,9 +152,10 @@ impl Command {
                 "the body of {len} bytes is too long for a command line"
             ));
         }
-        let option = match text.starts_with('@') {
-            true => "--data-raw",
-            false => "--data-binary",
+        let option = if text.starts_with('@') {
+            "--data-raw"
+        } else {
+            "--data-binary"
         };
         self.options.push(format!("{option} {word}"));
         Ok(())

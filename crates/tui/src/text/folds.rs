@@ -1,6 +1,6 @@
 //! Which brackets of a body are folded, and what is left to draw.
 
-use super::{Body, PieceKind};
+use super::Body;
 use std::collections::BTreeSet;
 
 /// The folded lines of one body. Only lines that open a bracket fold; others may be in here and change nothing.
@@ -96,12 +96,5 @@ impl Body {
         before
             .iter()
             .rposition(|candidate| candidate.opens.is_some_and(|closing| closing >= line))
-    }
-
-    /// The member that a line belongs to, as its key is written: the first key on the line.
-    pub(super) fn key_of(&self, line: usize) -> Option<&str> {
-        let pieces = &self.lines().get(line)?.pieces;
-        let key = pieces.iter().find(|piece| piece.kind == PieceKind::Key)?;
-        Some(&key.text)
     }
 }

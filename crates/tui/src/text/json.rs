@@ -87,9 +87,10 @@ struct Open {
 
 impl Layout {
     fn string(&mut self, token: &str) {
-        let kind = match self.before_key {
-            true => PieceKind::Key,
-            false => PieceKind::Text,
+        let kind = if self.before_key {
+            PieceKind::Key
+        } else {
+            PieceKind::Text
         };
         push_token(&mut self.line.pieces, token, kind);
     }

@@ -134,10 +134,10 @@ fn each_run<'a>(text: &'a str, mut take: impl FnMut(Run<'a>)) {
 
 /// Whether a character has to be shown as an escape, by the one rule that there is for it.
 pub(super) fn is_hidden(character: char) -> bool {
-    if matches!(character, ' '..='~') {
-        return false;
+    if character.is_ascii() || character.is_control() {
+        return character.is_control();
     }
     let mut shown = String::new();
     push_json(&mut shown, character);
-    character.is_control() || !shown.starts_with(character)
+    !shown.starts_with(character)
 }

@@ -43,9 +43,10 @@ impl Body {
 
 impl Needle<'_> {
     fn new(text: &str) -> Needle<'_> {
-        let case = match text.chars().any(char::is_uppercase) {
-            true => Case::Kept,
-            false => Case::Ignored,
+        let case = if text.chars().any(char::is_uppercase) {
+            Case::Kept
+        } else {
+            Case::Ignored
         };
         Needle { text, case }
     }

@@ -59,10 +59,10 @@ pub(super) fn quote_masked(
             word.push_str(&quote(part)?);
         }
     }
-    match word.is_empty() {
-        true => Ok("''".to_owned()),
-        false => Ok(word),
+    if word.is_empty() {
+        return quote("");
     }
+    Ok(word)
 }
 
 /// Names of variables for one command: `MCP_AUTHORIZATION`, and with a number from the second on.
@@ -78,11 +78,10 @@ impl Names<'_> {
             letter if letter.is_ascii_alphanumeric() => letter.to_ascii_uppercase(),
             _ => '_',
         });
-        let stem = letters.collect::<String>();
-        let stem = match stem.starts_with("MCP_") {
-            true => stem,
-            false => format!("MCP_{stem}"),
-        };
+        let mut stem = letters.collect::<String>();
+        if !stem.starts_with("MCP_") {
+            stem.insert_str(0, "MCP_");
+        }
         Names { taken, stem }
     }
 
