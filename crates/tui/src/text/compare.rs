@@ -1,0 +1,153 @@
+//! Two bodies side by side, line by line.
+
+use super::{Body, Line, PieceKind};
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use std::hash::Hash;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// After this the rest is compared roughly: a screen that stands still is worse than a coarse answer.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// One row of two bodies side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compared {
+    /// The line of the left body, if there is one in this row.
+    pub left: Option<usize>,
+    /// The line of the right body, if there is one in this row.
+    pub right: Option<usize>,
+    /// How the two differ.
+    pub kind: Difference,
+}
+
+/// How two lines differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Difference {
+    /// Not at all, but maybe for the comma behind, which tells of the next line only.
+    Same,
+    /// There is one in place of the other.
+    Changed,
+    /// Only the right one is there.
+    Added,
+    /// Only the left one is there.
+    Removed,
+}
+
+/// Compares two bodies. Every line of both is in the answer once, in order.
+pub fn compare(left: &Body, right: &Body) -> Vec<Compared> {
+    let deadline = Instant::now().checked_add(PATIENCE);
+    let keys = |body: &Body| body.lines().iter().map(written).collect::<Vec<_>>();
+    let mut rows = Rows {
+        left,
+        right,
+        deadline,
+        rows: Vec::with_capacity(left.lines().len().max(right.lines().len())),
+    };
+    for stretch in stretches(&keys(left), &keys(right), deadline) {
+        match stretch {
+            Stretch::Same(left, right) => rows.same(left, right),
+            Stretch::Different(left, right) => rows.different(left, right),
+        }
+    }
+    rows.rows
+}
+
+/// What is compared of a line: its place and its text, without the comma behind.
+fn written(line: &Line) -> (u16, String) {
+    let mut text = line.text();
+    let last = line.pieces.last().map(|last| last.kind);
+    if last == Some(PieceKind::Punctuation) && text.ends_with(',') {
+        text.pop();
+    }
+    (line.indent, text)
+}
+
+/// Which member a line is of: its place and its key, as far as that can be seen.
+fn member(line: &Line) -> (u16, Option<&str>) {
+    let key = line
+        .pieces
+        .iter()
+        .find(|piece| piece.kind == PieceKind::Key);
+    (line.indent, key.map(|key| key.text.as_str()))
+}
+
+enum Stretch {
+    Same(Range<usize>, Range<usize>),
+    Different(Range<usize>, Range<usize>),
+}
+
+/// What is the same and what is not, in turns.
+fn stretches<T: Eq + Hash>(left: &[T], right: &[T], deadline: Option<Instant>) -> Vec<Stretch> {
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for op in capture_diff_slices_deadline(Algorithm::Myers, left, right, deadline) {
+        let (old, new) = (op.old_range(), op.new_range());
+        match (op, stretches.last_mut()) {
+            (DiffOp::Equal { .. }, _) => stretches.push(Stretch::Same(old, new)),
+            (_, Some(Stretch::Different(left, right))) => {
+                left.end = left.end.max(old.end);
+                right.end = right.end.max(new.end);
+            }
+            _ => stretches.push(Stretch::Different(old, new)),
+        }
+    }
+    stretches
+}
+
+struct Rows<'a> {
+    left: &'a Body,
+    right: &'a Body,
+    deadline: Option<Instant>,
+    rows: Vec<Compared>,
+}
+
+impl Rows<'_> {
+    /// Lines that are not the same. Those of the same member stand beside each other, the others as they come.
+    fn different(&mut self, left: Range<usize>, right: Range<usize>) {
+        if left.len() == right.len() || left.is_empty() || right.is_empty() {
+            self.by_place(left, right);
+            return;
+        }
+        let (left_lines, right_lines) = (self.left.lines(), self.right.lines());
+        let left_keys: Vec<_> = left_lines[left.clone()].iter().map(member).collect();
+        let right_keys: Vec<_> = right_lines[right.clone()].iter().map(member).collect();
+        for stretch in stretches(&left_keys, &right_keys, self.deadline) {
+            let (Stretch::Same(old, new) | Stretch::Different(old, new)) = stretch;
+            self.by_place(shift(old, left.start), shift(new, right.start));
+        }
+    }
+
+    fn by_place(&mut self, left: Range<usize>, right: Range<usize>) {
+        let both = left.len().min(right.len());
+        let (left_rest, right_rest) = (left.start + both..left.end, right.start + both..right.end);
+        for (left, right) in left.zip(right) {
+            // A comparison that ran out of time has not looked at every line.
+            let is_same = written(&self.left.lines()[left]) == written(&self.right.lines()[right]);
+            let kind = if is_same {
+                Difference::Same
+            } else {
+                Difference::Changed
+            };
+            self.push(Some(left), Some(right), kind);
+        }
+        for line in left_rest {
+            self.push(Some(line), None, Difference::Removed);
+        }
+        for line in right_rest {
+            self.push(None, Some(line), Difference::Added);
+        }
+    }
+
+    fn same(&mut self, left: Range<usize>, right: Range<usize>) {
+        for (left, right) in left.zip(right) {
+            self.push(Some(left), Some(right), Difference::Same);
+        }
+    }
+
+    fn push(&mut self, left: Option<usize>, right: Option<usize>, kind: Difference) {
+        self.rows.push(Compared { left, right, kind });
+    }
+}
+
+fn shift(range: Range<usize>, by: usize) -> Range<usize> {
+    range.start + by..range.end + by
+}

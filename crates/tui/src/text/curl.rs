@@ -1,0 +1,180 @@
+//! A recorded message as a `curl` command line, to send it once more from any shell.
+//!
+//! The command is text to be copied, nothing is run here. What `curl` would add or read in by itself is ruled out: a body that
+//! begins with `@` is a body and no file's name, and no header comes along that was not there.
+
+use super::shell::{Names, quote, quote_masked};
+use mcp_proxy_session::{Http, MASKED, ProxyMessage, Raw};
+use mcp_proxy_wire::headers::modern_request_headers;
+use mcp_proxy_wire::revision::names_version;
+use mcp_proxy_wire::{Direction, Message};
+
+/// Headers that are about the connection of that time (RFC 9110 section 7.6.1), or that `curl` makes itself.
+const NOT_AGAIN: [&str; 12] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Linux takes no longer argument than 128 KiB.
+const LONGEST: usize = 120 * 1024;
+
+/// The command that sends a client's message to `url` again, as it went on to the server. Values that the record masks become
+/// variables that the shell asks for. An error says in a few words why there is no such command.
+pub fn curl(message: &ProxyMessage, url: &str) -> Result<String, String> {
+    if message.direction == Direction::ServerToClient {
+        return Err(
+            "this is a message of the server: curl can only send what a client says".to_owned(),
+        );
+    }
+    if !url.starts_with("http://") && !url.starts_with("https://") {
+        return Err("curl needs an http:// or https:// URL to send to".to_owned());
+    }
+    let mut command = Command::to(url)?;
+    match &message.http {
+        Some(http) => command.request(http, !message.raw.is_empty())?,
+        None => command.posting(&message.raw)?,
+    }
+    command.body(&message.raw)?;
+    Ok(command.written(message.redacted))
+}
+
+/// The options of a command, one a line.
+struct Command {
+    options: Vec<String>,
+    /// The variables that stand for masked values so far.
+    taken: Vec<String>,
+}
+
+impl Command {
+    fn to(url: &str) -> Result<Command, String> {
+        let mut taken = Vec::new();
+        let mut names = Names::of("url", &mut taken);
+        let word =
+            quote_masked(url, MASKED, &mut names).map_err(|why| format!("the URL: {why}"))?;
+        let mut options = vec![format!("curl --no-buffer {word}")];
+        if url.contains(['[', ']', '{', '}']) {
+            options.push("--globoff".to_owned());
+        }
+        Ok(Command { options, taken })
+    }
+
+    /// The head of a request that came over HTTP.
+    fn request(&mut self, http: &Http, has_body: bool) -> Result<(), String> {
+        let method = http.method.as_deref().unwrap_or("POST");
+        let by_itself = if has_body { "POST" } else { "GET" };
+        if method != by_itself {
+            self.options.push(format!("--request {}", quote(method)?));
+        }
+        let of_connection = http.header("connection").unwrap_or_default();
+        let is_left_out = |name: &str| {
+            let named = of_connection.split(',').map(str::trim);
+            NOT_AGAIN.contains(&name) || named.clone().any(|named| named.eq_ignore_ascii_case(name))
+        };
+        for (name, value) in &http.headers {
+            match name.as_str() {
+                // It would come back compressed and be shown like that.
+                "accept-encoding" => self.options.push("--compressed".to_owned()),
+                name if is_left_out(name) || !is_header_name(name) => {}
+                name => self.header(name, value)?,
+            }
+        }
+        for added in ["accept", "content-type"] {
+            let would_be = added == "accept" || has_body;
+            if would_be && http.header(added).is_none() {
+                self.options.push(format!("--header '{added}:'"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The head of a request for a message that came some other way, as a client of Streamable HTTP would write it.
+    fn posting(&mut self, raw: &Raw) -> Result<(), String> {
+        self.header("accept", "application/json, text/event-stream")?;
+        self.header("content-type", "application/json")?;
+        let Some(bytes) = raw.bytes() else {
+            return Ok(());
+        };
+        let message = Message::parse(bytes.to_vec());
+        if names_version(&message) {
+            for (name, value) in modern_request_headers(&message, &[]) {
+                self.header(name.as_str(), &String::from_utf8_lossy(value.as_bytes()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn header(&mut self, name: &str, value: &str) -> Result<(), String> {
+        // `name:` would take a header away; `name;` is how curl writes one without a value.
+        let line = if value.is_empty() {
+            format!("{name};")
+        } else {
+            format!("{name}: {value}")
+        };
+        let mut names = Names::of(name, &mut self.taken);
+        let word = quote_masked(&line, MASKED, &mut names)
+            .map_err(|why| format!("the header {name}: {why}"))?;
+        self.options.push(format!("--header {word}"));
+        Ok(())
+    }
+
+    fn body(&mut self, raw: &Raw) -> Result<(), String> {
+        let text = match raw {
+            Raw::Lost { .. } => return Err("the body is not in the record".to_owned()),
+            Raw::Side { path, .. } => {
+                let path = path
+                    .to_str()
+                    .ok_or("the path of its side file is no text")?;
+                let word = quote(&format!("@{path}"))?;
+                self.options.push(format!("--data-binary {word}"));
+                return Ok(());
+            }
+            Raw::Binary(_) => return Err("the body is no text".to_owned()),
+            Raw::Text(text) => text,
+            Raw::Json(bytes) => std::str::from_utf8(bytes).map_err(|_| "the body is no text")?,
+        };
+        if text.is_empty() {
+            return Ok(());
+        }
+        let word = quote(text).map_err(|why| format!("the body: {why}"))?;
+        if word.len() > LONGEST {
+            let len = text.len();
+            return Err(format!(
+                "the body of {len} bytes is too long for a command line"
+            ));
+        }
+        let option = if text.starts_with('@') {
+            "--data-raw"
+        } else {
+            "--data-binary"
+        };
+        self.options.push(format!("{option} {word}"));
+        Ok(())
+    }
+
+    fn written(self, redacted: u32) -> String {
+        let command = self.options.join(" \\\n  ");
+        match redacted {
+            0 => command,
+            1 => format!("# 1 value is redacted in the record: put it in first\n{command}"),
+            more => {
+                format!("# {more} values are redacted in the record: put them in first\n{command}")
+            }
+        }
+    }
+}
+
+/// Whether it can be the name of a header at all: a record that was imported can say anything.
+fn is_header_name(name: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_token)
+}

@@ -1,0 +1,143 @@
+//! Text cut into pieces, so that what acts on a terminal, or hides on it, stands apart as an escape.
+
+use super::{Piece, PieceKind};
+use mcp_proxy_wire::visible::{push_json, visible};
+use std::fmt::Write as _;
+
+/// Adds harmless text.
+pub(super) fn push(pieces: &mut Vec<Piece>, text: &str, kind: PieceKind) {
+    match pieces.last_mut() {
+        Some(last) if last.kind == kind => last.text.push_str(text),
+        _ => pieces.push(Piece {
+            text: text.to_owned(),
+            kind,
+        }),
+    }
+}
+
+/// Adds text that is no JSON; `\u{1b}` for an escape character.
+pub(super) fn push_plain(pieces: &mut Vec<Piece>, text: &str, kind: PieceKind) {
+    each_run(text, |run| match run {
+        Run::Harmless(text) => push(pieces, text, kind),
+        Run::Hidden(text) => push(pieces, &visible(text), PieceKind::Hidden),
+    });
+}
+
+/// Adds bytes that are no text.
+pub(super) fn push_bytes(pieces: &mut Vec<Piece>, bytes: &[u8]) {
+    let mut escapes = String::with_capacity(bytes.len() * 4);
+    for byte in bytes {
+        let _ = write!(escapes, "\\x{byte:02x}");
+    }
+    if !escapes.is_empty() {
+        push(pieces, &escapes, PieceKind::Hidden);
+    }
+}
+
+/// Adds a token of JSON, as it is but for hidden characters, which JSON has escapes for. Escapes that stand for such
+/// characters already are hidden pieces too: it is the same attack.
+pub(super) fn push_token(pieces: &mut Vec<Piece>, token: &str, kind: PieceKind) {
+    let mut rest = token;
+    while let Some(at) = rest.find('\\') {
+        push_unescaped(pieces, &rest[..at], kind);
+        let (len, kind) = match escape(&rest[at..]) {
+            Escape::Shown(len) => (len, kind),
+            Escape::Hidden(len) => (len, PieceKind::Hidden),
+        };
+        push_unescaped(pieces, &rest[at..at + len], kind);
+        rest = &rest[at + len..];
+    }
+    push_unescaped(pieces, rest, kind);
+}
+
+fn push_unescaped(pieces: &mut Vec<Piece>, text: &str, kind: PieceKind) {
+    each_run(text, |run| match run {
+        Run::Harmless(text) => push(pieces, text, kind),
+        Run::Hidden(hidden) => {
+            let mut escapes = String::new();
+            for character in hidden.chars() {
+                match character {
+                    // `push_json` lets these stay, as white space; a token has none, unless it is no JSON after all.
+                    '\n' | '\r' | '\t' => {
+                        escapes.push_str(&visible(character.encode_utf8(&mut [0; 4])))
+                    }
+                    other => push_json(&mut escapes, other),
+                }
+            }
+            push(pieces, &escapes, PieceKind::Hidden);
+        }
+    });
+}
+
+/// What a backslash begins, and how many bytes long it is.
+enum Escape {
+    /// A character that can be seen.
+    Shown(usize),
+    /// One that cannot, or none at all.
+    Hidden(usize),
+}
+
+fn escape(text: &str) -> Escape {
+    match text.as_bytes().get(1) {
+        Some(b'b' | b'f') => Escape::Hidden(2),
+        Some(b'u') => match (unit(text), text.get(6..).and_then(unit)) {
+            (Some(high @ 0xd800..0xdc00), Some(low @ 0xdc00..0xe000)) => {
+                let both = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+                escaped(both, 12)
+            }
+            (Some(unit), _) => escaped(unit, 6),
+            (None, _) => Escape::Shown(1),
+        },
+        Some(b'"' | b'\\' | b'/' | b'n' | b'r' | b't') => Escape::Shown(2),
+        _ => Escape::Shown(1),
+    }
+}
+
+fn escaped(scalar: u32, len: usize) -> Escape {
+    match char::from_u32(scalar) {
+        Some('\n' | '\r' | '\t') => Escape::Shown(len),
+        Some(character) if !is_hidden(character) => Escape::Shown(len),
+        // A lone half of a pair is no character.
+        _ => Escape::Hidden(len),
+    }
+}
+
+/// The code unit of a `\u0041` at the beginning.
+fn unit(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    // `from_str_radix` takes a sign too.
+    let all_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    all_hex.then(|| u32::from_str_radix(digits, 16).ok())?
+}
+
+enum Run<'a> {
+    Harmless(&'a str),
+    Hidden(&'a str),
+}
+
+fn each_run<'a>(text: &'a str, mut take: impl FnMut(Run<'a>)) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let harmless = rest.find(is_hidden).unwrap_or(rest.len());
+        let (before, from) = rest.split_at(harmless);
+        if !before.is_empty() {
+            take(Run::Harmless(before));
+        }
+        let hidden = from.find(|character| !is_hidden(character));
+        let (hidden, after) = from.split_at(hidden.unwrap_or(from.len()));
+        if !hidden.is_empty() {
+            take(Run::Hidden(hidden));
+        }
+        rest = after;
+    }
+}
+
+/// Whether a character has to be shown as an escape, by the one rule that there is for it.
+pub(super) fn is_hidden(character: char) -> bool {
+    if character.is_ascii() || character.is_control() {
+        return character.is_control();
+    }
+    let mut shown = String::new();
+    push_json(&mut shown, character);
+    !shown.starts_with(character)
+}

@@ -1,0 +1,60 @@
+//! Looking for text in what is shown of a body.
+
+use super::Body;
+
+/// What is looked for. Like in `vi` with `smartcase`: lower case finds both cases.
+struct Needle<'a> {
+    text: &'a str,
+    case: Case,
+}
+
+enum Case {
+    Ignored,
+    Kept,
+}
+
+impl Body {
+    /// The first line at `from_line` or after it, and then from the top, that has `needle` in it. Nothing has an empty one.
+    pub fn find(&self, needle: &str, from_line: usize) -> Option<usize> {
+        let from = from_line.min(self.lines().len());
+        self.first(needle, (from..self.lines().len()).chain(0..from))
+    }
+
+    /// The first line at `from_line` or before it, and then from the bottom, that has `needle` in it.
+    pub fn find_back(&self, needle: &str, from_line: usize) -> Option<usize> {
+        let from = from_line.saturating_add(1).min(self.lines().len());
+        let after = (from..self.lines().len()).rev();
+        self.first(needle, (0..from).rev().chain(after))
+    }
+
+    fn first(&self, needle: &str, mut lines: impl Iterator<Item = usize>) -> Option<usize> {
+        if needle.is_empty() {
+            return None;
+        }
+        let needle = Needle::new(needle);
+        let mut text = String::new();
+        lines.find(|&line| {
+            text.clear();
+            self.lines()[line].push_text(&mut text);
+            needle.is_in(&text)
+        })
+    }
+}
+
+impl Needle<'_> {
+    fn new(text: &str) -> Needle<'_> {
+        let case = if text.chars().any(char::is_uppercase) {
+            Case::Kept
+        } else {
+            Case::Ignored
+        };
+        Needle { text, case }
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        match self.case {
+            Case::Kept => text.contains(self.text),
+            Case::Ignored => text.contains(self.text) || text.to_lowercase().contains(self.text),
+        }
+    }
+}
