@@ -121,6 +121,22 @@ impl Filter {
         from: usize,
         mut found: impl FnMut(usize) -> ControlFlow<()>,
     ) -> Result<(), Error> {
+        self.scan(session, from, |row, matches| {
+            if matches {
+                found(row)
+            } else {
+                ControlFlow::Continue(())
+            }
+        })
+    }
+
+    /// The same, told of every row whether it matches, so that a search without matches can be stopped too.
+    pub fn scan(
+        &self,
+        session: &Session,
+        from: usize,
+        mut seen: impl FnMut(usize, bool) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
         let Some(first) = session.row(from) else {
             return Ok(());
         };
@@ -143,7 +159,7 @@ impl Filter {
                     self.matches_line(session, row, &Bytes::copy_from_slice(line.bytes))?
                 }
             };
-            if wanted && found(next).is_break() {
+            if seen(next, wanted).is_break() {
                 break;
             }
             next += 1;

@@ -50,7 +50,7 @@ pub use recorder::{Keeper, Recorder, Ring, SIDE_LIMIT, SideFile, SideName, name_
 pub use redact::{Redacted, Redaction, RedactionFacts, RedactionRules};
 pub use repair::repair;
 pub use session::{Ending, Record, Records, Session};
-pub use stamp::to_text as time_text;
+pub use stamp::{parse as time_from_text, to_text as time_text};
 
 /// The record format this build writes. Older ones are read, newer ones are refused with a clear text.
 pub const FORMAT: u32 = 1;

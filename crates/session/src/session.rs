@@ -112,8 +112,14 @@ impl Session {
 
     /// Takes in what was appended since. Returns how many messages are new.
     pub fn refresh(&mut self) -> Result<usize, Error> {
+        self.refresh_some(usize::MAX)
+    }
+
+    /// The same, but at most `lines` lines: for readers that share the session and must not be kept waiting. There may be
+    /// more as long as [`Session::bytes`] grows.
+    pub fn refresh_some(&mut self, lines: usize) -> Result<usize, Error> {
         self.index
-            .extend(&self.file)
+            .extend(&self.file, lines)
             .map_err(|error| Error::io("read", &self.path, error))
     }
 

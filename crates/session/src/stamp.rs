@@ -95,7 +95,7 @@ impl StampReader {
 }
 
 /// Reads any RFC 3339 text; one without an offset is taken as UTC.
-pub(crate) fn parse(text: &str) -> Option<SystemTime> {
+pub fn parse(text: &str) -> Option<SystemTime> {
     slow_micros(text.as_bytes()).map(from_micros)
 }
 

@@ -1,1 +1,239 @@
 //! Where rows come from: a record and its index, or what a proxy without a record still remembers.
+//!
+//! A [`View`] is one session that is looked at. Each has a worker thread that opens the record, takes in what is appended and
+//! runs the filter; the view itself is asked once a frame and never waits for a disk longer than the lines on the screen take.
+//! It knows nothing of terminals, and writes nothing.
+
+mod appended;
+mod cache;
+mod desk;
+mod happening;
+mod line;
+mod places;
+mod remembered;
+mod rows;
+mod search;
+mod worker;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use mcp_proxy_session::{Filter, FilterError, SessionHeader, Told};
+
+use cache::Cache;
+use desk::{Desk, Leaving, Mail};
+use rows::Rows;
+use worker::Whereabouts;
+
+pub use happening::{Happening, HappeningKind, Happenings};
+pub use line::RowLine;
+
+/// One session that is looked at: a record that grows, a finished one, or the remembered rows of a proxy without a record.
+#[derive(Debug)]
+pub struct View {
+    path: Option<PathBuf>,
+    state: State,
+    header: Option<SessionHeader>,
+    desk: Arc<Desk>,
+    rows: Option<Arc<RwLock<Rows>>>,
+    at: Whereabouts,
+    filter: Filter,
+    /// The filter's number, from 1 for the first that was set.
+    number: u64,
+    /// With a filter: the rows that match, in order.
+    shown: Vec<u32>,
+    cache: Cache,
+    connections: BTreeSet<u32>,
+    happenings: Happenings,
+}
+
+/// How far a view is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// The record is being opened. A large one without an index takes seconds.
+    Opening,
+    /// Rows can be had.
+    Ready,
+    /// It cannot be read, and why.
+    Failed(String),
+}
+
+impl View {
+    /// Opens a record. Returns at once; [`View::state`] tells how it went.
+    pub fn open(path: PathBuf) -> View {
+        let read = path.clone();
+        View::start(Some(path), move |desk| worker::read_record(desk, &read))
+    }
+
+    /// A view of a proxy that keeps no record. Rows come by [`View::push`].
+    pub fn remembered() -> View {
+        View::start(None, worker::remember)
+    }
+
+    fn start(path: Option<PathBuf>, work: impl FnOnce(&Arc<Desk>) + Send + 'static) -> View {
+        let desk = Arc::new(Desk::default());
+        let leaving = Leaving(Arc::clone(&desk));
+        let thread = std::thread::Builder::new().name("rows".to_owned());
+        let worker = thread.spawn(move || work(&leaving.0));
+        let state = match &worker {
+            Ok(_) => State::Opening,
+            Err(error) => State::Failed(format!("cannot start a thread: {error}")),
+        };
+        View {
+            path,
+            state,
+            header: None,
+            desk,
+            rows: None,
+            at: Whereabouts::default(),
+            filter: Filter::default(),
+            number: 0,
+            shown: Vec::new(),
+            cache: Cache::default(),
+            connections: BTreeSet::new(),
+            happenings: Happenings::default(),
+        }
+    }
+
+    /// Hands over rows of a proxy without a record, ascending. What is told anew about a known message replaces it. The newest
+    /// 50,000 messages and 64 MiB of bodies are kept. They show up at a later [`View::poll`].
+    pub fn push(&mut self, rows: Vec<Told>) {
+        if self.path.is_none() {
+            self.desk.push(rows);
+        }
+    }
+
+    /// How far it is.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Asks for what was appended to the record. Never waits; asking often costs nothing.
+    pub fn look(&self) {
+        self.desk.look();
+    }
+
+    /// Takes what the worker found since the last time. Says whether anything is new. To be called once a frame.
+    pub fn poll(&mut self) -> bool {
+        let mail = self.desk.mail();
+        let news = mail.is_some();
+        if let Some(mail) = mail {
+            self.take(mail);
+        }
+        news
+    }
+
+    /// Waits until [`View::poll`] has something to take, at most this long. For tests, and where there is no screen to draw.
+    pub fn wait(&self, longest: Duration) -> bool {
+        self.desk.wait(longest)
+    }
+
+    /// Shows only what this filter chooses; an empty text shows everything at once. A search that runs is given up.
+    pub fn set_filter(&mut self, text: &str) -> Result<(), FilterError> {
+        let filter = Filter::parse(text)?;
+        if filter == self.filter {
+            return Ok(());
+        }
+        self.number += 1;
+        self.shown = Vec::new();
+        self.at.searched = self.at.first;
+        self.at.trouble = None;
+        self.filter = filter.clone();
+        self.desk.filter(self.number, filter);
+        Ok(())
+    }
+
+    /// The filter's text.
+    pub fn filter(&self) -> &str {
+        self.filter.text()
+    }
+
+    /// While a search runs: how many rows it has tried, and of how many.
+    pub fn searching(&self) -> Option<(u64, u64)> {
+        let at = &self.at;
+        let runs = !self.filter.is_empty()
+            && at.trouble.is_none()
+            && self.state == State::Ready
+            && at.searched < at.end;
+        let done = at.searched.saturating_sub(at.first);
+        runs.then(|| (done as u64, self.total() as u64))
+    }
+
+    /// Why the search was given up, or why nothing new can be read.
+    pub fn trouble(&self) -> Option<&str> {
+        self.at.trouble.as_deref()
+    }
+
+    /// The numbers of all connections that messages came over.
+    pub fn connections(&self) -> Vec<u32> {
+        self.connections.iter().copied().collect()
+    }
+
+    /// What happened besides messages: stderr, notes, exits, connections.
+    pub fn happenings(&self) -> &Happenings {
+        &self.happenings
+    }
+
+    /// What the record says about its session, once it is open.
+    pub fn header(&self) -> Option<&SessionHeader> {
+        self.header.as_ref()
+    }
+
+    /// The record's file.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    fn take(&mut self, mail: Mail) {
+        if let Some(opened) = mail.opened {
+            self.state = State::Ready;
+            self.header = opened.header;
+            self.rows = Some(opened.rows);
+        }
+        if let Some(why) = mail.failed {
+            self.state = State::Failed(why);
+            // The rows that are here stay readable.
+            return;
+        }
+        let mut at = mail.at;
+        if at.filter != self.number {
+            // Told before the worker knew of the filter that is wanted now.
+            (at.searched, at.trouble) = (at.first, None);
+        } else {
+            self.shown.extend(mail.found);
+            for (row, matches) in mail.again {
+                match (self.shown.binary_search(&row), matches) {
+                    (Err(place), true) => self.shown.insert(place, row),
+                    (Ok(place), false) => {
+                        self.shown.remove(place);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.at = at;
+        let gone = self
+            .shown
+            .partition_point(|row| (*row as usize) < self.at.first);
+        self.shown.drain(..gone);
+        for row in mail.changed {
+            self.cache.forget(row);
+        }
+        self.connections.extend(mail.connections);
+        for happening in mail.happenings {
+            self.happenings.push(happening);
+        }
+    }
+}
+
+/// The worker ends by itself; nobody waits for it, since it may be opening a large record.
+impl Drop for View {
+    fn drop(&mut self) {
+        self.desk.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests;

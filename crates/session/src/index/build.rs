@@ -9,11 +9,15 @@ use std::fs::File;
 use std::io;
 
 impl Index {
-    /// Reads what was appended since. Returns how many rows are new.
-    pub(crate) fn extend(&mut self, file: &File) -> io::Result<usize> {
+    /// Reads what was appended since, at most `most` lines. Returns how many rows are new.
+    pub(crate) fn extend(&mut self, file: &File, most: usize) -> io::Result<usize> {
         let before = self.rows.len();
         let mut lines = Lines::new(file, self.covered, u64::MAX);
-        while let Some(line) = lines.next_line()? {
+        let mut left = most;
+        while left > 0
+            && let Some(line) = lines.next_line()?
+        {
+            left -= 1;
             let place = LinePlace {
                 offset: line.offset,
                 len: u32::try_from(line.bytes.len()).unwrap_or(u32::MAX),
@@ -21,7 +25,8 @@ impl Index {
             self.add(place, line.bytes);
         }
         self.covered = lines.offset();
-        self.torn = lines.rest();
+        // Of lines that are left for the next time nobody knows yet whether one is torn.
+        self.torn = if left > 0 { lines.rest() } else { 0 };
         Ok(self.rows.len() - before)
     }
 

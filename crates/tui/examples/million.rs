@@ -1,0 +1,225 @@
+//! A million rows under load: `cargo run --release -p mcp-proxy-tui --example million [FOLDER] [MESSAGES]`.
+//!
+//! Makes a record, opens a view of it and asks for windows as a screen would, sixty times a second, while a thread appends
+//! 5,000 messages a second and while filters run. Prints times and the peak resident memory.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "an example that prints figures"
+)]
+
+use mcp_proxy_session::*;
+use mcp_proxy_tui::source::{State, View};
+use mcp_proxy_wire::{Carriage, Direction, Message, Transport};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+const FRAME: Duration = Duration::from_millis(16);
+const SCREEN: usize = 50;
+
+fn main() {
+    let mut arguments = std::env::args_os().skip(1);
+    let folder = arguments
+        .next()
+        .map_or_else(std::env::temp_dir, PathBuf::from)
+        .join(format!("million-rows-{}", std::process::id()));
+    let messages: u64 = arguments
+        .next()
+        .and_then(|text| text.to_string_lossy().parse().ok())
+        .unwrap_or(1_000_000);
+    let mut writer = Writer::new(&folder);
+    writer.put(messages);
+    let path = writer.recorder.path().to_path_buf();
+    println!("{messages} messages; resident {}", memory("VmRSS:"));
+    drop(first_window(&path, "without an index"));
+    let mut view = first_window(&path, "with the index");
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let appender = std::thread::spawn(move || {
+        while !stopped.load(Ordering::Relaxed) {
+            writer.put(50);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+    frames(&mut view, "following", 240, |view, _| {
+        view.len().saturating_sub(SCREEN)
+    });
+    frames(&mut view, "jumping about", 240, |view, frame| {
+        frame.wrapping_mul(7_919_777) % view.len().max(1)
+    });
+    for filter in [
+        "README-77777.md",
+        r"/README-7{5}\.md/",
+        r#".tool == "tool_39""#,
+        r#".params.arguments.path == "/home/user/README-77777.md""#,
+    ] {
+        let start = Instant::now();
+        view.set_filter(filter).unwrap();
+        println!("filter {filter}: set in {:?}", start.elapsed());
+        let mut first = None;
+        let mut busy = 0;
+        while busy < 5 || view.searching().is_some() {
+            frames(&mut view, "", 1, |_, _| 0);
+            busy += 1;
+            if !view.is_empty() {
+                first.get_or_insert(start.elapsed());
+            }
+        }
+        println!(
+            "  first row after {first:?}, all {} after {:?}",
+            view.len(),
+            start.elapsed()
+        );
+        frames(&mut view, "  following it", 60, |view, _| {
+            view.len().saturating_sub(SCREEN)
+        });
+    }
+    let start = Instant::now();
+    view.set_filter("").unwrap();
+    println!("all {} rows again in {:?}", view.len(), start.elapsed());
+    stop.store(true, Ordering::Relaxed);
+    appender.join().unwrap();
+    println!(
+        "resident {}, at most {}",
+        memory("VmRSS:"),
+        memory("VmHWM:")
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn first_window(path: &Path, how: &str) -> View {
+    let start = Instant::now();
+    let mut view = View::open(path.to_path_buf());
+    let returned = start.elapsed();
+    while *view.state() == State::Opening {
+        view.wait(Duration::from_secs(60));
+        view.poll();
+    }
+    let ready = start.elapsed();
+    let lines = view.window(view.len() / 2, SCREEN).len();
+    println!(
+        "{how}: open returned after {returned:?}, ready after {ready:?}, {lines} lines after {:?}; resident {}",
+        start.elapsed(),
+        memory("VmRSS:")
+    );
+    view
+}
+
+/// Frames as a screen draws them; prints the longest and the middle one.
+fn frames(view: &mut View, what: &str, count: usize, from: impl Fn(&View, usize) -> usize) {
+    let (mut polls, mut windows) = (Vec::new(), Vec::new());
+    for frame in 0..count {
+        let start = Instant::now();
+        view.look();
+        view.poll();
+        polls.push(start.elapsed());
+        let start = Instant::now();
+        let place = from(view, frame);
+        view.window(place, SCREEN);
+        windows.push(start.elapsed());
+        std::thread::sleep(FRAME);
+    }
+    polls.sort();
+    windows.sort();
+    if !what.is_empty() {
+        println!(
+            "{what}: poll {:?}, at most {:?}; window {:?}, at most {:?}; {} rows",
+            polls[count / 2],
+            polls[count - 1],
+            windows[count / 2],
+            windows[count - 1],
+            view.total()
+        );
+    }
+}
+
+/// Writes calls and their answers.
+struct Writer {
+    recorder: Recorder,
+    started_at: SystemTime,
+    next: u64,
+}
+
+impl Writer {
+    fn new(folder: &Path) -> Writer {
+        let started_at = SystemTime::now();
+        let header = SessionHeader {
+            id: new_session_id(started_at),
+            started_at,
+            transport: Transport::Stdio,
+            listen: Transport::Stdio,
+            server_command: Some("server".to_owned()),
+            server_url: None,
+            argv: Vec::new(),
+            cwd: None,
+            version: "0".to_owned(),
+            metadata: Default::default(),
+        };
+        let options = RecordOptions {
+            durability: Durability::None,
+            ..RecordOptions::default()
+        };
+        let place = Place::In(folder.to_path_buf());
+        Writer {
+            recorder: Recorder::create(place, options, &header).unwrap(),
+            started_at,
+            next: 1,
+        }
+    }
+
+    fn put(&mut self, messages: u64) {
+        for pair in 0..messages / 2 {
+            let id = self.next / 2;
+            let call = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"tool_{}","arguments":{{"path":"/home/user/README-{id}.md"}}}}}}"#,
+                id % 40
+            );
+            let answer = format!(
+                r#"{{"result":{{"content":[{{"type":"text","text":"{}"}}]}},"jsonrpc":"2.0","id":{id}}}"#,
+                "some text of the answer ".repeat(16)
+            );
+            self.one(Direction::ClientToServer, call, None);
+            let request = self.next - 1;
+            self.one(Direction::ServerToClient, answer, Some(request));
+            if pair % 32 == 31 {
+                self.recorder.flush().unwrap();
+            }
+        }
+        self.recorder.flush().unwrap();
+    }
+
+    fn one(&mut self, direction: Direction, body: String, request: Option<u64>) {
+        let sequence = self.next;
+        self.next += 1;
+        let time = self.started_at + Duration::from_micros(sequence * 20);
+        self.recorder.message(&NewMessage {
+            sequence,
+            id: MessageId::new(time, 1, sequence),
+            time,
+            mono: Duration::from_micros(sequence * 20),
+            direction,
+            transport: Transport::Stdio,
+            connection: 1,
+            exchange: 0,
+            origin: Origin::Peer,
+            carriage: &Carriage::Message,
+            body: NewBody::Whole(&Message::parse(body)),
+            answers: request.map(|sequence| Answers {
+                id: MessageId::new(time, 1, sequence),
+                sequence,
+                latency: Duration::from_micros(20),
+            }),
+            late: false,
+            duplicate: false,
+            parts: &[],
+        });
+    }
+}
+
+fn memory(what: &str) -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(what));
+    line.unwrap_or("unknown").trim().to_owned()
+}

@@ -1,0 +1,221 @@
+//! What happened besides messages and verdicts: stderr, connections, exits, notes.
+//!
+//! Texts are as they were written. Whoever draws them makes them visible first.
+
+use std::collections::VecDeque;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use mcp_proxy_session::{Record, time_from_text};
+use serde_json::{Map, Value};
+
+/// Happenings that are kept.
+pub(super) const KEPT: usize = 5_000;
+/// Characters of one text; what is beyond says nothing more to a person.
+const LONGEST: usize = 2_000;
+
+/// The newest happenings of a session, oldest first.
+#[derive(Debug, Default)]
+pub struct Happenings {
+    kept: VecDeque<Happening>,
+    dropped: u64,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Happening {
+    /// When.
+    pub time: SystemTime,
+    /// The connection's number, if it is about one.
+    pub connection: Option<u32>,
+    /// What sort of thing it is.
+    pub kind: HappeningKind,
+    /// What is to be said about it; a line of stderr as it was written.
+    pub text: String,
+}
+
+/// Sorts of happenings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HappeningKind {
+    /// The server wrote a line to stderr.
+    Stderr,
+    /// Bytes came where a message was expected.
+    Stray,
+    /// A connection began.
+    Open,
+    /// A connection ended.
+    Close,
+    /// The server's process ended as it should.
+    Exit,
+    /// The server's process failed or was killed.
+    Failed,
+    /// A message could not be delivered.
+    Undelivered,
+    /// A peer took or gave nothing for too long.
+    Stalled,
+    /// Lines are missing in the record.
+    Gap,
+    /// Somebody noted something.
+    Note,
+    /// The session ended.
+    End,
+    /// Something that a newer proxy wrote.
+    Other,
+}
+
+impl Happenings {
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether nothing happened.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Older ones that were let go while the session was looked at.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// One of them, from 0 for the oldest that is kept.
+    pub fn get(&self, place: usize) -> Option<&Happening> {
+        self.kept.get(place)
+    }
+
+    /// All of them, oldest first; both ends can be asked.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Happening> + ExactSizeIterator {
+        self.kept.iter()
+    }
+
+    pub(super) fn push(&mut self, happening: Happening) {
+        if self.kept.len() >= KEPT {
+            self.kept.pop_front();
+            self.dropped += 1;
+        }
+        self.kept.push_back(happening);
+    }
+}
+
+impl HappeningKind {
+    /// Whether it is bad news.
+    pub fn is_trouble(self) -> bool {
+        use HappeningKind::{Failed, Gap, Stalled, Stray, Undelivered};
+        matches!(self, Stray | Failed | Undelivered | Stalled | Gap)
+    }
+}
+
+impl Happening {
+    /// Reads a line of a record. Messages, verdicts and HTTP heads are shown elsewhere.
+    pub(super) fn read(record: &Record) -> Option<Happening> {
+        let word = record.member::<String>("kind").unwrap_or_default();
+        let kind = match (record.kind(), word.as_str()) {
+            ("" | "msg" | "act" | "session", _) | ("io", "http" | "sse") => return None,
+            ("note", _) => HappeningKind::Note,
+            ("end", _) => HappeningKind::End,
+            ("io", "stderr") => HappeningKind::Stderr,
+            ("io", "stray") => HappeningKind::Stray,
+            ("io", "open") => HappeningKind::Open,
+            ("io", "close") => HappeningKind::Close,
+            ("io", "exit") if record.member::<i64>("code") == Some(0) => HappeningKind::Exit,
+            ("io", "exit") => HappeningKind::Failed,
+            ("io", "undelivered") => HappeningKind::Undelivered,
+            ("io", "stalled") => HappeningKind::Stalled,
+            ("io", "gap") => HappeningKind::Gap,
+            _ => HappeningKind::Other,
+        };
+        let time = record.member::<String>("timestamp");
+        let connection = record.member::<String>("conn");
+        let mut text = describe(record, kind);
+        if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+            text.truncate(end);
+            text.push('…');
+        }
+        Some(Happening {
+            time: time
+                .and_then(|text| time_from_text(&text))
+                .unwrap_or(UNIX_EPOCH),
+            connection: connection.and_then(|text| text.strip_prefix('c')?.parse().ok()),
+            kind,
+            text,
+        })
+    }
+}
+
+/// Everything that the line says: members that this build does not know are shown too.
+fn describe(record: &Record, kind: HappeningKind) -> String {
+    let members: Map<String, Value> = serde_json::from_slice(&record.line).unwrap_or_default();
+    let mut told = Vec::new();
+    if kind == HappeningKind::Other {
+        told.push(record.kind().to_owned());
+    }
+    for (name, value) in &members {
+        match (name.as_str(), value) {
+            ("t" | "timestamp" | "conn" | "exchange" | "transport" | "direction", _) => {}
+            ("kind", _) if kind != HappeningKind::Other => {}
+            ("text" | "why", Value::String(value)) => told.push(value.clone()),
+            ("sequence", value) => told.push(format!("#{value}")),
+            (name, Value::String(value)) => told.push(format!("{name} {value}")),
+            (name, value) => told.push(format!("{name} {value}")),
+        }
+    }
+    told.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Option<(HappeningKind, String)> {
+        let line = line.to_owned().into();
+        let happening = Happening::read(&Record { offset: 0, line })?;
+        Some((happening.kind, happening.text))
+    }
+
+    #[test]
+    fn every_line_that_is_no_message_is_told() {
+        use HappeningKind::*;
+        let told = |kind, text: &str| Some((kind, text.to_owned()));
+        for (line, expected) in [
+            (
+                r#"{"t":"io","kind":"stderr","conn":"c1","text":"a, b"}"#,
+                told(Stderr, "a, b"),
+            ),
+            (
+                r#"{"t":"io","kind":"exit","conn":"c1","code":3,"why":"exited"}"#,
+                told(Failed, "code 3, exited"),
+            ),
+            (
+                r#"{"t":"io","kind":"exit","code":0,"why":""}"#,
+                told(Exit, "code 0, "),
+            ),
+            (
+                r#"{"t":"io","kind":"undelivered","sequence":4,"why":"gone"}"#,
+                told(Undelivered, "#4, gone"),
+            ),
+            (
+                r#"{"t":"find","rule":7,"kind":"x"}"#,
+                told(Other, "find, rule 7, kind x"),
+            ),
+            (r#"{"t":"note","text":"here"}"#, told(Note, "here")),
+            (r#"{"t":"act","kind":"drop","sequence":4}"#, None),
+            (r#"{"t":"io","kind":"http","http":{}}"#, None),
+            ("{", None),
+        ] {
+            assert_eq!(read(line), expected, "{line}");
+        }
+        assert!(Failed.is_trouble() && !Stderr.is_trouble());
+    }
+
+    #[test]
+    fn only_the_newest_are_kept() {
+        let mut happenings = Happenings::default();
+        let line = r#"{"t":"io","kind":"open","conn":"c7"}"#.into();
+        let one = Happening::read(&Record { offset: 0, line }).unwrap();
+        assert_eq!(one.connection, Some(7));
+        for _ in 0..KEPT + 2 {
+            happenings.push(one.clone());
+        }
+        assert_eq!((happenings.len(), happenings.dropped()), (KEPT, 2));
+    }
+}

@@ -1,0 +1,104 @@
+//! Rows by their places on the screen, and messages by their sequence numbers.
+
+use std::sync::{PoisonError, RwLockReadGuard};
+
+use mcp_proxy_session::Told;
+
+use super::rows::Rows;
+use super::{RowLine, View};
+
+impl View {
+    /// How many messages there are.
+    pub fn total(&self) -> usize {
+        self.at.end - self.at.first
+    }
+
+    /// How many rows the filter lets through, so far.
+    pub fn len(&self) -> usize {
+        if self.filter.is_empty() {
+            self.total()
+        } else {
+            self.shown.len()
+        }
+    }
+
+    /// Whether no row is shown.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows at these places among the shown ones: one screen of them.
+    pub fn window(&mut self, from: usize, count: usize) -> Vec<RowLine> {
+        let to = from.saturating_add(count).min(self.len());
+        let wanted: Vec<u32> = (from..to).filter_map(|place| self.row_at(place)).collect();
+        let mut lines: Vec<Option<RowLine>> =
+            wanted.iter().map(|row| self.cache.get(*row)).collect();
+        if lines.iter().any(Option::is_none)
+            && let Some(rows) = self.rows.clone()
+        {
+            let rows = rows.read().unwrap_or_else(PoisonError::into_inner);
+            for (row, line) in wanted
+                .iter()
+                .zip(&mut lines)
+                .filter(|(_, line)| line.is_none())
+            {
+                *line = rows.line(*row as usize);
+                if let Some(line) = line {
+                    self.cache.put(*row, line.clone());
+                }
+            }
+        }
+        lines.into_iter().flatten().collect()
+    }
+
+    /// The sequence number of the row at a place among the shown ones.
+    pub fn sequence_at(&self, place: usize) -> Option<u64> {
+        let row = self.row_at(place)?;
+        self.rows()?.sequence(row as usize)
+    }
+
+    /// The place of a message among the shown rows; `None` if it is not shown.
+    pub fn place_of(&self, sequence: u64) -> Option<usize> {
+        let row = self.rows()?.find(sequence)?;
+        let row = Some(row).filter(|row| (self.at.first..self.at.end).contains(row))?;
+        if self.filter.is_empty() {
+            return Some(row - self.at.first);
+        }
+        self.shown.binary_search(&(row as u32)).ok()
+    }
+
+    /// The place of the shown row with this sequence number, else of the next, else of the last.
+    pub fn nearest(&self, sequence: u64) -> Option<usize> {
+        let row = self.rows()?.at_or_after(sequence);
+        let place = if self.filter.is_empty() {
+            row.saturating_sub(self.at.first)
+        } else {
+            self.shown.partition_point(|shown| (*shown as usize) < row)
+        };
+        Some(place.min(self.len().checked_sub(1)?))
+    }
+
+    /// A whole message.
+    pub fn told(&self, sequence: u64) -> Result<Told, String> {
+        let rows = self.rows().ok_or("the record is not open yet")?;
+        rows.told(sequence)
+    }
+
+    /// The message that answers this one, or the request that this one answers.
+    pub fn peer(&self, sequence: u64) -> Option<u64> {
+        self.rows()?.peer(sequence)
+    }
+
+    /// The number of the row at a place.
+    fn row_at(&self, place: usize) -> Option<u32> {
+        if self.filter.is_empty() {
+            return (place < self.total()).then(|| (self.at.first + place) as u32);
+        }
+        self.shown.get(place).copied()
+    }
+
+    fn rows(&self) -> Option<RwLockReadGuard<'_, Rows>> {
+        let rows = self.rows.as_ref()?;
+        Some(rows.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,162 @@
+//! Messages of a proxy that keeps no record, as far as they were fetched from it.
+//!
+//! Rows are numbered from 0 in the order in which they came and keep their numbers when the oldest are let go.
+
+use std::collections::{HashMap, VecDeque};
+
+use mcp_proxy_session::{AskedFacts, Carried, Error, Facts, Filter, Marks, RunError, Told};
+use mcp_proxy_wire::{EndsHead, Id, Message};
+
+/// Messages that are kept.
+pub(super) const MOST_ROWS: usize = 50_000;
+/// Bytes of bodies that are kept.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The newest messages that were fetched.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    kept: VecDeque<Told>,
+    /// The number of the oldest that is kept.
+    first: usize,
+    bytes: u64,
+    rows: HashMap<u64, usize>,
+    /// The answer to a request, by sequence number.
+    answers: HashMap<u64, u64>,
+}
+
+impl Remembered {
+    pub(super) fn first(&self) -> usize {
+        self.first
+    }
+
+    pub(super) fn end(&self) -> usize {
+        self.first + self.kept.len()
+    }
+
+    pub(super) fn get(&self, row: usize) -> Option<&Told> {
+        self.kept.get(row.checked_sub(self.first)?)
+    }
+
+    pub(super) fn find(&self, sequence: u64) -> Option<usize> {
+        self.rows.get(&sequence).copied()
+    }
+
+    /// The first row with this sequence number or a later one.
+    pub(super) fn at_or_after(&self, sequence: u64) -> usize {
+        let before = |told: &Told| told.message.sequence < sequence;
+        self.first + self.kept.partition_point(before)
+    }
+
+    /// The sequence number of the answer to a request.
+    pub(super) fn answer_to(&self, sequence: u64) -> Option<u64> {
+        self.answers.get(&sequence).copied()
+    }
+
+    /// Takes a message in. Returns its row if it is about a message that was known.
+    pub(super) fn take(&mut self, told: Told) -> Option<usize> {
+        let sequence = told.message.sequence;
+        let size = size(&told);
+        if let Some(request) = told.message.answers {
+            self.answers.entry(request).or_insert(sequence);
+        }
+        if let Some(row) = self.find(sequence) {
+            let known = &mut self.kept[row - self.first];
+            self.bytes = self.bytes + size - self::size(known);
+            *known = told;
+            self.bound();
+            return Some(row);
+        }
+        // What was let go does not come back.
+        let oldest = self.kept.front().map(|told| told.message.sequence);
+        if self.first > 0 && oldest.is_some_and(|oldest| sequence < oldest) {
+            return None;
+        }
+        self.rows.insert(sequence, self.end());
+        self.bytes += size;
+        self.kept.push_back(told);
+        self.bound();
+        None
+    }
+
+    /// Whether a message matches. A program that has no end is an error.
+    pub(super) fn matches(&self, filter: &Filter, told: &Told) -> Result<bool, Error> {
+        let read = &told.message;
+        // As it was received: that is what filters are about in records too.
+        let raw = read.original_raw.as_ref().unwrap_or(&read.raw);
+        let head = raw.bytes().is_none().then(|| EndsHead {
+            kind: read.kind,
+            id: read
+                .jsonrpc_id
+                .as_ref()
+                .map(|token| Id::from_token(token.as_bytes())),
+            method: read.method.clone(),
+            name: read.name.clone(),
+            error_code: None,
+        });
+        let message = Message::parse(raw.bytes().unwrap_or_default().to_vec());
+        let facts = Facts {
+            sequence: read.sequence,
+            time: read.timestamp,
+            direction: read.direction,
+            transport: read.transport,
+            connection: read.connection,
+            exchange: read.exchange,
+            message: &message,
+            cut: head.as_ref().map(|head| (head, read.len)),
+            asked: read.answers.map(|sequence| AskedFacts {
+                sequence,
+                method: told.asked.as_ref().map(|asked| asked.method.as_str()),
+                name: told.asked.as_ref().and_then(|asked| asked.name.as_deref()),
+                latency: read.latency.unwrap_or_default(),
+            }),
+            carried: Carried::Recorded {
+                http: read.http.as_ref(),
+                sse: read.sse.as_ref(),
+            },
+            marks: Marks {
+                late: read.late,
+                duplicate: read.duplicate,
+                from_proxy: read.from_proxy,
+                modified: read.modified,
+                dropped: read.dropped,
+            },
+        };
+        match filter.judge(&facts) {
+            Err(RunError::Endless | RunError::GivenUp) => {
+                Err(Error::Endless(filter.text().to_owned()))
+            }
+            judged => Ok(judged.unwrap_or(false)),
+        }
+    }
+
+    /// Lets the oldest go.
+    fn bound(&mut self) {
+        while self.kept.len() > MOST_ROWS || (self.bytes > MOST_BYTES && self.kept.len() > 1) {
+            let Some(oldest) = self.kept.pop_front() else {
+                return;
+            };
+            self.bytes -= size(&oldest);
+            self.rows.remove(&oldest.message.sequence);
+            self.answers.remove(&oldest.message.sequence);
+            if let Some(request) = oldest.message.answers {
+                self.answers.remove(&request);
+            }
+            self.first += 1;
+        }
+    }
+}
+
+/// Bytes in memory of a message's bodies.
+fn size(told: &Told) -> u64 {
+    let message = &told.message;
+    let verdicts = message
+        .verdicts
+        .iter()
+        .flat_map(|verdict| [&verdict.raw, &verdict.original_raw])
+        .flatten();
+    let bodies = [Some(&message.raw), message.original_raw.as_ref()];
+    let bodies = bodies.into_iter().flatten().chain(verdicts);
+    bodies
+        .map(|raw| raw.bytes().map_or(0, <[u8]>::len) as u64)
+        .sum()
+}

@@ -1,0 +1,85 @@
+//! A filter on its way through the rows, a slice at a time.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use mcp_proxy_session::{Error, Filter};
+
+use super::desk::{Desk, Mail};
+use super::rows::Rows;
+
+/// A search looks up this often to see what else is wanted, and to tell what it found.
+const SLICE: Duration = Duration::from_millis(8);
+/// Rows that cannot be read before a search is given up.
+const PATIENCE: u32 = 100;
+
+/// A search. It never ends: rows that come later are tried when they come.
+#[derive(Debug, Default)]
+pub(super) struct Search {
+    /// The filter's number, by which the screen tells an old search from a new one.
+    pub(super) number: u64,
+    filter: Filter,
+    /// The next row to try.
+    pub(super) next: usize,
+    unreadable: u32,
+    /// Why it was given up.
+    pub(super) trouble: Option<String>,
+}
+
+impl Search {
+    pub(super) fn new(number: u64, filter: Filter, from: usize) -> Search {
+        Search {
+            number,
+            filter,
+            next: from,
+            ..Search::default()
+        }
+    }
+
+    /// Tries rows for a while, as long as nobody wants another filter.
+    pub(super) fn go_on(&mut self, rows: &Rows, desk: &Desk, mail: &mut Mail) {
+        let end = rows.end();
+        if self.filter.is_empty() || self.trouble.is_some() {
+            self.next = end;
+            return;
+        }
+        let until = Instant::now() + SLICE;
+        let mut paused = false;
+        let searched = rows.scan(&self.filter, self.next, |row, matches| {
+            if matches {
+                mail.found.push(row as u32);
+            }
+            self.next = row + 1;
+            // Looking at the clock costs as much as trying some rows.
+            let pause = row % 16 == 15 && Instant::now() >= until;
+            paused = pause || !desk.wants(self.number);
+            if paused {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        match searched {
+            Ok(()) if paused => {}
+            Ok(()) => self.next = end,
+            // One line that cannot be read does not match; a program without an end never gets through.
+            Err(error) => {
+                self.next += 1;
+                self.unreadable += 1;
+                if matches!(error, Error::Endless(_)) || self.unreadable > PATIENCE {
+                    self.trouble = Some(error.to_string());
+                }
+            }
+        }
+    }
+
+    /// Tries rows again that were passed: a verdict may have changed what the filter asks for.
+    pub(super) fn again(&self, rows: &Rows, changed: &[u32], mail: &mut Mail) {
+        if self.filter.is_empty() {
+            return;
+        }
+        let passed = changed.iter().filter(|row| (**row as usize) < self.next);
+        let tried = passed.map(|row| (*row, rows.matches(&self.filter, *row as usize)));
+        mail.again.extend(tried);
+    }
+}

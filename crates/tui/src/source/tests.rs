@@ -1,0 +1,239 @@
+//! Views of records that grow, change and cannot be read.
+
+mod sample;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcp_proxy_session::{Bodies, Io, Told};
+
+use super::remembered::MOST_ROWS;
+use super::{HappeningKind, State, View};
+use sample::{Sample, act, at};
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Polls until it is so.
+fn until(view: &mut View, what: &str, so: impl Fn(&View) -> bool) {
+    let deadline = Instant::now() + LONG;
+    while !so(view) {
+        assert!(view.wait(deadline - Instant::now()), "waiting until {what}");
+        view.poll();
+    }
+}
+
+fn opened(sample: &mut Sample) -> View {
+    sample.recorder.flush().unwrap();
+    let mut view = View::open(sample.recorder.path().to_path_buf());
+    until(&mut view, "open", |view| *view.state() == State::Ready);
+    view
+}
+
+fn searched(view: &mut View) {
+    until(view, "searched", |view| view.searching().is_none());
+}
+
+fn sequences(view: &mut View) -> Vec<u64> {
+    let lines = view.window(0, usize::MAX);
+    let places = (0..view.len()).map(|place| view.sequence_at(place).unwrap());
+    assert_eq!(
+        lines.iter().map(|line| line.sequence).collect::<Vec<_>>(),
+        places.collect::<Vec<_>>()
+    );
+    lines.iter().map(|line| line.sequence).collect()
+}
+
+#[test]
+fn a_record_that_grows_under_a_filter() {
+    let mut sample = Sample::new();
+    let call = sample.call(1, "alpha");
+    sample.call(2, "beta");
+    let mut view = opened(&mut sample);
+    assert_eq!((view.total(), view.len()), (2, 2));
+    view.set_filter(" alpha ").unwrap();
+    searched(&mut view);
+    assert_eq!(view.filter(), "alpha");
+    assert_eq!(sequences(&mut view), [1]);
+    let answer = sample.answer(1, call, r#"{"isError":true,"content":"alpha"}"#);
+    sample.call(3, "gamma");
+    sample.recorder.flush().unwrap();
+    view.look();
+    until(&mut view, "four rows", |view| view.total() == 4);
+    searched(&mut view);
+    assert_eq!(sequences(&mut view), [call, answer]);
+    let line = view.window(1, 10).remove(0);
+    assert!(line.is_error && line.answers == Some(call));
+    assert_eq!(line.method.as_deref(), Some("tools/call"));
+    assert_eq!(line.name.as_deref(), Some("alpha"));
+    assert_eq!(line.latency, Some(Duration::from_millis(2)));
+    assert_eq!((view.peer(call), view.peer(answer)), (Some(3), Some(1)));
+    assert_eq!((view.place_of(3), view.place_of(4)), (Some(1), None));
+    assert_eq!((view.nearest(2), view.nearest(4)), (Some(1), Some(1)));
+    view.set_filter("").unwrap();
+    assert_eq!((view.len(), view.nearest(99)), (4, Some(3)), "at once");
+    assert_eq!(view.told(4).unwrap().message.name.as_deref(), Some("gamma"));
+    assert!(view.told(5).is_err());
+    assert_eq!(view.connections(), [1]);
+}
+
+#[test]
+fn a_wrong_filter_leaves_the_old_one() {
+    let mut sample = Sample::new();
+    sample.call(1, "alpha");
+    let mut view = opened(&mut sample);
+    view.set_filter("beta").unwrap();
+    assert!(view.set_filter("/(/").is_err());
+    searched(&mut view);
+    assert_eq!(
+        (view.filter(), view.len(), view.nearest(1)),
+        ("beta", 0, None)
+    );
+}
+
+#[test]
+fn verdicts_on_older_messages_show_up_and_are_filtered_again() {
+    let mut sample = Sample::new();
+    for id in 1..=3 {
+        sample.call(id, "alpha");
+    }
+    let mut view = opened(&mut sample);
+    view.set_filter("jq:.dropped | not").unwrap();
+    searched(&mut view);
+    assert_eq!(sequences(&mut view), [1, 2, 3]);
+    sample.recorder.act(&act("drop", 2));
+    let mut change = act("modify", 3);
+    change.raw = Some(r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#.into());
+    sample.recorder.act(&change);
+    let gone = Io::Undelivered {
+        sequence: 1,
+        why: "gone",
+    };
+    sample.recorder.io(at(9), &gone);
+    sample.recorder.flush().unwrap();
+    view.look();
+    until(&mut view, "one is gone", |view| view.len() == 2);
+    let lines = view.window(0, 2);
+    assert!(lines[0].undelivered && lines[1].modified);
+    assert_eq!(lines[1].method.as_deref(), Some("ping"));
+    view.set_filter("jq:.dropped").unwrap();
+    searched(&mut view);
+    assert_eq!(sequences(&mut view), [2]);
+    assert!(view.window(0, 1)[0].dropped);
+}
+
+#[test]
+fn a_filter_changed_amid_a_search_leaves_nothing_of_the_old_one() {
+    let mut sample = Sample::new();
+    for id in 1..=5_000 {
+        sample.call(id, if id % 1000 == 0 { "rare" } else { "common" });
+    }
+    let mut view = opened(&mut sample);
+    for round in 0..20 {
+        view.set_filter(&format!("jq:.tool == \"common\" and .sequence > {round}"))
+            .unwrap();
+        view.poll();
+    }
+    view.set_filter("rare").unwrap();
+    assert_eq!(view.searching(), Some((0, 5_000)));
+    searched(&mut view);
+    assert_eq!(sequences(&mut view), [1000, 2000, 3000, 4000, 5000]);
+}
+
+#[test]
+fn happenings_before_and_after_opening() {
+    let mut sample = Sample::new();
+    sample.stderr("before");
+    sample.call(1, "alpha");
+    sample.recorder.act(&act("hold", 1));
+    sample.stderr("between");
+    sample.call(2, "alpha");
+    let mut view = opened(&mut sample);
+    until(&mut view, "two lines", |view| view.happenings().len() == 2);
+    sample.stderr("after");
+    sample.recorder.end(at(9), "done").unwrap();
+    view.look();
+    until(&mut view, "all", |view| view.happenings().len() == 4);
+    let told: Vec<_> = view
+        .happenings()
+        .iter()
+        .map(|happening| (happening.kind, happening.text.as_str()))
+        .collect();
+    use HappeningKind::{End, Stderr};
+    assert_eq!(
+        told[..3],
+        [(Stderr, "before"), (Stderr, "between"), (Stderr, "after")]
+    );
+    assert_eq!(
+        (told[3].0, view.happenings().get(2).unwrap().time),
+        (End, at(7))
+    );
+    assert_eq!(view.happenings().get(0).unwrap().connection, Some(1));
+}
+
+#[test]
+fn a_record_that_cannot_be_opened_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut view = View::open(folder.path().join("none.jsonl"));
+    assert_eq!(*view.state(), State::Opening);
+    until(&mut view, "failed", |view| *view.state() != State::Opening);
+    let State::Failed(why) = view.state() else {
+        panic!("it is open")
+    };
+    assert!(why.contains("none.jsonl"), "{why}");
+    assert!(view.window(0, 10).is_empty() && view.told(1).is_err() && !view.poll());
+}
+
+#[test]
+fn the_worker_ends_with_its_view() {
+    let mut sample = Sample::new();
+    sample.call(1, "alpha");
+    let view = opened(&mut sample);
+    let desk = Arc::downgrade(&view.desk);
+    drop(view);
+    let deadline = Instant::now() + LONG;
+    while desk.strong_count() > 0 {
+        assert!(Instant::now() < deadline, "the worker goes on");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn rows_that_are_pushed_are_kept_replaced_and_let_go() {
+    let mut sample = Sample::new();
+    let call = sample.call(1, "alpha");
+    sample.answer(1, call, "{}");
+    sample.recorder.flush().unwrap();
+    let record = mcp_proxy_session::Session::open(sample.recorder.path()).unwrap();
+    let fetched = |row: usize| {
+        let line = record.told(row).unwrap().to_json(Bodies::Given);
+        Told::from_json(&line.into()).unwrap()
+    };
+    let mut view = View::remembered();
+    view.push(vec![fetched(0), fetched(1)]);
+    until(&mut view, "two rows", |view| view.total() == 2);
+    assert_eq!((view.peer(1), view.peer(2)), (Some(2), Some(1)));
+    assert_eq!(view.window(1, 1)[0].name.as_deref(), Some("alpha"));
+    view.set_filter(".dropped and .tool == \"alpha\"").unwrap();
+    searched(&mut view);
+    assert_eq!(view.len(), 0);
+    let mut dropped = fetched(0);
+    dropped.message.dropped = true;
+    view.push(vec![dropped]);
+    until(&mut view, "it is shown", |view| view.len() == 1);
+    assert!(view.window(0, 1)[0].dropped && view.path().is_none());
+    view.set_filter("").unwrap();
+    let one = fetched(0);
+    let many = (3..MOST_ROWS as u64 + 3).map(|sequence| {
+        let mut told = one.clone();
+        told.message.sequence = sequence;
+        told
+    });
+    view.push(many.collect());
+    until(&mut view, "the oldest are gone", |view| {
+        view.told(1).is_err()
+    });
+    until(&mut view, "all are taken", |view| view.total() == MOST_ROWS);
+    assert_eq!((view.sequence_at(0), view.place_of(3)), (Some(3), Some(0)));
+    assert_eq!(view.nearest(1), Some(0));
+}
