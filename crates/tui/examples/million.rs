@@ -107,7 +107,7 @@ fn first_window(path: &Path, how: &str) -> View {
     view
 }
 
-/// Frames as a screen draws them; prints the longest and the middle one.
+/// Frames as a screen draws them; prints the middle one, the longest of 99 in 100, and the longest.
 fn frames(view: &mut View, what: &str, count: usize, from: impl Fn(&View, usize) -> usize) {
     let (mut polls, mut windows) = (Vec::new(), Vec::new());
     for frame in 0..count {
@@ -125,14 +125,17 @@ fn frames(view: &mut View, what: &str, count: usize, from: impl Fn(&View, usize)
     windows.sort();
     if !what.is_empty() {
         println!(
-            "{what}: poll {:?}, at most {:?}; window {:?}, at most {:?}; {} rows",
-            polls[count / 2],
-            polls[count - 1],
-            windows[count / 2],
-            windows[count - 1],
+            "{what}: poll {}; window {}; {} rows",
+            spread(&polls),
+            spread(&windows),
             view.total()
         );
     }
+}
+
+fn spread(sorted: &[Duration]) -> String {
+    let at = |part: usize| sorted[(sorted.len() - 1) * part / 100];
+    format!("{:?} / {:?} / {:?}", at(50), at(99), at(100))
 }
 
 /// Writes calls and their answers.

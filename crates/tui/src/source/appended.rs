@@ -51,11 +51,16 @@ impl Appended {
         for row in starts {
             let start = row.map_or(0, line_end);
             if start < end {
-                // Of a gap that is too long the end counts; its first line may be half a line, which reads as nothing.
+                // Of a gap that is too long the end counts, without the line that is cut.
                 let from = start.max(end.saturating_sub(left.min(4 * PIECE)));
                 left = left.saturating_sub(end - from);
                 let mut found = Vec::new();
-                self.lines(from..end, |record| found.extend(Happening::read(&record)))?;
+                let mut cut = from > start;
+                self.lines(from..end, |record| {
+                    if !std::mem::take(&mut cut) {
+                        found.extend(Happening::read(&record));
+                    }
+                })?;
                 newest.extend(found.into_iter().rev());
             }
             end = row.map_or(0, Row::offset);

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use mcp_proxy_session::{Row, Session, Told};
+use mcp_proxy_session::{Raw, Row, Session, Told};
 use mcp_proxy_wire::{Direction, Field, Kind, Message};
 
 /// Bytes of a message that has no method and answers nothing, enough to fill a line.
@@ -138,7 +138,10 @@ fn is_error(told: &Told) -> bool {
     match message.kind {
         Kind::Error => true,
         Kind::Response if of_tool => {
-            let body = Message::parse(message.raw.bytes().unwrap_or_default().to_vec());
+            let Raw::Json(body) = &message.raw else {
+                return false;
+            };
+            let body = Message::parse(body.clone());
             body.span(Field::ResultField("isError"))
                 .is_some_and(|span| body.slice(span) == b"true")
         }

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use mcp_proxy_session::{AskedFacts, Carried, Error, Facts, Filter, Marks, RunError, Told};
+use mcp_proxy_session::{AskedFacts, Carried, Error, Facts, Filter, Marks, Raw, RunError, Told};
 use mcp_proxy_wire::{EndsHead, Id, Message};
 
 /// Messages that are kept.
@@ -93,7 +93,10 @@ impl Remembered {
             name: read.name.clone(),
             error_code: None,
         });
-        let message = Message::parse(raw.bytes().unwrap_or_default().to_vec());
+        let message = Message::parse(match raw {
+            Raw::Json(bytes) => bytes.clone(),
+            other => other.bytes().unwrap_or_default().to_vec().into(),
+        });
         let facts = Facts {
             sequence: read.sequence,
             time: read.timestamp,

@@ -1,13 +1,13 @@
 //! Views of records that grow, change and cannot be read.
 
+mod pushed;
 mod sample;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_proxy_session::{Bodies, Io, Told};
+use mcp_proxy_session::Io;
 
-use super::remembered::MOST_ROWS;
 use super::{HappeningKind, State, View};
 use sample::{Sample, act, at};
 
@@ -138,6 +138,15 @@ fn a_filter_changed_amid_a_search_leaves_nothing_of_the_old_one() {
     assert_eq!(view.searching(), Some((0, 5_000)));
     searched(&mut view);
     assert_eq!(sequences(&mut view), [1000, 2000, 3000, 4000, 5000]);
+    for id in 5_001..=8_000 {
+        sample.call(id, if id % 1000 == 0 { "rare" } else { "common" });
+    }
+    sample.recorder.flush().unwrap();
+    // One look takes in all of it, in portions.
+    view.look();
+    until(&mut view, "all are taken in", |view| view.total() == 8_000);
+    searched(&mut view);
+    assert_eq!(view.len(), 8);
 }
 
 #[test]
@@ -199,41 +208,18 @@ fn the_worker_ends_with_its_view() {
 }
 
 #[test]
-fn rows_that_are_pushed_are_kept_replaced_and_let_go() {
+fn of_a_flood_of_stderr_the_end_is_told() {
     let mut sample = Sample::new();
-    let call = sample.call(1, "alpha");
-    sample.answer(1, call, "{}");
-    sample.recorder.flush().unwrap();
-    let record = mcp_proxy_session::Session::open(sample.recorder.path()).unwrap();
-    let fetched = |row: usize| {
-        let line = record.told(row).unwrap().to_json(Bodies::Given);
-        Told::from_json(&line.into()).unwrap()
-    };
-    let mut view = View::remembered();
-    view.push(vec![fetched(0), fetched(1)]);
-    until(&mut view, "two rows", |view| view.total() == 2);
-    assert_eq!((view.peer(1), view.peer(2)), (Some(2), Some(1)));
-    assert_eq!(view.window(1, 1)[0].name.as_deref(), Some("alpha"));
-    view.set_filter(".dropped and .tool == \"alpha\"").unwrap();
-    searched(&mut view);
-    assert_eq!(view.len(), 0);
-    let mut dropped = fetched(0);
-    dropped.message.dropped = true;
-    view.push(vec![dropped]);
-    until(&mut view, "it is shown", |view| view.len() == 1);
-    assert!(view.window(0, 1)[0].dropped && view.path().is_none());
-    view.set_filter("").unwrap();
-    let one = fetched(0);
-    let many = (3..MOST_ROWS as u64 + 3).map(|sequence| {
-        let mut told = one.clone();
-        told.message.sequence = sequence;
-        told
-    });
-    view.push(many.collect());
-    until(&mut view, "the oldest are gone", |view| {
-        view.told(1).is_err()
-    });
-    until(&mut view, "all are taken", |view| view.total() == MOST_ROWS);
-    assert_eq!((view.sequence_at(0), view.place_of(3)), (Some(3), Some(0)));
-    assert_eq!(view.nearest(1), Some(0));
+    for number in 0..40_000 {
+        sample.stderr(&format!("{number} {}", "x".repeat(100)));
+    }
+    sample.call(1, "alpha");
+    sample.stderr("last");
+    let mut view = opened(&mut sample);
+    until(&mut view, "told", |view| !view.happenings().is_empty());
+    let happenings = view.happenings();
+    assert_eq!(happenings.len(), 5_000);
+    assert_eq!(happenings.get(4_999).unwrap().text, "last");
+    let text = |place: usize| &happenings.get(place).unwrap().text;
+    assert!(text(4_998).starts_with("39999 ") && text(0).starts_with("35001 "));
 }
