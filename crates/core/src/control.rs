@@ -48,11 +48,16 @@ pub const RING: usize = 16 << 20;
 /// in, because it knows how an export is put in its place.
 pub type Export = Arc<dyn Fn(&Path, &str, &Path) -> Result<u64, String> + Send + Sync>;
 
+/// Copies a record.
+pub type Save = Arc<dyn Fn(&Path, &Path) -> Result<u64, String> + Send + Sync>;
+
 /// What a run does for its viewers that this crate cannot: the binary passes it in.
 #[derive(Clone)]
 pub struct Means {
     /// Writes exports.
     pub export: Export,
+    /// Copies the record at the first path, with its side files, to the second; says how many bytes that were.
+    pub save: Save,
     /// Opens a new link to the run's server, which gives whole messages only.
     pub dial: Dial,
 }

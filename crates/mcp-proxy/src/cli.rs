@@ -9,6 +9,7 @@ pub mod rules;
 pub mod sessions;
 mod size;
 mod time;
+pub mod tui;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,7 +28,8 @@ Examples:
   mcp-proxy proxy --listen http -- python server.py
                                                     offer a stdio server over HTTP, on port 8888
   mcp-proxy sessions                                what was recorded
-  mcp-proxy inspect LAST                            read the newest record
+  mcp-proxy open LAST                               the newest record in the terminal UI
+  mcp-proxy inspect LAST                            the same, printed
 
 `mcp-proxy <command> --help` shows examples for each command, `mcp-proxy help filters` how
 messages are chosen.";
@@ -64,6 +66,8 @@ pub enum Command {
     /// Play the client of a record to a live server, and compare the answers
     #[command(after_help = replay::REPLAY_AFTER, mut_args(replay::of_use))]
     Replay(Box<replay::ReplayArgs>),
+    /// Look at a record in the terminal UI
+    Open(tui::OpenArgs),
     /// Print what a record holds
     Inspect(sessions::InspectArgs),
     /// Write a record in another format
@@ -105,6 +109,11 @@ pub struct DemoArgs {
     /// Write the record here instead of the state directory
     #[arg(long, value_name = "FILE")]
     pub session_file: Option<PathBuf>,
+    /// Print a list instead of opening the terminal UI; without a terminal it is so anyway
+    #[arg(long)]
+    pub plain: bool,
+    #[command(flatten)]
+    pub tui: tui::TuiArgs,
 }
 
 /// `demo-server`

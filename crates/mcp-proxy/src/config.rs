@@ -16,6 +16,8 @@ use mcp_proxy_transport::http::admission::Admission;
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_wire::Transport;
 
+use crate::cli::tui::TuiArgs;
+
 /// A run of `proxy`.
 #[derive(Clone)]
 pub struct Config {
@@ -33,6 +35,8 @@ pub struct Config {
     pub quiet: bool,
     /// Whether viewers may come: not with `--no-control`.
     pub control: bool,
+    /// How the terminal UI looks, if it may open on this terminal.
+    pub tui: Option<TuiArgs>,
     /// What is hidden wherever the run is shown.
     pub masks: Masks,
     /// `--redact-…`: what is neither stored nor shown.

@@ -8,10 +8,69 @@
 
 pub mod progress;
 
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// While the terminal UI has the screen: where it takes what is said, and what is printed when it ends.
+static HELD_BACK: Mutex<Option<HeldBack>> = Mutex::new(None);
+
+/// Lines that are kept for the end.
+const KEPT_LINES: usize = 1_000;
+
+struct HeldBack {
+    shows: SyncSender<String>,
+    lines: VecDeque<Vec<u8>>,
+}
+
+/// From now on nothing is printed: lines come out of this, and are printed by [`let_go`].
+pub fn hold_back() -> Receiver<String> {
+    let (shows, shown) = sync_channel(KEPT_LINES);
+    *held_back() = Some(HeldBack {
+        shows,
+        lines: VecDeque::new(),
+    });
+    shown
+}
+
+/// Prints what was held back, and prints again from now on.
+pub fn let_go() {
+    let held = held_back().take();
+    let mut stderr = io::stderr().lock();
+    for line in held.into_iter().flat_map(|held| held.lines) {
+        let _ = stderr
+            .write_all(&line)
+            .and_then(|()| stderr.write_all(b"\n"));
+    }
+}
+
+fn held_back() -> MutexGuard<'static, Option<HeldBack>> {
+    HELD_BACK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps a line for later, if it must not be printed now.
+fn keep(line: &[u8]) -> bool {
+    let mut held = held_back();
+    let Some(held) = &mut *held else {
+        return false;
+    };
+    if held.lines.len() == KEPT_LINES {
+        held.lines.pop_front();
+    }
+    held.lines.push_back(line.to_vec());
+    // A UI that is busy shows what it can.
+    let _ = held
+        .shows
+        .try_send(String::from_utf8_lossy(line).into_owned());
+    true
+}
 
 /// Says something to the person at the terminal, on stderr.
 pub fn say(text: &str) {
+    if keep(text.as_bytes()) {
+        return;
+    }
     // A closed stderr is no reason to stop.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
@@ -24,6 +83,10 @@ pub fn ask(question: &str) {
 
 /// Passes a server's stderr line on as it is.
 pub fn pass_stderr(line: &[u8]) {
+    // The UI shows it from the record.
+    if held_back().is_some() {
+        return;
+    }
     let mut stderr = io::stderr().lock();
     let _ = stderr
         .write_all(line)

@@ -8,6 +8,7 @@ mod mock;
 mod proxy;
 mod replay;
 mod sessions;
+mod tui;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
         Command::DemoServer(args) => demo::serve(&args),
         Command::Mock(args) => mock::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Open(args) => tui::open(&args),
         Command::Inspect(args) => sessions::inspect::run(&args),
         Command::Export(args) => sessions::export::run(&args),
         Command::Import(args) => sessions::import::run(&args),

@@ -7,6 +7,7 @@
 //! This crate knows messages (`mcp-proxy-wire`) and files. It must never know sockets, the terminal, or what a verdict means.
 
 mod change;
+mod copy;
 mod entry;
 mod envelope;
 mod error;
@@ -32,6 +33,7 @@ mod stamp;
 pub mod store;
 
 pub use change::{Change, ChangeError, ChangePart};
+pub use copy::copy_record;
 pub use entry::{Act, Answers, Io, NewBody, NewMessage, Origin, PartAnswer};
 pub use error::Error;
 pub use export::{SessionExporter, exporters};

@@ -9,5 +9,5 @@ pub mod place;
 mod server;
 
 pub use client::{Client, ClientError};
-pub use place::{Descriptor, OwnSocket, Running, SocketFiles, running, sweep};
+pub use place::{Descriptor, OwnSocket, Running, SocketFiles, private_folder, running, sweep};
 pub use server::serve;

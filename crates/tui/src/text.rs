@@ -18,6 +18,7 @@ mod tests;
 pub use compare::{Compared, Difference, compare};
 pub use curl::curl;
 pub use folds::Folds;
+pub use search::has;
 
 use mcp_proxy_wire::Message;
 

@@ -2,7 +2,7 @@
 //!
 //! Nothing here waits for traffic, and what reads or writes files does so on a thread beside it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::method::Method;
-use super::{Control, PROTOCOL, Place, again, holds, params, rows, rules};
+use super::{PROTOCOL, Place, again, holds, params, rows, rules};
 
 /// A note longer than this is no note.
 const NOTE: usize = 64 * 1024;
@@ -177,6 +177,7 @@ impl Desk {
             Method::Replay => again::replay(&self.place.0, params::read(params)?, &self.by()).await,
             Method::Note => self.note(&params::read(params)?),
             Method::Export => self.export(params::read(params)?).await,
+            Method::Save => self.save(params::read(params)?).await,
             Method::Shutdown => {
                 params::read::<params::Nothing>(params)?;
                 control.ended_by.send_replace(Some(self.by()));
@@ -250,11 +251,7 @@ impl Desk {
     }
 
     async fn export(&self, wanted: params::Export) -> Result<Vec<u8>, Fault> {
-        let control: &Arc<Control> = &self.place.0;
-        let Some(record) = control.facts.record.clone() else {
-            let text = "this run keeps no record (--no-record), so there is nothing to export";
-            return Err(Fault::new(Fault::NOT_KEPT, text));
-        };
+        let record = self.record("export")?;
         if export::exporter(&wanted.format).is_none() {
             let known: Vec<_> = export::exporters().iter().map(|one| one.name()).collect();
             let known = known.join(", ");
@@ -263,22 +260,25 @@ impl Desk {
                 wanted.format
             )));
         }
-        if !Path::new(&wanted.output).is_absolute() {
-            return Err(Fault::params(
-                "output: the proxy runs in another folder, so give an absolute path",
-            ));
-        }
-        let write = Arc::clone(&control.means.export);
-        let output = wanted.output.clone();
-        let written = tokio::task::spawn_blocking(move || {
-            write(&record, &wanted.format, Path::new(&wanted.output))
+        let write = Arc::clone(&self.place.0.means.export);
+        let format = wanted.format;
+        written(wanted.output, move |output| write(&record, &format, output)).await
+    }
+
+    async fn save(&self, wanted: params::Save) -> Result<Vec<u8>, Fault> {
+        let record = self.record("copy")?;
+        let copy = Arc::clone(&self.place.0.means.save);
+        written(wanted.output, move |output| copy(&record, output)).await
+    }
+
+    fn record(&self, what_for: &str) -> Result<PathBuf, Fault> {
+        let record = self.place.0.facts.record.clone();
+        record.ok_or_else(|| {
+            let text = format!(
+                "this run keeps no record (--no-record), so there is nothing to {what_for}"
+            );
+            Fault::new(Fault::NOT_KEPT, text)
         })
-        .await;
-        match written {
-            Ok(Ok(bytes)) => Ok(to_json(&json!({"output": output, "bytes": bytes}))),
-            Ok(Err(text)) => Err(Fault::new(Fault::FAILED, text)),
-            Err(_) => Err(Fault::new(Fault::FAILED, "the export was stopped")),
-        }
     }
 
     /// How records name this viewer: `user (attach, pid 77)`.
@@ -331,4 +331,22 @@ fn refused(id: &[u8], fault: &Fault) -> Vec<u8> {
         b"}",
     ]
     .concat()
+}
+
+/// Has a file written beside the messages, and tells how large it is.
+async fn written(
+    output: String,
+    write: impl FnOnce(&Path) -> Result<u64, String> + Send + 'static,
+) -> Result<Vec<u8>, Fault> {
+    if !Path::new(&output).is_absolute() {
+        return Err(Fault::params(
+            "output: the proxy runs in another folder, so give an absolute path",
+        ));
+    }
+    let path = PathBuf::from(&output);
+    match tokio::task::spawn_blocking(move || write(&path)).await {
+        Ok(Ok(bytes)) => Ok(to_json(&json!({"output": output, "bytes": bytes}))),
+        Ok(Err(text)) => Err(Fault::new(Fault::FAILED, text)),
+        Err(_) => Err(Fault::new(Fault::FAILED, "the writing was stopped")),
+    }
 }

@@ -41,6 +41,8 @@ pub enum Method {
     Note,
     /// `export`
     Export,
+    /// `save`
+    Save,
     /// `shutdown`
     Shutdown,
 }
@@ -222,6 +224,15 @@ pub const METHODS: &[MethodInfo] = &[
             text("format", "as in `mcp-proxy export --output-format`"),
             text("output", "the file's absolute path; nothing is overwritten"),
         ],
+    ),
+    info(
+        Method::Save,
+        "save",
+        "has the proxy copy the record and its side files",
+        &[text(
+            "output",
+            "the copy's absolute path; nothing is overwritten",
+        )],
     ),
     info(
         Method::Shutdown,

@@ -94,6 +94,13 @@ pub struct Export {
     pub output: String,
 }
 
+/// `save`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Save {
+    pub output: String,
+}
+
 /// `replay`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,6 +2,8 @@
 
 use mcp_proxy_core::control::METHODS;
 
+use super::tui::TuiArgs;
+
 /// How a proxy is named, wherever one is asked for.
 const PROXY: &str = "A running proxy: its id in `mcp-proxy ls`, its session id, or the first letters of either [default: the newest]";
 
@@ -21,10 +23,11 @@ pub struct LsArgs {
 
 const ATTACH: &str = "\
 Examples:
-  mcp-proxy attach --plain               follow the newest proxy line by line
-  mcp-proxy attach 5e550001 --plain      or that one
+  mcp-proxy attach                       the newest proxy in the terminal UI; F1 shows its keys
+  mcp-proxy attach 5e550001              or that one
+  mcp-proxy attach --plain               follow it line by line
 
-When a message is held, it is shown and asked about. Type one of these and Enter:
+With --plain, a message that is held is shown and asked about. Type one of these and Enter:
   f                forward it as it is
   m                modify it in $VISUAL or $EDITOR, or without one on the next line
   m {…}            modify it: this is the new message (m! also sends what is no JSON)
@@ -42,13 +45,16 @@ pub struct AttachArgs {
     #[arg(value_name = "ID", help = PROXY)]
     pub id: Option<String>,
 
-    /// Line by line (the full-screen view comes with a later version)
+    /// Line by line instead of the terminal UI; without a terminal it is so anyway
     #[arg(long)]
     pub plain: bool,
 
     /// Begin with so many of the newest messages
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub last: usize,
+
+    #[command(flatten)]
+    pub tui: TuiArgs,
 }
 
 /// Ask a running proxy something, or tell it: JSON in, JSON out.

@@ -242,6 +242,13 @@ pub struct ProxyArgs {
     )]
     pub stall_timeout: u64,
 
+    /// Do not open the terminal UI on this terminal; `mcp-proxy attach` opens it on another
+    #[arg(long, help_heading = "Terminal UI")]
+    pub headless: bool,
+
+    #[command(flatten)]
+    pub tui: super::tui::TuiArgs,
+
     /// Make no control socket: `attach` and `ctl` cannot reach this run
     #[arg(long)]
     pub no_control: bool,

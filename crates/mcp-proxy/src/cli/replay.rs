@@ -23,7 +23,9 @@ Exit code: 0 all answers are the same, 1 some differ, 2 it could not be played."
 /// A player has no client before it: flags about one are taken and do nothing, so they are not shown.
 pub fn of_use(arg: clap::Arg) -> clap::Arg {
     match arg.get_help_heading() {
-        Some("Client side" | "Holding messages" | "Changing messages") => arg.hide(true),
+        Some("Client side" | "Holding messages" | "Changing messages" | "Terminal UI") => {
+            arg.hide(true)
+        }
         _ => arg,
     }
 }

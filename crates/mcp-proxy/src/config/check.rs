@@ -71,6 +71,7 @@ impl Config {
             rules: args.rules.clone(),
             quiet: args.quiet,
             control: !args.no_control,
+            tui: (!args.headless).then_some(args.tui),
             masks: masks(args),
             target,
             listen,

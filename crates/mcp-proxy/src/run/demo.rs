@@ -1,4 +1,5 @@
-//! `demo`: a scripted client, the real proxy, the embedded server, and a live list of what crosses.
+//! `demo`: a scripted client, the real proxy, the embedded server, and the terminal UI on it; without a terminal a list of
+//! what crosses.
 //!
 //! The server is our own binary started again (`demo-server stdio`) under the supervisor, the messages take the
 //! ordinary way, and the list is read back from the record while it grows: what is seen is what was recorded.
@@ -15,12 +16,14 @@ use mcp_proxy_demo::{Content, Era, run_script, serve_http, serve_stdio};
 use mcp_proxy_session::{Masks, Place, RecordOptions, Session};
 use mcp_proxy_transport::lines::{LineReader, LineWriter};
 use mcp_proxy_transport::process::ServerCommand;
+use mcp_proxy_tui::Owner;
 use mcp_proxy_wire::{Limits, Side, Transport};
 use tokio::sync::oneshot;
 
-use super::proxy::{CUT, carry_options, child, open};
+use super::proxy::{CUT, OwnControl, carry_options, child, open, open_control};
 use super::runtime;
 use super::sessions::table::Table;
+use super::tui;
 use crate::cli::{DemoArgs, DemoServerArgs, DemoTransport};
 use crate::config::{Config, Listen, Record, RunLimits, Target};
 use crate::printer;
@@ -80,21 +83,49 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
         let options = carry_options(config.limits);
         let end = carry(&connection, client, server, options, std::future::pending()).await;
         connection.close(end.text());
-        pipeline.end(end.text());
+        end
     };
     let (reader, writer) = tokio::io::split(client_end);
     let pace = Duration::from_millis(args.pace);
     let script = run_script(reader, writer, Era::Legacy, pace, |_| {});
+    let control = match !args.plain && tui::has_terminal() {
+        true => open_control(&config, &pipeline, &recording.about),
+        false => None,
+    };
     let (ended, end) = oneshot::channel();
     let playing = async {
-        let (played, ()) = tokio::join!(script, carrying);
+        let (played, carried) = tokio::join!(script, carrying);
         let _ = ended.send(());
-        played
+        (played, carried)
     };
-    let (played, shown) = tokio::join!(playing, show(&path, end));
+    let shown = async {
+        match &control {
+            Some(own) => beside(own, args, end).await,
+            None => show(&path, end).await,
+        }
+    };
+    let ((played, carried), shown) = tokio::join!(playing, shown);
+    pipeline.end(carried.text());
     shown?;
     played.context("the demo's client did not get what it expected")?;
     Ok(path)
+}
+
+/// Shows the terminal UI until the user leaves. The session can be looked at, and sent again, for as long as that.
+async fn beside(own: &OwnControl, args: &DemoArgs, mut end: oneshot::Receiver<()>) -> Result<()> {
+    let ui = tui::beside(own.socket.clone(), args.tui, Owner::Other)?;
+    let mut over = false;
+    while !ui.is_over() {
+        tokio::select! {
+            _ = &mut end, if !over => {
+                over = true;
+                printer::say("the demo's session is over: look around (F1 shows the keys), q leaves");
+            }
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+            _ = own.control.shut_down() => break,
+        }
+    }
+    ui.end()
 }
 
 /// Prints the record's rows as they come.
@@ -146,7 +177,8 @@ fn config(args: &DemoArgs) -> Result<Config> {
         },
         pass_noise: false,
         quiet: true,
-        control: false,
+        control: true,
+        tui: None,
         masks: Masks::default(),
         redaction: None,
         hold: HoldOptions::default(),

@@ -15,16 +15,18 @@ use anyhow::{Context as _, Result};
 use mcp_proxy_core::intercept::NewBreakpoint;
 use mcp_proxy_core::{CarryEnd, CarryOptions, Link, Pipeline, PipelineOptions, carry};
 use mcp_proxy_transport::stdio;
+use mcp_proxy_tui::Owner;
 use mcp_proxy_wire::{Limits, Transport};
 
 use crate::cli::ProxyArgs;
 use crate::config::{Config, Listen, RunLimits};
 use crate::printer;
-use crate::run::{Usage, runtime};
+use crate::run::{Usage, runtime, tui};
 use signals::{Signals, Stop};
 
+pub use control::{OwnControl, open as open_control};
 pub use dial::{CUT, child, dial};
-pub use record::open;
+pub use record::{export, open};
 
 /// Sessions have this long to stop their servers when the proxy ends.
 const STOP_DEADLINE: Duration = Duration::from_secs(8);
@@ -61,6 +63,13 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
         let stop = signals.or_asked(control.as_ref().map(|own| Arc::clone(&own.control)));
         let notices = [recording.notice, control::notice(config, control.as_ref())];
         let notices: Vec<_> = notices.into_iter().flatten().collect();
+        let opens_tui = config.tui.is_some() && matches!(config.listen, Listen::Port { .. });
+        let tui = match (&control, config.tui) {
+            (Some(own), Some(args)) if opens_tui && tui::has_terminal() => {
+                Some(tui::beside(own.socket.clone(), args, Owner::Here)?)
+            }
+            _ => None,
+        };
         let outcome = match &config.listen {
             Listen::Stdio => over_stdio(config, &pipeline, stop, &notices).await,
             Listen::Port { .. } => listen::over_port(config, &pipeline, stop, &notices).await,
@@ -72,6 +81,9 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
         pipeline.end(&why);
         // Viewers that see the connection close find the whole record.
         drop(control);
+        if let Some(tui) = tui {
+            tui.end()?;
+        }
         record::finish(
             recording.about.path.as_deref(),
             config.record.as_ref(),

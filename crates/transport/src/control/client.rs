@@ -90,7 +90,7 @@ impl Client {
     /// Asks, and waits for the answer: the result as it was written. `params` is a JSON object.
     pub async fn ask(&mut self, method: &str, params: &str) -> Result<Bytes, ClientError> {
         let deadline = match method {
-            "export" | "replay" => LONG_ANSWER,
+            "export" | "save" | "replay" => LONG_ANSWER,
             _ => ANSWER,
         };
         timeout(deadline, self.ask_patiently(method, params))

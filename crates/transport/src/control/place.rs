@@ -89,6 +89,13 @@ impl OwnSocket {
     }
 }
 
+impl SocketFiles {
+    /// Where viewers dial.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+}
+
 impl Drop for SocketFiles {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.descriptor);
@@ -133,6 +140,11 @@ fn folders() -> Vec<PathBuf> {
 }
 
 /// The first folder that can be had and whose sockets' paths are short enough.
+/// A folder that is this user's alone, for what must be written down for a moment.
+pub fn private_folder() -> io::Result<PathBuf> {
+    own_folder("")
+}
+
 fn own_folder(id: &str) -> io::Result<PathBuf> {
     let mut failure = io::Error::new(ErrorKind::InvalidInput, "no folder");
     for folder in folders() {

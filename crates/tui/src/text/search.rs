@@ -13,6 +13,11 @@ enum Case {
     Kept,
 }
 
+/// Whether a text has `needle` in it, by the same rule.
+pub fn has(text: &str, needle: &str) -> bool {
+    !needle.is_empty() && Needle::new(needle).is_in(text)
+}
+
 impl Body {
     /// The first line at `from_line` or after it, and then from the top, that has `needle` in it. Nothing has an empty one.
     pub fn find(&self, needle: &str, from_line: usize) -> Option<usize> {

@@ -6,7 +6,7 @@
 mod answer;
 mod feed;
 mod held;
-mod keyboard;
+pub mod keyboard;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,8 +21,8 @@ use super::choose;
 use crate::cli::control::AttachArgs;
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
-use crate::run::runtime;
 use crate::run::sessions::quiet_pipe;
+use crate::run::{runtime, tui};
 use answer::{Answer, Checked};
 use feed::Feed;
 use held::Held;
@@ -35,6 +35,9 @@ const CHOICES: &str = "[f]orward [m]odify [d]rop [e]rror (s step, c continue, q 
 /// Follows.
 pub fn run(args: &AttachArgs) -> Result<ExitCode> {
     let running = choose(args.id.as_deref())?;
+    if !args.plain && tui::has_terminal() {
+        return tui::attach(&running.socket, args.tui);
+    }
     quiet_pipe(
         runtime()
             .context("cannot start")?
@@ -46,11 +49,6 @@ async fn follow(args: &AttachArgs, running: &Running) -> Result<ExitCode> {
     let mut client = Client::connect(&running.socket).await?;
     let hello = client.ask("hello", r#"{"name":"attach"}"#).await?;
     let hello: Value = serde_json::from_slice(&hello).context("the proxy says no hello")?;
-    if !args.plain {
-        printer::say(
-            "mcp-proxy: the full-screen view comes with a later version; following line by line (--plain)",
-        );
-    }
     let inspect = InspectArgs::default();
     let feed = Feed::open(&inspect, &hello, args.last, &mut client).await?;
     client.ask("subscribe", "{}").await?;

@@ -2,12 +2,13 @@
 //!
 //! Without it the run is as good as with it, only nobody can look: so a socket that cannot be made is said, and no more.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use mcp_proxy_core::control::{Control, Export, Means, RING, RunFacts};
+use mcp_proxy_core::control::{Control, Export, Means, RING, RunFacts, Save};
 use mcp_proxy_core::{Dial, LinkEnd, Pipeline};
 use mcp_proxy_session::export::exporter;
-use mcp_proxy_session::{Ring, SessionHeader, time_text};
+use mcp_proxy_session::{Ring, SessionHeader, copy_record, time_text};
 use mcp_proxy_transport::control::{Descriptor, OwnSocket, SocketFiles, serve, sweep};
 use mcp_proxy_wire::{ErrorCode, Limits, Side};
 use tokio::task::JoinHandle;
@@ -20,6 +21,8 @@ use crate::printer;
 pub struct OwnControl {
     /// Who answers.
     pub control: Arc<Control>,
+    /// Where viewers dial.
+    pub socket: PathBuf,
     id: String,
     serving: JoinHandle<()>,
     _files: SocketFiles,
@@ -69,12 +72,14 @@ pub fn open(config: &Config, pipeline: &Arc<Pipeline>, about: &About) -> Option<
     }
     let means = Means {
         export: export(),
+        save: save(),
         dial: dial(config),
     };
     let control = Control::new(Arc::clone(pipeline), facts, means);
     let (listener, serves) = (socket.listener, Arc::clone(&control));
     Some(OwnControl {
         control,
+        socket: socket.files.socket().to_owned(),
         id: descriptor.id,
         serving: tokio::spawn(async move { serve(&listener, &serves).await }),
         _files: socket.files,
@@ -143,6 +148,10 @@ pub fn dial(config: &Config) -> Dial {
             Box::pin(std::future::ready(Err(end)))
         }
     })
+}
+
+fn save() -> Save {
+    Arc::new(|record, output| copy_record(record, output).map_err(|error| error.to_string()))
 }
 
 fn export() -> Export {

@@ -13,8 +13,8 @@ use super::sockets::Raw;
 use crate::run::{INITIALIZE, INITIALIZED};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}"#;
-/// The file that the example of `export` writes.
-const OUTPUT: &str = "/home/user/session.har";
+/// The files that the examples of `export` and `save` write.
+const OUTPUTS: [&str; 2] = ["/home/user/session.har", "/home/user/copy.jsonl"];
 
 #[test]
 fn every_method_has_an_example_that_is_true() {
@@ -37,8 +37,12 @@ fn every_method_has_an_example_that_is_true() {
         if let Some(request) = line.strip_prefix("> ") {
             let parsed: Value = serde_json::from_str(request).expect(request);
             shown.insert(parsed["method"].as_str().unwrap().to_owned());
-            let output = house.path("session.har");
-            viewer.send(&request.replace(OUTPUT, output.to_str().unwrap()));
+            let request_here = OUTPUTS.iter().fold(request.to_owned(), |request, output| {
+                let name = std::path::Path::new(output).file_name().unwrap();
+                let here = house.path(name.to_str().unwrap());
+                request.replace(output, here.to_str().unwrap())
+            });
+            viewer.send(&request_here);
             sent = Some(request);
         } else if let Some(expected) = line.strip_prefix("< ") {
             let expected: Value = serde_json::from_str(expected).expect(expected);

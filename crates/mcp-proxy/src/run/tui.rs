@@ -1,0 +1,140 @@
+//! The terminal UI: on a running proxy, on the one in this process, or on a record.
+
+mod link;
+mod local;
+
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
+
+use anyhow::{Context as _, Result};
+use mcp_proxy_tui::port::Port;
+use mcp_proxy_tui::{App, Options, Owner, Tab, Theme};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::cli::tui::{OpenArgs, ThemeName, TuiArgs};
+use crate::printer;
+use crate::run::control::attach::keyboard;
+use crate::run::sessions::named;
+
+/// Whether there is a terminal to draw on.
+pub fn has_terminal() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    !dumb && std::io::stdin().is_terminal() && printer::stdout_is_terminal()
+}
+
+/// `open`: looks at a record.
+pub fn open(args: &OpenArgs) -> Result<ExitCode> {
+    let path = named::find(&args.record)?;
+    let (port, far) = Port::pair();
+    local::serve(far, path.clone());
+    let mut app = App::recorded(Tab::open(path), port, theme(args.tui));
+    if let Some(filter) = &args.filter {
+        app.run(mcp_proxy_tui::command::Command::Filter, filter);
+    }
+    show(&mut app, args.tui, Arc::default(), None)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `attach`: looks at a running proxy.
+pub fn attach(socket: &Path, args: TuiArgs) -> Result<ExitCode> {
+    let (port, far) = Port::pair();
+    link::serve(far, socket.to_owned()).context("cannot start")?;
+    let mut app = App::live(port, Owner::Other, theme(args));
+    show(&mut app, args, Arc::default(), None)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The UI of a proxy in this process, on a thread of its own.
+pub struct Beside {
+    thread: JoinHandle<Result<()>>,
+    stop: Arc<AtomicBool>,
+}
+
+/// Looks at the proxy of this process. What it says to people is shown there until the UI ends.
+pub fn beside(socket: PathBuf, args: TuiArgs, owner: Owner) -> Result<Beside> {
+    let (port, far) = Port::pair();
+    link::serve(far, socket).context("cannot start")?;
+    let stop: Arc<AtomicBool> = Arc::default();
+    let stopped = Arc::clone(&stop);
+    let said = printer::hold_back();
+    let thread = std::thread::Builder::new()
+        .name("tui".to_owned())
+        .spawn(move || {
+            let mut app = App::live(port, owner, theme(args));
+            let shown = show(&mut app, args, stopped, Some(said));
+            printer::let_go();
+            shown
+        })
+        .context("cannot start the terminal UI")?;
+    Ok(Beside { thread, stop })
+}
+
+impl Beside {
+    /// Waits until the user has left.
+    pub fn wait(self) -> Result<()> {
+        match self.thread.join() {
+            Ok(shown) => shown,
+            Err(_) => {
+                printer::let_go();
+                anyhow::bail!("the terminal UI has failed")
+            }
+        }
+    }
+
+    /// Ends the UI, because the proxy has ended.
+    pub fn end(self) -> Result<()> {
+        self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.wait()
+    }
+
+    /// Whether the user has left.
+    pub fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+}
+
+fn show(
+    app: &mut App,
+    args: TuiArgs,
+    stop: Arc<AtomicBool>,
+    said: Option<Receiver<String>>,
+) -> Result<()> {
+    for signal in [SIGTERM, SIGHUP, SIGINT] {
+        // Where that is not possible the signal ends the program, as it would without a UI.
+        drop(signal_hook::flag::register(signal, Arc::clone(&stop)));
+    }
+    let options = Options {
+        no_mouse: args.no_mouse,
+        stop,
+        said,
+        edit: Box::new(edit),
+    };
+    mcp_proxy_tui::run(app, &options)?;
+    Ok(())
+}
+
+/// Has a text edited in the user's editor, in a folder that is the user's alone.
+fn edit(text: &str) -> Result<String, String> {
+    let editor = keyboard::editor().ok_or("neither $VISUAL nor $EDITOR is set")?;
+    let folder = mcp_proxy_transport::control::private_folder()
+        .map_err(|error| format!("there is no place for the text: {error}"))?;
+    let edited = keyboard::edit(&editor, &folder, text.as_bytes());
+    let edited = edited.map_err(|error| format!("{error:#}"))?;
+    String::from_utf8(edited).map_err(|_| "what was edited is no UTF-8".to_owned())
+}
+
+fn theme(args: TuiArgs) -> Theme {
+    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    match args.theme {
+        Some(ThemeName::Dark) => Theme::Dark,
+        Some(ThemeName::Light) => Theme::Light,
+        Some(ThemeName::Mono) => Theme::Mono,
+        None if no_colour => Theme::Mono,
+        None => Theme::Dark,
+    }
+}

@@ -1,0 +1,105 @@
+//! Carries the UI's questions over a control socket, and the proxy's news back.
+//!
+//! One connection for notices and quick questions; replays, exports and copies take their time on connections of their own, so
+//! that a hold is never told late.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::mpsc::SyncSender;
+
+use mcp_proxy_transport::control::{Client, ClientError};
+use mcp_proxy_tui::port::{Ask, FarEnd, News};
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::task::{LocalSet, spawn_local};
+
+use crate::run::runtime;
+
+/// Questions on their way.
+const WAITING: usize = 256;
+
+/// Serves the UI until one of the two ends.
+pub fn serve(far: FarEnd, socket: PathBuf) -> io::Result<()> {
+    let (forward, asks) = channel(WAITING);
+    let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(work)
+    };
+    let FarEnd { asks: asked, news } = far;
+    spawn(
+        "tui-asks",
+        Box::new(move || {
+            while let Ok(ask) = asked.recv() {
+                if forward.blocking_send(ask).is_err() {
+                    return;
+                }
+            }
+        }),
+    )?;
+    spawn(
+        "tui-link",
+        Box::new(move || {
+            let gone = match runtime() {
+                Ok(runtime) => LocalSet::new().block_on(&runtime, carry(asks, &news, &socket)),
+                Err(error) => format!("{error}"),
+            };
+            // The UI may have ended first.
+            drop(news.send(News::Gone { why: gone }));
+        }),
+    )?;
+    Ok(())
+}
+
+/// Why it ended.
+async fn carry(mut asks: Receiver<Ask>, news: &SyncSender<News>, socket: &Path) -> String {
+    let mut client = match Client::connect(socket).await {
+        Ok(client) => client,
+        Err(error) => return error.to_string(),
+    };
+    let socket: Rc<Path> = Rc::from(socket);
+    loop {
+        let told = tokio::select! {
+            ask = asks.recv() => match ask {
+                None => return "the UI has ended".to_owned(),
+                Some(ask) if is_slow(ask.method) => {
+                    let (news, socket) = (news.clone(), Rc::clone(&socket));
+                    spawn_local(async move { drop(news.send(alone(&ask, &socket).await)) });
+                    continue;
+                }
+                Some(ask) => match client.ask(ask.method, &ask.params).await {
+                    Err(error @ (ClientError::Gone | ClientError::Failed(_))) => return error.to_string(),
+                    answered => answer(ask.id, answered),
+                },
+            },
+            notice = client.notice() => match notice {
+                Ok(told) => News::Notice { method: told.method, params: told.params },
+                Err(error) => return error.to_string(),
+            },
+        };
+        if news.send(told).is_err() {
+            return "the UI has ended".to_owned();
+        }
+    }
+}
+
+fn is_slow(method: &str) -> bool {
+    matches!(method, "replay" | "export" | "save")
+}
+
+/// Asks on a connection of its own.
+async fn alone(ask: &Ask, socket: &Path) -> News {
+    let answered = async {
+        let mut client = Client::connect(socket).await?;
+        client.ask("hello", r#"{"name":"tui"}"#).await?;
+        client.ask(ask.method, &ask.params).await
+    };
+    answer(ask.id, answered.await)
+}
+
+fn answer(id: u64, answered: Result<bytes::Bytes, ClientError>) -> News {
+    News::Answer {
+        id,
+        result: answered.map_err(|error| error.to_string()),
+    }
+}

@@ -1,0 +1,51 @@
+//! Who answers the UI when there is no proxy: a record can be copied and exported all the same.
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use mcp_proxy_session::export::exporter;
+use mcp_proxy_session::{copy_record, exporters};
+use mcp_proxy_tui::port::{Ask, FarEnd, News};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::run::proxy;
+
+#[derive(Deserialize)]
+struct Wanted {
+    format: Option<String>,
+    output: PathBuf,
+}
+
+/// Answers until the UI has ended.
+pub fn serve(far: FarEnd, record: PathBuf) {
+    // Ends with the UI, and the program with that.
+    std::thread::spawn(move || {
+        while let Ok(ask) = far.asks.recv() {
+            let result = answer(&ask, &record);
+            let news = News::Answer { id: ask.id, result };
+            if far.news.send(news).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+fn answer(ask: &Ask, record: &Path) -> Result<Bytes, String> {
+    if !matches!(ask.method, "save" | "export") {
+        return Err("this is a record: there is no proxy that could do that".to_owned());
+    }
+    let wanted: Wanted = serde_json::from_str(&ask.params).map_err(|error| error.to_string())?;
+    let bytes = match &wanted.format {
+        None => copy_record(record, &wanted.output).map_err(|error| error.to_string())?,
+        Some(format) => {
+            let Some(exporter) = exporter(format) else {
+                let known: Vec<_> = exporters().iter().map(|one| one.name()).collect();
+                return Err(format!("`{format}` is not known: {}", known.join(", ")));
+            };
+            proxy::export(record, exporter, &wanted.output).map_err(|error| format!("{error:#}"))?
+        }
+    };
+    let told = json!({"output": wanted.output, "bytes": bytes});
+    Ok(Bytes::from(told.to_string()))
+}

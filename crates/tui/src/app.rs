@@ -1,0 +1,328 @@
+//! The state of the UI, without the screen: keys and news go in, what is to be done outside comes out.
+
+mod act;
+mod answers;
+mod decide;
+mod typed;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyEvent, MouseEvent};
+
+use crate::command::Command;
+use crate::editor::{Editor, Purpose};
+use crate::input::{History, Input};
+use crate::port::{News, Port};
+use crate::proxy::{Link, Proxy};
+use crate::tab::Tab;
+use crate::text::{Body, Compared};
+use crate::theme::Theme;
+use answers::Then;
+
+/// How long a message to the user stays.
+const SAID_FOR: Duration = Duration::from_secs(6);
+
+/// The UI.
+pub struct App {
+    /// Sessions that are looked at; the first is the live one, if there is one.
+    pub tabs: Vec<Tab>,
+    /// Which of them is shown.
+    pub tab: usize,
+    /// The proxy.
+    pub proxy: Proxy,
+    /// Who has the keys.
+    pub focus: Focus,
+    /// What lies over the panes.
+    pub overlay: Overlay,
+    /// What was last said to the user.
+    pub said: Option<Said>,
+    /// Its colours.
+    pub theme: Theme,
+    /// Whether long lines are wrapped.
+    pub wraps: bool,
+    /// What is searched for in messages.
+    pub search: String,
+    /// Where a proxy of this program listens.
+    pub listens: Option<String>,
+    /// What leaving means.
+    pub owner: Owner,
+    /// Where the mouse finds what, as the screen was last drawn.
+    pub hits: Vec<Hit>,
+    /// The clock of this turn.
+    pub now: Instant,
+    port: Option<Port>,
+    /// The newest message that a proxy without a record has given.
+    fetched: u64,
+    asked: HashMap<u64, Then>,
+    history: [History; 3],
+    effects: Vec<Effect>,
+}
+
+/// Whose the proxy is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Somebody else's: leaving leaves it alone.
+    Other,
+    /// This program's: leaving ends it.
+    Here,
+}
+
+/// Who has the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Focus {
+    /// The list.
+    List,
+    /// The message.
+    Detail,
+}
+
+/// What lies over the panes.
+pub enum Overlay {
+    /// Nothing.
+    None,
+    /// The keys.
+    Help {
+        /// The first line shown.
+        top: usize,
+    },
+    /// A line that is typed.
+    Typing(Typing, Input),
+    /// A message that is edited.
+    Editor(Box<Editor>),
+    /// Whether to end the proxy.
+    ConfirmQuit,
+    /// Breakpoints.
+    Breakpoints {
+        /// The one that is selected.
+        selected: usize,
+    },
+    /// Rules.
+    Rules {
+        /// The first shown.
+        top: usize,
+    },
+    /// Stderr and other events.
+    Happenings {
+        /// Lines from the end.
+        back: usize,
+    },
+    /// Two bodies side by side.
+    Diff(Box<Sides>),
+}
+
+/// What is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typing {
+    /// A filter.
+    Filter,
+    /// What to search for in the message.
+    Search,
+    /// A command.
+    Command,
+}
+
+/// Two bodies side by side.
+pub struct Sides {
+    /// What they are.
+    pub titles: [String; 2],
+    /// The bodies.
+    pub bodies: [Body; 2],
+    /// Line by line.
+    pub lines: Vec<Compared>,
+    /// The first line shown.
+    pub top: usize,
+}
+
+/// Something said to the user.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// What.
+    pub text: String,
+    /// Whether something went wrong.
+    pub bad: bool,
+    until: Instant,
+}
+
+/// A place on the screen that the mouse can press.
+#[derive(Clone, Copy, Debug)]
+pub struct Hit {
+    /// Where.
+    pub area: ratatui::layout::Rect,
+    /// What.
+    pub target: Target,
+}
+
+/// What the mouse can press.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A button.
+    Button(Command),
+    /// The list.
+    List,
+    /// The message.
+    Detail,
+}
+
+/// Something to be done outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Put into the clipboard.
+    Copy(String),
+    /// Edit outside, and hand the text back to [`App::edited`].
+    Edit(Purpose, String),
+    /// End the UI.
+    Quit,
+}
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// The mouse.
+    Mouse(MouseEvent),
+    /// Text was pasted.
+    Paste(String),
+}
+
+impl App {
+    /// A UI for a proxy.
+    pub fn live(mut port: Port, owner: Owner, theme: Theme) -> App {
+        let mut asked = HashMap::new();
+        for (method, params, then) in [
+            ("hello", r#"{"name":"tui"}"#, Then::Hello),
+            ("subscribe", "{}", Then::Subscribed),
+            ("hold.list", "{}", Then::Holds),
+            ("breakpoints.list", "{}", Then::Breakpoints),
+            ("rules.list", "{}", Then::Rules),
+        ] {
+            if let Some(id) = port.ask(method, params.to_owned()) {
+                asked.insert(id, then);
+            }
+        }
+        let mut app = App::new(Proxy::unknown(Link::Live), theme);
+        app.port = Some(port);
+        app.asked = asked;
+        app.owner = owner;
+        app
+    }
+
+    /// A UI for a record. `port` leads to somebody who can copy and export it.
+    pub fn recorded(tab: Tab, port: Port, theme: Theme) -> App {
+        let mut app = App::new(Proxy::unknown(Link::None), theme);
+        app.tabs.push(tab);
+        app.port = Some(port);
+        app
+    }
+
+    fn new(proxy: Proxy, theme: Theme) -> App {
+        App {
+            tabs: Vec::new(),
+            tab: 0,
+            proxy,
+            focus: Focus::List,
+            overlay: Overlay::None,
+            said: None,
+            theme,
+            wraps: false,
+            search: String::new(),
+            listens: None,
+            owner: Owner::Other,
+            hits: Vec::new(),
+            now: Instant::now(),
+            port: None,
+            fetched: 0,
+            asked: HashMap::new(),
+            history: Default::default(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// The session that is shown.
+    pub fn current(&mut self) -> Option<&mut Tab> {
+        self.tabs.get_mut(self.tab)
+    }
+
+    /// Takes what has come from the proxy and from records. True: the screen has changed.
+    pub fn turn(&mut self, now: Instant) -> bool {
+        self.now = now;
+        let mut changed = false;
+        while let Some(news) = self.port.as_ref().and_then(Port::news) {
+            changed = true;
+            match news {
+                News::Notice { method, params } => self.noticed(&method, &params),
+                News::Answer { id, result } => self.answered(id, result),
+                News::Gone { why } => self.lost(why),
+            }
+        }
+        for tab in &mut self.tabs {
+            changed |= tab.poll();
+        }
+        if self.said.as_ref().is_some_and(|said| said.until <= now) {
+            self.said = None;
+            changed = true;
+        }
+        changed
+    }
+
+    /// Takes what the user does.
+    pub fn take(&mut self, event: Event) {
+        match event {
+            Event::Key(key) => self.key(key),
+            Event::Mouse(mouse) => self.mouse(mouse),
+            Event::Paste(text) => match &mut self.overlay {
+                Overlay::Typing(_, input) => input.paste(&text),
+                Overlay::Editor(editor) => editor.paste(&text),
+                _ => {}
+            },
+        }
+    }
+
+    /// What is to be done outside now.
+    pub fn effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// The program itself says something.
+    pub fn heard(&mut self, text: &str) {
+        match text.strip_prefix("listening on ") {
+            Some(url) => self.listens = Some(url.to_owned()),
+            None => self.say(text.strip_prefix("mcp-proxy: ").unwrap_or(text)),
+        }
+    }
+
+    /// Says something to the user.
+    pub fn say(&mut self, text: impl Into<String>) {
+        self.tell(text.into(), false);
+    }
+
+    /// Says that something went wrong.
+    pub fn complain(&mut self, text: impl Into<String>) {
+        self.tell(text.into(), true);
+    }
+
+    fn tell(&mut self, text: String, bad: bool) {
+        self.said = Some(Said {
+            text,
+            bad,
+            until: self.now + SAID_FOR,
+        });
+    }
+
+    /// Asks the proxy.
+    fn ask(&mut self, method: &'static str, params: String, then: Then) {
+        let asked = match (&self.proxy.link, &mut self.port) {
+            (Link::Gone(why), _) => {
+                let text = format!("the proxy is gone: {why}");
+                return self.complain(text);
+            }
+            (_, Some(port)) => port.ask(method, params),
+            (_, None) => None,
+        };
+        match asked {
+            Some(id) => drop(self.asked.insert(id, then)),
+            None => self.complain("the proxy takes no more questions now"),
+        }
+    }
+}

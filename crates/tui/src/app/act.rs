@@ -1,0 +1,509 @@
+//! Keys, the mouse, and what commands do.
+
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+use ratatui::layout::Position;
+
+use super::answers::Then;
+use super::{App, Effect, Focus, Overlay, Owner, Sides, Target, Typing};
+use crate::command::Command;
+use crate::input::Input;
+use crate::proxy::Link;
+use crate::tab::{Shown, body_of};
+use crate::text::{Body, compare, curl};
+
+impl App {
+    pub(super) fn key(&mut self, key: KeyEvent) {
+        if key.kind == KeyEventKind::Release {
+            return;
+        }
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if control && key.code == KeyCode::Char('c') {
+            return self.quit();
+        }
+        match &mut self.overlay {
+            Overlay::Typing(..) => self.type_key(key),
+            Overlay::Editor(editor) => match key.code {
+                KeyCode::Esc => {
+                    self.overlay = Overlay::None;
+                    self.say("nothing was sent");
+                }
+                KeyCode::Char('s') if control => self.send_edited(),
+                KeyCode::Char('e') if control => self.edit_outside(),
+                _ => editor.key(key),
+            },
+            Overlay::ConfirmQuit => match key.code {
+                KeyCode::Char('y' | 'Y') | KeyCode::Enter => self.end_proxy(),
+                KeyCode::Char('n' | 'N' | 'q' | 'Q') | KeyCode::Esc => self.overlay = Overlay::None,
+                _ => {}
+            },
+            Overlay::Breakpoints { .. } => self.breakpoint_key(key),
+            _ => {
+                if let Some(command) = Command::of_key(key) {
+                    self.run(command, "");
+                }
+            }
+        }
+    }
+
+    fn breakpoint_key(&mut self, key: KeyEvent) {
+        let Overlay::Breakpoints { selected } = &mut self.overlay else {
+            return;
+        };
+        let last = self.proxy.breakpoints.len().saturating_sub(1);
+        match key.code {
+            KeyCode::Char('j') | KeyCode::Down => *selected = (*selected + 1).min(last),
+            KeyCode::Char('k') | KeyCode::Up => *selected = selected.saturating_sub(1),
+            KeyCode::Char('a') => {
+                self.overlay = Overlay::Typing(Typing::Command, Input::of("break "));
+            }
+            KeyCode::Char('d') | KeyCode::Delete => {
+                let found = self.proxy.breakpoints.get(*selected);
+                if let Some(id) = found.map(|breakpoint| breakpoint.id) {
+                    let then = Then::BreakpointsChanged(format!("breakpoint {id} is gone"));
+                    self.ask("breakpoints.remove", format!(r#"{{"id":{id}}}"#), then);
+                }
+            }
+            _ => match Command::of_key(key) {
+                Some(Command::Back | Command::Quit | Command::Breakpoints) => {
+                    self.overlay = Overlay::None;
+                }
+                Some(command @ (Command::Help | Command::CommandLine | Command::Rules)) => {
+                    self.run(command, "");
+                }
+                _ => {}
+            },
+        }
+    }
+
+    pub(super) fn mouse(&mut self, mouse: MouseEvent) {
+        let position = Position::new(mouse.column, mouse.row);
+        let hit = self
+            .hits
+            .iter()
+            .rev()
+            .find(|hit| hit.area.contains(position));
+        let hit = hit.copied();
+        match (mouse.kind, hit.map(|hit| hit.target)) {
+            (MouseEventKind::ScrollDown, target) => self.wheel(target, 3),
+            (MouseEventKind::ScrollUp, target) => self.wheel(target, -3),
+            (MouseEventKind::Down(MouseButton::Left), Some(Target::Button(command))) => {
+                self.run(command, "");
+            }
+            (MouseEventKind::Down(MouseButton::Left), Some(target)) => {
+                let Some(hit) = hit else {
+                    return;
+                };
+                let line = usize::from(mouse.row - hit.area.y);
+                let Some(tab) = self.tabs.get_mut(self.tab) else {
+                    return;
+                };
+                if target == Target::List {
+                    self.focus = Focus::List;
+                    let place = tab.top + line;
+                    if place < tab.view.len() {
+                        tab.select_place(place);
+                        tab.follows = false;
+                    }
+                } else if let Some(detail) = &mut tab.detail {
+                    self.focus = Focus::Detail;
+                    detail.cursor = (detail.top + line).min(detail.lines.len().saturating_sub(1));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn wheel(&mut self, target: Option<Target>, by: isize) {
+        if !matches!(self.overlay, Overlay::None) {
+            return self.travel(by);
+        }
+        match target {
+            Some(Target::Detail) => self.detail_by(by),
+            _ => {
+                if let Some(tab) = self.current() {
+                    tab.move_by(by);
+                }
+            }
+        }
+    }
+
+    /// Does what a command says. `rest` is what was typed behind its name.
+    pub fn run(&mut self, command: Command, rest: &str) {
+        match command {
+            Command::ToggleIntercept => self.toggle_intercept(),
+            Command::Forward => self.resolve(r#""action":"forward""#, "went on"),
+            Command::Drop => self.resolve(r#""action":"drop""#, "was dropped"),
+            Command::Modify => self.modify(),
+            Command::EditOutside => self.edit_outside(),
+            Command::AnswerError if rest.is_empty() => self.type_command("error -32000 "),
+            Command::AnswerError => self.answer_error(rest),
+            Command::Step => self.ask("step", "{}".to_owned(), Then::Say(String::new())),
+            Command::Continue => {
+                let then = Then::Say("all messages pass again".to_owned());
+                self.ask("continue", "{}".to_owned(), then);
+            }
+            Command::NextHeld => self.next_held(),
+            Command::Breakpoints => self.overlay = Overlay::Breakpoints { selected: 0 },
+            Command::BreakHere => self.break_here(rest),
+            Command::Rules => {
+                self.ask("rules.list", "{}".to_owned(), Then::Rules);
+                self.overlay = Overlay::Rules { top: 0 };
+            }
+            Command::Filter if rest.is_empty() => self.type_filter(),
+            Command::Filter => self.set_filter(rest),
+            Command::ClearFilter => self.set_filter(""),
+            Command::Search if rest.is_empty() => {
+                self.overlay = Overlay::Typing(Typing::Search, Input::default());
+            }
+            Command::Search => self.search_for(rest),
+            Command::SearchNext => self.search_on(1),
+            Command::SearchPrevious => self.search_on(-1),
+            Command::Fold => self.fold(),
+            Command::FoldAll => self.with_detail(|detail| {
+                detail.folds.fold_below(&detail.body, 1);
+                detail.fold_changed();
+            }),
+            Command::UnfoldAll => self.with_detail(|detail| {
+                detail.folds.unfold_all();
+                detail.fold_changed();
+            }),
+            Command::Peer => self.go_to_peer(),
+            Command::Diff => self.diff(),
+            Command::Original => self.original(),
+            Command::Stderr => self.overlay = Overlay::Happenings { back: 0 },
+            Command::Wrap => self.wraps = !self.wraps,
+            Command::Copy => self.copy(),
+            Command::CopyCurl => self.copy_curl(),
+            Command::Down => self.travel(1),
+            Command::Up => self.travel(-1),
+            Command::PageDown => self.travel(self.page()),
+            Command::PageUp => self.travel(-self.page()),
+            Command::First => self.travel(isize::MIN / 2),
+            Command::Last => {
+                self.travel(isize::MAX / 2);
+                if let (Focus::List, Some(tab)) = (self.focus, self.current()) {
+                    tab.follows = true;
+                }
+            }
+            Command::Follow => {
+                if let Some(tab) = self.current() {
+                    tab.follows = !tab.follows;
+                    if tab.follows {
+                        tab.select_place(usize::MAX);
+                    }
+                }
+            }
+            Command::OtherPane => {
+                self.focus = match self.focus {
+                    Focus::List => Focus::Detail,
+                    Focus::Detail => Focus::List,
+                };
+            }
+            Command::Left => self.sideways(-8),
+            Command::Right => self.sideways(8),
+            Command::Goto if rest.is_empty() => self.type_command("goto "),
+            Command::Goto => match rest.trim_start_matches('#').parse() {
+                Ok(number) => self.go_to(number),
+                Err(_) => self.complain(format!("`{rest}` is no message number")),
+            },
+            Command::Mark => self.mark(),
+            Command::NextMark => self.next_mark(),
+            Command::Replay => self.replay("fresh"),
+            Command::ReplayLive => self.replay("live"),
+            Command::ReplayEdited => self.replay_edited(),
+            Command::Save if rest.is_empty() => self.type_command("save "),
+            Command::Save => self.write_file("save", rest),
+            Command::Load if rest.is_empty() => self.type_command("load "),
+            Command::Load => self.load(rest),
+            Command::Export if rest.is_empty() => self.type_command("export har "),
+            Command::Export => self.write_file("export", rest),
+            Command::Note if rest.is_empty() => self.type_note(),
+            Command::Note => {
+                let params = format!(r#"{{"text":{}}}"#, mcp_proxy_wire::json_string(rest));
+                self.ask("note", params, Then::Say("noted in the record".to_owned()));
+            }
+            Command::NextTab => self.tab = (self.tab + 1) % self.tabs.len().max(1),
+            Command::PreviousTab => {
+                self.tab = (self.tab + self.tabs.len().saturating_sub(1)) % self.tabs.len().max(1);
+            }
+            Command::CloseTab => self.close_tab(),
+            Command::Help => self.overlay = Overlay::Help { top: 0 },
+            Command::CommandLine => self.type_command(""),
+            Command::NextTheme => match crate::theme::Theme::named(rest) {
+                Some(theme) => self.theme = theme,
+                None if rest.is_empty() => self.theme = self.theme.next(),
+                None => self.complain(format!("`{rest}` is none of dark, light, mono")),
+            },
+            Command::Quit if !matches!(self.overlay, Overlay::None) => self.overlay = Overlay::None,
+            Command::Quit => self.quit(),
+            Command::Back => {
+                if matches!(self.overlay, Overlay::None) {
+                    self.focus = Focus::List;
+                }
+                self.overlay = Overlay::None;
+            }
+        }
+    }
+
+    fn quit(&mut self) {
+        match self.owner {
+            Owner::Here => self.overlay = Overlay::ConfirmQuit,
+            Owner::Other => self.effects.push(Effect::Quit),
+        }
+    }
+
+    fn end_proxy(&mut self) {
+        self.overlay = Overlay::None;
+        self.say("the proxy ends …");
+        self.ask("shutdown", "{}".to_owned(), Then::Ended);
+    }
+
+    fn close_tab(&mut self) {
+        let first = usize::from(self.proxy.link != Link::None);
+        if self.tab < first || self.tabs.len() < 2 {
+            return self.complain("this session stays open; q leaves");
+        }
+        self.tabs.remove(self.tab);
+        self.tab = self.tab.min(self.tabs.len() - 1);
+    }
+
+    fn page(&self) -> isize {
+        let tab = self.tabs.get(self.tab);
+        let rows = match self.focus {
+            Focus::List => tab.map_or(1, |tab| tab.height),
+            Focus::Detail => tab
+                .and_then(|tab| tab.detail.as_ref())
+                .map_or(1, |detail| detail.height),
+        };
+        isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
+    }
+
+    /// Moves whatever has the keys.
+    fn travel(&mut self, by: isize) {
+        let moved = |place: &mut usize, last: usize| {
+            *place = place.saturating_add_signed(by).min(last);
+        };
+        match &mut self.overlay {
+            Overlay::Help { top } => moved(top, crate::command::COMMANDS.len() + 12),
+            Overlay::Rules { top } => moved(top, self.proxy.rules.rules.len().saturating_sub(1)),
+            Overlay::Diff(sides) => {
+                let last = sides.lines.len().saturating_sub(1);
+                moved(&mut sides.top, last);
+            }
+            Overlay::Happenings { back } => *back = back.saturating_add_signed(-by).min(5_000),
+            _ => match self.focus {
+                Focus::List => {
+                    if let Some(tab) = self.current() {
+                        tab.move_by(by);
+                    }
+                }
+                Focus::Detail => self.detail_by(by),
+            },
+        }
+    }
+
+    fn detail_by(&mut self, by: isize) {
+        self.with_detail(|detail| detail.move_by(by));
+    }
+
+    fn with_detail(&mut self, act: impl FnOnce(&mut crate::tab::Detail)) {
+        if let Some(tab) = self.current() {
+            tab.show();
+            if let Some(detail) = &mut tab.detail {
+                act(detail);
+            }
+        }
+    }
+
+    fn sideways(&mut self, by: isize) {
+        if self.focus == Focus::List {
+            if by > 0 {
+                self.focus = Focus::Detail;
+            }
+            return;
+        }
+        let mut stays = true;
+        self.with_detail(|detail| {
+            stays = by > 0 || detail.shift > 0;
+            detail.shift = detail.shift.saturating_add_signed(by);
+        });
+        if !stays {
+            self.focus = Focus::List;
+        }
+    }
+
+    fn fold(&mut self) {
+        self.with_detail(|detail| {
+            let opener = detail.line().and_then(|line| detail.body.opener(line));
+            if let Some(opener) = opener {
+                detail.folds.toggle(opener);
+                detail.fold_changed();
+                detail.go_to(opener);
+            }
+        });
+    }
+
+    /// Goes to a message by its number, without the filter if that hides it.
+    pub(super) fn go_to(&mut self, number: u64) {
+        let Some(tab) = self.current() else {
+            return;
+        };
+        if tab.select(number) {
+            return;
+        }
+        let why = match tab.view.filter().is_empty() {
+            true => format!("there is no message #{number}"),
+            false => format!("the filter hides #{number}; Ctrl-L shows everything"),
+        };
+        self.complain(why);
+    }
+
+    fn go_to_peer(&mut self) {
+        let peer = self.current().and_then(|tab| tab.view.peer(tab.selected?));
+        match peer {
+            Some(peer) => self.go_to(peer),
+            None => self.complain("this message has no answer, and answers none"),
+        }
+    }
+
+    fn mark(&mut self) {
+        if let Some(tab) = self.current()
+            && let Some(selected) = tab.selected
+            && !tab.marks.remove(&selected)
+        {
+            tab.marks.insert(selected);
+        }
+    }
+
+    fn next_mark(&mut self) {
+        let next = self.current().and_then(|tab| {
+            let after = tab.selected.map_or(0, |selected| selected + 1);
+            let next = tab.marks.range(after..).next().or(tab.marks.first());
+            next.copied()
+        });
+        match next {
+            Some(next) => self.go_to(next),
+            None => self.complain("no message is marked (m marks one)"),
+        }
+    }
+
+    fn original(&mut self) {
+        let mut said = None;
+        self.with_detail(|detail| {
+            let was_changed = detail
+                .told
+                .as_ref()
+                .is_ok_and(|told| told.message.original_raw.is_some());
+            said = match was_changed {
+                false => Some("this message went on as it was received"),
+                true => match detail.turn() {
+                    Shown::Received => Some("as it was received"),
+                    Shown::Sent => Some("as it went on"),
+                },
+            };
+        });
+        if let Some(said) = said {
+            self.say(said);
+        }
+    }
+
+    fn diff(&mut self) {
+        match self.sides() {
+            Ok((titles, bodies)) => {
+                let lines = compare(&bodies[0], &bodies[1]);
+                self.overlay = Overlay::Diff(Box::new(Sides {
+                    titles,
+                    bodies,
+                    lines,
+                    top: 0,
+                }));
+            }
+            Err(why) => self.complain(why),
+        }
+    }
+
+    fn sides(&mut self) -> Result<([String; 2], [Body; 2]), String> {
+        let nothing =
+            "there is nothing to compare: this message was not changed, and not sent again";
+        let tab = self.current().ok_or(nothing)?;
+        let selected = tab.selected.ok_or(nothing)?;
+        let message = tab.view.told(selected)?.message;
+        if let Some(original) = &message.original_raw {
+            let titles = [
+                format!("#{selected} received"),
+                format!("#{selected} sent on"),
+            ];
+            return Ok((titles, [body_of(original), body_of(&message.raw)]));
+        }
+        let mut pairs = Vec::new();
+        for (first, (request, answer)) in &tab.replays {
+            pairs.push((*first, *request));
+            pairs.extend(tab.view.peer(*first).zip(*answer));
+        }
+        let pair = pairs.iter().rev();
+        let mut pair = pair.filter(|(first, again)| *first == selected || *again == selected);
+        let (first, again) = *pair.next().ok_or(nothing)?;
+        let body = |number| tab.view.told(number).map(|told| body_of(&told.message.raw));
+        let titles = [format!("#{first} first"), format!("#{again} sent again")];
+        Ok((titles, [body(first)?, body(again)?]))
+    }
+
+    fn copy(&mut self) {
+        let bytes = self.current().and_then(|tab| {
+            tab.show();
+            tab.detail.as_ref()?.raw()?.load().ok()
+        });
+        match bytes.map(|bytes| String::from_utf8(bytes.into())) {
+            Some(Ok(text)) => self.put(text, "copied"),
+            Some(Err(_)) => self.complain("the message is no text"),
+            None => self.complain("no message is selected"),
+        }
+    }
+
+    fn copy_curl(&mut self) {
+        let target = self.proxy.hello.target.clone();
+        let url = match target.starts_with("http") {
+            true => target,
+            false => "http://127.0.0.1:8888/mcp".to_owned(),
+        };
+        let made = self.current().and_then(|tab| {
+            tab.show();
+            let told = tab.detail.as_ref()?.told.as_ref().ok()?;
+            Some(curl(&told.message, &url))
+        });
+        match made {
+            Some(Ok(text)) => self.put(text, "copied as a curl command"),
+            Some(Err(why)) => self.complain(why),
+            None => self.complain("no message is selected"),
+        }
+    }
+
+    fn put(&mut self, text: String, said: &str) {
+        self.say(format!("{said} ({} bytes)", text.len()));
+        self.effects.push(Effect::Copy(text));
+    }
+
+    fn break_here(&mut self, rest: &str) {
+        let filter = match rest.is_empty() {
+            false => rest.to_owned(),
+            true => {
+                let method = self.current().and_then(|tab| {
+                    let told = tab.view.told(tab.selected?).ok()?;
+                    let name = told.message.name;
+                    let method = told.message.method?;
+                    Some(match name {
+                        Some(name) => format!("{method} {name}"),
+                        None => method,
+                    })
+                });
+                return self.type_command(&format!("break {}", method.unwrap_or_default()));
+            }
+        };
+        let params = format!(r#"{{"filter":{}}}"#, mcp_proxy_wire::json_string(&filter));
+        let then =
+            Then::BreakpointsChanged(format!("messages with `{filter}` are held from now on"));
+        self.ask("breakpoints.add", params, then);
+    }
+}

@@ -1,0 +1,214 @@
+//! What the proxy tells, taken into the state.
+
+use bytes::Bytes;
+use mcp_proxy_session::Told;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{App, Effect, Overlay, Owner};
+use crate::proxy::Link;
+use crate::source::View;
+use crate::tab::Tab;
+
+/// What an answer is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    Hello,
+    Subscribed,
+    Holds,
+    Breakpoints,
+    Rules,
+    /// Messages of a proxy that keeps no record.
+    Rows,
+    /// Nothing is done but to say this, or why not.
+    Say(String),
+    /// Breakpoints have changed.
+    BreakpointsChanged(String),
+    /// A message was sent again.
+    Replayed(u64),
+    /// A file was written.
+    Written(&'static str),
+    /// The proxy ends, and the UI with it.
+    Ended,
+}
+
+#[derive(Deserialize)]
+struct Rows<'a> {
+    #[serde(borrow)]
+    rows: Vec<&'a RawValue>,
+    next: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Replayed {
+    request: u64,
+    answer: Option<u64>,
+    latency_ms: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Written {
+    output: String,
+    bytes: Option<u64>,
+}
+
+impl App {
+    pub(super) fn noticed(&mut self, method: &str, params: &Value) {
+        match method {
+            "rows" => self.look(),
+            "holds" => {
+                self.look();
+                if let Some(mode) = params["mode"].as_str() {
+                    self.proxy.set_mode(mode);
+                }
+                self.ask("hold.list", "{}".to_owned(), Then::Holds);
+                self.ask("breakpoints.list", "{}".to_owned(), Then::Breakpoints);
+            }
+            // The next notice tells the present.
+            _ => {}
+        }
+    }
+
+    /// New messages: the record is read, or the proxy asked for them.
+    fn look(&mut self) {
+        let Some(tab) = self.tabs.first() else {
+            return;
+        };
+        if tab.view.path().is_some() {
+            tab.view.look();
+        } else if !self.asked.values().any(|then| *then == Then::Rows) {
+            self.ask_rows();
+        }
+    }
+
+    fn ask_rows(&mut self) {
+        // A little more than is new, for the verdicts on the newest.
+        let from = self.fetched.saturating_sub(20).max(1);
+        let params = format!(r#"{{"from":{from},"limit":1000,"raw":true}}"#);
+        self.ask("get", params, Then::Rows);
+    }
+
+    pub(super) fn lost(&mut self, why: String) {
+        if self.asked.values().any(|then| *then == Then::Ended) {
+            self.effects.push(Effect::Quit);
+        }
+        self.asked.clear();
+        self.proxy.held.clear();
+        if self.proxy.link == Link::Live {
+            self.complain(format!("{why}; what was recorded stays on the screen"));
+        }
+        self.proxy.link = Link::Gone(why);
+        if matches!(self.overlay, Overlay::ConfirmQuit) {
+            self.overlay = Overlay::None;
+        }
+        self.owner = Owner::Other;
+        if let Some(tab) = self.tabs.first() {
+            tab.view.look();
+        }
+    }
+
+    pub(super) fn answered(&mut self, id: u64, result: Result<Bytes, String>) {
+        let Some(then) = self.asked.remove(&id) else {
+            return;
+        };
+        let answer = match result {
+            Ok(answer) => answer,
+            Err(why) => return self.refused(&then, &why),
+        };
+        if let Err(error) = self.take_answer(then, &answer) {
+            self.complain(format!("the proxy's answer cannot be read: {error}"));
+        }
+    }
+
+    fn refused(&mut self, then: &Then, why: &str) {
+        match then {
+            Then::Replayed(sequence) => {
+                self.complain(format!("#{sequence} was not replayed: {why}"));
+            }
+            _ => self.complain(why),
+        }
+        if self.proxy.link == Link::Live {
+            self.ask("hold.list", "{}".to_owned(), Then::Holds);
+        }
+    }
+
+    fn take_answer(&mut self, then: Then, answer: &Bytes) -> Result<(), serde_json::Error> {
+        match then {
+            Then::Hello => {
+                self.proxy.hello = serde_json::from_slice(answer)?;
+                let view = match &self.proxy.hello.record {
+                    Some(record) => View::open(record.clone()),
+                    None => View::remembered(),
+                };
+                self.tabs.insert(0, Tab::new("live".to_owned(), view));
+                self.look();
+            }
+            Then::Subscribed => {
+                let present: Value = serde_json::from_slice(answer)?;
+                let mode = present["mode"].as_str().unwrap_or_default();
+                self.proxy.set_mode(mode);
+            }
+            Then::Holds => {
+                let before: Vec<u64> = self.proxy.held.iter().map(|held| held.hold).collect();
+                self.proxy.take_holds(answer, self.now)?;
+                self.holds_changed(&before);
+            }
+            Then::Breakpoints => self.proxy.take_breakpoints(answer)?,
+            Then::Rules => self.proxy.rules = serde_json::from_slice(answer)?,
+            Then::Rows => self.take_rows(answer)?,
+            Then::Say(text) if text.is_empty() => {}
+            Then::Say(text) => self.say(text),
+            Then::BreakpointsChanged(text) => {
+                self.say(text);
+                self.ask("breakpoints.list", "{}".to_owned(), Then::Breakpoints);
+            }
+            Then::Replayed(sequence) => self.replayed(sequence, &serde_json::from_slice(answer)?),
+            Then::Written(what) => {
+                let written: Written = serde_json::from_slice(answer)?;
+                let size = written.bytes.map(|bytes| format!(", {bytes} bytes"));
+                let size = size.unwrap_or_default();
+                self.say(format!("{what}: {}{size}", written.output));
+            }
+            Then::Ended => self.effects.push(Effect::Quit),
+        }
+        Ok(())
+    }
+
+    fn take_rows(&mut self, answer: &Bytes) -> Result<(), serde_json::Error> {
+        let rows: Rows<'_> = serde_json::from_slice(answer)?;
+        let lines = rows.rows.iter();
+        let told: Vec<Told> = lines
+            .filter_map(|row| Told::from_json(&answer.slice_ref(row.get().as_bytes())).ok())
+            .collect();
+        if let Some(last) = told.last() {
+            self.fetched = last.message.sequence;
+        }
+        if let Some(tab) = self.tabs.first_mut() {
+            tab.view.push(told);
+        }
+        if rows.next.is_some() {
+            self.ask_rows();
+        }
+        Ok(())
+    }
+
+    fn replayed(&mut self, sequence: u64, replayed: &Replayed) {
+        self.look();
+        let Some(tab) = self.tabs.first_mut() else {
+            return;
+        };
+        let request = replayed.request;
+        tab.replays.insert(sequence, (request, replayed.answer));
+        let text = match (replayed.answer, replayed.latency_ms) {
+            (Some(answer), Some(latency)) => format!(
+                "#{sequence} was sent again as #{request}; #{answer} answers after {latency:.1} ms (D compares)"
+            ),
+            (Some(answer), None) => {
+                format!("#{sequence} was sent again as #{request}; #{answer} answers (D compares)")
+            }
+            (None, _) => format!("#{sequence} was sent again as #{request}"),
+        };
+        self.say(text);
+    }
+}

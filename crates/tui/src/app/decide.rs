@@ -1,0 +1,238 @@
+//! Deciding about held messages, and sending messages again.
+
+use mcp_proxy_wire::{Direction, json_string};
+
+use super::answers::Then;
+use super::{App, Effect, Overlay};
+use crate::editor::{Editor, Purpose};
+use crate::proxy::{Held, Link, Mode};
+use crate::text::plain;
+
+impl App {
+    /// The selected message, if it is held; else the oldest that is.
+    fn chosen(&self) -> Option<&Held> {
+        let selected = self.tabs.get(self.tab).and_then(|tab| tab.selected);
+        let selected = selected.filter(|_| self.tab == 0);
+        selected
+            .and_then(|selected| self.proxy.hold_of(selected))
+            .or(self.proxy.held.first())
+    }
+
+    /// The selected message, if it is held; says so if it is not.
+    fn held_here(&mut self) -> Option<Held> {
+        let held = self.chosen().cloned();
+        if held.is_none() {
+            self.complain("no message is held (i holds every message, b sets breakpoints)");
+        }
+        held
+    }
+
+    /// Sends the decision about the held message.
+    pub(super) fn resolve(&mut self, action: &str, said: &str) {
+        if let Some(held) = self.held_here() {
+            self.resolve_hold(&held, action, said);
+        }
+    }
+
+    fn resolve_hold(&mut self, held: &Held, action: &str, said: &str) {
+        let params = format!(r#"{{"hold":{},{action}}}"#, held.hold);
+        let said = format!("#{} {said}", held.sequence);
+        self.ask("hold.resolve", params, Then::Say(said));
+    }
+
+    /// Drops a held request and answers it with an error.
+    pub(super) fn answer_error(&mut self, text: &str) {
+        let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let (code, message) = match first.parse::<i64>() {
+            Ok(code) => (Some(code), rest.trim()),
+            Err(_) => (None, text.trim()),
+        };
+        let mut action = r#""action":"error""#.to_owned();
+        if let Some(code) = code {
+            action.push_str(&format!(r#","code":{code}"#));
+        }
+        if !message.is_empty() {
+            action.push_str(&format!(r#","message":{}"#, json_string(message)));
+        }
+        self.resolve(&action, "was answered with an error");
+    }
+
+    pub(super) fn toggle_intercept(&mut self) {
+        let (mode, said) = match self.proxy.mode {
+            Mode::Passthrough => ("intercept", "every message is held from now on"),
+            Mode::Intercept => ("passthrough", "all messages pass again"),
+        };
+        let params = format!(r#"{{"mode":"{mode}"}}"#);
+        self.ask("intercept.set", params, Then::Say(said.to_owned()));
+    }
+
+    /// The first that is held is shown, when none was.
+    pub(super) fn holds_changed(&mut self, before: &[u64]) {
+        if before.is_empty()
+            && let Some(first) = self.proxy.held.first().map(|held| held.sequence)
+            && self.tab == 0
+            && matches!(self.overlay, Overlay::None)
+            && let Some(tab) = self.tabs.first_mut()
+        {
+            tab.select(first);
+        }
+        let decided_elsewhere = match &self.overlay {
+            Overlay::Editor(editor) => match editor.purpose {
+                Purpose::Hold { hold, .. } => !self.proxy.held.iter().any(|held| held.hold == hold),
+                Purpose::Replay { .. } => false,
+            },
+            _ => false,
+        };
+        if decided_elsewhere {
+            self.complain("this message was decided already, by its time limit or by another viewer; Esc closes");
+        }
+    }
+
+    /// Goes to the next held message after the selected one, else to the first.
+    pub(super) fn next_held(&mut self) {
+        let selected = self.tabs.first().and_then(|tab| tab.selected).unwrap_or(0);
+        let mut numbers: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
+        numbers.sort_unstable();
+        let next = numbers.iter().find(|number| **number > selected);
+        let Some(next) = next.or(numbers.first()).copied() else {
+            return self.complain("no message is held");
+        };
+        self.tab = 0;
+        self.go_to(next);
+    }
+
+    /// Opens the editor on the held message.
+    pub(super) fn modify(&mut self) {
+        if let Some((purpose, text)) = self.held_text() {
+            self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, &text)));
+        }
+    }
+
+    /// The same outside.
+    pub(super) fn edit_outside(&mut self) {
+        if let Overlay::Editor(editor) = &self.overlay {
+            self.effects
+                .push(Effect::Edit(editor.purpose, editor.text()));
+            return;
+        }
+        if let Some((purpose, text)) = self.held_text() {
+            self.effects.push(Effect::Edit(purpose, text));
+        }
+    }
+
+    fn held_text(&mut self) -> Option<(Purpose, String)> {
+        let held = self.held_here()?;
+        self.tab = 0;
+        let (hold, sequence) = (held.hold, held.sequence);
+        let tab = self.tabs.first_mut()?;
+        tab.select(sequence);
+        tab.show();
+        let text = tab.detail.as_ref().map(|detail| plain(&detail.body))?;
+        Some((Purpose::Hold { hold, sequence }, text))
+    }
+
+    /// A text comes back from the editor outside.
+    pub fn edited(&mut self, purpose: Purpose, text: Result<String, String>) {
+        match text {
+            Ok(text) => self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, &text))),
+            Err(why) => self.complain(why),
+        }
+        if let Overlay::Editor(editor) = &self.overlay {
+            match editor.fault() {
+                None => self.say("Ctrl-S sends it, Esc goes back without sending"),
+                Some(_) => self.complain("this is no JSON"),
+            }
+        }
+    }
+
+    /// Sends what is in the editor.
+    pub(super) fn send_edited(&mut self) {
+        let Overlay::Editor(editor) = &mut self.overlay else {
+            return;
+        };
+        if let Some(fault) = editor.fault()
+            && !editor.insists
+        {
+            let text = format!(
+                "line {}: {}. Ctrl-S again sends it all the same",
+                fault.line, fault.why
+            );
+            editor.insists = true;
+            return self.complain(text);
+        }
+        let (purpose, insists) = (editor.purpose, editor.insists);
+        let (is_changed, message) = (editor.is_changed(), editor.message());
+        self.overlay = Overlay::None;
+        match purpose {
+            Purpose::Hold { hold, sequence } => {
+                let Some(held) = self.proxy.held.iter().find(|held| held.hold == hold) else {
+                    return self.complain(format!("#{sequence} was decided already"));
+                };
+                let held = held.clone();
+                if !is_changed {
+                    return self.resolve_hold(&held, r#""action":"forward""#, "went on unchanged");
+                }
+                let text = json_string(&message);
+                let action = format!(r#""action":"modify","raw_text":{text},"as_is":{insists}"#);
+                self.resolve_hold(&held, &action, "went on as edited");
+            }
+            Purpose::Replay { sequence } => {
+                let raw = is_changed.then_some(message);
+                self.send_again(sequence, raw, "fresh");
+            }
+        }
+    }
+
+    /// Sends the selected message again.
+    pub(super) fn replay(&mut self, session: &str) {
+        if let Some(sequence) = self.replayable() {
+            self.send_again(sequence, None, session);
+        }
+    }
+
+    /// Edits the selected message, to send it again.
+    pub(super) fn replay_edited(&mut self) {
+        let Some(sequence) = self.replayable() else {
+            return;
+        };
+        if let Some(detail) = self.tabs.first().and_then(|tab| tab.detail.as_ref()) {
+            let text = plain(&detail.body);
+            let purpose = Purpose::Replay { sequence };
+            self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, &text)));
+        }
+    }
+
+    fn send_again(&mut self, sequence: u64, raw: Option<String>, session: &str) {
+        let raw = raw.map(|raw| format!(r#","raw":{}"#, json_string(&raw)));
+        let raw = raw.unwrap_or_default();
+        let params = format!(r#"{{"sequence":{sequence},"session":"{session}"{raw}}}"#);
+        self.say(format!("#{sequence} is sent again …"));
+        self.ask("replay", params, Then::Replayed(sequence));
+    }
+
+    /// The selected message, or the request that it answers.
+    fn replayable(&mut self) -> Option<u64> {
+        if self.proxy.link == Link::None || self.tab != 0 {
+            self.complain(
+                "there is no proxy that could send it; `mcp-proxy replay FILE` plays a record",
+            );
+            return None;
+        }
+        let tab = self.tabs.first_mut()?;
+        tab.show();
+        let detail = tab.detail.as_ref()?;
+        let message = detail.told.as_ref().ok().map(|told| &told.message)?;
+        match (message.direction, message.answers) {
+            (Direction::ClientToServer, _) => Some(message.sequence),
+            (Direction::ServerToClient, Some(request)) => {
+                self.go_to(request);
+                self.tabs.first_mut()?.show();
+                Some(request)
+            }
+            (Direction::ServerToClient, None) => {
+                self.complain("only messages of a client can be sent again");
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Lines that are typed: filters, searches, commands.
+
+use std::path::{Path, PathBuf};
+
+use crossterm::event::{KeyCode, KeyEvent};
+use mcp_proxy_wire::json_string;
+
+use super::answers::Then;
+use super::{App, Focus, Overlay, Typing};
+use crate::command::Command;
+use crate::input::Input;
+use crate::proxy::Link;
+use crate::tab::Tab;
+
+impl App {
+    pub(super) fn type_filter(&mut self) {
+        let filter = self.current().map(|tab| tab.view.filter().to_owned());
+        let input = Input::of(&filter.unwrap_or_default());
+        self.overlay = Overlay::Typing(Typing::Filter, input);
+    }
+
+    pub(super) fn type_command(&mut self, text: &str) {
+        self.overlay = Overlay::Typing(Typing::Command, Input::of(text));
+    }
+
+    pub(super) fn type_note(&mut self) {
+        let selected = self.current().and_then(|tab| tab.selected);
+        let number = selected.map(|selected| format!("#{selected}: "));
+        self.type_command(&format!("note {}", number.unwrap_or_default()));
+    }
+
+    pub(super) fn type_key(&mut self, key: KeyEvent) {
+        let Overlay::Typing(typing, input) = &mut self.overlay else {
+            return;
+        };
+        let typing = *typing;
+        let history = &mut self.history[typing as usize];
+        match key.code {
+            KeyCode::Enter => {
+                let text = input.text().to_owned();
+                history.keep(&text);
+                self.overlay = Overlay::None;
+                self.typed(typing, &text);
+            }
+            KeyCode::Esc => self.overlay = Overlay::None,
+            KeyCode::Up => {
+                if let Some(older) = history.older() {
+                    *input = older;
+                }
+            }
+            KeyCode::Down => {
+                if let Some(newer) = history.newer() {
+                    *input = newer;
+                }
+            }
+            _ => {
+                input.key(key);
+            }
+        }
+    }
+
+    fn typed(&mut self, typing: Typing, text: &str) {
+        match typing {
+            Typing::Filter => self.set_filter(text),
+            Typing::Search => self.search_for(text),
+            Typing::Command => self.command_line(text.trim()),
+        }
+    }
+
+    fn command_line(&mut self, line: &str) {
+        if line.is_empty() {
+            return;
+        }
+        if let Ok(number) = line.trim_start_matches('#').parse() {
+            return self.go_to(number);
+        }
+        let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match Command::named(name) {
+            Some(command) => self.run(command, rest.trim()),
+            None => self.complain(format!(
+                "there is no command `{name}`, or more than one; F1 lists them"
+            )),
+        }
+    }
+
+    pub(super) fn set_filter(&mut self, text: &str) {
+        let Some(tab) = self.current() else {
+            return;
+        };
+        if let Err(error) = tab.view.set_filter(text) {
+            self.complain(format!("the filter is wrong: {error}"));
+        }
+    }
+
+    pub(super) fn search_for(&mut self, text: &str) {
+        self.search = text.to_owned();
+        self.focus = Focus::Detail;
+        self.search_on(0);
+    }
+
+    /// Goes to the next place that matches, the one before, or with 0 the first from here.
+    pub(super) fn search_on(&mut self, by: isize) {
+        if self.search.is_empty() {
+            return self.complain("nothing is searched for (/ searches)");
+        }
+        let needle = self.search.clone();
+        let Some(tab) = self.tabs.get_mut(self.tab) else {
+            return;
+        };
+        tab.show();
+        let Some(detail) = &mut tab.detail else {
+            return;
+        };
+        let here = detail.line().unwrap_or(0);
+        let found = match by {
+            0 => detail.body.find(&needle, here),
+            1.. => detail.body.find(&needle, here + 1),
+            _ => detail.body.find_back(&needle, here.saturating_sub(1)),
+        };
+        match found {
+            Some(line) => detail.go_to(line),
+            None => self.complain(format!("`{needle}` is not in this message")),
+        }
+    }
+
+    pub(super) fn load(&mut self, path: &str) {
+        let path = absolute(path);
+        if !path.is_file() {
+            return self.complain(format!("{} is no file", path.display()));
+        }
+        self.tabs.push(Tab::open(path));
+        self.tab = self.tabs.len() - 1;
+    }
+
+    /// Has a copy or an export written. A record that was loaded is written by nobody: the commands of the shell do that.
+    pub(super) fn write_file(&mut self, what: &'static str, rest: &str) {
+        let first = self.tab == 0;
+        if !first && self.proxy.link != Link::None {
+            let shell = match what {
+                "save" => "cp",
+                _ => "mcp-proxy export",
+            };
+            return self.complain(format!(
+                "only the live session is written here; use `{shell}` for this one"
+            ));
+        }
+        let params = match what {
+            "save" => {
+                let path = absolute(rest);
+                format!(r#"{{"output":{}}}"#, json_string(&path.to_string_lossy()))
+            }
+            _ => {
+                let Some((format, path)) = rest.split_once(' ') else {
+                    return self.complain("export what, and where? `:export har session.har`");
+                };
+                let path = absolute(path.trim());
+                let output = json_string(&path.to_string_lossy());
+                format!(r#"{{"format":{},"output":{output}}}"#, json_string(format))
+            }
+        };
+        let done = match what {
+            "save" => "saved",
+            _ => "exported",
+        };
+        self.ask(what, params, Then::Written(done));
+    }
+}
+
+/// The proxy has another folder.
+fn absolute(path: &str) -> PathBuf {
+    let path = path.trim();
+    let home = std::env::var_os("HOME");
+    let path = match (path.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => PathBuf::from(path),
+    };
+    std::path::absolute(&path).unwrap_or(path)
+}

@@ -1,0 +1,159 @@
+//! The inline editor: a held message, or one to be sent again, with a check while it is typed.
+
+use crossterm::event::KeyEvent;
+use ratatui_textarea::{CursorMove, TextArea};
+
+/// What becomes of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It is sent on instead of the held message.
+    Hold {
+        /// The hold.
+        hold: u64,
+        /// The message's number.
+        sequence: u64,
+    },
+    /// It is sent again.
+    Replay {
+        /// The number of the message that it was.
+        sequence: u64,
+    },
+}
+
+/// What is wrong with the text, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// From 1.
+    pub line: usize,
+    /// From 1.
+    pub column: usize,
+    /// Why.
+    pub why: String,
+}
+
+/// A text that is edited.
+pub struct Editor {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The text, and the cursor in it.
+    pub area: TextArea<'static>,
+    before: Vec<String>,
+    fault: Option<Fault>,
+    /// The next time it is sent even though it is no JSON.
+    pub insists: bool,
+}
+
+impl Editor {
+    /// Edits `text`, which is laid out already.
+    pub fn new(purpose: Purpose, text: &str) -> Editor {
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let mut area = TextArea::new(lines.clone());
+        area.move_cursor(CursorMove::Top);
+        let mut editor = Editor {
+            purpose,
+            area,
+            before: lines,
+            fault: None,
+            insists: false,
+        };
+        editor.check();
+        editor
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) {
+        if self.area.input(key) {
+            self.changed();
+        }
+    }
+
+    /// Takes pasted text.
+    pub fn paste(&mut self, text: &str) {
+        self.area.insert_str(text);
+        self.changed();
+    }
+
+    /// What is wrong with it now.
+    pub fn fault(&self) -> Option<&Fault> {
+        self.fault.as_ref()
+    }
+
+    /// Whether anything was changed.
+    pub fn is_changed(&self) -> bool {
+        self.area.lines() != self.before
+    }
+
+    /// The message: without the layout if it is JSON, as it is if not.
+    pub fn message(&self) -> String {
+        let text = self.area.lines().join("\n");
+        match self.fault {
+            None => compact(&text),
+            Some(_) => text,
+        }
+    }
+
+    /// The text as it is laid out.
+    pub fn text(&self) -> String {
+        self.area.lines().join("\n")
+    }
+
+    fn changed(&mut self) {
+        self.insists = false;
+        self.check();
+    }
+
+    fn check(&mut self) {
+        let text = self.area.lines().join("\n");
+        let checked = serde_json::from_str::<serde::de::IgnoredAny>(&text);
+        self.fault = checked.err().map(|error| Fault {
+            line: error.line(),
+            column: error.column(),
+            why: reason(&error.to_string()),
+        });
+    }
+}
+
+/// Without the place, which is told apart.
+fn reason(text: &str) -> String {
+    let end = text.rfind(" at line").unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
+/// JSON without white space between its tokens; every token stays as it was typed.
+fn compact(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let (mut in_string, mut escaped) = (false, false);
+    for letter in json.chars() {
+        if in_string {
+            out.push(letter);
+            in_string = escaped || letter != '"';
+            escaped = !escaped && letter == '\\';
+        } else if !matches!(letter, ' ' | '\t' | '\r' | '\n') {
+            out.push(letter);
+            in_string = letter == '"';
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_stay_as_they_were_typed() {
+        let json = "{\n  \"a b\" : [ 1.0, \"x \\\" y\\\\\" ],\t\"c\": 1e5 }";
+        assert_eq!(compact(json), r#"{"a b":[1.0,"x \" y\\"],"c":1e5}"#);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        let purpose = Purpose::Replay { sequence: 1 };
+        let editor = Editor::new(purpose, "{\n  \"a\": 1,\n}");
+        let fault = editor.fault().unwrap();
+        assert_eq!((fault.line, fault.column), (3, 1));
+        assert_eq!(fault.why, "trailing comma");
+        assert_eq!(editor.message(), "{\n  \"a\": 1,\n}");
+        assert!(Editor::new(purpose, "[1, 2]").fault().is_none());
+    }
+}

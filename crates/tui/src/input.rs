@@ -1,0 +1,182 @@
+//! One line that is typed: filters, searches, commands.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// Lines that are remembered.
+const HISTORY: usize = 100;
+
+/// A line and the place in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Input {
+    text: String,
+    /// In characters.
+    place: usize,
+}
+
+/// Lines typed before, the newest last.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    lines: Vec<String>,
+    at: Option<usize>,
+}
+
+impl Input {
+    /// With a text to begin with.
+    pub fn of(text: &str) -> Input {
+        Input {
+            text: text.to_owned(),
+            place: text.chars().count(),
+        }
+    }
+
+    /// What is typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where the cursor is, in characters.
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
+    /// Pasted text, on one line.
+    pub fn paste(&mut self, text: &str) {
+        for letter in text.chars() {
+            let letter = if letter.is_control() { ' ' } else { letter };
+            self.insert(letter);
+        }
+    }
+
+    /// Takes a key that edits. False: it does not.
+    pub fn key(&mut self, key: KeyEvent) -> bool {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('a') if control => self.place = 0,
+            KeyCode::Char('e') if control => self.place = self.len(),
+            KeyCode::Char('u') if control => {
+                self.text = self.text.chars().skip(self.place).collect();
+                self.place = 0;
+            }
+            KeyCode::Char('w') if control => self.delete_word(),
+            KeyCode::Char(letter) if !control => self.insert(letter),
+            KeyCode::Backspace if self.place > 0 => {
+                self.place -= 1;
+                self.remove();
+            }
+            KeyCode::Backspace => {}
+            KeyCode::Delete => self.remove(),
+            KeyCode::Left => self.place = self.place.saturating_sub(1),
+            KeyCode::Right => self.place = (self.place + 1).min(self.len()),
+            KeyCode::Home => self.place = 0,
+            KeyCode::End => self.place = self.len(),
+            _ => return false,
+        }
+        true
+    }
+
+    fn len(&self) -> usize {
+        self.text.chars().count()
+    }
+
+    fn byte(&self, place: usize) -> usize {
+        self.text
+            .char_indices()
+            .nth(place)
+            .map_or(self.text.len(), |(byte, _)| byte)
+    }
+
+    fn insert(&mut self, letter: char) {
+        self.text.insert(self.byte(self.place), letter);
+        self.place += 1;
+    }
+
+    fn remove(&mut self) {
+        if self.place < self.len() {
+            self.text.remove(self.byte(self.place));
+        }
+    }
+
+    fn delete_word(&mut self) {
+        let before: Vec<char> = self.text.chars().take(self.place).collect();
+        let is_space = |letter: &char| letter.is_whitespace();
+        let end = before.iter().rposition(|letter| !is_space(letter));
+        let word = end.map_or(0, |end| {
+            before[..end]
+                .iter()
+                .rposition(is_space)
+                .map_or(0, |at| at + 1)
+        });
+        let rest: String = self.text.chars().skip(self.place).collect();
+        self.text = before[..word].iter().collect::<String>() + &rest;
+        self.place = word;
+    }
+}
+
+impl History {
+    /// Remembers a line.
+    pub fn keep(&mut self, line: &str) {
+        self.at = None;
+        if line.is_empty() || self.lines.last().is_some_and(|last| last == line) {
+            return;
+        }
+        if self.lines.len() == HISTORY {
+            self.lines.remove(0);
+        }
+        self.lines.push(line.to_owned());
+    }
+
+    /// The line before.
+    pub fn older(&mut self) -> Option<Input> {
+        let at = self.at.unwrap_or(self.lines.len()).checked_sub(1)?;
+        self.at = Some(at);
+        self.lines.get(at).map(|line| Input::of(line))
+    }
+
+    /// The line after.
+    pub fn newer(&mut self) -> Option<Input> {
+        let at = self.at? + 1;
+        self.at = (at < self.lines.len()).then_some(at);
+        Some(
+            self.lines
+                .get(at)
+                .map_or_else(Input::default, |line| Input::of(line)),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(input: &mut Input, code: KeyCode) {
+        input.key(KeyEvent::new(code, KeyModifiers::NONE));
+    }
+
+    #[test]
+    fn letters_of_any_width_are_typed_and_taken_back() {
+        let mut input = Input::of("aé");
+        press(&mut input, KeyCode::Left);
+        press(&mut input, KeyCode::Char('漢'));
+        assert_eq!((input.text(), input.place()), ("a漢é", 2));
+        press(&mut input, KeyCode::Backspace);
+        press(&mut input, KeyCode::Delete);
+        assert_eq!(input.text(), "a");
+        input.paste("b\nc\u{1b}");
+        assert_eq!(input.text(), "ab c ");
+        input.key(KeyEvent::new(KeyCode::Char('w'), KeyModifiers::CONTROL));
+        assert_eq!(input.text(), "ab ");
+    }
+
+    #[test]
+    fn earlier_lines_come_back() {
+        let mut history = History::default();
+        history.keep("one");
+        history.keep("two");
+        history.keep("two");
+        assert_eq!(history.older().unwrap().text(), "two");
+        assert_eq!(history.older().unwrap().text(), "one");
+        assert_eq!(history.older(), None);
+        assert_eq!(history.newer().unwrap().text(), "two");
+        assert_eq!(history.newer().unwrap().text(), "");
+    }
+}

@@ -1,0 +1,102 @@
+//! The screen: every pane draws the state, and notes where the mouse finds what.
+
+mod bars;
+mod detail;
+mod happenings;
+mod help;
+mod lists;
+mod overlay;
+mod rows;
+mod sides;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::Span;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::app::{App, Focus, Overlay};
+use crate::theme::Role;
+
+/// Below this width only one pane is shown.
+const TWO_PANES: u16 = 60;
+/// Below this height the bars are left out one after the other.
+const ALL_BARS: u16 = 10;
+
+/// Draws everything.
+pub fn draw(app: &mut App, frame: &mut Frame<'_>) {
+    app.hits.clear();
+    let area = frame.area();
+    if area.width < 2 || area.height < 1 {
+        return;
+    }
+    let bars = match area.height {
+        0..=2 => 0,
+        3..=5 => 1,
+        6..ALL_BARS => 2,
+        _ => 3,
+    };
+    let title = u16::from(area.height > 1);
+    let [top, middle, bottom] = Layout::vertical([
+        Constraint::Length(title),
+        Constraint::Min(1),
+        Constraint::Length(bars),
+    ])
+    .areas(area);
+    bars::title(app, frame, top);
+    panes(app, frame, middle);
+    bars::bottom(app, frame, bottom);
+    overlay::draw(app, frame, middle);
+}
+
+fn panes(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+    if let Some(tab) = app.current() {
+        tab.show();
+    }
+    if matches!(app.overlay, Overlay::Editor(_)) && area.width < TWO_PANES {
+        return overlay::editor(app, frame, area);
+    }
+    if area.width < TWO_PANES {
+        return match app.focus {
+            Focus::List => rows::draw(app, frame, area),
+            Focus::Detail => detail::draw(app, frame, area),
+        };
+    }
+    let [left, right] =
+        Layout::horizontal([Constraint::Percentage(50), Constraint::Min(1)]).areas(area);
+    rows::draw(app, frame, left);
+    match app.overlay {
+        Overlay::Editor(_) => overlay::editor(app, frame, right),
+        _ => detail::draw(app, frame, right),
+    }
+}
+
+/// Text cut to so many columns, with `…` where it was cut.
+fn cut(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for letter in text.chars() {
+        let width = letter.width().unwrap_or(0);
+        if used + width + 1 > columns {
+            break;
+        }
+        out.push(letter);
+        used += width;
+    }
+    if columns > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// A span in the colours of the theme.
+fn span(app: &App, role: Role, text: impl Into<String>) -> Span<'static> {
+    Span::styled(text.into(), app.theme.style(role))
+}
+
+fn style(app: &App, role: Role) -> Style {
+    app.theme.style(role)
+}

@@ -1,0 +1,304 @@
+//! Title, filter, control and status bar.
+
+use ratatui::Frame;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{cut, span, style};
+use crate::app::{App, Hit, Overlay, Target, Typing};
+use crate::command::{Command, shown_key};
+use crate::proxy::{Link, Mode};
+use crate::source::State;
+use crate::theme::Role;
+
+/// What the status bar names first, with the word for it.
+const STATUS: [(Command, &str); 10] = [
+    (Command::Help, "Help"),
+    (Command::Filter, "Filter"),
+    (Command::Forward, "Forward"),
+    (Command::Modify, "Modify"),
+    (Command::Drop, "Drop"),
+    (Command::Quit, "Quit"),
+    (Command::Peer, "Answer"),
+    (Command::Search, "Search"),
+    (Command::Diff, "Diff"),
+    (Command::CommandLine, "Command"),
+];
+
+/// The buttons of the control bar.
+const BUTTONS: [(Command, &str); 9] = [
+    (Command::Forward, "Forward"),
+    (Command::Modify, "Modify"),
+    (Command::Drop, "Drop"),
+    (Command::Step, "Step"),
+    (Command::Continue, "Continue"),
+    (Command::Replay, "Replay"),
+    (Command::Save, "Save"),
+    (Command::Load, "Load"),
+    (Command::Export, "Export"),
+];
+
+/// ` mcp-proxy — stdio — python server.py      [INTERCEPT]`.
+pub fn title(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    let mut marks = Vec::new();
+    if !app.proxy.held.is_empty() {
+        marks.push(format!("⏸ {} held", app.proxy.held.len()));
+    }
+    match (&app.proxy.link, app.proxy.mode) {
+        (Link::Gone(_), _) => marks.push("[ENDED]".to_owned()),
+        (Link::None, _) => marks.push("[RECORD]".to_owned()),
+        (Link::Live, Mode::Intercept) => marks.push("[INTERCEPT]".to_owned()),
+        (Link::Live, Mode::Passthrough) => {}
+    }
+    let marks = marks.join(" ");
+    let alarm = app.proxy.mode == Mode::Intercept || !app.proxy.held.is_empty();
+    let hello = &app.proxy.hello;
+    let what = match app.proxy.link {
+        Link::None => app
+            .tabs
+            .first()
+            .map_or(String::new(), |tab| tab.name.clone()),
+        _ if hello.target.is_empty() => "connecting …".to_owned(),
+        _ => match &app.listens {
+            Some(url) => format!("{} — {} — {url}", hello.server, hello.target),
+            None => format!("{} — {}", hello.server, hello.target),
+        },
+    };
+    let mut text = format!(" mcp-proxy — {}", mcp_proxy_wire::visible::visible(&what));
+    if app.tabs.len() > 1 {
+        let name = app.tabs.get(app.tab).map_or("", |tab| tab.name.as_str());
+        let name = mcp_proxy_wire::visible::visible(name);
+        text.push_str(&format!(
+            " — session {}/{}: {name}",
+            app.tab + 1,
+            app.tabs.len()
+        ));
+    }
+    let width = usize::from(area.width);
+    let room = width.saturating_sub(marks.width() + 2);
+    let text = cut(&text, room);
+    let gap = " ".repeat(room.saturating_sub(text.width()) + 1);
+    let role = if alarm { Role::Alarm } else { Role::Title };
+    let line = Line::from(vec![
+        span(app, Role::Title, text + &gap),
+        span(app, role, marks),
+        span(app, Role::Title, " "),
+    ]);
+    frame.render_widget(Paragraph::new(line).style(style(app, Role::Title)), area);
+}
+
+/// The bars below the panes, as many as there is room for: the status bar last.
+pub fn bottom(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+    let row = |index: u16| Rect::new(area.x, area.y + index, area.width, 1);
+    match area.height {
+        0 => {}
+        1 => last(app, frame, row(0)),
+        2 => {
+            filter(app, frame, row(0));
+            last(app, frame, row(1));
+        }
+        _ => {
+            filter(app, frame, row(0));
+            controls(app, frame, row(1));
+            last(app, frame, row(2));
+        }
+    }
+}
+
+/// What was said, or the keys. Whatever is typed is shown where nothing else would be.
+fn last(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+    match (&app.overlay, &app.said) {
+        (Overlay::Typing(Typing::Command | Typing::Search, _), _) => typing(app, frame, area),
+        (Overlay::Typing(Typing::Filter, _), _) if frame.area().height < 6 => {
+            typing(app, frame, area);
+        }
+        (_, Some(said)) => {
+            let role = if said.bad { Role::Bad } else { Role::Key };
+            let sign = if said.bad { "! " } else { "" };
+            let text = mcp_proxy_wire::visible::visible(&said.text);
+            let text = cut(&format!(" {sign}{text}"), usize::from(area.width));
+            frame.render_widget(Paragraph::new(Line::from(span(app, role, text))), area);
+        }
+        _ => status(app, frame, area),
+    }
+}
+
+fn status(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+    let mut spans = Vec::new();
+    let mut column = area.x;
+    for (command, word) in STATUS {
+        let key = command.entry().keys.first().map(|key| shown_key(key));
+        let key = match command {
+            Command::Quit => "Q".to_owned(),
+            _ => key.unwrap_or_default(),
+        };
+        let text = format!(" {key}:");
+        let width = (text.width() + word.len() + 1) as u16;
+        if column + width > area.right() {
+            break;
+        }
+        spans.push(span(app, Role::Key, text));
+        spans.push(span(app, Role::Plain, format!("{word} ")));
+        let area = Rect::new(column, area.y, width, 1);
+        let target = Target::Button(command);
+        app.hits.push(Hit { area, target });
+        column += width;
+    }
+    frame.render_widget(Paragraph::new(Line::from(spans)), area);
+}
+
+/// ` Filter: tools/call            1,024 of 10,000  following  [Passthrough] [Intercept]`.
+fn filter(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+    if matches!(app.overlay, Overlay::Typing(Typing::Filter, _)) {
+        return typing(app, frame, area);
+    }
+    let (text, counts) = match app.tabs.get(app.tab) {
+        Some(tab) => (tab.view.filter().to_owned(), counts(tab)),
+        None => (String::new(), String::new()),
+    };
+    let mode = app.proxy.mode;
+    let modes = match app.proxy.link {
+        Link::Live => [
+            ("Passthrough", Mode::Passthrough),
+            ("Intercept", Mode::Intercept),
+        ]
+        .map(|(word, one)| (format!("[{word}]"), one == mode))
+        .to_vec(),
+        _ => Vec::new(),
+    };
+    let right: usize = modes.iter().map(|(text, _)| text.len() + 1).sum();
+    let width = usize::from(area.width);
+    let room = width.saturating_sub(right + counts.width() + 3);
+    let shown = match text.is_empty() {
+        true => "[Filter: (F2)]".to_owned(),
+        false => format!("[Filter: {}]", mcp_proxy_wire::visible::visible(&text)),
+    };
+    let shown = cut(&shown, room);
+    let gap = " ".repeat(room.saturating_sub(shown.width()));
+    let role = if text.is_empty() {
+        Role::Faint
+    } else {
+        Role::ButtonOn
+    };
+    let mut spans = vec![
+        Span::raw(" "),
+        span(app, role, shown.clone()),
+        Span::raw(gap),
+        span(app, Role::Faint, format!(" {counts} ")),
+    ];
+    let filter_area = Rect::new(area.x, area.y, (shown.width() + 1) as u16, 1);
+    let target = Target::Button(Command::Filter);
+    app.hits.push(Hit {
+        area: filter_area,
+        target,
+    });
+    let mut column = area.right().saturating_sub(right as u16);
+    for (text, is_on) in modes {
+        let role = if is_on { Role::ButtonOn } else { Role::Button };
+        let area = Rect::new(column, area.y, text.len() as u16, 1);
+        let target = Target::Button(Command::ToggleIntercept);
+        if !is_on {
+            app.hits.push(Hit { area, target });
+        }
+        column += text.len() as u16 + 1;
+        spans.push(span(app, role, text));
+        spans.push(Span::raw(" "));
+    }
+    frame.render_widget(Paragraph::new(Line::from(spans)), area);
+}
+
+fn counts(tab: &crate::tab::Tab) -> String {
+    let (shown, total) = (tab.view.len(), tab.view.total());
+    let mut text = match tab.view.state() {
+        State::Opening => "opening …".to_owned(),
+        State::Failed(_) => "cannot be read".to_owned(),
+        State::Ready if tab.view.filter().is_empty() => format!("{} messages", grouped(total)),
+        State::Ready => format!("{} of {}", grouped(shown), grouped(total)),
+    };
+    if let Some((done, of)) = tab.view.searching() {
+        text.push_str(&format!(" ({} %)", done * 100 / of.max(1)));
+    }
+    if tab.follows {
+        text.push_str(" ↓");
+    }
+    text
+}
+
+/// `1,024`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn controls(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+    let held = !app.proxy.held.is_empty();
+    let live = app.proxy.link == Link::Live;
+    let mut spans = vec![Span::raw(" ")];
+    let mut column = area.x + 1;
+    for (command, word) in BUTTONS {
+        let on = match command {
+            Command::Load => true,
+            Command::Save | Command::Export => !matches!(app.proxy.link, Link::Gone(_)),
+            Command::Replay => live,
+            _ => held,
+        };
+        let text = format!("[{word}]");
+        if column + text.len() as u16 >= area.right() {
+            break;
+        }
+        let role = match (on, command) {
+            (true, Command::Save | Command::Load | Command::Export | Command::Replay) => {
+                Role::Plain
+            }
+            (true, _) => Role::ButtonOn,
+            (false, _) => Role::Button,
+        };
+        let area = Rect::new(column, area.y, text.len() as u16, 1);
+        let target = Target::Button(command);
+        app.hits.push(Hit { area, target });
+        column += text.len() as u16 + 1;
+        spans.push(span(app, role, text));
+        spans.push(Span::raw(" "));
+    }
+    frame.render_widget(Paragraph::new(Line::from(spans)), area);
+}
+
+fn typing(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let Overlay::Typing(typing, input) = &app.overlay else {
+        return;
+    };
+    let sign = match typing {
+        Typing::Filter => " Filter: ",
+        Typing::Search => " /",
+        Typing::Command => " :",
+    };
+    let width = usize::from(area.width);
+    let before: String = input.text().chars().take(input.place()).collect();
+    let before = mcp_proxy_wire::visible::visible(&before);
+    // The end of a long line stays on the screen.
+    let room = width.saturating_sub(sign.width() + 1);
+    let skipped = before.width().saturating_sub(room);
+    let text = mcp_proxy_wire::visible::visible(input.text());
+    let text: String = text.chars().skip(skipped).collect();
+    let line = Line::from(vec![
+        span(app, Role::Key, sign),
+        span(app, Role::Plain, cut(&text, room + 1)),
+    ]);
+    frame.render_widget(ratatui::widgets::Clear, area);
+    frame.render_widget(Paragraph::new(line), area);
+    let column =
+        area.x + (sign.width() + before.width() - skipped).min(width.saturating_sub(1)) as u16;
+    frame.set_cursor_position(Position::new(column, area.y));
+}

@@ -1,0 +1,223 @@
+//! The selected message: what is known of it, and its body, highlighted and foldable.
+
+use mcp_proxy_session::{Told, Verdict};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Paragraph, Wrap};
+use unicode_width::UnicodeWidthChar as _;
+
+use super::rows::{short_size, short_time};
+use super::{cut, span, style};
+use crate::app::{App, Focus, Hit, Target};
+use crate::tab::{Detail, Shown};
+use crate::text::PieceKind;
+use crate::theme::Role;
+
+pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+    let role = match app.focus {
+        Focus::Detail => Role::Focus,
+        Focus::List => Role::Border,
+    };
+    let Some(mut detail) = app.tabs.get_mut(app.tab).and_then(|tab| tab.detail.take()) else {
+        let block = Block::bordered()
+            .title(" Message ")
+            .border_style(style(app, role));
+        return frame.render_widget(block, area);
+    };
+    let title = match detail.shown {
+        Shown::Sent => format!(" #{} ", detail.sequence),
+        Shown::Received => format!(" #{} as received ", detail.sequence),
+    };
+    let block = Block::bordered()
+        .title(title)
+        .border_style(style(app, role));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let facts = match &detail.told {
+        Ok(told) if inner.height > 6 => facts(told, detail.sequence, app),
+        _ => Vec::new(),
+    };
+    let facts: Vec<Line<'static>> = facts
+        .into_iter()
+        .take(usize::from(inner.height / 3))
+        .map(|text| {
+            let text = mcp_proxy_wire::visible::visible(&text);
+            Line::from(span(app, Role::Faint, cut(&text, usize::from(inner.width))))
+        })
+        .collect();
+    let [head, body] =
+        Layout::vertical([Constraint::Length(facts.len() as u16), Constraint::Min(1)]).areas(inner);
+    frame.render_widget(Paragraph::new(facts), head);
+    let target = Target::Detail;
+    app.hits.push(Hit { area: body, target });
+    draw_body(app, &mut detail, frame, body);
+    if let Some(tab) = app.tabs.get_mut(app.tab) {
+        tab.detail = Some(detail);
+    }
+}
+
+fn draw_body(app: &App, detail: &mut Detail, frame: &mut Frame<'_>, area: Rect) {
+    let height = usize::from(area.height);
+    let top = detail.scroll(height);
+    let focused = app.focus == Focus::Detail;
+    let shown = detail.lines.iter().enumerate().skip(top).take(height);
+    let width = usize::from(area.width);
+    let lines: Vec<Line<'static>> = shown
+        .map(|(place, line)| {
+            let is_cursor = focused && place == detail.cursor;
+            body_line(app, detail, *line, is_cursor, width)
+        })
+        .collect();
+    let mut text = Paragraph::new(lines);
+    if app.wraps {
+        text = text.wrap(Wrap { trim: false });
+    }
+    frame.render_widget(text, area);
+}
+
+fn body_line(
+    app: &App,
+    detail: &Detail,
+    line: usize,
+    is_cursor: bool,
+    width: usize,
+) -> Line<'static> {
+    let Some(text) = detail.body.lines().get(line) else {
+        return Line::default();
+    };
+    let folded = detail.folds.is_folded(line);
+    let sign = match (text.opens.is_some(), folded) {
+        (true, true) => "▸",
+        (true, false) => "▾",
+        (false, _) => " ",
+    };
+    let mut spans = vec![span(app, Role::Faint, sign)];
+    let mut skip = detail.shift;
+    let indent = usize::from(text.indent);
+    spans.push(Span::raw(" ".repeat(indent.saturating_sub(skip))));
+    skip = skip.saturating_sub(indent);
+    // Long strings are cut here already: a megabyte on one line is drawn at every frame.
+    let mut room = if app.wraps { width * 64 } else { width };
+    for piece in &text.pieces {
+        let shown = window(&piece.text, &mut skip, &mut room);
+        let mut one = span(app, role_of(piece.kind), shown);
+        if !app.search.is_empty() && crate::text::has(&piece.text, &app.search) {
+            one = one.patch_style(style(app, Role::Found));
+        }
+        spans.push(one);
+        if room == 0 {
+            break;
+        }
+    }
+    if folded {
+        spans.push(span(app, Role::Faint, detail.body.summary(line)));
+    }
+    if is_cursor {
+        let selected = style(app, Role::Selected);
+        spans = spans
+            .into_iter()
+            .map(|span| span.patch_style(selected))
+            .collect();
+    }
+    Line::from(spans)
+}
+
+/// What of a text is on the screen.
+fn window(text: &str, skip: &mut usize, room: &mut usize) -> String {
+    let mut out = String::new();
+    for letter in text.chars() {
+        let width = letter.width().unwrap_or(0);
+        if *skip > 0 {
+            *skip = skip.saturating_sub(width.max(1));
+            continue;
+        }
+        if width > *room {
+            *room = 0;
+            break;
+        }
+        *room -= width;
+        out.push(letter);
+    }
+    out
+}
+
+/// The colours of a piece of a body.
+pub fn role_of(kind: PieceKind) -> Role {
+    match kind {
+        PieceKind::Key => Role::JsonKey,
+        PieceKind::Text => Role::JsonText,
+        PieceKind::Number => Role::JsonNumber,
+        PieceKind::Word => Role::JsonWord,
+        PieceKind::Hidden => Role::Hidden,
+        PieceKind::Note => Role::Faint,
+        PieceKind::Punctuation | PieceKind::Plain => Role::Plain,
+    }
+}
+
+/// What is known besides the body, the most useful first.
+fn facts(told: &Told, sequence: u64, app: &App) -> Vec<String> {
+    let message = &told.message;
+    let mut lines = Vec::new();
+    if app.tab == 0
+        && let Some(held) = app.proxy.hold_of(sequence)
+    {
+        let left = held
+            .until
+            .map(|until| until.saturating_duration_since(app.now));
+        let left = left.map_or("waits for a viewer".to_owned(), |left| {
+            format!("{} s left", left.as_secs())
+        });
+        lines.push(format!(
+            "⏸ held by {}, {left}: F5 forward, F6 modify, F8 drop",
+            held.by
+        ));
+    }
+    let time = mcp_proxy_session::time_text(message.timestamp);
+    let mut first = format!(
+        "{} c{} {} {}",
+        time.get(11..23).unwrap_or_default(),
+        message.connection,
+        message.transport,
+        short_size(message.len),
+    );
+    if let Some(id) = &message.jsonrpc_id {
+        first.push_str(&format!(" id {id}"));
+    }
+    if let Some(request) = message.answers {
+        let latency = message
+            .latency
+            .map(|latency| format!(" after {}", short_time(latency)));
+        let latency = latency.unwrap_or_default();
+        first.push_str(&format!(" answers #{request}{latency}"));
+    }
+    lines.push(first);
+    if let Some(http) = &message.http {
+        let head = match (&http.method, http.status) {
+            (Some(method), _) => format!("{method} {}", http.target.as_deref().unwrap_or_default()),
+            (None, Some(status)) => format!("HTTP {status}"),
+            (None, None) => "HTTP".to_owned(),
+        };
+        let headers: Vec<String> = http
+            .headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        lines.push(format!("{head}  {}", headers.join(", ")));
+    }
+    lines.extend(
+        message
+            .verdicts
+            .iter()
+            .filter(|verdict| verdict.kind != "hold")
+            .map(verdict_line),
+    );
+    if told.undelivered {
+        lines.push("it could not be delivered".to_owned());
+    }
+    lines
+}
+
+fn verdict_line(verdict: &Verdict) -> String {
+    format!("{} by {}: {}", verdict.kind, verdict.by, verdict.why)
+}

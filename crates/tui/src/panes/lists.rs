@@ -1,0 +1,89 @@
+//! Breakpoints and rules.
+
+use mcp_proxy_wire::visible::visible;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+
+use super::overlay::window;
+use super::{cut, span, style};
+use crate::app::{App, Overlay};
+use crate::theme::Role;
+
+pub fn breakpoints(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+    let Overlay::Breakpoints { selected } = app.overlay else {
+        return;
+    };
+    let title = "Breakpoints (a add, d delete, Esc closes)";
+    let height = app.proxy.breakpoints.len().clamp(3, 20) as u16 + 2;
+    let inner = window(app, frame, area, (78, height), title);
+    let width = usize::from(inner.width);
+    let rows = app.proxy.breakpoints.iter().enumerate();
+    let mut lines: Vec<Line<'static>> = rows
+        .map(|(place, breakpoint)| {
+            let way = match breakpoint.direction.as_deref() {
+                Some("client_to_server") => "→",
+                Some("server_to_client") => "←",
+                _ => "↔",
+            };
+            let left = breakpoint.left.map(|left| format!(", {left} left"));
+            let text = format!(
+                " {:>3} {way} {}   {} held{}",
+                breakpoint.id,
+                visible(&breakpoint.filter),
+                breakpoint.hits,
+                left.unwrap_or_default()
+            );
+            let mut one = span(app, Role::Plain, cut(&text, width));
+            if place == selected {
+                one = one.patch_style(style(app, Role::Selected));
+            }
+            Line::from(one)
+        })
+        .collect();
+    if lines.is_empty() {
+        let text = " none; a adds one: words, /regex/ or jq, as in the filter";
+        lines.push(Line::from(span(app, Role::Faint, text)));
+    }
+    let top = (selected + 1).saturating_sub(usize::from(inner.height));
+    let lines: Vec<Line<'static>> = lines.into_iter().skip(top).collect();
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+pub fn rules(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+    let Overlay::Rules { top } = app.overlay else {
+        return;
+    };
+    let rules = &app.proxy.rules;
+    let title = match &rules.file {
+        Some(file) => format!("Rules of {} (Esc closes)", visible(file)),
+        None => "Rules (Esc closes)".to_owned(),
+    };
+    let height = rules.rules.len().clamp(3, 20) as u16 + 3;
+    let inner = window(app, frame, area, (90, height), &title);
+    let width = usize::from(inner.width);
+    let mut lines = Vec::new();
+    if let Some(fault) = &rules.fault {
+        let text = format!(" the file is not used as it is now: {}", visible(fault));
+        lines.push(Line::from(span(app, Role::Bad, cut(&text, width))));
+    }
+    for rule in rules.rules.iter().skip(top) {
+        let name = rule
+            .name
+            .as_deref()
+            .map(|name| format!(" {}", visible(name)));
+        let text = format!(
+            " {:>3}{}: {}",
+            rule.rule,
+            name.unwrap_or_default(),
+            visible(&rule.does)
+        );
+        lines.push(Line::from(span(app, Role::Plain, cut(&text, width))));
+    }
+    if lines.is_empty() {
+        let text = " none; `mcp-proxy proxy --rules FILE` has some";
+        lines.push(Line::from(span(app, Role::Faint, text)));
+    }
+    frame.render_widget(Paragraph::new(lines), inner);
+}

@@ -1,0 +1,98 @@
+//! What lies over the panes: a window in the middle, or the editor in place of the message.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Text};
+use ratatui::widgets::{Block, Clear, Paragraph};
+
+use super::{happenings, help, lists, sides, span, style};
+use crate::app::{App, Overlay};
+use crate::editor::Purpose;
+use crate::theme::Role;
+
+pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+    match app.overlay {
+        Overlay::None | Overlay::Typing(..) | Overlay::Editor(_) => {}
+        Overlay::Help { .. } => help::draw(app, frame, area),
+        Overlay::ConfirmQuit => confirm(app, frame, area),
+        Overlay::Breakpoints { .. } => lists::breakpoints(app, frame, area),
+        Overlay::Rules { .. } => lists::rules(app, frame, area),
+        Overlay::Happenings { .. } => happenings::draw(app, frame, area),
+        Overlay::Diff(_) => sides::draw(app, frame, area),
+    }
+}
+
+/// A window of at most this size in the middle, emptied.
+pub fn window(
+    app: &App,
+    frame: &mut Frame<'_>,
+    area: Rect,
+    (width, height): (u16, u16),
+    title: &str,
+) -> Rect {
+    let (width, height) = (width.min(area.width), height.min(area.height));
+    let area = Rect::new(
+        area.x + (area.width - width) / 2,
+        area.y + (area.height - height) / 2,
+        width,
+        height,
+    );
+    let block = Block::bordered()
+        .title(format!(" {title} "))
+        .border_style(style(app, Role::Focus));
+    let inner = block.inner(area);
+    frame.render_widget(Clear, area);
+    frame.render_widget(block, area);
+    inner
+}
+
+fn confirm(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let inner = window(app, frame, area, (54, 5), "Leave?");
+    let held = app.proxy.held.len();
+    let what = match held {
+        0 => "The proxy runs in this terminal and ends with it.".to_owned(),
+        1 => "The proxy ends, and the held message is let go.".to_owned(),
+        _ => format!("The proxy ends, and {held} held messages are let go."),
+    };
+    let text = Text::from(vec![
+        Line::from(span(app, Role::Plain, format!(" {what}"))),
+        Line::from(span(app, Role::Key, " y: end it    n: stay")),
+    ]);
+    frame.render_widget(Paragraph::new(text), inner);
+}
+
+/// The editor.
+pub fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+    let (border, faint, plain) = (
+        style(app, Role::Focus),
+        style(app, Role::Faint),
+        style(app, Role::Selected),
+    );
+    let bad = style(app, Role::Bad);
+    let Overlay::Editor(editor) = &mut app.overlay else {
+        return;
+    };
+    let title = match editor.purpose {
+        Purpose::Hold { sequence, .. } => format!(" #{sequence} held: edit "),
+        Purpose::Replay { sequence } => format!(" #{sequence}: edit and send again "),
+    };
+    let (check, check_style) = match editor.fault() {
+        None => (" JSON is valid ".to_owned(), faint),
+        Some(fault) => (
+            format!(
+                " line {}, column {}: {} ",
+                fault.line, fault.column, fault.why
+            ),
+            bad,
+        ),
+    };
+    let block = Block::bordered()
+        .title(title)
+        .title_bottom(Line::styled(check, check_style))
+        .title_bottom(Line::styled(" Ctrl-S send  Esc back ", faint).right_aligned())
+        .border_style(border);
+    editor.area.set_block(block);
+    editor.area.set_cursor_line_style(plain);
+    frame.render_widget(Clear, area);
+    frame.render_widget(&editor.area, area);
+}

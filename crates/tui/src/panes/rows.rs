@@ -1,0 +1,231 @@
+//! The message list: only the rows that are on the screen are ever looked at.
+
+use std::time::{Duration, Instant};
+
+use mcp_proxy_wire::{Direction, Kind};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Paragraph};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{cut, span, style};
+use crate::app::{App, Focus, Hit, Target};
+use crate::proxy::Held;
+use crate::source::{RowLine, State};
+use crate::theme::Role;
+
+/// From this width on rows tell when they came.
+const WITH_TIME: usize = 70;
+
+pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+    let role = match app.focus {
+        Focus::List => Role::Focus,
+        Focus::Detail => Role::Border,
+    };
+    let block = Block::bordered()
+        .title(" Messages ")
+        .border_style(style(app, role));
+    let (block, inner) = match area.height < 4 {
+        true => (None, area),
+        false => (Some(block.clone()), block.inner(area)),
+    };
+    if let Some(block) = block {
+        frame.render_widget(block, area);
+    }
+    let target = Target::List;
+    app.hits.push(Hit {
+        area: inner,
+        target,
+    });
+    let now = app.now;
+    let Some(tab) = app.tabs.get_mut(app.tab) else {
+        return hint(app, frame, inner, "connecting …");
+    };
+    let failed = match tab.view.state() {
+        State::Failed(why) => Some(format!("cannot be read: {why}")),
+        State::Opening => Some("opening …".to_owned()),
+        State::Ready if tab.view.total() == 0 => Some("no messages yet".to_owned()),
+        State::Ready if tab.view.is_empty() && tab.view.searching().is_none() => {
+            Some("nothing matches the filter (Ctrl-L shows everything)".to_owned())
+        }
+        State::Ready => None,
+    };
+    if let Some(text) = failed {
+        return hint(app, frame, inner, &text);
+    }
+    let height = usize::from(inner.height);
+    let top = tab.scroll(height);
+    let rows = tab.view.window(top, height);
+    let (selected, several) = (tab.selected, tab.view.connections().len() > 1);
+    let marks = tab.marks.clone();
+    let is_live = app.tab == 0;
+    let width = usize::from(inner.width);
+    let lines: Vec<Line<'static>> = rows
+        .iter()
+        .map(|row| {
+            let held = is_live.then(|| app.proxy.hold_of(row.sequence)).flatten();
+            let look = Look {
+                held,
+                several,
+                marked: marks.contains(&row.sequence),
+                selected: selected == Some(row.sequence),
+                now,
+            };
+            line(app, row, &look, width)
+        })
+        .collect();
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+fn hint(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str) {
+    let text = mcp_proxy_wire::visible::visible(text);
+    let line = Line::from(span(app, Role::Faint, format!(" {text}")));
+    frame.render_widget(
+        Paragraph::new(line).wrap(ratatui::widgets::Wrap { trim: false }),
+        area,
+    );
+}
+
+/// What a row's look depends on besides the message.
+struct Look<'a> {
+    held: Option<&'a Held>,
+    several: bool,
+    marked: bool,
+    selected: bool,
+    now: Instant,
+}
+
+/// `⏸ #007 → tools/call [exec_cmd]            42 s   1.2 kB`.
+fn line(app: &App, row: &RowLine, look: &Look<'_>, width: usize) -> Line<'static> {
+    let to_server = row.direction == Direction::ClientToServer;
+    let (sign, arrow) = match (look.held.is_some(), to_server) {
+        (true, true) => ("⏸", "→"),
+        (true, false) => ("⏸", "←"),
+        (false, true) => ("►", "→"),
+        (false, false) => ("◄", "←"),
+    };
+    let role = match (look.held.is_some(), row.is_error || row.dropped, to_server) {
+        (true, _, _) => Role::Held,
+        (_, true, _) => Role::Bad,
+        (_, _, true) => Role::ToServer,
+        (_, _, false) => Role::ToClient,
+    };
+    let mark = if look.marked { "*" } else { " " };
+    let connection = match look.several {
+        true => format!("c{} ", row.connection),
+        false => String::new(),
+    };
+    let left = format!(
+        "{mark}{sign} #{:03} {arrow} {connection}{}",
+        row.sequence,
+        what(row)
+    );
+    let right = facts(row, look, width);
+    let room = width.saturating_sub(right.width() + 1);
+    let left = cut(&left, room);
+    let gap = " ".repeat(room.saturating_sub(left.width()) + 1);
+    let mut spans = vec![
+        span(app, role, left),
+        Span::raw(gap),
+        span(app, Role::Faint, right),
+    ];
+    if look.selected {
+        let selected = style(app, Role::Selected);
+        spans = spans
+            .into_iter()
+            .map(|span| span.patch_style(selected))
+            .collect();
+    }
+    Line::from(spans)
+}
+
+/// `tools/call [exec_cmd]`, `tools/call (response)`.
+pub fn what(row: &RowLine) -> String {
+    let visible = mcp_proxy_wire::visible::visible;
+    let method = row.method.as_deref().map(visible);
+    let name = row
+        .name
+        .as_deref()
+        .map(|name| format!(" [{}]", visible(name)));
+    let name = name.unwrap_or_default();
+    let mut text = match row.kind {
+        Kind::Request | Kind::Notification => method.unwrap_or_default() + &name,
+        Kind::Response | Kind::Error => {
+            let word = if row.kind == Kind::Error {
+                "error"
+            } else {
+                "response"
+            };
+            match method {
+                Some(method) => format!("{method}{name} ({word})"),
+                None => word.to_owned(),
+            }
+        }
+        Kind::Batch => "batch".to_owned() + &excerpt(row),
+        Kind::Other => "JSON, but no message".to_owned() + &excerpt(row),
+        Kind::Malformed => "no JSON".to_owned() + &excerpt(row),
+    };
+    for (is, word) in [
+        (row.modified, "changed"),
+        (row.dropped, "dropped"),
+        (row.refused, "refused"),
+        (row.late, "late"),
+        (row.duplicate, "duplicate"),
+        (row.undelivered, "undelivered"),
+        (row.from_proxy, "by the proxy"),
+    ] {
+        if is {
+            text.push_str(&format!(" · {word}"));
+        }
+    }
+    text
+}
+
+fn excerpt(row: &RowLine) -> String {
+    let excerpt = row.excerpt.as_deref().map(mcp_proxy_wire::visible::visible);
+    excerpt.map_or(String::new(), |excerpt| format!(": {excerpt}"))
+}
+
+fn facts(row: &RowLine, look: &Look<'_>, width: usize) -> String {
+    let mut text = String::new();
+    if let Some(held) = look.held {
+        let left = held
+            .until
+            .map(|until| until.saturating_duration_since(look.now));
+        text.push_str(&match left {
+            Some(left) => format!("{} s left ", left.as_secs()),
+            None => "waits ".to_owned(),
+        });
+    } else if let Some(latency) = row.latency {
+        text.push_str(&format!("{} ", short_time(latency)));
+    }
+    text.push_str(&short_size(row.len));
+    if width >= WITH_TIME {
+        let stamp = mcp_proxy_session::time_text(row.time);
+        text = format!("{text:>16}  {}", stamp.get(11..23).unwrap_or_default());
+    }
+    text
+}
+
+/// `1.2 ms`, `42 s`.
+pub fn short_time(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match time.as_millis() {
+        0 => format!("{} µs", time.as_micros()),
+        1..10 => format!("{:.1} ms", seconds * 1e3),
+        10..1000 => format!("{:.0} ms", seconds * 1e3),
+        1000..60_000 => format!("{seconds:.1} s"),
+        _ => format!("{:.0} min", seconds / 60.0),
+    }
+}
+
+/// `120 B`, `1.2 kB`.
+pub fn short_size(bytes: u64) -> String {
+    let size = bytes as f64;
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", size / 1e3),
+        _ => format!("{:.1} MB", size / 1e6),
+    }
+}

@@ -1,0 +1,117 @@
+//! The loop: waits for keys, takes news, draws when something has changed.
+//!
+//! A frame is drawn at most 30 times a second, and only when it would differ; the terminal is given back as it was found
+//! whatever happens.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{self, Event as TerminalEvent};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+use crate::app::{App, Effect, Event};
+use crate::editor::Purpose;
+use crate::panes;
+use crate::screen::Screen;
+
+/// The longest wait for a key, so that news are seen.
+const TURN: Duration = Duration::from_millis(33);
+/// Countdowns go on without news.
+const CLOCK: Duration = Duration::from_millis(500);
+
+/// Has a text edited outside: the text it was, and what became of it.
+pub type Edit = Box<dyn Fn(&str) -> Result<String, String>>;
+
+/// How the UI behaves on this terminal.
+pub struct Options {
+    /// The mouse is left to the terminal.
+    pub no_mouse: bool,
+    /// Set by a signal: the UI ends.
+    pub stop: Arc<AtomicBool>,
+    /// What the program says meanwhile, which cannot be printed.
+    pub said: Option<Receiver<String>>,
+    /// The editor outside.
+    pub edit: Edit,
+}
+
+/// Why the UI could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// No terminal.
+    #[error("the terminal UI needs a terminal on stdin and stdout")]
+    NoTerminal,
+    /// The terminal failed.
+    #[error("the terminal cannot be used")]
+    Terminal(#[from] io::Error),
+}
+
+/// Runs the UI until the user leaves.
+pub fn run(app: &mut App, options: &Options) -> Result<(), RunError> {
+    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        return Err(RunError::NoTerminal);
+    }
+    let mut screen = Screen::enter(options.no_mouse)?;
+    let mut terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+    let mut changed = true;
+    let mut drawn = Instant::now();
+    while !options.stop.load(Ordering::Relaxed) {
+        let now = Instant::now();
+        changed |= app.turn(now);
+        while let Some(Ok(text)) = options.said.as_ref().map(Receiver::try_recv) {
+            app.heard(&text);
+            changed = true;
+        }
+        let ticks = !app.proxy.held.is_empty() && now.duration_since(drawn) >= CLOCK;
+        if changed || ticks {
+            terminal.draw(|frame| panes::draw(app, frame))?;
+            drawn = Instant::now();
+            changed = false;
+        }
+        let mut wait = TURN;
+        // Everything that was typed is taken before the next frame.
+        while event::poll(wait)? {
+            wait = Duration::ZERO;
+            changed = true;
+            match event::read()? {
+                TerminalEvent::Key(key) => app.take(Event::Key(key)),
+                TerminalEvent::Mouse(mouse) => app.take(Event::Mouse(mouse)),
+                TerminalEvent::Paste(text) => app.take(Event::Paste(text)),
+                TerminalEvent::Resize(..) => terminal.autoresize()?,
+                TerminalEvent::FocusGained | TerminalEvent::FocusLost => {}
+            }
+            if drawn.elapsed() > TURN {
+                break;
+            }
+        }
+        for effect in app.effects() {
+            match effect {
+                Effect::Quit => return Ok(()),
+                Effect::Copy(text) => Screen::copy(&text)?,
+                Effect::Edit(purpose, text) => {
+                    outside(app, &mut screen, options, purpose, &text)?;
+                    terminal.clear()?;
+                }
+            }
+            changed = true;
+        }
+    }
+    Ok(())
+}
+
+fn outside(
+    app: &mut App,
+    screen: &mut Screen,
+    options: &Options,
+    purpose: Purpose,
+    text: &str,
+) -> io::Result<()> {
+    screen.leave()?;
+    let edited = (options.edit)(text);
+    screen.enter_again()?;
+    app.edited(purpose, edited);
+    Ok(())
+}

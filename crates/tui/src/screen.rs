@@ -1,0 +1,84 @@
+//! The terminal, borrowed: raw mode, the other screen, mouse and paste. It is given back at the end, also of a panic.
+
+use std::io::{self, Write as _};
+use std::sync::Once;
+
+use crossterm::clipboard::CopyToClipboard;
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
+use crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{cursor, execute};
+
+static HOOK: Once = Once::new();
+
+/// The terminal while the UI has it.
+pub struct Screen {
+    no_mouse: bool,
+    is_ours: bool,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    pub fn enter(no_mouse: bool) -> io::Result<Screen> {
+        HOOK.call_once(|| {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                give_back();
+                before(panic);
+            }));
+        });
+        let mut screen = Screen {
+            no_mouse,
+            is_ours: false,
+        };
+        screen.enter_again()?;
+        Ok(screen)
+    }
+
+    /// Takes it again.
+    pub fn enter_again(&mut self) -> io::Result<()> {
+        enable_raw_mode()?;
+        self.is_ours = true;
+        execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
+        if !self.no_mouse {
+            execute!(io::stdout(), EnableMouseCapture)?;
+        }
+        Ok(())
+    }
+
+    /// Gives it back for a while.
+    pub fn leave(&mut self) -> io::Result<()> {
+        self.is_ours = false;
+        give_back();
+        io::stdout().flush()
+    }
+
+    /// Puts text into the clipboard, by the terminal's own means: this works over ssh too.
+    pub fn copy(text: &str) -> io::Result<()> {
+        execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if self.is_ours {
+            give_back();
+        }
+    }
+}
+
+/// As it was. What fails here fails for good: there is nobody left to tell.
+pub fn give_back() {
+    let mut out = io::stdout();
+    let _ = execute!(
+        out,
+        DisableMouseCapture,
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        cursor::Show
+    );
+    let _ = disable_raw_mode();
+}

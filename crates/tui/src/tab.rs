@@ -1,0 +1,291 @@
+//! One session on the screen: its rows, which of them is selected, and that message in detail.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use mcp_proxy_session::{Raw, Told};
+
+use crate::source::View;
+use crate::text::{Body, Folds, LAID_OUT};
+
+/// A session that is looked at.
+pub struct Tab {
+    /// Its name on the screen.
+    pub name: String,
+    /// Its rows.
+    pub view: View,
+    /// The number of the message that is selected.
+    pub selected: Option<u64>,
+    /// The place of the first row on the screen.
+    pub top: usize,
+    /// New messages are selected as they come.
+    pub follows: bool,
+    /// Rows that fit the screen, as it was last drawn.
+    pub height: usize,
+    /// The selected message.
+    pub detail: Option<Detail>,
+    /// Messages that the user marked.
+    pub marks: BTreeSet<u64>,
+    /// Replays by the number of the message that was sent again: the number of the new request, and of its answer.
+    pub replays: BTreeMap<u64, (u64, Option<u64>)>,
+}
+
+/// Which bytes of a message are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// Those that went on.
+    #[default]
+    Sent,
+    /// Those that were received.
+    Received,
+}
+
+/// A message in detail.
+pub struct Detail {
+    /// Its number.
+    pub sequence: u64,
+    /// All that is known of it, or why it cannot be read.
+    pub told: Result<Told, String>,
+    /// Its bytes, laid out.
+    pub body: Body,
+    /// Which bytes.
+    pub shown: Shown,
+    /// What is folded.
+    pub folds: Folds,
+    /// The lines that are drawn, by their place in the body.
+    pub lines: Vec<usize>,
+    /// The line the cursor is on, among those.
+    pub cursor: usize,
+    /// The first line on the screen, among those.
+    pub top: usize,
+    /// Columns that are shifted out to the left.
+    pub shift: usize,
+    /// Lines that fit the screen, as it was last drawn.
+    pub height: usize,
+}
+
+impl Tab {
+    /// Looks at a record.
+    pub fn open(path: PathBuf) -> Tab {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        Tab::new(name.to_string_lossy().into_owned(), View::open(path))
+    }
+
+    /// Looks at a view.
+    pub fn new(name: String, view: View) -> Tab {
+        Tab {
+            name,
+            view,
+            selected: None,
+            top: 0,
+            follows: true,
+            height: 1,
+            detail: None,
+            marks: BTreeSet::new(),
+            replays: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in what is new. True: the screen has changed.
+    pub fn poll(&mut self) -> bool {
+        let changed = self.view.poll();
+        if changed {
+            if self.follows {
+                self.select_place(self.view.len().saturating_sub(1));
+            } else if let Some(selected) = self.selected
+                && self.view.place_of(selected).is_none()
+                && let Some(nearest) = self.view.nearest(selected)
+            {
+                self.select_place(nearest);
+            }
+            // A verdict on what is shown, or on its way.
+            self.reload();
+        }
+        changed
+    }
+
+    /// The place of the selected row.
+    pub fn place(&self) -> Option<usize> {
+        self.selected
+            .and_then(|selected| self.view.place_of(selected))
+    }
+
+    /// Selects by place.
+    pub fn select_place(&mut self, place: usize) {
+        let last = self.view.len().saturating_sub(1);
+        if let Some(sequence) = self.view.sequence_at(place.min(last)) {
+            self.selected = Some(sequence);
+        }
+    }
+
+    /// Moves the selection.
+    pub fn move_by(&mut self, by: isize) {
+        let place = self.place().unwrap_or(0);
+        self.select_place(place.saturating_add_signed(by));
+        self.follows = by > 0 && self.follows && self.is_at_end();
+    }
+
+    /// Whether the last row is selected.
+    pub fn is_at_end(&self) -> bool {
+        self.place()
+            .is_none_or(|place| place + 1 >= self.view.len())
+    }
+
+    /// Selects by number. False: the filter hides it, or there is no such message.
+    pub fn select(&mut self, sequence: u64) -> bool {
+        let is_there = self.view.place_of(sequence).is_some();
+        if is_there {
+            self.selected = Some(sequence);
+            self.follows = false;
+        }
+        is_there
+    }
+
+    /// Has the selected message in detail, as the screen is about to be drawn.
+    pub fn show(&mut self) {
+        let selected = self.selected;
+        if self.detail.as_ref().map(|detail| detail.sequence) != selected {
+            self.detail = selected.map(|sequence| Detail::new(sequence, self.view.told(sequence)));
+        }
+    }
+
+    /// The first row on the screen, so that the selected one is on it.
+    pub fn scroll(&mut self, height: usize) -> usize {
+        self.height = height.max(1);
+        let place = self.place().unwrap_or(0);
+        let last_top = self.view.len().saturating_sub(self.height);
+        self.top = self
+            .top
+            .clamp((place + 1).saturating_sub(self.height), place)
+            .min(last_top);
+        self.top
+    }
+
+    fn reload(&mut self) {
+        if let Some(detail) = &mut self.detail {
+            let told = self.view.told(detail.sequence);
+            detail.renew(told);
+        }
+    }
+}
+
+impl Detail {
+    fn new(sequence: u64, told: Result<Told, String>) -> Detail {
+        let mut detail = Detail {
+            sequence,
+            body: Body::of(b""),
+            told,
+            shown: Shown::Sent,
+            folds: Folds::default(),
+            lines: Vec::new(),
+            cursor: 0,
+            top: 0,
+            shift: 0,
+            height: 1,
+        };
+        detail.lay_out();
+        detail
+    }
+
+    /// Takes newer facts. The body is laid out again only if it is another.
+    fn renew(&mut self, told: Result<Told, String>) {
+        let before = self.told.as_ref().map(|told| told.message.modified).ok();
+        let after = told.as_ref().map(|told| told.message.modified).ok();
+        self.told = told;
+        if before != after {
+            self.lay_out();
+        }
+    }
+
+    /// Shows the bytes as received, or as they went on.
+    pub fn turn(&mut self) -> Shown {
+        self.shown = match self.shown {
+            Shown::Sent => Shown::Received,
+            Shown::Received => Shown::Sent,
+        };
+        self.lay_out();
+        self.shown
+    }
+
+    /// The bytes that are shown.
+    pub fn raw(&self) -> Option<&Raw> {
+        let message = &self.told.as_ref().ok()?.message;
+        match self.shown {
+            Shown::Received => message.original_raw.as_ref().or(Some(&message.raw)),
+            Shown::Sent => Some(&message.raw),
+        }
+    }
+
+    fn lay_out(&mut self) {
+        self.body = match (&self.told, self.raw()) {
+            (Err(why), _) => Body::of(format!("({why})").as_bytes()),
+            (_, Some(raw)) => body_of(raw),
+            (_, None) => Body::of(b""),
+        };
+        self.folds = Folds::default();
+        self.fold_changed();
+    }
+
+    /// Draws other lines, because something was folded or unfolded.
+    pub fn fold_changed(&mut self) {
+        self.lines = self.body.shown(&self.folds);
+        self.cursor = self.cursor.min(self.lines.len().saturating_sub(1));
+    }
+
+    /// The line of the body that the cursor is on.
+    pub fn line(&self) -> Option<usize> {
+        self.lines.get(self.cursor).copied()
+    }
+
+    /// Moves the cursor.
+    pub fn move_by(&mut self, by: isize) {
+        let last = self.lines.len().saturating_sub(1);
+        self.cursor = self.cursor.saturating_add_signed(by).min(last);
+    }
+
+    /// Puts the cursor on a line of the body, which is unfolded if need be.
+    pub fn go_to(&mut self, line: usize) {
+        if self.lines.binary_search(&line).is_err() {
+            self.folds.reveal(&self.body, line);
+            self.fold_changed();
+        }
+        if let Ok(place) = self.lines.binary_search(&line) {
+            self.cursor = place;
+        }
+    }
+
+    /// The first line on the screen, so that the cursor is on it.
+    pub fn scroll(&mut self, height: usize) -> usize {
+        self.height = height.max(1);
+        self.top = self
+            .top
+            .clamp((self.cursor + 1).saturating_sub(self.height), self.cursor);
+        self.top
+    }
+}
+
+/// The bytes of a message, laid out; why not, if they cannot be had.
+pub fn body_of(raw: &Raw) -> Body {
+    match raw {
+        Raw::Lost { len } => Body::of(format!("({len} bytes that were not stored)").as_bytes()),
+        Raw::Side { path, len } if *len > LAID_OUT as u64 => match beginning(path) {
+            Ok(start) => Body::of_start(&start, *len),
+            Err(error) => Body::of(format!("(the body cannot be read: {error})").as_bytes()),
+        },
+        raw => match raw.load() {
+            Ok(bytes) => Body::of(&bytes),
+            Err(error) => Body::of(format!("(the body cannot be read: {error})").as_bytes()),
+        },
+    }
+}
+
+/// The rest of a large body is not read.
+fn beginning(path: &Path) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    File::open(path)?
+        .take(LAID_OUT as u64)
+        .read_to_end(&mut start)?;
+    Ok(start)
+}

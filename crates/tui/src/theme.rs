@@ -1,0 +1,190 @@
+//! Colours. Every mark is told by a sign as well, so that nothing is lost without them.
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// Which colours are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Theme {
+    /// For dark backgrounds.
+    Dark,
+    /// For light backgrounds.
+    Light,
+    /// No colours: `NO_COLOR`, or a terminal without them.
+    Mono,
+}
+
+/// What something on the screen is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Ordinary text.
+    Plain,
+    /// Text of less weight.
+    Faint,
+    /// The title bar.
+    Title,
+    /// That messages are held.
+    Alarm,
+    /// A message of the client.
+    ToServer,
+    /// A message of the server.
+    ToClient,
+    /// A held message.
+    Held,
+    /// An error.
+    Bad,
+    /// The row or line that is selected.
+    Selected,
+    /// The border of the pane that has the keys.
+    Focus,
+    /// The border of another.
+    Border,
+    /// A key in the status bar.
+    Key,
+    /// A button.
+    Button,
+    /// A button that does something now.
+    ButtonOn,
+    /// A JSON key.
+    JsonKey,
+    /// A JSON string.
+    JsonText,
+    /// A JSON number.
+    JsonNumber,
+    /// `true`, `false`, `null`.
+    JsonWord,
+    /// An escape for a character that must not be obeyed.
+    Hidden,
+    /// Added in a comparison.
+    Added,
+    /// Removed in a comparison.
+    Removed,
+    /// What a search found.
+    Found,
+}
+
+impl Theme {
+    /// All, in the order in which they follow one another.
+    pub const ALL: [Theme; 3] = [Theme::Dark, Theme::Light, Theme::Mono];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Theme::Dark => "dark",
+            Theme::Light => "light",
+            Theme::Mono => "mono",
+        }
+    }
+
+    /// By name.
+    pub fn named(name: &str) -> Option<Theme> {
+        Theme::ALL.into_iter().find(|theme| theme.name() == name)
+    }
+
+    /// The one after it.
+    pub fn next(self) -> Theme {
+        match self {
+            Theme::Dark => Theme::Light,
+            Theme::Light => Theme::Mono,
+            Theme::Mono => Theme::Dark,
+        }
+    }
+
+    /// How something looks.
+    pub fn style(self, role: Role) -> Style {
+        match self {
+            Theme::Mono => mono(role),
+            Theme::Dark => coloured(role, &DARK),
+            Theme::Light => coloured(role, &LIGHT),
+        }
+    }
+}
+
+struct Palette {
+    faint: Color,
+    bar: Color,
+    bar_text: Color,
+    client: Color,
+    server: Color,
+    held: Color,
+    bad: Color,
+    selected: Color,
+    key: Color,
+    text: Color,
+    number: Color,
+    word: Color,
+}
+
+const DARK: Palette = Palette {
+    faint: Color::DarkGray,
+    bar: Color::Blue,
+    bar_text: Color::White,
+    client: Color::Cyan,
+    server: Color::Green,
+    held: Color::Yellow,
+    bad: Color::LightRed,
+    selected: Color::Indexed(238),
+    key: Color::LightBlue,
+    text: Color::Green,
+    number: Color::Yellow,
+    word: Color::Magenta,
+};
+
+const LIGHT: Palette = Palette {
+    faint: Color::Gray,
+    bar: Color::LightBlue,
+    bar_text: Color::Black,
+    client: Color::Blue,
+    server: Color::Indexed(22),
+    held: Color::Indexed(130),
+    bad: Color::Red,
+    selected: Color::Indexed(254),
+    key: Color::Blue,
+    text: Color::Indexed(22),
+    number: Color::Indexed(130),
+    word: Color::Magenta,
+};
+
+fn coloured(role: Role, palette: &Palette) -> Style {
+    let plain = Style::new();
+    match role {
+        Role::Plain => plain,
+        Role::Faint | Role::Border => plain.fg(palette.faint),
+        Role::Title => plain.bg(palette.bar).fg(palette.bar_text),
+        Role::Alarm => plain
+            .bg(palette.held)
+            .fg(Color::Black)
+            .add_modifier(Modifier::BOLD),
+        Role::ToServer => plain.fg(palette.client),
+        Role::ToClient => plain.fg(palette.server),
+        Role::Held => plain.fg(palette.held).add_modifier(Modifier::BOLD),
+        Role::Bad => plain.fg(palette.bad),
+        Role::Selected => plain.bg(palette.selected).add_modifier(Modifier::BOLD),
+        Role::Focus => plain.fg(palette.key),
+        Role::Key => plain.fg(palette.key).add_modifier(Modifier::BOLD),
+        Role::Button => plain.fg(palette.faint),
+        Role::ButtonOn => plain.fg(palette.held).add_modifier(Modifier::BOLD),
+        Role::JsonKey => plain.fg(palette.key),
+        Role::JsonText => plain.fg(palette.text),
+        Role::JsonNumber => plain.fg(palette.number),
+        Role::JsonWord => plain.fg(palette.word),
+        Role::Hidden => plain.bg(palette.bad).fg(Color::Black),
+        Role::Added => plain.fg(palette.server),
+        Role::Removed => plain.fg(palette.bad),
+        Role::Found => plain.add_modifier(Modifier::REVERSED),
+    }
+}
+
+fn mono(role: Role) -> Style {
+    let plain = Style::new();
+    match role {
+        Role::Title | Role::Selected | Role::Hidden | Role::Found => {
+            plain.add_modifier(Modifier::REVERSED)
+        }
+        Role::Alarm | Role::Held | Role::Key | Role::ButtonOn | Role::Bad | Role::Focus => {
+            plain.add_modifier(Modifier::BOLD)
+        }
+        Role::Faint | Role::Border | Role::Button => plain.add_modifier(Modifier::DIM),
+        Role::Added | Role::Removed => plain.add_modifier(Modifier::UNDERLINED),
+        _ => plain,
+    }
+}
