@@ -54,6 +54,10 @@ pub struct App {
     port: Option<Port>,
     /// The newest message that a proxy without a record has given.
     fetched: u64,
+    /// New messages were followed before some were held.
+    followed: bool,
+    /// The filter before another was typed.
+    filter_before: String,
     asked: HashMap<u64, Then>,
     history: [History; 3],
     effects: Vec<Effect>,
@@ -233,6 +237,8 @@ impl App {
             now: Instant::now(),
             port: None,
             fetched: 0,
+            followed: false,
+            filter_before: String::new(),
             asked: HashMap::new(),
             history: Default::default(),
             effects: Vec::new(),
@@ -272,7 +278,10 @@ impl App {
             Event::Key(key) => self.key(key),
             Event::Mouse(mouse) => self.mouse(mouse),
             Event::Paste(text) => match &mut self.overlay {
-                Overlay::Typing(_, input) => input.paste(&text),
+                Overlay::Typing(_, input) => {
+                    input.paste(&text);
+                    self.filter_as_typed();
+                }
                 Overlay::Editor(editor) => editor.paste(&text),
                 _ => {}
             },

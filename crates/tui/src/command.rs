@@ -86,7 +86,8 @@ commands! {
         ToggleIntercept "intercept" ["i"] "Hold every message, or let all pass again";
         Forward "forward" ["F5"] "Send the held message on";
         Modify "modify" ["F6", "e"] "Edit the held message here; Ctrl-S sends it, Esc goes back without sending";
-        EditOutside "editor" ["E"] "Edit the held message in $VISUAL or $EDITOR";
+        Send "send" ["ctrl-s"] "Send what is in the editor";
+        EditOutside "editor" ["E", "ctrl-e"] "Edit the held message, or what is in the editor, in $VISUAL or $EDITOR";
         Drop "drop" ["F8"] "Let the held message go nowhere";
         AnswerError "error" ["x"] "Drop the held request and answer it with an error: `:error CODE TEXT`";
         Step "step" ["s"] "Send the oldest held message on; the next one is held again";
@@ -94,6 +95,7 @@ commands! {
         NextHeld "next-held" ["w"] "Go to the next held message";
         Breakpoints "breakpoints" ["b"] "Breakpoints: hold what matches a filter";
         BreakHere "break" ["B"] "Hold messages like this one, or `:break FILTER`";
+        Unbreak "unbreak" ["d", "delete"] "Remove the selected breakpoint, or `:unbreak NUMBER`";
         Rules "rules" ["u"] "The rules that messages go through";
     }
     Look {
@@ -191,6 +193,7 @@ pub fn key_name(key: KeyEvent) -> Option<String> {
         KeyCode::Enter => "enter".to_owned(),
         KeyCode::Esc => "esc".to_owned(),
         KeyCode::Tab => "tab".to_owned(),
+        KeyCode::Delete => "delete".to_owned(),
         KeyCode::Up => "up".to_owned(),
         KeyCode::Down => "down".to_owned(),
         KeyCode::Left => "left".to_owned(),
@@ -219,7 +222,7 @@ pub fn shown_key(name: &str) -> String {
         "right" => "→".to_owned(),
         "pageup" => "PgUp".to_owned(),
         "pagedown" => "PgDn".to_owned(),
-        "space" | "enter" | "tab" | "esc" | "home" | "end" => {
+        "space" | "enter" | "tab" | "esc" | "home" | "end" | "delete" => {
             let mut letters = name.chars();
             let first = letters.next().map(|first| first.to_ascii_uppercase());
             first.into_iter().chain(letters).collect()

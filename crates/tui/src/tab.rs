@@ -64,7 +64,12 @@ pub struct Detail {
     pub shift: usize,
     /// Lines that fit the screen, as it was last drawn.
     pub height: usize,
+    /// So much of the body is laid out.
+    most: usize,
 }
+
+/// While messages rush by, so much of a body is laid out: nobody scrolls in it, and a frame must not wait.
+const AT_A_GLANCE: usize = 32 * 1024;
 
 impl Tab {
     /// Looks at a record.
@@ -147,7 +152,15 @@ impl Tab {
     pub fn show(&mut self) {
         let selected = self.selected;
         if self.detail.as_ref().map(|detail| detail.sequence) != selected {
-            self.detail = selected.map(|sequence| Detail::new(sequence, self.view.told(sequence)));
+            let most = if self.follows { AT_A_GLANCE } else { LAID_OUT };
+            let new = |sequence| Detail::new(sequence, self.view.told(sequence), most);
+            self.detail = selected.map(new);
+        } else if let Some(detail) = &mut self.detail
+            && !self.follows
+            && detail.most < LAID_OUT
+        {
+            detail.most = LAID_OUT;
+            detail.lay_out();
         }
     }
 
@@ -172,7 +185,7 @@ impl Tab {
 }
 
 impl Detail {
-    fn new(sequence: u64, told: Result<Told, String>) -> Detail {
+    fn new(sequence: u64, told: Result<Told, String>, most: usize) -> Detail {
         let mut detail = Detail {
             sequence,
             body: Body::of(b""),
@@ -184,6 +197,7 @@ impl Detail {
             top: 0,
             shift: 0,
             height: 1,
+            most,
         };
         detail.lay_out();
         detail
@@ -221,7 +235,7 @@ impl Detail {
     fn lay_out(&mut self) {
         self.body = match (&self.told, self.raw()) {
             (Err(why), _) => Body::of(format!("({why})").as_bytes()),
-            (_, Some(raw)) => body_of(raw),
+            (_, Some(raw)) => beginning_of(raw, self.most),
             (_, None) => Body::of(b""),
         };
         self.folds = Folds::default();
@@ -268,13 +282,18 @@ impl Detail {
 
 /// The bytes of a message, laid out; why not, if they cannot be had.
 pub fn body_of(raw: &Raw) -> Body {
+    beginning_of(raw, LAID_OUT)
+}
+
+fn beginning_of(raw: &Raw, most: usize) -> Body {
     match raw {
         Raw::Lost { len } => Body::of(format!("({len} bytes that were not stored)").as_bytes()),
-        Raw::Side { path, len } if *len > LAID_OUT as u64 => match beginning(path) {
+        Raw::Side { path, len } if *len > most as u64 => match beginning(path, most) {
             Ok(start) => Body::of_start(&start, *len),
             Err(error) => Body::of(format!("(the body cannot be read: {error})").as_bytes()),
         },
         raw => match raw.load() {
+            Ok(bytes) if bytes.len() > most => Body::of_start(&bytes[..most], bytes.len() as u64),
             Ok(bytes) => Body::of(&bytes),
             Err(error) => Body::of(format!("(the body cannot be read: {error})").as_bytes()),
         },
@@ -282,10 +301,10 @@ pub fn body_of(raw: &Raw) -> Body {
 }
 
 /// The rest of a large body is not read.
-fn beginning(path: &Path) -> io::Result<Vec<u8>> {
+fn beginning(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     File::open(path)?
-        .take(LAID_OUT as u64)
+        .take(most as u64)
         .read_to_end(&mut start)?;
     Ok(start)
 }

@@ -65,13 +65,26 @@ pub fn beside(socket: PathBuf, args: TuiArgs, owner: Owner) -> Result<Beside> {
     let thread = std::thread::Builder::new()
         .name("tui".to_owned())
         .spawn(move || {
+            let _printing = PrintsAgain;
             let mut app = App::live(port, owner, theme(args));
-            let shown = show(&mut app, args, stopped, Some(said));
-            printer::let_go();
-            shown
+            show(&mut app, args, stopped, Some(said))
         })
         .context("cannot start the terminal UI")?;
     Ok(Beside { thread, stop })
+}
+
+/// What was held back is printed when the UI ends, also by a panic: the proxy goes on.
+struct PrintsAgain;
+
+impl Drop for PrintsAgain {
+    fn drop(&mut self) {
+        printer::let_go();
+        if std::thread::panicking() {
+            printer::say(
+                "mcp-proxy: the terminal UI has failed; the proxy goes on (Ctrl-C ends it)",
+            );
+        }
+    }
 }
 
 impl Beside {
@@ -79,10 +92,7 @@ impl Beside {
     pub fn wait(self) -> Result<()> {
         match self.thread.join() {
             Ok(shown) => shown,
-            Err(_) => {
-                printer::let_go();
-                anyhow::bail!("the terminal UI has failed")
-            }
+            Err(_) => anyhow::bail!("the terminal UI has failed"),
         }
     }
 

@@ -24,13 +24,13 @@ impl App {
         }
         match &mut self.overlay {
             Overlay::Typing(..) => self.type_key(key),
-            Overlay::Editor(editor) => match key.code {
-                KeyCode::Esc => {
+            Overlay::Editor(editor) => match Command::of_key(key) {
+                Some(Command::Back) => {
                     self.overlay = Overlay::None;
                     self.say("nothing was sent");
                 }
-                KeyCode::Char('s') if control => self.send_edited(),
-                KeyCode::Char('e') if control => self.edit_outside(),
+                Some(command @ Command::Send) => self.run(command, ""),
+                Some(command @ Command::EditOutside) if control => self.run(command, ""),
                 _ => editor.key(key),
             },
             Overlay::ConfirmQuit => match key.code {
@@ -38,7 +38,7 @@ impl App {
                 KeyCode::Char('n' | 'N' | 'q' | 'Q') | KeyCode::Esc => self.overlay = Overlay::None,
                 _ => {}
             },
-            Overlay::Breakpoints { .. } => self.breakpoint_key(key),
+
             _ => {
                 if let Some(command) = Command::of_key(key) {
                     self.run(command, "");
@@ -47,34 +47,21 @@ impl App {
         }
     }
 
-    fn breakpoint_key(&mut self, key: KeyEvent) {
-        let Overlay::Breakpoints { selected } = &mut self.overlay else {
-            return;
+    /// Removes a breakpoint: the one of this number, or the one that is selected.
+    fn unbreak(&mut self, rest: &str) {
+        let selected = match self.overlay {
+            Overlay::Breakpoints { selected } => self.proxy.breakpoints.get(selected),
+            _ => None,
         };
-        let last = self.proxy.breakpoints.len().saturating_sub(1);
-        match key.code {
-            KeyCode::Char('j') | KeyCode::Down => *selected = (*selected + 1).min(last),
-            KeyCode::Char('k') | KeyCode::Up => *selected = selected.saturating_sub(1),
-            KeyCode::Char('a') => {
-                self.overlay = Overlay::Typing(Typing::Command, Input::of("break "));
-            }
-            KeyCode::Char('d') | KeyCode::Delete => {
-                let found = self.proxy.breakpoints.get(*selected);
-                if let Some(id) = found.map(|breakpoint| breakpoint.id) {
-                    let then = Then::BreakpointsChanged(format!("breakpoint {id} is gone"));
-                    self.ask("breakpoints.remove", format!(r#"{{"id":{id}}}"#), then);
-                }
-            }
-            _ => match Command::of_key(key) {
-                Some(Command::Back | Command::Quit | Command::Breakpoints) => {
-                    self.overlay = Overlay::None;
-                }
-                Some(command @ (Command::Help | Command::CommandLine | Command::Rules)) => {
-                    self.run(command, "");
-                }
-                _ => {}
-            },
-        }
+        let id = match rest.is_empty() {
+            true => selected.map(|breakpoint| breakpoint.id),
+            false => rest.parse().ok(),
+        };
+        let Some(id) = id else {
+            return self.complain("which breakpoint? b shows them, `:unbreak NUMBER` removes one");
+        };
+        let then = Then::BreakpointsChanged(format!("breakpoint {id} is gone"));
+        self.ask("breakpoints.remove", format!(r#"{{"id":{id}}}"#), then);
     }
 
     pub(super) fn mouse(&mut self, mouse: MouseEvent) {
@@ -147,6 +134,8 @@ impl App {
             Command::NextHeld => self.next_held(),
             Command::Breakpoints => self.overlay = Overlay::Breakpoints { selected: 0 },
             Command::BreakHere => self.break_here(rest),
+            Command::Unbreak => self.unbreak(rest),
+            Command::Send => self.send_edited(),
             Command::Rules => {
                 self.ask("rules.list", "{}".to_owned(), Then::Rules);
                 self.overlay = Overlay::Rules { top: 0 };
@@ -288,6 +277,9 @@ impl App {
         match &mut self.overlay {
             Overlay::Help { top } => moved(top, crate::command::COMMANDS.len() + 12),
             Overlay::Rules { top } => moved(top, self.proxy.rules.rules.len().saturating_sub(1)),
+            Overlay::Breakpoints { selected } => {
+                moved(selected, self.proxy.breakpoints.len().saturating_sub(1));
+            }
             Overlay::Diff(sides) => {
                 let last = sides.lines.len().saturating_sub(1);
                 moved(&mut sides.top, last);

@@ -150,7 +150,7 @@ impl App {
                 self.proxy.set_mode(mode);
             }
             Then::Holds => {
-                let before: Vec<u64> = self.proxy.held.iter().map(|held| held.hold).collect();
+                let before: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
                 self.proxy.take_holds(answer, self.now)?;
                 self.holds_changed(&before);
             }

@@ -6,7 +6,8 @@ use super::answers::Then;
 use super::{App, Effect, Overlay};
 use crate::editor::{Editor, Purpose};
 use crate::proxy::{Held, Link, Mode};
-use crate::text::plain;
+use crate::tab::Detail;
+use crate::text::{Form, LAID_OUT, plain};
 
 impl App {
     /// The selected message, if it is held; else the oldest that is.
@@ -68,13 +69,23 @@ impl App {
 
     /// The first that is held is shown, when none was.
     pub(super) fn holds_changed(&mut self, before: &[u64]) {
-        if before.is_empty()
-            && let Some(first) = self.proxy.held.first().map(|held| held.sequence)
+        let held: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
+        if let Some(tab) = self.tabs.first_mut()
             && self.tab == 0
             && matches!(self.overlay, Overlay::None)
-            && let Some(tab) = self.tabs.first_mut()
         {
-            tab.select(first);
+            let selected = tab.selected.unwrap_or(0);
+            let decided = before.contains(&selected) && !held.contains(&selected);
+            let next = held.iter().find(|number| **number > selected);
+            match next.or(held.first()) {
+                Some(next) if decided || before.is_empty() => {
+                    self.followed |= tab.follows;
+                    tab.select(*next);
+                }
+                // All is decided: on with what comes, if that was so before.
+                None if decided && std::mem::take(&mut self.followed) => tab.follows = true,
+                _ => {}
+            }
         }
         let decided_elsewhere = match &self.overlay {
             Overlay::Editor(editor) => match editor.purpose {
@@ -127,7 +138,8 @@ impl App {
         let tab = self.tabs.first_mut()?;
         tab.select(sequence);
         tab.show();
-        let text = tab.detail.as_ref().map(|detail| plain(&detail.body))?;
+        let text = editable(tab.detail.as_ref()?);
+        let text = text.map_err(|why| self.complain(why)).ok()?;
         Some((Purpose::Hold { hold, sequence }, text))
     }
 
@@ -148,7 +160,7 @@ impl App {
     /// Sends what is in the editor.
     pub(super) fn send_edited(&mut self) {
         let Overlay::Editor(editor) = &mut self.overlay else {
-            return;
+            return self.complain("nothing is edited (F6 edits the held message)");
         };
         if let Some(fault) = editor.fault()
             && !editor.insists
@@ -195,10 +207,14 @@ impl App {
         let Some(sequence) = self.replayable() else {
             return;
         };
-        if let Some(detail) = self.tabs.first().and_then(|tab| tab.detail.as_ref()) {
-            let text = plain(&detail.body);
-            let purpose = Purpose::Replay { sequence };
-            self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, &text)));
+        let detail = self.tabs.first().and_then(|tab| tab.detail.as_ref());
+        match detail.map(editable) {
+            Some(Ok(text)) => {
+                let purpose = Purpose::Replay { sequence };
+                self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, &text)));
+            }
+            Some(Err(why)) => self.complain(why),
+            None => {}
         }
     }
 
@@ -234,5 +250,20 @@ impl App {
                 None
             }
         }
+    }
+}
+
+/// A message as it is laid out for the editor. What is cut or changed for the screen cannot be edited there.
+fn editable(detail: &Detail) -> Result<String, &'static str> {
+    let message = detail.told.as_ref().map(|told| &told.message);
+    let len = message.map_or(0, |message| message.len);
+    match detail.body.form() {
+        Form::Json if len <= LAID_OUT as u64 => Ok(plain(&detail.body)),
+        Form::Json => {
+            Err("this message is too large to be edited here; `mcp-proxy ctl` can send another one")
+        }
+        Form::Text => Err(
+            "this message is no JSON and cannot be edited here; `mcp-proxy ctl` can send another one",
+        ),
     }
 }

@@ -15,7 +15,8 @@ use crate::tab::Tab;
 impl App {
     pub(super) fn type_filter(&mut self) {
         let filter = self.current().map(|tab| tab.view.filter().to_owned());
-        let input = Input::of(&filter.unwrap_or_default());
+        self.filter_before = filter.unwrap_or_default();
+        let input = Input::of(&self.filter_before);
         self.overlay = Overlay::Typing(Typing::Filter, input);
     }
 
@@ -42,7 +43,13 @@ impl App {
                 self.overlay = Overlay::None;
                 self.typed(typing, &text);
             }
-            KeyCode::Esc => self.overlay = Overlay::None,
+            KeyCode::Esc => {
+                self.overlay = Overlay::None;
+                if typing == Typing::Filter {
+                    let before = std::mem::take(&mut self.filter_before);
+                    self.set_filter(&before);
+                }
+            }
             KeyCode::Up => {
                 if let Some(older) = history.older() {
                     *input = older;
@@ -56,6 +63,17 @@ impl App {
             _ => {
                 input.key(key);
             }
+        }
+        self.filter_as_typed();
+    }
+
+    /// The list shows what the filter lets through while it is typed; half a filter that is wrong changes nothing yet.
+    pub(super) fn filter_as_typed(&mut self) {
+        if let Overlay::Typing(Typing::Filter, input) = &self.overlay
+            && let Some(tab) = self.tabs.get_mut(self.tab)
+            && tab.view.filter() != input.text()
+        {
+            drop(tab.view.set_filter(input.text()));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Title, filter, control and status bar.
 
+use mcp_proxy_wire::visible::visible;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -58,6 +59,8 @@ pub fn title(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let marks = marks.join(" ");
     let alarm = app.proxy.mode == Mode::Intercept || !app.proxy.held.is_empty();
     let hello = &app.proxy.hello;
+    let width = usize::from(area.width);
+    let room = width.saturating_sub(marks.width() + 2);
     let what = match app.proxy.link {
         Link::None => app
             .tabs
@@ -65,22 +68,24 @@ pub fn title(app: &App, frame: &mut Frame<'_>, area: Rect) {
             .map_or(String::new(), |tab| tab.name.clone()),
         _ if hello.target.is_empty() => "connecting …".to_owned(),
         _ => match &app.listens {
-            Some(url) => format!("{} — {} — {url}", hello.server, hello.target),
+            Some(url) => {
+                let rest = " mcp-proxy —  —  — ".width() + hello.server.width() + url.width();
+                let target = cut(&visible(&hello.target), room.saturating_sub(rest));
+                format!("{} — {target} — {url}", hello.server)
+            }
             None => format!("{} — {}", hello.server, hello.target),
         },
     };
-    let mut text = format!(" mcp-proxy — {}", mcp_proxy_wire::visible::visible(&what));
+    let mut text = format!(" mcp-proxy — {}", visible(&what));
     if app.tabs.len() > 1 {
         let name = app.tabs.get(app.tab).map_or("", |tab| tab.name.as_str());
-        let name = mcp_proxy_wire::visible::visible(name);
+        let name = visible(name);
         text.push_str(&format!(
             " — session {}/{}: {name}",
             app.tab + 1,
             app.tabs.len()
         ));
     }
-    let width = usize::from(area.width);
-    let room = width.saturating_sub(marks.width() + 2);
     let text = cut(&text, room);
     let gap = " ".repeat(room.saturating_sub(text.width()) + 1);
     let role = if alarm { Role::Alarm } else { Role::Title };
@@ -120,7 +125,7 @@ fn last(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         (_, Some(said)) => {
             let role = if said.bad { Role::Bad } else { Role::Key };
             let sign = if said.bad { "! " } else { "" };
-            let text = mcp_proxy_wire::visible::visible(&said.text);
+            let text = visible(&said.text);
             let text = cut(&format!(" {sign}{text}"), usize::from(area.width));
             frame.render_widget(Paragraph::new(Line::from(span(app, role, text))), area);
         }
@@ -176,7 +181,7 @@ fn filter(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let room = width.saturating_sub(right + counts.width() + 3);
     let shown = match text.is_empty() {
         true => "[Filter: (F2)]".to_owned(),
-        false => format!("[Filter: {}]", mcp_proxy_wire::visible::visible(&text)),
+        false => format!("[Filter: {}]", visible(&text)),
     };
     let shown = cut(&shown, room);
     let gap = " ".repeat(room.saturating_sub(shown.width()));
@@ -286,11 +291,11 @@ fn typing(app: &App, frame: &mut Frame<'_>, area: Rect) {
     };
     let width = usize::from(area.width);
     let before: String = input.text().chars().take(input.place()).collect();
-    let before = mcp_proxy_wire::visible::visible(&before);
+    let before = visible(&before);
     // The end of a long line stays on the screen.
     let room = width.saturating_sub(sign.width() + 1);
     let skipped = before.width().saturating_sub(room);
-    let text = mcp_proxy_wire::visible::visible(input.text());
+    let text = visible(input.text());
     let text: String = text.chars().skip(skipped).collect();
     let line = Line::from(vec![
         span(app, Role::Key, sign),

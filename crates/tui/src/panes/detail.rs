@@ -219,5 +219,8 @@ fn facts(told: &Told, sequence: u64, app: &App) -> Vec<String> {
 }
 
 fn verdict_line(verdict: &Verdict) -> String {
-    format!("{} by {}: {}", verdict.kind, verdict.by, verdict.why)
+    match verdict.why.is_empty() {
+        true => format!("{} by {}", verdict.kind, verdict.by),
+        false => format!("{} by {}: {}", verdict.kind, verdict.by, verdict.why),
+    }
 }

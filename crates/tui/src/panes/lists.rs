@@ -15,7 +15,7 @@ pub fn breakpoints(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let Overlay::Breakpoints { selected } = app.overlay else {
         return;
     };
-    let title = "Breakpoints (a add, d delete, Esc closes)";
+    let title = "Breakpoints (B adds, d removes, Esc closes)";
     let height = app.proxy.breakpoints.len().clamp(3, 20) as u16 + 2;
     let inner = window(app, frame, area, (78, height), title);
     let width = usize::from(inner.width);
@@ -43,7 +43,7 @@ pub fn breakpoints(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         })
         .collect();
     if lines.is_empty() {
-        let text = " none; a adds one: words, /regex/ or jq, as in the filter";
+        let text = " none; B adds one: words, /regex/ or jq, as in the filter";
         lines.push(Line::from(span(app, Role::Faint, text)));
     }
     let top = (selected + 1).saturating_sub(usize::from(inner.height));

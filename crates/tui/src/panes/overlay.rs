@@ -89,7 +89,9 @@ pub fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let block = Block::bordered()
         .title(title)
         .title_bottom(Line::styled(check, check_style))
-        .title_bottom(Line::styled(" Ctrl-S send  Esc back ", faint).right_aligned())
+        .title_bottom(
+            Line::styled(" Ctrl-S send  Ctrl-E $EDITOR  Esc back ", faint).right_aligned(),
+        )
         .border_style(border);
     editor.area.set_block(block);
     editor.area.set_cursor_line_style(plain);

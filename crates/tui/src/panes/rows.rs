@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use mcp_proxy_wire::visible::visible;
 use mcp_proxy_wire::{Direction, Kind};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -79,7 +80,7 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
 }
 
 fn hint(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str) {
-    let text = mcp_proxy_wire::visible::visible(text);
+    let text = visible(text);
     let line = Line::from(span(app, Role::Faint, format!(" {text}")));
     frame.render_widget(
         Paragraph::new(line).wrap(ratatui::widgets::Wrap { trim: false }),
@@ -116,13 +117,13 @@ fn line(app: &App, row: &RowLine, look: &Look<'_>, width: usize) -> Line<'static
         true => format!("c{} ", row.connection),
         false => String::new(),
     };
-    let left = format!(
-        "{mark}{sign} #{:03} {arrow} {connection}{}",
-        row.sequence,
-        what(row)
-    );
     let right = facts(row, look, width);
     let room = width.saturating_sub(right.width() + 1);
+    let start = format!("{mark}{sign} #{:03} {arrow} {connection}", row.sequence);
+    let mut left = format!("{start}{}", what(row, Naming::Full));
+    if left.width() > room {
+        left = format!("{start}{}", what(row, Naming::Short));
+    }
     let left = cut(&left, room);
     let gap = " ".repeat(room.saturating_sub(left.width()) + 1);
     let mut spans = vec![
@@ -140,9 +141,16 @@ fn line(app: &App, row: &RowLine, look: &Look<'_>, width: usize) -> Line<'static
     Line::from(spans)
 }
 
+/// How much of a name there is room for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    Full,
+    /// An answer does without: its request tells it.
+    Short,
+}
+
 /// `tools/call [exec_cmd]`, `tools/call (response)`.
-pub fn what(row: &RowLine) -> String {
-    let visible = mcp_proxy_wire::visible::visible;
+fn what(row: &RowLine, naming: Naming) -> String {
     let method = row.method.as_deref().map(visible);
     let name = row
         .name
@@ -158,6 +166,7 @@ pub fn what(row: &RowLine) -> String {
                 "response"
             };
             match method {
+                Some(method) if naming == Naming::Short => format!("{method} ({word})"),
                 Some(method) => format!("{method}{name} ({word})"),
                 None => word.to_owned(),
             }
@@ -183,7 +192,7 @@ pub fn what(row: &RowLine) -> String {
 }
 
 fn excerpt(row: &RowLine) -> String {
-    let excerpt = row.excerpt.as_deref().map(mcp_proxy_wire::visible::visible);
+    let excerpt = row.excerpt.as_deref().map(visible);
     excerpt.map_or(String::new(), |excerpt| format!(": {excerpt}"))
 }
 
