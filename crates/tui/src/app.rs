@@ -20,6 +20,8 @@ use crate::text::{Body, Compared};
 use crate::theme::Theme;
 use answers::Then;
 
+/// How often records are looked at without being told.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long a message to the user stays.
 const SAID_FOR: Duration = Duration::from_secs(6);
 
@@ -54,6 +56,8 @@ pub struct App {
     port: Option<Port>,
     /// The newest message that a proxy without a record has given.
     fetched: u64,
+    /// When records were last looked at.
+    looked: Instant,
     /// New messages were followed before some were held.
     followed: bool,
     /// The filter before another was typed.
@@ -237,6 +241,7 @@ impl App {
             now: Instant::now(),
             port: None,
             fetched: 0,
+            looked: Instant::now(),
             followed: false,
             filter_before: String::new(),
             asked: HashMap::new(),
@@ -261,6 +266,11 @@ impl App {
                 News::Answer { id, result } => self.answered(id, result),
                 News::Gone { why } => self.lost(why),
             }
+        }
+        if now.duration_since(self.looked) >= LOOK_EVERY {
+            self.looked = now;
+            // A record may grow without a proxy that tells.
+            self.tabs.iter().for_each(|tab| tab.view.look());
         }
         for tab in &mut self.tabs {
             changed |= tab.poll();

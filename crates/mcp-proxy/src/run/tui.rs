@@ -139,7 +139,11 @@ fn edit(text: &str) -> Result<String, String> {
 }
 
 fn theme(args: TuiArgs) -> Theme {
-    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let asked = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    // Terminals that have none.
+    let has_none =
+        std::env::var("TERM").is_ok_and(|term| term.starts_with("vt") || term.ends_with("-m"));
+    let no_colour = asked || has_none;
     match args.theme {
         Some(ThemeName::Dark) => Theme::Dark,
         Some(ThemeName::Light) => Theme::Light,

@@ -231,6 +231,9 @@ fn counts(tab: &crate::tab::Tab) -> String {
     if tab.follows {
         text.push_str(" ↓");
     }
+    if let Some(trouble) = tab.view.trouble() {
+        text = format!("! {}", cut(&visible(trouble), 40));
+    }
     text
 }
 
