@@ -24,7 +24,7 @@ const TURN: Duration = Duration::from_millis(33);
 const CLOCK: Duration = Duration::from_millis(500);
 
 /// Has a text edited outside: the text it was, and what became of it.
-pub type Edit = Box<dyn Fn(&str) -> Result<String, String>>;
+pub type Edit = Box<dyn Fn(&str) -> Result<String, String> + Send>;
 
 /// How the UI behaves on this terminal.
 pub struct Options {

@@ -125,7 +125,8 @@ async fn beside(own: &OwnControl, args: &DemoArgs, mut end: oneshot::Receiver<()
             _ = own.control.shut_down() => break,
         }
     }
-    ui.end()
+    ui.end();
+    Ok(())
 }
 
 /// Prints the record's rows as they come.

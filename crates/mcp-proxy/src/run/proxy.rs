@@ -82,7 +82,7 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
         // Viewers that see the connection close find the whole record.
         drop(control);
         if let Some(tui) = tui {
-            tui.end()?;
+            tui.end();
         }
         record::finish(
             recording.about.path.as_deref(),

@@ -7,19 +7,27 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::Receiver;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_tui::port::Port;
+use mcp_proxy_tui::screen::give_back;
 use mcp_proxy_tui::{App, Options, Owner, Tab, Theme};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::cli::tui::{OpenArgs, ThemeName, TuiArgs};
 use crate::printer;
 use crate::run::control::attach::keyboard;
 use crate::run::sessions::named;
+
+/// How often the terminal is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How long the UI may take to end.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Whether there is a terminal to draw on.
 pub fn has_terminal() -> bool {
@@ -36,7 +44,7 @@ pub fn open(args: &OpenArgs) -> Result<ExitCode> {
     if let Some(filter) = &args.filter {
         app.run(mcp_proxy_tui::command::Command::Filter, filter);
     }
-    show(&mut app, args.tui, Arc::default(), None)?;
+    show(app, args.tui, Arc::default(), None)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -44,14 +52,14 @@ pub fn open(args: &OpenArgs) -> Result<ExitCode> {
 pub fn attach(socket: &Path, args: TuiArgs) -> Result<ExitCode> {
     let (port, far) = Port::pair();
     link::serve(far, socket.to_owned()).context("cannot start")?;
-    let mut app = App::live(port, Owner::Other, theme(args));
-    show(&mut app, args, Arc::default(), None)?;
+    let app = App::live(port, Owner::Other, theme(args));
+    show(app, args, Arc::default(), None)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The UI of a proxy in this process, on a thread of its own.
 pub struct Beside {
-    thread: JoinHandle<Result<()>>,
+    thread: JoinHandle<()>,
     stop: Arc<AtomicBool>,
 }
 
@@ -65,41 +73,24 @@ pub fn beside(socket: PathBuf, args: TuiArgs, owner: Owner) -> Result<Beside> {
     let thread = std::thread::Builder::new()
         .name("tui".to_owned())
         .spawn(move || {
-            let _printing = PrintsAgain;
-            let mut app = App::live(port, owner, theme(args));
-            show(&mut app, args, stopped, Some(said))
+            let app = App::live(port, owner, theme(args));
+            let shown = show(app, args, stopped, Some(said));
+            printer::let_go();
+            if let Err(error) = shown {
+                printer::fail(&error);
+                printer::say("mcp-proxy: the proxy goes on without its screen (Ctrl-C ends it)");
+            }
         })
         .context("cannot start the terminal UI")?;
     Ok(Beside { thread, stop })
 }
 
-/// What was held back is printed when the UI ends, also by a panic: the proxy goes on.
-struct PrintsAgain;
-
-impl Drop for PrintsAgain {
-    fn drop(&mut self) {
-        printer::let_go();
-        if std::thread::panicking() {
-            printer::say(
-                "mcp-proxy: the terminal UI has failed; the proxy goes on (Ctrl-C ends it)",
-            );
-        }
-    }
-}
-
 impl Beside {
-    /// Waits until the user has left.
-    pub fn wait(self) -> Result<()> {
-        match self.thread.join() {
-            Ok(shown) => shown,
-            Err(_) => anyhow::bail!("the terminal UI has failed"),
-        }
-    }
-
     /// Ends the UI, because the proxy has ended.
-    pub fn end(self) -> Result<()> {
-        self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        self.wait()
+    pub fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // It has said itself what went wrong.
+        let _ = self.thread.join();
     }
 
     /// Whether the user has left.
@@ -108,8 +99,10 @@ impl Beside {
     }
 }
 
+/// Shows the UI on a thread of its own until the user leaves, a signal comes or the terminal is gone. A terminal that is gone
+/// keeps its reader busy for ever, so that one is not waited for long.
 fn show(
-    app: &mut App,
+    mut app: App,
     args: TuiArgs,
     stop: Arc<AtomicBool>,
     said: Option<Receiver<String>>,
@@ -120,12 +113,47 @@ fn show(
     }
     let options = Options {
         no_mouse: args.no_mouse,
-        stop,
+        stop: Arc::clone(&stop),
         said,
         edit: Box::new(edit),
     };
-    mcp_proxy_tui::run(app, &options)?;
-    Ok(())
+    let (ends, ended) = std::sync::mpsc::channel();
+    let ui = std::thread::Builder::new()
+        .name("screen".to_owned())
+        .spawn(move || {
+            let shown = mcp_proxy_tui::run(&mut app, &options);
+            // Whoever waits may have given up.
+            let _ = ends.send(());
+            shown
+        })
+        .context("cannot start the terminal UI")?;
+    while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+        if !(stop.load(Ordering::Relaxed) || has_hung_up()) {
+            continue;
+        }
+        stop.store(true, Ordering::Relaxed);
+        if ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
+            give_back();
+            return Ok(());
+        }
+        break;
+    }
+    match ui.join() {
+        Ok(shown) => Ok(shown?),
+        Err(_) => anyhow::bail!("the terminal UI has failed"),
+    }
+}
+
+/// Whether the terminal was closed.
+fn has_hung_up() -> bool {
+    let stdin = std::io::stdin();
+    let mut polled = [PollFd::new(&stdin, PollFlags::empty())];
+    let at_once = Timespec::default();
+    let found = rustix::event::poll(&mut polled, Some(&at_once)).is_ok();
+    found
+        && polled[0]
+            .revents()
+            .intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
 /// Has a text edited in the user's editor, in a folder that is the user's alone.
