@@ -1,3 +1,5 @@
+//! Layout: lines, pieces and limits of bodies of every sort.
+
 use super::*;
 use PieceKind::*;
 
