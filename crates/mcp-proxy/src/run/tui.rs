@@ -25,11 +25,7 @@ use crate::run::control::attach::keyboard;
 use crate::run::sessions::named;
 
 /// The signals that end the UI, with their names.
-const SIGNALS: [(i32, &str); 3] = [
-    (SIGTERM, "SIGTERM"),
-    (SIGHUP, "SIGHUP"),
-    (SIGINT, "SIGINT"),
-];
+const SIGNALS: [(i32, &str); 3] = [(SIGTERM, "SIGTERM"), (SIGHUP, "SIGHUP"), (SIGINT, "SIGINT")];
 /// How often the terminal is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long the UI may take to end.

@@ -165,9 +165,26 @@ impl Terminal {
 
     /// Sends a signal to the program that [`Terminal::run`] has started.
     pub fn signal(&self, name: &str) {
-        let pid = std::fs::read_to_string(self.home.join("program.pid")).expect("it has started");
-        let kill = Command::new("kill").args(["-s", name, pid.trim()]).status();
-        assert!(kill.expect("the kill program is there").success());
+        let mut kill = Command::new("kill");
+        let sent = kill.args(["-s", name, &self.program()]).status();
+        assert!(sent.expect("the kill program is there").success());
+    }
+
+    /// Closes the terminal, as a window is closed, and waits until the program has ended with it.
+    pub fn close(self) {
+        let program = Path::new("/proc").join(self.program());
+        self.tmux(&["kill-server"]);
+        let start = Instant::now();
+        while program.exists() {
+            assert!(start.elapsed() < LIMIT, "it goes on without its terminal");
+            // It is no child of ours that could be waited for.
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn program(&self) -> String {
+        let pid = std::fs::read_to_string(self.home.join("program.pid"));
+        pid.expect("it has started").trim().to_owned()
     }
 
     /// Waits until that program has ended so, and checks that it has left the terminal as it was.

@@ -32,6 +32,22 @@ fn a_signal_ends_a_proxy_and_its_screen_in_order() {
 }
 
 #[test]
+fn nothing_is_left_running_when_the_terminal_is_closed() {
+    let home = recorded();
+    let viewer = Terminal::run(home.path(), &[], &[PROXY, "open", "session.jsonl"]);
+    viewer.shows_row(&["►", "#001 → initialize"]);
+    viewer.close();
+    let mut words = vec![PROXY, "proxy", "--listen", "http", "--listen-port", "0"];
+    words.extend(["--session-file", "live.jsonl"]);
+    words.extend(["--", PROXY, "demo-server", "stdio"]);
+    let proxy = Terminal::run(home.path(), &[], &words);
+    proxy.shows("no messages yet");
+    proxy.close();
+    let record = std::fs::read_to_string(home.path().join("live.jsonl")).expect("a record");
+    assert!(record.contains("stopped by SIGHUP"), "{record}");
+}
+
+#[test]
 fn every_size_is_drawn() {
     let home = recorded();
     let screen = Terminal::run(home.path(), &[], &[PROXY, "open", "session.jsonl"]);
