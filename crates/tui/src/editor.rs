@@ -60,6 +60,12 @@ impl Editor {
         editor
     }
 
+    /// Has another text, as an editor outside gave it back. What it was before stays what it is compared with.
+    pub fn replace(&mut self, text: &str) {
+        self.area = TextArea::new(text.lines().map(str::to_owned).collect());
+        self.changed();
+    }
+
     /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) {
         if self.area.input(key) {
@@ -144,6 +150,16 @@ mod tests {
     fn tokens_stay_as_they_were_typed() {
         let json = "{\n  \"a b\" : [ 1.0, \"x \\\" y\\\\\" ],\t\"c\": 1e5 }";
         assert_eq!(compact(json), r#"{"a b":[1.0,"x \" y\\"],"c":1e5}"#);
+    }
+
+    #[test]
+    fn a_text_from_outside_counts_as_changed() {
+        let mut editor = Editor::new(Purpose::Replay { sequence: 1 }, "{\n  \"a\": 1\n}");
+        editor.replace("{\n  \"a\": 1\n}\n");
+        assert!(!editor.is_changed());
+        editor.replace("{\n  \"a\": 2\n}\n");
+        assert!(editor.is_changed());
+        assert_eq!(editor.message(), r#"{"a":2}"#);
     }
 
     #[test]

@@ -112,6 +112,6 @@ fn outside(
     screen.leave()?;
     let edited = (options.edit)(text);
     screen.enter_again()?;
-    app.edited(purpose, edited);
+    app.edited(purpose, text, edited);
     Ok(())
 }

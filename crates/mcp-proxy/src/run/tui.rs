@@ -7,7 +7,7 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use mcp_proxy_tui::port::Port;
 use mcp_proxy_tui::screen::give_back;
-use mcp_proxy_tui::{App, Options, Owner, Tab, Theme};
+use mcp_proxy_tui::{App, Options, Owner, RunError, Tab, Theme};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -24,6 +24,8 @@ use crate::printer;
 use crate::run::control::attach::keyboard;
 use crate::run::sessions::named;
 
+/// The signals that end the UI, with their names.
+const SIGNALS: [(i32, &str); 3] = [(SIGTERM, "SIGTERM"), (SIGHUP, "SIGHUP"), (SIGINT, "SIGINT")];
 /// How often the terminal is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long the UI may take to end.
@@ -38,14 +40,16 @@ pub fn has_terminal() -> bool {
 /// `open`: looks at a record.
 pub fn open(args: &OpenArgs) -> Result<ExitCode> {
     let path = named::find(&args.record)?;
+    if !has_terminal() {
+        return Err(RunError::NoTerminal.into());
+    }
     let (port, far) = Port::pair();
     local::serve(far, path.clone());
     let mut app = App::recorded(Tab::open(path), port, theme(args.tui));
     if let Some(filter) = &args.filter {
         app.run(mcp_proxy_tui::command::Command::Filter, filter);
     }
-    show(app, args.tui, Arc::default(), None)?;
-    Ok(ExitCode::SUCCESS)
+    alone(app, args.tui)
 }
 
 /// `attach`: looks at a running proxy.
@@ -53,8 +57,24 @@ pub fn attach(socket: &Path, args: TuiArgs) -> Result<ExitCode> {
     let (port, far) = Port::pair();
     link::serve(far, socket.to_owned()).context("cannot start")?;
     let app = App::live(port, Owner::Other, theme(args));
+    alone(app, args)
+}
+
+/// Nobody else is in this process who would say that a signal came; the exit code is the shell's own for that.
+fn alone(app: App, args: TuiArgs) -> Result<ExitCode> {
+    let came: Arc<AtomicUsize> = Arc::default();
+    for (place, (signal, _)) in SIGNALS.into_iter().enumerate() {
+        let number = place + 1;
+        let came = Arc::clone(&came);
+        drop(signal_hook::flag::register_usize(signal, came, number));
+    }
     show(app, args, Arc::default(), None)?;
-    Ok(ExitCode::SUCCESS)
+    let place = came.load(Ordering::Relaxed).checked_sub(1);
+    let Some((number, name)) = place.and_then(|place| SIGNALS.get(place)) else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    printer::say(&format!("mcp-proxy: stopped by {name}"));
+    Ok(ExitCode::from(128 + u8::try_from(*number).unwrap_or(0)))
 }
 
 /// The UI of a proxy in this process, on a thread of its own.
@@ -107,7 +127,7 @@ fn show(
     stop: Arc<AtomicBool>,
     said: Option<Receiver<String>>,
 ) -> Result<()> {
-    for signal in [SIGTERM, SIGHUP, SIGINT] {
+    for (signal, _) in SIGNALS {
         // Where that is not possible the signal ends the program, as it would without a UI.
         drop(signal_hook::flag::register(signal, Arc::clone(&stop)));
     }

@@ -1,12 +1,10 @@
 //! A viewer on a real terminal, that of tmux: the editor has the keyboard while it runs, and nobody else reads it.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::fixtures::PROXY;
 use crate::talking::Talking;
+use crate::tmux::Terminal;
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"0"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
@@ -19,75 +17,6 @@ printf 'instead of before: '
 read -r word
 sed -i "s/before/$word/" "$1"
 "#;
-
-/// A terminal with one program in it; gone when dropped.
-struct Terminal {
-    socket: PathBuf,
-}
-
-impl Terminal {
-    /// Starts `command`, a shell's line, in a terminal.
-    fn start(home: &Path, command: &str) -> Terminal {
-        let terminal = Terminal {
-            socket: home.join("tmux"),
-        };
-        terminal.tmux(&[
-            "-f",
-            "/dev/null",
-            "new-session",
-            "-d",
-            "-x",
-            "200",
-            "-y",
-            "50",
-            command,
-        ]);
-        terminal
-    }
-
-    fn tmux(&self, words: &[&str]) -> String {
-        let output = Command::new("tmux")
-            .arg("-S")
-            .arg(&self.socket)
-            .args(words)
-            .output()
-            .expect("tmux is installed");
-        assert!(output.status.success(), "tmux {words:?}: {output:?}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p"])
-    }
-
-    /// Waits until the screen shows `text`.
-    fn shows(&self, text: &str) {
-        let start = Instant::now();
-        while !self.screen().contains(text) {
-            let screen = self.screen();
-            assert!(
-                start.elapsed() < Duration::from_secs(60),
-                "no `{text}` on\n{screen}"
-            );
-            // A screen can only be looked at: it tells nobody that it has changed.
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// Types a line.
-    fn types(&self, line: &str) {
-        self.tmux(&["send-keys", "-l", line]);
-        self.tmux(&["send-keys", "Enter"]);
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let mut kill = Command::new("tmux");
-        // It has ended by itself if its program has.
-        let _ = kill.arg("-S").arg(&self.socket).arg("kill-server").output();
-    }
-}
 
 #[test]
 fn a_held_message_is_changed_in_the_users_editor() {

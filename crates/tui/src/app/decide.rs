@@ -143,13 +143,17 @@ impl App {
         Some((Purpose::Hold { hold, sequence }, text))
     }
 
-    /// A text comes back from the editor outside.
-    pub fn edited(&mut self, purpose: Purpose, text: Result<String, String>) {
-        match text {
-            Ok(text) => self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, &text))),
-            Err(why) => self.complain(why),
+    /// A text comes back from the editor outside, which was given `before`.
+    pub fn edited(&mut self, purpose: Purpose, before: &str, text: Result<String, String>) {
+        let text = match text {
+            Ok(text) => text,
+            Err(why) => return self.complain(why),
+        };
+        if !matches!(self.overlay, Overlay::Editor(_)) {
+            self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, before)));
         }
-        if let Overlay::Editor(editor) = &self.overlay {
+        if let Overlay::Editor(editor) = &mut self.overlay {
+            editor.replace(&text);
             match editor.fault() {
                 None => self.say("Ctrl-S sends it, Esc goes back without sending"),
                 Some(_) => self.complain("this is no JSON"),

@@ -61,31 +61,32 @@ pub fn title(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let hello = &app.proxy.hello;
     let width = usize::from(area.width);
     let room = width.saturating_sub(marks.width() + 2);
+    let session = match app.tabs.get(app.tab) {
+        Some(tab) if app.tabs.len() > 1 => format!(
+            " — session {}/{}: {}",
+            app.tab + 1,
+            app.tabs.len(),
+            visible(&tab.name)
+        ),
+        _ => String::new(),
+    };
     let what = match app.proxy.link {
         Link::None => app
             .tabs
             .first()
             .map_or(String::new(), |tab| tab.name.clone()),
         _ if hello.target.is_empty() => "connecting …".to_owned(),
-        _ => match &app.listens {
-            Some(url) => {
-                let rest = " mcp-proxy —  —  — ".width() + hello.server.width() + url.width();
-                let target = cut(&visible(&hello.target), room.saturating_sub(rest));
-                format!("{} — {target} — {url}", hello.server)
-            }
-            None => format!("{} — {}", hello.server, hello.target),
-        },
+        // A long command is cut, and not what is said behind it.
+        _ => {
+            let url = app.listens.as_ref().map(|url| format!(" — {url}"));
+            let url = url.unwrap_or_default();
+            let before = format!("{} — ", hello.server);
+            let rest = " mcp-proxy — ".width() + before.width() + url.width() + session.width();
+            let target = cut(&hello.target, room.saturating_sub(rest));
+            format!("{before}{target}{url}")
+        }
     };
-    let mut text = format!(" mcp-proxy — {}", visible(&what));
-    if app.tabs.len() > 1 {
-        let name = app.tabs.get(app.tab).map_or("", |tab| tab.name.as_str());
-        let name = visible(name);
-        text.push_str(&format!(
-            " — session {}/{}: {name}",
-            app.tab + 1,
-            app.tabs.len()
-        ));
-    }
+    let text = format!(" mcp-proxy — {}{session}", visible(&what));
     let text = cut(&text, room);
     let gap = " ".repeat(room.saturating_sub(text.width()) + 1);
     let role = if alarm { Role::Alarm } else { Role::Title };

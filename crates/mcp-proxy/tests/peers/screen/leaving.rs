@@ -1,0 +1,68 @@
+//! Signals and sizes: the terminal is left as it was found, and the user is told.
+
+use crate::fixtures::PROXY;
+use crate::screen::looking::recorded;
+use crate::tmux::Terminal;
+
+#[test]
+fn a_signal_ends_a_viewer_in_order() {
+    let home = recorded();
+    for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
+        let words = [PROXY, "open", "session.jsonl"];
+        let screen = Terminal::run(home.path(), &[], &words);
+        screen.shows_row(&["►", "#001 → initialize"]);
+        screen.signal(signal);
+        let text = screen.ended(code);
+        assert!(text.contains(&format!("stopped by SIG{signal}")), "{text}");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_proxy_and_its_screen_in_order() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    for (signal, code) in [("TERM", 143), ("HUP", 129)] {
+        let mut words = vec![PROXY, "proxy", "--listen", "http", "--listen-port", "0"];
+        words.extend(["--", PROXY, "demo-server", "stdio"]);
+        let screen = Terminal::run(home.path(), &[], &words);
+        screen.shows("no messages yet");
+        screen.signal(signal);
+        let text = screen.ended(code);
+        assert!(text.contains("listening on http://"), "{text}");
+    }
+}
+
+#[test]
+fn nothing_is_left_running_when_the_terminal_is_closed() {
+    let home = recorded();
+    let viewer = Terminal::run(home.path(), &[], &[PROXY, "open", "session.jsonl"]);
+    viewer.shows_row(&["►", "#001 → initialize"]);
+    viewer.close();
+    let mut words = vec![PROXY, "proxy", "--listen", "http", "--listen-port", "0"];
+    words.extend(["--session-file", "live.jsonl"]);
+    words.extend(["--", PROXY, "demo-server", "stdio"]);
+    let proxy = Terminal::run(home.path(), &[], &words);
+    proxy.shows("no messages yet");
+    proxy.close();
+    let record = std::fs::read_to_string(home.path().join("live.jsonl")).expect("a record");
+    assert!(record.contains("stopped by SIGHUP"), "{record}");
+}
+
+#[test]
+fn every_size_is_drawn() {
+    let home = recorded();
+    let screen = Terminal::run(home.path(), &[], &[PROXY, "open", "session.jsonl"]);
+    screen.shows_row(&["►", "#001 → initialize"]);
+    for (columns, rows) in [(20, 5), (8, 2), (2, 1), (80, 24), (300, 90), (160, 50)] {
+        screen.resize(columns, rows);
+        screen.press(&["g"]);
+        if columns > 8 {
+            screen.shows("#001 → ini");
+        }
+        // Over what is there, and back.
+        screen.press(&["F1", "q", "l", "q", "b", "q", "u", "q"]);
+    }
+    screen.shows_row(&["►", "#001 → initialize"]);
+    screen.shows(r#""method": "initialize""#);
+    screen.press(&["q"]);
+    screen.ended(0);
+}
