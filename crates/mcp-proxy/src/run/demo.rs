@@ -29,6 +29,8 @@ use crate::config::{Config, Listen, Record, RunLimits, Target};
 use crate::printer;
 
 const MESSAGE_MAX: usize = 256 << 20;
+/// Why a session ended that was not played to its end.
+const LEFT: &str = "the demo was left";
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 
 /// Plays the demo.
@@ -40,7 +42,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
         .unwrap_or_else(|| "mcp-proxy".to_owned());
     let path = path.display();
     printer::say(&format!(
-        "\nThat was a whole MCP session through the proxy. The record: {path}\n\n\
+        "\nThat was an MCP session through the proxy. The record: {path}\n\n\
          What to type next:\n  \
          {program} inspect {path}\n      the same list again; --seq 12 shows one message in full\n  \
          {program} export {path} --output-format markdown\n      a report of it\n  \
@@ -104,11 +106,24 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
             None => show(&path, end).await,
         }
     };
-    let ((played, carried), shown) = tokio::join!(playing, shown);
-    pipeline.end(carried.text());
-    shown?;
+    tokio::pin!(playing, shown);
+    let played = tokio::select! {
+        (played, carried) = &mut playing => {
+            let shown = shown.await;
+            pipeline.end(carried.text());
+            shown?;
+            played
+        }
+        // A user who leaves early does not wait for the rest, or for what is held.
+        left = &mut shown => {
+            connection.close(LEFT);
+            pipeline.end(LEFT);
+            left?;
+            return Ok(path.clone());
+        }
+    };
     played.context("the demo's client did not get what it expected")?;
-    Ok(path)
+    Ok(path.clone())
 }
 
 /// Shows the terminal UI until the user leaves. The session can be looked at, and sent again, for as long as that.

@@ -186,3 +186,19 @@ fn the_demo_is_shown_and_left_with_a_word() {
     let text = screen.ended(0);
     assert!(text.contains("What to type next:"), "{text}");
 }
+
+#[test]
+fn the_demo_is_left_while_a_message_is_held() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    // Slow enough for the first key.
+    let words = ["demo", "--pace", "2000", "--session-file", "demo.jsonl"];
+    let screen = Terminal::run(home.path(), &[], &[&[PROXY], words.as_slice()].concat());
+    screen.shows_row(&["►", "#001 → initialize"]);
+    screen.press(&["i"]);
+    screen.shows("1 held");
+    screen.press(&["q"]);
+    let text = screen.ended(0);
+    assert!(text.contains("What to type next:"), "{text}");
+    let record = std::fs::read_to_string(home.path().join("demo.jsonl")).expect("a record");
+    assert!(record.contains("the demo was left"), "{record}");
+}
