@@ -234,7 +234,7 @@ pub fn shown_key(name: &str) -> String {
 /// `docs/keys.md`.
 pub fn keys_page() -> String {
     let mut page = String::from(
-        "# Keys of the terminal UI\n\nMade by the program from its table of commands (`cargo xtask keys`); a test compares. Every command can also be typed:\n`:name`.\n",
+        "# Keys of the terminal UI\n\nMade by the program from its table of commands; a test compares, and\n`UPDATE_DOCS=1 cargo test -p mcp-proxy-tui` writes it anew. Every command can also be typed: `:name`. [tui.md](tui.md)\nexplains the screen.\n",
     );
     for group in Group::ALL {
         page.push_str(&format!(

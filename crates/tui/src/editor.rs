@@ -1,6 +1,7 @@
 //! The inline editor: a held message, or one to be sent again, with a check while it is typed.
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyCode, KeyEvent};
+use mcp_proxy_wire::visible::visible_json;
 use ratatui_textarea::{CursorMove, TextArea};
 
 /// What becomes of the text.
@@ -62,20 +63,24 @@ impl Editor {
 
     /// Has another text, as an editor outside gave it back. What it was before stays what it is compared with.
     pub fn replace(&mut self, text: &str) {
-        self.area = TextArea::new(text.lines().map(str::to_owned).collect());
+        self.area = TextArea::new(harmless(text).lines().map(str::to_owned).collect());
         self.changed();
     }
 
     /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) {
-        if self.area.input(key) {
-            self.changed();
+        match key.code {
+            KeyCode::Char(letter) if harmless(&letter.to_string()).chars().ne([letter]) => {
+                self.paste(&letter.to_string());
+            }
+            _ if self.area.input(key) => self.changed(),
+            _ => {}
         }
     }
 
     /// Takes pasted text.
     pub fn paste(&mut self, text: &str) {
-        self.area.insert_str(text);
+        self.area.insert_str(harmless(text));
         self.changed();
     }
 
@@ -117,6 +122,11 @@ impl Editor {
             why: reason(&error.to_string()),
         });
     }
+}
+
+/// Characters that act on a terminal or hide on it, as JSON writes them.
+fn harmless(text: &str) -> String {
+    visible_json(&text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
 /// Without the place, which is told apart.

@@ -18,6 +18,8 @@ pub struct Tab {
     pub view: View,
     /// The number of the message that is selected.
     pub selected: Option<u64>,
+    /// The number of a message that is to be selected as soon as it is here: a hold is told of before its line is read.
+    wanted: Option<u64>,
     /// The place of the first row on the screen.
     pub top: usize,
     /// New messages are selected as they come.
@@ -84,6 +86,7 @@ impl Tab {
             name,
             view,
             selected: None,
+            wanted: None,
             top: 0,
             follows: true,
             height: 1,
@@ -97,6 +100,9 @@ impl Tab {
     pub fn poll(&mut self) -> bool {
         let changed = self.view.poll();
         if changed {
+            if let Some(wanted) = self.wanted {
+                self.select(wanted);
+            }
             if self.follows {
                 self.select_place(self.view.len().saturating_sub(1));
             } else if let Some(selected) = self.selected
@@ -125,8 +131,16 @@ impl Tab {
         }
     }
 
+    /// Selects by number, now or as soon as the message is here, unless the user goes elsewhere before.
+    pub fn select_soon(&mut self, sequence: u64) {
+        if !self.select(sequence) {
+            self.wanted = Some(sequence);
+        }
+    }
+
     /// Moves the selection.
     pub fn move_by(&mut self, by: isize) {
+        self.wanted = None;
         let place = self.place().unwrap_or(0);
         self.select_place(place.saturating_add_signed(by));
         self.follows = by > 0 && self.follows && self.is_at_end();
@@ -143,6 +157,7 @@ impl Tab {
         let is_there = self.view.place_of(sequence).is_some();
         if is_there {
             self.selected = Some(sequence);
+            self.wanted = None;
             self.follows = false;
         }
         is_there

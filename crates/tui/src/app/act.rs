@@ -65,6 +65,10 @@ impl App {
     }
 
     pub(super) fn mouse(&mut self, mouse: MouseEvent) {
+        // Nothing that is being typed is lost by a slip of the hand.
+        if let Overlay::Editor(_) | Overlay::Typing(..) | Overlay::ConfirmQuit = self.overlay {
+            return;
+        }
         let position = Position::new(mouse.column, mouse.row);
         let hit = self
             .hits
@@ -78,7 +82,9 @@ impl App {
             (MouseEventKind::Down(MouseButton::Left), Some(Target::Button(command))) => {
                 self.run(command, "");
             }
-            (MouseEventKind::Down(MouseButton::Left), Some(target)) => {
+            (MouseEventKind::Down(MouseButton::Left), Some(target))
+                if matches!(self.overlay, Overlay::None) =>
+            {
                 let Some(hit) = hit else {
                     return;
                 };
@@ -275,7 +281,7 @@ impl App {
             *place = place.saturating_add_signed(by).min(last);
         };
         match &mut self.overlay {
-            Overlay::Help { top } => moved(top, crate::command::COMMANDS.len() + 12),
+            Overlay::Help { top } => moved(top, 4 * crate::command::COMMANDS.len()),
             Overlay::Rules { top } => moved(top, self.proxy.rules.rules.len().saturating_sub(1)),
             Overlay::Breakpoints { selected } => {
                 moved(selected, self.proxy.breakpoints.len().saturating_sub(1));
@@ -337,7 +343,7 @@ impl App {
         });
     }
 
-    /// Goes to a message by its number, without the filter if that hides it.
+    /// Goes to a message by its number; says why if it cannot be seen.
     pub(super) fn go_to(&mut self, number: u64) {
         let Some(tab) = self.current() else {
             return;

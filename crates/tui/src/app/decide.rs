@@ -80,7 +80,7 @@ impl App {
             match next.or(held.first()) {
                 Some(next) if decided || before.is_empty() => {
                     self.followed |= tab.follows;
-                    tab.select(*next);
+                    tab.select_soon(*next);
                 }
                 // All is decided: on with what comes, if that was so before.
                 None if decided && std::mem::take(&mut self.followed) => tab.follows = true,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crossterm::event::{KeyCode, KeyEvent};
+use mcp_proxy_session::Filter;
 use mcp_proxy_wire::json_string;
 
 use super::answers::Then;
@@ -39,6 +40,12 @@ impl App {
         match key.code {
             KeyCode::Enter => {
                 let text = input.text().to_owned();
+                // A filter that is wrong stays to be put right; the list shows what it showed.
+                if typing == Typing::Filter
+                    && let Err(error) = Filter::parse(&text)
+                {
+                    return self.complain(format!("the filter is wrong: {error}"));
+                }
                 history.keep(&text);
                 self.overlay = Overlay::None;
                 self.typed(typing, &text);

@@ -130,8 +130,22 @@ fn last(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             let text = cut(&format!(" {sign}{text}"), usize::from(area.width));
             frame.render_widget(Paragraph::new(Line::from(span(app, role, text))), area);
         }
+        (Overlay::Editor(_), None) => editor_keys(app, frame, area),
         _ => status(app, frame, area),
     }
+}
+
+/// The editor has keys of its own, and takes all others.
+fn editor_keys(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let keys = [("Ctrl-S", "Send"), ("Esc", "Back"), ("Ctrl-E", "$EDITOR")];
+    let spans: Vec<Span<'static>> = keys
+        .into_iter()
+        .flat_map(|(key, word)| {
+            let key = span(app, Role::Key, format!(" {key}:"));
+            [key, span(app, Role::Plain, format!("{word} "))]
+        })
+        .collect();
+    frame.render_widget(Paragraph::new(Line::from(spans)), area);
 }
 
 fn status(app: &mut App, frame: &mut Frame<'_>, area: Rect) {

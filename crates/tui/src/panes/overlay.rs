@@ -4,6 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Clear, Paragraph};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{happenings, help, lists, sides, span, style};
 use crate::app::{App, Overlay};
@@ -86,13 +87,16 @@ pub fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             bad,
         ),
     };
-    let block = Block::bordered()
+    let keys = " Ctrl-S send  Ctrl-E $EDITOR  Esc back ";
+    let has_room = check.width() + keys.width() + 2 <= usize::from(area.width);
+    let mut block = Block::bordered()
         .title(title)
         .title_bottom(Line::styled(check, check_style))
-        .title_bottom(
-            Line::styled(" Ctrl-S send  Ctrl-E $EDITOR  Esc back ", faint).right_aligned(),
-        )
         .border_style(border);
+    // What is wrong goes before the keys, which the last line has as well.
+    if has_room {
+        block = block.title_bottom(Line::styled(keys, faint).right_aligned());
+    }
     editor.area.set_block(block);
     editor.area.set_cursor_line_style(plain);
     frame.render_widget(Clear, area);

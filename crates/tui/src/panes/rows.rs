@@ -149,7 +149,7 @@ enum Naming {
     Short,
 }
 
-/// `tools/call [exec_cmd]`, `tools/call (response)`.
+/// `tools/call [exec_cmd]`, `tools/call (response)`, and `(failed)` where a tool says so.
 fn what(row: &RowLine, naming: Naming) -> String {
     let method = row.method.as_deref().map(visible);
     let name = row
@@ -160,10 +160,10 @@ fn what(row: &RowLine, naming: Naming) -> String {
     let mut text = match row.kind {
         Kind::Request | Kind::Notification => method.unwrap_or_default() + &name,
         Kind::Response | Kind::Error => {
-            let word = if row.kind == Kind::Error {
-                "error"
-            } else {
-                "response"
+            let word = match (row.kind, row.is_error) {
+                (Kind::Error, _) => "error",
+                (_, true) => "failed",
+                (_, false) => "response",
             };
             match method {
                 Some(method) if naming == Naming::Short => format!("{method} ({word})"),

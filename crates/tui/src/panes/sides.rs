@@ -30,6 +30,7 @@ fn half(app: &App, frame: &mut Frame<'_>, area: Rect, sides: &Sides, side: usize
     let bottom = match (side, changed) {
         (0, _) => " Esc closes ".to_owned(),
         (_, 0) => " no difference ".to_owned(),
+        (_, 1) => " 1 line differs ".to_owned(),
         (_, count) => format!(" {count} lines differ "),
     };
     let block = Block::bordered()

@@ -50,7 +50,7 @@ pub(super) struct Whereabouts {
 /// Opens a record and works until the view is gone.
 pub(super) fn read_record(desk: &Arc<Desk>, path: &Path) {
     let opened = Session::open(path)
-        .map_err(|error| error.to_string())
+        .map_err(|error| chain(&error))
         .and_then(|session| {
             let appended = Appended::open(path);
             let appended =
@@ -67,6 +67,17 @@ pub(super) fn read_record(desk: &Arc<Desk>, path: &Path) {
             ..Mail::default()
         }),
     }
+}
+
+/// What went wrong, with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
 }
 
 /// Keeps what is pushed until the view is gone.
@@ -156,7 +167,7 @@ impl Worker {
         if let (Some(appended), Rows::Record(session)) = (&mut self.appended, &*read(&self.rows)) {
             self.more = taken.is_ok() && session.bytes() > from;
             let read = appended.since(session, from, known);
-            let failed = taken.err().map(|error| error.to_string());
+            let failed = taken.err().map(|error| chain(&error));
             let unread = read.as_ref().err().map(ToString::to_string);
             self.trouble = failed.or(unread);
             rest = read.unwrap_or_default();

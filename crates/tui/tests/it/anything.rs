@@ -1,0 +1,127 @@
+//! Whatever is pressed, whenever: no panic.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEventKind};
+use mcp_proxy_tui::app::Event;
+use mcp_proxy_tui::command::COMMANDS;
+use proptest::prelude::*;
+
+use crate::record::Record;
+use crate::scenes::{SCENES, held};
+use crate::stage::{Stage, key};
+
+/// Screens whose keys mean different things.
+const WINDOWS: [&str; 14] = [
+    "held",
+    "editor",
+    "filter-typed",
+    "command",
+    "help",
+    "breakpoints",
+    "rules",
+    "stderr",
+    "diff-edit",
+    "quit",
+    "ended",
+    "record",
+    "connecting",
+    "failed",
+];
+
+#[test]
+fn every_command_in_every_window() {
+    for (name, scene) in SCENES.iter().filter(|(name, _)| WINDOWS.contains(name)) {
+        let mut stage = scene();
+        for entry in COMMANDS {
+            for rest in ["", "har /var/x"] {
+                stage.app.run(entry.command, rest);
+                stage.asked();
+            }
+            let screen = stage.screen(30, 6);
+            assert!(!screen.is_empty(), "{name}: {}", entry.name);
+        }
+    }
+}
+
+/// Each command on each window, where there is no message at all.
+#[test]
+fn every_command_without_a_message() {
+    let mut stage = Stage::opened(Record::new());
+    for entry in COMMANDS {
+        for open in ["", "F1", "b", "u", "l", "F6", "R", "F2", ":", "/", "D"] {
+            stage.press(&["esc", "esc"]);
+            if !open.is_empty() {
+                stage.press(&[open]);
+            }
+            stage.run(entry.command);
+            stage.screen(30, 6);
+            for name in entry.keys {
+                stage.app.take(Event::Key(key(name)));
+            }
+        }
+    }
+}
+
+/// Keys that mean something, more often than chance would have it; and any other.
+fn any_key() -> impl Strategy<Value = KeyEvent> {
+    let known: Vec<&str> = COMMANDS
+        .iter()
+        .flat_map(|entry| entry.keys)
+        .copied()
+        .collect();
+    prop_oneof![
+        6 => proptest::sample::select(known).prop_map(key),
+        2 => any::<char>().prop_map(|letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE)),
+        1 => proptest::sample::select(vec!["backspace", "delete", "esc", "enter", "ctrl-s", "ctrl-e", "ctrl-a", "ctrl-w"])
+            .prop_map(key),
+        1 => (0..=255_u8).prop_map(|bits| KeyEvent::new(KeyCode::Tab, KeyModifiers::from_bits_truncate(bits))),
+    ]
+}
+
+#[derive(Clone, Debug)]
+enum Deed {
+    Key(KeyEvent),
+    Click(u16, u16),
+    Wheel(u16, u16),
+    Paste(String),
+    Draw(u16, u16),
+    Hold,
+    LetGo,
+}
+
+fn any_deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        20 => any_key().prop_map(Deed::Key),
+        3 => (0..170_u16, 0..55_u16).prop_map(|(column, row)| Deed::Click(column, row)),
+        1 => (0..170_u16, 0..55_u16).prop_map(|(column, row)| Deed::Wheel(column, row)),
+        1 => any::<String>().prop_map(Deed::Paste),
+        4 => (1..170_u16, 1..55_u16).prop_map(|(width, height)| Deed::Draw(width, height)),
+        1 => Just(Deed::Hold),
+        1 => Just(Deed::LetGo),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_sequence_of_deeds(deeds in proptest::collection::vec(any_deed(), 1..120)) {
+        let mut stage = held();
+        for deed in deeds {
+            match deed {
+                Deed::Key(key) => stage.app.take(Event::Key(key)),
+                Deed::Click(column, row) => stage.mouse(MouseEventKind::Down(MouseButton::Left), column, row),
+                Deed::Wheel(column, row) => stage.mouse(MouseEventKind::ScrollUp, column, row),
+                Deed::Paste(text) => stage.app.take(Event::Paste(text)),
+                Deed::Draw(width, height) => drop(stage.cells(width, height)),
+                Deed::Hold => {
+                    let hold = stage.holds.len() as u64 + 1;
+                    stage.hold(hold, 8 + hold, "breakpoint 1");
+                }
+                Deed::LetGo => stage.let_go(1),
+            }
+            stage.settle();
+            stage.asked();
+        }
+        stage.cells(80, 24);
+    }
+}

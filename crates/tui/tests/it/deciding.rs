@@ -1,0 +1,145 @@
+//! Held messages: how they come to the screen, and what each decision asks of the proxy.
+
+use mcp_proxy_tui::proxy::Mode;
+use serde_json::json;
+
+use crate::scenes::held;
+use crate::stage::Stage;
+
+#[test]
+fn the_first_held_message_is_selected_wherever_the_user_was() {
+    let mut stage = Stage::live(crate::record::Record::ordinary());
+    stage.press(&["g"]);
+    assert_eq!(stage.selected(), Some(1));
+    let call = stage.record.call(4, "read_file", "{}");
+    stage.hold(1, call, "breakpoint 1");
+    stage.until("it is selected", |app| app.tabs[0].selected == Some(10));
+    assert!(!stage.app.tabs[0].follows);
+    // A second one does not take the first away.
+    let call = stage.record.call(5, "read_file", "{}");
+    stage.hold(2, call, "breakpoint 1");
+    stage.all_read(11);
+    assert_eq!(
+        (stage.selected(), stage.app.proxy.held.len()),
+        (Some(10), 2)
+    );
+    stage.press(&["w"]);
+    assert_eq!(stage.selected(), Some(11));
+    stage.press(&["w"]);
+    assert_eq!(stage.selected(), Some(10));
+}
+
+#[test]
+fn a_user_who_has_moved_on_meanwhile_is_left_alone() {
+    let mut stage = Stage::live(crate::record::Record::ordinary());
+    stage.press(&["g"]);
+    // Held, but not in the record yet.
+    stage.hold(1, 10, "breakpoint 1");
+    stage.press(&["j"]);
+    assert_eq!(stage.selected(), Some(2));
+    stage.record.call(4, "read_file", "{}");
+    stage.grown(10);
+    assert_eq!(stage.selected(), Some(2));
+}
+
+#[test]
+fn a_held_message_goes_on_or_nowhere() {
+    let mut stage = held();
+    stage.press(&["F5"]);
+    let params = json!({"hold": 1, "action": "forward"});
+    stage.expect("hold.resolve", params, Ok(json!({"hold": 1})));
+    assert_eq!(stage.said(), "#10 went on");
+    stage.press(&["F8"]);
+    let params = json!({"hold": 1, "action": "drop"});
+    stage.expect("hold.resolve", params, Ok(json!({"hold": 1})));
+    assert_eq!(stage.said(), "#10 was dropped");
+    stage.let_go(1);
+    stage.press(&["F5"]);
+    assert_eq!(stage.asked(), []);
+    assert!(stage.said().starts_with("no message is held"));
+}
+
+#[test]
+fn the_selected_hold_is_meant_and_else_the_oldest() {
+    let mut stage = held();
+    let call = stage.record.call(5, "search", "{}");
+    stage.hold(2, call, "breakpoint 1");
+    stage.all_read(11);
+    stage.command("11");
+    stage.press(&["F5"]);
+    let asked = stage.asked();
+    assert_eq!(asked[0].1["hold"], 2);
+    stage.press(&["g", "F5"]);
+    let asked = stage.asked();
+    assert_eq!(asked[0].1["hold"], 1);
+}
+
+#[test]
+fn a_held_request_is_answered_with_an_error() {
+    let mut stage = held();
+    stage.press(&["x"]);
+    assert!(!stage.is_plain());
+    stage.letters("not \"today\"");
+    stage.press(&["enter"]);
+    let params = json!({"hold": 1, "action": "error", "code": -32000, "message": "not \"today\""});
+    stage.expect("hold.resolve", params, Ok(json!({"hold": 1})));
+    assert_eq!(stage.said(), "#10 was answered with an error");
+    stage.command("error no");
+    let params = json!({"hold": 1, "action": "error", "message": "no"});
+    assert_eq!(stage.asked(), [("hold.resolve", params)]);
+}
+
+#[test]
+fn step_continue_and_the_mode() {
+    let mut stage = held();
+    stage.press(&["s"]);
+    stage.expect("step", json!({}), Ok(json!({})));
+    stage.press(&["c"]);
+    stage.expect("continue", json!({}), Ok(json!({})));
+    assert_eq!(stage.said(), "all messages pass again");
+    stage.press(&["i"]);
+    let params = json!({"mode": "intercept"});
+    stage.expect("intercept.set", params, Ok(json!({})));
+    stage.mode = "intercept";
+    stage.notice("holds", json!({"mode": "intercept", "held": [1]}));
+    assert_eq!(stage.app.proxy.mode, Mode::Intercept);
+    stage.press(&["i"]);
+    let params = json!({"mode": "passthrough"});
+    assert_eq!(stage.asked(), [("intercept.set", params)]);
+}
+
+#[test]
+fn somebody_else_decided_first() {
+    let mut stage = held();
+    stage.press(&["F5"]);
+    let why = "hold 1 was resolved already: drop by user (ctl, pid 9)";
+    stage.holds.clear();
+    stage.expect(
+        "hold.resolve",
+        json!({"hold": 1, "action": "forward"}),
+        Err(why),
+    );
+    assert_eq!(stage.said(), why);
+    assert!(stage.app.said.as_ref().unwrap().bad);
+    assert!(stage.app.proxy.held.is_empty(), "asked for the present");
+}
+
+#[test]
+fn breakpoints_are_added_and_removed() {
+    let mut stage = held();
+    stage.press(&["b", "j", "j", "j", "d"]);
+    let done = Ok(json!({"id": 2}));
+    stage.expect("breakpoints.remove", json!({"id": 2}), done);
+    assert_eq!(stage.said(), "breakpoint 2 is gone");
+    stage.press(&["k", "k", "esc"]);
+    stage.command("break .latency_ms > 50");
+    let params = json!({"filter": ".latency_ms > 50"});
+    stage.expect("breakpoints.add", params, Ok(json!({"id": 3})));
+    assert!(stage.said().contains("`.latency_ms > 50` are held"));
+    // Of the selected message, to be changed before it is added.
+    stage.press(&["B", "enter"]);
+    let params = json!({"filter": "tools/call read_file"});
+    let why = Err("the filter is wrong");
+    stage.expect("breakpoints.add", params, why);
+    assert_eq!(stage.said(), "the filter is wrong");
+}

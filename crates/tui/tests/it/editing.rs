@@ -1,0 +1,149 @@
+//! The editor of held messages.
+
+use mcp_proxy_tui::app::{Effect, Overlay};
+use mcp_proxy_tui::editor::Purpose;
+use serde_json::{Value, json};
+
+use crate::scenes::held;
+use crate::stage::Stage;
+
+/// From the first line to behind the value of `path`.
+const TO_THE_PATH: [&str; 7] = ["down", "down", "down", "down", "down", "down", "down"];
+
+/// Takes `.txt"` off the path and puts this in its place.
+fn change_path(stage: &mut Stage, end: &str) {
+    stage.press(&["F6"]);
+    stage.press(&TO_THE_PATH);
+    stage.press(&[
+        "end",
+        "backspace",
+        "backspace",
+        "backspace",
+        "backspace",
+        "backspace",
+    ]);
+    stage.letters(end);
+}
+
+#[test]
+fn an_edited_message_goes_on_with_every_other_token_as_it_was() {
+    let mut stage = held();
+    change_path(&mut stage, ".md\"");
+    stage.press(&["ctrl-s"]);
+    let text = r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"/srv/notes/plan.md"}}}"#;
+    let params = json!({"hold": 1, "action": "modify", "raw_text": text, "as_is": false});
+    stage.expect("hold.resolve", params, Ok(json!({"hold": 1})));
+    assert_eq!(stage.said(), "#10 went on as edited");
+    assert!(stage.is_plain());
+}
+
+#[test]
+fn esc_sends_nothing() {
+    let mut stage = held();
+    change_path(&mut stage, ".md\"");
+    stage.press(&["esc"]);
+    assert_eq!(stage.asked(), []);
+    assert!(stage.is_plain());
+    assert_eq!(stage.said(), "nothing was sent");
+    assert_eq!(stage.app.proxy.held.len(), 1);
+}
+
+#[test]
+fn what_was_not_changed_is_forwarded_byte_for_byte() {
+    let mut stage = held();
+    stage.press(&["e", "ctrl-s"]);
+    let params = json!({"hold": 1, "action": "forward"});
+    stage.expect("hold.resolve", params, Ok(json!({"hold": 1})));
+    assert_eq!(stage.said(), "#10 went on unchanged");
+}
+
+#[test]
+fn what_is_no_json_is_sent_only_when_asked_twice() {
+    let mut stage = held();
+    change_path(&mut stage, ",");
+    stage.press(&["ctrl-s"]);
+    assert_eq!(stage.asked(), []);
+    let said = stage.said();
+    assert!(said.contains("line 8: control character"), "{said}");
+    assert!(said.contains("Ctrl-S again"), "{said}");
+    // A change takes the insistence back.
+    stage.letters("x");
+    stage.press(&["ctrl-s"]);
+    assert_eq!(stage.asked(), []);
+    stage.press(&["ctrl-s"]);
+    let asked = stage.asked();
+    let (_, params) = &asked[0];
+    assert_eq!(params["as_is"], Value::Bool(true));
+    let text = params["raw_text"].as_str().unwrap();
+    assert!(text.contains("/srv/notes/plan,x\n"), "{text}");
+}
+
+#[test]
+fn a_message_that_is_decided_elsewhere_while_it_is_edited() {
+    let mut stage = held();
+    change_path(&mut stage, ".md\"");
+    stage.let_go(1);
+    assert!(stage.said().contains("was decided already"));
+    assert!(!stage.is_plain(), "the text stays");
+    stage.press(&["ctrl-s"]);
+    assert_eq!(stage.asked(), []);
+    assert_eq!(stage.said(), "#10 was decided already");
+}
+
+#[test]
+fn a_hold_that_comes_leaves_the_editor_alone() {
+    let mut stage = held();
+    change_path(&mut stage, ".md\"");
+    let call = stage.record.call(5, "search", "{}");
+    stage.hold(2, call, "breakpoint 1");
+    stage.all_read(11);
+    assert_eq!(stage.selected(), Some(10));
+    stage.press(&["ctrl-s"]);
+    assert_eq!(stage.asked()[0].1["hold"], 1);
+}
+
+#[test]
+fn the_editor_outside_gets_the_text_and_gives_it_back() {
+    let mut stage = held();
+    stage.press(&["E"]);
+    let effects = stage.app.effects();
+    let [Effect::Edit(purpose, text)] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(
+        *purpose,
+        Purpose::Hold {
+            hold: 1,
+            sequence: 10
+        }
+    );
+    let text = text.replace("plan.txt", "other.txt") + "\n";
+    stage.app.edited(*purpose, Ok(text));
+    assert_eq!(stage.asked(), [], "it is shown before it is sent");
+    assert!(stage.said().starts_with("Ctrl-S sends it"));
+    stage.press(&["ctrl-s"]);
+    let asked = stage.asked();
+    let text = asked[0].1["raw_text"].as_str().unwrap_or_default();
+    assert!(
+        text.ends_with(r#"{"path":"/srv/notes/other.txt"}}}"#),
+        "{asked:?}"
+    );
+    // From within the editor, and an editor that fails.
+    stage.press(&["F6", "ctrl-e"]);
+    let effects = stage.app.effects();
+    assert!(matches!(&effects[..], [Effect::Edit(..)]), "{effects:?}");
+    stage.app.edited(*purpose, Err("vi: not found".to_owned()));
+    assert!(matches!(stage.app.overlay, Overlay::Editor(_)));
+}
+
+#[test]
+fn pasted_text_goes_into_the_editor() {
+    let mut stage = held();
+    stage.press(&["F6"]);
+    let paste = mcp_proxy_tui::app::Event::Paste("[]".to_owned());
+    stage.app.take(paste);
+    let Overlay::Editor(editor) = &stage.app.overlay else {
+        panic!("the editor is closed");
+    };
+    assert!(editor.fault().is_some() && editor.is_changed());
+}

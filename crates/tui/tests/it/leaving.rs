@@ -1,0 +1,112 @@
+//! Leaving, and being left.
+
+use mcp_proxy_tui::Owner;
+use mcp_proxy_tui::app::Overlay;
+use mcp_proxy_tui::proxy::Link;
+use serde_json::json;
+
+use crate::record::Record;
+use crate::scenes::held;
+use crate::stage::Stage;
+
+#[test]
+fn a_viewer_leaves_the_proxy_alone() {
+    for key in ["q", "Q", "ctrl-c"] {
+        let mut stage = Stage::live(Record::ordinary());
+        stage.press(&[key]);
+        assert!(stage.quits(), "{key}");
+        assert_eq!(stage.asked(), []);
+    }
+    let mut stage = held();
+    stage.press(&["F6", "q"]);
+    assert!(!stage.quits(), "a letter of the text");
+    stage.press(&["ctrl-c"]);
+    assert!(stage.quits());
+}
+
+#[test]
+fn where_the_proxy_runs_here_it_asks_first() {
+    let mut stage = Stage::live(Record::ordinary());
+    stage.app.owner = Owner::Here;
+    for key in ["n", "esc", "q"] {
+        stage.press(&["q"]);
+        assert!(matches!(stage.app.overlay, Overlay::ConfirmQuit));
+        stage.press(&["j", "x", key]);
+        assert!(stage.is_plain() && !stage.quits(), "{key}");
+    }
+    assert_eq!(stage.asked(), []);
+    stage.press(&["ctrl-c", "y"]);
+    assert!(!stage.quits(), "the proxy ends first");
+    stage.expect("shutdown", json!({}), Ok(json!({})));
+    assert!(stage.quits());
+}
+
+#[test]
+fn a_proxy_that_is_gone_before_it_answers_has_ended_too() {
+    let mut stage = Stage::live(Record::ordinary());
+    stage.app.owner = Owner::Here;
+    stage.press(&["q", "enter"]);
+    stage.gone("the proxy has ended");
+    assert!(stage.quits());
+}
+
+#[test]
+fn a_lost_proxy_leaves_the_record_on_the_screen() {
+    let mut stage = held();
+    stage.app.owner = Owner::Here;
+    stage.press(&["q"]);
+    stage.gone("the proxy has ended");
+    assert!(stage.is_plain(), "there is nothing left to end");
+    assert_eq!(
+        stage.app.proxy.link,
+        Link::Gone("the proxy has ended".to_owned())
+    );
+    assert!(stage.app.proxy.held.is_empty());
+    assert!(stage.said().contains("what was recorded stays"));
+    stage.press(&["i"]);
+    assert_eq!(stage.said(), "the proxy is gone: the proxy has ended");
+    assert_eq!(stage.asked(), []);
+    stage.press(&["g"]);
+    assert_eq!(stage.selected(), Some(1));
+    stage.command("filter read_file");
+    stage.all_read(10);
+    assert_eq!(stage.app.tabs[0].view.len(), 3);
+    stage.press(&["q"]);
+    assert!(stage.quits());
+}
+
+#[test]
+fn an_edit_outlives_the_proxy() {
+    let mut stage = held();
+    stage.press(&["F6", "x"]);
+    stage.gone("the proxy has ended");
+    assert!(matches!(stage.app.overlay, Overlay::Editor(_)));
+    stage.press(&["ctrl-s", "ctrl-s"]);
+    assert_eq!(stage.said(), "#10 was decided already");
+}
+
+#[test]
+fn a_proxy_that_was_never_there() {
+    let mut stage = Stage::silent(Record::ordinary(), json!({}));
+    stage.far.asks.try_iter().for_each(drop);
+    stage.gone("nobody listens there");
+    assert_eq!(
+        stage.said(),
+        "nobody listens there; what was recorded stays on the screen"
+    );
+    assert!(stage.app.tabs.is_empty());
+    stage.screen(80, 24);
+}
+
+#[test]
+fn what_the_program_says_is_shown() {
+    let mut stage = Stage::live(Record::ordinary());
+    stage.app.heard("listening on http://127.0.0.1:8888/mcp");
+    assert_eq!(stage.said(), "");
+    assert!(stage.screen(160, 50).contains("http://127.0.0.1:8888/mcp"));
+    stage.app.heard("mcp-proxy: the rules were read again");
+    assert_eq!(stage.said(), "the rules were read again");
+    stage.now += std::time::Duration::from_secs(7);
+    stage.settle();
+    assert_eq!(stage.said(), "");
+}

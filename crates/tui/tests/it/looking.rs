@@ -1,0 +1,140 @@
+//! Moving about, marks, folds, copies.
+
+use mcp_proxy_tui::app::{Effect, Focus, Overlay};
+
+use crate::record::Record;
+use crate::stage::Stage;
+
+#[test]
+fn new_messages_are_followed_until_the_user_moves_away() {
+    let mut stage = Stage::live(Record::ordinary());
+    assert_eq!(stage.selected(), Some(9));
+    stage.record.call(4, "search", "{}");
+    stage.grown(10);
+    assert_eq!(stage.selected(), Some(10));
+    stage.press(&["k"]);
+    stage.record.call(5, "search", "{}");
+    stage.grown(11);
+    assert_eq!(stage.selected(), Some(9));
+    stage.press(&["F"]);
+    assert_eq!(stage.selected(), Some(11));
+    stage.press(&["g"]);
+    assert_eq!(
+        (stage.selected(), stage.app.tabs[0].follows),
+        (Some(1), false)
+    );
+    stage.press(&["G"]);
+    assert_eq!(
+        (stage.selected(), stage.app.tabs[0].follows),
+        (Some(11), true)
+    );
+    stage.press(&["F"]);
+    assert!(!stage.app.tabs[0].follows);
+}
+
+#[test]
+fn a_request_leads_to_its_answer_and_back() {
+    let mut stage = Stage::live(Record::ordinary());
+    stage.press(&["p"]);
+    assert_eq!(stage.selected(), Some(8));
+    stage.press(&["p"]);
+    assert_eq!(stage.selected(), Some(9));
+    stage.command("3");
+    stage.press(&["p"]);
+    assert_eq!(stage.said(), "this message has no answer, and answers none");
+}
+
+#[test]
+fn marks_are_set_gone_to_and_taken_away() {
+    let mut stage = Stage::live(Record::ordinary());
+    stage.press(&["'"]);
+    assert!(stage.said().starts_with("no message is marked"));
+    stage.command("2");
+    stage.press(&["m"]);
+    stage.command("6");
+    stage.press(&["m", "'"]);
+    assert_eq!(stage.selected(), Some(2));
+    stage.press(&["'"]);
+    assert_eq!(stage.selected(), Some(6));
+    stage.press(&["m", "'", "'"]);
+    assert_eq!(stage.selected(), Some(2));
+}
+
+#[test]
+fn pages_are_as_high_as_the_screen() {
+    let mut record = Record::new();
+    for id in 0..200 {
+        record.call(id, "search", "{}");
+    }
+    record.flush();
+    let mut stage = Stage::live(record);
+    stage.all_read(200);
+    stage.press(&["g"]);
+    stage.screen(80, 24);
+    let height = stage.app.tabs[0].height as u64;
+    stage.press(&["pagedown"]);
+    assert_eq!(stage.selected(), Some(height));
+    stage.press(&["ctrl-d", "ctrl-u", "pageup", "pageup"]);
+    assert_eq!(stage.selected(), Some(1));
+}
+
+#[test]
+fn the_message_has_keys_of_its_own() {
+    let mut stage = Stage::live(Record::ordinary());
+    stage.press(&["tab", "G"]);
+    assert_eq!(
+        (stage.app.focus, stage.selected()),
+        (Focus::Detail, Some(9))
+    );
+    let lines = |stage: &Stage| stage.app.tabs[0].detail.as_ref().unwrap().lines.len();
+    let all = lines(&stage);
+    stage.press(&["g", "space"]);
+    assert_eq!(lines(&stage), 1);
+    stage.press(&["space"]);
+    assert_eq!(lines(&stage), all);
+    stage.press(&["z"]);
+    assert!(lines(&stage) < all);
+    stage.press(&["Z"]);
+    assert_eq!(lines(&stage), all);
+    stage.press(&["right", "h", "h"]);
+    assert_eq!(stage.app.focus, Focus::List);
+    stage.press(&["right", "esc"]);
+    assert_eq!(stage.app.focus, Focus::List);
+}
+
+#[test]
+fn copies_go_to_the_clipboard() {
+    let mut stage = Stage::live(Record::ordinary());
+    stage.command("4");
+    stage.press(&["y", "Y"]);
+    let effects = stage.app.effects();
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let [Effect::Copy(text), Effect::Copy(curl)] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(text, body);
+    assert!(curl.starts_with("curl ") && curl.contains(body), "{curl}");
+    stage.command("5");
+    stage.press(&["Y"]);
+    assert!(stage.app.effects().is_empty(), "{}", stage.said());
+}
+
+#[test]
+fn windows_open_scroll_and_close() {
+    let mut stage = Stage::live(Record::ordinary());
+    for key in ["F1", "?", "b", "u", "l"] {
+        stage.press(&[key]);
+        assert!(!stage.is_plain(), "{key}");
+        stage.screen(80, 24);
+        stage.press(&["j", "G", "k", "g", "pagedown", "pageup"]);
+        stage.screen(80, 24);
+        stage.press(&["esc"]);
+        assert!(stage.is_plain(), "{key}");
+        stage.press(&[key, "q"]);
+        assert!(stage.is_plain(), "{key}: q closes first");
+        assert!(!stage.quits());
+    }
+    assert_eq!(stage.selected(), Some(9), "the list behind has not moved");
+    stage.press(&["F1", "u"]);
+    assert!(matches!(stage.app.overlay, Overlay::Rules { .. }));
+}

@@ -1,0 +1,23 @@
+//! The terminal UI without a terminal: the test plays the proxy and the keyboard, and reads the state or the cells.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test's helper functions may stop the test too"
+)]
+
+mod anything;
+mod deciding;
+mod editing;
+mod files;
+mod hostile;
+mod leaving;
+mod looking;
+mod mouse;
+mod pages;
+mod record;
+mod remembered;
+mod replaying;
+mod scenes;
+mod screens;
+mod stage;
+mod typing;

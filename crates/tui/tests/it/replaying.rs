@@ -1,0 +1,134 @@
+//! Sending again, and comparing.
+
+use mcp_proxy_session::Origin;
+use mcp_proxy_tui::app::Overlay;
+use mcp_proxy_tui::text::Difference;
+use serde_json::{Value, json};
+
+use crate::record::Record;
+use crate::scenes::{edited, replayed};
+use crate::stage::Stage;
+
+fn titles(stage: &Stage) -> [String; 2] {
+    match &stage.app.overlay {
+        Overlay::Diff(sides) => sides.titles.clone(),
+        _ => panic!("nothing is compared: {}", stage.said()),
+    }
+}
+
+fn differences(stage: &Stage) -> usize {
+    let Overlay::Diff(sides) = &stage.app.overlay else {
+        return 0;
+    };
+    let differ = |line: &&mcp_proxy_tui::text::Compared| line.kind != Difference::Same;
+    sides.lines.iter().filter(differ).count()
+}
+
+#[test]
+fn an_answer_leads_to_the_request_that_is_sent_again() {
+    let mut stage = Stage::live(Record::ordinary());
+    assert_eq!(stage.selected(), Some(9));
+    stage.press(&["r"]);
+    assert_eq!(stage.selected(), Some(8));
+    assert_eq!(stage.said(), "#8 is sent again …");
+    let params = json!({"sequence": 8, "session": "fresh"});
+    let why = Err("the server does not start");
+    stage.expect("replay", params, why);
+    assert_eq!(
+        stage.said(),
+        "#8 was not replayed: the server does not start"
+    );
+    stage.press(&["ctrl-r"]);
+    let params = json!({"sequence": 8, "session": "live"});
+    assert_eq!(stage.asked(), [("replay", params)]);
+}
+
+#[test]
+fn a_message_is_changed_before_it_is_sent_again() {
+    let mut stage = Stage::live(Record::ordinary());
+    stage.press(&["R", "ctrl-s"]);
+    let params = json!({"sequence": 8, "session": "fresh"});
+    assert_eq!(stage.asked(), [("replay", params)], "unchanged");
+    stage.press(&["R", "down", "end", "backspace", "backspace", "backspace"]);
+    stage.letters("1\",");
+    stage.press(&["ctrl-s"]);
+    let asked = stage.asked();
+    let raw = asked[0].1["raw"].as_str().unwrap();
+    assert!(raw.starts_with(r#"{"jsonrpc":"2.1","id":3,"#), "{raw}");
+}
+
+#[test]
+fn requests_of_a_server_are_not_sent_again() {
+    let mut record = Record::ordinary();
+    record.server(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
+    record.flush();
+    let mut stage = Stage::live(record);
+    stage.press(&["r"]);
+    assert_eq!(stage.said(), "only messages of a client can be sent again");
+    let mut stage = Stage::opened(Record::ordinary());
+    stage.press(&["r", "R", "ctrl-r"]);
+    assert_eq!(stage.asked(), []);
+    assert!(stage.said().contains("mcp-proxy replay FILE"));
+}
+
+#[test]
+fn a_replay_is_compared_from_each_of_its_four_messages() {
+    let mut stage = replayed();
+    assert!(
+        stage
+            .said()
+            .contains("#8 was sent again as #10; #11 answers after 31.0 ms")
+    );
+    for (number, expected, lines) in [
+        ("8", ["#8 first", "#10 sent again"], 1),
+        ("10", ["#8 first", "#10 sent again"], 1),
+        ("9", ["#9 first", "#11 sent again"], 2),
+        ("11", ["#9 first", "#11 sent again"], 2),
+    ] {
+        stage.command(number);
+        stage.press(&["D"]);
+        assert_eq!(titles(&stage), expected, "{number}");
+        assert!(differences(&stage) >= lines, "{number}");
+        stage.press(&["j", "G", "k", "esc"]);
+        assert!(stage.is_plain());
+    }
+    stage.command("1");
+    stage.press(&["D"]);
+    assert!(stage.said().starts_with("there is nothing to compare"));
+}
+
+#[test]
+fn a_notification_has_no_answer_to_compare() {
+    let mut stage = Stage::live(Record::ordinary());
+    stage.command("3");
+    stage.press(&["r"]);
+    stage.record.on(2, Origin::Proxy);
+    stage
+        .record
+        .client(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    stage.record.flush();
+    let answer = json!({"request": 10, "answer": null, "conn": "c2", "latency_ms": null, "raw": Value::Null});
+    let params = json!({"sequence": 3, "session": "fresh"});
+    stage.expect("replay", params, Ok(answer));
+    assert_eq!(stage.said(), "#3 was sent again as #10");
+    stage.all_read(10);
+    stage.press(&["D"]);
+    assert_eq!(
+        (titles(&stage)[1].as_str(), differences(&stage)),
+        ("#10 sent again", 0)
+    );
+}
+
+#[test]
+fn an_edit_is_compared_with_what_was_received() {
+    let mut stage = edited();
+    stage.press(&["D"]);
+    assert_eq!(titles(&stage), ["#10 received", "#10 sent on"]);
+    assert_eq!(differences(&stage), 1);
+    stage.press(&["esc", "o"]);
+    assert_eq!(stage.said(), "as it was received");
+    stage.press(&["o"]);
+    assert_eq!(stage.said(), "as it went on");
+    stage.press(&["g", "o"]);
+    assert_eq!(stage.said(), "this message went on as it was received");
+}

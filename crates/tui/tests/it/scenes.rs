@@ -1,0 +1,295 @@
+//! Every screen there is, as the state that shows it.
+
+use std::path::PathBuf;
+
+use mcp_proxy_session::Origin;
+use mcp_proxy_tui::port::Port;
+use mcp_proxy_tui::source::State;
+use mcp_proxy_tui::{App, Owner, Tab, Theme};
+use serde_json::{Value, json};
+
+use crate::record::Record;
+use crate::stage::Stage;
+
+/// A screen's name, and how it comes about.
+pub type Scene = (&'static str, fn() -> Stage);
+
+pub const SCENES: &[Scene] = &[
+    ("list", listed),
+    ("message", read),
+    ("held", held),
+    ("intercept", intercepting),
+    ("editor", editing),
+    ("editor-invalid", editing_badly),
+    ("filter-typed", filter_typed),
+    ("filtered", filtered),
+    ("filter-wrong", filter_wrong),
+    ("nothing-matches", nothing_matches),
+    ("search", searched),
+    ("folded", folded),
+    ("command", command_typed),
+    ("help", || pressed(&["F1"])),
+    ("breakpoints", || {
+        let mut stage = held();
+        stage.press(&["b", "j"]);
+        stage
+    }),
+    ("rules", rules),
+    ("rules-none", || pressed(&["u"])),
+    ("stderr", stderr),
+    ("diff-edit", || {
+        let mut stage = edited();
+        stage.press(&["D"]);
+        stage
+    }),
+    ("diff-replay", || {
+        let mut stage = replayed();
+        stage.command("11");
+        stage.press(&["D"]);
+        stage
+    }),
+    ("replayed", replayed),
+    ("quit", quitting),
+    ("ended", ended),
+    ("record", || Stage::opened(Record::ordinary())),
+    ("sessions", two_sessions),
+    ("connections", connections),
+    ("verdicts", verdicts),
+    ("connecting", || Stage::silent(Record::new(), Value::Null)),
+    ("no-messages", || Stage::live(Record::new())),
+    ("opening", opening),
+    ("failed", failed),
+];
+
+/// The ordinary session, live; the newest message is selected.
+pub fn listed() -> Stage {
+    let mut stage = Stage::live(Record::ordinary());
+    stage.app.heard("listening on http://127.0.0.1:8888/mcp");
+    stage
+}
+
+fn pressed(keys: &[&str]) -> Stage {
+    let mut stage = listed();
+    stage.press(keys);
+    stage
+}
+
+fn read() -> Stage {
+    pressed(&["tab", "j", "j"])
+}
+
+/// A call is held by a breakpoint.
+pub fn held() -> Stage {
+    let mut stage = listed();
+    stage.breakpoints = json!([
+        {"id": 1, "filter": "tools/call read_file", "direction": "client_to_server", "left": null, "hits": 1},
+        {"id": 2, "filter": ".latency_ms > 500", "direction": null, "left": 3, "hits": 0},
+    ]);
+    let arguments = r#"{"path":"/srv/notes/plan.txt"}"#;
+    let call = stage.record.call(4, "read_file", arguments);
+    stage.hold(1, call, "breakpoint 1");
+    stage.all_read(10);
+    stage.until("it is selected", |app| app.tabs[0].selected == Some(10));
+    stage
+}
+
+fn intercepting() -> Stage {
+    let mut stage = listed();
+    stage.mode = "intercept";
+    let call = stage.record.call(4, "search", "{}");
+    stage.record.call(5, "search", "{}");
+    stage.hold(1, call, "intercept");
+    stage.hold(2, call + 1, "intercept");
+    stage.all_read(11);
+    stage.until("it is selected", |app| app.tabs[0].selected == Some(10));
+    stage
+}
+
+/// The held call is being changed.
+pub fn editing() -> Stage {
+    let mut stage = held();
+    stage.press(&["F6"]);
+    stage.press(&["down"; 7]);
+    stage.press(&["end"]);
+    stage.press(&["backspace"; 5]);
+    stage.letters(".md\"");
+    stage
+}
+
+fn editing_badly() -> Stage {
+    let mut stage = editing();
+    stage.press(&["backspace", "ctrl-s"]);
+    stage
+}
+
+fn filter_typed() -> Stage {
+    let mut stage = pressed(&["F2"]);
+    stage.letters(".status == \"err");
+    stage
+}
+
+/// Only what has gone wrong.
+pub fn filtered() -> Stage {
+    let mut stage = filter_typed();
+    stage.letters("or\"");
+    stage.press(&["enter"]);
+    stage.all_read(9);
+    stage
+}
+
+fn filter_wrong() -> Stage {
+    let mut stage = filter_typed();
+    stage.press(&["enter"]);
+    stage
+}
+
+fn nothing_matches() -> Stage {
+    let mut stage = listed();
+    stage.command("filter nowhere");
+    stage.all_read(9);
+    stage
+}
+
+fn searched() -> Stage {
+    let mut stage = listed();
+    stage.command("search no such");
+    stage
+}
+
+fn folded() -> Stage {
+    let mut stage = listed();
+    stage.command("5");
+    stage.press(&["tab", "z", "j"]);
+    stage
+}
+
+fn command_typed() -> Stage {
+    let mut stage = pressed(&["X"]);
+    stage.letters("~/evidence.har");
+    stage
+}
+
+fn stderr() -> Stage {
+    let mut stage = pressed(&["l"]);
+    stage.until("stderr is read", |app| {
+        !app.tabs[0].view.happenings().is_empty()
+    });
+    stage
+}
+
+fn rules() -> Stage {
+    let mut stage = listed();
+    stage.rules = json!({"file": "/home/user/rules.toml", "fault": "line 9: `delay` wants a time such as 2s",
+    "rules": [
+        {"rule": 1, "name": "slow-search", "line": 1, "does": "tool search, delay 2s"},
+        {"rule": 2, "name": null, "line": 5, "does": "tool read_file, refuse -32000 `not here`"},
+    ]});
+    stage.press(&["u"]);
+    stage
+}
+
+/// The held call went on with another path.
+pub fn edited() -> Stage {
+    let mut stage = held();
+    let body = |path: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{{"name":"read_file","arguments":{{"path":"{path}"}}}}}}"#
+        )
+    };
+    let (before, after) = (body("/srv/notes/plan.txt"), body("/srv/notes/plan.md"));
+    stage.record.decided(10, "modify", Some((&before, &after)));
+    stage.record.flush();
+    stage.let_go(1);
+    stage.until("it has changed", |app| {
+        let told = app.tabs[0].view.told(10);
+        told.is_ok_and(|told| told.message.modified)
+    });
+    stage
+}
+
+/// The call that failed was sent again, with another path.
+pub fn replayed() -> Stage {
+    let mut stage = listed();
+    stage.press(&["p", "r"]);
+    stage.record.on(2, Origin::Proxy);
+    let call = stage
+        .record
+        .call(2, "read_file", r#"{"path":"/srv/notes/plan.md"}"#);
+    let found = r##"{"content":[{"type":"text","text":"# Plan"}],"isError":false}"##;
+    stage.record.answer(2, call, found);
+    stage.record.flush();
+    let answer = json!({"request": 10, "answer": 11, "conn": "c2", "latency_ms": 31.0, "raw": {}});
+    let params = json!({"sequence": 8, "session": "fresh"});
+    stage.expect("replay", params, Ok(answer));
+    stage.all_read(11);
+    stage
+}
+
+fn quitting() -> Stage {
+    let mut stage = held();
+    stage.app.owner = Owner::Here;
+    stage.press(&["q"]);
+    stage
+}
+
+fn ended() -> Stage {
+    let mut stage = listed();
+    stage.gone("the proxy has ended");
+    stage
+}
+
+fn two_sessions() -> Stage {
+    let mut stage = listed();
+    let other = stage.record.beside("yesterday.jsonl");
+    std::fs::copy(stage.record.path(), &other).unwrap();
+    stage.command(&format!("load {}", other.display()));
+    stage.all_read(9);
+    stage
+}
+
+fn connections() -> Stage {
+    let mut record = Record::ordinary();
+    record.on(2, Origin::Peer);
+    record.open_session();
+    record.exit(3);
+    record.flush();
+    let mut stage = Stage::live(record);
+    stage.press(&["m", "k", "k", "m"]);
+    stage
+}
+
+fn verdicts() -> Stage {
+    let mut record = Record::ordinary();
+    let call = record.call(4, "search", r#"{"query":"secrets"}"#);
+    record.decided(call, "drop", None);
+    record.client("this is no JSON");
+    record.client(r#"[{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"}]"#);
+    record.server(r#"{"hello":"there"}"#);
+    record.flush();
+    let mut stage = Stage::live(record);
+    stage.command("10");
+    stage
+}
+
+fn opening() -> Stage {
+    let record = Record::ordinary();
+    let mut stage = Stage::silent(record, Value::Null);
+    let (port, far) = Port::pair();
+    let tab = Tab::open(stage.record.path().to_owned());
+    // It has no turn, so nothing is taken in.
+    stage.app = App::recorded(tab, port, Theme::Dark);
+    stage.far = far;
+    stage
+}
+
+fn failed() -> Stage {
+    let (port, far) = Port::pair();
+    let path = PathBuf::from("/nowhere/session.jsonl");
+    let mut stage = Stage::silent(Record::new(), Value::Null);
+    stage.app = App::recorded(Tab::open(path), port, Theme::Dark);
+    stage.far = far;
+    stage.until("it has failed", |app| {
+        *app.tabs[0].view.state() != State::Opening
+    });
+    stage
+}

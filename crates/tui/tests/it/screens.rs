@@ -1,0 +1,71 @@
+//! Every screen, as a reviewed snapshot, and at sizes that nobody chooses.
+
+use mcp_proxy_tui::Theme;
+use ratatui::style::Color;
+
+use crate::scenes::{SCENES, held, listed};
+
+#[test]
+fn every_screen() {
+    for (name, scene) in SCENES {
+        for (width, height) in [(80, 24), (160, 50)] {
+            let screen = scene().screen(width, height);
+            insta::assert_snapshot!(format!("{name}-{width}x{height}"), screen);
+        }
+    }
+}
+
+#[test]
+fn no_size_is_too_small() {
+    for (name, scene) in SCENES {
+        let mut stage = scene();
+        for (width, height) in [
+            (1, 1),
+            (2, 1),
+            (1, 5),
+            (20, 5),
+            (3, 3),
+            (59, 9),
+            (500, 4),
+            (7, 100),
+        ] {
+            let screen = stage.screen(width, height);
+            assert_eq!(screen.lines().count(), usize::from(height), "{name}");
+        }
+        // And back, with everything in its place.
+        stage.screen(80, 24);
+        stage.press(&["j", "k", "esc"]);
+        stage.screen(80, 24);
+    }
+}
+
+#[test]
+fn a_small_screen_still_tells_what_matters() {
+    let mut stage = held();
+    insta::assert_snapshot!("held-20x5", stage.screen(20, 5));
+    stage.press(&["tab"]);
+    insta::assert_snapshot!("held-message-40x8", stage.screen(40, 8));
+    stage.press(&["F6"]);
+    insta::assert_snapshot!("editor-40x8", stage.screen(40, 8));
+}
+
+#[test]
+fn without_colours_nothing_is_coloured_and_nothing_is_lost() {
+    let (mut dark, mut mono) = (held(), held());
+    mono.app.theme = Theme::Mono;
+    assert_eq!(dark.screen(80, 24), mono.screen(80, 24));
+    for cell in mono.cells(80, 24).content() {
+        assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset), "{cell:?}");
+    }
+    let coloured = |theme: Theme| {
+        let mut stage = listed();
+        stage.app.theme = theme;
+        stage.cells(80, 24)
+    };
+    let colours = |theme| {
+        let cells = coloured(theme);
+        let colours = cells.content().iter().map(|cell| (cell.fg, cell.bg));
+        colours.collect::<Vec<_>>()
+    };
+    assert_ne!(colours(Theme::Dark), colours(Theme::Light));
+}

@@ -1,0 +1,349 @@
+//! The app with a proxy that the test plays: what every viewer asks at first is answered as `docs/control.md` shows, the rest
+//! is kept for the test.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use mcp_proxy_tui::app::{Effect, Event, Overlay};
+use mcp_proxy_tui::command::Command;
+use mcp_proxy_tui::port::{Ask, FarEnd, News, Port};
+use mcp_proxy_tui::source::State;
+use mcp_proxy_tui::{App, Owner, Tab, Theme, panes};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use serde_json::{Value, json};
+
+use crate::record::Record;
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(60);
+/// What the app asks by itself.
+const BY_ITSELF: [&str; 5] = [
+    "hello",
+    "subscribe",
+    "hold.list",
+    "breakpoints.list",
+    "rules.list",
+];
+
+pub struct Stage {
+    pub app: App,
+    pub far: FarEnd,
+    pub record: Record,
+    /// What the proxy says when it is asked.
+    pub hello: Value,
+    pub mode: &'static str,
+    pub holds: Vec<Value>,
+    pub breakpoints: Value,
+    pub rules: Value,
+    /// The clock stands still.
+    pub now: Instant,
+    asked: Vec<Ask>,
+}
+
+impl Stage {
+    /// A proxy that writes this record.
+    pub fn live(record: Record) -> Stage {
+        let hello = json!({"protocol": 1, "version": "0.1.0", "target": "python server.py", "client": "streamable_http",
+            "server": "stdio", "record": record.path(), "pid": 4711});
+        Stage::with(record, hello)
+    }
+
+    /// One whose hello says this.
+    pub fn with(record: Record, hello: Value) -> Stage {
+        let mut stage = Stage::silent(record, hello);
+        stage.until("the session is open", |app| {
+            let ready = |tab: &Tab| *tab.view.state() == State::Ready;
+            app.tabs.first().is_some_and(ready)
+        });
+        stage.settle();
+        stage
+    }
+
+    /// Before anything was said.
+    pub fn silent(record: Record, hello: Value) -> Stage {
+        let (port, far) = Port::pair();
+        Stage::of(
+            App::live(port, Owner::Other, Theme::Dark),
+            far,
+            record,
+            hello,
+        )
+    }
+
+    /// A record that is looked at without a proxy.
+    pub fn opened(record: Record) -> Stage {
+        let (port, far) = Port::pair();
+        let tab = Tab::open(record.path().to_owned());
+        let app = App::recorded(tab, port, Theme::Dark);
+        let mut stage = Stage::of(app, far, record, Value::Null);
+        stage.until("the record is open", |app| {
+            *app.tabs[0].view.state() != State::Opening
+        });
+        stage
+    }
+
+    fn of(app: App, far: FarEnd, record: Record, hello: Value) -> Stage {
+        Stage {
+            app,
+            far,
+            record,
+            hello,
+            mode: "passthrough",
+            holds: Vec::new(),
+            breakpoints: json!([]),
+            rules: json!({"file": null, "fault": null, "rules": []}),
+            now: Instant::now(),
+            asked: Vec::new(),
+        }
+    }
+
+    /// The app has a turn, and gets its answers, until it asks nothing more by itself.
+    pub fn settle(&mut self) {
+        loop {
+            self.app.turn(self.now);
+            let asks: Vec<Ask> = self.far.asks.try_iter().collect();
+            if asks.is_empty() {
+                return;
+            }
+            for ask in asks {
+                if BY_ITSELF.contains(&ask.method) {
+                    let answer = self.answer_of(ask.method);
+                    self.reply(ask.id, Ok(&answer.to_string()));
+                } else {
+                    self.asked.push(ask);
+                }
+            }
+        }
+    }
+
+    fn answer_of(&self, method: &str) -> Value {
+        let numbers: Vec<&Value> = self.holds.iter().map(|hold| &hold["hold"]).collect();
+        match method {
+            "hello" => self.hello.clone(),
+            "subscribe" => json!({"mode": self.mode, "held": numbers, "upto": 1}),
+            "hold.list" => json!({"mode": self.mode, "holds": self.holds}),
+            "breakpoints.list" => json!({"breakpoints": self.breakpoints}),
+            _ => self.rules.clone(),
+        }
+    }
+
+    /// Waits for the reading of records until it is so.
+    pub fn until(&mut self, what: &str, so: impl Fn(&App) -> bool) {
+        let deadline = Instant::now() + LONG;
+        loop {
+            self.settle();
+            if so(&self.app) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "waiting until {what}");
+            if let Some(tab) = self.app.tabs.get(self.app.tab) {
+                tab.view.wait(Duration::from_millis(100));
+            }
+        }
+    }
+
+    /// Waits until the session shown has all of the record, and its filter has been through it.
+    pub fn all_read(&mut self, total: usize) {
+        self.until("all is read", |app| {
+            let view = &app.tabs[app.tab].view;
+            view.total() >= total && view.searching().is_none()
+        });
+    }
+
+    /// The record has grown; the proxy says so.
+    pub fn grown(&mut self, total: usize) {
+        self.record.flush();
+        self.notice("rows", json!({"upto": total}));
+        self.all_read(total);
+    }
+
+    /// A message is held from now on.
+    pub fn hold(&mut self, hold: u64, sequence: u64, by: &str) {
+        self.record.flush();
+        self.holds.push(json!({"hold": hold, "sequence": sequence, "conn": "c1", "direction": "client_to_server",
+            "by": by, "held_ms": 211, "left_ms": 54_000, "method": "tools/call", "jsonrpc_id": 2, "len": 102}));
+        self.holds_notice();
+    }
+
+    /// It is not any more.
+    pub fn let_go(&mut self, hold: u64) {
+        self.holds.retain(|one| one["hold"] != hold);
+        self.holds_notice();
+    }
+
+    fn holds_notice(&mut self) {
+        let numbers: Vec<&Value> = self.holds.iter().map(|hold| &hold["hold"]).collect();
+        let params = json!({"mode": self.mode, "held": numbers});
+        self.notice("holds", params);
+    }
+
+    pub fn notice(&mut self, method: &str, params: Value) {
+        let method = method.to_owned();
+        self.far.news.send(News::Notice { method, params }).unwrap();
+        self.settle();
+    }
+
+    /// The connection to the proxy is lost.
+    pub fn gone(&mut self, why: &str) {
+        let why = why.to_owned();
+        self.far.news.send(News::Gone { why }).unwrap();
+        self.settle();
+    }
+
+    /// What was asked since the last time, as method and parameters. The test owes no answer.
+    pub fn asked(&mut self) -> Vec<(&'static str, Value)> {
+        self.settle();
+        let asked = self.asked.drain(..);
+        asked
+            .map(|ask| (ask.method, serde_json::from_str(&ask.params).unwrap()))
+            .collect()
+    }
+
+    /// The one question that was asked since the last time is this; it is answered so.
+    pub fn expect(&mut self, method: &str, params: Value, answer: Result<Value, &str>) {
+        self.settle();
+        let [ask] = &self.asked[..] else {
+            panic!("one question was expected: {:?}", self.asked);
+        };
+        let asked: Value = serde_json::from_str(&ask.params).unwrap();
+        assert_eq!((ask.method, &asked), (method, &params));
+        let id = ask.id;
+        self.asked.clear();
+        match answer {
+            Ok(answer) => self.reply(id, Ok(&answer.to_string())),
+            Err(why) => self.reply(id, Err(why)),
+        }
+        self.settle();
+    }
+
+    fn reply(&mut self, id: u64, result: Result<&str, &str>) {
+        let result = result
+            .map(|text| Bytes::copy_from_slice(text.as_bytes()))
+            .map_err(str::to_owned);
+        self.far.news.send(News::Answer { id, result }).unwrap();
+    }
+
+    /// Keys as the table of commands writes them, and `backspace`, `delete`.
+    pub fn press(&mut self, keys: &[&str]) {
+        for name in keys {
+            self.app.take(Event::Key(key(name)));
+        }
+        self.settle();
+    }
+
+    /// Letters.
+    pub fn letters(&mut self, text: &str) {
+        for letter in text.chars() {
+            let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
+            self.app.take(Event::Key(key));
+        }
+        self.settle();
+    }
+
+    /// A command by its name, as a user types it.
+    pub fn command(&mut self, line: &str) {
+        self.press(&[":"]);
+        self.letters(line);
+        self.press(&["enter"]);
+    }
+
+    pub fn run(&mut self, command: Command) {
+        self.app.run(command, "");
+        self.settle();
+    }
+
+    pub fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) {
+        self.app.take(Event::Mouse(MouseEvent {
+            kind,
+            column,
+            row,
+            modifiers: KeyModifiers::NONE,
+        }));
+        self.settle();
+    }
+
+    pub fn click(&mut self, column: u16, row: u16) {
+        self.mouse(MouseEventKind::Down(MouseButton::Left), column, row);
+    }
+
+    pub fn selected(&self) -> Option<u64> {
+        self.app.tabs.get(self.app.tab).and_then(|tab| tab.selected)
+    }
+
+    /// What was last said to the user.
+    pub fn said(&self) -> &str {
+        self.app.said.as_ref().map_or("", |said| said.text.as_str())
+    }
+
+    pub fn quits(&mut self) -> bool {
+        self.app.effects().contains(&Effect::Quit)
+    }
+
+    pub fn is_plain(&self) -> bool {
+        matches!(self.app.overlay, Overlay::None)
+    }
+
+    /// The cells of a screen of this size.
+    pub fn cells(&mut self, width: u16, height: u16) -> Buffer {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal
+            .draw(|frame| panes::draw(&mut self.app, frame))
+            .unwrap();
+        terminal.backend().buffer().clone()
+    }
+
+    /// The same as text.
+    pub fn screen(&mut self, width: u16, height: u16) -> String {
+        text_of(&self.cells(width, height))
+    }
+}
+
+/// A key by the name that the table of commands has for it.
+pub fn key(name: &str) -> KeyEvent {
+    if let Some(letter) = name.strip_prefix("ctrl-") {
+        return KeyEvent::new(key(letter).code, KeyModifiers::CONTROL);
+    }
+    let code = match name {
+        "space" => KeyCode::Char(' '),
+        "enter" => KeyCode::Enter,
+        "esc" => KeyCode::Esc,
+        "tab" => KeyCode::Tab,
+        "up" => KeyCode::Up,
+        "down" => KeyCode::Down,
+        "left" => KeyCode::Left,
+        "right" => KeyCode::Right,
+        "home" => KeyCode::Home,
+        "end" => KeyCode::End,
+        "pageup" => KeyCode::PageUp,
+        "pagedown" => KeyCode::PageDown,
+        "backspace" => KeyCode::Backspace,
+        "delete" => KeyCode::Delete,
+        _ => match (name.strip_prefix('F').map(str::parse), name.chars().next()) {
+            (Some(Ok(number)), _) => KeyCode::F(number),
+            (_, Some(letter)) => KeyCode::Char(letter),
+            (_, None) => panic!("no key"),
+        },
+    };
+    KeyEvent::new(code, KeyModifiers::NONE)
+}
+
+/// Rows of cells, without spaces at their ends.
+pub fn text_of(buffer: &Buffer) -> String {
+    use unicode_width::UnicodeWidthStr as _;
+    let mut text = String::new();
+    for row in 0..buffer.area.height {
+        let mut line = String::new();
+        let mut column = 0;
+        while column < buffer.area.width {
+            let symbol = buffer[(column, row)].symbol();
+            line.push_str(symbol);
+            column += (symbol.width() as u16).max(1);
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
