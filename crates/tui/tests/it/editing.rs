@@ -117,8 +117,8 @@ fn the_editor_outside_gets_the_text_and_gives_it_back() {
             sequence: 10
         }
     );
-    let text = text.replace("plan.txt", "other.txt") + "\n";
-    stage.app.edited(*purpose, Ok(text));
+    let after = text.replace("plan.txt", "other.txt") + "\n";
+    stage.app.edited(*purpose, text, Ok(after));
     assert_eq!(stage.asked(), [], "it is shown before it is sent");
     assert!(stage.said().starts_with("Ctrl-S sends it"));
     stage.press(&["ctrl-s"]);
@@ -132,7 +132,9 @@ fn the_editor_outside_gets_the_text_and_gives_it_back() {
     stage.press(&["F6", "ctrl-e"]);
     let effects = stage.app.effects();
     assert!(matches!(&effects[..], [Effect::Edit(..)]), "{effects:?}");
-    stage.app.edited(*purpose, Err("vi: not found".to_owned()));
+    stage
+        .app
+        .edited(*purpose, "", Err("vi: not found".to_owned()));
     assert!(matches!(stage.app.overlay, Overlay::Editor(_)));
 }
 

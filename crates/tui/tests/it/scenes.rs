@@ -125,6 +125,8 @@ fn editing_badly() -> Stage {
 fn filter_typed() -> Stage {
     let mut stage = pressed(&["F2"]);
     stage.letters(".status == \"err");
+    // It applies while it is typed.
+    stage.all_read(9);
     stage
 }
 
