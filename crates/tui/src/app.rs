@@ -3,6 +3,7 @@
 mod act;
 mod answers;
 mod decide;
+mod look;
 mod typed;
 
 use std::collections::HashMap;

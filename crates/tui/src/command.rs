@@ -186,6 +186,10 @@ impl Command {
 
 /// A key as the table writes it.
 pub fn key_name(key: KeyEvent) -> Option<String> {
+    // Esc and a letter in quick succession look like this.
+    if key.modifiers.contains(KeyModifiers::ALT) {
+        return None;
+    }
     let base = match key.code {
         KeyCode::Char(' ') => "space".to_owned(),
         KeyCode::Char(letter) => letter.to_string(),

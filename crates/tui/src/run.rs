@@ -16,6 +16,7 @@ use ratatui::backend::CrosstermBackend;
 use crate::app::{App, Effect, Event};
 use crate::editor::Purpose;
 use crate::panes;
+use crate::proxy::{Link, Mode};
 use crate::screen::Screen;
 
 /// The longest wait for a key, so that news are seen.
@@ -49,8 +50,8 @@ pub enum RunError {
     Terminal(#[from] io::Error),
 }
 
-/// Runs the UI until the user leaves.
-pub fn run(app: &mut App, options: &Options) -> Result<(), RunError> {
+/// Runs the UI until the user leaves. Tells whether the proxy goes on holding every message.
+pub fn run(app: &mut App, options: &Options) -> Result<Mode, RunError> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(RunError::NoTerminal);
     }
@@ -89,7 +90,7 @@ pub fn run(app: &mut App, options: &Options) -> Result<(), RunError> {
         }
         for effect in app.effects() {
             match effect {
-                Effect::Quit => return Ok(()),
+                Effect::Quit => return Ok(left(app)),
                 Effect::Copy(text) => Screen::copy(&text)?,
                 Effect::Edit(purpose, text) => {
                     outside(app, &mut screen, options, purpose, &text)?;
@@ -99,7 +100,14 @@ pub fn run(app: &mut App, options: &Options) -> Result<(), RunError> {
             changed = true;
         }
     }
-    Ok(())
+    Ok(left(app))
+}
+
+fn left(app: &App) -> Mode {
+    match app.proxy.link {
+        Link::Live => app.proxy.mode,
+        Link::None | Link::Gone(_) => Mode::Passthrough,
+    }
 }
 
 fn outside(

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_tui::port::Port;
+use mcp_proxy_tui::proxy::Mode;
 use mcp_proxy_tui::screen::give_back;
 use mcp_proxy_tui::{App, Options, Owner, RunError, Tab, Theme};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -68,7 +69,11 @@ fn alone(app: App, args: TuiArgs) -> Result<ExitCode> {
         let came = Arc::clone(&came);
         drop(signal_hook::flag::register_usize(signal, came, number));
     }
-    show(app, args, Arc::default(), None)?;
+    if show(app, args, Arc::default(), None)? == Mode::Intercept {
+        printer::say(
+            "mcp-proxy: the proxy goes on holding every message; `mcp-proxy ctl continue` lets them go",
+        );
+    }
     let place = came.load(Ordering::Relaxed).checked_sub(1);
     let Some((number, name)) = place.and_then(|place| SIGNALS.get(place)) else {
         return Ok(ExitCode::SUCCESS);
@@ -126,7 +131,7 @@ fn show(
     args: TuiArgs,
     stop: Arc<AtomicBool>,
     said: Option<Receiver<String>>,
-) -> Result<()> {
+) -> Result<Mode> {
     for (signal, _) in SIGNALS {
         // Where that is not possible the signal ends the program, as it would without a UI.
         drop(signal_hook::flag::register(signal, Arc::clone(&stop)));
@@ -154,7 +159,7 @@ fn show(
         stop.store(true, Ordering::Relaxed);
         if ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
             give_back();
-            return Ok(());
+            return Ok(Mode::Passthrough);
         }
         break;
     }

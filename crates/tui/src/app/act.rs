@@ -6,12 +6,10 @@ use crossterm::event::{
 use ratatui::layout::Position;
 
 use super::answers::Then;
-use super::{App, Effect, Focus, Overlay, Owner, Sides, Target, Typing};
+use super::{App, Effect, Focus, Overlay, Owner, Target, Typing};
 use crate::command::Command;
 use crate::input::Input;
 use crate::proxy::Link;
-use crate::tab::{Shown, body_of};
-use crate::text::{Body, compare, curl};
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) {
@@ -306,15 +304,6 @@ impl App {
         self.with_detail(|detail| detail.move_by(by));
     }
 
-    fn with_detail(&mut self, act: impl FnOnce(&mut crate::tab::Detail)) {
-        if let Some(tab) = self.current() {
-            tab.show();
-            if let Some(detail) = &mut tab.detail {
-                act(detail);
-            }
-        }
-    }
-
     fn sideways(&mut self, by: isize) {
         if self.focus == Focus::List {
             if by > 0 {
@@ -330,157 +319,6 @@ impl App {
         if !stays {
             self.focus = Focus::List;
         }
-    }
-
-    fn fold(&mut self) {
-        self.with_detail(|detail| {
-            let opener = detail.line().and_then(|line| detail.body.opener(line));
-            if let Some(opener) = opener {
-                detail.folds.toggle(opener);
-                detail.fold_changed();
-                detail.go_to(opener);
-            }
-        });
-    }
-
-    /// Goes to a message by its number; says why if it cannot be seen.
-    pub(super) fn go_to(&mut self, number: u64) {
-        let Some(tab) = self.current() else {
-            return;
-        };
-        if tab.select(number) {
-            return;
-        }
-        let why = match tab.view.filter().is_empty() {
-            true => format!("there is no message #{number}"),
-            false => format!("the filter hides #{number}; Ctrl-L shows everything"),
-        };
-        self.complain(why);
-    }
-
-    fn go_to_peer(&mut self) {
-        let peer = self.current().and_then(|tab| tab.view.peer(tab.selected?));
-        match peer {
-            Some(peer) => self.go_to(peer),
-            None => self.complain("this message has no answer, and answers none"),
-        }
-    }
-
-    fn mark(&mut self) {
-        if let Some(tab) = self.current()
-            && let Some(selected) = tab.selected
-            && !tab.marks.remove(&selected)
-        {
-            tab.marks.insert(selected);
-        }
-    }
-
-    fn next_mark(&mut self) {
-        let next = self.current().and_then(|tab| {
-            let after = tab.selected.map_or(0, |selected| selected + 1);
-            let next = tab.marks.range(after..).next().or(tab.marks.first());
-            next.copied()
-        });
-        match next {
-            Some(next) => self.go_to(next),
-            None => self.complain("no message is marked (m marks one)"),
-        }
-    }
-
-    fn original(&mut self) {
-        let mut said = None;
-        self.with_detail(|detail| {
-            let was_changed = detail
-                .told
-                .as_ref()
-                .is_ok_and(|told| told.message.original_raw.is_some());
-            said = match was_changed {
-                false => Some("this message went on as it was received"),
-                true => match detail.turn() {
-                    Shown::Received => Some("as it was received"),
-                    Shown::Sent => Some("as it went on"),
-                },
-            };
-        });
-        if let Some(said) = said {
-            self.say(said);
-        }
-    }
-
-    fn diff(&mut self) {
-        match self.sides() {
-            Ok((titles, bodies)) => {
-                let lines = compare(&bodies[0], &bodies[1]);
-                self.overlay = Overlay::Diff(Box::new(Sides {
-                    titles,
-                    bodies,
-                    lines,
-                    top: 0,
-                }));
-            }
-            Err(why) => self.complain(why),
-        }
-    }
-
-    fn sides(&mut self) -> Result<([String; 2], [Body; 2]), String> {
-        let nothing =
-            "there is nothing to compare: this message was not changed, and not sent again";
-        let tab = self.current().ok_or(nothing)?;
-        let selected = tab.selected.ok_or(nothing)?;
-        let message = tab.view.told(selected)?.message;
-        if let Some(original) = &message.original_raw {
-            let titles = [
-                format!("#{selected} received"),
-                format!("#{selected} sent on"),
-            ];
-            return Ok((titles, [body_of(original), body_of(&message.raw)]));
-        }
-        let mut pairs = Vec::new();
-        for (first, (request, answer)) in &tab.replays {
-            pairs.push((*first, *request));
-            pairs.extend(tab.view.peer(*first).zip(*answer));
-        }
-        let pair = pairs.iter().rev();
-        let mut pair = pair.filter(|(first, again)| *first == selected || *again == selected);
-        let (first, again) = *pair.next().ok_or(nothing)?;
-        let body = |number| tab.view.told(number).map(|told| body_of(&told.message.raw));
-        let titles = [format!("#{first} first"), format!("#{again} sent again")];
-        Ok((titles, [body(first)?, body(again)?]))
-    }
-
-    fn copy(&mut self) {
-        let bytes = self.current().and_then(|tab| {
-            tab.show();
-            tab.detail.as_ref()?.raw()?.load().ok()
-        });
-        match bytes.map(|bytes| String::from_utf8(bytes.into())) {
-            Some(Ok(text)) => self.put(text, "copied"),
-            Some(Err(_)) => self.complain("the message is no text"),
-            None => self.complain("no message is selected"),
-        }
-    }
-
-    fn copy_curl(&mut self) {
-        let target = self.proxy.hello.target.clone();
-        let url = match target.starts_with("http") {
-            true => target,
-            false => "http://127.0.0.1:8888/mcp".to_owned(),
-        };
-        let made = self.current().and_then(|tab| {
-            tab.show();
-            let told = tab.detail.as_ref()?.told.as_ref().ok()?;
-            Some(curl(&told.message, &url))
-        });
-        match made {
-            Some(Ok(text)) => self.put(text, "copied as a curl command"),
-            Some(Err(why)) => self.complain(why),
-            None => self.complain("no message is selected"),
-        }
-    }
-
-    fn put(&mut self, text: String, said: &str) {
-        self.say(format!("{said} ({} bytes)", text.len()));
-        self.effects.push(Effect::Copy(text));
     }
 
     fn break_here(&mut self, rest: &str) {

@@ -141,6 +141,8 @@ impl App {
                     Some(record) => View::open(record.clone()),
                     None => View::remembered(),
                 };
+                // A record may have been opened before the proxy answered: it stays on the screen.
+                self.tab += usize::from(!self.tabs.is_empty());
                 self.tabs.insert(0, Tab::new("live".to_owned(), view));
                 self.look();
             }

@@ -10,22 +10,27 @@ use crate::tab::Detail;
 use crate::text::{Form, LAID_OUT, plain};
 
 impl App {
-    /// The selected message, if it is held; else the oldest that is.
-    fn chosen(&self) -> Option<&Held> {
+    /// The selected message, if it is held. If it is not, the oldest that is gets selected, and nothing is decided about a
+    /// message that the user may not see.
+    fn held_here(&mut self) -> Option<Held> {
         let selected = self.tabs.get(self.tab).and_then(|tab| tab.selected);
         let selected = selected.filter(|_| self.tab == 0);
-        selected
-            .and_then(|selected| self.proxy.hold_of(selected))
-            .or(self.proxy.held.first())
-    }
-
-    /// The selected message, if it is held; says so if it is not.
-    fn held_here(&mut self) -> Option<Held> {
-        let held = self.chosen().cloned();
-        if held.is_none() {
-            self.complain("no message is held (i holds every message, b sets breakpoints)");
+        let held = selected.and_then(|selected| self.proxy.hold_of(selected));
+        if let Some(held) = held {
+            return Some(held.clone());
         }
-        held
+        match self.proxy.held.first().map(|held| held.sequence) {
+            Some(oldest) => {
+                self.tab = 0;
+                if let Some(tab) = self.tabs.first_mut() {
+                    tab.select_soon(oldest);
+                }
+                let text = format!("#{oldest} is held, and selected now: press the key again");
+                self.complain(text);
+            }
+            None => self.complain("no message is held (i holds every message, b sets breakpoints)"),
+        }
+        None
     }
 
     /// Sends the decision about the held message.
@@ -83,7 +88,10 @@ impl App {
                     tab.select_soon(*next);
                 }
                 // All is decided: on with what comes, if that was so before.
-                None if decided && std::mem::take(&mut self.followed) => tab.follows = true,
+                None if decided && std::mem::take(&mut self.followed) => {
+                    tab.follows = true;
+                    tab.select_place(usize::MAX);
+                }
                 _ => {}
             }
         }

@@ -60,7 +60,7 @@ fn a_held_message_goes_on_or_nowhere() {
 }
 
 #[test]
-fn the_selected_hold_is_meant_and_else_the_oldest() {
+fn only_the_selected_hold_is_decided() {
     let mut stage = held();
     let call = stage.record.call(5, "search", "{}");
     stage.hold(2, call, "breakpoint 1");
@@ -69,7 +69,10 @@ fn the_selected_hold_is_meant_and_else_the_oldest() {
     stage.press(&["F5"]);
     let asked = stage.asked();
     assert_eq!(asked[0].1["hold"], 2);
-    stage.press(&["g", "F5"]);
+    stage.press(&["g", "F8"]);
+    assert_eq!(stage.asked(), [], "another message is selected");
+    assert!(stage.said().starts_with("#10 is held, and selected now"));
+    stage.press(&["F8"]);
     let asked = stage.asked();
     assert_eq!(asked[0].1["hold"], 1);
 }

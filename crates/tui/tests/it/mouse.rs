@@ -32,6 +32,8 @@ fn rows_lines_and_buttons_are_pressed() {
     assert_eq!(stage.app.tabs[0].detail.as_ref().unwrap().cursor, 2);
     let (column, row) = place(&stage, Target::Button(Command::Drop));
     stage.click(column, row);
+    assert_eq!(stage.asked(), [], "another message was selected");
+    stage.click(column, row);
     let params = json!({"hold": 1, "action": "drop"});
     assert_eq!(stage.asked(), [("hold.resolve", params)]);
     let (column, row) = place(&stage, Target::Button(Command::ToggleIntercept));
