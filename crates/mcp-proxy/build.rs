@@ -16,10 +16,6 @@ fn main() {
     }
     let release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
     let folder = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-    if linux && gnu && release && has_static_math() {
-        // The inline editor wants one logarithm; a library for it would be half a megabyte in every process.
-        println!("cargo::rustc-link-lib=static:-bundle,+verbatim=libm.a");
-    }
     if linux && gnu && release && !names_a_linker() {
         println!("cargo::rustc-link-arg-bins=-T");
         println!("cargo::rustc-link-arg-bins={folder}/layout.ld");
@@ -32,12 +28,6 @@ fn names_a_linker() -> bool {
     flags.contains("fuse-ld")
         || flags.contains("linker")
         || std::env::var_os("RUSTC_LINKER").is_some()
-}
-
-/// Whether the C compiler finds the mathematical functions as an archive.
-fn has_static_math() -> bool {
-    let output = Command::new("cc").arg("-print-file-name=libm.a").output();
-    output.is_ok_and(|output| output.stdout.starts_with(b"/"))
 }
 
 fn glibc_is_new_enough() -> bool {
