@@ -2,7 +2,8 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 use mcp_proxy_wire::visible::visible_json;
-use ratatui_textarea::{CursorMove, TextArea};
+
+use crate::area::Area;
 
 /// What becomes of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub struct Editor {
     /// What it is for.
     pub purpose: Purpose,
     /// The text, and the cursor in it.
-    pub area: TextArea<'static>,
+    pub area: Area,
     before: Vec<String>,
     fault: Option<Fault>,
     /// The next time it is sent even though it is no JSON.
@@ -47,13 +48,12 @@ pub struct Editor {
 impl Editor {
     /// Edits `text`, which is laid out already.
     pub fn new(purpose: Purpose, text: &str) -> Editor {
-        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        let mut area = TextArea::new(lines.clone());
-        area.move_cursor(CursorMove::Top);
+        let area = Area::new(text);
+        let before = area.lines().to_vec();
         let mut editor = Editor {
             purpose,
             area,
-            before: lines,
+            before,
             fault: None,
             insists: false,
         };
@@ -63,7 +63,7 @@ impl Editor {
 
     /// Has another text, as an editor outside gave it back. What it was before stays what it is compared with.
     pub fn replace(&mut self, text: &str) {
-        self.area = TextArea::new(harmless(text).lines().map(str::to_owned).collect());
+        self.area.replace(&harmless(text));
         self.changed();
     }
 
@@ -73,14 +73,14 @@ impl Editor {
             KeyCode::Char(letter) if harmless(&letter.to_string()).chars().ne([letter]) => {
                 self.paste(&letter.to_string());
             }
-            _ if self.area.input(key) => self.changed(),
+            _ if self.area.key(key) => self.changed(),
             _ => {}
         }
     }
 
     /// Takes pasted text.
     pub fn paste(&mut self, text: &str) {
-        self.area.insert_str(harmless(text));
+        self.area.insert(&harmless(text));
         self.changed();
     }
 

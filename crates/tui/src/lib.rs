@@ -5,6 +5,7 @@
 //! the proxy does both when asked.
 
 pub mod app;
+pub mod area;
 pub mod command;
 pub mod editor;
 pub mod input;

@@ -100,7 +100,7 @@ fn body_line(
     // Long strings are cut here already: a megabyte on one line is drawn at every frame.
     let mut room = if app.wraps { width * 64 } else { width };
     for piece in &text.pieces {
-        let shown = window(&piece.text, &mut skip, &mut room);
+        let shown = on_screen(&piece.text, &mut skip, &mut room);
         let mut one = span(app, role_of(piece.kind), shown);
         if !app.search.is_empty() && crate::text::has(&piece.text, &app.search) {
             one = one.patch_style(style(app, Role::Found));
@@ -124,7 +124,7 @@ fn body_line(
 }
 
 /// What of a text is on the screen.
-fn window(text: &str, skip: &mut usize, room: &mut usize) -> String {
+pub fn on_screen(text: &str, skip: &mut usize, room: &mut usize) -> String {
     let mut out = String::new();
     for letter in text.chars() {
         let width = letter.width().unwrap_or(0);

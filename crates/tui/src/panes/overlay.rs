@@ -1,11 +1,12 @@
 //! What lies over the panes: a window in the middle, or the editor in place of the message.
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Clear, Paragraph};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::detail::on_screen;
 use super::{happenings, help, lists, sides, span, style};
 use crate::app::{App, Overlay};
 use crate::editor::Purpose;
@@ -97,8 +98,28 @@ pub fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     if has_room {
         block = block.title_bottom(Line::styled(keys, faint).right_aligned());
     }
-    editor.area.set_block(block);
-    editor.area.set_cursor_line_style(plain);
+    let inner = block.inner(area);
     frame.render_widget(Clear, area);
-    frame.render_widget(&editor.area, area);
+    frame.render_widget(block, area);
+    let (width, height) = (usize::from(inner.width), usize::from(inner.height));
+    let (top, left) = editor.area.scroll(width, height);
+    let (row, column) = editor.area.cursor();
+    let lines = editor.area.lines().iter().enumerate();
+    let lines: Vec<Line<'static>> = lines
+        .skip(top)
+        .take(height)
+        .map(|(place, text)| {
+            let text = on_screen(text, &mut left.clone(), &mut width.clone());
+            match place == row {
+                true => Line::styled(text, plain),
+                false => Line::raw(text),
+            }
+        })
+        .collect();
+    frame.render_widget(Paragraph::new(lines), inner);
+    let place = Position::new(
+        inner.x + (column - left) as u16,
+        inner.y + (row - top) as u16,
+    );
+    frame.set_cursor_position(place);
 }

@@ -1,0 +1,287 @@
+//! Lines of text and a cursor in them: what the inline editor types into.
+//!
+//! Our own and not a crate's: the one of the field needs the C library's logarithms for line numbers, and that library would be loaded
+//! into every guard, half a megabyte each.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// Changes that can be taken back, and the most bytes they may keep.
+const UNDO_STEPS: usize = 100;
+const UNDO_BYTES: usize = 32 << 20;
+/// Rows that a page key moves.
+const PAGE: usize = 15;
+
+/// A text and a place in it.
+#[derive(Clone, Debug, Default)]
+pub struct Area {
+    /// Never empty.
+    lines: Vec<String>,
+    row: usize,
+    /// In characters.
+    column: usize,
+    top: usize,
+    left: usize,
+    undo: Vec<Before>,
+}
+
+#[derive(Clone, Debug)]
+struct Before {
+    lines: Vec<String>,
+    row: usize,
+    column: usize,
+}
+
+impl Area {
+    /// With the cursor at the beginning.
+    pub fn new(text: &str) -> Area {
+        Area {
+            lines: lines(text),
+            ..Area::default()
+        }
+    }
+
+    /// The text.
+    pub fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
+    /// Another text, which can be taken back.
+    pub fn replace(&mut self, text: &str) {
+        self.remember();
+        self.lines = lines(text);
+        (self.row, self.column) = (0, 0);
+    }
+
+    /// Takes a key. True: the text has changed.
+    pub fn key(&mut self, key: KeyEvent) -> bool {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('z') if control => return self.take_back(),
+            KeyCode::Char('a') if control => self.column = 0,
+            KeyCode::Char('k') if control => return self.cut_line(),
+            KeyCode::Char(_) if control => return false,
+            KeyCode::Char(letter) => self.insert(&letter.to_string()),
+            KeyCode::Tab => self.insert("  "),
+            KeyCode::Enter => self.insert("\n"),
+            KeyCode::Backspace => return self.backspace(),
+            KeyCode::Delete => return self.delete(),
+            KeyCode::Left if self.column > 0 => self.column -= 1,
+            KeyCode::Left if self.row > 0 => {
+                self.row -= 1;
+                self.column = self.len();
+            }
+            KeyCode::Right if self.column < self.len() => self.column += 1,
+            KeyCode::Right if self.row + 1 < self.lines.len() => {
+                self.row += 1;
+                self.column = 0;
+            }
+            KeyCode::Up => self.go(self.row.saturating_sub(1)),
+            KeyCode::Down => self.go(self.row + 1),
+            KeyCode::PageUp => self.go(self.row.saturating_sub(PAGE)),
+            KeyCode::PageDown => self.go(self.row + PAGE),
+            KeyCode::Home => self.column = 0,
+            KeyCode::End => self.column = self.len(),
+            _ => return false,
+        }
+        matches!(key.code, KeyCode::Char(_) | KeyCode::Tab | KeyCode::Enter) && !control
+    }
+
+    /// Puts text in at the cursor; `\n` makes a new line.
+    pub fn insert(&mut self, text: &str) {
+        self.remember();
+        let place = self.byte();
+        let rest = self.lines[self.row].split_off(place);
+        let mut parts = text.split('\n');
+        self.lines[self.row].push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            self.row += 1;
+            self.lines.insert(self.row, part.to_owned());
+        }
+        self.column = self.len();
+        self.lines[self.row].push_str(&rest);
+    }
+
+    /// The first line and the first column that are shown, so that the cursor is on a screen of this size.
+    pub fn scroll(&mut self, width: usize, height: usize) -> (usize, usize) {
+        let (width, height) = (width.max(1), height.max(1));
+        let (row, column) = self.cursor();
+        self.top = self.top.clamp((row + 1).saturating_sub(height), row);
+        let shown = (column + 1).saturating_sub(width);
+        self.left = self.left.clamp(shown, column.max(shown));
+        (self.top, self.left)
+    }
+
+    /// The line of the cursor, and its column on the screen.
+    pub fn cursor(&self) -> (usize, usize) {
+        let before = &self.lines[self.row][..self.byte()];
+        (self.row, before.width())
+    }
+
+    fn len(&self) -> usize {
+        self.lines[self.row].chars().count()
+    }
+
+    fn byte(&self) -> usize {
+        let line = &self.lines[self.row];
+        let place = line.char_indices().nth(self.column);
+        place.map_or(line.len(), |(place, _)| place)
+    }
+
+    /// To another line, at about the same place on the screen.
+    fn go(&mut self, row: usize) {
+        let (_, wanted) = self.cursor();
+        self.row = row.min(self.lines.len() - 1);
+        let mut used = 0;
+        let line = self.lines[self.row].chars();
+        self.column = line
+            .take_while(|letter| {
+                used += letter.width().unwrap_or(0);
+                used <= wanted
+            })
+            .count();
+    }
+
+    fn backspace(&mut self) -> bool {
+        if self.column == 0 && self.row == 0 {
+            return false;
+        }
+        self.remember();
+        if self.column > 0 {
+            self.column -= 1;
+            let place = self.byte();
+            self.lines[self.row].remove(place);
+        } else {
+            let line = self.lines.remove(self.row);
+            self.row -= 1;
+            self.column = self.len();
+            self.lines[self.row].push_str(&line);
+        }
+        true
+    }
+
+    fn delete(&mut self) -> bool {
+        let is_end = self.column == self.len();
+        if is_end && self.row + 1 == self.lines.len() {
+            return false;
+        }
+        self.remember();
+        if is_end {
+            let next = self.lines.remove(self.row + 1);
+            self.lines[self.row].push_str(&next);
+        } else {
+            let place = self.byte();
+            self.lines[self.row].remove(place);
+        }
+        true
+    }
+
+    /// Cuts the rest of the line off, or joins the next one where there is none.
+    fn cut_line(&mut self) -> bool {
+        if self.column == self.len() {
+            return self.delete();
+        }
+        self.remember();
+        let place = self.byte();
+        self.lines[self.row].truncate(place);
+        true
+    }
+
+    fn remember(&mut self) {
+        let size = |lines: &[String]| lines.iter().map(String::len).sum::<usize>();
+        let mut bytes = size(&self.lines);
+        let kept = self.undo.iter().rev().take(UNDO_STEPS - 1);
+        let kept = kept
+            .take_while(|before| {
+                bytes += size(&before.lines);
+                bytes <= UNDO_BYTES
+            })
+            .count();
+        self.undo.drain(..self.undo.len() - kept);
+        self.undo.push(Before {
+            lines: self.lines.clone(),
+            row: self.row,
+            column: self.column,
+        });
+    }
+
+    fn take_back(&mut self) -> bool {
+        let Some(before) = self.undo.pop() else {
+            return false;
+        };
+        self.lines = before.lines;
+        (self.row, self.column) = (before.row, before.column);
+        true
+    }
+}
+
+fn lines(text: &str) -> Vec<String> {
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    match lines.is_empty() {
+        true => vec![String::new()],
+        false => lines,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn press(area: &mut Area, code: KeyCode) -> bool {
+        area.key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    #[test]
+    fn lines_are_split_joined_and_taken_back() {
+        let mut area = Area::new("aé\nb");
+        press(&mut area, KeyCode::Right);
+        assert!(press(&mut area, KeyCode::Enter));
+        assert_eq!(area.lines(), ["a", "é", "b"]);
+        assert!(press(&mut area, KeyCode::Backspace));
+        assert_eq!(area.lines(), ["aé", "b"]);
+        press(&mut area, KeyCode::End);
+        assert!(press(&mut area, KeyCode::Delete));
+        assert_eq!(area.lines(), ["aéb"]);
+        area.insert("1\n2");
+        assert_eq!(area.lines(), ["aé1", "2b"]);
+        for _ in 0..4 {
+            assert!(area.key(KeyEvent::new(KeyCode::Char('z'), KeyModifiers::CONTROL)));
+        }
+        assert_eq!(area.lines(), ["aé", "b"]);
+        assert!(!press(&mut area, KeyCode::Down));
+    }
+
+    #[test]
+    fn wide_letters_keep_their_columns() {
+        let mut area = Area::new("漢字\nabcd");
+        press(&mut area, KeyCode::End);
+        assert_eq!(area.cursor(), (0, 4));
+        press(&mut area, KeyCode::Down);
+        assert_eq!(area.cursor(), (1, 4));
+        press(&mut area, KeyCode::Left);
+        press(&mut area, KeyCode::Up);
+        assert_eq!(area.cursor(), (0, 2));
+        assert_eq!(area.scroll(2, 1), (0, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn no_key_leads_out_of_the_text(
+            text in "[a漢\n]{0,12}",
+            keys in prop::collection::vec(0..12usize, 0..60),
+        ) {
+            let mut area = Area::new(&text);
+            let codes = [
+                KeyCode::Left, KeyCode::Right, KeyCode::Up, KeyCode::Down, KeyCode::Home, KeyCode::End,
+                KeyCode::Backspace, KeyCode::Delete, KeyCode::Enter, KeyCode::Char('x'), KeyCode::PageUp, KeyCode::PageDown,
+            ];
+            for key in keys {
+                press(&mut area, codes[key]);
+                area.scroll(3, 2);
+                let (row, _) = area.cursor();
+                prop_assert!(row < area.lines().len());
+            }
+        }
+    }
+}
