@@ -24,6 +24,15 @@ struct HeldBack {
     lines: VecDeque<Vec<u8>>,
 }
 
+impl HeldBack {
+    fn keep(&mut self, line: Vec<u8>) {
+        if self.lines.len() == KEPT_LINES {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line);
+    }
+}
+
 /// From now on nothing is printed: lines come out of this, and are printed by [`let_go`].
 pub fn hold_back() -> Receiver<String> {
     let (shows, shown) = sync_channel(KEPT_LINES);
@@ -55,10 +64,7 @@ fn keep(line: &[u8]) -> bool {
     let Some(held) = &mut *held else {
         return false;
     };
-    if held.lines.len() == KEPT_LINES {
-        held.lines.pop_front();
-    }
-    held.lines.push_back(line.to_vec());
+    held.keep(line.to_vec());
     // A UI that is busy shows what it can.
     let _ = held
         .shows
@@ -83,9 +89,9 @@ pub fn ask(question: &str) {
 
 /// Passes a server's stderr line on as it is.
 pub fn pass_stderr(line: &[u8]) {
-    // The UI shows it from the record.
-    if held_back().is_some() {
-        return;
+    // The UI shows it from the record; it is printed when that ends.
+    if let Some(held) = &mut *held_back() {
+        return held.keep(mcp_proxy_wire::visible::visible_bytes(line).into_bytes());
     }
     let mut stderr = io::stderr().lock();
     let _ = stderr

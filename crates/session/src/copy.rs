@@ -1,9 +1,8 @@
 //! A copy of a record with its side files, of one that is still being written too.
 //!
-//! Whole lines only, side files first, the record last and under its name only when it is whole: whoever finds the copy can
-//! open it.
+//! Whole lines only, and under its name only when its side files are there too: whoever finds the copy can open it.
 
-use crate::{Error, Session, side_folder};
+use crate::{Error, Session, new_salt, side_folder};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -20,32 +19,49 @@ pub fn copy_record(from: &Path, to: &Path) -> Result<u64, Error> {
         }
     }
     let mut unfinished = to.as_os_str().to_owned();
-    unfinished.push(".new");
-    let unfinished = Unfinished(PathBuf::from(unfinished));
-    let mut bytes = copy_file(from, &unfinished.0, session.bytes())?;
+    unfinished.push(format!(".{}-{:x}.new", std::process::id(), new_salt()));
+    let unfinished = PathBuf::from(unfinished);
+    let mut made = Made::default();
+    let mut bytes = copy_file(from, &unfinished, session.bytes(), &mut made)?;
     let own = side_folder(from);
     if own.is_dir() {
-        bytes += copy_sides(&own, &sides)?;
+        bytes += copy_sides(&own, &sides, &mut made)?;
     }
-    // Not `rename`: that would overwrite what has come meanwhile.
-    std::fs::hard_link(&unfinished.0, to).map_err(|error| Error::io("copy to", to, error))?;
+    // Not `rename` where that can be helped: it would overwrite what has come meanwhile.
+    let placed = std::fs::hard_link(&unfinished, to).or_else(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Err(error),
+        _ => std::fs::rename(&unfinished, to),
+    });
+    placed.map_err(|error| Error::io("copy to", to, error))?;
+    made.files.truncate(1);
+    made.folder = None;
     Ok(bytes)
 }
 
-/// Gone whatever happens.
-struct Unfinished(PathBuf);
+/// What was made so far, and goes if the copy fails: never what was there before. The first file goes in any case.
+#[derive(Default)]
+struct Made {
+    files: Vec<PathBuf>,
+    folder: Option<PathBuf>,
+}
 
-impl Drop for Unfinished {
+impl Drop for Made {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        for file in &self.files {
+            let _ = std::fs::remove_file(file);
+        }
+        if let Some(folder) = &self.folder {
+            let _ = std::fs::remove_dir(folder);
+        }
     }
 }
 
-fn copy_sides(from: &Path, to: &Path) -> Result<u64, Error> {
+fn copy_sides(from: &Path, to: &Path, made: &mut Made) -> Result<u64, Error> {
     DirBuilder::new()
         .mode(0o700)
         .create(to)
         .map_err(|error| Error::io("make the folder", to, error))?;
+    made.folder = Some(to.to_owned());
     let read = |error| Error::io("read", from, error);
     let mut bytes = 0;
     for entry in std::fs::read_dir(from).map_err(read)? {
@@ -55,13 +71,13 @@ fn copy_sides(from: &Path, to: &Path) -> Result<u64, Error> {
             .extension()
             .is_some_and(|ending| ending != "part");
         if entry.file_type().map_err(read)?.is_file() && is_whole {
-            bytes += copy_file(&entry.path(), &to.join(entry.file_name()), u64::MAX)?;
+            bytes += copy_file(&entry.path(), &to.join(entry.file_name()), u64::MAX, made)?;
         }
     }
     Ok(bytes)
 }
 
-fn copy_file(from: &Path, to: &Path, limit: u64) -> Result<u64, Error> {
+fn copy_file(from: &Path, to: &Path, limit: u64, made: &mut Made) -> Result<u64, Error> {
     let source = File::open(from).map_err(|error| Error::io("read", from, error))?;
     let wrong = |error| Error::io("write to", to, error);
     let mut target = OpenOptions::new()
@@ -70,6 +86,7 @@ fn copy_file(from: &Path, to: &Path, limit: u64) -> Result<u64, Error> {
         .mode(0o600)
         .open(to)
         .map_err(wrong)?;
+    made.files.push(to.to_owned());
     let bytes = io::copy(&mut source.take(limit), &mut target).map_err(wrong)?;
     target.sync_all().map_err(wrong)?;
     Ok(bytes)

@@ -61,6 +61,8 @@ pub struct App {
     looked: Instant,
     /// New messages were followed before some were held.
     followed: bool,
+    /// What was edited and sent, until it is known to have arrived.
+    unsent: Option<Box<Editor>>,
     /// The filter before another was typed.
     filter_before: String,
     asked: HashMap<u64, Then>,
@@ -244,6 +246,7 @@ impl App {
             fetched: 0,
             looked: Instant::now(),
             followed: false,
+            unsent: None,
             filter_before: String::new(),
             asked: HashMap::new(),
             history: Default::default(),

@@ -1,7 +1,8 @@
 //! The terminal, borrowed: raw mode, the other screen, mouse and paste. It is given back at the end, also of a panic.
 
 use std::io::{self, Write as _};
-use std::sync::Once;
+use std::sync::{Mutex, Once, PoisonError};
+use std::thread::ThreadId;
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::event::{
@@ -13,6 +14,8 @@ use crossterm::terminal::{
 use crossterm::{cursor, execute};
 
 static HOOK: Once = Once::new();
+/// The thread that draws: when another one panics, the screen stays.
+static DRAWS: Mutex<Option<ThreadId>> = Mutex::new(None);
 
 /// The terminal while the UI has it.
 pub struct Screen {
@@ -26,10 +29,14 @@ impl Screen {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
-                give_back();
-                before(panic);
+                let draws = *DRAWS.lock().unwrap_or_else(PoisonError::into_inner);
+                if draws.is_none_or(|thread| thread == std::thread::current().id()) {
+                    give_back();
+                    before(panic);
+                }
             }));
         });
+        *DRAWS.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::current().id());
         let mut screen = Screen {
             no_mouse,
             is_ours: false,
@@ -67,6 +74,7 @@ impl Drop for Screen {
         if self.is_ours {
             give_back();
         }
+        *DRAWS.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 

@@ -117,6 +117,13 @@ impl Body {
     }
 
     /// What it was laid out as.
+    pub fn is_whole(&self) -> bool {
+        let last = self.lines.last();
+        let mut pieces = last.into_iter().flat_map(|line| &line.pieces);
+        !pieces.any(|piece| piece.kind == PieceKind::Note)
+    }
+
+    /// How it is laid out.
     pub fn form(&self) -> Form {
         self.form
     }

@@ -5,6 +5,7 @@
     reason = "a test's helper functions may stop the test too"
 )]
 
+mod copies;
 mod errors;
 mod exports;
 mod follow;

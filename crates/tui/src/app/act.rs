@@ -18,7 +18,10 @@ impl App {
         }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if control && key.code == KeyCode::Char('c') {
-            return self.quit();
+            return match self.overlay {
+                Overlay::Editor(_) => self.say("Esc goes back without sending, and then q leaves"),
+                _ => self.quit(),
+            };
         }
         match &mut self.overlay {
             Overlay::Typing(..) => self.type_key(key),

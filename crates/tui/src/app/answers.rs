@@ -23,6 +23,8 @@ pub(super) enum Then {
     Rows,
     /// Nothing is done but to say this, or why not.
     Say(String),
+    /// A held message was decided.
+    Resolved(String),
     /// Breakpoints have changed.
     BreakpointsChanged(String),
     /// A message was sent again.
@@ -78,13 +80,12 @@ impl App {
         if tab.view.path().is_some() {
             tab.view.look();
         } else if !self.asked.values().any(|then| *then == Then::Rows) {
-            self.ask_rows();
+            // A little more than is new, for the verdicts on the newest.
+            self.ask_rows(self.fetched.saturating_sub(20).max(1));
         }
     }
 
-    fn ask_rows(&mut self) {
-        // A little more than is new, for the verdicts on the newest.
-        let from = self.fetched.saturating_sub(20).max(1);
+    fn ask_rows(&mut self, from: u64) {
         let params = format!(r#"{{"from":{from},"limit":1000,"raw":true}}"#);
         self.ask("get", params, Then::Rows);
     }
@@ -122,6 +123,11 @@ impl App {
     }
 
     fn refused(&mut self, then: &Then, why: &str) {
+        if matches!(then, Then::Resolved(_) | Then::Replayed(_))
+            && let (Some(editor), Overlay::None) = (self.unsent.take(), &self.overlay)
+        {
+            self.overlay = Overlay::Editor(editor);
+        }
         match then {
             Then::Replayed(sequence) => {
                 self.complain(format!("#{sequence} was not replayed: {why}"));
@@ -161,6 +167,10 @@ impl App {
             Then::Rows => self.take_rows(answer)?,
             Then::Say(text) if text.is_empty() => {}
             Then::Say(text) => self.say(text),
+            Then::Resolved(text) => {
+                self.unsent = None;
+                self.say(text);
+            }
             Then::BreakpointsChanged(text) => {
                 self.say(text);
                 self.ask("breakpoints.list", "{}".to_owned(), Then::Breakpoints);
@@ -184,19 +194,20 @@ impl App {
             .filter_map(|row| Told::from_json(&answer.slice_ref(row.get().as_bytes())).ok())
             .collect();
         if let Some(last) = told.last() {
-            self.fetched = last.message.sequence;
+            self.fetched = self.fetched.max(last.message.sequence);
         }
         if let Some(tab) = self.tabs.first_mut() {
             tab.view.push(told);
         }
-        if rows.next.is_some() {
-            self.ask_rows();
+        if let Some(next) = rows.next {
+            self.ask_rows(next);
         }
         Ok(())
     }
 
     fn replayed(&mut self, sequence: u64, replayed: &Replayed) {
         self.look();
+        self.unsent = None;
         let Some(tab) = self.tabs.first_mut() else {
             return;
         };

@@ -7,7 +7,7 @@ use super::{App, Effect, Overlay};
 use crate::editor::{Editor, Purpose};
 use crate::proxy::{Held, Link, Mode};
 use crate::tab::Detail;
-use crate::text::{Form, LAID_OUT, plain};
+use crate::text::{Form, plain};
 
 impl App {
     /// The selected message, if it is held. If it is not, the oldest that is gets selected, and nothing is decided about a
@@ -22,11 +22,20 @@ impl App {
         match self.proxy.held.first().map(|held| held.sequence) {
             Some(oldest) => {
                 self.tab = 0;
-                if let Some(tab) = self.tabs.first_mut() {
-                    tab.select_soon(oldest);
-                }
-                let text = format!("#{oldest} is held, and selected now: press the key again");
-                self.complain(text);
+                let tab = self.tabs.first_mut();
+                let hidden = tab.is_some_and(|tab| {
+                    let is_there = tab.select(oldest);
+                    if !is_there {
+                        tab.select_soon(oldest);
+                    }
+                    !is_there && !tab.view.filter().is_empty()
+                });
+                self.complain(match hidden {
+                    true => format!(
+                        "the filter hides #{oldest}, which is held; Ctrl-L shows everything"
+                    ),
+                    false => format!("#{oldest} is held, and selected now: press the key again"),
+                });
             }
             None => self.complain("no message is held (i holds every message, b sets breakpoints)"),
         }
@@ -43,7 +52,7 @@ impl App {
     fn resolve_hold(&mut self, held: &Held, action: &str, said: &str) {
         let params = format!(r#"{{"hold":{},{action}}}"#, held.hold);
         let said = format!("#{} {said}", held.sequence);
-        self.ask("hold.resolve", params, Then::Say(said));
+        self.ask("hold.resolve", params, Then::Resolved(said));
     }
 
     /// Drops a held request and answers it with an error.
@@ -186,11 +195,17 @@ impl App {
         }
         let (purpose, insists) = (editor.purpose, editor.insists);
         let (is_changed, message) = (editor.is_changed(), editor.message());
-        self.overlay = Overlay::None;
+        // It comes back if it cannot be sent.
+        if let Overlay::Editor(editor) = std::mem::replace(&mut self.overlay, Overlay::None) {
+            self.unsent = Some(editor);
+        }
         match purpose {
             Purpose::Hold { hold, sequence } => {
                 let Some(held) = self.proxy.held.iter().find(|held| held.hold == hold) else {
-                    return self.complain(format!("#{sequence} was decided already"));
+                    if let Some(editor) = self.unsent.take() {
+                        self.overlay = Overlay::Editor(editor);
+                    }
+                    return self.complain(format!("#{sequence} was decided already; Esc closes"));
                 };
                 let held = held.clone();
                 if !is_changed {
@@ -247,6 +262,8 @@ impl App {
             return None;
         }
         let tab = self.tabs.first_mut()?;
+        // What rushes by is laid out by its beginning only.
+        tab.follows = false;
         tab.show();
         let detail = tab.detail.as_ref()?;
         let message = detail.told.as_ref().ok().map(|told| &told.message)?;
@@ -267,10 +284,8 @@ impl App {
 
 /// A message as it is laid out for the editor. What is cut or changed for the screen cannot be edited there.
 fn editable(detail: &Detail) -> Result<String, &'static str> {
-    let message = detail.told.as_ref().map(|told| &told.message);
-    let len = message.map_or(0, |message| message.len);
     match detail.body.form() {
-        Form::Json if len <= LAID_OUT as u64 => Ok(plain(&detail.body)),
+        Form::Json if detail.body.is_whole() => Ok(plain(&detail.body)),
         Form::Json => {
             Err("this message is too large to be edited here; `mcp-proxy ctl` can send another one")
         }

@@ -4,6 +4,9 @@ use super::{App, Effect, Overlay, Sides};
 use crate::tab::{Detail, Shown, body_of};
 use crate::text::{Body, compare, curl};
 
+/// Terminals take no more into the clipboard, and most take less.
+const MOST_COPIED: u64 = 1 << 20;
+
 impl App {
     pub(super) fn with_detail(&mut self, act: impl FnOnce(&mut Detail)) {
         if let Some(tab) = self.current() {
@@ -131,10 +134,15 @@ impl App {
     }
 
     pub(super) fn copy(&mut self) {
-        let bytes = self.current().and_then(|tab| {
+        let raw = self.current().and_then(|tab| {
             tab.show();
-            tab.detail.as_ref()?.raw()?.load().ok()
+            tab.detail.as_ref()?.raw().cloned()
         });
+        if raw.as_ref().is_some_and(|raw| raw.len() > MOST_COPIED) {
+            return self
+                .complain("this message is too large for the clipboard; `:export` writes it");
+        }
+        let bytes = raw.and_then(|raw| raw.load().ok());
         match bytes.map(|bytes| String::from_utf8(bytes.into())) {
             Some(Ok(text)) => self.put(text, "copied"),
             Some(Err(_)) => self.complain("the message is no text"),

@@ -169,10 +169,18 @@ impl App {
                 "only the live session is written here; use `{shell}` for this one"
             ));
         }
+        // Without a proxy whoever answers has to be told which record is meant.
+        let record = match self.proxy.link {
+            Link::None => self.current().and_then(|tab| tab.view.path()),
+            _ => None,
+        };
+        let record = record.map(|path| json_string(&path.to_string_lossy()));
+        let record = record.map_or(String::new(), |path| format!(r#","record":{path}"#));
         let params = match what {
             "save" => {
                 let path = absolute(rest);
-                format!(r#"{{"output":{}}}"#, json_string(&path.to_string_lossy()))
+                let output = json_string(&path.to_string_lossy());
+                format!(r#"{{"output":{output}{record}}}"#)
             }
             _ => {
                 let Some((format, path)) = rest.split_once(' ') else {
@@ -180,7 +188,8 @@ impl App {
                 };
                 let path = absolute(path.trim());
                 let output = json_string(&path.to_string_lossy());
-                format!(r#"{{"format":{},"output":{output}}}"#, json_string(format))
+                let format = json_string(format);
+                format!(r#"{{"format":{format},"output":{output}{record}}}"#)
             }
         };
         let done = match what {

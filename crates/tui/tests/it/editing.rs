@@ -87,7 +87,8 @@ fn a_message_that_is_decided_elsewhere_while_it_is_edited() {
     assert!(!stage.is_plain(), "the text stays");
     stage.press(&["ctrl-s"]);
     assert_eq!(stage.asked(), []);
-    assert_eq!(stage.said(), "#10 was decided already");
+    assert_eq!(stage.said(), "#10 was decided already; Esc closes");
+    assert!(!stage.is_plain(), "it still does");
 }
 
 #[test]

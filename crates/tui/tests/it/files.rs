@@ -82,7 +82,8 @@ fn a_record_is_opened_beside_the_live_session() {
 fn a_record_alone_is_copied_by_whoever_opened_it() {
     let mut stage = Stage::opened(Record::ordinary());
     stage.command("export markdown /var/s.md");
-    let params = json!({"format": "markdown", "output": "/var/s.md"});
+    let record = stage.app.tabs[0].view.path().unwrap().to_owned();
+    let params = json!({"format": "markdown", "output": "/var/s.md", "record": record});
     let answer = json!({"output": "/var/s.md", "bytes": Value::Null});
     stage.expect("export", params, Ok(answer));
     assert_eq!(stage.said(), "exported: /var/s.md");

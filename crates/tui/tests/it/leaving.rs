@@ -21,6 +21,8 @@ fn a_viewer_leaves_the_proxy_alone() {
     stage.press(&["F6", "q"]);
     assert!(!stage.quits(), "a letter of the text");
     stage.press(&["ctrl-c"]);
+    assert!(!stage.quits(), "the text would be lost");
+    stage.press(&["esc", "ctrl-c"]);
     assert!(stage.quits());
 }
 
@@ -82,7 +84,7 @@ fn an_edit_outlives_the_proxy() {
     stage.gone("the proxy has ended");
     assert!(matches!(stage.app.overlay, Overlay::Editor(_)));
     stage.press(&["ctrl-s", "ctrl-s"]);
-    assert_eq!(stage.said(), "#10 was decided already");
+    assert_eq!(stage.said(), "#10 was decided already; Esc closes");
 }
 
 #[test]

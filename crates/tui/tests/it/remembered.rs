@@ -27,7 +27,8 @@ fn messages_are_fetched_portion_by_portion() {
     let portion = json!({"rows": rows[..5], "next": 6, "first": 1, "upto": 9});
     stage.expect("get", params.clone(), Ok(portion));
     let portion = json!({"rows": rows[5..], "next": null, "first": 1, "upto": 9});
-    stage.expect("get", params.clone(), Ok(portion));
+    let rest = json!({"from": 6, "limit": 1000, "raw": true});
+    stage.expect("get", rest, Ok(portion));
     stage.all_read(9);
     assert_eq!(stage.selected(), Some(9));
     stage.press(&["p"]);

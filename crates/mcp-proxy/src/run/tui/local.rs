@@ -15,6 +15,8 @@ use crate::run::proxy;
 struct Wanted {
     format: Option<String>,
     output: PathBuf,
+    /// The record that is meant, if it is not the first that was opened.
+    record: Option<PathBuf>,
 }
 
 /// Answers until the UI has ended.
@@ -36,6 +38,7 @@ fn answer(ask: &Ask, record: &Path) -> Result<Bytes, String> {
         return Err("this is a record: there is no proxy that could do that".to_owned());
     }
     let wanted: Wanted = serde_json::from_str(&ask.params).map_err(|error| error.to_string())?;
+    let record = wanted.record.as_deref().unwrap_or(record);
     let bytes = match &wanted.format {
         None => copy_record(record, &wanted.output).map_err(|error| error.to_string())?,
         Some(format) => {

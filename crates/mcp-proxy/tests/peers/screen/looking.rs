@@ -51,6 +51,8 @@ fn a_record_is_filtered_searched_folded_and_followed() {
     screen.press(&["C-u"]);
     screen.types(".method ==");
     screen.shows("! the filter is wrong");
+    screen.press(&["Escape"]);
+    screen.shows("[Filter: tools/call]");
     screen.press(&["C-l"]);
     screen.shows_row(&["►", "#001 → initialize"]);
 

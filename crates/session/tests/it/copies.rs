@@ -1,0 +1,36 @@
+//! Copies of records: whole, with their side files, and never over anything.
+
+use mcp_proxy_session::{Session, copy_record, side_folder};
+
+use crate::sample::Sample;
+
+#[test]
+fn a_copy_has_all_messages_and_their_large_bodies() {
+    let mut sample = Sample::new();
+    sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    let large = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":"{}"}}"#,
+        "x".repeat(100_000)
+    );
+    sample.server(&large, Some(1));
+    let from = sample.open().path().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("copy.jsonl");
+    // A name like that of an unfinished copy belongs to somebody else.
+    let stranger = folder.path().join("copy.jsonl.new");
+    std::fs::write(&stranger, "mine").unwrap();
+    let bytes = copy_record(&from, &to).unwrap();
+    assert!(bytes > 100_000, "{bytes}");
+    let copy = Session::open(&to).unwrap();
+    assert_eq!(copy.len(), 2);
+    let body = copy.message(1).unwrap().raw.load().unwrap();
+    assert_eq!(body, large.as_bytes());
+    let names = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(names, 3, "the copy, its folder, and the stranger's file");
+    assert_eq!(std::fs::read_to_string(&stranger).unwrap(), "mine");
+    // Nothing is overwritten, and a copy that fails leaves nothing.
+    assert!(copy_record(&from, &to).is_err());
+    std::fs::remove_file(&to).unwrap();
+    assert!(copy_record(&from, &to).is_err(), "its folder is there");
+    assert!(!to.exists() && side_folder(&to).is_dir());
+}
