@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use mcp_proxy_wire::{EndsHead, Id, Message};
 
+use super::Filter;
 use super::facts::{AskedFacts, Carried, Facts, Marks};
 use super::pattern::Pattern;
 use crate::index::Row;
 use crate::message::{ProxyMessage, Raw};
-use crate::{Error, Session, envelope};
+use crate::{Error, RunError, Session, Told, envelope};
 
 /// A body in a side file is read for a program up to this size; of a larger one only the head is known.
 const LARGEST: u64 = 16 << 20;
@@ -25,16 +26,7 @@ impl Recorded {
         let at_hand = !matches!(read.raw, Raw::Lost { .. }) && read.raw.len() <= LARGEST;
         // A body that cannot be read is like one that is too large: what its line tells is known.
         let body = at_hand.then(|| read.raw.load().ok()).flatten();
-        let head = body.is_none().then(|| EndsHead {
-            kind: read.kind,
-            id: read
-                .jsonrpc_id
-                .as_ref()
-                .map(|token| Id::from_token(token.as_bytes())),
-            method: read.method.clone(),
-            name: read.name.clone(),
-            error_code: None,
-        });
+        let head = body.is_none().then(|| head_of(&read));
         Ok(Recorded {
             message: Message::parse(body.unwrap_or_default()),
             read,
@@ -43,35 +35,94 @@ impl Recorded {
     }
 
     pub(super) fn facts<'a>(&'a self, session: &'a Session, row: &Row) -> Facts<'a> {
-        let read = &self.read;
         let peer = row.peer().and_then(|peer| session.row(peer));
+        let asked = (
+            peer.and_then(|peer| session.method(peer)),
+            peer.and_then(|peer| session.name(peer)),
+        );
+        let facts = facts_of(&self.read, &self.message, self.head.as_ref(), asked);
+        // Verdicts are in the row, not in the line.
         Facts {
-            sequence: read.sequence,
-            time: read.timestamp,
-            direction: read.direction,
-            transport: read.transport,
-            connection: read.connection,
-            exchange: read.exchange,
-            message: &self.message,
-            cut: self.head.as_ref().map(|head| (head, read.len)),
-            asked: read.answers.map(|sequence| AskedFacts {
-                sequence,
-                method: peer.and_then(|peer| session.method(peer)),
-                name: peer.and_then(|peer| session.name(peer)),
-                latency: read.latency.unwrap_or_default(),
-            }),
-            carried: Carried::Recorded {
-                http: read.http.as_ref(),
-                sse: read.sse.as_ref(),
-            },
             marks: Marks {
-                late: read.late,
-                duplicate: read.duplicate,
-                from_proxy: read.from_proxy,
                 modified: row.is_modified(),
                 dropped: row.is_dropped(),
+                ..facts.marks
             },
+            ..facts
         }
+    }
+}
+
+impl Filter {
+    /// Whether a message that was told matches, as it was received: what filters are about in records too. A program without
+    /// an end is an error.
+    pub fn matches_told(&self, told: &Told) -> Result<bool, Error> {
+        let read = &told.message;
+        let raw = read.original_raw.as_ref().unwrap_or(&read.raw);
+        let head = raw.bytes().is_none().then(|| head_of(read));
+        let message = Message::parse(match raw {
+            Raw::Json(bytes) => bytes.clone(),
+            other => other.bytes().unwrap_or_default().to_vec().into(),
+        });
+        let asked = told.asked.as_ref();
+        let asked = (
+            asked.map(|asked| asked.method.as_str()),
+            asked.and_then(|asked| asked.name.as_deref()),
+        );
+        match self.judge(&facts_of(read, &message, head.as_ref(), asked)) {
+            Err(RunError::Endless | RunError::GivenUp) => {
+                Err(Error::Endless(self.text().to_owned()))
+            }
+            judged => Ok(judged.unwrap_or(false)),
+        }
+    }
+}
+
+/// What is known of a message whose bytes are not at hand.
+fn head_of(read: &ProxyMessage) -> EndsHead {
+    let token = read.jsonrpc_id.as_ref();
+    EndsHead {
+        kind: read.kind,
+        id: token.map(|token| Id::from_token(token.as_bytes())),
+        method: read.method.clone(),
+        name: read.name.clone(),
+        error_code: None,
+    }
+}
+
+/// `asked` is method and name of the request that it answers.
+fn facts_of<'a>(
+    read: &'a ProxyMessage,
+    message: &'a Message,
+    head: Option<&'a EndsHead>,
+    asked: (Option<&'a str>, Option<&'a str>),
+) -> Facts<'a> {
+    Facts {
+        sequence: read.sequence,
+        time: read.timestamp,
+        direction: read.direction,
+        transport: read.transport,
+        connection: read.connection,
+        exchange: read.exchange,
+        message,
+        cut: head.map(|head| (head, read.len)),
+        asked: read.answers.map(|sequence| AskedFacts {
+            sequence,
+            method: asked.0,
+            name: asked.1,
+            latency: read.latency.unwrap_or_default(),
+        }),
+        carried: Carried::Recorded {
+            http: read.http.as_ref(),
+            sse: read.sse.as_ref(),
+        },
+        marks: Marks {
+            late: read.late,
+            duplicate: read.duplicate,
+            from_proxy: read.from_proxy,
+            modified: read.modified,
+            dropped: read.dropped,
+        },
     }
 }
 

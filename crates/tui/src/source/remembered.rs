@@ -4,8 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use mcp_proxy_session::{AskedFacts, Carried, Error, Facts, Filter, Marks, Raw, RunError, Told};
-use mcp_proxy_wire::{EndsHead, Id, Message};
+use mcp_proxy_session::Told;
 
 /// Messages that are kept.
 pub(super) const MOST_ROWS: usize = 50_000;
@@ -76,60 +75,6 @@ impl Remembered {
         self.kept.push_back(told);
         self.bound();
         None
-    }
-
-    /// Whether a message matches. A program that has no end is an error.
-    pub(super) fn matches(&self, filter: &Filter, told: &Told) -> Result<bool, Error> {
-        let read = &told.message;
-        // As it was received: that is what filters are about in records too.
-        let raw = read.original_raw.as_ref().unwrap_or(&read.raw);
-        let head = raw.bytes().is_none().then(|| EndsHead {
-            kind: read.kind,
-            id: read
-                .jsonrpc_id
-                .as_ref()
-                .map(|token| Id::from_token(token.as_bytes())),
-            method: read.method.clone(),
-            name: read.name.clone(),
-            error_code: None,
-        });
-        let message = Message::parse(match raw {
-            Raw::Json(bytes) => bytes.clone(),
-            other => other.bytes().unwrap_or_default().to_vec().into(),
-        });
-        let facts = Facts {
-            sequence: read.sequence,
-            time: read.timestamp,
-            direction: read.direction,
-            transport: read.transport,
-            connection: read.connection,
-            exchange: read.exchange,
-            message: &message,
-            cut: head.as_ref().map(|head| (head, read.len)),
-            asked: read.answers.map(|sequence| AskedFacts {
-                sequence,
-                method: told.asked.as_ref().map(|asked| asked.method.as_str()),
-                name: told.asked.as_ref().and_then(|asked| asked.name.as_deref()),
-                latency: read.latency.unwrap_or_default(),
-            }),
-            carried: Carried::Recorded {
-                http: read.http.as_ref(),
-                sse: read.sse.as_ref(),
-            },
-            marks: Marks {
-                late: read.late,
-                duplicate: read.duplicate,
-                from_proxy: read.from_proxy,
-                modified: read.modified,
-                dropped: read.dropped,
-            },
-        };
-        match filter.judge(&facts) {
-            Err(RunError::Endless | RunError::GivenUp) => {
-                Err(Error::Endless(filter.text().to_owned()))
-            }
-            judged => Ok(judged.unwrap_or(false)),
-        }
     }
 
     /// Lets the oldest go.

@@ -111,7 +111,7 @@ impl Rows {
             Rows::Record(session) => session.row(row).map(|row| filter.matches(session, row)),
             Rows::Remembered(remembered) => {
                 let told = remembered.get(row);
-                told.map(|told| remembered.matches(filter, told))
+                told.map(|told| filter.matches_told(told))
             }
         };
         matches.is_some_and(|matches| matches.unwrap_or(false))
@@ -129,7 +129,7 @@ impl Rows {
             Rows::Remembered(remembered) => {
                 for row in from..remembered.end() {
                     let told = remembered.get(row);
-                    let matches = told.map(|told| remembered.matches(filter, told));
+                    let matches = told.map(|told| filter.matches_told(told));
                     if seen(row, matches.transpose()?.unwrap_or(false)).is_break() {
                         break;
                     }
