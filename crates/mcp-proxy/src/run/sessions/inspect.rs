@@ -5,7 +5,6 @@
 
 mod detail;
 mod happening;
-mod pretty;
 
 pub use happening::Happening;
 

@@ -4,10 +4,10 @@ use std::io::{Read as _, Write};
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_session::{ProxyMessage, Raw, Row, Session, Sse, Told, Verdict};
+use mcp_proxy_tui::text::{Body, plain};
 use mcp_proxy_wire::Message;
 
 use super::happening::head_line;
-use super::pretty::pretty;
 use crate::run::sessions::{table, words};
 use mcp_proxy_wire::visible::{visible, visible_bytes};
 
@@ -190,9 +190,9 @@ fn body(raw: &Raw, out: &mut impl Write) -> Result<()> {
         raw => {
             let bytes = raw.load().context("cannot read the body of the message")?;
             let message = Message::parse(bytes);
-            match std::str::from_utf8(message.raw()) {
-                Ok(text) if message.is_json() => writeln!(out, "{}", pretty(text))?,
-                _ => writeln!(out, "{}", visible_bytes(message.raw()))?,
+            match message.is_json() {
+                true => writeln!(out, "{}", plain(&Body::of(message.raw())))?,
+                false => writeln!(out, "{}", visible_bytes(message.raw()))?,
             }
         }
     }
