@@ -150,9 +150,18 @@ pub struct Sides {
 pub struct Said {
     /// What.
     pub text: String,
-    /// Whether something went wrong.
-    pub bad: bool,
+    /// How.
+    pub tone: Tone,
     until: Instant,
+}
+
+/// How something is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// As it is.
+    Plain,
+    /// Something went wrong.
+    Bad,
 }
 
 /// A place on the screen that the mouse can press.
@@ -317,18 +326,18 @@ impl App {
 
     /// Says something to the user.
     pub fn say(&mut self, text: impl Into<String>) {
-        self.tell(text.into(), false);
+        self.tell(text.into(), Tone::Plain);
     }
 
     /// Says that something went wrong.
     pub fn complain(&mut self, text: impl Into<String>) {
-        self.tell(text.into(), true);
+        self.tell(text.into(), Tone::Bad);
     }
 
-    fn tell(&mut self, text: String, bad: bool) {
+    fn tell(&mut self, text: String, tone: Tone) {
         self.said = Some(Said {
             text,
-            bad,
+            tone,
             until: self.now + SAID_FOR,
         });
     }

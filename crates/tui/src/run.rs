@@ -17,7 +17,7 @@ use crate::app::{App, Effect, Event};
 use crate::editor::Purpose;
 use crate::panes;
 use crate::proxy::{Link, Mode};
-use crate::screen::Screen;
+use crate::screen::{Mouse, Screen};
 
 /// The longest wait for a key, so that news are seen.
 const TURN: Duration = Duration::from_millis(33);
@@ -29,8 +29,8 @@ pub type Edit = Box<dyn Fn(&str) -> Result<String, String> + Send>;
 
 /// How the UI behaves on this terminal.
 pub struct Options {
-    /// The mouse is left to the terminal.
-    pub no_mouse: bool,
+    /// Whose the mouse is.
+    pub mouse: Mouse,
     /// Set by a signal: the UI ends.
     pub stop: Arc<AtomicBool>,
     /// What the program says meanwhile, which cannot be printed.
@@ -55,7 +55,7 @@ pub fn run(app: &mut App, options: &Options) -> Result<Mode, RunError> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(RunError::NoTerminal);
     }
-    let mut screen = Screen::enter(options.no_mouse)?;
+    let mut screen = Screen::enter(options.mouse)?;
     let mut terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
     let mut changed = true;
     let mut drawn = Instant::now();

@@ -17,15 +17,24 @@ static HOOK: Once = Once::new();
 /// The thread that draws: when another one panics, the screen stays.
 static DRAWS: Mutex<Option<ThreadId>> = Mutex::new(None);
 
+/// Whose the mouse is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mouse {
+    /// The UI's.
+    Ours,
+    /// The terminal's: text is selected as everywhere.
+    Theirs,
+}
+
 /// The terminal while the UI has it.
 pub struct Screen {
-    no_mouse: bool,
+    mouse: Mouse,
     is_ours: bool,
 }
 
 impl Screen {
     /// Takes the terminal.
-    pub fn enter(no_mouse: bool) -> io::Result<Screen> {
+    pub fn enter(mouse: Mouse) -> io::Result<Screen> {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
@@ -38,7 +47,7 @@ impl Screen {
         });
         *DRAWS.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::current().id());
         let mut screen = Screen {
-            no_mouse,
+            mouse,
             is_ours: false,
         };
         screen.enter_again()?;
@@ -50,7 +59,7 @@ impl Screen {
         enable_raw_mode()?;
         self.is_ours = true;
         execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
-        if !self.no_mouse {
+        if self.mouse == Mouse::Ours {
             execute!(io::stdout(), EnableMouseCapture)?;
         }
         Ok(())

@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use mcp_proxy_tui::port::Port;
 use mcp_proxy_tui::proxy::Mode;
-use mcp_proxy_tui::screen::give_back;
+use mcp_proxy_tui::screen::{Mouse, give_back};
 use mcp_proxy_tui::{App, Options, Owner, RunError, Tab, Theme};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -137,7 +137,10 @@ fn show(
         drop(signal_hook::flag::register(signal, Arc::clone(&stop)));
     }
     let options = Options {
-        no_mouse: args.no_mouse,
+        mouse: match args.no_mouse {
+            true => Mouse::Theirs,
+            false => Mouse::Ours,
+        },
         stop: Arc::clone(&stop),
         said,
         edit: Box::new(edit),

@@ -8,7 +8,7 @@ use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{cut, span, style};
-use crate::app::{App, Hit, Overlay, Target, Typing};
+use crate::app::{App, Hit, Overlay, Target, Tone, Typing};
 use crate::command::{Command, shown_key};
 use crate::proxy::{Link, Mode};
 use crate::source::State;
@@ -124,8 +124,10 @@ fn last(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             typing(app, frame, area);
         }
         (_, Some(said)) => {
-            let role = if said.bad { Role::Bad } else { Role::Key };
-            let sign = if said.bad { "! " } else { "" };
+            let (role, sign) = match said.tone {
+                Tone::Bad => (Role::Bad, "! "),
+                Tone::Plain => (Role::Key, ""),
+            };
             let text = visible(&said.text);
             let text = cut(&format!(" {sign}{text}"), usize::from(area.width));
             frame.render_widget(Paragraph::new(Line::from(span(app, role, text))), area);

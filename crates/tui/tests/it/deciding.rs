@@ -123,7 +123,10 @@ fn somebody_else_decided_first() {
         Err(why),
     );
     assert_eq!(stage.said(), why);
-    assert!(stage.app.said.as_ref().unwrap().bad);
+    assert_eq!(
+        stage.app.said.as_ref().unwrap().tone,
+        mcp_proxy_tui::app::Tone::Bad
+    );
     assert!(stage.app.proxy.held.is_empty(), "asked for the present");
 }
 
