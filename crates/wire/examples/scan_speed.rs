@@ -13,9 +13,18 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use mcp_proxy_wire::{Limits, LineSplitter, Message, SseSplitter, encode_event};
 
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1234567,"method":"tools/call","params":{"name":"answer-small","arguments":{"text":"hello"}"#;
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"}}"#;
+
 fn main() {
     let request = r#"{"jsonrpc":"2.0","id":12345,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello there"},"_meta":{"progressToken":12345}}}"#;
     report("request, 150 B", request.to_owned());
+    report("call of 2025", format!("{CALL}}}}}"));
+    report("call of 2026-07-28", format!("{CALL},{META}}}}}"));
+    report(
+        "answer, 100 B of text",
+        text(64, r#"{\"row\":17,\"name\":\"a value\"}\n"#),
+    );
     for size in [1_000, 100_000, 1_000_000] {
         report(
             &format!("text, {size} B"),

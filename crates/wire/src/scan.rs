@@ -82,7 +82,7 @@ pub(crate) fn scan<'a>(text: &'a [u8], mut member: impl FnMut(Key<'a>, Span)) ->
         root: scanner.root,
         depth: scanner.deepest,
         newline: scanner.newline,
-        ascii: scanner.bits & string::HIGH == 0,
+        ascii: scanner.bits == 0,
         open: scanner.in_member.then_some((scanner.key, scanner.value)),
     }
 }
@@ -121,8 +121,8 @@ struct Scanner<'a> {
     deepest: usize,
     in_object: bool,
     newline: bool,
-    /// All string bytes or-ed together, to see whether one has its high bit set.
-    bits: u64,
+    /// Not zero if a byte of a string has its high bit set.
+    bits: u32,
     root: Root,
     key: Key<'a>,
     /// Where the current value of the outermost container begins.

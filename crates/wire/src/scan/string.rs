@@ -1,38 +1,41 @@
 //! Passing over string content many bytes at a time.
 //!
-//! Eight bytes are looked at as one word, and thirty-two as an array that the compiler turns into vector
-//! instructions. No `unsafe`, no dependency on the processor.
+//! Sixteen bytes are looked at as one vector, which every processor has that we are built for, and in long runs
+//! thirty-two as an array that the compiler turns into vector instructions. No `unsafe` here.
 
 use super::End;
+use wide::u8x16;
 
-const ONES: u64 = u64::MAX / 255;
-/// The high bit of each byte.
-pub(super) const HIGH: u64 = ONES * 0x80;
+/// Bytes that are looked at together.
+const BLOCK: usize = 16;
+const EIGHT_SPACES: u64 = u64::MAX / 255 * b' ' as u64;
 
 /// Where the plain run that begins at `at` ends: the first quote, backslash or control byte, or the end of the text.
-/// Also the bytes passed, and maybe a few behind them, or-ed together.
+/// Also the high bits of the bytes passed, and maybe of a few behind them: not zero if one was set.
 #[inline(always)]
-pub(super) fn run_end(text: &[u8], at: usize) -> (usize, u64) {
-    // Most strings are short: one word is tried before the wide loop is entered.
-    let Some(word) = word(text, at) else {
+pub(super) fn run_end(text: &[u8], at: usize) -> (usize, u32) {
+    // Most strings are short: one block is tried before the loop is entered.
+    let Some(block) = chunk(text, at) else {
         return tail_end(text, at, 0);
     };
-    match stops(word) {
-        0 => long_run_end(text, at + 8, word),
-        stops => (at + stops.trailing_zeros() as usize / 8, word),
+    let (stops, high) = marks(block);
+    match stops {
+        0 => long_run_end(text, at + BLOCK, high),
+        stops => (at + stops.trailing_zeros() as usize, high),
     }
 }
 
-fn long_run_end(text: &[u8], mut at: usize, mut bits: u64) -> (usize, u64) {
-    let mut words = 0;
-    while let Some(word) = word(text, at) {
-        bits |= word;
-        match stops(word) {
-            0 => at += 8,
-            stops => return (at + stops.trailing_zeros() as usize / 8, bits),
+fn long_run_end(text: &[u8], mut at: usize, mut bits: u32) -> (usize, u32) {
+    let mut blocks = 0;
+    while let Some(block) = chunk(text, at) {
+        let (stops, high) = marks(block);
+        bits |= high;
+        match stops {
+            0 => at += BLOCK,
+            stops => return (at + stops.trailing_zeros() as usize, bits),
         }
-        words += 1;
-        if words == 3 {
+        blocks += 1;
+        if blocks == 3 {
             (at, bits) = skip_blocks(text, at, bits);
         }
     }
@@ -40,15 +43,15 @@ fn long_run_end(text: &[u8], mut at: usize, mut bits: u64) -> (usize, u64) {
 }
 
 /// Passes whole blocks without a stop byte.
-fn skip_blocks(text: &[u8], mut at: usize, mut bits: u64) -> (usize, u64) {
-    while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<32>) {
+fn skip_blocks(text: &[u8], mut at: usize, mut bits: u32) -> (usize, u32) {
+    while let Some(block) = chunk::<32>(text, at) {
         let mut stop = 0;
         let mut high = 0;
-        for &byte in block {
+        for byte in block {
             stop |= u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < b' ');
             high |= byte;
         }
-        bits |= u64::from(high);
+        bits |= u32::from(high & 0x80);
         if stop != 0 {
             break;
         }
@@ -57,12 +60,12 @@ fn skip_blocks(text: &[u8], mut at: usize, mut bits: u64) -> (usize, u64) {
     (at, bits)
 }
 
-fn tail_end(text: &[u8], mut at: usize, mut bits: u64) -> (usize, u64) {
+fn tail_end(text: &[u8], mut at: usize, mut bits: u32) -> (usize, u32) {
     while let Some(&byte) = text.get(at) {
         if byte == b'"' || byte == b'\\' || byte < b' ' {
             break;
         }
-        bits |= u64::from(byte);
+        bits |= u32::from(byte & 0x80);
         at += 1;
     }
     (at, bits)
@@ -79,28 +82,28 @@ pub(super) fn blank_end(text: &[u8], mut at: usize) -> (usize, bool) {
         }
         at += 1;
         // Indentation is mostly spaces.
-        while word(text, at) == Some(ONES * b' ' as u64) {
+        while chunk(text, at).map(u64::from_le_bytes) == Some(EIGHT_SPACES) {
             at += 8;
         }
     }
 }
 
 #[inline(always)]
-fn word(text: &[u8], at: usize) -> Option<u64> {
-    text.get(at..)?
-        .first_chunk()
-        .map(|bytes| u64::from_le_bytes(*bytes))
+fn chunk<const N: usize>(text: &[u8], at: usize) -> Option<[u8; N]> {
+    text.get(at..)?.first_chunk().copied()
 }
 
-/// Marks the bytes of a word that end a plain run. The lowest mark is exact; higher ones may be false, because a
-/// subtraction borrows upwards from a true mark.
-#[inline]
-fn stops(word: u64) -> u64 {
-    let quote = word ^ (ONES * b'"' as u64);
-    let backslash = word ^ (ONES * b'\\' as u64);
-    let zero = |x: u64| x.wrapping_sub(ONES) & !x;
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    (zero(quote) | zero(backslash) | control) & HIGH
+/// A bit for each byte that ends a plain run, and one for each above 0x7F.
+#[inline(always)]
+fn marks(block: [u8; BLOCK]) -> (u32, u32) {
+    let block = u8x16::new(block);
+    let quote = block.simd_eq(u8x16::splat(b'"'));
+    let backslash = block.simd_eq(u8x16::splat(b'\\'));
+    let control = block.min(u8x16::splat(0x1f)).simd_eq(block);
+    (
+        (quote | backslash | control).to_bitmask(),
+        block.to_bitmask(),
+    )
 }
 
 /// The index behind the escape whose backslash is at `at`. Lone surrogates are good JSON.
