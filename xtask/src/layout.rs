@@ -28,7 +28,8 @@ const HEAD: &str = "\
    matches nothing costs memory, no more. */
 ";
 
-/// What a guard runs, and what starts any Rust program. valgrind cannot watch it: these are modules, not functions.
+/// What a guard may run besides what it was seen to run, and what starts any Rust program: modules, which also hold when
+/// the standard library is another.
 const GUARD: &[&str] = &[
     "_ZN19mcp_proxy_transport7process*",
     "_R*3std3sys4args*",
@@ -81,13 +82,12 @@ pub fn run() -> Result<()> {
     let _server = Killed(server);
     let folder = std::env::temp_dir().join(format!("mcp-proxy-layout-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
+    let guard = guard_functions(&binary, &folder.join("guard"))?;
     let mut ran = BTreeSet::new();
     for (name, listen) in [("http", true), ("stdio", false)] {
         let profile = folder.join(name);
-        let mut command = Command::new("valgrind");
+        let mut command = under_callgrind(&profile);
         command
-            .args(["-q", "--demangle=no", "--tool=callgrind"])
-            .arg(format!("--callgrind-out-file={}", profile.display()))
             .arg(&binary)
             .args(["proxy", "--session-file"])
             .arg(folder.join(format!("{name}.jsonl")));
@@ -96,14 +96,46 @@ pub fn run() -> Result<()> {
         } else {
             over_stdio(command.args(["--listen", "stdio", &url]))?;
         }
-        functions(&profile, &mut ran)?;
+        ran.extend(functions(&profile)?);
     }
     std::fs::remove_dir_all(&folder)?;
-    let patterns = patterns(&binary, &ran)?;
-    std::fs::write(process::root().join(FILE), script(&patterns))
+    // A guard runs so little that what comes with it is still little.
+    let guard = patterns(&binary, &guard, 64 * 1024)?;
+    let carry = patterns(&binary, &ran, 8 * 1024)?;
+    std::fs::write(process::root().join(FILE), script(&guard, &carry))
         .with_context(|| format!("cannot write {FILE}"))?;
-    println!("{FILE}: {} functions", patterns.len());
+    println!(
+        "{FILE}: {} functions, {} of guards",
+        guard.len() + carry.len(),
+        guard.len()
+    );
     Ok(())
+}
+
+/// What runs from the start of a guard to the end of its server. It is started here as the proxy would start it:
+/// under valgrind a proxy cannot, since it starts itself again and that would be valgrind.
+fn guard_functions(binary: &Path, profile: &Path) -> Result<BTreeSet<String>> {
+    let mut command = under_callgrind(profile);
+    command.arg(binary).args(["__guard", "--", "cat"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = Killed(command.stderr(Stdio::piped()).spawn()?);
+    let mut stdin = child.0.stdin.take().context("no stdin")?;
+    let mut lines = BufReader::new(child.0.stdout.take().context("no stdout")?).lines();
+    writeln!(stdin, "{INITIALIZE}")?;
+    lines
+        .next()
+        .context("the server behind the guard ended")??;
+    drop(stdin);
+    child.0.wait()?;
+    functions(profile)
+}
+
+fn under_callgrind(profile: &Path) -> Command {
+    let mut command = Command::new("valgrind");
+    command
+        .args(["-q", "--demangle=no", "--tool=callgrind"])
+        .arg(format!("--callgrind-out-file={}", profile.display()));
+    command
 }
 
 /// A child that does not outlive its use.
@@ -194,7 +226,8 @@ fn stop(child: &mut Child) -> Result<()> {
 }
 
 /// The functions of a callgrind profile.
-fn functions(profile: &Path, names: &mut BTreeSet<String>) -> Result<()> {
+fn functions(profile: &Path) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
     let text =
         std::fs::read(profile).with_context(|| format!("no profile {}", profile.display()))?;
     for line in String::from_utf8_lossy(&text).lines() {
@@ -207,13 +240,12 @@ fn functions(profile: &Path, names: &mut BTreeSet<String>) -> Result<()> {
             names.insert(name.split('\'').next().unwrap_or(name).to_owned());
         }
     }
-    Ok(())
+    Ok(names)
 }
 
 /// The patterns of the functions that ran. Instances of a generic function differ in their hashes only, so a pattern
-/// may bring others with it: one that brings much is left out.
-fn patterns(binary: &Path, ran: &BTreeSet<String>) -> Result<Vec<String>> {
-    const MOST_BESIDE: u64 = 8 * 1024;
+/// may bring others with it: one that brings more bytes than `most_beside` is left out.
+fn patterns(binary: &Path, ran: &BTreeSet<String>, most_beside: u64) -> Result<Vec<String>> {
     let symbols = process::output(Command::new("nm").arg("-S").arg(binary))
         .context("nm could not read the binary")?;
     let mut sizes: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
@@ -222,8 +254,11 @@ fn patterns(binary: &Path, ran: &BTreeSet<String>) -> Result<Vec<String>> {
         let [_, size, "t" | "T", name] = fields.as_slice() else {
             continue;
         };
-        let Some((stem, _)) = name.split_once("17h").filter(|_| name.starts_with("_ZN")) else {
-            continue;
+        let stem = match name.split_once("17h") {
+            Some((stem, _)) if name.starts_with("_ZN") => stem,
+            // The standard library's: nothing in them is of our build.
+            _ if (name.starts_with("_R") || *name == "main") && ran.contains(*name) => name,
+            _ => continue,
         };
         let size = u64::from_str_radix(size, 16)?;
         let (own, beside) = sizes.entry(stem).or_default();
@@ -231,28 +266,53 @@ fn patterns(binary: &Path, ran: &BTreeSet<String>) -> Result<Vec<String>> {
     }
     let kept = sizes
         .iter()
-        .filter(|(_, (own, beside))| *own > 0 && *beside <= MOST_BESIDE);
-    Ok(kept.map(|(stem, _)| format!("{stem}17h*")).collect())
+        .filter(|(_, (own, beside))| *own > 0 && *beside <= most_beside);
+    let pattern = |stem: &str| match stem.starts_with("_ZN") {
+        true => format!("{stem}17h*"),
+        false => without_hashes(stem),
+    };
+    let patterns: BTreeSet<String> = kept.map(|(stem, _)| pattern(stem)).collect();
+    Ok(patterns.into_iter().collect())
 }
 
-fn script(names: &[String]) -> String {
+/// A name of the standard library for any build of it: its crates carry hashes (`Cs…_`), and what the linker split off
+/// a number.
+fn without_hashes(name: &str) -> String {
+    let whole = name.split('.').next().unwrap_or(name);
+    let mut pieces = whole.split("Cs");
+    let mut pattern = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        pattern.push_str("Cs");
+        match piece.split_once('_') {
+            Some((hash, rest)) if hash.chars().all(|c| c.is_ascii_alphanumeric()) => {
+                pattern.push_str("*_");
+                pattern.push_str(rest);
+            }
+            _ => pattern.push_str(piece),
+        }
+    }
+    if whole != name {
+        pattern.push_str(".*");
+    }
+    pattern
+}
+
+fn script(guard: &[String], carry: &[String]) -> String {
     let mut text = HEAD.to_owned();
     text.push_str("SECTIONS\n{\n");
-    let groups: [(&str, Vec<&str>); 2] = [
-        ("guard", GUARD.to_vec()),
-        (
-            "carry",
-            STDIO
-                .iter()
-                .copied()
-                .chain(names.iter().map(String::as_str))
-                .collect(),
-        ),
+    let seen = |names: &[String]| names.to_owned();
+    let known = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    // The first pattern that fits a function takes it: modules come behind what was seen to run.
+    let groups: [(&str, Vec<String>); 4] = [
+        ("guard", seen(guard)),
+        ("carry", seen(carry)),
+        ("stdio", known(STDIO)),
+        ("start", known(GUARD)),
     ];
     for (group, patterns) in groups {
         let _ = writeln!(text, "  .text.{group} : {{");
         if group == "guard" {
-            text.push_str("    *crt1.o(.text)\n");
+            text.push_str("    *crt*.o(.text)\n");
         }
         for pattern in patterns {
             let _ = writeln!(text, "    *(.text*.{pattern})");
