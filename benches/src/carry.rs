@@ -33,12 +33,12 @@ pub struct CarryArgs {
     /// Measure only this case (may be repeated); an unknown name lists them all
     #[arg(long = "case")]
     cases: Vec<String>,
-    /// Rounds of each case [default: 5 for small messages, 3 for large ones]
+    /// Rounds of each case [default: 20 for small messages, 5 for large ones]
     #[arg(long)]
     rounds: Option<usize>,
-    /// Seconds of each measurement
-    #[arg(long, default_value_t = 2.0)]
-    seconds: f64,
+    /// Seconds of each measurement [default: 0.4 for small messages, 1 for large ones]
+    #[arg(long)]
+    seconds: Option<f64>,
     /// One round of half a second: does it run, not how fast
     #[arg(long)]
     quick: bool,
@@ -68,7 +68,8 @@ pub struct Plan {
     pub large_rounds: usize,
     pub starts: usize,
     pub warm_up: Duration,
-    pub time: Duration,
+    small_time: Duration,
+    large_time: Duration,
 }
 
 impl Plan {
@@ -80,18 +81,31 @@ impl Plan {
                 large_rounds: 1,
                 starts: 2,
                 warm_up,
-                time,
+                small_time: time,
+                large_time: time,
             });
         }
-        let time =
-            Duration::try_from_secs_f64(args.seconds).context("--seconds is a positive number")?;
+        // Many short rounds: the machine's pace changes by the second, and a ratio is made inside a round.
+        let time = |default| {
+            let seconds = args.seconds.unwrap_or(default);
+            Duration::try_from_secs_f64(seconds).context("--seconds is a positive number")
+        };
         Ok(Plan {
-            small_rounds: args.rounds.unwrap_or(5),
-            large_rounds: args.rounds.unwrap_or(3),
+            small_rounds: args.rounds.unwrap_or(20),
+            large_rounds: args.rounds.unwrap_or(5),
             starts: 2 * args.rounds.unwrap_or(5),
-            warm_up: Duration::from_millis(300),
-            time,
+            warm_up: Duration::from_millis(200),
+            small_time: time(0.4)?,
+            large_time: time(1.0)?,
         })
+    }
+
+    pub fn time(&self, size: Size) -> Duration {
+        if size == Size::Small {
+            self.small_time
+        } else {
+            self.large_time
+        }
     }
 
     pub fn rounds(&self, size: Size) -> usize {

@@ -57,7 +57,7 @@ pub const STARTERS: &[Who] = &[
     Who::Pypi,
 ];
 
-use Who::{Direct, Floor, Modern, Nginx, Npm, Proxy, Pypi, Recording, Ruled, Viewed};
+use Who::{Direct, Floor, FloorModern, Modern, Nginx, Npm, Proxy, Pypi, Recording, Ruled, Viewed};
 
 pub const CASES: &[Case] = &[
     Case {
@@ -76,6 +76,7 @@ pub const CASES: &[Case] = &[
             Viewed(Habit::Stops),
             Ruled,
             Modern,
+            FloorModern,
         ],
         goals: &[
             Goal::RateOfNginx(0.85),
@@ -142,7 +143,7 @@ pub const CASES: &[Case] = &[
         era: Era::Legacy,
         size: Size::Small,
         in_flight: 32,
-        who: &[Direct, Floor, Proxy, Recording, Modern, Pypi],
+        who: &[Direct, Floor, Proxy, Recording, Modern, FloorModern, Pypi],
         goals: &[
             Goal::RateOfDirect(0.17),
             Goal::RateOfOwnUnrecorded(0.80),
@@ -173,6 +174,7 @@ pub const CASES: &[Case] = &[
             Viewed(Habit::Stops),
             Ruled,
             Modern,
+            FloorModern,
         ],
         goals: &[
             Goal::RateOfDirect(0.55),

@@ -75,6 +75,8 @@ pub enum Who {
     Ruled,
     /// mcp-proxy with 2026-07-28 requests, in a case of 2025 ones.
     Modern,
+    /// The bare copy with such requests: what they cost client, server and pipes alone.
+    FloorModern,
     Npm,
     Pypi,
 }
@@ -91,6 +93,7 @@ impl Who {
             Who::Viewed(Habit::Stops) => "mcp-proxy, viewer stopped",
             Who::Ruled => "mcp-proxy, 1,000 rules",
             Who::Modern => "mcp-proxy, 2026-07-28",
+            Who::FloorModern => "bare copy, 2026-07-28",
             Who::Npm => "npm mcp-proxy",
             Who::Pypi => "PyPI mcp-proxy",
         }
@@ -103,7 +106,7 @@ impl Who {
 
     /// The era of its requests in a case of `era`.
     pub fn era(self, era: Era) -> Era {
-        if self == Who::Modern {
+        if matches!(self, Who::Modern | Who::FloorModern) {
             Era::Modern
         } else {
             era
@@ -140,7 +143,8 @@ impl Setup {
     /// Whether this one is installed and offers the shape and era.
     pub fn has(&self, who: Who, shape: Shape, era: Era) -> bool {
         match who {
-            Who::Direct | Who::Floor | Who::Proxy | Who::Modern => true,
+            Who::Direct | Who::Floor | Who::Proxy => true,
+            Who::Modern | Who::FloorModern => true,
             Who::Recording | Who::Viewed(_) | Who::Ruled => true,
             Who::Nginx => self.nginx.is_some() && shape == Shape::HttpToHttp,
             Who::Npm => self.npm.is_some() && shape == Shape::HttpToStdio,

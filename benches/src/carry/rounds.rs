@@ -59,7 +59,7 @@ fn measure_once(setup: &Setup, plan: &Plan, case: &Case, who: Who) -> Result<Sam
         size: case.size,
         in_flight: case.in_flight,
         warm_up: plan.warm_up,
-        time: plan.time,
+        time: plan.time(case.size),
         most_requests: most_requests(setup, case, who)?,
     };
     let mut contender = setup.start(who, case.shape, case.size)?;

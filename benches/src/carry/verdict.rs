@@ -209,12 +209,17 @@ fn of_own(case: &Case, results: &Results, who: Who, least: f64) -> Row {
         _ => ("record on tmpfs", Who::Proxy, "own without record"),
     };
     let ratio = results.paired(who, beside, figure.reading, divide);
+    // Longer requests cost more without a proxy too. Shown, not counted.
+    let floor = (who == Who::Modern)
+        .then(|| results.paired(Who::FloorModern, Who::Floor, figure.reading, divide))
+        .flatten();
     Row {
         value: results.median(who, figure.reading),
         reference: reference.to_owned(),
         reference_value: results.median(beside, figure.reading),
         ratio,
         goal: bound.text("of own"),
+        floor: floor.map(|ratio| format!("{ratio:.2}")),
         verdict: Verdict::from(ratio.is_some_and(|ratio| bound.holds(ratio))),
         ..blank(case, results, who, what, figure.unit)
     }

@@ -22,7 +22,9 @@ impl Setup {
         let port = port.to_string();
         match who {
             Who::Direct => Ok(self.server_command()),
-            Who::Floor => Ok(self.proxy_flags(&self.own, "floor", shape, size, None)),
+            Who::Floor | Who::FloorModern => {
+                Ok(self.proxy_flags(&self.own, "floor", shape, size, None))
+            }
             Who::Proxy | Who::Modern => {
                 Ok(self.proxy_flags(&self.proxy, "proxy", shape, size, None))
             }
