@@ -32,6 +32,8 @@ pub struct CarryOptions {
     pub last_request: Duration,
     /// Stray lines before the first message that show that the command is no MCP server.
     pub stray_lines: u64,
+    /// A server that has printed stray lines and no message is no MCP server either, if a request waits this long.
+    pub stray_wait: Duration,
 }
 
 impl Default for CarryOptions {
@@ -42,6 +44,7 @@ impl Default for CarryOptions {
             drain_idle: Duration::from_secs(2),
             last_request: Duration::from_secs(5),
             stray_lines: 1_000,
+            stray_wait: Duration::from_secs(10),
         }
     }
 }

@@ -319,7 +319,7 @@ impl Pipeline {
         self.failed.notify_one();
         LinkEnd::failed(
             mcp_proxy_wire::Side::Client,
-            mcp_proxy_wire::ErrorCode::INTERNAL,
+            mcp_proxy_wire::ErrorCode::RECORD_FAILED,
             "the proxy cannot write its record and was told to stop",
         )
     }

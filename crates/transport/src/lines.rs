@@ -3,11 +3,11 @@
 //! Own code instead of a codec, because every byte must survive (empty lines, invalid UTF-8, a last line without
 //! newline) and because all lines that one read delivers travel together to one write.
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use mcp_proxy_core::{BoxFuture, FrameReader, FrameWriter, LinkEnd};
 use mcp_proxy_wire::{
-    Body, Carriage, ErrorCode, ExchangeId, Frame, Kind, Limits, LineEnd, LineSplitter, LineUnit,
-    Message, Side, error_response, head_from_ends,
+    Body, Carriage, Chunk, ErrorCode, ExchangeId, Frame, Kind, Limits, LineEnd, LineSplitter,
+    LineUnit, Message, Side, error_response, head_from_ends,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -24,8 +24,11 @@ pub struct LineReader<R> {
     size: usize,
     splitter: LineSplitter,
     units: Vec<LineUnit>,
-    /// Bytes of the message that is being cut through.
+    /// Bytes of the message that is being cut through, and its first ones.
     cutting: usize,
+    front: Bytes,
+    /// Inside a message that grew over the limit while it was cut through.
+    skipping: bool,
     refusals: Vec<Message>,
     ended: bool,
 }
@@ -42,6 +45,8 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             splitter: LineSplitter::new(limits),
             units: Vec::new(),
             cutting: 0,
+            front: Bytes::new(),
+            skipping: false,
             refusals: Vec::new(),
             ended: false,
         }
@@ -69,21 +74,27 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                 self.splitter
                     .push(self.buffer.split().freeze(), &mut self.units);
             }
-            self.take_units(into)?;
+            self.take_units(into);
         }
         Ok(())
     }
 
-    fn take_units(&mut self, into: &mut Vec<Frame>) -> Result<(), LinkEnd> {
-        for unit in self.units.drain(..) {
+    fn take_units(&mut self, into: &mut Vec<Frame>) {
+        for unit in std::mem::take(&mut self.units) {
             let mut carriage = Carriage::Line(LineEnd::Lf);
             let body = match unit {
                 LineUnit::Line { wire, message } => {
                     carriage = Carriage::Line(line_end(&wire[message.len()..]));
                     Body::Whole(Message::parse(message))
                 }
+                LineUnit::More(_) if self.skipping => continue,
+                LineUnit::Close(_) if self.skipping => {
+                    self.skipping = false;
+                    continue;
+                }
                 LineUnit::Open(chunk) => {
                     self.cutting = chunk.message.len();
+                    self.front = chunk.message.clone();
                     Body::Open(chunk)
                 }
                 LineUnit::More(chunk) => {
@@ -95,32 +106,58 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                     Body::Close(chunk)
                 }
                 LineUnit::TooLarge { front, .. } => {
-                    // What a server sent is answered onward in its place, what a client sent is answered back.
-                    let answer = refusal(self.side, &front, self.max);
-                    if self.side == Side::Client {
-                        self.refusals.extend(answer);
-                        continue;
-                    }
-                    let Some(answer) = answer else { continue };
-                    carriage = Carriage::Message;
-                    Body::Whole(answer)
+                    self.refuse(&front, into);
+                    continue;
                 }
             };
             if self.cutting > self.max {
-                // Half of it is on its way already; the rest cannot be taken back.
-                self.ended = true;
-                return Err(too_large(self.side, self.cutting, self.max));
+                self.break_off(body, into);
+                continue;
             }
             if matches!(body, Body::Close(_)) {
-                self.cutting = 0;
+                self.end_of_cutting();
             }
-            into.push(Frame {
-                exchange: ExchangeId(0),
-                carriage,
-                body,
-            });
+            into.push(frame(carriage, body));
         }
-        Ok(())
+    }
+
+    /// A message has grown over the limit while it was cut through. What is on its way cannot be taken back: it ends
+    /// there as a broken line, the rest is skipped, and the conversation goes on.
+    fn break_off(&mut self, grown: Body, into: &mut Vec<Frame>) {
+        if !matches!(grown, Body::Open(_)) {
+            let end = Chunk {
+                wire: Bytes::from_static(b"\n"),
+                message: Bytes::new(),
+            };
+            into.push(frame(Carriage::Line(LineEnd::Lf), Body::Close(end)));
+        }
+        self.skipping = !matches!(grown, Body::Close(_));
+        let front = self.end_of_cutting();
+        self.refuse(&front, into);
+    }
+
+    fn end_of_cutting(&mut self) -> Bytes {
+        self.cutting = 0;
+        std::mem::take(&mut self.front)
+    }
+
+    /// What a server sent is answered onward in its place, what a client sent is answered back.
+    fn refuse(&mut self, front: &[u8], into: &mut Vec<Frame>) {
+        let answer = refusal(self.side, front, self.max);
+        match self.side {
+            Side::Client => self.refusals.extend(answer),
+            Side::Server => {
+                into.extend(answer.map(|answer| frame(Carriage::Message, Body::Whole(answer))));
+            }
+        }
+    }
+}
+
+fn frame(carriage: Carriage, body: Body) -> Frame {
+    Frame {
+        exchange: ExchangeId(0),
+        carriage,
+        body,
     }
 }
 
@@ -169,7 +206,7 @@ pub struct LineWriter<W> {
     io: Option<W>,
     side: Side,
     buffer: Vec<u8>,
-    /// The last line had no newline: whatever follows after all begins with one.
+    /// The last line has no newline yet: whatever else follows begins with one.
     unterminated: bool,
 }
 
@@ -189,6 +226,7 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
             return Err(LinkEnd::Closed);
         };
         for frame in frames.drain(..) {
+            let opens = matches!(frame.body, Body::Open(_));
             match frame.body {
                 Body::Empty | Body::Withheld(_) => {}
                 Body::Whole(message) => {
@@ -204,6 +242,9 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
                     self.unterminated = end == LineEnd::Missing;
                 }
                 Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk) => {
+                    if opens && std::mem::take(&mut self.unterminated) {
+                        self.buffer.push(b'\n');
+                    }
                     // Large bytes are not copied once more; small ones before them keep their place.
                     if !self.buffer.is_empty() {
                         io.write_all(&self.buffer)
@@ -214,6 +255,9 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
                     io.write_all(&chunk.wire)
                         .await
                         .map_err(|e| gone(self.side, &e))?;
+                    if let Some(last) = chunk.wire.last() {
+                        self.unterminated = *last != b'\n';
+                    }
                 }
             }
         }

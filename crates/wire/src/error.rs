@@ -69,6 +69,9 @@ impl ErrorCode {
     /// A recording that plays the server has no answer to the request.
     pub const NOT_RECORDED: ErrorCode = ErrorCode(-31013);
 
+    /// The proxy was told to stop when it cannot write its record, and it cannot.
+    pub const RECORD_FAILED: ErrorCode = ErrorCode(-31014);
+
     /// Every code of the proxy's own.
     pub const OWN: &'static [OwnCode] = &[
         own(
@@ -135,6 +138,11 @@ impl ErrorCode {
             Self::NOT_RECORDED,
             "NOT_RECORDED",
             "the recording that plays the server has no answer to the request",
+        ),
+        own(
+            Self::RECORD_FAILED,
+            "RECORD_FAILED",
+            "the proxy cannot write its record and was told to stop then",
         ),
     ];
 

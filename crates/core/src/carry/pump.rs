@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_proxy_wire::{Body, Direction, ErrorCode, ExchangeId, Frame, Side};
 use tokio::sync::{Mutex, Notify};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::CarryOptions;
 use crate::connection::Connection;
@@ -31,8 +31,17 @@ pub(super) struct Pump {
     batch: Vec<Frame>,
     passed: Passed,
     messages: u64,
+    garbage_until: Option<Instant>,
     pub(super) settle: Arc<Settle>,
     options: CarryOptions,
+}
+
+/// `None`: never.
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Asks a pump to stop when no request of the client is open.
@@ -78,6 +87,7 @@ impl Pump {
             batch: Vec::new(),
             passed: Passed::default(),
             messages: 0,
+            garbage_until: None,
             settle: Arc::default(),
             options,
         }
@@ -89,6 +99,7 @@ impl Pump {
             if settles && !self.lane.holds() && !self.has_open() {
                 return PumpEnd::Settled;
             }
+            let garbage = self.garbage_until();
             let takes = self.direction == Direction::ClientToServer && !self.amid;
             // What was held goes on when it is let go, whatever else comes.
             let end = tokio::select! {
@@ -112,6 +123,13 @@ impl Pump {
                         Ok(()) => continue,
                         Err(end) => return PumpEnd::Written(end),
                     }
+                }
+                () = until(garbage) => {
+                    if self.has_open() {
+                        return PumpEnd::Read(self.explain(LinkEnd::Closed));
+                    }
+                    self.garbage_until = None;
+                    continue;
                 }
                 // Frames that came with the end of the stream are carried before the end is told.
                 read = self.reader.read(&mut self.batch) => read.err(),
@@ -146,6 +164,19 @@ impl Pump {
             .await?;
         self.messages += self.passed.on.len() as u64;
         self.write(ahead, behind).await
+    }
+
+    /// When a server that has printed what is no message, and no message yet, is looked at again.
+    fn garbage_until(&mut self) -> Option<Instant> {
+        if self.messages > 0 || self.lane.stray().lines == 0 {
+            return None;
+        }
+        let wait = self.options.stray_wait;
+        Some(
+            *self
+                .garbage_until
+                .get_or_insert_with(|| Instant::now() + wait),
+        )
     }
 
     fn has_open(&self) -> bool {

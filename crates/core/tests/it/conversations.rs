@@ -46,6 +46,19 @@ async fn stray_lines_of_a_server_do_not_reach_the_client() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_printed_no_message_and_lives_on_is_no_server() {
+    play(
+        r#"
+        S> Usage: server [options]
+        C> {"jsonrpc":"2.0","id":1,"method":"initialize"}
+        S< {"jsonrpc":"2.0","id":1,"method":"initialize"}
+        C< ~the first: Usage: server [options]
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn open_requests_learn_why_the_server_ended() {
     let end = play(
         r#"

@@ -6,11 +6,13 @@
     reason = "a test's helper functions may stop the test too"
 )]
 
+mod bridging;
 mod bytes;
 mod control;
 mod failures;
 mod help;
 mod holding;
+mod limits;
 mod listener;
 mod mock;
 mod passing;

@@ -31,6 +31,10 @@ fn is_other_kind(status: u16, body: &[u8]) -> bool {
     }
 }
 
+fn not_sse(end: &LinkEnd) -> String {
+    format!("the server is no HTTP+SSE server either: {end}")
+}
+
 /// The link for a stdio or SSE client.
 pub fn link(remote: Arc<Remote>, connection: Arc<Connection>, max: usize) -> Link {
     let (sender, reader) = inbox();
@@ -103,12 +107,23 @@ impl AutoWriter {
         };
         if is_other_kind(parts.status.as_u16(), &bytes) {
             let (remote, connection) = (Arc::clone(&self.remote), Arc::clone(&self.connection));
-            if let Ok(mut writer) = connect(remote, connection, self.inbox.clone(), self.max).await
-            {
-                self.connection.server_is(Transport::Sse);
-                writer.put(message).await;
-                self.mode = Mode::Sse(writer);
-                return Ok(());
+            match connect(remote, connection, self.inbox.clone(), self.max).await {
+                Ok(mut writer) => {
+                    self.connection.server_is(Transport::Sse);
+                    writer.put(message).await;
+                    self.mode = Mode::Sse(writer);
+                    return Ok(());
+                }
+                Err(end) => {
+                    self.connection.note(&not_sse(&end));
+                    self.mode = Mode::Http(HttpWriter::new(Arc::clone(&http)));
+                    let answer = Message::parse(bytes.clone());
+                    if !is_rpc(&answer) {
+                        let addition = format!("; and as HTTP+SSE: {end}");
+                        http.fail_whole(parts, answer, &ids, &addition).await;
+                        return Ok(());
+                    }
+                }
             }
         }
         http.receive_whole(parts, bytes, method.as_deref(), &ids)
@@ -214,7 +229,9 @@ impl AutoFront {
         )
         .await;
         connection.close("looked whether the server speaks HTTP+SSE");
-        probe.is_ok()
+        probe
+            .inspect_err(|end| connection.note(&not_sse(end)))
+            .is_ok()
     }
 
     /// Asks every session to end.

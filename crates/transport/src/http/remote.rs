@@ -53,9 +53,9 @@ pub struct Remote {
 impl Remote {
     /// Makes the client; nothing is dialled yet.
     pub fn new(options: RemoteOptions) -> Result<Arc<Remote>, tls::TlsError> {
-        let (url, mut headers) = (options.url, options.headers);
-        let (url, credentials) = without_credentials(url);
-        headers.extend(credentials);
+        let (url, credentials) = without_credentials(options.url);
+        // The last of a name is sent: `--header` wins over the URL as over the client.
+        let headers: Vec<_> = credentials.into_iter().chain(options.headers).collect();
         let plain = match url.scheme() == Some(&Scheme::HTTPS) {
             true => None,
             false => Pool::new(&url, options.stall),

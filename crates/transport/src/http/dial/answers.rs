@@ -8,8 +8,8 @@ use http::{Response, StatusCode};
 use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
-    Body, Carriage, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Limits, Message, Side,
-    SseSplitter, SseUnit,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Limits, Message,
+    Side, SseSplitter, SseUnit,
 };
 
 use super::super::collect::{Collected, collect};
@@ -75,34 +75,68 @@ impl HttpLink {
             }
             let message = self.with_id(message, asked);
             self.learn(method, &message);
-            return self
-                .hand_over(Frame {
-                    exchange: ExchangeId(0),
-                    carriage: Carriage::Response(Box::new(parts)),
-                    body: Body::Whole(message),
-                })
-                .await;
+            let left = unanswered(asked, &message);
+            self.hand_over(Frame {
+                exchange: ExchangeId(0),
+                carriage: Carriage::Response(Box::new(parts)),
+                body: Body::Whole(message),
+            })
+            .await;
+            if !left.is_empty() && !self.answers_later(status) {
+                let text = format!(
+                    "the server answered HTTP {} without an answer to this request",
+                    status.as_u16()
+                );
+                self.fail(&left, &http_failure(text)).await;
+            }
+            return;
         }
         if status == StatusCode::NOT_FOUND && self.state.session().0.is_some() {
             return self.session_lost().await;
         }
-        if status.is_success() {
-            // 202: the answer, if there is one, comes on the GET stream.
-            if !asked.is_empty() && !self.state.has_get() {
-                let text = format!(
-                    "the server answered HTTP {} without a JSON-RPC body",
-                    status.as_u16()
-                );
-                self.fail(asked, &http_failure(text)).await;
-            }
+        if status.is_success() && (asked.is_empty() || self.answers_later(status)) {
             return;
         }
-        let text = format!(
-            "the server answered HTTP {}{}",
-            status.as_u16(),
-            first_line(message.raw())
-        );
+        self.fail_whole(parts, message, asked, "").await;
+    }
+
+    /// An answer that is no JSON-RPC and all here. It is recorded as it came; whoever waits gets its first line.
+    pub(crate) async fn fail_whole(
+        &self,
+        parts: Parts,
+        body: Message,
+        asked: &[Id],
+        addition: &str,
+    ) {
+        let what = match parts.status.is_success() {
+            true => " without a JSON-RPC body",
+            false => "",
+        };
+        let (status, line) = (parts.status.as_u16(), first_line(body.raw()));
+        self.record_failure(parts, body).await;
+        let text = format!("the server answered HTTP {status}{what}{line}{addition}");
         self.fail(asked, &http_failure(text)).await;
+    }
+
+    /// 202 says that the answer, if there is one, comes on the GET stream.
+    fn answers_later(&self, status: StatusCode) -> bool {
+        status == StatusCode::ACCEPTED && self.state.has_get()
+    }
+
+    /// What the server sent instead of a message is received, recorded and goes no further.
+    async fn record_failure(&self, parts: Parts, body: Message) {
+        let body = match body.is_empty() {
+            true => Body::Empty,
+            false => Body::Whole(body),
+        };
+        let frame = Frame {
+            exchange: ExchangeId(0),
+            carriage: Carriage::Response(Box::new(parts)),
+            body,
+        };
+        let mut lane = self.connection.record_lane(Direction::ServerToClient);
+        // A record that cannot be written ends the run by itself.
+        drop(lane.pass_one(frame, self.connection.pipeline.now()).await);
     }
 
     /// Reads a stream to its end; answered ids leave `open`.
@@ -157,8 +191,8 @@ impl HttpLink {
             if matches!(message.kind(), Kind::Response | Kind::Error) {
                 self.learn(method, &message);
                 open.retain(|id| message.id().as_ref() != Some(id));
-            } else if let Some(parts) = message.parts() {
-                open.retain(|id| !parts.iter().any(|part| part.id().as_ref() == Some(id)));
+            } else if message.kind() == Kind::Batch {
+                *open = unanswered(open, &message);
             }
             self.hand_over(Frame {
                 exchange: ExchangeId(0),
@@ -214,6 +248,21 @@ impl HttpLink {
 
 pub(super) fn http_failure(text: String) -> LinkEnd {
     LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text)
+}
+
+/// The ids that a message, or a batch of them, does not answer.
+fn unanswered(asked: &[Id], message: &Message) -> Vec<Id> {
+    let mut left = asked.to_vec();
+    for part in message
+        .parts()
+        .as_deref()
+        .unwrap_or(std::slice::from_ref(message))
+    {
+        if matches!(part.kind(), Kind::Response | Kind::Error) {
+            left.retain(|id| part.id().as_ref() != Some(id));
+        }
+    }
+    left
 }
 
 /// Whether a body is JSON-RPC, whatever the status above it says.

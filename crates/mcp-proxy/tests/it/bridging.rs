@@ -1,0 +1,145 @@
+//! A stdio client before HTTP servers that answer oddly: whoever waits is told, and the record keeps what came.
+
+use std::io::Write as _;
+use std::net::{TcpListener, TcpStream};
+
+use crate::passing::read_request;
+use crate::run::{INITIALIZE, INITIALIZED, Talk};
+
+/// A server that answers POSTs by `answer` (from head and body) and GETs with `stream`, which it leaves open.
+fn odd(answer: fn(&str) -> String, stream: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let mut streams: Vec<TcpStream> = Vec::new();
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let request = read_request(&connection);
+            let is_get = request.starts_with("GET");
+            let text = match is_get {
+                true => stream.to_owned(),
+                false => answer(&request),
+            };
+            // A proxy that has ended no longer takes its answers.
+            let _ = connection.write_all(text.as_bytes());
+            if is_get {
+                streams.push(connection);
+            }
+        }
+    });
+    address
+}
+
+const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: open\n\n";
+
+fn http(status: &str, kind: &str, body: &str) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nmcp-session-id: s\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn by_method(request: &str) -> String {
+    let json = "application/json";
+    if request.contains(r#""initialize""#) {
+        let result = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"odd","version":"1"}}}"#;
+        http("200 OK", json, result)
+    } else if request.contains("as_page") {
+        http("200 OK", "text/html", "<html>\n<body>")
+    } else if request.contains("as_nothing") {
+        http("200 OK", json, "")
+    } else if request.contains("as_another") {
+        http("200 OK", json, r#"{"jsonrpc":"2.0","id":99,"result":{}}"#)
+    } else if request.contains("as_notification") {
+        http(
+            "200 OK",
+            json,
+            r#"{"jsonrpc":"2.0","method":"notifications/x"}"#,
+        )
+    } else if request.contains("as_failure") {
+        http("500 Oops", "text/plain", "line one\nline two")
+    } else {
+        http("202 Accepted", json, "")
+    }
+}
+
+fn before(address: &str, more: &[&str]) -> Talk {
+    let url = format!("http://{address}/mcp");
+    let mut args = vec!["proxy", "--listen", "stdio"];
+    args.extend(["--transport", "streamable-http", "--target-url", &url]);
+    args.extend(more);
+    Talk::start(&args)
+}
+
+#[test]
+fn an_answer_that_is_none_leaves_no_request_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("r.jsonl");
+    let address = odd(by_method, EVENTS);
+    let mut talk = before(&address, &["--session-file", record.to_str().unwrap()]);
+    talk.say(INITIALIZE);
+    assert!(talk.hear().contains("serverInfo"));
+    talk.say(INITIALIZED);
+    for (method, told) in [
+        ("as_page", "HTTP 200 without a JSON-RPC body: <html>"),
+        ("as_nothing", "HTTP 200 without a JSON-RPC body"),
+        ("as_another", "HTTP 200 without an answer to this request"),
+        (
+            "as_notification",
+            "HTTP 200 without an answer to this request",
+        ),
+        ("as_failure", "HTTP 500: line one"),
+    ] {
+        talk.say(&format!(
+            r#"{{"jsonrpc":"2.0","id":"{method}","method":"{method}"}}"#
+        ));
+        let mut answer = talk.hear();
+        if !answer.contains(told) {
+            // What came passes too, before the error.
+            answer = talk.hear();
+        }
+        let id = format!(r#""id":"{method}""#);
+        assert!(answer.contains(told) && answer.contains(&id), "{answer}");
+    }
+    assert_eq!(talk.end(), Some(0));
+    let kept = std::fs::read_to_string(&record).unwrap();
+    for piece in ["line two", "<body>", "500"] {
+        assert!(kept.contains(piece), "{piece} is not in the record");
+    }
+}
+
+#[test]
+fn a_header_of_ours_wins_over_credentials_in_the_url() {
+    fn echo(request: &str) -> String {
+        let line = request
+            .lines()
+            .find(|line| line.to_lowercase().starts_with("authorization"));
+        http("500 Seen", "text/plain", line.unwrap_or("none"))
+    }
+    let address = odd(echo, EVENTS);
+    let mut talk = before(
+        &format!("me:pw@{address}"),
+        &["--no-record", "--header", "Authorization: Bearer ours"],
+    );
+    talk.say(INITIALIZE);
+    let answer = talk.hear();
+    assert!(answer.contains("Bearer ours"), "{answer}");
+    talk.end();
+}
+
+#[test]
+fn an_endpoint_elsewhere_is_named_also_when_the_kind_was_not_given() {
+    fn refuse(_: &str) -> String {
+        http("404 Not Found", "text/plain", "nope")
+    }
+    let elsewhere = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\nevent: endpoint\ndata: http://example.test/m\n\n";
+    let url = format!("http://{}/mcp", odd(refuse, elsewhere));
+    let mut talk = Talk::start(&["proxy", "--listen", "stdio", "--no-record", &url]);
+    talk.say(INITIALIZE);
+    let answer = talk.hear();
+    assert!(
+        answer.contains("HTTP 404: nope") && answer.contains("another origin"),
+        "{answer}"
+    );
+    talk.end();
+}
