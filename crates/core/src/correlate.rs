@@ -137,7 +137,7 @@ impl Correlator {
     /// Notes one message (not a batch; its parts come one by one) and tells what it answers.
     pub fn see(&mut self, seen: Seen, message: &Message) -> Option<Answer> {
         match message.kind() {
-            Kind::Request => {
+            _ if message.asks() => {
                 if let Some(id) = message.id() {
                     let about = (seen.noting == Noting::About).then(|| About::of(message));
                     self.ask(seen, id, about);
@@ -151,7 +151,7 @@ impl Correlator {
                 self.note_cancel(seen.direction, message);
                 None
             }
-            Kind::Batch | Kind::Other | Kind::Malformed => None,
+            Kind::Request | Kind::Batch | Kind::Other | Kind::Malformed => None,
         }
     }
 

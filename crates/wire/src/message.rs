@@ -53,6 +53,8 @@ struct Head {
     depth: u16,
     newline: bool,
     bom: bool,
+    /// No grammar was broken, as far as it was looked at.
+    sound_so_far: bool,
     members: Members<Span>,
 }
 
@@ -97,6 +99,21 @@ impl Message {
     /// What it is.
     pub fn kind(&self) -> Kind {
         self.head.kind
+    }
+
+    /// Whether its sender waits for an answer: a request, or what a reader less strict than we are takes for one (nested
+    /// too deep for us, or with bytes that are no UTF-8).
+    pub fn asks(&self) -> bool {
+        self.head.kind == Kind::Request || self.seems_to_ask()
+    }
+
+    fn seems_to_ask(&self) -> bool {
+        self.head.kind == Kind::Malformed && self.head.sound_so_far && self.names_request()
+    }
+
+    /// Whether an id and a method can be read, whatever else is wrong.
+    pub fn names_request(&self) -> bool {
+        self.head.members.id.is_some() && self.head.members.method.is_some()
     }
 
     /// Its id. `null` is an id; no `id` member is none.
@@ -220,6 +237,7 @@ impl Head {
             depth,
             newline: scan.newline,
             bom: start != 0,
+            sound_so_far: matches!(scan.end, End::Complete | End::TooDeep),
             members,
         }
     }

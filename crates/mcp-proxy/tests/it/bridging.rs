@@ -1,10 +1,10 @@
-//! A stdio client before HTTP servers that answer oddly: whoever waits is told, and the record keeps what came.
+//! Between kinds, with peers that answer or ask oddly: whoever waits is told, and the record keeps what came.
 
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 
 use crate::passing::read_request;
-use crate::run::{INITIALIZE, INITIALIZED, Talk};
+use crate::run::{INITIALIZE, INITIALIZED, Listening, Talk};
 
 /// A server that answers POSTs by `answer` (from head and body) and GETs with `stream`, which it leaves open.
 fn odd(answer: fn(&str) -> String, stream: &'static str) -> String {
@@ -139,6 +139,43 @@ fn an_endpoint_elsewhere_is_named_also_when_the_kind_was_not_given() {
     let answer = talk.hear();
     assert!(
         answer.contains("HTTP 404: nope") && answer.contains("another origin"),
+        "{answer}"
+    );
+    talk.end();
+}
+
+#[test]
+fn a_request_nested_too_deep_for_us_gets_its_own_answer() {
+    let script = r#"while read -r x; do echo '{"jsonrpc":"2.0","id":1,"result":{}}'; done"#;
+    let proxy = Listening::proxy("http", &["--", "sh", "-c", script]);
+    let session = proxy.session();
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{}{}}}"#,
+        "[".repeat(10_000),
+        "]".repeat(10_000)
+    );
+    let answer = proxy.post(&[("mcp-session-id", &session)], &deep);
+    assert_eq!(answer.status, 200);
+    assert!(
+        answer.text().contains(r#""id":1,"result""#),
+        "{}",
+        answer.text()
+    );
+
+    fn refuse(request: &str) -> String {
+        match request.contains("[[[") {
+            true => http("400 Bad Request", "text/plain", "too deep"),
+            false => by_method(request),
+        }
+    }
+    let address = odd(refuse, EVENTS);
+    let mut talk = before(&address, &["--no-record"]);
+    talk.say(INITIALIZE);
+    assert!(talk.hear().contains("serverInfo"));
+    talk.say(&deep);
+    let answer = talk.hear();
+    assert!(
+        answer.contains(r#""id":1"#) && answer.contains("HTTP 400: too deep"),
         "{answer}"
     );
     talk.end();

@@ -241,6 +241,8 @@ fn era(message: &Message) -> Era {
 pub(crate) fn asked(message: &Message) -> Vec<Id> {
     match message.kind() {
         Kind::Request => message.id().into_iter().collect(),
+        // Every POST is answered somehow, so also what is broken can be.
+        Kind::Malformed if message.names_request() => message.id().into_iter().collect(),
         Kind::Batch => message
             .parts()
             .unwrap_or_default()

@@ -24,7 +24,7 @@ pub struct Router {
 struct Post {
     open: Vec<IdKey>,
     tokens: Vec<IdKey>,
-    /// The body was no JSON-RPC: only an error without id can be its answer.
+    /// The body was no JSON-RPC for us: an error without id can be its answer.
     blind: bool,
 }
 
@@ -65,12 +65,15 @@ impl Router {
             Kind::Batch => message.parts().unwrap_or_default(),
             Kind::Malformed | Kind::Other => {
                 post.blind = true;
-                self.posts.insert(exchange, post);
-                return Awaits::Blind;
+                if !message.asks() {
+                    self.posts.insert(exchange, post);
+                    return Awaits::Blind;
+                }
+                vec![message.clone()]
             }
             _ => vec![message.clone()],
         };
-        for part in parts.iter().filter(|part| part.kind() == Kind::Request) {
+        for part in parts.iter().filter(|part| part.asks()) {
             post.open.extend(part.id().map(|id| id.key()));
             let token = part.span(Field::Meta("progressToken"));
             post.tokens
@@ -190,7 +193,8 @@ impl Router {
     }
 
     fn other(&mut self, message: &Message) -> Way {
-        let mut open = self.posts.iter().filter(|(_, post)| !post.blind);
+        let takes = |post: &Post| !post.blind || !post.open.is_empty();
+        let mut open = self.posts.iter().filter(|(_, post)| takes(post));
         let oldest = open.next().map(|(exchange, _)| *exchange);
         let only = open.next().is_none();
         match oldest {
@@ -305,6 +309,18 @@ mod tests {
     fn broken_json_is_answered_by_an_error_without_id() {
         let mut router = Router::default();
         assert_eq!(router.post(A, &message("{nonsense")), Awaits::Blind);
+        let error = message(r#"{"id":null,"error":{"code":-32700,"message":"x"}}"#);
+        assert_eq!(router.route(&error), post(A, true));
+    }
+
+    #[test]
+    fn what_only_we_cannot_read_is_answered_by_its_id_or_without() {
+        let deep = format!(r#"{{"id":7,"method":"m","params":{}"#, "[".repeat(5000));
+        let mut router = Router::default();
+        assert_eq!(router.post(A, &message(&deep)), Awaits::Answers);
+        let answer = message(r#"{"id":7,"result":{}}"#);
+        assert_eq!(router.route(&answer), post(A, true));
+        assert_eq!(router.post(A, &message(&deep)), Awaits::Answers);
         let error = message(r#"{"id":null,"error":{"code":-32700,"message":"x"}}"#);
         assert_eq!(router.route(&error), post(A, true));
     }

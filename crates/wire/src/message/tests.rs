@@ -41,6 +41,7 @@ fn the_head_of_broken_bytes_stays_known() {
         (Kind::Malformed, Some(Id::number(9)), Some("tools/call"))
     );
     assert!(!broken.is_json() && broken.params().is_none());
+    assert!(broken.names_request() && !broken.asks());
     let cut = message(r#"{"method":"a","id":12"#);
     assert_eq!(cut.id(), None, "it may be the beginning of 123");
     let latin = Message::parse(b"{\"id\":1,\"method\":\"caf\xe9\"}".as_slice());
@@ -56,6 +57,7 @@ fn the_head_of_broken_bytes_stays_known() {
         (deep.kind(), deep.id()),
         (Kind::Malformed, Some(Id::number(1)))
     );
+    assert!(latin.asks() && deep.asks(), "others may read them");
 }
 
 #[test]
