@@ -180,3 +180,83 @@ fn a_request_nested_too_deep_for_us_gets_its_own_answer() {
     );
     talk.end();
 }
+
+#[test]
+fn a_get_stream_that_breaks_is_taken_up_behind_its_last_event() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (tell, heads) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut gets = 0;
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let request = read_request(&connection);
+            if !request.starts_with("GET") {
+                let _ = connection.write_all(by_method(&request).as_bytes());
+                continue;
+            }
+            gets += 1;
+            let event = format!(
+                "id: e{gets}\nretry: 10\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/n{gets}\"}}\n\n"
+            );
+            let _ = connection.write_all(format!("{EVENTS}{event}").as_bytes());
+            let _ = tell.send(request);
+        }
+    });
+    let mut talk = before(&address, &["--no-record"]);
+    talk.say(INITIALIZE);
+    assert!(talk.hear().contains("serverInfo"));
+    talk.say(INITIALIZED);
+    assert!(talk.hear().contains("notifications/n1"));
+    assert!(talk.hear().contains("notifications/n2"));
+    let heads: Vec<String> = heads
+        .iter()
+        .take(2)
+        .map(|head| head.to_lowercase())
+        .collect();
+    assert!(!heads[0].contains("last-event-id"), "{}", heads[0]);
+    assert!(heads[1].contains("last-event-id: e1"), "{}", heads[1]);
+    assert!(heads[1].contains("mcp-session-id: s"), "{}", heads[1]);
+    talk.end();
+}
+
+#[test]
+fn a_session_that_the_server_has_lost_ends_the_link_and_is_not_opened_again() {
+    fn lost(request: &str) -> String {
+        match request.contains("tools/list") {
+            true => http("404 Not Found", "text/plain", "no such session"),
+            false => by_method(request),
+        }
+    }
+    let address = odd(lost, EVENTS);
+    let mut talk = before(&address, &["--no-record"]);
+    talk.say(INITIALIZE);
+    assert!(talk.hear().contains("serverInfo"));
+    talk.say(r#"{"jsonrpc":"2.0","id":"x","method":"tools/list"}"#);
+    let answer = talk.hear();
+    assert!(
+        answer.contains(r#""id":"x""#) && answer.contains("no longer knows the session"),
+        "{answer}"
+    );
+    assert_eq!(talk.end(), Some(1));
+}
+
+#[test]
+fn modern_clients_share_a_process_only_with_their_own_token() {
+    let script = r#"while read -r x; do id=$(printf %s "$x" | sed 's/.*"id":\([0-9]*\).*/\1/'); echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"process\":\"$$\"}}"; done"#;
+    let proxy = Listening::proxy("http", &["--", "sh", "-c", script]);
+    let ask = |token: &str| {
+        let request = r#"{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+        let headers = [
+            ("authorization", token),
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/list"),
+        ];
+        let answer = proxy.post(&headers, request);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.text().split("process").nth(1).unwrap().to_owned()
+    };
+    let (one, again, other) = (ask("Bearer a"), ask("Bearer a"), ask("Bearer b"));
+    assert_eq!(one, again);
+    assert_ne!(one, other);
+}
