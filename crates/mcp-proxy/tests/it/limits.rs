@@ -57,3 +57,25 @@ fn an_answer_that_grows_too_large_ends_as_a_line_and_an_error_follows() {
     assert_eq!(hear_whole(&mut talk), next);
     assert_eq!(talk.end(), Some(0));
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_does_not_grow_with_a_message_between_two_stdio_sides() {
+    let megabytes = 100;
+    let script = format!(
+        r#"read -r x; printf '{{"jsonrpc":"2.0","id":1,"result":"'; head -c {} /dev/zero | tr '\0' y; echo '"}}'; cat"#,
+        megabytes << 20
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("r.jsonl");
+    let mut args = vec!["proxy", "--listen", "stdio", "--session-file"];
+    args.extend([record.to_str().unwrap(), "--", "sh", "-c", &script]);
+    let mut talk = Talk::start(&args);
+    talk.say(r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#);
+    let before = talk.peak_memory();
+    assert!(talk.hear().len() > megabytes << 20);
+    let grown = talk.peak_memory() - before;
+    // Code that runs for the first time counts as well, and in a debug build that is much.
+    assert!(grown < 40 << 10, "{grown} kB more for one message");
+    assert_eq!(talk.end(), Some(0));
+}

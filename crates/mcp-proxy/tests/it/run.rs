@@ -329,6 +329,17 @@ impl Talk {
         line.trim_end().to_owned()
     }
 
+    /// The most memory it has held so far, in kilobytes.
+    pub fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        line.unwrap()
+            .trim()
+            .trim_end_matches(" kB")
+            .parse()
+            .unwrap()
+    }
+
     /// Closes stdin and waits for the exit code.
     pub fn end(mut self) -> Option<i32> {
         self.stdin = None;
