@@ -40,6 +40,11 @@ pub trait FrameWriter: Send {
     /// Writes all frames and empties the vector. Returns when the peer (or its buffer) has them.
     fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>>;
 
+    /// Which frames of the last write the peer did not take although the link goes on, by their places, and why.
+    fn untaken(&mut self) -> Vec<(usize, String)> {
+        Vec::new()
+    }
+
     /// Says that nothing more will come. The other half of the link may go on.
     fn close(&mut self) -> BoxFuture<'_, ()>;
 }

@@ -212,6 +212,10 @@ impl Pump {
                 self.connection.undelivered(&lost, &end.to_string());
                 return Err(end);
             }
+            for (place, why) in writer.untaken() {
+                let sequence = self.passed.sequences.get(place).copied().flatten();
+                self.connection.undelivered(sequence.as_slice(), &why);
+            }
         }
         self.passed.on.clear();
         self.passed.sequences.clear();

@@ -101,9 +101,12 @@ fn an_answer_that_is_none_leaves_no_request_open() {
         let id = format!(r#""id":"{method}""#);
         assert!(answer.contains(told) && answer.contains(&id), "{answer}");
     }
+    talk.say(r#"{"jsonrpc":"2.0","method":"notifications/as_failure"}"#);
+    talk.say(r#"{"jsonrpc":"2.0","id":9,"method":"as_page"}"#);
+    assert!(talk.hear().contains("HTTP 200"));
     assert_eq!(talk.end(), Some(0));
     let kept = std::fs::read_to_string(&record).unwrap();
-    for piece in ["line two", "<body>", "500"] {
+    for piece in ["line two", "<body>", "500", r#""kind":"undelivered""#] {
         assert!(kept.contains(piece), "{piece} is not in the record");
     }
 }

@@ -51,6 +51,7 @@ pub fn link(remote: Arc<Remote>, connection: Arc<Connection>, max: usize) -> Lin
         connection,
         inbox: sender,
         max,
+        untaken: Vec::new(),
     };
     Link::new(reader, writer).with_finish(Box::pin(async move { finish.finish().await }))
 }
@@ -61,6 +62,8 @@ struct AutoWriter {
     connection: Arc<Connection>,
     inbox: Inbox,
     max: usize,
+    /// What the server did not take of the last write.
+    untaken: Vec<(usize, String)>,
 }
 
 enum Mode {
@@ -71,23 +74,28 @@ enum Mode {
 
 impl AutoWriter {
     async fn put_all(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
-        for frame in frames.drain(..) {
+        for (place, frame) in frames.drain(..).enumerate() {
             let Body::Whole(message) = frame.body else {
                 continue;
             };
-            match &mut self.mode {
+            let untold = match &mut self.mode {
                 Mode::Unknown(http) => {
                     let http = Arc::clone(http);
-                    self.first(http, message).await?;
+                    self.first(http, message).await?
                 }
                 Mode::Http(writer) => writer.put(message).await,
                 Mode::Sse(writer) => writer.put(message).await,
-            }
+            };
+            self.untaken.extend(untold.map(|why| (place, why)));
         }
         Ok(())
     }
 
-    async fn first(&mut self, http: Arc<HttpLink>, message: Message) -> Result<(), LinkEnd> {
+    async fn first(
+        &mut self,
+        http: Arc<HttpLink>,
+        message: Message,
+    ) -> Result<Option<String>, LinkEnd> {
         let response = http.send(&message).await?;
         let method = message.method().map(std::borrow::Cow::into_owned);
         let ids = asked(&message);
@@ -98,7 +106,7 @@ impl AutoWriter {
                 true => HttpWriter::opening(http, reading),
                 false => HttpWriter::new(http),
             });
-            return Ok(());
+            return Ok(None);
         }
         let (parts, body) = response.into_parts();
         let bytes = match collect(body, self.max).await {
@@ -110,9 +118,9 @@ impl AutoWriter {
             match connect(remote, connection, self.inbox.clone(), self.max).await {
                 Ok(mut writer) => {
                     self.connection.server_is(Transport::Sse);
-                    writer.put(message).await;
+                    let untold = writer.put(message).await;
                     self.mode = Mode::Sse(writer);
-                    return Ok(());
+                    return Ok(untold);
                 }
                 Err(end) => {
                     self.connection.note(&not_sse(&end));
@@ -120,22 +128,26 @@ impl AutoWriter {
                     let answer = Message::parse(bytes.clone());
                     if !is_rpc(&answer) {
                         let addition = format!("; and as HTTP+SSE: {end}");
-                        http.fail_whole(parts, answer, &ids, &addition).await;
-                        return Ok(());
+                        return Ok(http.fail_whole(parts, answer, &ids, &addition).await);
                     }
                 }
             }
         }
-        http.receive_whole(parts, bytes, method.as_deref(), &ids)
+        let untold = http
+            .receive_whole(parts, bytes, method.as_deref(), &ids)
             .await;
         self.mode = Mode::Http(HttpWriter::new(http));
-        Ok(())
+        Ok(untold)
     }
 }
 
 impl FrameWriter for AutoWriter {
     fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put_all(frames))
+    }
+
+    fn untaken(&mut self) -> Vec<(usize, String)> {
+        std::mem::take(&mut self.untaken)
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {

@@ -126,7 +126,8 @@ impl HttpLink {
             let Ok(_place) = link.posts.acquire().await else {
                 return;
             };
-            link.post(message, era, asked, Some(room)).await;
+            // Whoever asked was told.
+            drop(link.post(message, era, asked, Some(room)).await);
         });
         for key in keys {
             let open = Open {
@@ -144,18 +145,19 @@ impl HttpLink {
         era: Era,
         asked: Vec<Id>,
         room: Option<Taken>,
-    ) {
+    ) -> Option<String> {
         let method = message.method().map(std::borrow::Cow::into_owned);
         let sent = self.send_as(&message, era).await;
         // The server has it: a stream of answers may last for hours.
         drop((message, room));
-        match sent {
+        let untold = match sent {
             Ok(response) => self.receive(response, method.as_deref(), &asked).await,
             Err(end) => self.fail(&asked, &end).await,
-        }
+        };
         for id in &asked {
             self.state.forget(&id.key());
         }
+        untold
     }
 
     /// Takes an answer that somebody else asked for, in a task of its own.
@@ -168,12 +170,14 @@ impl HttpLink {
         let (link, opened) = (Arc::clone(self), self.state.opened());
         tokio::spawn(async move {
             let _opened = opened;
-            link.receive(response, method.as_deref(), &asked).await;
+            if let Some(why) = link.receive(response, method.as_deref(), &asked).await {
+                link.note(&format!("a message was not delivered: {why}"));
+            }
         })
     }
 
-    /// Answers open requests with why they cannot be answered.
-    async fn fail(&self, asked: &[Id], end: &LinkEnd) {
+    /// Answers open requests with why they cannot be answered. The text again if there was nobody to be told.
+    async fn fail(&self, asked: &[Id], end: &LinkEnd) -> Option<String> {
         let code = match end {
             LinkEnd::Failed(failure) => failure.code,
             LinkEnd::Closed => ErrorCode::SERVER_EXITED,
@@ -187,9 +191,7 @@ impl HttpLink {
             )))
             .await;
         }
-        if asked.is_empty() {
-            self.note(&format!("a notification was not delivered: {end}"));
-        }
+        asked.is_empty().then(|| end.to_string())
     }
 
     async fn hand_over(&self, frame: Frame) {
@@ -259,6 +261,8 @@ pub struct HttpWriter {
     link: Arc<HttpLink>,
     /// `initialize` is on its way: its answer brings the session that all others need.
     opening: Option<tokio::task::JoinHandle<()>>,
+    /// What the server did not take of the last write.
+    untaken: Vec<(usize, String)>,
 }
 
 impl HttpWriter {
@@ -267,26 +271,27 @@ impl HttpWriter {
         HttpWriter {
             link,
             opening: None,
+            untaken: Vec::new(),
         }
     }
 
     /// The same, while the answer to `initialize` is being read.
     pub fn opening(link: Arc<HttpLink>, opening: tokio::task::JoinHandle<()>) -> HttpWriter {
         HttpWriter {
-            link,
             opening: Some(opening),
+            ..HttpWriter::new(link)
         }
     }
 
-    /// Sends one message.
-    pub async fn put(&mut self, message: Message) {
+    /// Sends one message. Why the server did not take it, if nobody waits for an answer that would say so.
+    pub async fn put(&mut self, message: Message) -> Option<String> {
         if let Some(opening) = self.opening.take() {
             drop(opening.await);
         }
         let method = message.method();
         let method = method.as_deref();
         if method == Some("notifications/cancelled") && self.link.state.cancel_modern(&message) {
-            return;
+            return None;
         }
         let initialized = method == Some("notifications/initialized");
         let opens = method == Some("initialize");
@@ -296,23 +301,24 @@ impl HttpWriter {
             if opens {
                 self.opening = Some(task);
             }
-            return;
+            return None;
         }
         let era = era(&message);
         let post = self.link.post(message, era, Vec::new(), None);
-        if timeout(ACCEPT_DEADLINE, post).await.is_err() {
-            self.link
-                .note("a notification was not accepted within 60 s");
-        }
+        let untold = timeout(ACCEPT_DEADLINE, post)
+            .await
+            .unwrap_or_else(|_| Some("the server did not accept it within 60 s".to_owned()));
         if initialized {
             self.link.open_get();
         }
+        untold
     }
 
     async fn put_all(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
-        for frame in frames.drain(..) {
+        for (place, frame) in frames.drain(..).enumerate() {
             if let Body::Whole(message) = frame.body {
-                self.put(message).await;
+                let untold = self.put(message).await;
+                self.untaken.extend(untold.map(|why| (place, why)));
             }
         }
         Ok(())
@@ -322,6 +328,10 @@ impl HttpWriter {
 impl FrameWriter for HttpWriter {
     fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put_all(frames))
+    }
+
+    fn untaken(&mut self) -> Vec<(usize, String)> {
+        std::mem::take(&mut self.untaken)
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {

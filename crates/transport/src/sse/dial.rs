@@ -7,7 +7,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd};
 use mcp_proxy_wire::{
-    Body, ErrorCode, ExchangeId, Frame, Id, Limits, Message, Side, SseEvent, SseSplitter, SseUnit,
+    Body, ErrorCode, ExchangeId, Frame, Limits, Message, Side, SseEvent, SseSplitter, SseUnit,
     error_response, headers,
 };
 use tokio::task::{AbortHandle, JoinHandle};
@@ -90,6 +90,7 @@ pub async fn connect(
         }),
         reading: reading.abort_handle(),
         last: None,
+        untaken: Vec::new(),
     })
 }
 
@@ -180,6 +181,8 @@ pub struct SseWriter {
     reading: AbortHandle,
     /// The POST before, if it was a request's.
     last: Option<JoinHandle<()>>,
+    /// What the server did not take of the last write.
+    untaken: Vec<(usize, String)>,
 }
 
 struct Post {
@@ -193,7 +196,8 @@ struct Post {
 }
 
 impl Post {
-    async fn send(&self, message: Message) {
+    /// Why the server did not take it, if nobody waits for an answer that would say so.
+    async fn send(&self, message: Message) -> Option<String> {
         let asked = asked(&message);
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -203,7 +207,7 @@ impl Post {
             .send(Method::POST, self.endpoint.clone(), headers, payload)
             .await;
         let failure = match sent {
-            Ok(response) if response.status().is_success() => return,
+            Ok(response) if response.status().is_success() => return None,
             Ok(response) => {
                 let status = response.status().as_u16();
                 let body = match collect(response.into_body(), self.max).await {
@@ -213,7 +217,7 @@ impl Post {
                 let message = Message::parse(body);
                 if is_rpc(&message) && message.id().is_some_and(|id| asked.contains(&id)) {
                     drop(self.inbox.send(Arrival::Frame(own_frame(message))).await);
-                    return;
+                    return None;
                 }
                 format!(
                     "the server answered HTTP {status}{}",
@@ -222,44 +226,42 @@ impl Post {
             }
             Err(end) => end.to_string(),
         };
-        self.fail(&asked, &failure).await;
-    }
-
-    async fn fail(&self, asked: &[Id], text: &str) {
-        for id in asked {
-            let answer = error_response(Some(id), ErrorCode::SERVER_HTTP, text, None);
+        for id in &asked {
+            let answer = error_response(Some(id), ErrorCode::SERVER_HTTP, &failure, None);
             drop(self.inbox.send(Arrival::Frame(own_frame(answer))).await);
         }
-        if asked.is_empty() {
-            self.connection
-                .note(&format!("a notification was not delivered: {text}"));
-        }
+        asked.is_empty().then_some(failure)
     }
 }
 
 impl SseWriter {
     /// Sends one message. A server may answer the POST of a request only after it has worked on it, and may
-    /// need another message for that, so requests are waited for only as long as keeps messages in order.
-    pub async fn put(&mut self, message: Message) {
+    /// need another message for that, so requests are waited for only as long as keeps messages in order. Returns why
+    /// the server did not take it, if nobody waits for an answer that would say so.
+    pub async fn put(&mut self, message: Message) -> Option<String> {
         if let Some(last) = self.last.take() {
             drop(timeout(ORDER_WAIT, last).await);
         }
         let post = Arc::clone(&self.post);
         if asked(&message).is_empty() {
-            drop(timeout(ACCEPT_DEADLINE, post.send(message)).await);
-        } else {
-            let room = post.room.take(message.len()).await;
-            self.last = Some(tokio::spawn(async move {
-                post.send(message).await;
-                drop(room);
-            }));
+            return timeout(ACCEPT_DEADLINE, post.send(message))
+                .await
+                .unwrap_or_else(|_| Some("the server did not accept it in time".to_owned()));
         }
+        let room = post.room.take(message.len()).await;
+        self.last = Some(tokio::spawn(async move {
+            // Whoever asked was told.
+            drop(post.send(message).await);
+            drop(room);
+        }));
+        None
     }
 
     async fn put_all(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
-        for frame in frames.drain(..) {
+        for (place, frame) in frames.drain(..).enumerate() {
             if let Body::Whole(message) = frame.body {
-                self.put(message).await;
+                let untold = self.put(message).await;
+                self.untaken.extend(untold.map(|why| (place, why)));
             }
         }
         Ok(())
@@ -269,6 +271,10 @@ impl SseWriter {
 impl FrameWriter for SseWriter {
     fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put_all(frames))
+    }
+
+    fn untaken(&mut self) -> Vec<(usize, String)> {
+        std::mem::take(&mut self.untaken)
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {

@@ -30,7 +30,7 @@ impl HttpLink {
         response: Response<Inflow>,
         method: Option<&str>,
         asked: &[Id],
-    ) {
+    ) -> Option<String> {
         let (parts, body) = response.into_parts();
         if method == Some("initialize")
             && let Some(session) = parts.headers.get(MCP_SESSION_ID)
@@ -43,35 +43,36 @@ impl HttpLink {
             if !open.is_empty() {
                 self.resume(end, method, open).await;
             }
-            return;
+            return None;
         }
         match collect(body, self.max).await {
             Collected::Whole(bytes) => self.receive_whole(parts, bytes, method, asked).await,
             Collected::More(read, _) => {
                 let end = crate::lines::too_large(Side::Server, read.len(), self.max);
-                self.fail(asked, &end).await;
+                self.fail(asked, &end).await
             }
             Collected::Broken(_, why) => {
                 self.fail(asked, &http_failure(format!("the answer broke off: {why}")))
-                    .await;
+                    .await
             }
         }
     }
 
-    /// An answer that is all here.
+    /// An answer that is all here. Why the server did not take the message, if nobody waits for an answer.
     pub(crate) async fn receive_whole(
         &self,
         parts: Parts,
         bytes: Bytes,
         method: Option<&str>,
         asked: &[Id],
-    ) {
+    ) -> Option<String> {
         let status = parts.status;
         let message = Message::parse(bytes);
         if is_rpc(&message) {
             let answers = message.id().is_some_and(|id| asked.contains(&id));
             if status == StatusCode::NOT_FOUND && !answers && self.state.session().0.is_some() {
-                return self.session_lost().await;
+                self.session_lost().await;
+                return None;
             }
             let message = self.with_id(message, asked);
             self.learn(method, &message);
@@ -89,15 +90,16 @@ impl HttpLink {
                 );
                 self.fail(&left, &http_failure(text)).await;
             }
-            return;
+            return None;
         }
         if status == StatusCode::NOT_FOUND && self.state.session().0.is_some() {
-            return self.session_lost().await;
+            self.session_lost().await;
+            return None;
         }
         if status.is_success() && (asked.is_empty() || self.answers_later(status)) {
-            return;
+            return None;
         }
-        self.fail_whole(parts, message, asked, "").await;
+        self.fail_whole(parts, message, asked, "").await
     }
 
     /// An answer that is no JSON-RPC and all here. It is recorded as it came; whoever waits gets its first line.
@@ -107,7 +109,7 @@ impl HttpLink {
         body: Message,
         asked: &[Id],
         addition: &str,
-    ) {
+    ) -> Option<String> {
         let what = match parts.status.is_success() {
             true => " without a JSON-RPC body",
             false => "",
@@ -115,7 +117,7 @@ impl HttpLink {
         let (status, line) = (parts.status.as_u16(), first_line(body.raw()));
         self.record_failure(parts, body).await;
         let text = format!("the server answered HTTP {status}{what}{line}{addition}");
-        self.fail(asked, &http_failure(text)).await;
+        self.fail(asked, &http_failure(text)).await
     }
 
     /// 202 says that the answer, if there is one, comes on the GET stream.
