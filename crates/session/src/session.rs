@@ -2,7 +2,8 @@
 //!
 //! Opening loads the index (or builds it) and reads nothing else: rows are in memory, messages are read from the file one by
 //! one. A record that is still being written can be read at the same time; [`Session::refresh`] takes in what was added. A torn
-//! last line is ignored and reported, never repaired here: see [`crate::repair`].
+//! last line is ignored and reported, never repaired here: see [`crate::repair`], which those
+//! call who open a record for a person.
 
 mod keep;
 pub(crate) mod read;
