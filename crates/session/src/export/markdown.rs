@@ -8,7 +8,7 @@ use crate::message::Raw;
 use crate::recorder::kind_name;
 use crate::session::Record;
 use crate::{Error, Http, ProxyMessage, Session, stamp};
-use mcp_proxy_wire::Direction;
+use mcp_proxy_wire::{Direction, Kind};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -103,7 +103,8 @@ fn head(session: &Session) -> String {
 
 fn table_row(message: &ProxyMessage) -> String {
     let mut remarks = Vec::new();
-    if message.method.is_none() {
+    // What is broken may have a method all the same: that was read before the damage.
+    if message.method.is_none() || message.kind == Kind::Malformed {
         remarks.push(kind_name(message.kind).to_owned());
     }
     if let Some(request) = message.answers {
@@ -150,6 +151,9 @@ fn write_body(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> 
         let _ = write!(text, ", {}", cell(&http_line(http)));
     }
     text.push_str("\n\n");
+    if message.kind == Kind::Malformed && message.method.is_some() {
+        text.push_str(", malformed: no JSON");
+    }
     for verdict in &message.verdicts {
         let _ = writeln!(
             text,

@@ -290,3 +290,15 @@ fn a_session_that_is_empty_exports_too() {
         assert!(!out.is_empty());
     }
 }
+
+#[test]
+fn broken_json_is_called_malformed_in_a_report_whatever_was_readable_of_it() {
+    let mut sample = Sample::new();
+    sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"#);
+    sample.recorder.flush().unwrap();
+    let report = exported(sample.path(), "markdown");
+    let lines = |start: &str| report.lines().find(|line| line.starts_with(start)).unwrap();
+    assert!(lines("| 1 |").contains("tools/call"), "{report}");
+    assert!(lines("| 1 |").ends_with("| malformed |"), "{report}");
+    assert!(report.contains(", malformed: no JSON\n"), "{report}");
+}
