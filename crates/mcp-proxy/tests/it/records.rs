@@ -316,3 +316,31 @@ fn a_torn_record_that_may_not_be_written_to_is_only_reported() {
     assert_eq!(std::fs::read(&path).unwrap(), torn);
     assert!(!place.path("torn.jsonl.torn").exists());
 }
+
+#[test]
+fn an_export_without_a_large_body_is_written_marked_and_a_failure() {
+    let place = place();
+    std::fs::remove_dir_all(place.path("session.jsonl.d")).unwrap();
+    let told =
+        "mcp-proxy: 1 large body is missing from session.jsonl.d (the export is marked there)\n";
+    for (format, mark) in [
+        ("json", "\"missing\":{\"16\":70058}"),
+        ("har", "70058 bytes that are missing: 16.raw"),
+        ("markdown", "70058 bytes that are missing: 16.raw"),
+    ] {
+        let ran = place.run(&["export", "session.jsonl", "--output-format", format]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), told), "{format}");
+        assert!(ran.stdout.contains(mark), "{}", ran.stdout);
+    }
+    let ran = place.run(&["export", "session.jsonl", "-o", "x.json"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stderr.contains("wrote x.json (") && ran.stderr.ends_with(told),
+        "{}",
+        ran.stderr
+    );
+    assert!(place.path("x.json").exists());
+    place.print(&["export", "session.jsonl", "--filter", ".sequence < 16"]);
+    // As it is with `inspect`, which cannot show it.
+    place.fail(&["inspect", "session.jsonl", "--seq", "16", "--raw"], 1);
+}

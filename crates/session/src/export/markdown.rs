@@ -3,7 +3,8 @@
 //! Everything a peer sent is untrusted: in tables control characters and pipes are made harmless, and a body's fence is longer
 //! than any run of backticks inside it. Bodies in side files are shown by their beginning.
 
-use super::{SessionExporter, step};
+use super::body::{lacks, missing};
+use super::{Exported, SessionExporter, step};
 use crate::message::Raw;
 use crate::recorder::kind_name;
 use crate::session::Record;
@@ -36,7 +37,8 @@ impl SessionExporter for Markdown {
         session: &Session,
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), Error> {
+    ) -> Result<Exported, Error> {
+        let mut exported = Exported::default();
         let put =
             |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(Error::Output);
         let total = session.len() * 2;
@@ -62,10 +64,12 @@ impl SessionExporter for Markdown {
         }
         put(out, "\n## Message bodies\n")?;
         for (index, message) in session.messages(0).enumerate() {
-            write_body(out, &message?)?;
+            let message = message?;
+            exported.missing += u64::from(lacks(&message));
+            write_body(out, &message)?;
             step(session.len() + index + 1, total, progress);
         }
-        Ok(())
+        Ok(exported)
     }
 }
 
@@ -147,13 +151,13 @@ fn write_body(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> 
         message.transport,
         message.connection,
     );
+    if message.kind == Kind::Malformed && message.method.is_some() {
+        text.push_str(", malformed: no JSON");
+    }
     if let Some(http) = &message.http {
         let _ = write!(text, ", {}", cell(&http_line(http)));
     }
     text.push_str("\n\n");
-    if message.kind == Kind::Malformed && message.method.is_some() {
-        text.push_str(", malformed: no JSON");
-    }
     for verdict in &message.verdicts {
         let _ = writeln!(
             text,
@@ -178,19 +182,17 @@ fn write_body(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> 
 /// The body between fences that it cannot close.
 fn fenced(text: &mut String, raw: &Raw) -> Result<(), Error> {
     let mut rest = None;
-    let (language, body) = match raw {
-        Raw::Json(bytes) => ("json", String::from_utf8_lossy(bytes).into_owned()),
-        Raw::Text(body) => ("text", body.clone()),
-        Raw::Binary(bytes) => ("text", format!("{} bytes that are no text", bytes.len())),
-        Raw::Lost { len } => ("text", format!("{len} bytes that were not stored")),
-        Raw::Side { path, len } => {
+    let (language, body) = match (missing(raw), raw) {
+        (Some(text), _) => ("text", text),
+        (None, Raw::Lost { .. }) => ("text", String::new()),
+        (None, Raw::Json(bytes)) => ("json", String::from_utf8_lossy(bytes).into_owned()),
+        (None, Raw::Text(body)) => ("text", body.clone()),
+        (None, Raw::Binary(bytes)) => ("text", format!("{} bytes that are no text", bytes.len())),
+        (None, Raw::Side { path, len }) => {
             let failed = |error| Error::io("read", path, error);
             let mut start = Vec::new();
-            match std::fs::File::open(path) {
-                Ok(file) => file.take(EXCERPT).read_to_end(&mut start).map_err(failed)?,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
-                Err(error) => return Err(failed(error)),
-            };
+            let file = std::fs::File::open(path).map_err(failed)?;
+            file.take(EXCERPT).read_to_end(&mut start).map_err(failed)?;
             rest = Some((len.saturating_sub(start.len() as u64), path));
             ("text", String::from_utf8_lossy(&start).into_owned())
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_session::export::exporter;
+use mcp_proxy_session::export::{Exported, exporter};
 use mcp_proxy_session::{
     Place, Recorder, Session, SessionExporter, SessionHeader, new_session_id, store,
 };
@@ -13,7 +13,7 @@ use serde_json::Map;
 
 use crate::config::{Config, Record, Target};
 use crate::printer;
-use crate::run::sessions::export::file;
+use crate::run::sessions::export::{file, lacking};
 
 /// A record that has begun, or none.
 pub struct Recording {
@@ -89,14 +89,20 @@ pub fn finish(path: Option<&Path>, record: Option<&Record>, quiet: bool) -> Resu
     Ok(())
 }
 
-/// Writes an export: private like the record, whole or not at all, and never over a file that is there.
+/// Writes an export: private like the record, whole or not at all, and never over a file that is there. One that lacks bodies is
+/// written and is a failure all the same.
 pub fn export(record: &Path, exporter: &dyn SessionExporter, target: &Path) -> Result<u64> {
     let session = Session::open(record)?;
-    file::Target::new(target, record, false)?.write(|sink| {
+    let mut exported = Exported::default();
+    let bytes = file::Target::new(target, record, false)?.write(|sink| {
         let mut out = BufWriter::with_capacity(1 << 16, sink);
-        exporter.export(&session, &mut out, &mut |_, _| {})?;
+        exported = exporter.export(&session, &mut out, &mut |_, _| {})?;
         out.flush().context("cannot write the export")
-    })
+    })?;
+    match lacking(exported, &session) {
+        Some(text) => anyhow::bail!("{} is written, but {text}", target.display()),
+        None => Ok(bytes),
+    }
 }
 
 /// `x.jsonl` becomes `x.json`, or `x.json.2` and so on where that is taken.
