@@ -46,7 +46,7 @@ pub struct Listed {
     pub ended_at: Option<SystemTime>,
     /// A running proxy is writing it.
     pub live: bool,
-    /// The transport of the server side.
+    /// The transport of the server side, as the first line has it. [`Session::transport`] knows better.
     pub transport: Transport,
     /// The server's command or URL.
     pub target: String,

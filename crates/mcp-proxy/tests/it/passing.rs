@@ -243,6 +243,30 @@ fn a_url_of_unknown_kind_is_found_out_by_the_first_message() {
 }
 
 #[test]
+fn a_record_names_the_transport_that_a_url_turned_out_to_have() {
+    let sse = Listening::proxy("sse", &["--", crate::run::PROXY, "demo-server", "stdio"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let file = file.to_str().unwrap();
+    let flags = ["proxy", "--listen", "stdio", "--session-file", file];
+    let output = pipe(
+        &[&flags[..], &["--output-format", "json", &sse.url()]].concat(),
+        format!("{INITIALIZE}\n").as_bytes(),
+    );
+    assert!(output.status.success());
+    let document = std::fs::read_to_string(folder.path().join("s.json")).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["transport"], "sse");
+    assert_eq!(document["messages"][1]["transport"], "sse");
+    let shown = pipe(&["inspect", file], b"").stdout;
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(
+        shown.lines().next().unwrap().contains("stdio ► sse "),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_failure_without_json_rpc_becomes_an_error_with_status_and_first_line() {
     let (address, _) = canned(vec![answer(
         "500 Oops",
