@@ -148,6 +148,9 @@ struct Played {
 
 async fn play(config: &Config, plans: Vec<Plan>, pace: Pace) -> Result<Played> {
     let recording = proxy::open(config)?;
+    if let Some(warning) = &recording.warning {
+        printer::say(warning);
+    }
     let pipeline = Pipeline::new(PipelineOptions {
         recorder: recording.recorder,
         warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),

@@ -14,6 +14,7 @@ mod holding;
 mod listener;
 mod mock;
 mod passing;
+mod recording;
 mod records;
 mod redaction;
 mod replay;

@@ -2,7 +2,7 @@
 
 mod follow;
 mod rules;
-mod sample;
+pub mod sample;
 mod store;
 
 use std::os::unix::fs::PermissionsExt as _;

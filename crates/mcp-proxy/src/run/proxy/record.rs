@@ -7,8 +7,9 @@ use std::time::SystemTime;
 use anyhow::{Context as _, Result};
 use mcp_proxy_session::export::{Exported, exporter};
 use mcp_proxy_session::{
-    Place, Recorder, Session, SessionExporter, SessionHeader, new_session_id, store,
+    OnRecordError, Place, Recorder, Session, SessionExporter, SessionHeader, new_session_id, store,
 };
+use mcp_proxy_wire::visible::visible;
 use serde_json::Map;
 
 use crate::config::{Config, Record, Target};
@@ -23,6 +24,8 @@ pub struct Recording {
     pub about: About,
     /// What to tell the user about it, after the first line of a listener.
     pub notice: Option<String>,
+    /// A record was wanted and there is none: to be told whatever else is not.
+    pub warning: Option<String>,
 }
 
 /// What a run is, recorded or not.
@@ -33,18 +36,41 @@ pub struct About {
     pub path: Option<PathBuf>,
 }
 
-/// Begins the record.
-pub fn open(config: &Config) -> Result<Recording> {
-    let header = header(config);
-    let Some(record) = &config.record else {
-        return Ok(Recording {
+impl Recording {
+    /// No record, as with `--no-record`.
+    fn none(header: SessionHeader) -> Recording {
+        Recording {
             recorder: None,
             about: About { header, path: None },
             notice: None,
-        });
+            warning: None,
+        }
+    }
+}
+
+/// Begins the record. One that cannot be begun is a failure or a warning, as `--on-record-error` says.
+pub fn open(config: &Config) -> Result<Recording> {
+    let header = header(config);
+    let Some(record) = &config.record else {
+        return Ok(Recording::none(header));
     };
-    let recorder = Recorder::create(record.place.clone(), record.options.clone(), &header)
-        .context("cannot begin the record (--no-record does without)")?;
+    let options = record.options.clone();
+    let recorder = match Recorder::create(record.place.clone(), options, &header) {
+        Ok(recorder) => recorder,
+        Err(error) if record.options.on_error == OnRecordError::Warn => {
+            let warning = visible(&format!(
+                "mcp-proxy: nothing is recorded: {} (--on-record-error stop refuses to start then)",
+                error.chain()
+            ));
+            return Ok(Recording {
+                warning: Some(warning),
+                ..Recording::none(header)
+            });
+        }
+        Err(error) => {
+            return Err(error).context("cannot begin the record (--no-record does without)");
+        }
+    };
     let path = recorder.path().to_owned();
     if record.place == Place::Default {
         // Beside the run, so that a large store costs no start-up time.
@@ -70,6 +96,7 @@ pub fn open(config: &Config) -> Result<Recording> {
             path: Some(path),
         },
         notice,
+        warning: None,
     })
 }
 
