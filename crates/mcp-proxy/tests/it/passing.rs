@@ -177,8 +177,8 @@ fn redirects_stay_on_the_origin() {
     assert!(got.text().contains("another origin"), "{}", got.text());
 }
 
-#[test]
-fn secrets_of_headers_do_not_reach_the_record() {
+/// The record of one POST that is full of secrets.
+fn record_of_secrets(flags: &[&str]) -> String {
     let body = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}";
     let (address, _) = canned(vec![answer(
         "200 OK",
@@ -188,7 +188,7 @@ fn secrets_of_headers_do_not_reach_the_record() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");
     let url = format!("http://user:hush-password@{address}/mcp");
-    let proxy = Listening::start(&[
+    let mut args = vec![
         "proxy",
         "--transport",
         "streamable-http",
@@ -200,7 +200,9 @@ fn secrets_of_headers_do_not_reach_the_record() {
         file.to_str().unwrap(),
         "--target-url",
         &url,
-    ]);
+    ];
+    args.extend(flags);
+    let proxy = Listening::start(&args);
     proxy.post(
         &[
             ("authorization", "Bearer hush-bearer"),
@@ -209,9 +211,23 @@ fn secrets_of_headers_do_not_reach_the_record() {
         INITIALIZE,
     );
     proxy.end("-INT");
-    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::read_to_string(&file).unwrap()
+}
+
+#[test]
+fn secrets_of_headers_do_not_reach_the_record() {
+    let text = record_of_secrets(&[]);
     assert!(!text.contains("hush"), "{text}");
     assert!(text.contains("masked"), "{text}");
+}
+
+#[test]
+fn secrets_of_headers_are_kept_on_request() {
+    let text = record_of_secrets(&["--keep-secrets"]);
+    for secret in ["cookie", "password", "header", "bearer", "crumb"] {
+        assert!(text.contains(&format!("hush-{secret}")), "{secret}: {text}");
+    }
+    assert!(!text.contains("[masked]"), "{text}");
 }
 
 #[test]
