@@ -30,7 +30,14 @@ pub trait SessionExporter: Sync {
         session: &Session,
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), Error>;
+    ) -> Result<Exported, Error>;
+}
+
+/// What an export has to say about itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Messages whose bodies should be beside the record and are not. The export is marked in their places.
+    pub missing: u64,
 }
 
 /// All formats.

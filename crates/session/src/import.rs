@@ -12,7 +12,7 @@ use crate::{
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use mcp_proxy_wire::{Carriage, Direction, Message, Transport, flatten};
+use mcp_proxy_wire::{Carriage, Direction, Kind, Message, Transport, flatten};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -237,7 +237,8 @@ impl Writer {
                 raw: original.map(|_| sent),
             });
         }
-        if received.method().is_some()
+        // Whatever is no answer itself may be answered: also a batch, which has no method of its own, and what was broken.
+        if !matches!(received.kind(), Kind::Response | Kind::Error)
             && let Some(name) = &imported.id
         {
             self.known.insert(name.clone(), (id, sequence, time));

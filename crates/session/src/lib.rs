@@ -50,7 +50,7 @@ pub use options::{Durability, OnRecordError, RecordOptions};
 pub use place::Place;
 pub use recorder::{Keeper, Recorder, Ring, SIDE_LIMIT, SideFile, SideName, name_of, side_folder};
 pub use redact::{Redacted, Redaction, RedactionFacts, RedactionRules};
-pub use repair::repair;
+pub use repair::{Cut, repair};
 pub use session::{Ending, Record, Records, Session};
 pub use stamp::{parse as time_from_text, to_text as time_text};
 

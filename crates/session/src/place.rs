@@ -62,7 +62,8 @@ impl Place {
     }
 }
 
-fn numbered(path: &Path, number: u32) -> PathBuf {
+/// `path` for the first, `path.2` and so on for the others.
+pub(crate) fn numbered(path: &Path, number: u32) -> PathBuf {
     if number == 1 {
         return path.to_path_buf();
     }

@@ -2,7 +2,8 @@
 //!
 //! Opening loads the index (or builds it) and reads nothing else: rows are in memory, messages are read from the file one by
 //! one. A record that is still being written can be read at the same time; [`Session::refresh`] takes in what was added. A torn
-//! last line is ignored and reported, never repaired here: see [`crate::repair`].
+//! last line is ignored and reported, never repaired here: see [`crate::repair`], which those
+//! call who open a record for a person.
 
 mod keep;
 pub(crate) mod read;
@@ -18,6 +19,7 @@ use crate::{
     recorder,
 };
 use bytes::Bytes;
+use mcp_proxy_wire::{Direction, Transport};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -38,6 +40,8 @@ pub struct Session {
     /// What is hidden besides, in all that is read from here.
     hide: Option<Redaction>,
     index: Index,
+    /// The transport of the server side, as far as it is known: that of the header, or what it turned out to be.
+    transport: Transport,
     /// Messages were left out.
     thinned: bool,
 }
@@ -76,11 +80,13 @@ impl Session {
             folder: recorder::side_folder(path),
             path: path.to_path_buf(),
             file,
+            transport: header.transport,
             header,
             thinned: false,
             redaction,
             hide: None,
         };
+        session.find_transport(0);
         if session.refresh()? >= WORTH_STORING {
             // A cache: a folder that cannot be written to is no reason not to read.
             let _ = session.store_index();
@@ -118,9 +124,28 @@ impl Session {
     /// The same, but at most `lines` lines: for readers that share the session and must not be kept waiting. There may be
     /// more as long as [`Session::bytes`] grows.
     pub fn refresh_some(&mut self, lines: usize) -> Result<usize, Error> {
-        self.index
+        let known = self.index.rows.len();
+        let new = self
+            .index
             .extend(&self.file, lines)
-            .map_err(|error| Error::io("read", &self.path, error))
+            .map_err(|error| Error::io("read", &self.path, error))?;
+        self.find_transport(known);
+        Ok(new)
+    }
+
+    /// The kind of a URL may be unknown when the header is written. It is taken for streamable HTTP then, and turns out to
+    /// be HTTP+SSE when the server's first message comes that way.
+    fn find_transport(&mut self, from: usize) {
+        let came_by_sse = |row: &Row| {
+            row.transport() == Transport::Sse
+                && row.direction() == Direction::ServerToClient
+                && !row.is_from_proxy()
+        };
+        if self.transport == Transport::StreamableHttp
+            && self.index.rows[from..].iter().any(came_by_sse)
+        {
+            self.transport = Transport::Sse;
+        }
     }
 
     /// Stores the index beside the record.
@@ -137,6 +162,11 @@ impl Session {
     /// What was known when the session started.
     pub fn header(&self) -> &SessionHeader {
         &self.header
+    }
+
+    /// The transport of the server side. Differs from the header's where that was found out later.
+    pub fn transport(&self) -> Transport {
+        self.transport
     }
 
     /// How the session ended; `None` while it runs or if it was killed.
@@ -157,7 +187,7 @@ impl Session {
             id: header.id.clone(),
             started_at: header.started_at,
             ended_at: self.end().map(|end| end.timestamp),
-            transport: header.transport,
+            transport: self.transport,
             server_command: header.server_command.clone(),
             server_url: header.server_url.clone(),
             metadata: header.metadata.clone(),

@@ -3,12 +3,14 @@
 //! Nothing here ever removes a record that is being written, nor one outside the folder that was asked about: a `--session-file`
 //! is the user's own.
 
+mod beside;
 mod prune;
 
+use beside::Names;
 pub use prune::{Pruned, Which, keep_under, prune};
 
 use crate::session::Record;
-use crate::{Error, Session, SessionHeader, index, lines, lock, recorder};
+use crate::{Error, Session, SessionHeader, lines, lock};
 use mcp_proxy_wire::Transport;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -44,17 +46,46 @@ pub struct Listed {
     pub ended_at: Option<SystemTime>,
     /// A running proxy is writing it.
     pub live: bool,
-    /// The transport of the server side.
+    /// The transport of the server side, as the first line has it. [`Session::transport`] knows better.
     pub transport: Transport,
     /// The server's command or URL.
     pub target: String,
-    /// Bytes, with side files and index.
+    /// Bytes, with side files, index, and what else stands beside it.
     pub bytes: u64,
 }
 
 impl Listed {
     /// Reads what a list shows of one record: its first line, its last, and the sizes.
     pub fn read(path: &Path) -> Result<Listed, Error> {
+        let names = Names::around(path);
+        Listed::read_among(path, &names)
+    }
+
+    /// The same where the names in its folder are known.
+    fn read_among(path: &Path, names: &Names) -> Result<Listed, Error> {
+        let (file, header) = Listed::header(path)?;
+        let size = file
+            .metadata()
+            .map_err(|error| Error::io("read", path, error))?
+            .len();
+        let beside = names.beside(path);
+        Ok(Listed {
+            id: header.id,
+            started_at: header.started_at,
+            ended_at: ended_at(&file, size),
+            live: lock::is_live(path),
+            transport: header.transport,
+            target: header
+                .server_command
+                .or(header.server_url)
+                .unwrap_or_default(),
+            bytes: size + beside.iter().map(|path| beside::size(path)).sum::<u64>(),
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// A record's file and its first line.
+    fn header(path: &Path) -> Result<(File, SessionHeader), Error> {
         let failed = |error| Error::io("read", path, error);
         let file = File::open(path).map_err(failed)?;
         let header = match lines::Lines::new(&file, 0, u64::MAX)
@@ -69,20 +100,7 @@ impl Listed {
                 });
             }
         };
-        let size = file.metadata().map_err(failed)?.len();
-        Ok(Listed {
-            id: header.id,
-            started_at: header.started_at,
-            ended_at: ended_at(&file, size),
-            live: lock::is_live(path),
-            transport: header.transport,
-            target: header
-                .server_command
-                .or(header.server_url)
-                .unwrap_or_default(),
-            bytes: size + beside(path),
-            path: path.to_path_buf(),
-        })
+        Ok((file, header))
     }
 
     /// How many messages it has. Reads the record if its index is stale, so a list asks for this last.
@@ -93,20 +111,20 @@ impl Listed {
 
 /// The records in `folder`, newest first. Files that are no records are passed over.
 pub fn list(folder: &Path) -> Result<Vec<Listed>, Error> {
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
+    let names = match Names::of(folder) {
+        Ok(names) => names,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Error::io("read", folder, error)),
     };
-    let mut found: Vec<Listed> = entries
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+    let mut found: Vec<Listed> = names
+        .in_folder(folder)
         .filter(|path| {
             path.is_file()
                 && path
                     .extension()
                     .is_none_or(|ending| ending != "idx" && ending != "part")
         })
-        .filter_map(|path| Listed::read(&path).ok())
+        .filter_map(|path| Listed::read_among(&path, &names).ok())
         .collect();
     found.sort_by(|one, other| {
         other
@@ -150,17 +168,4 @@ fn ended_at(file: &File, size: u64) -> Option<SystemTime> {
         return None;
     }
     crate::stamp::parse(&record.member::<String>("timestamp")?)
-}
-
-/// Bytes of the index and the side files.
-fn beside(path: &Path) -> u64 {
-    let size = |path: &Path| std::fs::metadata(path).map_or(0, |facts| facts.len());
-    let sides = std::fs::read_dir(recorder::side_folder(path))
-        .into_iter()
-        .flatten();
-    size(&index::path_for(path))
-        + sides
-            .filter_map(Result::ok)
-            .map(|entry| size(&entry.path()))
-            .sum::<u64>()
 }

@@ -211,7 +211,7 @@ pub struct ProxyArgs {
           help_heading = "Record")]
     pub durability: String,
 
-    /// What happens when the record cannot be written: warn once and go on, or stop
+    /// What happens when the record cannot be begun or written: warn once and go on, or stop
     #[arg(long, value_name = "WHAT", default_value = "warn", value_parser = ["warn", "stop"],
           help_heading = "Record")]
     pub on_record_error: String,

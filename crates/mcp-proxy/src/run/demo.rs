@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use mcp_proxy_core::{HoldOptions, Link, Pipeline, PipelineOptions, carry};
 use mcp_proxy_demo::{Content, Era, run_script, serve_http, serve_stdio};
-use mcp_proxy_session::{Masks, Place, RecordOptions, Session};
+use mcp_proxy_session::{Masks, OnRecordError, Place, RecordOptions, Session};
 use mcp_proxy_transport::lines::{LineReader, LineWriter};
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_tui::Owner;
@@ -182,7 +182,11 @@ fn config(args: &DemoArgs) -> Result<Config> {
         listen: Listen::Stdio,
         record: Some(Record {
             place,
-            options: RecordOptions::default(),
+            // What is shown is the record: without one there is no demo.
+            options: RecordOptions {
+                on_error: OnRecordError::Stop,
+                ..RecordOptions::default()
+            },
             export: None,
         }),
         limits: RunLimits {

@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result};
 use mcp_proxy_core::mock::{Match, Recording, RedactedAnswers};
 use mcp_proxy_session::Session;
 
-use super::{Usage, proxy, sessions::named};
+use super::sessions::{named, report_damage};
+use super::{Usage, proxy};
 use crate::cli::mock::{Matching, MockArgs};
 use crate::config::{Config, Played};
 
@@ -15,6 +16,7 @@ use crate::config::{Config, Played};
 pub fn run(args: &MockArgs) -> Result<ExitCode> {
     let path = named::find(&args.record)?;
     let session = Session::open(&path).with_context(|| format!("cannot read {}", args.record))?;
+    report_damage(&session);
     let recording =
         Recording::read(session).with_context(|| format!("cannot read {}", args.record))?;
     if recording.is_empty() {

@@ -61,7 +61,8 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
         let _following = rules::follow(config, &pipeline, &target)?;
         let control = control::open(config, &pipeline, &recording.about);
         let stop = signals.or_asked(control.as_ref().map(|own| Arc::clone(&own.control)));
-        let notices = [recording.notice, control::notice(config, control.as_ref())];
+        let attach = control::notice(config, control.as_ref());
+        let notices = [recording.warning, recording.notice, attach];
         let notices: Vec<_> = notices.into_iter().flatten().collect();
         let opens_tui = config.tui.is_some() && matches!(config.listen, Listen::Port { .. });
         let tui = match (&control, config.tui) {

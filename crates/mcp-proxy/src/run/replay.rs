@@ -12,7 +12,8 @@ use mcp_proxy_session::{Filter, Session};
 use mcp_proxy_wire::{ErrorCode, Limits, Transport};
 use tokio::task::JoinSet;
 
-use super::{Usage, proxy, runtime, sessions::named};
+use super::sessions::{named, report_damage};
+use super::{Usage, proxy, runtime};
 use crate::cli::replay::ReplayArgs;
 use crate::config::Config;
 use crate::printer::progress::{Progress, REDRAW, Results};
@@ -93,6 +94,7 @@ fn plans(args: &ReplayArgs, filter: &Filter) -> Result<Vec<Plan>> {
     let path = named::find(&args.record)?;
     let cannot = || format!("cannot read {}", args.record);
     let session = Session::open(&path).with_context(cannot)?;
+    report_damage(&session);
     let known = Plan::connections(&session);
     if known.is_empty() {
         anyhow::bail!("no client spoke in this record");
@@ -146,6 +148,9 @@ struct Played {
 
 async fn play(config: &Config, plans: Vec<Plan>, pace: Pace) -> Result<Played> {
     let recording = proxy::open(config)?;
+    if let Some(warning) = &recording.warning {
+        printer::say(warning);
+    }
     let pipeline = Pipeline::new(PipelineOptions {
         recorder: recording.recorder,
         warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),

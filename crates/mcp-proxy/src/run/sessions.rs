@@ -11,10 +11,11 @@ pub mod table;
 pub mod words;
 
 use std::io::ErrorKind;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Error, Result};
-use mcp_proxy_session::{Filter, Redaction, Session};
+use mcp_proxy_session::{Filter, Redaction, Session, repair};
 
 use crate::cli::redact::RedactArgs;
 use crate::printer;
@@ -48,8 +49,21 @@ fn is_broken_pipe(error: &Error) -> bool {
     })
 }
 
+/// Cuts off the torn last line of a record that nobody is writing, and says so on stderr. What cannot be mended is left to
+/// whoever reads it: [`report_damage`].
+fn mend(path: &Path) {
+    if let Ok(Some(cut)) = repair(path) {
+        printer::say(&visible(&format!(
+            "mcp-proxy: {}: the last line was torn: {} after the last whole line cut off and kept in {}",
+            path.display(),
+            counted(cut.bytes, "byte", "bytes"),
+            cut.kept.display()
+        )));
+    }
+}
+
 /// Says on stderr what of a record could not be read.
-fn report_damage(session: &Session) {
+pub fn report_damage(session: &Session) {
     let path = session.path().display().to_string();
     if session.damaged() > 0 {
         printer::say(&visible(&format!(

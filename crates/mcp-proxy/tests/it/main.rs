@@ -16,6 +16,7 @@ mod limits;
 mod listener;
 mod mock;
 mod passing;
+mod recording;
 mod records;
 mod redaction;
 mod replay;

@@ -177,8 +177,8 @@ fn redirects_stay_on_the_origin() {
     assert!(got.text().contains("another origin"), "{}", got.text());
 }
 
-#[test]
-fn secrets_of_headers_do_not_reach_the_record() {
+/// The record of one POST that is full of secrets.
+fn record_of_secrets(flags: &[&str]) -> String {
     let body = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}";
     let (address, _) = canned(vec![answer(
         "200 OK",
@@ -188,7 +188,7 @@ fn secrets_of_headers_do_not_reach_the_record() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");
     let url = format!("http://user:hush-password@{address}/mcp");
-    let proxy = Listening::start(&[
+    let mut args = vec![
         "proxy",
         "--transport",
         "streamable-http",
@@ -200,7 +200,9 @@ fn secrets_of_headers_do_not_reach_the_record() {
         file.to_str().unwrap(),
         "--target-url",
         &url,
-    ]);
+    ];
+    args.extend(flags);
+    let proxy = Listening::start(&args);
     proxy.post(
         &[
             ("authorization", "Bearer hush-bearer"),
@@ -209,9 +211,23 @@ fn secrets_of_headers_do_not_reach_the_record() {
         INITIALIZE,
     );
     proxy.end("-INT");
-    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::read_to_string(&file).unwrap()
+}
+
+#[test]
+fn secrets_of_headers_do_not_reach_the_record() {
+    let text = record_of_secrets(&[]);
     assert!(!text.contains("hush"), "{text}");
     assert!(text.contains("masked"), "{text}");
+}
+
+#[test]
+fn secrets_of_headers_are_kept_on_request() {
+    let text = record_of_secrets(&["--keep-secrets"]);
+    for secret in ["cookie", "password", "header", "bearer", "crumb"] {
+        assert!(text.contains(&format!("hush-{secret}")), "{secret}: {text}");
+    }
+    assert!(!text.contains("[masked]"), "{text}");
 }
 
 #[test]
@@ -240,6 +256,30 @@ fn a_url_of_unknown_kind_is_found_out_by_the_first_message() {
         assert!(text.contains("count_down"), "{url}: {text}");
         assert!(output.status.success());
     }
+}
+
+#[test]
+fn a_record_names_the_transport_that_a_url_turned_out_to_have() {
+    let sse = Listening::proxy("sse", &["--", crate::run::PROXY, "demo-server", "stdio"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let file = file.to_str().unwrap();
+    let flags = ["proxy", "--listen", "stdio", "--session-file", file];
+    let output = pipe(
+        &[&flags[..], &["--output-format", "json", &sse.url()]].concat(),
+        format!("{INITIALIZE}\n").as_bytes(),
+    );
+    assert!(output.status.success());
+    let document = std::fs::read_to_string(folder.path().join("s.json")).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["transport"], "sse");
+    assert_eq!(document["messages"][1]["transport"], "sse");
+    let shown = pipe(&["inspect", file], b"").stdout;
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(
+        shown.lines().next().unwrap().contains("stdio ► sse "),
+        "{shown}"
+    );
 }
 
 #[test]

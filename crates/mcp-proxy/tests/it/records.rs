@@ -2,8 +2,10 @@
 
 mod follow;
 mod rules;
-mod sample;
+pub mod sample;
 mod store;
+
+use std::os::unix::fs::PermissionsExt as _;
 
 use sample::*;
 
@@ -257,5 +259,88 @@ fn damage_is_reported_and_the_rest_shown() {
     );
     insta::assert_snapshot!("damage", ran.stderr);
     let exported = place.run(&["export", "torn.jsonl", "--output-format", "jsonl"]);
-    assert_eq!((exported.code, exported.stderr), (Some(0), ran.stderr));
+    let rest = ran.stderr.split_inclusive('\n').next_back().unwrap();
+    assert_eq!((exported.code, exported.stderr.as_str()), (Some(0), rest));
+}
+
+#[test]
+fn a_torn_last_line_is_cut_off_by_whoever_opens_the_record_and_kept() {
+    let place = place();
+    let whole = std::fs::read(place.path("session.jsonl")).unwrap();
+    let torn = &whole[..whole.len() - 10];
+    let last = torn.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    for (number, words) in [
+        &["inspect", "torn.jsonl"][..],
+        &["export", "torn.jsonl", "--output-format", "jsonl"],
+        &["mock", "torn.jsonl", "--no-record", "--listen", "stdio"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        std::fs::write(place.path("torn.jsonl"), torn).unwrap();
+        let ran = place.run(words);
+        let kept = match number {
+            0 => "torn.jsonl.torn".to_owned(),
+            _ => format!("torn.jsonl.torn.{}", number + 1),
+        };
+        let told = format!(
+            "mcp-proxy: torn.jsonl: the last line was torn: {} bytes after the last whole line cut off and kept in {kept}\n",
+            torn.len() - last
+        );
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.starts_with(&told), "{}", ran.stderr);
+        assert_eq!(
+            std::fs::read(place.path("torn.jsonl")).unwrap(),
+            &whole[..last]
+        );
+        assert_eq!(std::fs::read(place.path(&kept)).unwrap(), &torn[last..]);
+    }
+    place.print(&["inspect", "torn.jsonl"]);
+}
+
+#[test]
+fn a_torn_record_that_may_not_be_written_to_is_only_reported() {
+    let place = place();
+    let whole = std::fs::read(place.path("session.jsonl")).unwrap();
+    let torn = &whole[..whole.len() - 10];
+    let path = place.path("torn.jsonl");
+    std::fs::write(&path, torn).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).unwrap();
+    let ran = place.run(&["inspect", "torn.jsonl"]);
+    assert!(
+        ran.stderr
+            .contains("after the last whole line were ignored"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), torn);
+    assert!(!place.path("torn.jsonl.torn").exists());
+}
+
+#[test]
+fn an_export_without_a_large_body_is_written_marked_and_a_failure() {
+    let place = place();
+    std::fs::remove_dir_all(place.path("session.jsonl.d")).unwrap();
+    let told =
+        "mcp-proxy: 1 large body is missing from session.jsonl.d (the export is marked there)\n";
+    for (format, mark) in [
+        ("json", "\"missing\":{\"16\":70058}"),
+        ("har", "70058 bytes that are missing: 16.raw"),
+        ("markdown", "70058 bytes that are missing: 16.raw"),
+    ] {
+        let ran = place.run(&["export", "session.jsonl", "--output-format", format]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), told), "{format}");
+        assert!(ran.stdout.contains(mark), "{}", ran.stdout);
+    }
+    let ran = place.run(&["export", "session.jsonl", "-o", "x.json"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stderr.contains("wrote x.json (") && ran.stderr.ends_with(told),
+        "{}",
+        ran.stderr
+    );
+    assert!(place.path("x.json").exists());
+    place.print(&["export", "session.jsonl", "--filter", ".sequence < 16"]);
+    // As it is with `inspect`, which cannot show it.
+    place.fail(&["inspect", "session.jsonl", "--seq", "16", "--raw"], 1);
 }

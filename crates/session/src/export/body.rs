@@ -2,7 +2,7 @@
 
 use crate::json::{push_base64, push_escaped};
 use crate::message::Raw;
-use crate::{Error, MessageId, stamp};
+use crate::{Error, MessageId, ProxyMessage, stamp};
 use mcp_proxy_wire::EMBED_DEPTH;
 use serde::de::IgnoredAny;
 use std::fs::File;
@@ -36,6 +36,31 @@ pub(super) fn form(raw: &Raw) -> Result<Form, Error> {
             Err(error) => Err(Error::io("open", path, error)),
         },
     }
+}
+
+/// What stands in the place of a body that there is not, for people.
+pub(super) fn missing(raw: &Raw) -> Option<String> {
+    match raw {
+        Raw::Lost { len } => Some(format!("{len} bytes that were not stored")),
+        Raw::Side { path, len } if is_gone(raw) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            Some(format!(
+                "{len} bytes that are missing: {name} is not beside the record"
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a body was stored and its side file is not there any more.
+pub(super) fn is_gone(raw: &Raw) -> bool {
+    let is_absent = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+    matches!(raw, Raw::Side { path, .. } if std::fs::metadata(path).is_err_and(is_absent))
+}
+
+/// Whether anything of a message is gone.
+pub(super) fn lacks(message: &ProxyMessage) -> bool {
+    is_gone(&message.raw) || message.original_raw.as_ref().is_some_and(is_gone)
 }
 
 /// The body as the seed's `raw`: the JSON value verbatim, else a string, `base64:…` if it is no UTF-8, `null` if it is missing.

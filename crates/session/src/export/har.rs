@@ -9,7 +9,7 @@ mod entry;
 mod events;
 mod plan;
 
-use super::SessionExporter;
+use super::{Exported, SessionExporter};
 use crate::{Error, Session};
 use std::io::Write;
 
@@ -33,7 +33,8 @@ impl SessionExporter for Har {
         session: &Session,
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), Error> {
+    ) -> Result<Exported, Error> {
+        let mut exported = Exported::default();
         let entries = plan::plan(session)?;
         write!(
             out,
@@ -45,9 +46,10 @@ impl SessionExporter for Har {
         for (index, planned) in entries.iter().enumerate() {
             out.write_all(if index == 0 { b"\n" } else { b",\n" })
                 .map_err(Error::Output)?;
-            entry::write(session, planned, out)?;
+            exported.missing += entry::write(session, planned, out)?;
             super::step(index + 1, entries.len(), progress);
         }
-        out.write_all(b"\n]}}\n").map_err(Error::Output)
+        out.write_all(b"\n]}}\n").map_err(Error::Output)?;
+        Ok(exported)
     }
 }

@@ -1,9 +1,10 @@
 //! `json`: exactly the seed's `ProxySession` with its `ProxyMessage`s, and nothing else.
 //!
-//! If values were redacted, `metadata`, which the seed leaves open, says in which messages.
+//! If values were redacted, or bodies are not there (`raw` is `null` then), `metadata`, which the seed leaves open, says in which
+//! messages.
 
-use super::body::{id, text, time, write_value};
-use super::{SessionExporter, step};
+use super::body::{self, id, lacks, text, time, write_value};
+use super::{Exported, SessionExporter, step};
 use crate::{Error, ProxyMessage, Session};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -28,7 +29,7 @@ impl SessionExporter for Json {
         session: &Session,
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), Error> {
+    ) -> Result<Exported, Error> {
         let head = session.session();
         write!(
             out,
@@ -42,6 +43,8 @@ impl SessionExporter for Json {
         )
         .map_err(Error::Output)?;
         let mut redacted = Map::new();
+        let mut missing = Map::new();
+        let mut exported = Exported::default();
         for (index, message) in session.messages(0).enumerate() {
             let message = message?;
             out.write_all(if index == 0 { b"\n" } else { b",\n" })
@@ -50,6 +53,10 @@ impl SessionExporter for Json {
             if message.redacted > 0 {
                 redacted.insert(message.sequence.to_string(), message.redacted.into());
             }
+            if body::missing(&message.raw).is_some() {
+                missing.insert(message.sequence.to_string(), message.raw.len().into());
+            }
+            exported.missing += u64::from(lacks(&message));
             step(index + 1, session.len(), progress);
         }
         let mut metadata = head.metadata;
@@ -59,7 +66,11 @@ impl SessionExporter for Json {
                 json!({"nonce": facts.nonce, "redacted": redacted}),
             );
         }
-        writeln!(out, "\n],\"metadata\":{}}}", Value::Object(metadata)).map_err(Error::Output)
+        if !missing.is_empty() {
+            metadata.insert("missing".to_owned(), missing.into());
+        }
+        writeln!(out, "\n],\"metadata\":{}}}", Value::Object(metadata)).map_err(Error::Output)?;
+        Ok(exported)
     }
 }
 

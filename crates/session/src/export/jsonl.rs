@@ -3,8 +3,10 @@
 //! Side files stay where they are; the lines still name them. Under redaction of its own an export writes the lines anew, and the
 //! large bodies into them: the side files are not redacted.
 
-use super::SessionExporter;
-use crate::{Error, Session};
+use super::body::lacks;
+use super::{Exported, SessionExporter};
+use crate::session::{Record, read_line};
+use crate::{Error, SIDE_LIMIT, Session};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 
@@ -28,7 +30,7 @@ impl SessionExporter for Jsonl {
         session: &Session,
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), Error> {
+    ) -> Result<Exported, Error> {
         if session.is_thinned() || session.hides() {
             return lines(session, out, progress);
         }
@@ -45,7 +47,8 @@ impl SessionExporter for Jsonl {
             done += len as u64;
             progress(done, total);
         }
-        Ok(())
+        // Bodies in side files are no part of this export, so none is missing from it.
+        Ok(Exported::default())
     }
 }
 
@@ -54,15 +57,24 @@ fn lines(
     session: &Session,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<(), Error> {
+) -> Result<Exported, Error> {
+    let mut exported = Exported::default();
     for record in session.records() {
         let record = record?;
         if session.has_line(&record) {
+            exported.missing += u64::from(session.hides() && lacks_body(session, &record));
             out.write_all(&record.line).map_err(Error::Output)?;
             out.write_all(b"\n").map_err(Error::Output)?;
         }
         progress(record.offset, session.covered());
     }
     progress(session.covered(), session.covered());
-    Ok(())
+    Ok(exported)
+}
+
+/// Whether the large body of a line that should have it put in is gone.
+fn lacks_body(session: &Session, record: &Record) -> bool {
+    record.kind() == "msg"
+        && record.line.len() < SIDE_LIMIT
+        && read_line(&record.line, session.folder()).is_ok_and(|message| lacks(&message))
 }

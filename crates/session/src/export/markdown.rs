@@ -3,12 +3,13 @@
 //! Everything a peer sent is untrusted: in tables control characters and pipes are made harmless, and a body's fence is longer
 //! than any run of backticks inside it. Bodies in side files are shown by their beginning.
 
-use super::{SessionExporter, step};
+use super::body::{lacks, missing};
+use super::{Exported, SessionExporter, step};
 use crate::message::Raw;
 use crate::recorder::kind_name;
 use crate::session::Record;
 use crate::{Error, Http, ProxyMessage, Session, stamp};
-use mcp_proxy_wire::Direction;
+use mcp_proxy_wire::{Direction, Kind};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -36,7 +37,8 @@ impl SessionExporter for Markdown {
         session: &Session,
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(), Error> {
+    ) -> Result<Exported, Error> {
+        let mut exported = Exported::default();
         let put =
             |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(Error::Output);
         let total = session.len() * 2;
@@ -62,10 +64,12 @@ impl SessionExporter for Markdown {
         }
         put(out, "\n## Message bodies\n")?;
         for (index, message) in session.messages(0).enumerate() {
-            write_body(out, &message?)?;
+            let message = message?;
+            exported.missing += u64::from(lacks(&message));
+            write_body(out, &message)?;
             step(session.len() + index + 1, total, progress);
         }
-        Ok(())
+        Ok(exported)
     }
 }
 
@@ -103,7 +107,8 @@ fn head(session: &Session) -> String {
 
 fn table_row(message: &ProxyMessage) -> String {
     let mut remarks = Vec::new();
-    if message.method.is_none() {
+    // What is broken may have a method all the same: that was read before the damage.
+    if message.method.is_none() || message.kind == Kind::Malformed {
         remarks.push(kind_name(message.kind).to_owned());
     }
     if let Some(request) = message.answers {
@@ -146,6 +151,9 @@ fn write_body(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> 
         message.transport,
         message.connection,
     );
+    if message.kind == Kind::Malformed && message.method.is_some() {
+        text.push_str(", malformed: no JSON");
+    }
     if let Some(http) = &message.http {
         let _ = write!(text, ", {}", cell(&http_line(http)));
     }
@@ -174,19 +182,17 @@ fn write_body(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> 
 /// The body between fences that it cannot close.
 fn fenced(text: &mut String, raw: &Raw) -> Result<(), Error> {
     let mut rest = None;
-    let (language, body) = match raw {
-        Raw::Json(bytes) => ("json", String::from_utf8_lossy(bytes).into_owned()),
-        Raw::Text(body) => ("text", body.clone()),
-        Raw::Binary(bytes) => ("text", format!("{} bytes that are no text", bytes.len())),
-        Raw::Lost { len } => ("text", format!("{len} bytes that were not stored")),
-        Raw::Side { path, len } => {
+    let (language, body) = match (missing(raw), raw) {
+        (Some(text), _) => ("text", text),
+        (None, Raw::Lost { .. }) => ("text", String::new()),
+        (None, Raw::Json(bytes)) => ("json", String::from_utf8_lossy(bytes).into_owned()),
+        (None, Raw::Text(body)) => ("text", body.clone()),
+        (None, Raw::Binary(bytes)) => ("text", format!("{} bytes that are no text", bytes.len())),
+        (None, Raw::Side { path, len }) => {
             let failed = |error| Error::io("read", path, error);
             let mut start = Vec::new();
-            match std::fs::File::open(path) {
-                Ok(file) => file.take(EXCERPT).read_to_end(&mut start).map_err(failed)?,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
-                Err(error) => return Err(failed(error)),
-            };
+            let file = std::fs::File::open(path).map_err(failed)?;
+            file.take(EXCERPT).read_to_end(&mut start).map_err(failed)?;
             rest = Some((len.saturating_sub(start.len() as u64), path));
             ("text", String::from_utf8_lossy(&start).into_owned())
         }

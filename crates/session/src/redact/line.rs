@@ -31,8 +31,10 @@ struct Line<'a> {
 /// A body, looked through.
 enum Body {
     Shown(Message),
-    /// Never stored, gone, or of a form that cannot be looked through.
+    /// Never stored, or of a form that cannot be looked through.
     Withheld(u64),
+    /// Its side file is gone: the name of that is all there is to tell.
+    Gone(String, u64),
 }
 
 impl Redaction {
@@ -189,7 +191,7 @@ impl Body {
     fn len(&self) -> u64 {
         match self {
             Body::Shown(message) => message.len() as u64,
-            Body::Withheld(len) => *len,
+            Body::Withheld(len) | Body::Gone(_, len) => *len,
         }
     }
 }
@@ -219,7 +221,10 @@ impl<'a> Line<'a> {
         let bytes = match (raw.load(), raw) {
             (Ok(bytes), _) => bytes,
             (Err(error), Raw::Side { path, len }) => match error.kind() {
-                std::io::ErrorKind::NotFound => return Ok(Body::Withheld(*len)),
+                std::io::ErrorKind::NotFound => {
+                    let name = path.file_name().unwrap_or_default();
+                    return Ok(Body::Gone(name.to_string_lossy().into_owned(), *len));
+                }
                 _ => return Err(Error::io("read", path, error)),
             },
             (Err(error), _) => return Err(Error::Output(error)),
@@ -357,6 +362,11 @@ impl<'a> Line<'a> {
             Body::Shown(message) => message,
             Body::Withheld(len) => {
                 let place = format!("{{\"file\":null,\"len\":{len}}}");
+                return self.copy(&key(b"_ref"), place.as_bytes());
+            }
+            Body::Gone(file, len) => {
+                let file = mcp_proxy_wire::json_string(file);
+                let place = format!("{{\"file\":{file},\"len\":{len}}}");
                 return self.copy(&key(b"_ref"), place.as_bytes());
             }
         };

@@ -1,7 +1,8 @@
 //! Removing records: by age, by size, by name; never a live one.
 
+use super::beside::{self, Names};
 use super::{Listed, list};
-use crate::{Error, index, lock, recorder};
+use crate::{Error, lock};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ pub struct Pruned {
     pub live: Vec<PathBuf>,
 }
 
-/// Removes records from `folder` with their index and side files.
+/// Removes records from `folder` with all that stands beside them.
 pub fn prune(folder: &Path, which: &Which) -> Result<Pruned, Error> {
     let listed = list(folder)?;
     let mut total: u64 = listed.iter().map(|record| record.bytes).sum();
@@ -80,22 +81,11 @@ fn remove(record: &Listed) -> Result<bool, Error> {
     if !lock::try_hold(&file).map_err(|error| Error::io("lock", path, error))? {
         return Ok(false);
     }
-    let folder = recorder::side_folder(path);
-    for (path, result) in [
-        (&folder, std::fs::remove_dir_all(&folder)),
-        (
-            &index::path_for(path),
-            std::fs::remove_file(index::path_for(path)),
-        ),
-        (path, std::fs::remove_file(path)),
-    ] {
-        match result {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(Error::io("remove", path, error));
-            }
-            _ => {}
-        }
+    // The record last: as long as it is there, what could not be removed is found again.
+    for path in &Names::around(path).beside(path) {
+        beside::remove(path)?;
     }
+    beside::remove(path)?;
     Ok(true)
 }
 

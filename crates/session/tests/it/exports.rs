@@ -290,3 +290,63 @@ fn a_session_that_is_empty_exports_too() {
         assert!(!out.is_empty());
     }
 }
+
+#[test]
+fn a_body_that_is_gone_is_counted_and_marked() {
+    let mut sample = Sample::new();
+    let large = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":"{}"}}"#,
+        "z".repeat(SIDE_LIMIT)
+    );
+    sample.client(large.as_str());
+    sample.client("{}");
+    sample.recorder.flush().unwrap();
+    let path = sample.path().to_path_buf();
+    let sides = side_folder(&path);
+    let run = |name: &str, session: &Session| {
+        let mut out = Vec::new();
+        let exporter = export::exporter(name).unwrap();
+        let exported = exporter.export(session, &mut out, &mut |_, _| {}).unwrap();
+        (exported.missing, String::from_utf8(out).unwrap())
+    };
+    let open = || Session::open(&path).unwrap();
+    for exporter in exporters() {
+        assert_eq!(run(exporter.name(), &open()).0, 0, "{}", exporter.name());
+    }
+    std::fs::remove_dir_all(&sides).unwrap();
+    let words = format!(
+        "{} bytes that are missing: 1.raw is not beside the record",
+        large.len()
+    );
+    for (name, mark) in [
+        ("har", format!("\"comment\":\"{words}\"")),
+        ("markdown", words),
+        ("json", format!("\"missing\":{{\"1\":{}}}}}}}", large.len())),
+    ] {
+        let (missing, text) = run(name, &open());
+        assert_eq!(missing, 1, "{name}");
+        assert!(text.contains(&mark), "{name}: {text}");
+    }
+    // Under redaction large bodies are put into the lines, so there they are missing too.
+    let rules = RedactionRules {
+        keys: vec!["password".to_owned()],
+        ..RedactionRules::default()
+    };
+    let redaction = Redaction::new(&rules).unwrap().unwrap();
+    for exporter in exporters() {
+        let session = open().redacted(&redaction);
+        assert_eq!(run(exporter.name(), &session).0, 1, "{}", exporter.name());
+    }
+}
+
+#[test]
+fn broken_json_is_called_malformed_in_a_report_whatever_was_readable_of_it() {
+    let mut sample = Sample::new();
+    sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"#);
+    sample.recorder.flush().unwrap();
+    let report = exported(sample.path(), "markdown");
+    let lines = |start: &str| report.lines().find(|line| line.starts_with(start)).unwrap();
+    assert!(lines("| 1 |").contains("tools/call"), "{report}");
+    assert!(lines("| 1 |").ends_with("| malformed |"), "{report}");
+    assert!(report.contains(", malformed: no JSON\n"), "{report}");
+}

@@ -51,6 +51,47 @@ fn the_origins_field_names_are_read() {
 }
 
 #[test]
+fn answers_to_the_requests_of_a_batch_stay_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("batch.json");
+    let message = |number: u64, direction: &str, raw: &str, answers: &str| {
+        format!(
+            r#"{{"id":"0000000{number}-0000-7000-8000-000000000000","sequence":{number},"timestamp":"2026-03-01T10:00:0{number}Z","direction":"{direction}","transport":"stdio","raw":{raw},"correlated_id":{answers},"modified":false,"original_raw":null}}"#
+        )
+    };
+    let asked = "\"00000001-0000-7000-8000-000000000000\"";
+    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":2,"method":"b"}]"#;
+    let messages = [
+        message(1, "client_to_server", batch, "null"),
+        message(
+            2,
+            "server_to_client",
+            r#"{"jsonrpc":"2.0","id":2,"result":{}}"#,
+            asked,
+        ),
+        message(
+            3,
+            "server_to_client",
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+            asked,
+        ),
+    ];
+    let document = format!(
+        r#"{{"id":"s","started_at":"2026-03-01T10:00:00Z","transport":"stdio","messages":[{}]}}"#,
+        messages.join(",")
+    );
+    std::fs::write(&source, document).unwrap();
+    let record = import(&source, Place::File(folder.path().join("new.jsonl"))).unwrap();
+    let exported = json_of(&record);
+    for index in [1, 2] {
+        let answers = exported["messages"][index]["correlated_id"].as_str();
+        assert_eq!(answers, Some(asked.trim_matches('"')));
+    }
+    let session = Session::open(&record).unwrap();
+    assert_eq!(session.row(2).unwrap().peer(), Some(0));
+}
+
+#[test]
 fn what_is_no_session_is_refused_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("x.json");

@@ -120,3 +120,49 @@ fn the_oldest_finished_ones_go_first_and_live_ones_stay() {
     assert_eq!(prune(folder.path(), &Which::All).unwrap().removed.len(), 1);
     assert_eq!(names(folder.path()).len(), 0);
 }
+
+#[test]
+fn what_stands_beside_a_record_is_counted_and_goes_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recorder = record_in(folder.path(), 1);
+    recorder.end(start(), "done").unwrap();
+    let path = recorder.path().to_path_buf();
+    drop(recorder);
+    let before = list(folder.path()).unwrap()[0].bytes;
+    let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let write = |ending: &str| {
+        std::fs::write(
+            folder.path().join(format!("{name}{ending}")),
+            "x".repeat(10_000),
+        )
+        .unwrap();
+    };
+    let companions = [
+        ".json",
+        ".json.2",
+        ".har",
+        ".md",
+        ".jsonl.torn",
+        ".jsonl.torn.2",
+        ".jsonl.idx.77.part",
+    ];
+    companions.into_iter().for_each(write);
+    // Nobody knows whose these are, and a copy of the record is a record.
+    let others = ["-copy.json", ".json.old", ".txt"];
+    others.into_iter().for_each(write);
+    std::fs::copy(&path, folder.path().join(format!("{name}.jsonl.2"))).unwrap();
+    let listed = list(folder.path()).unwrap();
+    assert_eq!(listed.len(), 2);
+    let own = listed.iter().find(|record| record.path == path).unwrap();
+    assert_eq!(own.bytes, before + 10_000 * companions.len() as u64);
+    let pruned = prune(folder.path(), &Which::All).unwrap();
+    assert_eq!(pruned.removed.len(), 2);
+    let mut left: Vec<String> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    let mut expected = others.map(|ending| format!("{name}{ending}"));
+    expected.sort();
+    assert_eq!(left, expected);
+}

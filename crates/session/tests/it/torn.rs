@@ -2,7 +2,9 @@
 
 use crate::sample::*;
 use mcp_proxy_session::*;
-use std::io::{BufRead, BufReader};
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 /// Cut at every byte of the last records: all whole lines are there, the rest is reported and can be cut off.
@@ -31,8 +33,13 @@ fn a_record_cut_anywhere_keeps_every_whole_line() {
         }
         // Repairing forces the file onto the disk, which takes its time.
         if cut % 50 == 0 || cut == last {
-            assert_eq!(repair(&cut_path).unwrap(), (cut - last) as u64);
+            let repaired = repair(&cut_path).unwrap();
             assert_eq!(std::fs::read(&cut_path).unwrap(), &whole[..last]);
+            assert_eq!(repaired.is_some(), cut != last);
+            if let Some(repaired) = repaired {
+                assert_eq!(repaired.bytes, (cut - last) as u64);
+                assert_eq!(std::fs::read(&repaired.kept).unwrap(), &whole[last..cut]);
+            }
         }
     }
 }
@@ -68,7 +75,11 @@ fn a_live_record_is_not_repaired() {
     let mut sample = Sample::new();
     sample.client("{}");
     sample.recorder.flush().unwrap();
+    let mut file = OpenOptions::new().append(true).open(sample.path()).unwrap();
+    file.write_all(b"{\"t\":\"ms").unwrap();
+    let before = std::fs::read(sample.path()).unwrap();
     assert!(matches!(repair(sample.path()), Err(Error::Locked { .. })));
+    assert_eq!(std::fs::read(sample.path()).unwrap(), before);
     assert!(is_live(sample.path()));
     let Sample {
         folder, recorder, ..
@@ -76,7 +87,34 @@ fn a_live_record_is_not_repaired() {
     drop(recorder);
     let path = folder.path().join("session.jsonl");
     assert!(!is_live(&path));
-    assert_eq!(repair(path).unwrap(), 0);
+    assert_eq!(repair(&path).unwrap().unwrap().bytes, 8);
+    assert_eq!(repair(path).unwrap(), None);
+}
+
+#[test]
+fn what_is_cut_off_is_kept_and_a_read_only_record_stays_as_it_is() {
+    let (sample, path) = everything();
+    let whole = std::fs::read(&path).unwrap();
+    let torn = sample.folder.path().join("torn.jsonl");
+    std::fs::write(&torn, &whole[..whole.len() - 10]).unwrap();
+    let mut permissions = std::fs::metadata(&torn).unwrap().permissions();
+    permissions.set_mode(0o400);
+    std::fs::set_permissions(&torn, permissions.clone()).unwrap();
+    assert!(matches!(repair(&torn), Err(Error::Io { .. })));
+    assert_eq!(std::fs::read(&torn).unwrap(), &whole[..whole.len() - 10]);
+    permissions.set_mode(0o600);
+    std::fs::set_permissions(&torn, permissions).unwrap();
+    for name in ["torn.jsonl.torn", "torn.jsonl.torn.2"] {
+        std::fs::write(&torn, &whole[..whole.len() - 10]).unwrap();
+        let cut = repair(&torn).unwrap().unwrap();
+        assert_eq!(cut.kept, sample.folder.path().join(name));
+        let kept = std::fs::metadata(&cut.kept).unwrap();
+        assert_eq!(
+            (kept.len(), kept.permissions().mode() & 0o777),
+            (cut.bytes, 0o600)
+        );
+    }
+    assert_eq!(repair(&torn).unwrap(), None);
 }
 
 #[test]

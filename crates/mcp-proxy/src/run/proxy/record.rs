@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_session::export::exporter;
+use mcp_proxy_session::export::{Exported, exporter};
 use mcp_proxy_session::{
-    Place, Recorder, Session, SessionExporter, SessionHeader, new_session_id, store,
+    OnRecordError, Place, Recorder, Session, SessionExporter, SessionHeader, new_session_id, store,
 };
+use mcp_proxy_wire::visible::visible;
 use serde_json::Map;
 
 use crate::config::{Config, Record, Target};
 use crate::printer;
-use crate::run::sessions::export::file;
+use crate::run::sessions::export::{file, lacking};
 
 /// A record that has begun, or none.
 pub struct Recording {
@@ -23,6 +24,8 @@ pub struct Recording {
     pub about: About,
     /// What to tell the user about it, after the first line of a listener.
     pub notice: Option<String>,
+    /// A record was wanted and there is none: to be told whatever else is not.
+    pub warning: Option<String>,
 }
 
 /// What a run is, recorded or not.
@@ -33,18 +36,41 @@ pub struct About {
     pub path: Option<PathBuf>,
 }
 
-/// Begins the record.
-pub fn open(config: &Config) -> Result<Recording> {
-    let header = header(config);
-    let Some(record) = &config.record else {
-        return Ok(Recording {
+impl Recording {
+    /// No record, as with `--no-record`.
+    fn none(header: SessionHeader) -> Recording {
+        Recording {
             recorder: None,
             about: About { header, path: None },
             notice: None,
-        });
+            warning: None,
+        }
+    }
+}
+
+/// Begins the record. One that cannot be begun is a failure or a warning, as `--on-record-error` says.
+pub fn open(config: &Config) -> Result<Recording> {
+    let header = header(config);
+    let Some(record) = &config.record else {
+        return Ok(Recording::none(header));
     };
-    let recorder = Recorder::create(record.place.clone(), record.options.clone(), &header)
-        .context("cannot begin the record (--no-record does without)")?;
+    let options = record.options.clone();
+    let recorder = match Recorder::create(record.place.clone(), options, &header) {
+        Ok(recorder) => recorder,
+        Err(error) if record.options.on_error == OnRecordError::Warn => {
+            let warning = visible(&format!(
+                "mcp-proxy: nothing is recorded: {} (--on-record-error stop refuses to start then)",
+                error.chain()
+            ));
+            return Ok(Recording {
+                warning: Some(warning),
+                ..Recording::none(header)
+            });
+        }
+        Err(error) => {
+            return Err(error).context("cannot begin the record (--no-record does without)");
+        }
+    };
     let path = recorder.path().to_owned();
     if record.place == Place::Default {
         // Beside the run, so that a large store costs no start-up time.
@@ -70,6 +96,7 @@ pub fn open(config: &Config) -> Result<Recording> {
             path: Some(path),
         },
         notice,
+        warning: None,
     })
 }
 
@@ -89,14 +116,20 @@ pub fn finish(path: Option<&Path>, record: Option<&Record>, quiet: bool) -> Resu
     Ok(())
 }
 
-/// Writes an export: private like the record, whole or not at all, and never over a file that is there.
+/// Writes an export: private like the record, whole or not at all, and never over a file that is there. One that lacks bodies is
+/// written and is a failure all the same.
 pub fn export(record: &Path, exporter: &dyn SessionExporter, target: &Path) -> Result<u64> {
     let session = Session::open(record)?;
-    file::Target::new(target, record, false)?.write(|sink| {
+    let mut exported = Exported::default();
+    let bytes = file::Target::new(target, record, false)?.write(|sink| {
         let mut out = BufWriter::with_capacity(1 << 16, sink);
-        exporter.export(&session, &mut out, &mut |_, _| {})?;
+        exported = exporter.export(&session, &mut out, &mut |_, _| {})?;
         out.flush().context("cannot write the export")
-    })
+    })?;
+    match lacking(exported, &session) {
+        Some(text) => anyhow::bail!("{} is written, but {text}", target.display()),
+        None => Ok(bytes),
+    }
 }
 
 /// `x.jsonl` becomes `x.json`, or `x.json.2` and so on where that is taken.

@@ -6,10 +6,11 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_session::export::exporter;
-use mcp_proxy_session::{Session, SessionExporter};
+use mcp_proxy_session::export::{Exported, exporter};
+use mcp_proxy_session::{Session, SessionExporter, side_folder};
+use mcp_proxy_wire::visible::visible;
 
-use super::{named, quiet_pipe, report_damage, words};
+use super::{counted, named, quiet_pipe, report_damage, words};
 use crate::cli::sessions::ExportArgs;
 use crate::printer::{
     self,
@@ -39,20 +40,22 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
     if let Some(redaction) = &redaction {
         session = session.redacted(redaction);
     }
-    match target {
+    let exported = match target {
         None => {
             let mut out = printer::out();
             let results = match printer::stdout_is_terminal() {
                 true => Results::Between,
                 false => Results::Apart,
             };
-            write(format, &session, &mut out, results)?;
+            let exported = write(format, &session, &mut out, results)?;
             out.flush()?;
+            exported
         }
         Some(target) => {
+            let mut exported = Exported::default();
             let size = target.write(|file| {
                 let mut out = BufWriter::with_capacity(1 << 16, file);
-                write(format, &session, &mut out, Results::Apart)?;
+                exported = write(format, &session, &mut out, Results::Apart)?;
                 out.flush().context("cannot write the export")
             })?;
             let output = args.output.as_deref().unwrap_or(&path).display();
@@ -60,10 +63,26 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
                 "mcp-proxy: wrote {output} ({})",
                 words::size(size)
             ));
+            exported
         }
-    }
+    };
     report_damage(&session);
+    if let Some(text) = lacking(exported, &session) {
+        printer::say(&visible(&format!("mcp-proxy: {text}")));
+        return Ok(ExitCode::FAILURE);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What an export that was written is without, if anything.
+pub fn lacking(exported: Exported, session: &Session) -> Option<String> {
+    (exported.missing > 0).then(|| {
+        format!(
+            "{} missing from {} (the export is marked there)",
+            counted(exported.missing, "large body is", "large bodies are"),
+            side_folder(session.path()).display()
+        )
+    })
 }
 
 fn write(
@@ -71,7 +90,7 @@ fn write(
     session: &Session,
     out: &mut dyn Write,
     results: Results,
-) -> Result<()> {
+) -> Result<Exported> {
     let mut progress = Progress::new("exporting", results);
     let written = format.export(session, out, &mut |done, total| progress.tell(done, total));
     drop(progress);

@@ -1,7 +1,7 @@
 //! `inspect`: what a record holds, as a table, in detail, as JSON or as the exact bytes.
 //!
 //! One walk over the record's lines serves all of them, and `--follow` is the same walk again from where it ended.
-//! Nothing here writes to the record.
+//! Nothing here writes to the record: a torn end is cut off before, where the record is found.
 
 mod detail;
 mod happening;
@@ -141,7 +141,7 @@ impl<'a> View<'a> {
             .map(|target| format!("  {}", visible(target)))
             .unwrap_or_default();
         let started = words::day_and_time(header.started_at);
-        let (listen, server) = (header.listen, header.transport);
+        let (listen, server) = (header.listen, self.session.transport());
         writeln!(
             out,
             "{}  {started}  {listen} ► {server}{target}\n",

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use anyhow::Result;
+use mcp_proxy_session::Session;
 use mcp_proxy_session::store::{self, Listed};
 use serde_json::json;
 
@@ -54,9 +55,11 @@ fn table(folder: &Path, records: &[Listed], now: SystemTime, out: &mut impl Writ
         "id", "started (UTC)", "lasted", "messages", "size", "transport"
     )?;
     for record in records {
-        let messages = record
-            .messages()
-            .map_or("?".to_owned(), |messages| messages.to_string());
+        let session = Session::open(&record.path);
+        let (messages, transport) = match &session {
+            Ok(session) => (session.len().to_string(), session.transport()),
+            Err(_) => ("?".to_owned(), record.transport),
+        };
         writeln!(
             out,
             "{:<width$}  {}  {:>9} {messages:>9} {:>9}  {:<15} {}",
@@ -64,7 +67,7 @@ fn table(folder: &Path, records: &[Listed], now: SystemTime, out: &mut impl Writ
             words::day_and_time(record.started_at),
             lasted(record, now),
             words::size(record.bytes),
-            record.transport.as_str(),
+            transport.as_str(),
             words::cut(&visible(&record.target), TARGET),
         )?;
     }
@@ -88,15 +91,19 @@ fn lasted(record: &Listed, now: SystemTime) -> String {
 }
 
 fn json_line(record: &Listed, out: &mut impl Write) -> Result<()> {
+    let session = Session::open(&record.path).ok();
+    let transport = session
+        .as_ref()
+        .map_or(record.transport, Session::transport);
     let line = json!({
         "id": record.id,
         "path": record.path.to_string_lossy(),
         "started_at": words::stamp(record.started_at),
         "ended_at": record.ended_at.map(words::stamp),
         "live": record.live,
-        "messages": record.messages().ok(),
+        "messages": session.as_ref().map(Session::len),
         "bytes": record.bytes,
-        "transport": record.transport.as_str(),
+        "transport": transport.as_str(),
         "target": record.target,
     })
     .to_string();

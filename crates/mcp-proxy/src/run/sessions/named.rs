@@ -14,8 +14,14 @@ const LAST: &str = "LAST";
 /// So many records are named in an error.
 const SHOWN: usize = 5;
 
-/// The path of the record called `name`.
+/// The path of the record called `name`. Every command that opens a record finds it here, so it is here that one is mended.
 pub fn find(name: &str) -> Result<PathBuf> {
+    let path = path_of(name)?;
+    super::mend(&path);
+    Ok(path)
+}
+
+fn path_of(name: &str) -> Result<PathBuf> {
     if name != LAST && Path::new(name).exists() {
         return Ok(PathBuf::from(name));
     }

@@ -84,6 +84,12 @@ fn waits_for_the_rest_of_a_line_that_is_being_written() {
     file.write_all(half.as_bytes()).unwrap();
     let (child, mut lines) = follow(&place, &["--json"]);
     until(&mut lines, "first");
+    assert!(
+        std::fs::read(sample.path())
+            .unwrap()
+            .ends_with(half.as_bytes()),
+        "a record that is being written is not repaired"
+    );
     file.write_all(format!("{rest}\n").as_bytes()).unwrap();
     until(&mut lines, "second");
     sample.end();

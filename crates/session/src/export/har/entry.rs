@@ -2,9 +2,9 @@
 
 use super::events;
 use super::plan::{Part, Planned};
-use crate::export::body::{Form, form, time, write_string};
+use crate::export::body::{Form, form, is_gone, missing, time, write_string};
 use crate::session::Record;
-use crate::{Error, Http, ProxyMessage, Session};
+use crate::{Error, Http, ProxyMessage, Raw, Session};
 use mcp_proxy_wire::{Transport, json_string};
 use std::io::Write;
 use std::time::{Duration, SystemTime};
@@ -16,11 +16,12 @@ struct Read {
     message: Option<ProxyMessage>,
 }
 
+/// Writes an entry. Returns how many of its bodies are gone.
 pub(super) fn write(
     session: &Session,
     planned: &Planned,
     out: &mut dyn Write,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
     let request = planned
         .request
         .map(|part| read(session, part))
@@ -34,7 +35,7 @@ pub(super) fn write(
         _ => None,
     };
     let Some(start) = request.as_ref().or(response.as_ref()).or(first.as_ref()) else {
-        return Ok(());
+        return Ok(0);
     };
     let last = match (planned.events.last(), &response) {
         (Some(part), _) => read(session, *part)?.timestamp,
@@ -90,6 +91,15 @@ pub(super) fn write(
         .map(|message| message.redacted)
         .sum();
     put(out, &told(redacted))?;
+    let gone = |read: &&Read| {
+        let message = read.message.as_ref();
+        message.is_some_and(|message| is_gone(&message.raw))
+    };
+    let mut missing = [&request, &response]
+        .into_iter()
+        .flatten()
+        .filter(gone)
+        .count() as u64;
     if !planned.events.is_empty() {
         put(
             out,
@@ -97,11 +107,12 @@ pub(super) fn write(
         )?;
         for (index, part) in planned.events.iter().enumerate() {
             put(out, if index == 0 { "" } else { "," })?;
-            events::write(session, *part, out)?;
+            missing += u64::from(events::write(session, *part, out)?);
         }
         put(out, "]")?;
     }
-    put(out, "}")
+    put(out, "}")?;
+    Ok(missing)
 }
 
 fn read(session: &Session, part: Part) -> Result<Read, Error> {
@@ -168,14 +179,11 @@ fn write_request(request: Option<&Read>, out: &mut dyn Write) -> Result<(), Erro
             ),
         )?;
         write_string(out, &message.raw, form, "")?;
-        put(
-            out,
-            if form == Form::Binary {
-                ",\"_encoding\":\"base64\"}"
-            } else {
-                "}"
-            },
-        )?;
+        if form == Form::Binary {
+            put(out, ",\"_encoding\":\"base64\"")?;
+        }
+        put(out, &comment(&message.raw))?;
+        put(out, "}")?;
     }
     put(
         out,
@@ -219,6 +227,7 @@ fn write_response(
             if form == Form::Binary {
                 put(out, ",\"encoding\":\"base64\"")?;
             }
+            put(out, &comment(&message.raw))?;
             message.raw.len()
         }
         None => events::write_body(session, stream, out)?,
@@ -295,6 +304,13 @@ fn query(url: &str) -> String {
         })
         .collect();
     pairs.join(",")
+}
+
+/// HAR's `comment`, where there is no body to show.
+pub(super) fn comment(raw: &Raw) -> String {
+    missing(raw).map_or_else(String::new, |text| {
+        format!(",\"comment\":{}", json_string(&text))
+    })
 }
 
 /// `_redacted`, if anything is.

@@ -1,8 +1,8 @@
 //! The events of a stream: each as Chrome writes it, and together as the body that all other readers look for.
 
-use super::entry::{put, told};
+use super::entry::{comment, put, told};
 use super::plan::Part;
-use crate::export::body::{Form, copy, form, write_string};
+use crate::export::body::{Form, copy, form, is_gone, write_string};
 use crate::json::push_escaped;
 use crate::message::Sse;
 use crate::session::Record;
@@ -53,8 +53,8 @@ fn read(session: &Session, part: Part) -> Result<Event, Error> {
     }
 }
 
-/// One event as an object of `_eventSourceMessages`.
-pub(super) fn write(session: &Session, part: Part, out: &mut dyn Write) -> Result<(), Error> {
+/// One event as an object of `_eventSourceMessages`. Returns whether its body is gone.
+pub(super) fn write(session: &Session, part: Part, out: &mut dyn Write) -> Result<bool, Error> {
     let Event {
         timestamp,
         sse,
@@ -76,8 +76,10 @@ pub(super) fn write(session: &Session, part: Part, out: &mut dyn Write) -> Resul
         ),
     )?;
     write_string(out, &raw, form(&raw)?, "base64:")?;
+    put(out, &comment(&raw))?;
     put(out, &told(redacted))?;
-    put(out, "}")
+    put(out, "}")?;
+    Ok(is_gone(&raw))
 }
 
 /// The stream's `text`, made again from its events. Returns its size.

@@ -1,0 +1,260 @@
+//! What a run does about its record: secrets, a record that cannot be begun or written, the limit of the state directory.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use mcp_proxy_session::side_folder;
+use tempfile::TempDir;
+
+use crate::control::house::{House, PING, until};
+use crate::records::sample::Place;
+use crate::run::{INITIALIZE, Listening, PROXY};
+
+/// A proxy before a server that answers with what it was asked.
+fn echo(flags: &[&str], file: &str, input: &str) -> Output {
+    let mut command = Command::new(PROXY);
+    command
+        .args(["proxy", "--listen", "stdio", "--session-file", file])
+        .args(flags)
+        .args(["--", "sh", "-c", "echo \"up with $KEY\" >&2; exec cat"]);
+    feed(&mut command, input)
+}
+
+/// Runs a command with `input` on its stdin.
+fn feed(command: &mut Command, input: &str) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn values_of_env_are_masked_unless_secrets_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = r#"{"jsonrpc":"2.0","method":"m","params":{"key":"hush-in-a-body"}}"#;
+    let record = |name: &str, flags: &[&str]| {
+        let file = folder.path().join(name);
+        let env = [&["--env", "KEY=hush-env"], flags].concat();
+        let output = echo(&env, file.to_str().unwrap(), &format!("{body}\n"));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        std::fs::read_to_string(file).unwrap()
+    };
+    let masked = record("masked.jsonl", &[]);
+    assert!(!masked.contains("hush-env"), "{masked}");
+    assert!(masked.contains("up with [masked]"), "{masked}");
+    assert!(masked.contains("hush-in-a-body"), "bodies stay: {masked}");
+    let kept = record("kept.jsonl", &["--keep-secrets"]);
+    assert!(kept.contains("up with hush-env"), "{kept}");
+    assert!(
+        kept.contains("KEY=hush-env") && !kept.contains("[masked]"),
+        "{kept}"
+    );
+}
+
+/// Nothing can be made beneath a file.
+fn impossible(folder: &TempDir) -> String {
+    let file = folder.path().join("file");
+    File::create(&file).unwrap();
+    file.join("s.jsonl").to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_record_that_cannot_be_begun_is_a_warning_and_the_run_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = impossible(&folder);
+    for flags in [&["--quiet"][..], &["--quiet", "--output-format", "json"]] {
+        let output = echo(flags, &file, &format!("{PING}\n"));
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert_eq!(text(&output.stdout), format!("{PING}\n"));
+        assert_eq!(
+            said.matches("nothing is recorded: cannot").count(),
+            1,
+            "{said}"
+        );
+        assert!(
+            said.contains(file.strip_suffix("/s.jsonl").unwrap()),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_record_that_cannot_be_begun_ends_a_run_that_is_told_to_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = impossible(&folder);
+    let output = echo(&["--on-record-error", "stop"], &file, &format!("{PING}\n"));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(output.stdout.is_empty());
+    assert!(
+        said.starts_with(
+            "mcp-proxy: cannot begin the record (--no-record does without): cannot create "
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn without_the_record_that_was_wanted_viewers_see_what_is_in_memory() {
+    let house = House::new();
+    File::create(house.path("file")).unwrap();
+    let file = house.path("file/s.jsonl");
+    let mut run = house.demo(&["--session-file", file.to_str().unwrap()]);
+    run.round(INITIALIZE);
+    let stats = house.ctl(&["stats"]);
+    assert_eq!(stats["ring"]["messages"], 2, "{stats}");
+    run.end();
+}
+
+#[test]
+fn a_listener_says_where_it_listens_before_it_warns() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = impossible(&folder);
+    let target = ["--", PROXY, "demo-server", "stdio"];
+    let listen = ["proxy", "--listen", "http", "--listen-port", "0"];
+    // `start` wants the first line to be `listening on`.
+    let proxy = Listening::start(&[&listen[..], &["--session-file", &file], &target].concat());
+    assert_eq!(proxy.post(&[], INITIALIZE).status, 200);
+    let (_, rest) = proxy.end("-INT");
+    assert!(
+        rest.starts_with("mcp-proxy: nothing is recorded: "),
+        "{rest}"
+    );
+}
+
+/// A proxy whose files cannot grow over 4 KiB: what a full disk is, without one.
+fn on_a_small_disk(flags: &[&str], file: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh", PROXY])
+        .args([
+            "proxy",
+            "--listen",
+            "stdio",
+            "--no-control",
+            "--session-file",
+        ])
+        .arg(file)
+        .args(flags)
+        .args(["--", "cat"]);
+    command
+}
+
+#[test]
+fn a_disk_that_is_full_is_told_once_and_the_run_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let mut child = on_a_small_disk(&[], &file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    // One after the other, so that each has a write of its own.
+    for _ in 0..50 {
+        writeln!(stdin, "{PING}").unwrap();
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        assert_eq!(line.trim_end(), PING);
+    }
+    drop((stdin, stdout));
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said.matches("cannot write to").count(), 1, "{said}");
+    let kept = std::fs::read(&file).unwrap();
+    assert!(kept.len() <= 4096 && kept.ends_with(b"\n"), "whole lines");
+    assert!(text(&kept).contains("\"method\":\"ping\""));
+}
+
+#[test]
+fn a_disk_that_is_full_ends_a_run_that_is_told_to_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let input = format!("{PING}\n").repeat(50);
+    let output = feed(
+        &mut on_a_small_disk(&["--on-record-error", "stop"], &file),
+        &input,
+    );
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("stopping (--on-record-error stop)"), "{said}");
+    // What went on is in the record.
+    let passed = text(&output.stdout)
+        .lines()
+        .filter(|line| *line == PING)
+        .count();
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(
+        passed < 50 && kept.matches("\"t\":\"msg\"").count() >= passed,
+        "{kept}"
+    );
+}
+
+#[test]
+fn a_run_that_starts_keeps_the_state_directory_under_two_gibibytes() {
+    let place = Place::new();
+    let mut paths = Vec::new();
+    for number in [1, 2, 3] {
+        let mut sample = place.stored(number);
+        sample.client(PING);
+        sample.end();
+        let path = sample.path().to_owned();
+        // Nothing of it is on the disk: the file is one hole.
+        let sides = side_folder(&path);
+        std::fs::create_dir_all(&sides).unwrap();
+        let hole = File::create(sides.join("1.raw")).unwrap();
+        hole.set_len(900 << 20).unwrap();
+        paths.push(path);
+    }
+    let listed = place.print(&["sessions"]);
+    assert!(listed.contains("3 records, 2.6 GiB"), "{listed}");
+    let mut run = place
+        .command(&["proxy", "--listen", "stdio", "--", "cat"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until("the oldest is gone", || !paths[0].exists());
+    assert!(!side_folder(&paths[0]).exists());
+    drop(run.stdin.take());
+    assert!(run.wait().unwrap().success());
+    assert!(paths[1].exists() && paths[2].exists());
+    assert_eq!(place.print(&["sessions", "--json"]).lines().count(), 3);
+}
+
+#[test]
+fn the_export_of_a_run_goes_with_its_record() {
+    let place = Place::new();
+    let flags = ["proxy", "--listen", "stdio", "--output-format", "json"];
+    let mut command = place.command(&[&flags[..], &["--", "cat"]].concat());
+    let output = feed(&mut command, &format!("{PING}\n"));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let names = || {
+        let entries = std::fs::read_dir(place.store()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect::<Vec<_>>()
+    };
+    assert!(
+        names().iter().any(|name| name.ends_with(".json")),
+        "{:?}",
+        names()
+    );
+    let removed = place.print(&["prune", "--all", "-y"]);
+    assert!(removed.contains("Removed 1 record ("), "{removed}");
+    assert_eq!(names(), Vec::<String>::new());
+}
