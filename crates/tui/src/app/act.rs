@@ -133,11 +133,8 @@ impl App {
             Command::EditOutside => self.edit_outside(),
             Command::AnswerError if rest.is_empty() => self.type_command("error -32000 "),
             Command::AnswerError => self.answer_error(rest),
-            Command::Step => self.ask("step", "{}".to_owned(), Then::Say(String::new())),
-            Command::Continue => {
-                let then = Then::Say("all messages pass again".to_owned());
-                self.ask("continue", "{}".to_owned(), then);
-            }
+            Command::Step => self.step(),
+            Command::Continue => self.resume(),
             Command::NextHeld => self.next_held(),
             Command::Breakpoints => self.overlay = Overlay::Breakpoints { selected: 0 },
             Command::BreakHere => self.break_here(rest),

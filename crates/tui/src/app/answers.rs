@@ -23,8 +23,10 @@ pub(super) enum Then {
     Rows,
     /// Nothing is done but to say this, or why not.
     Say(String),
-    /// A held message was decided.
-    Resolved(String),
+    /// The held message of this number was decided.
+    Resolved(u64, String),
+    /// Held messages of these numbers were let go on.
+    Released(Vec<u64>, String),
     /// Breakpoints have changed.
     BreakpointsChanged(String),
     /// A message was sent again.
@@ -123,10 +125,13 @@ impl App {
     }
 
     fn refused(&mut self, then: &Then, why: &str) {
-        if matches!(then, Then::Resolved(_) | Then::Replayed(_))
+        if matches!(then, Then::Resolved(..) | Then::Replayed(_))
             && let (Some(editor), Overlay::None) = (self.unsent.take(), &self.overlay)
         {
             self.overlay = Overlay::Editor(editor);
+        }
+        if let Then::Resolved(sequence, _) = then {
+            self.was_refused(*sequence);
         }
         match then {
             Then::Replayed(sequence) => {
@@ -165,11 +170,17 @@ impl App {
             Then::Breakpoints => self.proxy.take_breakpoints(answer)?,
             Then::Rules => self.proxy.rules = serde_json::from_slice(answer)?,
             Then::Rows => self.take_rows(answer)?,
-            Then::Say(text) if text.is_empty() => {}
             Then::Say(text) => self.say(text),
-            Then::Resolved(text) => {
+            Then::Resolved(sequence, text) => {
                 self.unsent = None;
+                self.decided_here.insert(sequence);
                 self.say(text);
+            }
+            Then::Released(numbers, text) => {
+                self.decided_here.extend(numbers);
+                if !text.is_empty() {
+                    self.say(text);
+                }
             }
             Then::BreakpointsChanged(text) => {
                 self.say(text);

@@ -10,38 +10,6 @@ use crate::tab::Detail;
 use crate::text::{Form, plain};
 
 impl App {
-    /// The selected message, if it is held. If it is not, the oldest that is gets selected, and nothing is decided about a
-    /// message that the user may not see.
-    fn held_here(&mut self) -> Option<Held> {
-        let selected = self.tabs.get(self.tab).and_then(|tab| tab.selected);
-        let selected = selected.filter(|_| self.tab == 0);
-        let held = selected.and_then(|selected| self.proxy.hold_of(selected));
-        if let Some(held) = held {
-            return Some(held.clone());
-        }
-        match self.proxy.held.first().map(|held| held.sequence) {
-            Some(oldest) => {
-                self.tab = 0;
-                let tab = self.tabs.first_mut();
-                let hidden = tab.is_some_and(|tab| {
-                    let is_there = tab.select(oldest);
-                    if !is_there {
-                        tab.select_soon(oldest);
-                    }
-                    !is_there && !tab.view.filter().is_empty()
-                });
-                self.complain(match hidden {
-                    true => format!(
-                        "the filter hides #{oldest}, which is held; Ctrl-L shows everything"
-                    ),
-                    false => format!("#{oldest} is held, and selected now: press the key again"),
-                });
-            }
-            None => self.complain("no message is held (i holds every message, b sets breakpoints)"),
-        }
-        None
-    }
-
     /// Sends the decision about the held message.
     pub(super) fn resolve(&mut self, action: &str, said: &str) {
         if let Some(held) = self.held_here() {
@@ -52,7 +20,8 @@ impl App {
     fn resolve_hold(&mut self, held: &Held, action: &str, said: &str) {
         let params = format!(r#"{{"hold":{},{action}}}"#, held.hold);
         let said = format!("#{} {said}", held.sequence);
-        self.ask("hold.resolve", params, Then::Resolved(said));
+        let then = Then::Resolved(held.sequence, said);
+        self.ask("hold.resolve", params, then);
     }
 
     /// Drops a held request and answers it with an error.
@@ -73,60 +42,36 @@ impl App {
     }
 
     pub(super) fn toggle_intercept(&mut self) {
-        let (mode, said) = match self.proxy.mode {
-            Mode::Passthrough => ("intercept", "every message is held from now on"),
-            Mode::Intercept => ("passthrough", "all messages pass again"),
+        let (mode, then) = match self.proxy.mode {
+            Mode::Passthrough => {
+                let said = "every message is held from now on";
+                ("intercept", Then::Say(said.to_owned()))
+            }
+            Mode::Intercept => {
+                let said = "all messages pass again".to_owned();
+                ("passthrough", Then::Released(self.all_held(), said))
+            }
         };
         let params = format!(r#"{{"mode":"{mode}"}}"#);
-        self.ask("intercept.set", params, Then::Say(said.to_owned()));
+        self.ask("intercept.set", params, then);
     }
 
-    /// The first that is held is shown, when none was.
-    pub(super) fn holds_changed(&mut self, before: &[u64]) {
-        let held: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
-        if let Some(tab) = self.tabs.first_mut()
-            && self.tab == 0
-            && matches!(self.overlay, Overlay::None)
-        {
-            let selected = tab.selected.unwrap_or(0);
-            let decided = before.contains(&selected) && !held.contains(&selected);
-            let next = held.iter().find(|number| **number > selected);
-            match next.or(held.first()) {
-                Some(next) if decided || before.is_empty() => {
-                    self.followed |= tab.follows;
-                    tab.select_soon(*next);
-                }
-                // All is decided: on with what comes, if that was so before.
-                None if decided && std::mem::take(&mut self.followed) => {
-                    tab.follows = true;
-                    tab.select_place(usize::MAX);
-                }
-                _ => {}
-            }
-        }
-        let decided_elsewhere = match &self.overlay {
-            Overlay::Editor(editor) => match editor.purpose {
-                Purpose::Hold { hold, .. } => !self.proxy.held.iter().any(|held| held.hold == hold),
-                Purpose::Replay { .. } => false,
-            },
-            _ => false,
-        };
-        if decided_elsewhere {
-            self.complain("this message was decided already, by its time limit or by another viewer; Esc closes");
-        }
+    /// Sends the oldest held message on.
+    pub(super) fn step(&mut self) {
+        let oldest = self.all_held().into_iter().take(1).collect();
+        let then = Then::Released(oldest, String::new());
+        self.ask("step", "{}".to_owned(), then);
     }
 
-    /// Goes to the next held message after the selected one, else to the first.
-    pub(super) fn next_held(&mut self) {
-        let selected = self.tabs.first().and_then(|tab| tab.selected).unwrap_or(0);
-        let mut numbers: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
-        numbers.sort_unstable();
-        let next = numbers.iter().find(|number| **number > selected);
-        let Some(next) = next.or(numbers.first()).copied() else {
-            return self.complain("no message is held");
-        };
-        self.tab = 0;
-        self.go_to(next);
+    /// Sends everything on.
+    pub(super) fn resume(&mut self) {
+        let said = "all messages pass again".to_owned();
+        let then = Then::Released(self.all_held(), said);
+        self.ask("continue", "{}".to_owned(), then);
+    }
+
+    fn all_held(&self) -> Vec<u64> {
+        self.proxy.held.iter().map(|held| held.sequence).collect()
     }
 
     /// Opens the editor on the held message.
@@ -265,7 +210,10 @@ impl App {
         // What rushes by is laid out by its beginning only.
         tab.follows = false;
         tab.show();
-        let detail = tab.detail.as_ref()?;
+        let Some(detail) = tab.detail.as_ref() else {
+            self.complain("no message is selected");
+            return None;
+        };
         let message = detail.told.as_ref().ok().map(|told| &told.message)?;
         match (message.direction, message.answers) {
             (Direction::ClientToServer, _) => Some(message.sequence),

@@ -52,11 +52,14 @@ impl App {
     }
 
     pub(super) fn mark(&mut self) {
-        if let Some(tab) = self.current()
-            && let Some(selected) = tab.selected
-            && !tab.marks.remove(&selected)
-        {
-            tab.marks.insert(selected);
+        let selected = self.current().and_then(|tab| tab.selected);
+        match (self.current(), selected) {
+            (Some(tab), Some(selected)) => {
+                if !tab.marks.remove(&selected) {
+                    tab.marks.insert(selected);
+                }
+            }
+            _ => self.complain("no message is selected"),
         }
     }
 

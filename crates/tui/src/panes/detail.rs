@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthChar as _;
 use super::rows::{short_size, short_time};
 use super::{cut, span, style};
 use crate::app::{App, Focus, Hit, Target};
-use crate::tab::{Detail, Shown};
+use crate::tab::{Detail, Shown, Tab};
 use crate::text::PieceKind;
 use crate::theme::Role;
 
@@ -23,7 +23,13 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         let block = Block::bordered()
             .title(" Message ")
             .border_style(style(app, role));
-        return frame.render_widget(block, area);
+        let nothing = app.tabs.get(app.tab).is_some_and(Tab::matches_nothing);
+        let hint = match nothing {
+            true => "no message matches the filter: F2 changes it, Ctrl-L shows everything",
+            false => "",
+        };
+        let hint = Paragraph::new(span(app, Role::Faint, hint)).wrap(Wrap { trim: false });
+        return frame.render_widget(hint.block(block), area);
     };
     let title = match detail.shown {
         Shown::Sent => format!(" #{} ", detail.sequence),

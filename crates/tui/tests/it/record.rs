@@ -154,6 +154,20 @@ impl Record {
         });
     }
 
+    /// A verdict that changes no bytes.
+    pub fn acted(&mut self, sequence: u64, kind: &'static str, by: &str, why: &str) {
+        self.recorder.act(&Act {
+            time: at(sequence),
+            sequence: Some(sequence),
+            message: Some(id(sequence)),
+            kind,
+            by: by.to_owned(),
+            why: why.to_owned(),
+            original_raw: None,
+            raw: None,
+        });
+    }
+
     pub fn flush(&mut self) {
         self.recorder.flush().unwrap();
     }
