@@ -140,7 +140,6 @@ async fn beside(own: &OwnControl, args: &DemoArgs, mut end: oneshot::Receiver<()
             _ = own.control.shut_down() => break,
         }
     }
-    ui.end();
     Ok(())
 }
 

@@ -81,9 +81,7 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
         pipeline.end(&why);
         // Viewers that see the connection close find the whole record.
         drop(control);
-        if let Some(tui) = tui {
-            tui.end();
-        }
+        drop(tui);
         record::finish(
             recording.about.path.as_deref(),
             config.record.as_ref(),

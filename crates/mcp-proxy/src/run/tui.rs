@@ -82,9 +82,10 @@ fn alone(app: App, args: TuiArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(128 + u8::try_from(*number).unwrap_or(0)))
 }
 
-/// The UI of a proxy in this process, on a thread of its own.
+/// The UI of a proxy in this process, on a thread of its own. It ends when this is dropped, also by a panic: the terminal is
+/// given back before the program is gone.
 pub struct Beside {
-    thread: JoinHandle<()>,
+    thread: Option<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -107,20 +108,24 @@ pub fn beside(socket: PathBuf, args: TuiArgs, owner: Owner) -> Result<Beside> {
             }
         })
         .context("cannot start the terminal UI")?;
+    let thread = Some(thread);
     Ok(Beside { thread, stop })
 }
 
 impl Beside {
-    /// Ends the UI, because the proxy has ended.
-    pub fn end(self) {
-        self.stop.store(true, Ordering::Relaxed);
-        // It has said itself what went wrong.
-        let _ = self.thread.join();
-    }
-
     /// Whether the user has left.
     pub fn is_over(&self) -> bool {
-        self.thread.is_finished()
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It has said itself what went wrong.
+            let _ = thread.join();
+        }
     }
 }
 
