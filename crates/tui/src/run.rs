@@ -94,6 +94,9 @@ pub fn run(app: &mut App, options: &Options) -> Result<Mode, RunError> {
                 Effect::Copy(text) => Screen::copy(&text)?,
                 Effect::Edit(purpose, text) => {
                     outside(app, &screen, options, purpose, &text)?;
+                    if options.stop.load(Ordering::Relaxed) {
+                        return Ok(left(app));
+                    }
                     terminal.clear()?;
                 }
             }
@@ -119,7 +122,10 @@ fn outside(
 ) -> io::Result<()> {
     screen.leave()?;
     let edited = (options.edit)(text);
-    screen.enter_again()?;
-    app.edited(purpose, text, edited);
+    // Ended by a signal meanwhile: the terminal stays given back.
+    if !options.stop.load(Ordering::Relaxed) {
+        screen.enter_again()?;
+        app.edited(purpose, text, edited);
+    }
     Ok(())
 }

@@ -139,6 +139,60 @@ sed -i "s/Oslo/$city/" "$1"
     viewer.ended(0);
 }
 
+/// An editor that has written already when it asks.
+const WRITES_AND_ASKS: &str = r#"sed -i 's/Oslo/Bergen/' "$1"
+printf 'and now: '
+read -r answer
+echo "got $answer"
+"#;
+
+#[test]
+fn a_signal_waits_for_the_editor_and_keeps_the_draft() {
+    let mut session = Session::start();
+    let editor = session.home.path().join("editor");
+    std::fs::write(&editor, WRITES_AND_ASKS).expect("a file");
+    let environment = format!("EDITOR=sh {}", editor.display());
+    for (signal, code) in [("TERM", 143), ("HUP", 129)] {
+        let viewer = session.attach(&[&environment], &[]);
+        viewer.shows_row(&["← initialize (response)"]);
+        if signal == "TERM" {
+            viewer.types(":break prompts/get");
+            viewer.shows("are held from now on");
+            session.ask();
+        }
+        viewer.shows_row(&["⏸", "→ prompts/get [args-prompt]"]);
+        viewer.press(&["E"]);
+        viewer.shows("and now:");
+        // Ctrl-C is the editor's, and a terminal sends it to both.
+        viewer.signal("INT");
+        viewer.signal(signal);
+        // Nobody else reads what is typed there, nor has the other screen.
+        let text = viewer.ended(code);
+        assert!(text.contains(&format!("stopped by SIG{signal}")), "{text}");
+        let (_, draft) = text
+            .split_once("it is in ")
+            .unwrap_or_else(|| panic!("no draft is named:\n{text}"));
+        let draft = draft.split_whitespace().next().unwrap_or_default();
+        let draft = std::fs::read_to_string(draft).expect("the draft is there");
+        assert!(draft.contains("Bergen"), "{draft}");
+    }
+    // Nothing was sent: the message is still held.
+    let viewer = session.attach(&[&environment], &[]);
+    viewer.shows_row(&["⏸", "→ prompts/get [args-prompt]"]);
+    viewer.press(&["E"]);
+    viewer.shows("and now:");
+    viewer.signal("INT");
+    viewer.types("nothing");
+    viewer.shows("held: edit");
+    viewer.shows("Bergen");
+    viewer.press(&["Escape"]);
+    viewer.shows("nothing was sent");
+    viewer.press(&["c"]);
+    session.hear();
+    viewer.press(&["q"]);
+    viewer.ended(0);
+}
+
 #[test]
 fn the_end_of_the_proxy_is_told_whatever_way_it_ends() {
     let session = Session::start();
