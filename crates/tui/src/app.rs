@@ -83,6 +83,8 @@ pub enum Owner {
     Other,
     /// This program's: leaving ends it.
     Here,
+    /// The demo's: it is over when the UI is, and nobody waits for it.
+    Demo,
 }
 
 /// Who has the keys.
@@ -109,6 +111,8 @@ pub enum Overlay {
     Editor(Box<Editor>),
     /// Whether to end the proxy.
     ConfirmQuit,
+    /// Whether to leave a proxy that goes on holding messages.
+    ConfirmLeave,
     /// Breakpoints.
     Breakpoints {
         /// The one that is selected.

@@ -148,7 +148,7 @@ commands! {
         Help "help" ["F1", "?"] "These keys";
         CommandLine "command" [":"] "Type a command by its name";
         NextTheme "theme" ["t"] "Other colours: `:theme dark|light|mono`";
-        Quit "quit" ["q", "Q"] "Leave; the proxy goes on, unless it runs here: then it asks";
+        Quit "quit" ["q", "Q"] "Leave. It asks first where the proxy runs here and would end, or would go on holding messages";
         Back "back" ["esc"] "Close what is open, back to the list";
     }
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use mcp_proxy_session::{Raw, Told};
+use mcp_proxy_session::{FilterError, Raw, Told};
 
 use crate::source::View;
 use crate::text::{Body, Folds, LAID_OUT};
@@ -114,6 +114,13 @@ impl Tab {
             self.reload();
         }
         changed
+    }
+
+    /// Shows only what this filter chooses; see [`View::set_filter`].
+    pub fn set_filter(&mut self, text: &str) -> Result<(), FilterError> {
+        self.view.set_filter(text)?;
+        self.keep_selection();
+        Ok(())
     }
 
     /// Keeps the selection where it was, or near by if another filter hides that. Where nothing matches, nothing is selected.

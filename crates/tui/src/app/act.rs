@@ -39,7 +39,12 @@ impl App {
                 KeyCode::Char('n' | 'N' | 'q' | 'Q') | KeyCode::Esc => self.overlay = Overlay::None,
                 _ => {}
             },
-
+            Overlay::ConfirmLeave => match key.code {
+                KeyCode::Char('c' | 'C') | KeyCode::Enter => self.resume_and_leave(),
+                KeyCode::Char('l' | 'L') => self.effects.push(Effect::Quit),
+                KeyCode::Char('n' | 'N' | 'q' | 'Q') | KeyCode::Esc => self.overlay = Overlay::None,
+                _ => {}
+            },
             _ => {
                 if let Some(command) = Command::of_key(key) {
                     self.run(command, "");
@@ -67,7 +72,11 @@ impl App {
 
     pub(super) fn mouse(&mut self, mouse: MouseEvent) {
         // Nothing that is being typed is lost by a slip of the hand.
-        if let Overlay::Editor(_) | Overlay::Typing(..) | Overlay::ConfirmQuit = self.overlay {
+        if let Overlay::Editor(_)
+        | Overlay::Typing(..)
+        | Overlay::ConfirmQuit
+        | Overlay::ConfirmLeave = self.overlay
+        {
             return;
         }
         let position = Position::new(mouse.column, mouse.row);
@@ -243,8 +252,15 @@ impl App {
     fn quit(&mut self) {
         match self.owner {
             Owner::Here => self.overlay = Overlay::ConfirmQuit,
-            Owner::Other => self.effects.push(Effect::Quit),
+            // Somebody's client would wait, and nobody would decide.
+            Owner::Other if self.proxy.holds() => self.overlay = Overlay::ConfirmLeave,
+            Owner::Other | Owner::Demo => self.effects.push(Effect::Quit),
         }
+    }
+
+    fn resume_and_leave(&mut self) {
+        self.overlay = Overlay::None;
+        self.ask("continue", "{}".to_owned(), Then::Resumed);
     }
 
     fn end_proxy(&mut self) {

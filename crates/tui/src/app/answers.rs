@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{App, Effect, Overlay, Owner};
-use crate::proxy::Link;
+use crate::proxy::{Link, Mode};
 use crate::source::View;
 use crate::tab::Tab;
 
@@ -33,6 +33,8 @@ pub(super) enum Then {
     Replayed(u64),
     /// A file was written.
     Written(&'static str),
+    /// Nothing is held any more, and the UI ends.
+    Resumed,
     /// The proxy ends, and the UI with it.
     Ended,
 }
@@ -93,7 +95,8 @@ impl App {
     }
 
     pub(super) fn lost(&mut self, why: String) {
-        if self.asked.values().any(|then| *then == Then::Ended) {
+        let ends = |then: &Then| matches!(then, Then::Ended | Then::Resumed);
+        if self.asked.values().any(ends) {
             self.effects.push(Effect::Quit);
         }
         self.asked.clear();
@@ -102,7 +105,7 @@ impl App {
             self.complain(format!("{why}; what was recorded stays on the screen"));
         }
         self.proxy.link = Link::Gone(why);
-        if matches!(self.overlay, Overlay::ConfirmQuit) {
+        if let Overlay::ConfirmQuit | Overlay::ConfirmLeave = self.overlay {
             self.overlay = Overlay::None;
         }
         self.owner = Owner::Other;
@@ -192,6 +195,10 @@ impl App {
                 let size = written.bytes.map(|bytes| format!(", {bytes} bytes"));
                 let size = size.unwrap_or_default();
                 self.say(format!("{what}: {}{size}", written.output));
+            }
+            Then::Resumed => {
+                self.proxy.mode = Mode::Passthrough;
+                self.effects.push(Effect::Quit);
             }
             Then::Ended => self.effects.push(Effect::Quit),
         }

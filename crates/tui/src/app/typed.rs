@@ -80,7 +80,7 @@ impl App {
             && let Some(tab) = self.tabs.get_mut(self.tab)
             && tab.view.filter() != input.text()
         {
-            drop(tab.view.set_filter(input.text()));
+            drop(tab.set_filter(input.text()));
         }
     }
 
@@ -112,7 +112,7 @@ impl App {
         let Some(tab) = self.current() else {
             return;
         };
-        if let Err(error) = tab.view.set_filter(text) {
+        if let Err(error) = tab.set_filter(text) {
             self.complain(format!("the filter is wrong: {error}"));
         }
     }

@@ -51,6 +51,11 @@ pub const SCENES: &[Scene] = &[
     }),
     ("replayed", replayed),
     ("quit", quitting),
+    ("leave", || {
+        let mut stage = intercepting();
+        stage.press(&["q"]);
+        stage
+    }),
     ("ended", ended),
     ("record", || Stage::opened(Record::ordinary())),
     ("sessions", two_sessions),

@@ -79,12 +79,17 @@ fn a_viewer_decides_and_goes_and_the_client_goes_on() {
     viewer.shows_row(&["⏸", "← prompts/get [args-prompt] (response)"]);
     viewer.press(&["F5"]);
     session.hear();
-    viewer.press(&["i"]);
-    viewer.hides("[INTERCEPT]");
-    // The proxy is the client's: it is not asked about.
+    // The proxy is the client's, who would wait: what is held is asked about.
     viewer.press(&["q"]);
-    viewer.ended(0);
+    viewer.shows("c: let all go on");
+    viewer.press(&["Escape"]);
+    viewer.hides("c: let all go on");
     session.ask();
+    viewer.shows("1 held");
+    viewer.press(&["q"]);
+    viewer.shows("c: let all go on");
+    viewer.press(&["c"]);
+    viewer.ended(0);
     session.hear();
 
     let killed = session.attach(&[], &[]);
@@ -135,6 +140,7 @@ sed -i "s/Oslo/$city/" "$1"
     session.hear();
     viewer.press(&["G"]);
     viewer.shows("What's weather in Oslo and Bergen?");
+    viewer.hides(" held");
     viewer.press(&["q"]);
     viewer.ended(0);
 }
@@ -189,6 +195,7 @@ fn a_signal_waits_for_the_editor_and_keeps_the_draft() {
     viewer.shows("nothing was sent");
     viewer.press(&["c"]);
     session.hear();
+    viewer.hides(" held");
     viewer.press(&["q"]);
     viewer.ended(0);
 }
