@@ -7,7 +7,7 @@ use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::detail::on_screen;
-use super::{happenings, help, lists, sides, span, style};
+use super::{framed, happenings, help, lists, sides, span, style};
 use crate::app::{App, Overlay};
 use crate::editor::Purpose;
 use crate::proxy::Mode;
@@ -44,10 +44,8 @@ pub fn window(
     let block = Block::bordered()
         .title(format!(" {title} "))
         .border_style(style(app, Role::Focus));
-    let inner = block.inner(area);
     frame.render_widget(Clear, area);
-    frame.render_widget(block, area);
-    inner
+    framed(frame, block, area)
 }
 
 fn confirm_quit(app: &App, frame: &mut Frame<'_>, area: Rect) {
@@ -129,9 +127,8 @@ pub fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     if has_room {
         block = block.title_bottom(Line::styled(keys, faint).right_aligned());
     }
-    let inner = block.inner(area);
     frame.render_widget(Clear, area);
-    frame.render_widget(block, area);
+    let inner = framed(frame, block, area);
     let (width, height) = (usize::from(inner.width), usize::from(inner.height));
     let (top, left) = editor.area.scroll(width, height);
     let (row, column) = editor.area.cursor();
