@@ -6,6 +6,8 @@ use crossterm::event::{
 use ratatui::layout::Position;
 
 use super::answers::Then;
+use super::decide::{Decision, ReplaySession};
+use super::typed::Writing;
 use super::{App, Effect, Focus, Overlay, Owner, Target, Typing};
 use crate::command::Command;
 use crate::input::Input;
@@ -136,8 +138,8 @@ impl App {
     pub fn run(&mut self, command: Command, rest: &str) {
         match command {
             Command::ToggleIntercept => self.toggle_intercept(),
-            Command::Forward => self.resolve(r#""action":"forward""#, "went on"),
-            Command::Drop => self.resolve(r#""action":"drop""#, "was dropped"),
+            Command::Forward => self.resolve(&Decision::Forward),
+            Command::Drop => self.resolve(&Decision::Drop),
             Command::Modify => self.modify(),
             Command::EditOutside => self.edit_outside(),
             Command::AnswerError if rest.is_empty() => self.type_command("error -32000 "),
@@ -212,15 +214,15 @@ impl App {
             },
             Command::Mark => self.mark(),
             Command::NextMark => self.next_mark(),
-            Command::Replay => self.replay("fresh"),
-            Command::ReplayLive => self.replay("live"),
+            Command::Replay => self.replay(ReplaySession::Fresh),
+            Command::ReplayLive => self.replay(ReplaySession::Live),
             Command::ReplayEdited => self.replay_edited(),
             Command::Save if rest.is_empty() => self.type_command("save "),
-            Command::Save => self.write_file("save", rest),
+            Command::Save => self.write_file(Writing::Copy, rest),
             Command::Load if rest.is_empty() => self.type_command("load "),
             Command::Load => self.load(rest),
             Command::Export if rest.is_empty() => self.type_command("export har "),
-            Command::Export => self.write_file("export", rest),
+            Command::Export => self.write_file(Writing::Export, rest),
             Command::Note if rest.is_empty() => self.type_note(),
             Command::Note => {
                 let params = format!(r#"{{"text":{}}}"#, mcp_proxy_wire::json_string(rest));

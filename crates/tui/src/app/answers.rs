@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::typed::Writing;
 use super::{App, Effect, Overlay, Owner};
 use crate::proxy::{Link, Mode};
 use crate::source::View;
@@ -32,7 +33,7 @@ pub(super) enum Then {
     /// A message was sent again.
     Replayed(u64),
     /// A file was written.
-    Written(&'static str),
+    Written(Writing),
     /// Nothing is held any more, and the UI ends.
     Resumed,
     /// The proxy ends, and the UI with it.
@@ -194,7 +195,7 @@ impl App {
                 let written: Written = serde_json::from_slice(answer)?;
                 let size = written.bytes.map(|bytes| format!(", {bytes} bytes"));
                 let size = size.unwrap_or_default();
-                self.say(format!("{what}: {}{size}", written.output));
+                self.say(format!("{}: {}{size}", what.done(), written.output));
             }
             Then::Resumed => {
                 self.proxy.mode = Mode::Passthrough;

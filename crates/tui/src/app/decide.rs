@@ -9,17 +9,90 @@ use crate::proxy::{Held, Link, Mode};
 use crate::tab::Detail;
 use crate::text::{Form, plain};
 
-impl App {
-    /// Sends the decision about the held message.
-    pub(super) fn resolve(&mut self, action: &str, said: &str) {
-        if let Some(held) = self.held_here() {
-            self.resolve_hold(&held, action, said);
+/// What is decided about a held message.
+pub(super) enum Decision {
+    /// It goes on as it is.
+    Forward,
+    /// It was looked at in the editor, and goes on as it is.
+    Unchanged,
+    /// This goes on in its place.
+    Modify { text: String, check: Check },
+    /// It goes nowhere.
+    Drop,
+    /// It goes nowhere, and is answered with this error.
+    Error { code: Option<i64>, message: String },
+}
+
+/// Whether an edited message has to be JSON.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Check {
+    Json,
+    AsIs,
+}
+
+/// The session that a message is sent again on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplaySession {
+    /// A new one.
+    Fresh,
+    /// The client's own.
+    Live,
+}
+
+impl ReplaySession {
+    /// As the control protocol calls it.
+    fn name(self) -> &'static str {
+        match self {
+            ReplaySession::Fresh => "fresh",
+            ReplaySession::Live => "live",
+        }
+    }
+}
+
+impl Decision {
+    /// The members of `hold.resolve` for it.
+    fn params(&self) -> String {
+        match self {
+            Decision::Forward | Decision::Unchanged => r#""action":"forward""#.to_owned(),
+            Decision::Modify { text, check } => {
+                let (text, as_is) = (json_string(text), *check == Check::AsIs);
+                format!(r#""action":"modify","raw_text":{text},"as_is":{as_is}"#)
+            }
+            Decision::Drop => r#""action":"drop""#.to_owned(),
+            Decision::Error { code, message } => {
+                let code = code.map(|code| format!(r#","code":{code}"#));
+                let message = match message.is_empty() {
+                    true => String::new(),
+                    false => format!(r#","message":{}"#, json_string(message)),
+                };
+                format!(r#""action":"error"{}{message}"#, code.unwrap_or_default())
+            }
         }
     }
 
-    fn resolve_hold(&mut self, held: &Held, action: &str, said: &str) {
-        let params = format!(r#"{{"hold":{},{action}}}"#, held.hold);
-        let said = format!("#{} {said}", held.sequence);
+    /// What is said when it is done.
+    fn done(&self) -> &'static str {
+        match self {
+            Decision::Forward => "went on",
+            Decision::Unchanged => "went on unchanged",
+            Decision::Modify { .. } => "went on as edited",
+            Decision::Drop => "was dropped",
+            Decision::Error { .. } => "was answered with an error",
+        }
+    }
+}
+
+impl App {
+    /// Sends the decision about the held message.
+    pub(super) fn resolve(&mut self, decision: &Decision) {
+        if let Some(held) = self.held_here() {
+            self.resolve_hold(&held, decision);
+        }
+    }
+
+    fn resolve_hold(&mut self, held: &Held, decision: &Decision) {
+        let params = format!(r#"{{"hold":{},{}}}"#, held.hold, decision.params());
+        let said = format!("#{} {}", held.sequence, decision.done());
         let then = Then::Resolved(held.sequence, said);
         self.ask("hold.resolve", params, then);
     }
@@ -31,14 +104,8 @@ impl App {
             Ok(code) => (Some(code), rest.trim()),
             Err(_) => (None, text.trim()),
         };
-        let mut action = r#""action":"error""#.to_owned();
-        if let Some(code) = code {
-            action.push_str(&format!(r#","code":{code}"#));
-        }
-        if !message.is_empty() {
-            action.push_str(&format!(r#","message":{}"#, json_string(message)));
-        }
-        self.resolve(&action, "was answered with an error");
+        let message = message.to_owned();
+        self.resolve(&Decision::Error { code, message });
     }
 
     pub(super) fn toggle_intercept(&mut self) {
@@ -153,22 +220,24 @@ impl App {
                     return self.complain(format!("#{sequence} was decided already; Esc closes"));
                 };
                 let held = held.clone();
-                if !is_changed {
-                    return self.resolve_hold(&held, r#""action":"forward""#, "went on unchanged");
-                }
-                let text = json_string(&message);
-                let action = format!(r#""action":"modify","raw_text":{text},"as_is":{insists}"#);
-                self.resolve_hold(&held, &action, "went on as edited");
+                let decision = match (is_changed, insists) {
+                    (false, _) => Decision::Unchanged,
+                    (true, insists) => Decision::Modify {
+                        text: message,
+                        check: if insists { Check::AsIs } else { Check::Json },
+                    },
+                };
+                self.resolve_hold(&held, &decision);
             }
             Purpose::Replay { sequence } => {
                 let raw = is_changed.then_some(message);
-                self.send_again(sequence, raw, "fresh");
+                self.send_again(sequence, raw, ReplaySession::Fresh);
             }
         }
     }
 
     /// Sends the selected message again.
-    pub(super) fn replay(&mut self, session: &str) {
+    pub(super) fn replay(&mut self, session: ReplaySession) {
         if let Some(sequence) = self.replayable() {
             self.send_again(sequence, None, session);
         }
@@ -190,9 +259,9 @@ impl App {
         }
     }
 
-    fn send_again(&mut self, sequence: u64, raw: Option<String>, session: &str) {
+    fn send_again(&mut self, sequence: u64, raw: Option<String>, session: ReplaySession) {
         let raw = raw.map(|raw| format!(r#","raw":{}"#, json_string(&raw)));
-        let raw = raw.unwrap_or_default();
+        let (raw, session) = (raw.unwrap_or_default(), session.name());
         let params = format!(r#"{{"sequence":{sequence},"session":"{session}"{raw}}}"#);
         self.say(format!("#{sequence} is sent again …"));
         self.ask("replay", params, Then::Replayed(sequence));
