@@ -127,7 +127,7 @@ commands! {
         Left "left" ["h", "left"] "To the left: shift the text, or back to the list";
         Right "right" ["right"] "To the right: into the message, or shift the text";
         Goto "goto" ["#"] "Go to a message by its number: `:goto 120`";
-        Mark "mark" ["m"] "Mark this message, or take the mark away";
+        Mark "mark" ["m"] "Mark this message, in the record too, or take the mark away";
         NextMark "next-mark" ["'"] "Go to the next marked message";
     }
     Again {

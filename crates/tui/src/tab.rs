@@ -1,6 +1,6 @@
 //! One session on the screen: its rows, which of them is selected, and that message in detail.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -30,8 +30,6 @@ pub struct Tab {
     pub height: usize,
     /// The selected message.
     pub detail: Option<Detail>,
-    /// Messages that the user marked.
-    pub marks: BTreeSet<u64>,
     /// Replays by the number of the message that was sent again: the number of the new request, and of its answer.
     pub replays: BTreeMap<u64, (u64, Option<u64>)>,
 }
@@ -94,7 +92,6 @@ impl Tab {
             follows: true,
             height: 1,
             detail: None,
-            marks: BTreeSet::new(),
             replays: BTreeMap::new(),
         }
     }

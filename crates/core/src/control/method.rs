@@ -225,8 +225,12 @@ pub const METHODS: &[MethodInfo] = &[
     info(
         Method::Note,
         "note",
-        "writes a note into the record",
-        &[text("text", "the text")],
+        "writes a note into the record, or marks a message there",
+        &[
+            text("text", "the text"),
+            param("sequence", "instead: the message to mark"),
+            text("mark", "with it: set or removed"),
+        ],
     ),
     slow(
         Method::Export,

@@ -174,6 +174,7 @@ impl App {
             Then::Breakpoints => self.proxy.take_breakpoints(answer)?,
             Then::Rules => self.proxy.rules = serde_json::from_slice(answer)?,
             Then::Rows => self.take_rows(answer)?,
+            Then::Say(text) if text.is_empty() => {}
             Then::Say(text) => self.say(text),
             Then::Resolved(sequence, text) => {
                 self.unsent = None;

@@ -55,17 +55,21 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let top = tab.scroll(height);
     let rows = tab.view.window(top, height);
     let (selected, several) = (tab.selected, tab.view.connections().len() > 1);
-    let marks = tab.marks.clone();
+    let marked: Vec<bool> = rows
+        .iter()
+        .map(|row| tab.view.marks().contains(&row.sequence))
+        .collect();
     let is_live = app.tab == 0;
     let width = usize::from(inner.width);
     let lines: Vec<Line<'static>> = rows
         .iter()
-        .map(|row| {
+        .zip(marked)
+        .map(|(row, marked)| {
             let held = is_live.then(|| app.proxy.hold_of(row.sequence)).flatten();
             let look = Look {
                 held,
                 several,
-                marked: marks.contains(&row.sequence),
+                marked,
                 selected: selected == Some(row.sequence),
                 now,
             };
