@@ -283,6 +283,14 @@ mod tests {
     }
 
     #[test]
+    fn every_command_has_a_key_and_says_what_it_does() {
+        for entry in COMMANDS {
+            assert!(!entry.keys.is_empty(), "{}", entry.name);
+            assert!(!entry.about.is_empty(), "{}", entry.name);
+        }
+    }
+
+    #[test]
     fn names_may_be_shortened_as_long_as_they_are_clear() {
         assert_eq!(Command::named("forward"), Some(Command::Forward));
         assert_eq!(Command::named("q"), Some(Command::Quit));

@@ -175,10 +175,17 @@ fn say(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str, role: Role) {
 
 /// The editor has keys of its own, and takes all others.
 fn editor_keys(app: &App, frame: &mut Frame<'_>, area: Rect) {
-    let keys = [("Ctrl-S", "Send"), ("Esc", "Back"), ("Ctrl-E", "$EDITOR")];
+    let keys = [
+        (Command::Send, "Send"),
+        (Command::Back, "Back"),
+        (Command::EditOutside, "$EDITOR"),
+    ];
     let spans: Vec<Span<'static>> = keys
         .into_iter()
-        .flat_map(|(key, word)| {
+        .flat_map(|(command, word)| {
+            // The last of its keys: a letter would be typed.
+            let key = command.entry().keys.last();
+            let key = key.map(|key| shown_key(key)).unwrap_or_default();
             let key = span(app, Role::Key, format!(" {key}:"));
             [key, span(app, Role::Plain, format!("{word} "))]
         })
