@@ -29,7 +29,7 @@ use crate::link::Dial;
 use crate::pipeline::Pipeline;
 
 pub use desk::{Desk, Fault};
-pub use method::{METHODS, Method, MethodInfo, Param, ParamKind};
+pub use method::{METHODS, Method, MethodInfo, Pace, Param, ParamKind};
 pub use notices::{Notice, Notices};
 
 /// The version of the protocol. It is raised when something that was there changes its meaning.

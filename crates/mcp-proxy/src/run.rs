@@ -3,6 +3,7 @@
 mod completions;
 mod control;
 mod demo;
+mod editor;
 mod help;
 mod mock;
 mod proxy;

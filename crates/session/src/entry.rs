@@ -194,4 +194,39 @@ pub enum Io<'a> {
         /// The text.
         text: &'a str,
     },
+    /// A note that marks a message, or takes the mark away.
+    Mark {
+        /// The message's number.
+        sequence: u64,
+        /// Which of the two.
+        mark: Mark,
+        /// Who did it, in words.
+        text: &'a str,
+    },
+}
+
+/// What is done with a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// The message has it from now on.
+    Set,
+    /// It has it no more.
+    Removed,
+}
+
+impl Mark {
+    /// As records and the control protocol call it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Mark::Set => "set",
+            Mark::Removed => "removed",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Mark> {
+        [Mark::Set, Mark::Removed]
+            .into_iter()
+            .find(|mark| mark.as_str() == name)
+    }
 }

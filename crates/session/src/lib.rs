@@ -34,7 +34,7 @@ pub mod store;
 
 pub use change::{Change, ChangeError, ChangePart};
 pub use copy::copy_record;
-pub use entry::{Act, Answers, Io, NewBody, NewMessage, Origin, PartAnswer};
+pub use entry::{Act, Answers, Io, Mark, NewBody, NewMessage, Origin, PartAnswer};
 pub use error::Error;
 pub use export::{SessionExporter, exporters};
 pub use filter::{AskedFacts, Carried, Facts, Filter, FilterError, Marks};

@@ -33,6 +33,7 @@ pub use guard::guard_main;
 pub use orphans::become_subreaper;
 pub use server::ServerProcess;
 pub use stderr::{StderrLine, StderrLines};
+pub use tree::ask_to_end;
 
 use orphans::LivingGuards;
 

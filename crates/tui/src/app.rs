@@ -3,10 +3,11 @@
 mod act;
 mod answers;
 mod decide;
+mod held;
 mod look;
 mod typed;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyEvent, MouseEvent};
@@ -20,6 +21,7 @@ use crate::tab::Tab;
 use crate::text::{Body, Compared};
 use crate::theme::Theme;
 use answers::Then;
+use held::Lost;
 
 /// How often records are looked at without being told.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -61,6 +63,10 @@ pub struct App {
     looked: Instant,
     /// New messages were followed before some were held.
     followed: bool,
+    /// Messages that were decided from here, until the holds are told again.
+    decided_here: BTreeSet<u64>,
+    /// The message that was decided elsewhere while the user looked at it.
+    lost: Option<Lost>,
     /// What was edited and sent, until it is known to have arrived.
     unsent: Option<Box<Editor>>,
     /// The filter before another was typed.
@@ -77,6 +83,8 @@ pub enum Owner {
     Other,
     /// This program's: leaving ends it.
     Here,
+    /// The demo's: it is over when the UI is, and nobody waits for it.
+    Demo,
 }
 
 /// Who has the keys.
@@ -103,6 +111,8 @@ pub enum Overlay {
     Editor(Box<Editor>),
     /// Whether to end the proxy.
     ConfirmQuit,
+    /// Whether to leave a proxy that goes on holding messages.
+    ConfirmLeave,
     /// Breakpoints.
     Breakpoints {
         /// The one that is selected.
@@ -255,6 +265,8 @@ impl App {
             fetched: 0,
             looked: Instant::now(),
             followed: false,
+            decided_here: BTreeSet::new(),
+            lost: None,
             unsent: None,
             filter_before: String::new(),
             asked: HashMap::new(),
@@ -288,6 +300,7 @@ impl App {
         for tab in &mut self.tabs {
             changed |= tab.poll();
         }
+        changed |= self.tell_lost();
         if self.said.as_ref().is_some_and(|said| said.until <= now) {
             self.said = None;
             changed = true;
@@ -309,6 +322,7 @@ impl App {
                 _ => {}
             },
         }
+        self.lost = None;
     }
 
     /// What is to be done outside now.

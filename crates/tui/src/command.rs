@@ -127,7 +127,7 @@ commands! {
         Left "left" ["h", "left"] "To the left: shift the text, or back to the list";
         Right "right" ["right"] "To the right: into the message, or shift the text";
         Goto "goto" ["#"] "Go to a message by its number: `:goto 120`";
-        Mark "mark" ["m"] "Mark this message, or take the mark away";
+        Mark "mark" ["m"] "Mark this message, in the record too, or take the mark away";
         NextMark "next-mark" ["'"] "Go to the next marked message";
     }
     Again {
@@ -148,7 +148,7 @@ commands! {
         Help "help" ["F1", "?"] "These keys";
         CommandLine "command" [":"] "Type a command by its name";
         NextTheme "theme" ["t"] "Other colours: `:theme dark|light|mono`";
-        Quit "quit" ["q", "Q"] "Leave; the proxy goes on, unless it runs here: then it asks";
+        Quit "quit" ["q", "Q"] "Leave. It asks first where the proxy runs here and would end, or would go on holding messages";
         Back "back" ["esc"] "Close what is open, back to the list";
     }
 }
@@ -279,6 +279,14 @@ mod tests {
             list.sort_unstable();
             list.dedup();
             assert_eq!(list.len(), before, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn every_command_has_a_key_and_says_what_it_does() {
+        for entry in COMMANDS {
+            assert!(!entry.keys.is_empty(), "{}", entry.name);
+            assert!(!entry.about.is_empty(), "{}", entry.name);
         }
     }
 

@@ -20,6 +20,6 @@ pub mod text;
 pub mod theme;
 
 pub use app::{App, Owner};
-pub use run::{Options, RunError, run};
+pub use run::{Edit, Options, RunError, run};
 pub use tab::Tab;
 pub use theme::Theme;

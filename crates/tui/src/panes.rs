@@ -13,6 +13,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::Span;
+use ratatui::widgets::Block;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::app::{App, Focus, Overlay};
@@ -45,8 +46,8 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>) {
     .areas(area);
     bars::title(app, frame, top);
     panes(app, frame, middle);
-    bars::bottom(app, frame, bottom);
     overlay::draw(app, frame, middle);
+    bars::bottom(app, frame, bottom);
 }
 
 fn panes(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
@@ -71,6 +72,16 @@ fn panes(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     }
 }
 
+/// Draws a frame, and gives what is in it. Where there is hardly room for anything there is no frame.
+fn framed(frame: &mut Frame<'_>, block: Block<'_>, area: Rect) -> Rect {
+    if area.height < 4 {
+        return area;
+    }
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    inner
+}
+
 /// Text cut to so many columns, with `…` where it was cut.
 fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
@@ -90,6 +101,22 @@ fn cut(text: &str, columns: usize) -> String {
         out.push('…');
     }
     out
+}
+
+/// A text on lines of so many columns, broken between words.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.width() + 1 + word.width() <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// A span in the colours of the theme.

@@ -176,6 +176,12 @@ impl Proxy {
         };
     }
 
+    /// Whether it holds messages, or would hold the next.
+    pub fn holds(&self) -> bool {
+        let holds = self.mode == Mode::Intercept || !self.held.is_empty();
+        self.link == Link::Live && holds
+    }
+
     /// The hold of a message.
     pub fn hold_of(&self, sequence: u64) -> Option<&Held> {
         self.held.iter().find(|held| held.sequence == sequence)

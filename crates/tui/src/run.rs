@@ -55,7 +55,7 @@ pub fn run(app: &mut App, options: &Options) -> Result<Mode, RunError> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(RunError::NoTerminal);
     }
-    let mut screen = Screen::enter(options.mouse)?;
+    let screen = Screen::enter(options.mouse)?;
     let mut terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
     let mut changed = true;
     let mut drawn = Instant::now();
@@ -93,7 +93,10 @@ pub fn run(app: &mut App, options: &Options) -> Result<Mode, RunError> {
                 Effect::Quit => return Ok(left(app)),
                 Effect::Copy(text) => Screen::copy(&text)?,
                 Effect::Edit(purpose, text) => {
-                    outside(app, &mut screen, options, purpose, &text)?;
+                    outside(app, &screen, options, purpose, &text)?;
+                    if options.stop.load(Ordering::Relaxed) {
+                        return Ok(left(app));
+                    }
                     terminal.clear()?;
                 }
             }
@@ -112,14 +115,17 @@ fn left(app: &App) -> Mode {
 
 fn outside(
     app: &mut App,
-    screen: &mut Screen,
+    screen: &Screen,
     options: &Options,
     purpose: Purpose,
     text: &str,
 ) -> io::Result<()> {
     screen.leave()?;
     let edited = (options.edit)(text);
-    screen.enter_again()?;
-    app.edited(purpose, text, edited);
+    // Ended by a signal meanwhile: the terminal stays given back.
+    if !options.stop.load(Ordering::Relaxed) {
+        screen.enter_again()?;
+        app.edited(purpose, text, edited);
+    }
     Ok(())
 }

@@ -1,7 +1,9 @@
-//! The terminal, borrowed: raw mode, the other screen, mouse and paste. It is given back at the end, also of a panic.
+//! The terminal, borrowed: raw mode, the other screen, mouse and paste. It is given back at the end, also of a panic. When
+//! another thread panics the screen stays, and what there is to say about it is printed at the end.
 
 use std::io::{self, Write as _};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread::ThreadId;
 
 use crossterm::clipboard::CopyToClipboard;
@@ -14,8 +16,14 @@ use crossterm::terminal::{
 use crossterm::{cursor, execute};
 
 static HOOK: Once = Once::new();
+/// The terminal is ours, and is to be given back: once, since the second time the cursor would go back over what was printed.
+static IS_OURS: AtomicBool = AtomicBool::new(false);
 /// The thread that draws: when another one panics, the screen stays.
 static DRAWS: Mutex<Option<ThreadId>> = Mutex::new(None);
+/// What other threads said when they panicked.
+static UNSAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// So much of that is kept: more says nothing new.
+const KEPT_PANICS: usize = 10;
 
 /// Whose the mouse is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +37,6 @@ pub enum Mouse {
 /// The terminal while the UI has it.
 pub struct Screen {
     mouse: Mouse,
-    is_ours: bool,
 }
 
 impl Screen {
@@ -38,26 +45,28 @@ impl Screen {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
-                let draws = *DRAWS.lock().unwrap_or_else(PoisonError::into_inner);
-                if draws.is_none_or(|thread| thread == std::thread::current().id()) {
+                let thread = std::thread::current();
+                if locked(&DRAWS).is_none_or(|draws| draws == thread.id()) {
                     give_back();
                     before(panic);
+                } else {
+                    let name = thread.name().unwrap_or("without a name");
+                    let mut unsaid = locked(&UNSAID);
+                    unsaid.push(format!("thread {name} {panic}"));
+                    unsaid.truncate(KEPT_PANICS);
                 }
             }));
         });
-        *DRAWS.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::current().id());
-        let mut screen = Screen {
-            mouse,
-            is_ours: false,
-        };
+        *locked(&DRAWS) = Some(std::thread::current().id());
+        let screen = Screen { mouse };
         screen.enter_again()?;
         Ok(screen)
     }
 
     /// Takes it again.
-    pub fn enter_again(&mut self) -> io::Result<()> {
+    pub fn enter_again(&self) -> io::Result<()> {
         enable_raw_mode()?;
-        self.is_ours = true;
+        IS_OURS.store(true, Ordering::SeqCst);
         execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
         if self.mouse == Mouse::Ours {
             execute!(io::stdout(), EnableMouseCapture)?;
@@ -66,8 +75,7 @@ impl Screen {
     }
 
     /// Gives it back for a while.
-    pub fn leave(&mut self) -> io::Result<()> {
-        self.is_ours = false;
+    pub fn leave(&self) -> io::Result<()> {
         give_back();
         io::stdout().flush()
     }
@@ -80,15 +88,24 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        if self.is_ours {
-            give_back();
+        give_back();
+        *locked(&DRAWS) = None;
+        let mut err = io::stderr();
+        for text in locked(&UNSAID).drain(..) {
+            let _ = writeln!(err, "{text}");
         }
-        *DRAWS.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
-/// As it was. What fails here fails for good: there is nobody left to tell.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As it was, unless it has been given back already. What fails here fails for good: there is nobody left to tell.
 pub fn give_back() {
+    if !IS_OURS.swap(false, Ordering::SeqCst) {
+        return;
+    }
     let mut out = io::stdout();
     let _ = execute!(
         out,

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use mcp_proxy_session::{Filter, FilterError, SessionHeader, Told};
+use mcp_proxy_session::{Filter, FilterError, Mark, SessionHeader, Told};
 
 use cache::Cache;
 use desk::{Desk, Leaving, Mail};
@@ -47,6 +47,8 @@ pub struct View {
     cache: Cache,
     connections: BTreeSet<u32>,
     happenings: Happenings,
+    /// Messages that the record says are marked.
+    marks: BTreeSet<u64>,
 }
 
 /// How far a view is.
@@ -94,6 +96,7 @@ impl View {
             cache: Cache::default(),
             connections: BTreeSet::new(),
             happenings: Happenings::default(),
+            marks: BTreeSet::new(),
         }
     }
 
@@ -176,6 +179,19 @@ impl View {
         &self.happenings
     }
 
+    /// The messages that are marked, by the record or since.
+    pub fn marks(&self) -> &BTreeSet<u64> {
+        &self.marks
+    }
+
+    /// Marks a message on the screen, or takes the mark away; the record is for others to write.
+    pub fn mark(&mut self, sequence: u64, mark: Mark) {
+        match mark {
+            Mark::Set => self.marks.insert(sequence),
+            Mark::Removed => self.marks.remove(&sequence),
+        };
+    }
+
     /// What the record says about its session, once it is open.
     pub fn header(&self) -> Option<&SessionHeader> {
         self.header.as_ref()
@@ -223,6 +239,9 @@ impl View {
         }
         self.connections.extend(mail.connections);
         for happening in mail.happenings {
+            if let Some((sequence, mark)) = happening.mark {
+                self.mark(sequence, mark);
+            }
             self.happenings.push(happening);
         }
     }

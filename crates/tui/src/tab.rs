@@ -1,11 +1,11 @@
 //! One session on the screen: its rows, which of them is selected, and that message in detail.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use mcp_proxy_session::{Raw, Told};
+use mcp_proxy_session::{FilterError, Raw, Told};
 
 use crate::source::View;
 use crate::text::{Body, Folds, LAID_OUT};
@@ -20,6 +20,8 @@ pub struct Tab {
     pub selected: Option<u64>,
     /// The number of a message that is to be selected as soon as it is here: a hold is told of before its line is read.
     wanted: Option<u64>,
+    /// The message that was last selected among the rows, and the filter that showed it.
+    seen: Option<(u64, String)>,
     /// The place of the first row on the screen.
     pub top: usize,
     /// New messages are selected as they come.
@@ -28,8 +30,6 @@ pub struct Tab {
     pub height: usize,
     /// The selected message.
     pub detail: Option<Detail>,
-    /// Messages that the user marked.
-    pub marks: BTreeSet<u64>,
     /// Replays by the number of the message that was sent again: the number of the new request, and of its answer.
     pub replays: BTreeMap<u64, (u64, Option<u64>)>,
 }
@@ -87,11 +87,11 @@ impl Tab {
             view,
             selected: None,
             wanted: None,
+            seen: None,
             top: 0,
             follows: true,
             height: 1,
             detail: None,
-            marks: BTreeSet::new(),
             replays: BTreeMap::new(),
         }
     }
@@ -105,16 +105,52 @@ impl Tab {
             }
             if self.follows {
                 self.select_place(self.view.len().saturating_sub(1));
-            } else if let Some(selected) = self.selected
-                && self.view.place_of(selected).is_none()
-                && let Some(nearest) = self.view.nearest(selected)
-            {
-                self.select_place(nearest);
             }
+            self.keep_selection();
             // A verdict on what is shown, or on its way.
             self.reload();
         }
         changed
+    }
+
+    /// Shows only what this filter chooses; see [`View::set_filter`].
+    pub fn set_filter(&mut self, text: &str) -> Result<(), FilterError> {
+        self.view.set_filter(text)?;
+        self.keep_selection();
+        Ok(())
+    }
+
+    /// Keeps the selection where it was, or near by if another filter hides that. Where nothing matches, nothing is selected.
+    fn keep_selection(&mut self) {
+        let Some((wanted, filter)) = &self.seen else {
+            return;
+        };
+        if self.view.place_of(*wanted).is_some() {
+            return self.note_selected(*wanted);
+        }
+        // It has stopped matching, because something was decided about it: the next key must not meet another message.
+        let is_same = filter == self.view.filter() && self.selected == Some(*wanted);
+        if is_same && self.view.told(*wanted).is_ok() {
+            return;
+        }
+        match self.view.nearest(*wanted) {
+            Some(nearest) => self.select_place(nearest),
+            None if self.matches_nothing() => self.selected = None,
+            None => {}
+        }
+    }
+
+    /// Whether there are messages, and the filter shows none of them.
+    pub fn matches_nothing(&self) -> bool {
+        self.view.total() > 0 && self.view.is_empty() && self.view.searching().is_none()
+    }
+
+    fn note_selected(&mut self, sequence: u64) {
+        self.selected = Some(sequence);
+        match &mut self.seen {
+            Some((number, filter)) if filter == self.view.filter() => *number = sequence,
+            seen => *seen = Some((sequence, self.view.filter().to_owned())),
+        }
     }
 
     /// The place of the selected row.
@@ -127,7 +163,7 @@ impl Tab {
     pub fn select_place(&mut self, place: usize) {
         let last = self.view.len().saturating_sub(1);
         if let Some(sequence) = self.view.sequence_at(place.min(last)) {
-            self.selected = Some(sequence);
+            self.note_selected(sequence);
         }
     }
 
@@ -141,7 +177,11 @@ impl Tab {
     /// Moves the selection.
     pub fn move_by(&mut self, by: isize) {
         self.wanted = None;
-        let place = self.place().unwrap_or(0);
+        let near = || {
+            self.selected
+                .and_then(|selected| self.view.nearest(selected))
+        };
+        let place = self.place().or_else(near).unwrap_or(0);
         self.select_place(place.saturating_add_signed(by));
         self.follows = by > 0 && self.follows && self.is_at_end();
     }
@@ -156,7 +196,7 @@ impl Tab {
     pub fn select(&mut self, sequence: u64) -> bool {
         let is_there = self.view.place_of(sequence).is_some();
         if is_there {
-            self.selected = Some(sequence);
+            self.note_selected(sequence);
             self.wanted = None;
             self.follows = false;
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use mcp_proxy_session::{Io, export};
+use mcp_proxy_session::{Io, Mark, export};
 use mcp_proxy_wire::{ErrorCode, Kind, Message, json_string};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -239,6 +239,11 @@ impl Desk {
     }
 
     fn note(&self, note: &params::Note) -> Result<Vec<u8>, Fault> {
+        match (note.sequence, &note.mark) {
+            (None, None) => {}
+            (Some(sequence), Some(mark)) => return self.mark(sequence, mark),
+            _ => return Err(Fault::params("sequence and mark go together".to_owned())),
+        }
         if note.text.trim().is_empty() || note.text.len() > NOTE {
             return Err(Fault::params(format!(
                 "text must have 1 to {NOTE} bytes, not {}",
@@ -247,6 +252,23 @@ impl Desk {
         }
         let text = format!("{}: {}", self.by(), note.text);
         self.place.0.pipeline.note(&Io::Note { text: &text });
+        Ok(to_json(&json!({})))
+    }
+
+    fn mark(&self, sequence: u64, mark: &str) -> Result<Vec<u8>, Fault> {
+        let pipeline = &self.place.0.pipeline;
+        if sequence == 0 || sequence > pipeline.messages() {
+            return Err(Fault::params(format!("there is no message {sequence}")));
+        }
+        let Some(mark) = Mark::named(mark) else {
+            return Err(Fault::params("mark must be set or removed".to_owned()));
+        };
+        let text = format!("{}: mark {}", self.by(), mark.as_str());
+        pipeline.note(&Io::Mark {
+            sequence,
+            mark,
+            text: &text,
+        });
         Ok(to_json(&json!({})))
     }
 

@@ -58,6 +58,18 @@ pub struct MethodInfo {
     pub about: &'static str,
     /// What it takes.
     pub params: &'static [Param],
+    /// How soon it is answered.
+    pub pace: Pace,
+}
+
+/// How soon a method is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// At once.
+    Quick,
+    /// When a server has answered or a file is written: a viewer asks it on a connection of its own, so that nothing waits behind
+    /// it.
+    Slow,
 }
 
 /// A parameter in words.
@@ -192,7 +204,7 @@ pub const METHODS: &[MethodInfo] = &[
         "reads the rules file again; one that is wrong changes nothing",
         &[],
     ),
-    info(
+    slow(
         Method::Replay,
         "replay",
         "sends a client's message to the server again; the client gets no answer",
@@ -213,10 +225,14 @@ pub const METHODS: &[MethodInfo] = &[
     info(
         Method::Note,
         "note",
-        "writes a note into the record",
-        &[text("text", "the text")],
+        "writes a note into the record, or marks a message there",
+        &[
+            text("text", "the text"),
+            param("sequence", "instead: the message to mark"),
+            text("mark", "with it: set or removed"),
+        ],
     ),
-    info(
+    slow(
         Method::Export,
         "export",
         "has the proxy write the record in another format",
@@ -225,7 +241,7 @@ pub const METHODS: &[MethodInfo] = &[
             text("output", "the file's absolute path; nothing is overwritten"),
         ],
     ),
-    info(
+    slow(
         Method::Save,
         "save",
         "has the proxy copy the record and its side files",
@@ -268,6 +284,20 @@ const fn info(
         name,
         about,
         params,
+        pace: Pace::Quick,
+    }
+}
+
+const fn slow(
+    method: Method,
+    name: &'static str,
+    about: &'static str,
+    params: &'static [Param],
+) -> MethodInfo {
+    let info = info(method, name, about, params);
+    MethodInfo {
+        pace: Pace::Slow,
+        ..info
     }
 }
 

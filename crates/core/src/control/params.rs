@@ -83,7 +83,10 @@ pub struct Remove {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
+    #[serde(default)]
     pub text: String,
+    pub sequence: Option<u64>,
+    pub mark: Option<String>,
 }
 
 /// `export`

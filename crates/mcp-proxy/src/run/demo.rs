@@ -128,7 +128,8 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
 
 /// Shows the terminal UI until the user leaves. The session can be looked at, and sent again, for as long as that.
 async fn beside(own: &OwnControl, args: &DemoArgs, mut end: oneshot::Receiver<()>) -> Result<()> {
-    let ui = tui::beside(own.socket.clone(), args.tui, Owner::Other)?;
+    let editor = tui::EditorRuns::default();
+    let ui = tui::beside(own.socket.clone(), args.tui, Owner::Demo, editor)?;
     let mut over = false;
     while !ui.is_over() {
         tokio::select! {
@@ -140,7 +141,6 @@ async fn beside(own: &OwnControl, args: &DemoArgs, mut end: oneshot::Receiver<()
             _ = own.control.shut_down() => break,
         }
     }
-    ui.end();
     Ok(())
 }
 

@@ -60,14 +60,16 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
         let target = control::shown_target(config, &recording.about);
         let _following = rules::follow(config, &pipeline, &target)?;
         let control = control::open(config, &pipeline, &recording.about);
-        let stop = signals.or_asked(control.as_ref().map(|own| Arc::clone(&own.control)));
+        let editor = tui::EditorRuns::default();
+        let asked = control.as_ref().map(|own| Arc::clone(&own.control));
+        let stop = signals.or_asked(asked, editor.clone());
         let attach = control::notice(config, control.as_ref());
         let notices = [recording.warning, recording.notice, attach];
         let notices: Vec<_> = notices.into_iter().flatten().collect();
         let opens_tui = config.tui.is_some() && matches!(config.listen, Listen::Port { .. });
         let tui = match (&control, config.tui) {
             (Some(own), Some(args)) if opens_tui && tui::has_terminal() => {
-                Some(tui::beside(own.socket.clone(), args, Owner::Here)?)
+                Some(tui::beside(own.socket.clone(), args, Owner::Here, editor)?)
             }
             _ => None,
         };
@@ -82,9 +84,7 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
         pipeline.end(&why);
         // Viewers that see the connection close find the whole record.
         drop(control);
-        if let Some(tui) = tui {
-            tui.end();
-        }
+        drop(tui);
         record::finish(
             recording.about.path.as_deref(),
             config.record.as_ref(),

@@ -2,13 +2,14 @@
 
 mod link;
 mod local;
+mod signals;
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,19 +17,19 @@ use anyhow::{Context as _, Result};
 use mcp_proxy_tui::port::Port;
 use mcp_proxy_tui::proxy::Mode;
 use mcp_proxy_tui::screen::{Mouse, give_back};
-use mcp_proxy_tui::{App, Options, Owner, RunError, Tab, Theme};
+use mcp_proxy_tui::{App, Edit, Options, Owner, RunError, Tab, Theme};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::cli::tui::{OpenArgs, ThemeName, TuiArgs};
 use crate::printer;
-use crate::run::control::attach::keyboard;
+use crate::run::editor::{self, Edited};
 use crate::run::sessions::named;
+use signals::Signals;
 
-/// The signals that end the UI, with their names.
-const SIGNALS: [(i32, &str); 3] = [(SIGTERM, "SIGTERM"), (SIGHUP, "SIGHUP"), (SIGINT, "SIGINT")];
+pub use signals::EditorRuns;
+
 /// How often the terminal is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long the UI may take to end.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -63,33 +64,29 @@ pub fn attach(socket: &Path, args: TuiArgs) -> Result<ExitCode> {
 
 /// Nobody else is in this process who would say that a signal came; the exit code is the shell's own for that.
 fn alone(app: App, args: TuiArgs) -> Result<ExitCode> {
-    let came: Arc<AtomicUsize> = Arc::default();
-    for (place, (signal, _)) in SIGNALS.into_iter().enumerate() {
-        let number = place + 1;
-        let came = Arc::clone(&came);
-        drop(signal_hook::flag::register_usize(signal, came, number));
-    }
-    if show(app, args, Arc::default(), None)? == Mode::Intercept {
+    let left = show(app, args, Arc::default(), EditorRuns::default(), None)?;
+    if left.mode == Mode::Intercept {
         printer::say(
             "mcp-proxy: the proxy goes on holding every message; `mcp-proxy ctl continue` lets them go",
         );
     }
-    let place = came.load(Ordering::Relaxed).checked_sub(1);
-    let Some((number, name)) = place.and_then(|place| SIGNALS.get(place)) else {
+    left.tell_draft();
+    let Some((number, name)) = left.signal else {
         return Ok(ExitCode::SUCCESS);
     };
     printer::say(&format!("mcp-proxy: stopped by {name}"));
-    Ok(ExitCode::from(128 + u8::try_from(*number).unwrap_or(0)))
+    Ok(ExitCode::from(128 + u8::try_from(number).unwrap_or(0)))
 }
 
-/// The UI of a proxy in this process, on a thread of its own.
+/// The UI of a proxy in this process, on a thread of its own. It ends when this is dropped, also by a panic: the terminal is
+/// given back before the program is gone.
 pub struct Beside {
-    thread: JoinHandle<()>,
+    thread: Option<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
 }
 
 /// Looks at the proxy of this process. What it says to people is shown there until the UI ends.
-pub fn beside(socket: PathBuf, args: TuiArgs, owner: Owner) -> Result<Beside> {
+pub fn beside(socket: PathBuf, args: TuiArgs, owner: Owner, editor: EditorRuns) -> Result<Beside> {
     let (port, far) = Port::pair();
     link::serve(far, socket).context("cannot start")?;
     let stop: Arc<AtomicBool> = Arc::default();
@@ -99,28 +96,58 @@ pub fn beside(socket: PathBuf, args: TuiArgs, owner: Owner) -> Result<Beside> {
         .name("tui".to_owned())
         .spawn(move || {
             let app = App::live(port, owner, theme(args));
-            let shown = show(app, args, stopped, Some(said));
+            let shown = show(app, args, stopped, editor, Some(said));
             printer::let_go();
-            if let Err(error) = shown {
-                printer::fail(&error);
-                printer::say("mcp-proxy: the proxy goes on without its screen (Ctrl-C ends it)");
+            match shown {
+                Ok(left) => left.tell_draft(),
+                Err(error) => {
+                    printer::fail(&error);
+                    printer::say(
+                        "mcp-proxy: the proxy goes on without its screen (Ctrl-C ends it)",
+                    );
+                }
             }
         })
         .context("cannot start the terminal UI")?;
+    let thread = Some(thread);
     Ok(Beside { thread, stop })
 }
 
 impl Beside {
-    /// Ends the UI, because the proxy has ended.
-    pub fn end(self) {
-        self.stop.store(true, Ordering::Relaxed);
-        // It has said itself what went wrong.
-        let _ = self.thread.join();
-    }
-
     /// Whether the user has left.
     pub fn is_over(&self) -> bool {
-        self.thread.is_finished()
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It has said itself what went wrong.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How the UI was left.
+struct Left {
+    /// Whether the proxy goes on holding every message.
+    mode: Mode,
+    /// The signal that ended it, by its number and name.
+    signal: Option<(i32, &'static str)>,
+    /// What was being edited when it ended.
+    draft: Option<PathBuf>,
+}
+
+impl Left {
+    fn tell_draft(&self) {
+        if let Some(draft) = &self.draft {
+            printer::say(&format!(
+                "mcp-proxy: what you edited was not sent; it is in {}",
+                draft.display()
+            ));
+        }
     }
 }
 
@@ -130,12 +157,11 @@ fn show(
     mut app: App,
     args: TuiArgs,
     stop: Arc<AtomicBool>,
+    editor: EditorRuns,
     said: Option<Receiver<String>>,
-) -> Result<Mode> {
-    for (signal, _) in SIGNALS {
-        // Where that is not possible the signal ends the program, as it would without a UI.
-        drop(signal_hook::flag::register(signal, Arc::clone(&stop)));
-    }
+) -> Result<Left> {
+    let signals = Signals::watch(editor.clone());
+    let draft: Arc<Mutex<Option<PathBuf>>> = Arc::default();
     let options = Options {
         mouse: match args.no_mouse {
             true => Mouse::Theirs,
@@ -143,7 +169,7 @@ fn show(
         },
         stop: Arc::clone(&stop),
         said,
-        edit: Box::new(edit),
+        edit: outside(Arc::clone(&stop), signals.clone(), Arc::clone(&draft)),
     };
     let (ends, ended) = std::sync::mpsc::channel();
     let ui = std::thread::Builder::new()
@@ -155,21 +181,52 @@ fn show(
             shown
         })
         .context("cannot start the terminal UI")?;
+    let left = |mode| Left {
+        mode,
+        signal: signals.end(),
+        draft: draft.lock().unwrap_or_else(PoisonError::into_inner).take(),
+    };
     while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
-        if !(stop.load(Ordering::Relaxed) || has_hung_up()) {
+        if !(stop.load(Ordering::Relaxed) || signals.end().is_some() || has_hung_up()) {
             continue;
         }
         stop.store(true, Ordering::Relaxed);
-        if ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
+        let grace = match editor.is_so() {
+            true => editor::GRACE + GRACE,
+            false => GRACE,
+        };
+        if ended.recv_timeout(grace) == Err(RecvTimeoutError::Timeout) {
             give_back();
-            return Ok(Mode::Passthrough);
+            return Ok(left(Mode::Passthrough));
         }
         break;
     }
     match ui.join() {
-        Ok(shown) => Ok(shown?),
+        Ok(shown) => Ok(left(shown?)),
         Err(_) => anyhow::bail!("the terminal UI has failed"),
     }
+}
+
+/// Has texts edited in the user's editor, in a folder that is the user's alone.
+fn outside(stop: Arc<AtomicBool>, signals: Signals, draft: Arc<Mutex<Option<PathBuf>>>) -> Edit {
+    Box::new(move |text| {
+        let editor = editor::wanted().ok_or("neither $VISUAL nor $EDITOR is set")?;
+        let folder = mcp_proxy_transport::control::private_folder()
+            .map_err(|error| format!("there is no place for the text: {error}"))?;
+        let stops = || stop.load(Ordering::Relaxed) || signals.end().is_some();
+        let edited =
+            signals.while_editing(|| editor::edit(&editor, &folder, text.as_bytes(), stops));
+        match edited.map_err(|error| format!("{error:#}"))? {
+            Edited::Text(text) => {
+                String::from_utf8(text).map_err(|_| "what was edited is no UTF-8".to_owned())
+            }
+            Edited::Stopped(kept) => {
+                stop.store(true, Ordering::Relaxed);
+                *draft.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+                Err("the program ends".to_owned())
+            }
+        }
+    })
 }
 
 /// Whether the terminal was closed.
@@ -182,16 +239,6 @@ fn has_hung_up() -> bool {
         && polled[0]
             .revents()
             .intersects(PollFlags::HUP | PollFlags::ERR)
-}
-
-/// Has a text edited in the user's editor, in a folder that is the user's alone.
-fn edit(text: &str) -> Result<String, String> {
-    let editor = keyboard::editor().ok_or("neither $VISUAL nor $EDITOR is set")?;
-    let folder = mcp_proxy_transport::control::private_folder()
-        .map_err(|error| format!("there is no place for the text: {error}"))?;
-    let edited = keyboard::edit(&editor, &folder, text.as_bytes());
-    let edited = edited.map_err(|error| format!("{error:#}"))?;
-    String::from_utf8(edited).map_err(|_| "what was edited is no UTF-8".to_owned())
 }
 
 fn theme(args: TuiArgs) -> Theme {

@@ -6,6 +6,12 @@ use std::process::Command;
 /// The binary under test.
 pub const PROXY: &str = env!("CARGO_BIN_EXE_mcp-proxy");
 
+/// An example of the workspace, which a test of the whole workspace has built too.
+pub fn example(name: &str) -> String {
+    let folder = Path::new(PROXY).parent().expect("it is in a folder");
+    text(&folder.join("examples").join(name))
+}
+
 /// What `cargo xtask setup` installed: `node/`, `npm/` and `venv/`.
 fn installed() -> PathBuf {
     let directory = std::env::var_os("MCP_PROXY_FIXTURES");

@@ -163,6 +163,16 @@ impl Terminal {
         text.trim().to_owned()
     }
 
+    /// Lets the program put something into the clipboard, as most terminals do by themselves.
+    pub fn takes_copies(&self) {
+        self.tmux(&["set-option", "-s", "set-clipboard", "on"]);
+    }
+
+    /// What the program has put there.
+    pub fn clipboard(&self) -> String {
+        self.tmux(&["show-buffer"])
+    }
+
     /// Sends a signal to the program that [`Terminal::run`] has started.
     pub fn signal(&self, name: &str) {
         let mut kill = Command::new("kill");

@@ -15,6 +15,18 @@ impl LineWriter {
                 self.close();
                 return;
             }
+            Io::Mark {
+                sequence,
+                mark,
+                text,
+            } => {
+                self.open("note", time);
+                self.number("sequence", *sequence);
+                self.word("mark", mark.as_str());
+                self.text("text", text);
+                self.close();
+                return;
+            }
             _ => self.open("io", time),
         }
         match *io {
@@ -94,7 +106,7 @@ impl LineWriter {
                 self.word("side", side.as_str());
                 self.text("why", why);
             }
-            Io::Note { .. } => {}
+            Io::Note { .. } | Io::Mark { .. } => {}
         }
         self.close();
     }

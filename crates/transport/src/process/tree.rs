@@ -39,6 +39,19 @@ pub(super) fn descendants(pid: Pid) -> Vec<Pid> {
     found
 }
 
+/// Asks a program to end that may stand behind shells: SIGTERM goes to the innermost processes, and the shells around them
+/// end by themselves.
+pub fn ask_to_end(pid: Pid) {
+    let innermost = |pid: &Pid| children(*pid).is_empty();
+    for pid in std::iter::once(pid)
+        .chain(descendants(pid))
+        .filter(innermost)
+    {
+        // It may have ended by itself just now.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+}
+
 /// The kernel's own list: one file for each thread, since each thread has its own children.
 #[cfg(target_os = "linux")]
 fn listed_children(pid: Pid) -> io::Result<Vec<Pid>> {

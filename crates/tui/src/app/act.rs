@@ -6,6 +6,8 @@ use crossterm::event::{
 use ratatui::layout::Position;
 
 use super::answers::Then;
+use super::decide::{Decision, ReplaySession};
+use super::typed::Writing;
 use super::{App, Effect, Focus, Overlay, Owner, Target, Typing};
 use crate::command::Command;
 use crate::input::Input;
@@ -39,7 +41,12 @@ impl App {
                 KeyCode::Char('n' | 'N' | 'q' | 'Q') | KeyCode::Esc => self.overlay = Overlay::None,
                 _ => {}
             },
-
+            Overlay::ConfirmLeave => match key.code {
+                KeyCode::Char('c' | 'C') | KeyCode::Enter => self.resume_and_leave(),
+                KeyCode::Char('l' | 'L') => self.effects.push(Effect::Quit),
+                KeyCode::Char('n' | 'N' | 'q' | 'Q') | KeyCode::Esc => self.overlay = Overlay::None,
+                _ => {}
+            },
             _ => {
                 if let Some(command) = Command::of_key(key) {
                     self.run(command, "");
@@ -67,7 +74,11 @@ impl App {
 
     pub(super) fn mouse(&mut self, mouse: MouseEvent) {
         // Nothing that is being typed is lost by a slip of the hand.
-        if let Overlay::Editor(_) | Overlay::Typing(..) | Overlay::ConfirmQuit = self.overlay {
+        if let Overlay::Editor(_)
+        | Overlay::Typing(..)
+        | Overlay::ConfirmQuit
+        | Overlay::ConfirmLeave = self.overlay
+        {
             return;
         }
         let position = Position::new(mouse.column, mouse.row);
@@ -127,17 +138,14 @@ impl App {
     pub fn run(&mut self, command: Command, rest: &str) {
         match command {
             Command::ToggleIntercept => self.toggle_intercept(),
-            Command::Forward => self.resolve(r#""action":"forward""#, "went on"),
-            Command::Drop => self.resolve(r#""action":"drop""#, "was dropped"),
+            Command::Forward => self.resolve(&Decision::Forward),
+            Command::Drop => self.resolve(&Decision::Drop),
             Command::Modify => self.modify(),
             Command::EditOutside => self.edit_outside(),
             Command::AnswerError if rest.is_empty() => self.type_command("error -32000 "),
             Command::AnswerError => self.answer_error(rest),
-            Command::Step => self.ask("step", "{}".to_owned(), Then::Say(String::new())),
-            Command::Continue => {
-                let then = Then::Say("all messages pass again".to_owned());
-                self.ask("continue", "{}".to_owned(), then);
-            }
+            Command::Step => self.step(),
+            Command::Continue => self.resume(),
             Command::NextHeld => self.next_held(),
             Command::Breakpoints => self.overlay = Overlay::Breakpoints { selected: 0 },
             Command::BreakHere => self.break_here(rest),
@@ -206,15 +214,15 @@ impl App {
             },
             Command::Mark => self.mark(),
             Command::NextMark => self.next_mark(),
-            Command::Replay => self.replay("fresh"),
-            Command::ReplayLive => self.replay("live"),
+            Command::Replay => self.replay(ReplaySession::Fresh),
+            Command::ReplayLive => self.replay(ReplaySession::Live),
             Command::ReplayEdited => self.replay_edited(),
             Command::Save if rest.is_empty() => self.type_command("save "),
-            Command::Save => self.write_file("save", rest),
+            Command::Save => self.write_file(Writing::Copy, rest),
             Command::Load if rest.is_empty() => self.type_command("load "),
             Command::Load => self.load(rest),
             Command::Export if rest.is_empty() => self.type_command("export har "),
-            Command::Export => self.write_file("export", rest),
+            Command::Export => self.write_file(Writing::Export, rest),
             Command::Note if rest.is_empty() => self.type_note(),
             Command::Note => {
                 let params = format!(r#"{{"text":{}}}"#, mcp_proxy_wire::json_string(rest));
@@ -246,8 +254,15 @@ impl App {
     fn quit(&mut self) {
         match self.owner {
             Owner::Here => self.overlay = Overlay::ConfirmQuit,
-            Owner::Other => self.effects.push(Effect::Quit),
+            // Somebody's client would wait, and nobody would decide.
+            Owner::Other if self.proxy.holds() => self.overlay = Overlay::ConfirmLeave,
+            Owner::Other | Owner::Demo => self.effects.push(Effect::Quit),
         }
+    }
+
+    fn resume_and_leave(&mut self) {
+        self.overlay = Overlay::None;
+        self.ask("continue", "{}".to_owned(), Then::Resumed);
     }
 
     fn end_proxy(&mut self) {

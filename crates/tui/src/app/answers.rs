@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::typed::Writing;
 use super::{App, Effect, Overlay, Owner};
-use crate::proxy::Link;
+use crate::proxy::{Link, Mode};
 use crate::source::View;
 use crate::tab::Tab;
 
@@ -23,14 +24,18 @@ pub(super) enum Then {
     Rows,
     /// Nothing is done but to say this, or why not.
     Say(String),
-    /// A held message was decided.
-    Resolved(String),
+    /// The held message of this number was decided.
+    Resolved(u64, String),
+    /// Held messages of these numbers were let go on.
+    Released(Vec<u64>, String),
     /// Breakpoints have changed.
     BreakpointsChanged(String),
     /// A message was sent again.
     Replayed(u64),
     /// A file was written.
-    Written(&'static str),
+    Written(Writing),
+    /// Nothing is held any more, and the UI ends.
+    Resumed,
     /// The proxy ends, and the UI with it.
     Ended,
 }
@@ -91,7 +96,8 @@ impl App {
     }
 
     pub(super) fn lost(&mut self, why: String) {
-        if self.asked.values().any(|then| *then == Then::Ended) {
+        let ends = |then: &Then| matches!(then, Then::Ended | Then::Resumed);
+        if self.asked.values().any(ends) {
             self.effects.push(Effect::Quit);
         }
         self.asked.clear();
@@ -100,7 +106,7 @@ impl App {
             self.complain(format!("{why}; what was recorded stays on the screen"));
         }
         self.proxy.link = Link::Gone(why);
-        if matches!(self.overlay, Overlay::ConfirmQuit) {
+        if let Overlay::ConfirmQuit | Overlay::ConfirmLeave = self.overlay {
             self.overlay = Overlay::None;
         }
         self.owner = Owner::Other;
@@ -123,10 +129,13 @@ impl App {
     }
 
     fn refused(&mut self, then: &Then, why: &str) {
-        if matches!(then, Then::Resolved(_) | Then::Replayed(_))
+        if matches!(then, Then::Resolved(..) | Then::Replayed(_))
             && let (Some(editor), Overlay::None) = (self.unsent.take(), &self.overlay)
         {
             self.overlay = Overlay::Editor(editor);
+        }
+        if let Then::Resolved(sequence, _) = then {
+            self.was_refused(*sequence);
         }
         match then {
             Then::Replayed(sequence) => {
@@ -167,9 +176,16 @@ impl App {
             Then::Rows => self.take_rows(answer)?,
             Then::Say(text) if text.is_empty() => {}
             Then::Say(text) => self.say(text),
-            Then::Resolved(text) => {
+            Then::Resolved(sequence, text) => {
                 self.unsent = None;
+                self.decided_here.insert(sequence);
                 self.say(text);
+            }
+            Then::Released(numbers, text) => {
+                self.decided_here.extend(numbers);
+                if !text.is_empty() {
+                    self.say(text);
+                }
             }
             Then::BreakpointsChanged(text) => {
                 self.say(text);
@@ -180,7 +196,11 @@ impl App {
                 let written: Written = serde_json::from_slice(answer)?;
                 let size = written.bytes.map(|bytes| format!(", {bytes} bytes"));
                 let size = size.unwrap_or_default();
-                self.say(format!("{what}: {}{size}", written.output));
+                self.say(format!("{}: {}{size}", what.done(), written.output));
+            }
+            Then::Resumed => {
+                self.proxy.mode = Mode::Passthrough;
+                self.effects.push(Effect::Quit);
             }
             Then::Ended => self.effects.push(Effect::Quit),
         }

@@ -9,50 +9,92 @@ use crate::proxy::{Held, Link, Mode};
 use crate::tab::Detail;
 use crate::text::{Form, plain};
 
-impl App {
-    /// The selected message, if it is held. If it is not, the oldest that is gets selected, and nothing is decided about a
-    /// message that the user may not see.
-    fn held_here(&mut self) -> Option<Held> {
-        let selected = self.tabs.get(self.tab).and_then(|tab| tab.selected);
-        let selected = selected.filter(|_| self.tab == 0);
-        let held = selected.and_then(|selected| self.proxy.hold_of(selected));
-        if let Some(held) = held {
-            return Some(held.clone());
+/// What is decided about a held message.
+pub(super) enum Decision {
+    /// It goes on as it is.
+    Forward,
+    /// It was looked at in the editor, and goes on as it is.
+    Unchanged,
+    /// This goes on in its place.
+    Modify { text: String, check: Check },
+    /// It goes nowhere.
+    Drop,
+    /// It goes nowhere, and is answered with this error.
+    Error { code: Option<i64>, message: String },
+}
+
+/// Whether an edited message has to be JSON.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Check {
+    Json,
+    AsIs,
+}
+
+/// The session that a message is sent again on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplaySession {
+    /// A new one.
+    Fresh,
+    /// The client's own.
+    Live,
+}
+
+impl ReplaySession {
+    /// As the control protocol calls it.
+    fn name(self) -> &'static str {
+        match self {
+            ReplaySession::Fresh => "fresh",
+            ReplaySession::Live => "live",
         }
-        match self.proxy.held.first().map(|held| held.sequence) {
-            Some(oldest) => {
-                self.tab = 0;
-                let tab = self.tabs.first_mut();
-                let hidden = tab.is_some_and(|tab| {
-                    let is_there = tab.select(oldest);
-                    if !is_there {
-                        tab.select_soon(oldest);
-                    }
-                    !is_there && !tab.view.filter().is_empty()
-                });
-                self.complain(match hidden {
-                    true => format!(
-                        "the filter hides #{oldest}, which is held; Ctrl-L shows everything"
-                    ),
-                    false => format!("#{oldest} is held, and selected now: press the key again"),
-                });
+    }
+}
+
+impl Decision {
+    /// The members of `hold.resolve` for it.
+    fn params(&self) -> String {
+        match self {
+            Decision::Forward | Decision::Unchanged => r#""action":"forward""#.to_owned(),
+            Decision::Modify { text, check } => {
+                let (text, as_is) = (json_string(text), *check == Check::AsIs);
+                format!(r#""action":"modify","raw_text":{text},"as_is":{as_is}"#)
             }
-            None => self.complain("no message is held (i holds every message, b sets breakpoints)"),
+            Decision::Drop => r#""action":"drop""#.to_owned(),
+            Decision::Error { code, message } => {
+                let code = code.map(|code| format!(r#","code":{code}"#));
+                let message = match message.is_empty() {
+                    true => String::new(),
+                    false => format!(r#","message":{}"#, json_string(message)),
+                };
+                format!(r#""action":"error"{}{message}"#, code.unwrap_or_default())
+            }
         }
-        None
     }
 
+    /// What is said when it is done.
+    fn done(&self) -> &'static str {
+        match self {
+            Decision::Forward => "went on",
+            Decision::Unchanged => "went on unchanged",
+            Decision::Modify { .. } => "went on as edited",
+            Decision::Drop => "was dropped",
+            Decision::Error { .. } => "was answered with an error",
+        }
+    }
+}
+
+impl App {
     /// Sends the decision about the held message.
-    pub(super) fn resolve(&mut self, action: &str, said: &str) {
+    pub(super) fn resolve(&mut self, decision: &Decision) {
         if let Some(held) = self.held_here() {
-            self.resolve_hold(&held, action, said);
+            self.resolve_hold(&held, decision);
         }
     }
 
-    fn resolve_hold(&mut self, held: &Held, action: &str, said: &str) {
-        let params = format!(r#"{{"hold":{},{action}}}"#, held.hold);
-        let said = format!("#{} {said}", held.sequence);
-        self.ask("hold.resolve", params, Then::Resolved(said));
+    fn resolve_hold(&mut self, held: &Held, decision: &Decision) {
+        let params = format!(r#"{{"hold":{},{}}}"#, held.hold, decision.params());
+        let said = format!("#{} {}", held.sequence, decision.done());
+        let then = Then::Resolved(held.sequence, said);
+        self.ask("hold.resolve", params, then);
     }
 
     /// Drops a held request and answers it with an error.
@@ -62,71 +104,41 @@ impl App {
             Ok(code) => (Some(code), rest.trim()),
             Err(_) => (None, text.trim()),
         };
-        let mut action = r#""action":"error""#.to_owned();
-        if let Some(code) = code {
-            action.push_str(&format!(r#","code":{code}"#));
-        }
-        if !message.is_empty() {
-            action.push_str(&format!(r#","message":{}"#, json_string(message)));
-        }
-        self.resolve(&action, "was answered with an error");
+        let message = message.to_owned();
+        self.resolve(&Decision::Error { code, message });
     }
 
     pub(super) fn toggle_intercept(&mut self) {
-        let (mode, said) = match self.proxy.mode {
-            Mode::Passthrough => ("intercept", "every message is held from now on"),
-            Mode::Intercept => ("passthrough", "all messages pass again"),
+        let (mode, then) = match self.proxy.mode {
+            Mode::Passthrough => {
+                let said = "every message is held from now on";
+                ("intercept", Then::Say(said.to_owned()))
+            }
+            Mode::Intercept => {
+                let said = "all messages pass again".to_owned();
+                ("passthrough", Then::Released(self.all_held(), said))
+            }
         };
         let params = format!(r#"{{"mode":"{mode}"}}"#);
-        self.ask("intercept.set", params, Then::Say(said.to_owned()));
+        self.ask("intercept.set", params, then);
     }
 
-    /// The first that is held is shown, when none was.
-    pub(super) fn holds_changed(&mut self, before: &[u64]) {
-        let held: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
-        if let Some(tab) = self.tabs.first_mut()
-            && self.tab == 0
-            && matches!(self.overlay, Overlay::None)
-        {
-            let selected = tab.selected.unwrap_or(0);
-            let decided = before.contains(&selected) && !held.contains(&selected);
-            let next = held.iter().find(|number| **number > selected);
-            match next.or(held.first()) {
-                Some(next) if decided || before.is_empty() => {
-                    self.followed |= tab.follows;
-                    tab.select_soon(*next);
-                }
-                // All is decided: on with what comes, if that was so before.
-                None if decided && std::mem::take(&mut self.followed) => {
-                    tab.follows = true;
-                    tab.select_place(usize::MAX);
-                }
-                _ => {}
-            }
-        }
-        let decided_elsewhere = match &self.overlay {
-            Overlay::Editor(editor) => match editor.purpose {
-                Purpose::Hold { hold, .. } => !self.proxy.held.iter().any(|held| held.hold == hold),
-                Purpose::Replay { .. } => false,
-            },
-            _ => false,
-        };
-        if decided_elsewhere {
-            self.complain("this message was decided already, by its time limit or by another viewer; Esc closes");
-        }
+    /// Sends the oldest held message on.
+    pub(super) fn step(&mut self) {
+        let oldest = self.all_held().into_iter().take(1).collect();
+        let then = Then::Released(oldest, String::new());
+        self.ask("step", "{}".to_owned(), then);
     }
 
-    /// Goes to the next held message after the selected one, else to the first.
-    pub(super) fn next_held(&mut self) {
-        let selected = self.tabs.first().and_then(|tab| tab.selected).unwrap_or(0);
-        let mut numbers: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
-        numbers.sort_unstable();
-        let next = numbers.iter().find(|number| **number > selected);
-        let Some(next) = next.or(numbers.first()).copied() else {
-            return self.complain("no message is held");
-        };
-        self.tab = 0;
-        self.go_to(next);
+    /// Sends everything on.
+    pub(super) fn resume(&mut self) {
+        let said = "all messages pass again".to_owned();
+        let then = Then::Released(self.all_held(), said);
+        self.ask("continue", "{}".to_owned(), then);
+    }
+
+    fn all_held(&self) -> Vec<u64> {
+        self.proxy.held.iter().map(|held| held.sequence).collect()
     }
 
     /// Opens the editor on the held message.
@@ -208,22 +220,24 @@ impl App {
                     return self.complain(format!("#{sequence} was decided already; Esc closes"));
                 };
                 let held = held.clone();
-                if !is_changed {
-                    return self.resolve_hold(&held, r#""action":"forward""#, "went on unchanged");
-                }
-                let text = json_string(&message);
-                let action = format!(r#""action":"modify","raw_text":{text},"as_is":{insists}"#);
-                self.resolve_hold(&held, &action, "went on as edited");
+                let decision = match (is_changed, insists) {
+                    (false, _) => Decision::Unchanged,
+                    (true, insists) => Decision::Modify {
+                        text: message,
+                        check: if insists { Check::AsIs } else { Check::Json },
+                    },
+                };
+                self.resolve_hold(&held, &decision);
             }
             Purpose::Replay { sequence } => {
                 let raw = is_changed.then_some(message);
-                self.send_again(sequence, raw, "fresh");
+                self.send_again(sequence, raw, ReplaySession::Fresh);
             }
         }
     }
 
     /// Sends the selected message again.
-    pub(super) fn replay(&mut self, session: &str) {
+    pub(super) fn replay(&mut self, session: ReplaySession) {
         if let Some(sequence) = self.replayable() {
             self.send_again(sequence, None, session);
         }
@@ -245,9 +259,9 @@ impl App {
         }
     }
 
-    fn send_again(&mut self, sequence: u64, raw: Option<String>, session: &str) {
+    fn send_again(&mut self, sequence: u64, raw: Option<String>, session: ReplaySession) {
         let raw = raw.map(|raw| format!(r#","raw":{}"#, json_string(&raw)));
-        let raw = raw.unwrap_or_default();
+        let (raw, session) = (raw.unwrap_or_default(), session.name());
         let params = format!(r#"{{"sequence":{sequence},"session":"{session}"{raw}}}"#);
         self.say(format!("#{sequence} is sent again …"));
         self.ask("replay", params, Then::Replayed(sequence));
@@ -265,7 +279,10 @@ impl App {
         // What rushes by is laid out by its beginning only.
         tab.follows = false;
         tab.show();
-        let detail = tab.detail.as_ref()?;
+        let Some(detail) = tab.detail.as_ref() else {
+            self.complain("no message is selected");
+            return None;
+        };
         let message = detail.told.as_ref().ok().map(|told| &told.message)?;
         match (message.direction, message.answers) {
             (Direction::ClientToServer, _) => Some(message.sequence),

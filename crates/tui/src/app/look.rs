@@ -1,6 +1,10 @@
 //! Looking at messages: from one to another, folded, compared, copied.
 
+use mcp_proxy_session::Mark;
+
+use super::answers::Then;
 use super::{App, Effect, Overlay, Sides};
+use crate::proxy::Link;
 use crate::tab::{Detail, Shown, body_of};
 use crate::text::{Body, compare, curl};
 
@@ -52,18 +56,30 @@ impl App {
     }
 
     pub(super) fn mark(&mut self) {
-        if let Some(tab) = self.current()
-            && let Some(selected) = tab.selected
-            && !tab.marks.remove(&selected)
-        {
-            tab.marks.insert(selected);
+        let Some((tab, selected)) = self.current().and_then(|tab| {
+            let selected = tab.selected?;
+            Some((tab, selected))
+        }) else {
+            return self.complain("no message is selected");
+        };
+        let mark = match tab.view.marks().contains(&selected) {
+            true => Mark::Removed,
+            false => Mark::Set,
+        };
+        tab.view.mark(selected, mark);
+        // A record that is only looked at is not written.
+        if self.tab == 0 && self.proxy.link == Link::Live {
+            let mark = mark.as_str();
+            let params = format!(r#"{{"sequence":{selected},"mark":"{mark}"}}"#);
+            self.ask("note", params, Then::Say(String::new()));
         }
     }
 
     pub(super) fn next_mark(&mut self) {
         let next = self.current().and_then(|tab| {
             let after = tab.selected.map_or(0, |selected| selected + 1);
-            let next = tab.marks.range(after..).next().or(tab.marks.first());
+            let marks = tab.view.marks();
+            let next = marks.range(after..).next().or(marks.first());
             next.copied()
         });
         match next {

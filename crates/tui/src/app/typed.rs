@@ -80,7 +80,7 @@ impl App {
             && let Some(tab) = self.tabs.get_mut(self.tab)
             && tab.view.filter() != input.text()
         {
-            drop(tab.view.set_filter(input.text()));
+            drop(tab.set_filter(input.text()));
         }
     }
 
@@ -112,7 +112,7 @@ impl App {
         let Some(tab) = self.current() else {
             return;
         };
-        if let Err(error) = tab.view.set_filter(text) {
+        if let Err(error) = tab.set_filter(text) {
             self.complain(format!("the filter is wrong: {error}"));
         }
     }
@@ -158,17 +158,24 @@ impl App {
     }
 
     /// Has a copy or an export written. A record that was loaded is written by nobody: the commands of the shell do that.
-    pub(super) fn write_file(&mut self, what: &'static str, rest: &str) {
+    pub(super) fn write_file(&mut self, what: Writing, rest: &str) {
         let first = self.tab == 0;
         if !first && self.proxy.link != Link::None {
-            let shell = match what {
-                "save" => "cp",
-                _ => "mcp-proxy export",
-            };
             return self.complain(format!(
-                "only the live session is written here; use `{shell}` for this one"
+                "only the live session is written here; use `{}` for this one",
+                what.in_the_shell()
             ));
         }
+        let (format, path) = match (what, rest.split_once(' ')) {
+            (Writing::Copy, _) => (String::new(), rest),
+            (Writing::Export, Some((format, path))) => {
+                (format!(r#""format":{},"#, json_string(format)), path)
+            }
+            (Writing::Export, None) => {
+                return self.complain("export what, and where? `:export har session.har`");
+            }
+        };
+        let output = json_string(&absolute(path).to_string_lossy());
         // Without a proxy whoever answers has to be told which record is meant.
         let record = match self.proxy.link {
             Link::None => self.current().and_then(|tab| tab.view.path()),
@@ -176,36 +183,51 @@ impl App {
         };
         let record = record.map(|path| json_string(&path.to_string_lossy()));
         let record = record.map_or(String::new(), |path| format!(r#","record":{path}"#));
-        let params = match what {
-            "save" => {
-                let path = absolute(rest);
-                let output = json_string(&path.to_string_lossy());
-                format!(r#"{{"output":{output}{record}}}"#)
-            }
-            _ => {
-                let Some((format, path)) = rest.split_once(' ') else {
-                    return self.complain("export what, and where? `:export har session.har`");
-                };
-                let path = absolute(path.trim());
-                let output = json_string(&path.to_string_lossy());
-                let format = json_string(format);
-                format!(r#"{{"format":{format},"output":{output}{record}}}"#)
-            }
-        };
-        let done = match what {
-            "save" => "saved",
-            _ => "exported",
-        };
-        self.ask(what, params, Then::Written(done));
+        let params = format!(r#"{{{format}"output":{output}{record}}}"#);
+        self.ask(what.method(), params, Then::Written(what));
     }
 }
 
-/// The proxy has another folder.
+/// What is written into a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writing {
+    /// The record and its side files.
+    Copy,
+    /// The session in another format.
+    Export,
+}
+
+impl Writing {
+    fn method(self) -> &'static str {
+        match self {
+            Writing::Copy => "save",
+            Writing::Export => "export",
+        }
+    }
+
+    /// What does the same without a UI.
+    fn in_the_shell(self) -> &'static str {
+        match self {
+            Writing::Copy => "cp",
+            Writing::Export => "mcp-proxy export",
+        }
+    }
+
+    /// What was done when it is done.
+    pub(super) fn done(self) -> &'static str {
+        match self {
+            Writing::Copy => "saved",
+            Writing::Export => "exported",
+        }
+    }
+}
+
+/// The proxy has another folder, and no shell is there to know `~/`.
 fn absolute(path: &str) -> PathBuf {
     let path = path.trim();
     let home = std::env::var_os("HOME");
     let path = match (path.strip_prefix("~/"), home) {
-        (Some(rest), Some(home)) => Path::new(&home).join(rest),
+        (Some(rest), Some(home)) => Path::new(&home).join(rest.trim_start_matches('/')),
         _ => PathBuf::from(path),
     };
     std::path::absolute(&path).unwrap_or(path)

@@ -4,17 +4,17 @@ use mcp_proxy_wire::visible::visible;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
+use ratatui::widgets::{Clear, Paragraph};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{cut, span, style};
+use super::{cut, span, style, wrapped};
 use crate::app::{App, Hit, Overlay, Target, Tone, Typing};
-use crate::command::{Command, shown_key};
+use crate::command::{Command, Group, shown_key};
 use crate::proxy::{Link, Mode};
 use crate::source::State;
 use crate::theme::Role;
 
-/// What the status bar names first, with the word for it.
+/// What the status bar names, with the word for it: as much of it as there is room for.
 const STATUS: [(Command, &str); 10] = [
     (Command::Help, "Help"),
     (Command::Filter, "Filter"),
@@ -40,6 +40,13 @@ const BUTTONS: [(Command, &str); 9] = [
     (Command::Load, "Load"),
     (Command::Export, "Export"),
 ];
+
+/// Below this width what everybody knows is left out.
+const NARROW: usize = 50;
+/// So much of a filter is shown before anything else on its line.
+const FILTER_FIRST: usize = 24;
+/// So many lines may be taken by what is said.
+const SAID_LINES: u16 = 3;
 
 /// ` mcp-proxy — stdio — python server.py      [INTERCEPT]`.
 pub fn title(app: &App, frame: &mut Frame<'_>, area: Rect) {
@@ -76,6 +83,7 @@ pub fn title(app: &App, frame: &mut Frame<'_>, area: Rect) {
             .first()
             .map_or(String::new(), |tab| tab.name.clone()),
         _ if hello.target.is_empty() => "connecting …".to_owned(),
+        _ if width < NARROW => hello.target.clone(),
         // A long command is cut, and not what is said behind it.
         _ => {
             let url = app.listens.as_ref().map(|url| format!(" — {url}"));
@@ -86,7 +94,10 @@ pub fn title(app: &App, frame: &mut Frame<'_>, area: Rect) {
             format!("{before}{target}{url}")
         }
     };
-    let text = format!(" mcp-proxy — {}{session}", visible(&what));
+    let text = match width < NARROW {
+        true => format!(" {}{session}", visible(&what)),
+        false => format!(" mcp-proxy — {}{session}", visible(&what)),
+    };
     let text = cut(&text, room);
     let gap = " ".repeat(room.saturating_sub(text.width()) + 1);
     let role = if alarm { Role::Alarm } else { Role::Title };
@@ -128,21 +139,53 @@ fn last(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
                 Tone::Bad => (Role::Bad, "! "),
                 Tone::Plain => (Role::Key, ""),
             };
-            let text = visible(&said.text);
-            let text = cut(&format!(" {sign}{text}"), usize::from(area.width));
-            frame.render_widget(Paragraph::new(Line::from(span(app, role, text))), area);
+            let text = format!("{sign}{}", visible(&said.text));
+            say(app, frame, area, &text, role);
         }
         (Overlay::Editor(_), None) => editor_keys(app, frame, area),
+        // Nowhere else is there room to tell that not all is shown.
+        (_, None) if frame.area().height < 6 && has_filter(app) => filter(app, frame, area),
         _ => status(app, frame, area),
     }
 }
 
+fn has_filter(app: &App) -> bool {
+    let tab = app.tabs.get(app.tab);
+    tab.is_some_and(|tab| !tab.view.filter().is_empty())
+}
+
+/// What is longer than the line goes over those above.
+fn say(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str, role: Role) {
+    let width = usize::from(area.width).saturating_sub(1);
+    let most = usize::from(SAID_LINES.min(frame.area().height / 2).max(1));
+    let mut lines = wrapped(text, width);
+    if lines.len() > most {
+        let rest = lines.split_off(most - 1);
+        lines.push(rest.join(" "));
+    }
+    let count = (lines.len() as u16).min(area.y + 1);
+    let area = Rect::new(area.x, area.y + 1 - count, area.width, count);
+    let lines = lines.iter().map(|line| {
+        let text = format!(" {}", cut(line, width));
+        Line::from(span(app, role, text))
+    });
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
+}
+
 /// The editor has keys of its own, and takes all others.
 fn editor_keys(app: &App, frame: &mut Frame<'_>, area: Rect) {
-    let keys = [("Ctrl-S", "Send"), ("Esc", "Back"), ("Ctrl-E", "$EDITOR")];
+    let keys = [
+        (Command::Send, "Send"),
+        (Command::Back, "Back"),
+        (Command::EditOutside, "$EDITOR"),
+    ];
     let spans: Vec<Span<'static>> = keys
         .into_iter()
-        .flat_map(|(key, word)| {
+        .flat_map(|(command, word)| {
+            // The last of its keys: a letter would be typed.
+            let key = command.entry().keys.last();
+            let key = key.map(|key| shown_key(key)).unwrap_or_default();
             let key = span(app, Role::Key, format!(" {key}:"));
             [key, span(app, Role::Plain, format!("{word} "))]
         })
@@ -153,13 +196,22 @@ fn editor_keys(app: &App, frame: &mut Frame<'_>, area: Rect) {
 fn status(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let mut spans = Vec::new();
     let mut column = area.x;
-    for (command, word) in STATUS {
+    let mut named = STATUS;
+    // What is waited for goes first where not all can be named.
+    if usize::from(area.width) < NARROW && !app.proxy.held.is_empty() {
+        named.sort_by_key(|(command, _)| command.entry().group != Group::Decide);
+    }
+    for (command, word) in named {
         let key = command.entry().keys.first().map(|key| shown_key(key));
         let key = match command {
             Command::Quit => "Q".to_owned(),
             _ => key.unwrap_or_default(),
         };
-        let text = format!(" {key}:");
+        let text = match key.as_str() {
+            // The key itself says it.
+            ":" => " : ".to_owned(),
+            key => format!(" {key}:"),
+        };
         let width = (text.width() + word.len() + 1) as u16;
         if column + width > area.right() {
             break;
@@ -193,13 +245,29 @@ fn filter(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         .to_vec(),
         _ => Vec::new(),
     };
-    let right: usize = modes.iter().map(|(text, _)| text.len() + 1).sum();
     let width = usize::from(area.width);
-    let room = width.saturating_sub(right + counts.width() + 3);
     let shown = match text.is_empty() {
         true => "[Filter: (F2)]".to_owned(),
         false => format!("[Filter: {}]", visible(&text)),
     };
+    // The mode is in the title too, and the counts are the least of it.
+    let first = shown.width().min(FILTER_FIRST);
+    let takes =
+        |modes: &[(String, bool)]| modes.iter().map(|(text, _)| text.len() + 1).sum::<usize>();
+    let fits =
+        |modes: &[(String, bool)], counts: &str| first + takes(modes) + counts.width() + 3 <= width;
+    let modes = if fits(&modes, &counts) {
+        modes
+    } else {
+        Vec::new()
+    };
+    let counts = if fits(&modes, &counts) {
+        counts
+    } else {
+        String::new()
+    };
+    let right = takes(&modes);
+    let room = width.saturating_sub(right + counts.width() + 3);
     let shown = cut(&shown, room);
     let gap = " ".repeat(room.saturating_sub(shown.width()));
     let role = if text.is_empty() {
@@ -321,7 +389,7 @@ fn typing(app: &App, frame: &mut Frame<'_>, area: Rect) {
         span(app, Role::Key, sign),
         span(app, Role::Plain, cut(&text, room + 1)),
     ]);
-    frame.render_widget(ratatui::widgets::Clear, area);
+    frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(line), area);
     let column =
         area.x + (sign.width() + before.width() - skipped).min(width.saturating_sub(1)) as u16;

@@ -8,10 +8,10 @@ use ratatui::widgets::{Block, Paragraph, Wrap};
 use unicode_width::UnicodeWidthChar as _;
 
 use super::rows::{short_size, short_time};
-use super::{cut, span, style};
+use super::{cut, framed, span, style};
 use crate::app::{App, Focus, Hit, Target};
-use crate::tab::{Detail, Shown};
-use crate::text::PieceKind;
+use crate::tab::{Detail, Shown, Tab};
+use crate::text::{Piece, PieceKind};
 use crate::theme::Role;
 
 pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
@@ -23,7 +23,13 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         let block = Block::bordered()
             .title(" Message ")
             .border_style(style(app, role));
-        return frame.render_widget(block, area);
+        let nothing = app.tabs.get(app.tab).is_some_and(Tab::matches_nothing);
+        let hint = match nothing {
+            true => "no message matches the filter: F2 changes it, Ctrl-L shows everything",
+            false => "",
+        };
+        let hint = Paragraph::new(span(app, Role::Faint, hint)).wrap(Wrap { trim: false });
+        return frame.render_widget(hint.block(block), area);
     };
     let title = match detail.shown {
         Shown::Sent => format!(" #{} ", detail.sequence),
@@ -32,8 +38,7 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let block = Block::bordered()
         .title(title)
         .border_style(style(app, role));
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
+    let inner = framed(frame, block, area);
     let facts = match &detail.told {
         Ok(told) if inner.height > 6 => facts(told, detail.sequence, app),
         _ => Vec::new(),
@@ -95,10 +100,14 @@ fn body_line(
     let mut spans = vec![span(app, Role::Faint, sign)];
     let mut skip = detail.shift;
     let indent = usize::from(text.indent);
-    spans.push(Span::raw(" ".repeat(indent.saturating_sub(skip))));
+    let before = indent.saturating_sub(skip);
+    spans.push(Span::raw(" ".repeat(before)));
     skip = skip.saturating_sub(indent);
     // Long strings are cut here already: a megabyte on one line is drawn at every frame.
-    let mut room = if app.wraps { width * 64 } else { width };
+    let columns = if app.wraps { width * 64 } else { width };
+    let mut room = columns.saturating_sub(before + 1);
+    let is_cut = is_wider(&text.pieces, skip + room);
+    room = room.saturating_sub(usize::from(is_cut));
     for piece in &text.pieces {
         let shown = on_screen(&piece.text, &mut skip, &mut room);
         let mut one = span(app, role_of(piece.kind), shown);
@@ -109,6 +118,9 @@ fn body_line(
         if room == 0 {
             break;
         }
+    }
+    if is_cut {
+        spans.push(span(app, Role::Faint, "…"));
     }
     if folded {
         spans.push(span(app, Role::Faint, detail.body.summary(line)));
@@ -121,6 +133,16 @@ fn body_line(
             .collect();
     }
     Line::from(spans)
+}
+
+/// Whether pieces take more columns than this; no more of them is looked at than it takes to know.
+fn is_wider(pieces: &[Piece], columns: usize) -> bool {
+    let letters = pieces.iter().flat_map(|piece| piece.text.chars());
+    let mut used = letters.scan(0, |used, letter| {
+        *used += letter.width().unwrap_or(0);
+        Some(*used)
+    });
+    used.any(|used| used > columns)
 }
 
 /// What of a text is on the screen.

@@ -6,13 +6,17 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use super::overlay::window;
-use super::span;
+use super::{span, wrapped};
 use crate::app::{App, Overlay};
 use crate::command::{COMMANDS, Group, shown_key};
 use crate::theme::Role;
 
 /// The column where it says what a key does.
 const ABOUT: usize = 32;
+/// Below this width it says so on the lines below.
+const NARROW: u16 = 60;
+/// There it begins at this column.
+const BELOW: usize = 2;
 
 pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let Overlay::Help { top } = app.overlay else {
@@ -20,7 +24,9 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     };
     let title = "Keys (j k scroll, Esc closes)";
     let inner = window(app, frame, area, (110, u16::MAX), title);
-    let room = usize::from(inner.width).saturating_sub(ABOUT);
+    let is_narrow = inner.width < NARROW;
+    let about_at = if is_narrow { BELOW } else { ABOUT };
+    let room = usize::from(inner.width).saturating_sub(about_at);
     let mut lines = Vec::new();
     for group in Group::ALL {
         if !lines.is_empty() {
@@ -30,16 +36,17 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         for entry in COMMANDS.iter().filter(|entry| entry.group == group) {
             let keys: Vec<String> = entry.keys.iter().map(|key| shown_key(key)).collect();
             let mut about = wrapped(entry.about, room).into_iter();
-            lines.push(Line::from(vec![
-                span(app, Role::Key, format!("  {:<12}", keys.join(" "))),
-                span(
-                    app,
-                    Role::Faint,
-                    format!("{:<18}", format!(":{}", entry.name)),
-                ),
-                span(app, Role::Plain, about.next().unwrap_or_default()),
-            ]));
-            let more = about.map(|text| format!("{:ABOUT$}{text}", ""));
+            let (keys, name) = (keys.join(" "), format!(":{}", entry.name));
+            let mut first = vec![
+                span(app, Role::Key, format!("  {keys:<12}")),
+                span(app, Role::Faint, format!("{name:<18}")),
+            ];
+            match is_narrow {
+                true => first[0] = span(app, Role::Key, format!("{keys} ")),
+                false => first.push(span(app, Role::Plain, about.next().unwrap_or_default())),
+            }
+            lines.push(Line::from(first));
+            let more = about.map(|text| format!("{:about_at$}{text}", ""));
             lines.extend(more.map(|text| Line::from(span(app, Role::Plain, text))));
         }
     }
@@ -50,20 +57,4 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     }
     let shown: Vec<Line<'static>> = lines.into_iter().skip(top).collect();
     frame.render_widget(Paragraph::new(shown), inner);
-}
-
-/// A text on lines of so many columns, broken between words.
-fn wrapped(text: &str, columns: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.len() + 1 + word.len() <= columns => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }

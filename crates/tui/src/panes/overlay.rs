@@ -3,20 +3,22 @@
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Text};
-use ratatui::widgets::{Block, Clear, Paragraph};
+use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::detail::on_screen;
-use super::{happenings, help, lists, sides, span, style};
+use super::{framed, happenings, help, lists, sides, span, style};
 use crate::app::{App, Overlay};
 use crate::editor::Purpose;
+use crate::proxy::Mode;
 use crate::theme::Role;
 
 pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     match app.overlay {
         Overlay::None | Overlay::Typing(..) | Overlay::Editor(_) => {}
         Overlay::Help { .. } => help::draw(app, frame, area),
-        Overlay::ConfirmQuit => confirm(app, frame, area),
+        Overlay::ConfirmQuit => confirm_quit(app, frame, area),
+        Overlay::ConfirmLeave => confirm_leave(app, frame, area),
         Overlay::Breakpoints { .. } => lists::breakpoints(app, frame, area),
         Overlay::Rules { .. } => lists::rules(app, frame, area),
         Overlay::Happenings { .. } => happenings::draw(app, frame, area),
@@ -42,25 +44,52 @@ pub fn window(
     let block = Block::bordered()
         .title(format!(" {title} "))
         .border_style(style(app, Role::Focus));
-    let inner = block.inner(area);
     frame.render_widget(Clear, area);
-    frame.render_widget(block, area);
-    inner
+    framed(frame, block, area)
 }
 
-fn confirm(app: &App, frame: &mut Frame<'_>, area: Rect) {
-    let inner = window(app, frame, area, (54, 5), "Leave?");
-    let held = app.proxy.held.len();
-    let what = match held {
+fn confirm_quit(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let what = match app.proxy.held.len() {
         0 => "The proxy runs in this terminal and ends with it.".to_owned(),
         1 => "The proxy ends, and the held message is let go.".to_owned(),
-        _ => format!("The proxy ends, and {held} held messages are let go."),
+        held => format!("The proxy ends, and {held} held messages are let go."),
     };
-    let text = Text::from(vec![
-        Line::from(span(app, Role::Plain, format!(" {what}"))),
-        Line::from(span(app, Role::Key, " y: end it    n: stay")),
-    ]);
-    frame.render_widget(Paragraph::new(text), inner);
+    confirm(app, frame, area, what, &["y: end it", "n: stay"]);
+}
+
+fn confirm_leave(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let what = match (app.proxy.mode, app.proxy.held.len()) {
+        (Mode::Intercept, 0) => "The proxy goes on holding every message.".to_owned(),
+        (Mode::Intercept, held) => {
+            format!("The proxy goes on holding every message; {held} held now.")
+        }
+        (Mode::Passthrough, 1) => "A message is held, and stays so.".to_owned(),
+        (Mode::Passthrough, held) => format!("{held} messages are held, and stay so."),
+    };
+    let choices = ["c: let all go on", "l: leave it so", "n: stay"];
+    confirm(app, frame, area, what, &choices);
+}
+
+/// A question with its choices: on one line, or one below the other where there is no room.
+fn confirm(app: &App, frame: &mut Frame<'_>, area: Rect, what: String, choices: &[&str]) {
+    let on_one = choices.join("    ");
+    let fits = on_one.width() + 3 <= usize::from(area.width);
+    let choices: Vec<&str> = match fits {
+        true => vec![on_one.as_str()],
+        false => choices.to_vec(),
+    };
+    let width = (what.width().max(on_one.width()) + 4) as u16;
+    let height = choices.len() as u16 + 2 + (what.width() as u16 + 1).div_ceil(area.width.max(1));
+    let inner = window(app, frame, area, (width, height), "Leave?");
+    let mut lines = vec![Line::from(span(app, Role::Plain, format!(" {what}")))];
+    let choices = choices.into_iter();
+    lines.extend(choices.map(|text| Line::from(span(app, Role::Key, format!(" {text}")))));
+    // What can be pressed goes before what is said, where there is room for one only.
+    if usize::from(inner.height) < lines.len() {
+        lines.remove(0);
+    }
+    let text = Paragraph::new(Text::from(lines)).wrap(Wrap { trim: false });
+    frame.render_widget(text, inner);
 }
 
 /// The editor.
@@ -98,9 +127,8 @@ pub fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     if has_room {
         block = block.title_bottom(Line::styled(keys, faint).right_aligned());
     }
-    let inner = block.inner(area);
     frame.render_widget(Clear, area);
-    frame.render_widget(block, area);
+    let inner = framed(frame, block, area);
     let (width, height) = (usize::from(inner.width), usize::from(inner.height));
     let (top, left) = editor.area.scroll(width, height);
     let (row, column) = editor.area.cursor();

@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{cut, span, style};
+use super::{cut, framed, span, style};
 use crate::app::{App, Focus, Hit, Target};
 use crate::proxy::Held;
 use crate::source::{RowLine, State};
@@ -18,6 +18,8 @@ use crate::theme::Role;
 
 /// From this width on rows tell when they came.
 const WITH_TIME: usize = 70;
+/// Below this width they tell nothing but how long a held message waits.
+const WITH_SIZE: usize = 30;
 
 pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let role = match app.focus {
@@ -27,13 +29,7 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let block = Block::bordered()
         .title(" Messages ")
         .border_style(style(app, role));
-    let (block, inner) = match area.height < 4 {
-        true => (None, area),
-        false => (Some(block.clone()), block.inner(area)),
-    };
-    if let Some(block) = block {
-        frame.render_widget(block, area);
-    }
+    let inner = framed(frame, block, area);
     let target = Target::List;
     app.hits.push(Hit {
         area: inner,
@@ -59,17 +55,21 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let top = tab.scroll(height);
     let rows = tab.view.window(top, height);
     let (selected, several) = (tab.selected, tab.view.connections().len() > 1);
-    let marks = tab.marks.clone();
+    let marked: Vec<bool> = rows
+        .iter()
+        .map(|row| tab.view.marks().contains(&row.sequence))
+        .collect();
     let is_live = app.tab == 0;
     let width = usize::from(inner.width);
     let lines: Vec<Line<'static>> = rows
         .iter()
-        .map(|row| {
+        .zip(marked)
+        .map(|(row, marked)| {
             let held = is_live.then(|| app.proxy.hold_of(row.sequence)).flatten();
             let look = Look {
                 held,
                 several,
-                marked: marks.contains(&row.sequence),
+                marked,
                 selected: selected == Some(row.sequence),
                 now,
             };
@@ -123,6 +123,12 @@ fn line(app: &App, row: &RowLine, look: &Look<'_>, width: usize) -> Line<'static
     let mut left = format!("{start}{}", what(row, Naming::Full));
     if left.width() > room {
         left = format!("{start}{}", what(row, Naming::Short));
+    }
+    // A tool says more than the method that calls it.
+    if let (true, Some(name)) = (width < WITH_SIZE && left.width() > room, &row.name)
+        && row.kind == Kind::Request
+    {
+        left = format!("{start}[{}]", visible(name));
     }
     let left = cut(&left, room);
     let gap = " ".repeat(room.saturating_sub(left.width()) + 1);
@@ -203,10 +209,15 @@ fn facts(row: &RowLine, look: &Look<'_>, width: usize) -> String {
             .until
             .map(|until| until.saturating_duration_since(look.now));
         text.push_str(&match left {
+            Some(left) if width < WITH_SIZE => format!("{} s", left.as_secs()),
             Some(left) => format!("{} s left ", left.as_secs()),
             None => "waits ".to_owned(),
         });
-    } else if let Some(latency) = row.latency {
+    }
+    if width < WITH_SIZE {
+        return text;
+    }
+    if let (None, Some(latency)) = (look.held, row.latency) {
         text.push_str(&format!("{} ", short_time(latency)));
     }
     text.push_str(&short_size(row.len));

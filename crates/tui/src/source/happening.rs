@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mcp_proxy_session::{Record, time_from_text};
+use mcp_proxy_session::{Mark, Record, time_from_text};
 use serde_json::{Map, Value};
 
 /// Happenings that are kept.
@@ -31,6 +31,8 @@ pub struct Happening {
     pub kind: HappeningKind,
     /// What is to be said about it; a line of stderr as it was written.
     pub text: String,
+    /// The message that it marks, or takes the mark from.
+    pub mark: Option<(u64, Mark)>,
 }
 
 /// Sorts of happenings.
@@ -138,8 +140,14 @@ impl Happening {
             connection: connection.and_then(|text| text.strip_prefix('c')?.parse().ok()),
             kind,
             text,
+            mark: mark_of(record),
         })
     }
+}
+
+fn mark_of(record: &Record) -> Option<(u64, Mark)> {
+    let mark = Mark::named(&record.member::<String>("mark")?)?;
+    Some((record.member("sequence")?, mark))
 }
 
 /// Everything that the line says: members that this build does not know are shown too.
@@ -153,6 +161,8 @@ fn describe(record: &Record, kind: HappeningKind) -> String {
         match (name.as_str(), value) {
             ("t" | "timestamp" | "conn" | "exchange" | "transport" | "direction", _) => {}
             ("kind", _) if kind != HappeningKind::Other => {}
+            // The text says it.
+            ("mark", _) if kind == HappeningKind::Note => {}
             ("text" | "why", Value::String(value)) => told.push(value.clone()),
             ("sequence", value) => told.push(format!("#{value}")),
             (name, Value::String(value)) => told.push(format!("{name} {value}")),
@@ -198,6 +208,10 @@ mod tests {
                 told(Other, "find, rule 7, kind x"),
             ),
             (r#"{"t":"note","text":"here"}"#, told(Note, "here")),
+            (
+                r#"{"t":"note","sequence":4,"mark":"set","text":"x: mark set"}"#,
+                told(Note, "#4, x: mark set"),
+            ),
             (r#"{"t":"act","kind":"drop","sequence":4}"#, None),
             (r#"{"t":"io","kind":"http","http":{}}"#, None),
             ("{", None),

@@ -10,7 +10,7 @@ use crate::scenes::{SCENES, held};
 use crate::stage::{Stage, key};
 
 /// Screens whose keys mean different things.
-const WINDOWS: [&str; 14] = [
+const WINDOWS: [&str; 15] = [
     "held",
     "editor",
     "filter-typed",
@@ -21,6 +21,7 @@ const WINDOWS: [&str; 14] = [
     "stderr",
     "diff-edit",
     "quit",
+    "leave",
     "ended",
     "record",
     "connecting",

@@ -111,6 +111,101 @@ fn step_continue_and_the_mode() {
     assert_eq!(stage.asked(), [("intercept.set", params)]);
 }
 
+/// Two calls are held, the first of them selected.
+fn two_held() -> Stage {
+    let mut stage = held();
+    stage.record.acted(10, "hold", "proxy", "breakpoint 1");
+    let call = stage.record.call(5, "search", "{}");
+    stage.hold(2, call, "breakpoint 1");
+    stage.all_read(11);
+    assert_eq!(stage.selected(), Some(10));
+    stage
+}
+
+#[test]
+fn what_somebody_else_decides_stays_selected() {
+    let mut stage = two_held();
+    stage.let_go(1);
+    assert_eq!(stage.selected(), Some(10), "the next is not selected");
+    assert!(stage.said().starts_with("#10 was decided already"));
+    // The record says by whom.
+    stage.record.acted(10, "forward", "user (ctl, pid 9)", "");
+    stage.record.flush();
+    stage.notice("rows", json!({"upto": 11}));
+    let by = "#10 was already forwarded by user (ctl, pid 9)";
+    stage.until("it is told", |app| {
+        app.said.as_ref().is_some_and(|said| said.text == by)
+    });
+    for key in ["F5", "F6", "F8"] {
+        stage.press(&[key]);
+        assert_eq!(stage.asked(), [], "{key}");
+        assert_eq!(stage.said(), format!("{by} (w: the next held one)"));
+        assert_eq!(stage.selected(), Some(10), "{key}");
+        assert!(stage.is_plain(), "{key}");
+    }
+    stage.command("error no");
+    assert_eq!(stage.asked(), []);
+    stage.press(&["w", "F8"]);
+    assert_eq!(stage.asked()[0].1["hold"], 2);
+}
+
+#[test]
+fn a_hold_that_comes_after_one_that_timed_out_is_not_selected() {
+    let mut stage = held();
+    stage.let_go(1);
+    let call = stage.record.call(5, "search", "{}");
+    stage.hold(2, call, "breakpoint 1");
+    stage.all_read(11);
+    assert_eq!(stage.selected(), Some(10));
+    stage.press(&["F8"]);
+    assert_eq!(stage.asked(), [], "the key was meant for the first");
+    assert!(stage.said().starts_with("#10 was decided already"));
+}
+
+#[test]
+fn the_next_is_selected_after_a_decision_made_here() {
+    let mut stage = two_held();
+    stage.press(&["F5"]);
+    let params = json!({"hold": 1, "action": "forward"});
+    stage.expect("hold.resolve", params, Ok(json!({"hold": 1})));
+    stage.let_go(1);
+    assert_eq!((stage.selected(), stage.said()), (Some(11), "#10 went on"));
+    let mut stage = two_held();
+    stage.press(&["s"]);
+    stage.expect("step", json!({}), Ok(json!({})));
+    stage.let_go(1);
+    assert_eq!(stage.selected(), Some(11));
+}
+
+#[test]
+fn a_decision_that_came_too_late_selects_nothing_else() {
+    let mut stage = two_held();
+    stage.press(&["F5"]);
+    stage.let_go(1);
+    let why = "hold 1 was resolved already: drop by timeout";
+    let params = json!({"hold": 1, "action": "forward"});
+    stage.expect("hold.resolve", params, Err(why));
+    assert_eq!((stage.selected(), stage.said()), (Some(10), why));
+}
+
+#[test]
+fn a_message_that_stops_matching_the_filter_when_it_is_decided_stays_selected() {
+    let mut stage = two_held();
+    stage.command("filter .sequence > 9 and (.dropped | not)");
+    stage.all_read(11);
+    assert_eq!(stage.selected(), Some(10));
+    stage.record.acted(10, "drop", "user (ctl, pid 9)", "");
+    stage.record.flush();
+    stage.let_go(1);
+    stage.notice("rows", json!({"upto": 11}));
+    stage.until("it is hidden", |app| app.tabs[0].view.len() == 1);
+    assert_eq!(stage.selected(), Some(10));
+    stage.press(&["F8"]);
+    assert_eq!(stage.asked(), []);
+    stage.press(&["j"]);
+    assert_eq!(stage.selected(), Some(11));
+}
+
 #[test]
 fn somebody_else_decided_first() {
     let mut stage = held();

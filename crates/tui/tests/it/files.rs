@@ -24,11 +24,17 @@ fn paths_are_made_absolute_here() {
     stage.command("save /var/copy.jsonl");
     assert_eq!(output(&mut stage), "/var/copy.jsonl");
     let home = std::env::var_os("HOME").unwrap();
+    let home = Path::new(&home);
     stage.command("export har ~/a b.har");
-    assert_eq!(
-        Path::new(&output(&mut stage)),
-        Path::new(&home).join("a b.har")
-    );
+    assert_eq!(Path::new(&output(&mut stage)), home.join("a b.har"));
+    stage.command("save ~/copy.jsonl");
+    assert_eq!(Path::new(&output(&mut stage)), home.join("copy.jsonl"));
+    // Only at the beginning, and only one's own.
+    stage.command("save a~/~you.jsonl");
+    assert_eq!(Path::new(&output(&mut stage)), here.join("a~/~you.jsonl"));
+    stage.command("load ~/nowhere/at/all.jsonl");
+    let missing = home.join("nowhere/at/all.jsonl");
+    assert_eq!(stage.said(), format!("{} is no file", missing.display()));
 }
 
 #[test]

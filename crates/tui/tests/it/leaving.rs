@@ -2,7 +2,7 @@
 
 use mcp_proxy_tui::Owner;
 use mcp_proxy_tui::app::Overlay;
-use mcp_proxy_tui::proxy::Link;
+use mcp_proxy_tui::proxy::{Link, Mode};
 use serde_json::json;
 
 use crate::record::Record;
@@ -22,7 +22,40 @@ fn a_viewer_leaves_the_proxy_alone() {
     assert!(!stage.quits(), "a letter of the text");
     stage.press(&["ctrl-c"]);
     assert!(!stage.quits(), "the text would be lost");
-    stage.press(&["esc", "ctrl-c"]);
+    stage.press(&["esc"]);
+    stage.let_go(1);
+    stage.press(&["ctrl-c"]);
+    assert!(stage.quits());
+}
+
+#[test]
+fn a_proxy_that_goes_on_holding_is_not_left_without_a_question() {
+    let mut stage = held();
+    for key in ["n", "esc", "q"] {
+        stage.press(&["q"]);
+        assert!(matches!(stage.app.overlay, Overlay::ConfirmLeave));
+        stage.press(&["j", "x", key]);
+        assert!(stage.is_plain() && !stage.quits(), "{key}");
+    }
+    assert_eq!(stage.asked(), []);
+    stage.press(&["ctrl-c", "l"]);
+    assert!(stage.quits(), "left as it is");
+    assert_eq!(stage.asked(), []);
+    // Nothing is held, but the next message would be.
+    let mut stage = Stage::live(Record::ordinary());
+    stage.mode = "intercept";
+    stage.notice("holds", json!({"mode": "intercept", "held": []}));
+    stage.press(&["q", "c"]);
+    assert!(!stage.quits(), "messages go on first");
+    stage.expect("continue", json!({}), Ok(json!({})));
+    assert!(stage.quits());
+    assert_eq!(stage.app.proxy.mode, Mode::Passthrough);
+    // One that is gone holds nothing.
+    let mut stage = held();
+    stage.press(&["q"]);
+    stage.gone("the proxy has ended");
+    assert!(stage.is_plain());
+    stage.press(&["q"]);
     assert!(stage.quits());
 }
 

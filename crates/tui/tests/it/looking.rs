@@ -1,6 +1,8 @@
 //! Moving about, marks, folds, copies.
 
+use mcp_proxy_session::Mark;
 use mcp_proxy_tui::app::{Effect, Focus, Overlay};
+use serde_json::json;
 
 use crate::record::Record;
 use crate::stage::Stage;
@@ -58,6 +60,33 @@ fn marks_are_set_gone_to_and_taken_away() {
     assert_eq!(stage.selected(), Some(6));
     stage.press(&["m", "'", "'"]);
     assert_eq!(stage.selected(), Some(2));
+    let note = |sequence, mark| ("note", json!({"sequence": sequence, "mark": mark}));
+    let asked = stage.asked();
+    assert_eq!(asked, [note(2, "set"), note(6, "set"), note(6, "removed")]);
+}
+
+#[test]
+fn marks_are_kept_in_the_record() {
+    let mut record = Record::ordinary();
+    for (sequence, mark) in [(2, Mark::Set), (4, Mark::Set), (4, Mark::Removed)] {
+        record.mark(sequence, mark);
+    }
+    record.flush();
+    let mut stage = Stage::opened(record);
+    stage.until("the marks are read", |app| {
+        app.tabs[0].view.marks().contains(&2)
+    });
+    stage.press(&["'"]);
+    assert_eq!(stage.selected(), Some(2));
+    assert!(stage.screen(80, 24).contains("*◄ #002"));
+    assert_eq!(stage.app.tabs[0].view.marks().len(), 1);
+    // Another viewer's, while it happens; what is only looked at is not written.
+    stage.record.mark(7, Mark::Set);
+    stage.record.flush();
+    stage.app.tabs[0].view.look();
+    stage.until("it is marked", |app| app.tabs[0].view.marks().contains(&7));
+    stage.press(&["m"]);
+    assert_eq!(stage.asked(), []);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use mcp_proxy_session::{
-    Act, Answers, Durability, Io, MessageId, NewBody, NewMessage, Origin, Place, RecordOptions,
-    Recorder, SessionHeader,
+    Act, Answers, Durability, Io, Mark, MessageId, NewBody, NewMessage, Origin, Place,
+    RecordOptions, Recorder, SessionHeader,
 };
 use mcp_proxy_wire::{Carriage, Direction, Message, Transport};
 use tempfile::TempDir;
@@ -151,6 +151,31 @@ impl Record {
             why: "breakpoint 1".to_owned(),
             original_raw: bytes.map(|(before, _)| Bytes::copy_from_slice(before.as_bytes())),
             raw: bytes.map(|(_, after)| Bytes::copy_from_slice(after.as_bytes())),
+        });
+    }
+
+    /// A mark, as the proxy writes it for a viewer.
+    pub fn mark(&mut self, sequence: u64, mark: Mark) {
+        let text = "user (tui, pid 4711)";
+        let io = Io::Mark {
+            sequence,
+            mark,
+            text,
+        };
+        self.recorder.io(at(sequence), &io);
+    }
+
+    /// A verdict that changes no bytes.
+    pub fn acted(&mut self, sequence: u64, kind: &'static str, by: &str, why: &str) {
+        self.recorder.act(&Act {
+            time: at(sequence),
+            sequence: Some(sequence),
+            message: Some(id(sequence)),
+            kind,
+            by: by.to_owned(),
+            why: why.to_owned(),
+            original_raw: None,
+            raw: None,
         });
     }
 

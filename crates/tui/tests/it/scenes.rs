@@ -19,6 +19,7 @@ pub const SCENES: &[Scene] = &[
     ("message", read),
     ("held", held),
     ("intercept", intercepting),
+    ("decided-elsewhere", decided_elsewhere),
     ("editor", editing),
     ("editor-invalid", editing_badly),
     ("filter-typed", filter_typed),
@@ -50,6 +51,11 @@ pub const SCENES: &[Scene] = &[
     }),
     ("replayed", replayed),
     ("quit", quitting),
+    ("leave", || {
+        let mut stage = intercepting();
+        stage.press(&["q"]);
+        stage
+    }),
     ("ended", ended),
     ("record", || Stage::opened(Record::ordinary())),
     ("sessions", two_sessions),
@@ -102,6 +108,21 @@ fn intercepting() -> Stage {
     stage.hold(2, call + 1, "intercept");
     stage.all_read(11);
     stage.until("it is selected", |app| app.tabs[0].selected == Some(10));
+    stage
+}
+
+/// The first of two held messages went on by its time limit while it was selected.
+fn decided_elsewhere() -> Stage {
+    let mut stage = intercepting();
+    stage.record.acted(10, "hold", "proxy", "intercept");
+    let why = "nobody decided within 55 s";
+    stage.record.acted(10, "forward", "timeout", why);
+    stage.record.flush();
+    stage.let_go(1);
+    stage.until("it is told", |app| {
+        let said = app.said.as_ref();
+        said.is_some_and(|said| said.text.contains("timeout"))
+    });
     stage
 }
 
@@ -192,13 +213,16 @@ fn rules() -> Stage {
 
 /// The held call went on with another path.
 pub fn edited() -> Stage {
-    let mut stage = held();
+    let mut stage = editing();
+    stage.press(&["ctrl-s"]);
     let body = |path: &str| {
         format!(
             r#"{{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{{"name":"read_file","arguments":{{"path":"{path}"}}}}}}"#
         )
     };
     let (before, after) = (body("/srv/notes/plan.txt"), body("/srv/notes/plan.md"));
+    let params = json!({"hold": 1, "action": "modify", "raw_text": after, "as_is": false});
+    stage.expect("hold.resolve", params, Ok(json!({"hold": 1})));
     stage.record.decided(10, "modify", Some((&before, &after)));
     stage.record.flush();
     stage.let_go(1);

@@ -3,7 +3,7 @@
 use mcp_proxy_tui::Theme;
 use ratatui::style::Color;
 
-use crate::scenes::{SCENES, held, listed};
+use crate::scenes::{SCENES, filtered, held, listed};
 
 #[test]
 fn every_screen() {
@@ -43,10 +43,64 @@ fn no_size_is_too_small() {
 fn a_small_screen_still_tells_what_matters() {
     let mut stage = held();
     insta::assert_snapshot!("held-20x5", stage.screen(20, 5));
+    insta::assert_snapshot!("held-40x15", stage.screen(40, 15));
     stage.press(&["tab"]);
+    insta::assert_snapshot!("held-message-20x5", stage.screen(20, 5));
     insta::assert_snapshot!("held-message-40x8", stage.screen(40, 8));
     stage.press(&["F6"]);
     insta::assert_snapshot!("editor-40x8", stage.screen(40, 8));
+    stage.press(&["esc", "q"]);
+    insta::assert_snapshot!("leave-20x5", stage.screen(20, 5));
+    insta::assert_snapshot!("leave-40x15", stage.screen(40, 15));
+    stage.press(&["esc", "F1"]);
+    insta::assert_snapshot!("help-20x5", stage.screen(20, 5));
+}
+
+/// What is shown is not all there is: that is told on every screen.
+#[test]
+fn the_filter_is_seen_at_every_width() {
+    let mut stage = filtered();
+    for (width, height) in [
+        (160, 50),
+        (80, 24),
+        (60, 15),
+        (40, 15),
+        (40, 8),
+        (20, 8),
+        (20, 5),
+    ] {
+        let screen = stage.screen(width, height);
+        assert!(
+            screen.contains("[Filter: .stat"),
+            "{width}×{height}\n{screen}"
+        );
+    }
+    insta::assert_snapshot!("filtered-40x15", stage.screen(40, 15));
+}
+
+/// A line that goes on is seen to.
+#[test]
+fn lines_that_are_cut_say_so() {
+    let mut stage = listed();
+    let screen = stage.screen(80, 24);
+    assert!(screen.contains("no such file: /srv/…│"), "{screen}");
+    stage.press(&["tab", "right"]);
+    let screen = stage.screen(80, 24);
+    assert!(screen.contains("no such file: /srv/notes/pl…│"), "{screen}");
+    stage.press(&["W"]);
+    assert!(stage.screen(80, 24).contains("plan.txt"));
+    // One that just fits is whole.
+    stage.press(&["W", "left"]);
+    let screen = stage.screen(160, 50);
+    assert!(screen.contains("plan.txt\""), "{screen}");
+}
+
+#[test]
+fn the_status_bar_names_each_key_once() {
+    let screen = listed().screen(160, 50);
+    let status = screen.lines().last().unwrap_or_default();
+    assert!(status.contains("  : Command"), "{status}");
+    assert!(!status.contains("::"), "{status}");
 }
 
 #[test]

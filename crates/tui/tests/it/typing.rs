@@ -50,9 +50,19 @@ fn a_filter_is_typed_changed_and_taken_away() {
     stage.press(&["esc", "ctrl-l"]);
     stage.all_read(9);
     assert_eq!(shown(&mut stage).len(), 9);
+    let selected = stage.selected();
     filter(&mut stage, "nowhere to be found");
     assert!(shown(&mut stage).is_empty());
     stage.press(&["j", "k", "G", "g", "p", "D", "y", "r"]);
+    // Nothing is shown, so nothing is copied or sent again.
+    assert_eq!((stage.selected(), stage.asked()), (None, vec![]));
+    assert!(stage.app.effects().is_empty());
+    let screen = stage.screen(100, 24);
+    assert!(screen.contains("no message matches"), "{screen}");
+    assert!(!screen.contains("jsonrpc"), "{screen}");
+    stage.press(&["ctrl-l"]);
+    stage.all_read(9);
+    assert_eq!(stage.selected(), selected, "back where it was");
 }
 
 #[test]

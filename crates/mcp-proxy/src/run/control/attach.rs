@@ -6,7 +6,7 @@
 mod answer;
 mod feed;
 mod held;
-pub mod keyboard;
+mod keyboard;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,6 +21,7 @@ use super::choose;
 use crate::cli::control::AttachArgs;
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
+use crate::run::editor::{self, Edited};
 use crate::run::sessions::quiet_pipe;
 use crate::run::{runtime, tui};
 use answer::{Answer, Checked};
@@ -192,15 +193,16 @@ impl Attached<'_> {
             printer::say("no message is held");
             return Ok(Quit::No);
         };
-        let Some(editor) = keyboard::editor() else {
+        let Some(editor) = editor::wanted() else {
             printer::ask("the new message, on one line: ");
             self.awaits_message = Some(checked);
             return Ok(Quit::No);
         };
         let folder = self.running.socket.parent().unwrap_or(Path::new("."));
         let (folder, raw) = (folder.to_owned(), held.raw.clone());
+        // A signal ends this process at once, and the editor goes on by itself.
         let mut editing =
-            tokio::task::spawn_blocking(move || keyboard::edit(&editor, &folder, &raw));
+            tokio::task::spawn_blocking(move || editor::edit(&editor, &folder, &raw, || false));
         let edited = loop {
             // Notices are taken all the while: a viewer that reads nothing is given up.
             tokio::select! {
@@ -209,7 +211,8 @@ impl Attached<'_> {
             }
         };
         match edited {
-            Ok(edited) => self.modify(edited, checked).await,
+            Ok(Edited::Text(edited)) => self.modify(edited, checked).await,
+            Ok(Edited::Stopped(_)) => Ok(Quit::Yes),
             Err(error) => {
                 printer::fail(&error);
                 printer::ask(CHOICES);

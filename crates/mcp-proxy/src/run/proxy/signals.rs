@@ -9,6 +9,7 @@ use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::oneshot;
 
 use super::RunEnd;
+use crate::run::tui::EditorRuns;
 
 /// The signals that end a run.
 pub struct Signals {
@@ -30,25 +31,33 @@ impl Signals {
         })
     }
 
-    /// Resolves at the first signal, or when a viewer asks for the end.
-    pub fn or_asked(self, control: Option<Arc<Control>>) -> Stop {
+    /// Resolves at the first signal, or when a viewer asks for the end. Ctrl-C is not for us while an editor has the terminal.
+    pub fn or_asked(self, control: Option<Arc<Control>>, editor: EditorRuns) -> Stop {
         let (tell, stop) = oneshot::channel();
         tokio::spawn(async move {
-            let end = self.first(control).await;
+            let end = self.first(control, editor).await;
             let _ = tell.send(end);
         });
         Stop(stop)
     }
 
-    async fn first(mut self, control: Option<Arc<Control>>) -> RunEnd {
+    async fn first(mut self, control: Option<Arc<Control>>, editor: EditorRuns) -> RunEnd {
         let asked = async {
             match control {
                 Some(control) => control.shut_down().await,
                 None => std::future::pending().await,
             }
         };
+        let interrupted = async {
+            loop {
+                self.interrupt.recv().await;
+                if !editor.is_so() {
+                    return;
+                }
+            }
+        };
         tokio::select! {
-            _ = self.interrupt.recv() => by_signal("SIGINT", 2),
+            () = interrupted => by_signal("SIGINT", 2),
             _ = self.terminate.recv() => by_signal("SIGTERM", 15),
             _ = self.hangup.recv() => by_signal("SIGHUP", 1),
             by = asked => RunEnd {

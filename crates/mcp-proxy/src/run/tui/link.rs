@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::mpsc::SyncSender;
 
+use mcp_proxy_core::control::{Method, Pace};
 use mcp_proxy_transport::control::{Client, ClientError};
 use mcp_proxy_tui::port::{Ask, FarEnd, News};
 use tokio::sync::mpsc::{Receiver, channel};
@@ -84,7 +85,7 @@ async fn carry(mut asks: Receiver<Ask>, news: &SyncSender<News>, socket: &Path) 
 }
 
 fn is_slow(method: &str) -> bool {
-    matches!(method, "replay" | "export" | "save")
+    Method::named(method).is_some_and(|method| method.info().pace == Pace::Slow)
 }
 
 /// Asks on a connection of its own.
@@ -101,5 +102,20 @@ fn answer(id: u64, answered: Result<bytes::Bytes, ClientError>) -> News {
     News::Answer {
         id,
         result: answered.map_err(|error| error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_its_time_does_not_delay_a_hold() {
+        for slow in ["replay", "export", "save"] {
+            assert!(is_slow(slow), "{slow}");
+        }
+        for quick in ["hold.resolve", "hold.list", "get", "no such method"] {
+            assert!(!is_slow(quick), "{quick}");
+        }
     }
 }

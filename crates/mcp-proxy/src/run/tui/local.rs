@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use mcp_proxy_core::control::Method;
 use mcp_proxy_session::export::exporter;
 use mcp_proxy_session::{copy_record, exporters};
 use mcp_proxy_tui::port::{Ask, FarEnd, News};
@@ -34,7 +35,10 @@ pub fn serve(far: FarEnd, record: PathBuf) {
 }
 
 fn answer(ask: &Ask, record: &Path) -> Result<Bytes, String> {
-    if !matches!(ask.method, "save" | "export") {
+    if !matches!(
+        Method::named(ask.method),
+        Some(Method::Save | Method::Export)
+    ) {
         return Err("this is a record: there is no proxy that could do that".to_owned());
     }
     let wanted: Wanted = serde_json::from_str(&ask.params).map_err(|error| error.to_string())?;

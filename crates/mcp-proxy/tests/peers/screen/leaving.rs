@@ -1,6 +1,6 @@
 //! Signals and sizes: the terminal is left as it was found, and the user is told.
 
-use crate::fixtures::PROXY;
+use crate::fixtures::{self, PROXY};
 use crate::screen::looking::recorded;
 use crate::tmux::Terminal;
 
@@ -29,6 +29,27 @@ fn a_signal_ends_a_proxy_and_its_screen_in_order() {
         let text = screen.ended(code);
         assert!(text.contains("listening on http://"), "{text}");
     }
+}
+
+#[test]
+fn a_ui_that_fails_gives_the_terminal_back_and_says_why() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let program = fixtures::example("panics");
+    let screen = Terminal::run(home.path(), &[], &[&program, "draws"]);
+    screen.shows("[RECORD]");
+    assert_eq!(screen.flag("alternate_on"), "1");
+    assert_eq!(screen.flag("mouse_any_flag"), "1");
+    screen.press(&["x"]);
+    let text = screen.ended(101);
+    assert!(text.contains("the drawing has failed"), "{text}");
+    // Another thread takes nothing from the screen, and is told of at the end.
+    let screen = Terminal::run(home.path(), &[], &[&program, "beside"]);
+    screen.shows("the thread failed: true");
+    assert_eq!(screen.flag("alternate_on"), "1");
+    assert!(!screen.screen().contains("a thread has failed"));
+    screen.press(&["x"]);
+    let text = screen.ended(0);
+    assert!(text.contains("a thread has failed"), "{text}");
 }
 
 #[test]

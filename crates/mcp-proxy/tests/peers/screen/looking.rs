@@ -109,6 +109,31 @@ fn colours_are_left_out_where_they_are_not_wanted() {
     screen.hides("Holding and deciding");
     screen.press(&["q"]);
     screen.ended(0);
+    // A terminal that has none.
+    let screen = open(home.path(), &["TERM=vt100"], &["session.jsonl"]);
+    screen.shows_row(&["►", "#001 → initialize"]);
+    no_colours(&screen);
+    screen.press(&["q"]);
+    screen.ended(0);
+}
+
+#[test]
+fn what_is_copied_is_in_the_clipboard_of_the_terminal() {
+    let home = recorded();
+    let screen = open(home.path(), &[], &["session.jsonl"]);
+    screen.shows_row(&["►", "#001 → initialize"]);
+    screen.takes_copies();
+    screen.press(&["g"]);
+    screen.shows(" #1 ");
+    screen.press(&["y"]);
+    screen.shows("copied (");
+    let copied = screen.clipboard();
+    assert!(
+        copied.starts_with('{') && copied.contains("initialize"),
+        "{copied}"
+    );
+    screen.press(&["q"]);
+    screen.ended(0);
 }
 
 #[test]

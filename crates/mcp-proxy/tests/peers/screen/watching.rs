@@ -79,12 +79,17 @@ fn a_viewer_decides_and_goes_and_the_client_goes_on() {
     viewer.shows_row(&["⏸", "← prompts/get [args-prompt] (response)"]);
     viewer.press(&["F5"]);
     session.hear();
-    viewer.press(&["i"]);
-    viewer.hides("[INTERCEPT]");
-    // The proxy is the client's: it is not asked about.
+    // The proxy is the client's, who would wait: what is held is asked about.
     viewer.press(&["q"]);
-    viewer.ended(0);
+    viewer.shows("c: let all go on");
+    viewer.press(&["Escape"]);
+    viewer.hides("c: let all go on");
     session.ask();
+    viewer.shows("1 held");
+    viewer.press(&["q"]);
+    viewer.shows("c: let all go on");
+    viewer.press(&["c"]);
+    viewer.ended(0);
     session.hear();
 
     let killed = session.attach(&[], &[]);
@@ -135,6 +140,62 @@ sed -i "s/Oslo/$city/" "$1"
     session.hear();
     viewer.press(&["G"]);
     viewer.shows("What's weather in Oslo and Bergen?");
+    viewer.hides(" held");
+    viewer.press(&["q"]);
+    viewer.ended(0);
+}
+
+/// An editor that has written already when it asks.
+const WRITES_AND_ASKS: &str = r#"sed -i 's/Oslo/Bergen/' "$1"
+printf 'and now: '
+read -r answer
+echo "got $answer"
+"#;
+
+#[test]
+fn a_signal_waits_for_the_editor_and_keeps_the_draft() {
+    let mut session = Session::start();
+    let editor = session.home.path().join("editor");
+    std::fs::write(&editor, WRITES_AND_ASKS).expect("a file");
+    let environment = format!("EDITOR=sh {}", editor.display());
+    for (signal, code) in [("TERM", 143), ("HUP", 129)] {
+        let viewer = session.attach(&[&environment], &[]);
+        viewer.shows_row(&["← initialize (response)"]);
+        if signal == "TERM" {
+            viewer.types(":break prompts/get");
+            viewer.shows("are held from now on");
+            session.ask();
+        }
+        viewer.shows_row(&["⏸", "→ prompts/get [args-prompt]"]);
+        viewer.press(&["E"]);
+        viewer.shows("and now:");
+        // Ctrl-C is the editor's, and a terminal sends it to both.
+        viewer.signal("INT");
+        viewer.signal(signal);
+        // Nobody else reads what is typed there, nor has the other screen.
+        let text = viewer.ended(code);
+        assert!(text.contains(&format!("stopped by SIG{signal}")), "{text}");
+        let (_, draft) = text
+            .split_once("it is in ")
+            .unwrap_or_else(|| panic!("no draft is named:\n{text}"));
+        let draft = draft.split_whitespace().next().unwrap_or_default();
+        let draft = std::fs::read_to_string(draft).expect("the draft is there");
+        assert!(draft.contains("Bergen"), "{draft}");
+    }
+    // Nothing was sent: the message is still held.
+    let viewer = session.attach(&[&environment], &[]);
+    viewer.shows_row(&["⏸", "→ prompts/get [args-prompt]"]);
+    viewer.press(&["E"]);
+    viewer.shows("and now:");
+    viewer.signal("INT");
+    viewer.types("nothing");
+    viewer.shows("held: edit");
+    viewer.shows("Bergen");
+    viewer.press(&["Escape"]);
+    viewer.shows("nothing was sent");
+    viewer.press(&["c"]);
+    session.hear();
+    viewer.hides(" held");
     viewer.press(&["q"]);
     viewer.ended(0);
 }

@@ -1,12 +1,7 @@
 //! Lines from stdin, one at a time and only when asked for, so that an editor can have the terminal in between.
 
-use std::fs::OpenOptions;
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::io::{BufRead as _, IsTerminal as _};
 
-use anyhow::{Context as _, Result, bail};
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
 use tokio::sync::mpsc;
 
@@ -50,72 +45,5 @@ impl Keyboard {
             Some(keyboard) => keyboard.lines.recv().await,
             None => std::future::pending().await,
         }
-    }
-}
-
-/// The user's editor, if there is one and a terminal for it.
-pub fn editor() -> Option<String> {
-    let set = |name| {
-        std::env::var(name)
-            .ok()
-            .filter(|value: &String| !value.trim().is_empty())
-    };
-    std::io::stdin()
-        .is_terminal()
-        .then(|| set("VISUAL").or_else(|| set("EDITOR")))
-        .flatten()
-}
-
-/// Has a message edited. `folder` is the user's alone, as is the file.
-pub fn edit(editor: &str, folder: &Path, message: &[u8]) -> Result<Vec<u8>> {
-    let draft = Draft(folder.join(format!(".{}.edit", std::process::id())));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&draft.0)
-        .context("cannot write the message for the editor")?;
-    file.write_all(message)?;
-    drop(file);
-    // The variable may hold arguments too, so a shell splits it, as git does.
-    let status = Command::new("sh")
-        .arg("-c")
-        .arg(format!("{editor} \"$1\""))
-        .arg(editor)
-        .arg(&draft.0)
-        .status()
-        .with_context(|| format!("cannot run {editor}"))?;
-    if !status.success() {
-        bail!("{editor} ended with {status}");
-    }
-    let mut edited = std::fs::read(&draft.0).context("cannot read what was edited")?;
-    // Editors end a file with a newline; a message has none.
-    if edited.ends_with(b"\n") && !message.ends_with(b"\n") {
-        edited.pop();
-    }
-    Ok(edited)
-}
-
-/// Gone whatever happens: it holds a message.
-struct Draft(PathBuf);
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_editor_with_arguments_changes_the_message_and_leaves_no_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let edited = edit("sed -i s/a/b/", folder.path(), b"{\"a\":1}").unwrap();
-        assert_eq!(edited, b"{\"b\":1}");
-        let failed = edit("false", folder.path(), b"{}").unwrap_err();
-        assert!(failed.to_string().contains("false"), "{failed}");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -1,0 +1,65 @@
+//! Signals that end the UI, and those that do not: Ctrl-C in an editor is the editor's, although the terminal sends it to all.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+/// Those that end the UI, with their names.
+const SIGNALS: [(i32, &str); 3] = [(SIGTERM, "SIGTERM"), (SIGHUP, "SIGHUP"), (SIGINT, "SIGINT")];
+/// The place of Ctrl-C among them.
+const INTERRUPT: usize = 2;
+
+/// Whether an editor has the terminal; known to all who would end at Ctrl-C.
+#[derive(Clone, Debug, Default)]
+pub struct EditorRuns(Arc<AtomicBool>);
+
+impl EditorRuns {
+    /// Whether it has.
+    pub fn is_so(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// The signals that came.
+#[derive(Clone)]
+pub struct Signals {
+    came: [Arc<AtomicBool>; SIGNALS.len()],
+    editor: EditorRuns,
+}
+
+impl Signals {
+    /// Watches from now on.
+    pub fn watch(editor: EditorRuns) -> Signals {
+        let came = SIGNALS.map(|(signal, _)| {
+            let came: Arc<AtomicBool> = Arc::default();
+            // Where that is not possible the signal ends the program, as it would without a UI.
+            drop(signal_hook::flag::register(signal, Arc::clone(&came)));
+            came
+        });
+        Signals { came, editor }
+    }
+
+    /// The one that ends the UI, by its number and name.
+    pub fn end(&self) -> Option<(i32, &'static str)> {
+        if self.editor.is_so() {
+            self.forget_interrupt();
+        }
+        let mut signals = SIGNALS.into_iter().zip(&self.came);
+        let came = signals.find(|(_, came)| came.load(Ordering::SeqCst));
+        came.map(|(signal, _)| signal)
+    }
+
+    /// Runs an editor.
+    pub fn while_editing<T>(&self, edit: impl FnOnce() -> T) -> T {
+        self.editor.0.store(true, Ordering::SeqCst);
+        let edited = edit();
+        self.forget_interrupt();
+        self.editor.0.store(false, Ordering::SeqCst);
+        edited
+    }
+
+    fn forget_interrupt(&self) {
+        self.came[INTERRUPT].store(false, Ordering::SeqCst);
+    }
+}
