@@ -188,18 +188,20 @@ impl Connection {
         Ok((frame, sequence))
     }
 
-    /// Sends an answer of ours to the server of a connection that is passed through, in a task.
-    pub fn deliver(self: &Arc<Self>, answer: Message) {
+    /// Sends an answer of ours to the server of a connection that is passed through, in a task. The server asked on the
+    /// stream of `asked`.
+    pub fn deliver(self: &Arc<Self>, asked: ExchangeId, answer: Message) {
         let poster = self.pipeline.inlets().poster();
-        let sending = poster.and_then(|poster| poster.deliver(self, answer));
+        let sending = poster.map(|poster| poster.deliver(self, asked, answer));
         let connection = Arc::clone(self);
         tokio::spawn(async move {
             let why = match sending {
-                Some(sending) => match tokio::time::timeout(DELIVERY, sending).await {
+                Some(Ok(sending)) => match tokio::time::timeout(DELIVERY, sending).await {
                     Ok(Ok(())) => return,
                     Ok(Err(why)) => why,
                     Err(_) => "it took too long".to_owned(),
                 },
+                Some(Err(error)) => error.to_string(),
                 None => "its session is over".to_owned(),
             };
             connection.note(&format!("the server did not get our answer: {why}"));

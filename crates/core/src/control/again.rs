@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_proxy_session::redact::{self, Unfilled};
 use mcp_proxy_session::{ProxyMessage, Redaction, RedactionFacts, raw_member};
-use mcp_proxy_wire::{Direction, ErrorCode, Kind, Message, error_response, revision};
+use mcp_proxy_wire::{Direction, ErrorCode, ExchangeId, Kind, Message, error_response, revision};
 use serde_json::json;
 
 use super::desk::Fault;
@@ -97,8 +97,9 @@ pub async fn replay(
             }
             Way::Live => {
                 let _place = place;
-                let connection = found.message.connection;
-                replay::live(&own.pipeline, connection, &once.message, once.timeout).await
+                let like = ExchangeId(found.message.exchange);
+                let session = (found.message.connection, like);
+                replay::live(&own.pipeline, session, &once.message, once.timeout).await
             }
         }
     });
