@@ -2,9 +2,9 @@
 
 mod waiting;
 
-use crate::control::house::House;
+use crate::control::house::{self, House};
 use crate::control::live::headers::{Respond, http, id_of, scripted};
-use crate::run::{Listening, PROXY, pipe, request};
+use crate::run::{INITIALIZE, Listening, PROXY, pipe, request};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}"#;
 const NOTE: &str = r#"{"jsonrpc":"2.0","method":"notifications/secret","params":{"echo":1}}"#;
@@ -219,4 +219,18 @@ fn large_messages_can_be_held_too() {
     );
     assert_eq!(answer.status, 200);
     assert!(answer.text().contains("xxxx"));
+}
+
+#[test]
+fn a_killed_proxy_leaves_a_session_that_opens() {
+    let house = House::new();
+    let mut run = house.demo(&["--intercept"]);
+    run.say(INITIALIZE);
+    house.held();
+    run.child.kill().unwrap();
+    run.child.wait().unwrap();
+    let shown = house::ok(house.run(&["inspect", "LAST", "--json"]));
+    let row: serde_json::Value = serde_json::from_str(shown.lines().next().unwrap()).unwrap();
+    assert_eq!(row["method"], "initialize", "{shown}");
+    assert_eq!(row["verdicts"][0]["kind"], "hold", "{shown}");
 }
