@@ -12,7 +12,7 @@ use crate::correlate::{Asked, Correlator, Noting, Seen};
 use crate::lane::Lane;
 use crate::link::LinkEnd;
 use crate::pipeline::Pipeline;
-use crate::replay::{Awaited, DELIVERY};
+use crate::replay::{Awaited, DELIVERY, Opening, needed};
 use crate::share::Share;
 
 /// A connection: its number in the record, its two kinds of transport, its open requests.
@@ -28,7 +28,7 @@ pub struct Connection {
     correlator: Mutex<Correlator>,
     share: Option<Mutex<Share>>,
     /// How the client opened it, while rules may want to open another session like it.
-    opening: Mutex<Vec<Message>>,
+    opening: Mutex<Opening<Message>>,
     /// Answers that are not the client's.
     awaited: Awaited,
 }
@@ -68,27 +68,16 @@ impl Connection {
         Lane::recording(Arc::clone(self), direction)
     }
 
-    /// Remembers `initialize` and `notifications/initialized`; all other messages are none of the opening.
+    /// Remembers a message if it is of the client's opening.
     pub(crate) fn note_opening(&self, message: &Message) {
-        let method = message.method();
-        let opens = match method.as_deref() {
-            Some("initialize") => true,
-            Some("notifications/initialized") => false,
-            _ => return,
-        };
         let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if opens {
-            opening.clear();
-        }
-        if opens || opening.len() == 1 {
-            opening.push(message.clone());
-        }
+        opening.see(message.method().as_deref(), || message.clone());
     }
 
-    /// How the client opened it, as far as that was remembered.
-    pub(crate) fn opening(&self) -> Vec<Message> {
+    /// What opens a session for a message as the client opened its own, as far as that was seen.
+    pub(crate) fn opening(&self, message: &Message) -> Vec<Message> {
         let opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        opening.clone()
+        opening.clone().all().take(needed(message)).collect()
     }
 
     /// Writes an `act` for a verdict of the proxy's own, before its effect.
@@ -188,18 +177,20 @@ impl Connection {
         Ok((frame, sequence))
     }
 
-    /// Sends an answer of ours to the server of a connection that is passed through, in a task.
-    pub fn deliver(self: &Arc<Self>, answer: Message) {
+    /// Sends an answer of ours to the server of a connection that is passed through, in a task. The server asked on the
+    /// stream of `asked`.
+    pub fn deliver(self: &Arc<Self>, asked: ExchangeId, answer: Message) {
         let poster = self.pipeline.inlets().poster();
-        let sending = poster.and_then(|poster| poster.deliver(self, answer));
+        let sending = poster.map(|poster| poster.deliver(self, asked, answer));
         let connection = Arc::clone(self);
         tokio::spawn(async move {
             let why = match sending {
-                Some(sending) => match tokio::time::timeout(DELIVERY, sending).await {
+                Some(Ok(sending)) => match tokio::time::timeout(DELIVERY, sending).await {
                     Ok(Ok(())) => return,
                     Ok(Err(why)) => why,
                     Err(_) => "it took too long".to_owned(),
                 },
+                Some(Err(error)) => error.to_string(),
                 None => "its session is over".to_owned(),
             };
             connection.note(&format!("the server did not get our answer: {why}"));

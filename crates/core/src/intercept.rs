@@ -6,6 +6,7 @@
 //! viewer that is slow, stopped or killed costs nothing. Every hold has a deadline, and there are only so many.
 
 mod breakpoint;
+mod deadline;
 mod hold;
 mod mailbox;
 
@@ -19,6 +20,7 @@ use mcp_proxy_wire::Direction;
 use tokio::sync::watch;
 
 pub use breakpoint::{Breakpoint, Breakpoints, NewBreakpoint};
+pub use deadline::{HoldOptions, HoldPolicy};
 pub use hold::{Check, HeldBy, HeldMessage, HoldId, InterceptAction, ResolveError};
 pub(crate) use hold::{Entry, NewHold, with_message};
 pub(crate) use mailbox::{LaneMailbox, Mailbox, Released};
@@ -46,46 +48,6 @@ impl InterceptMode {
         match self {
             InterceptMode::Passthrough => "passthrough",
             InterceptMode::Intercept => "intercept",
-        }
-    }
-}
-
-/// What happens to a message that nobody decides about in time, or for which there is no room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum HoldPolicy {
-    /// It goes on.
-    #[default]
-    Forward,
-    /// It does not.
-    Drop,
-    /// It does not, and a request is answered with an error.
-    Error,
-}
-
-/// How holding is done in a run.
-#[derive(Clone, Copy, Debug)]
-pub struct HoldOptions {
-    /// The mode at the start.
-    pub mode: InterceptMode,
-    /// `--hold-timeout`
-    pub timeout: Duration,
-    /// `--on-hold-timeout`
-    pub policy: HoldPolicy,
-    /// `--require-viewer`: the deadline runs only once a viewer has come.
-    pub waits_for_viewer: bool,
-    /// `--hold-progress`: a client that asked for progress is told so often that its request is held.
-    pub progress: Option<Duration>,
-}
-
-impl Default for HoldOptions {
-    fn default() -> Self {
-        HoldOptions {
-            mode: InterceptMode::Passthrough,
-            // Clients give up after 60 s.
-            timeout: Duration::from_secs(55),
-            policy: HoldPolicy::Forward,
-            waits_for_viewer: false,
-            progress: None,
         }
     }
 }
@@ -145,6 +107,11 @@ impl Intercept {
     /// Whether a message could be held: if not, nobody looks at it.
     pub fn is_active(&self) -> bool {
         self.active.load(Ordering::Relaxed)
+    }
+
+    /// Whether clients are told that their requests are held.
+    pub fn tells_progress(&self) -> bool {
+        self.options.progress.is_some() && self.is_active()
     }
 
     /// How long a message may be held now.
@@ -283,6 +250,7 @@ impl Intercept {
         if starts {
             self.start_deadline(hold);
         }
+        self.start_telling(hold);
         self.changed();
         None
     }
@@ -343,56 +311,6 @@ impl Intercept {
         inner.bytes = inner.holds.values().map(|entry| entry.message.len()).sum();
         drop(inner);
         self.changed();
-    }
-
-    fn start_deadline(self: &Arc<Self>, hold: HoldId) {
-        let mut inner = self.inner();
-        let Some(entry) = inner.holds.get_mut(&hold) else {
-            return;
-        };
-        let timeout = self.options.timeout;
-        entry.deadline = Some(entry.connection.pipeline.now() + timeout);
-        drop(inner);
-        let intercept = Arc::clone(self);
-        tokio::spawn(async move {
-            let end = tokio::time::Instant::now() + timeout;
-            while let Some(pause) = intercept.options.progress
-                && tokio::time::Instant::now() + pause < end
-            {
-                tokio::time::sleep(pause).await;
-                if !intercept.tell_progress(hold) {
-                    break;
-                }
-            }
-            tokio::time::sleep_until(end).await;
-            let why = format!("nobody decided within {} s", timeout.as_secs());
-            // Somebody mostly did.
-            drop(intercept.decide(hold, intercept.policy_action(), "timeout", &why));
-        });
-    }
-
-    /// Tells the client that its request is held; `false`: there is nothing more to tell.
-    fn tell_progress(&self, hold: HoldId) -> bool {
-        let inner = self.inner();
-        let Some(entry) = inner.holds.get(&hold) else {
-            return false;
-        };
-        match entry.progress() {
-            Some(progress) => entry.mailbox.tell(progress),
-            None => return false,
-        }
-        true
-    }
-
-    fn policy_action(&self) -> InterceptAction {
-        match self.options.policy {
-            HoldPolicy::Forward => InterceptAction::Forward,
-            HoldPolicy::Drop => InterceptAction::Drop,
-            HoldPolicy::Error => InterceptAction::Error {
-                code: mcp_proxy_wire::ErrorCode::WITHHELD.0,
-                message: "the message was held at the proxy and nobody let it go on".to_owned(),
-            },
-        }
     }
 
     /// Something is different: tells watchers, and notes whether messages have to be looked at.

@@ -7,23 +7,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_session::{Answers, Io, NewBody, NewMessage, Origin, PartAnswer};
-use mcp_proxy_wire::{
-    Body, Carriage, Chunk, Direction, ExchangeId, Frame, Kind, Message, Side, Transport,
-};
+use mcp_proxy_wire::{Body, Direction, Frame, Kind, Side, Transport};
 
 use crate::connection::Connection;
-use crate::correlate::{About, Answer, Correlator, Noting, Seen};
+use crate::correlate::Answer;
 use crate::intercept::LaneMailbox;
 use crate::large::Large;
 use crate::link::LinkEnd;
-use crate::pipeline::Ledger;
 use crate::rules::KnownRules;
-use crate::share::Whose;
 use crate::step::{Stage, Step};
 
 mod gather;
 mod holding;
+mod recording;
 mod redirecting;
 mod ruling;
 
@@ -34,6 +30,8 @@ pub struct Lane {
     steps: &'static [Step],
     /// Nobody can hold its messages: they go no further, or are on their way in pieces already.
     unheld: bool,
+    /// Whether who waits for a held message can be told so.
+    telling: Telling,
     large: Option<Large>,
     stray: Stray,
     /// Inside a stray line that is too long to be whole.
@@ -57,6 +55,23 @@ pub struct Passed {
     pub back: Vec<Frame>,
     /// The numbers of the messages in `on`, side by side with it; `None` for a frame that ends no message.
     pub sequences: Vec<Option<u64>>,
+}
+
+/// What became of a single frame.
+pub enum Offered {
+    /// What came out for the peer ahead, or for the one behind if that is all.
+    Passed(Option<Frame>),
+    /// It is held.
+    Held,
+}
+
+/// Whether messages can go to the sender of a message while that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Telling {
+    /// There is a way to it.
+    Yes,
+    /// It waits for one answer, and that is all it takes.
+    No,
 }
 
 /// Stray output of a stdio server: lines that are no messages.
@@ -86,6 +101,7 @@ impl Lane {
             direction,
             steps: &[],
             unheld: true,
+            telling: Telling::Yes,
             large: None,
             stray: Stray::default(),
             skipping: false,
@@ -138,19 +154,47 @@ impl Lane {
         frame: Frame,
         now: Duration,
     ) -> Result<Option<Frame>, LinkEnd> {
+        match self.offer(frame, now).await? {
+            Offered::Passed(frame) => Ok(frame),
+            Offered::Held => self.released(|_| {}).await,
+        }
+    }
+
+    /// The same without waiting: a message that is held comes out of [`Lane::released`].
+    pub async fn offer(&mut self, frame: Frame, now: Duration) -> Result<Offered, LinkEnd> {
         if !self.steps.is_empty() || self.may_hold() {
             let mut passed = Passed::default();
             self.pass_together(&mut vec![frame], now, &mut passed, |_| {})
                 .await?;
             if passed.on.is_empty() && passed.back.is_empty() && self.holds() {
-                self.release(&mut passed).await?;
+                return Ok(Offered::Held);
             }
-            return Ok(passed.on.pop().or(passed.back.pop()));
+            return Ok(Offered::Passed(passed.on.pop().or(passed.back.pop())));
         }
         let connection = Arc::clone(&self.connection);
         let received = self.receive_one(&mut connection.pipeline.ledger(), frame, now)?;
         connection.pipeline.flush_together().await?;
-        Ok(received.map(|(frame, _)| frame))
+        Ok(Offered::Passed(received.map(|(frame, _)| frame)))
+    }
+
+    /// Waits for the message that was offered and held, as [`Lane::pass_one`] does. `tell` gets what its sender is to
+    /// know meanwhile, if the lane is one that tells.
+    pub async fn released(
+        &mut self,
+        mut tell: impl FnMut(Frame),
+    ) -> Result<Option<Frame>, LinkEnd> {
+        let mut passed = Passed::default();
+        while self.holds() && passed.on.is_empty() && passed.back.is_empty() {
+            self.release(&mut passed).await?;
+            // The answer to a message is no notification: that is progress.
+            for frame in std::mem::take(&mut passed.back) {
+                match &frame.body {
+                    Body::Whole(told) if told.kind() == Kind::Notification => tell(frame),
+                    _ => passed.back.push(frame),
+                }
+            }
+        }
+        Ok(passed.on.pop().or(passed.back.pop()))
     }
 
     /// Wraps and records.
@@ -186,6 +230,13 @@ impl Lane {
             .try_for_each(|step| step.take(&stage, passed))
     }
 
+    /// The same lane, for a message whose sender can be told something before its answer, or cannot.
+    #[must_use]
+    pub fn telling(mut self, telling: Telling) -> Lane {
+        self.telling = telling;
+        self
+    }
+
     /// The side whose frames pass here.
     pub fn from(&self) -> Side {
         self.direction.from()
@@ -196,277 +247,7 @@ impl Lane {
         &self.stray
     }
 
-    /// Wraps and records one frame. `None`: it is not forwarded (a stray line).
-    fn receive_one(
-        &mut self,
-        ledger: &mut Ledger,
-        frame: Frame,
-        now: Duration,
-    ) -> Result<Option<(Frame, Option<u64>)>, LinkEnd> {
-        let Some(frame) = self.gather(frame) else {
-            return Ok(None);
-        };
-        let sequence = match &frame.body {
-            Body::Withheld(_) => None,
-            Body::Whole(message) => {
-                if self.is_stray(&frame.carriage, message.raw()) {
-                    self.note_stray(ledger, message.raw(), now);
-                    return Ok(None);
-                }
-                Some(self.record_whole(ledger, &frame, message, now))
-            }
-            Body::Empty => {
-                self.record_empty(ledger, &frame, now);
-                None
-            }
-            Body::Open(chunk) if self.is_stray(&frame.carriage, &chunk.message) => {
-                // The record keeps its beginning; the rest of such a line is of no use to anybody.
-                self.note_stray(ledger, &chunk.message, now);
-                self.skipping = true;
-                return Ok(None);
-            }
-            Body::More(_) if self.skipping => return Ok(None),
-            Body::Close(_) if self.skipping => {
-                self.skipping = false;
-                return Ok(None);
-            }
-            Body::Open(chunk) => {
-                let mut large = Large::open(&frame, ledger.recorder.as_mut());
-                large.add(&chunk.message);
-                self.large = Some(large);
-                None
-            }
-            Body::More(chunk) => {
-                self.more(chunk);
-                None
-            }
-            Body::Close(chunk) => {
-                self.more(chunk);
-                self.record_large(ledger, frame.exchange, now)?
-            }
-        };
-        Ok(Some((frame, sequence)))
-    }
-
-    fn more(&mut self, chunk: &Chunk) {
-        if let Some(large) = &mut self.large {
-            large.add(&chunk.message);
-        }
-    }
-
-    fn record_whole(
-        &mut self,
-        ledger: &mut Ledger,
-        frame: &Frame,
-        message: &Message,
-        now: Duration,
-    ) -> u64 {
-        let wall = self.connection.pipeline.wall(now);
-        let (sequence, id) = ledger.next(wall);
-        let seen = Seen {
-            direction: self.direction,
-            exchange: frame.exchange,
-            sequence,
-            message: id,
-            at: now,
-            noting: self.noting(),
-        };
-        let mut correlator = self.connection.correlator();
-        let mut parts = Vec::new();
-        let answer = if message.kind() == Kind::Batch {
-            for part in message.parts().unwrap_or_default() {
-                let answer = correlator.see(seen, &part);
-                parts.push(PartAnswer {
-                    kind: part.kind(),
-                    id: part.id(),
-                    method: part.method().map(|method| method.into_owned()),
-                    answers: answers(answer.as_ref(), now),
-                });
-            }
-            None
-        } else {
-            self.correlate(&mut correlator, seen, message)
-        };
-        drop(correlator);
-        if let Some(recorder) = &mut ledger.recorder {
-            recorder.message(&NewMessage {
-                sequence,
-                id,
-                time: wall,
-                mono: now,
-                direction: self.direction,
-                transport: self.transport(),
-                connection: self.connection.id,
-                exchange: frame.exchange.0,
-                origin: origin(&frame.carriage),
-                carriage: &frame.carriage,
-                body: NewBody::Whole(message),
-                late: answer.as_ref().is_some_and(|a| a.late),
-                duplicate: answer.as_ref().is_some_and(|a| a.duplicate),
-                answers: answers(answer.as_ref(), now),
-                parts: &parts,
-            });
-        }
-        if seen.noting == Noting::About
-            && let Some(answer) = answer
-        {
-            self.answers.push((sequence, answer));
-        }
-        sequence
-    }
-
-    /// On a shared connection the server's answer carries an id of ours; its owner's is what was asked.
-    fn correlate(
-        &self,
-        correlator: &mut Correlator,
-        seen: Seen,
-        message: &Message,
-    ) -> Option<Answer> {
-        if self.direction == Direction::ServerToClient
-            && matches!(message.kind(), Kind::Response | Kind::Error)
-            && let Some(share) = self.connection.share()
-            && !self.connection.is_of_replay(message)
-        {
-            let Whose::Owned(exchange, id) = share.whose(message) else {
-                return None;
-            };
-            return correlator.answer(self.direction, exchange, &id);
-        }
-        correlator.see(seen, message)
-    }
-
-    fn record_large(
-        &mut self,
-        ledger: &mut Ledger,
-        exchange: ExchangeId,
-        now: Duration,
-    ) -> Result<Option<u64>, LinkEnd> {
-        let Some(mut large) = self.large.take() else {
-            return Ok(None);
-        };
-        let wall = self.connection.pipeline.wall(now);
-        let (sequence, id) = ledger.next(wall);
-        let head = large.head();
-        let seen = Seen {
-            direction: self.direction,
-            exchange,
-            sequence,
-            message: id,
-            at: now,
-            noting: self.noting(),
-        };
-        let mut correlator = self.connection.correlator();
-        let answer = match (head.kind, &head.id) {
-            (Kind::Request, Some(asked)) => {
-                let about = head.method.clone().map(|method| About {
-                    method: method.into(),
-                    name: head.name.as_deref().map(Arc::from),
-                });
-                correlator.ask(seen, asked.clone(), about);
-                None
-            }
-            (Kind::Response | Kind::Error, Some(asked)) => {
-                correlator.answer(self.direction, exchange, asked)
-            }
-            _ => None,
-        };
-        drop(correlator);
-        let file = large
-            .finish(sequence)
-            .map_err(|error| self.connection.pipeline.record_failed(&error))?;
-        if let (Some(recorder), Some(file)) = (&mut ledger.recorder, &file) {
-            recorder.message(&NewMessage {
-                sequence,
-                id,
-                time: wall,
-                mono: now,
-                direction: self.direction,
-                transport: self.transport(),
-                connection: self.connection.id,
-                exchange: exchange.0,
-                origin: Origin::Peer,
-                carriage: &large.carriage,
-                body: NewBody::Large {
-                    file,
-                    len: large.len,
-                    head: &head,
-                },
-                late: answer.as_ref().is_some_and(|a| a.late),
-                duplicate: answer.as_ref().is_some_and(|a| a.duplicate),
-                answers: answers(answer.as_ref(), now),
-                parts: &[],
-            });
-        }
-        Ok(Some(sequence))
-    }
-
-    /// An HTTP request or response without a body, or an SSE block without data.
-    fn record_empty(&self, ledger: &mut Ledger, frame: &Frame, now: Duration) {
-        if let Some(recorder) = &mut ledger.recorder {
-            recorder.io(
-                self.connection.pipeline.wall(now),
-                &Io::Http {
-                    connection: self.connection.id,
-                    exchange: frame.exchange.0,
-                    direction: self.direction,
-                    transport: self.transport(),
-                    carriage: &frame.carriage,
-                },
-            );
-        }
-    }
-
-    /// A line from a server's stdout that cannot be a message: empty, or opening with neither `{` nor `[`.
-    fn is_stray(&self, carriage: &Carriage, line: &[u8]) -> bool {
-        !self.connection.pipeline.pass_noise
-            && self.direction == Direction::ServerToClient
-            && self.connection.server() == Transport::Stdio
-            && matches!(carriage, Carriage::Line(_))
-            && !matches!(first_byte(line), Some(b'{' | b'['))
-    }
-
-    fn note_stray(&mut self, ledger: &mut Ledger, line: &[u8], now: Duration) {
-        self.stray.lines += 1;
-        self.stray.bytes += line.len() as u64;
-        if self.stray.first.is_empty() {
-            let text = String::from_utf8_lossy(line);
-            self.stray.first = text.trim().chars().take(120).collect();
-        }
-        if let Some(recorder) = &mut ledger.recorder {
-            recorder.io(
-                self.connection.pipeline.wall(now),
-                &Io::Stray {
-                    connection: self.connection.id,
-                    direction: self.direction,
-                    bytes: line,
-                },
-            );
-        }
-    }
-
     fn transport(&self) -> Transport {
         self.connection.transport_from(self.direction)
     }
-}
-
-fn first_byte(line: &[u8]) -> Option<u8> {
-    line.iter()
-        .copied()
-        .find(|byte| !byte.is_ascii_whitespace())
-}
-
-/// A whole message without a carriage was made here.
-fn origin(carriage: &Carriage) -> Origin {
-    match carriage {
-        Carriage::Message => Origin::Proxy,
-        _ => Origin::Peer,
-    }
-}
-
-fn answers(answer: Option<&Answer>, now: Duration) -> Option<Answers> {
-    answer.map(|answer| Answers {
-        id: answer.asked.message,
-        sequence: answer.asked.sequence,
-        latency: now.saturating_sub(answer.asked.at),
-    })
 }

@@ -23,6 +23,6 @@ pub mod step;
 pub use carry::{CarryEnd, CarryOptions, carry};
 pub use connection::Connection;
 pub use intercept::{HoldOptions, HoldPolicy, Intercept, InterceptMode};
-pub use lane::{Lane, Passed};
+pub use lane::{Lane, Offered, Passed, Telling};
 pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd};
 pub use pipeline::{Pipeline, PipelineOptions};

@@ -13,7 +13,9 @@ use http::header::{
     PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 
-pub use modern::{HeaderFault, check_modern_headers, modern_request_headers, modern_status};
+pub use modern::{
+    HeaderFault, check_modern_headers, follow_edit, modern_request_headers, modern_status,
+};
 pub use params::{ParamHeader, param_headers};
 pub use value::{decode_value, encode_value};
 

@@ -11,20 +11,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_proxy_session::redact::{self, Unfilled};
 use mcp_proxy_session::{ProxyMessage, Redaction, RedactionFacts, raw_member};
-use mcp_proxy_wire::{Direction, ErrorCode, Kind, Message, error_response, revision};
+use mcp_proxy_wire::{Direction, ErrorCode, ExchangeId, Kind, Message, error_response};
 use serde_json::json;
 
 use super::desk::Fault;
 use super::rows::{self, AT_ONCE};
 use super::{Control, MAX_REPLAYS, params};
-use crate::replay::{self, Once, ReplayError, Replayed};
+use crate::replay::{self, INITIALIZE, Once, Opening, ReplayError, Replayed, needed};
 
 /// How long it may take, unless told.
 const TIMEOUT_MS: u64 = 30_000;
 /// And at most.
 const MOST_TIMEOUT_MS: u64 = 600_000;
-const INITIALIZE: &str = "initialize";
-const INITIALIZED: &str = "notifications/initialized";
 
 /// Which session a message is sent on.
 #[derive(Clone, Copy)]
@@ -97,8 +95,9 @@ pub async fn replay(
             }
             Way::Live => {
                 let _place = place;
-                let connection = found.message.connection;
-                replay::live(&own.pipeline, connection, &once.message, once.timeout).await
+                let like = ExchangeId(found.message.exchange);
+                let session = (found.message.connection, like);
+                replay::live(&own.pipeline, session, &once.message, once.timeout).await
             }
         }
     });
@@ -182,13 +181,8 @@ fn chosen(found: &Found, params: &params::Replay<'_>) -> Result<Message, Fault> 
 
 /// What opens a session in the era of the message.
 fn opening(found: &Found, message: &Message) -> Result<Vec<Message>, Fault> {
-    let method = message.method();
-    let needed = match method.as_deref() {
-        Some(INITIALIZE) => return Ok(Vec::new()),
-        Some(INITIALIZED) => 1,
-        _ => 2,
-    };
-    if found.opening.is_empty() && found.cut && !revision::names_version(message) {
+    let needed = needed(message);
+    if needed > 0 && found.opening.is_empty() && found.cut {
         let text = format!(
             "the handshake of connection c{} is not kept any more (--no-record)",
             found.message.connection
@@ -226,12 +220,18 @@ async fn find(control: &Arc<Control>, sequence: u64) -> Result<Found, Fault> {
             let mut opening = Opening::default();
             for (index, row) in session.rows().iter().enumerate() {
                 let of_client = row.direction() == Direction::ClientToServer;
-                if row.connection() == message.connection && of_client && !row.is_from_proxy() {
-                    opening.see(session.method(row), row.sequence(), sequence, index);
+                if row.connection() != message.connection || !of_client || row.is_from_proxy() {
+                    continue;
                 }
+                let method = session.method(row);
+                if begins_another(method, row.sequence(), sequence) {
+                    break;
+                }
+                opening.see(method, || index);
             }
-            let opening = opening.places();
-            let opening = opening.map(|index| session.message(index).map_err(rows::failed));
+            let opening = opening
+                .all()
+                .map(|index| session.message(index).map_err(rows::failed));
             Ok(Found {
                 message,
                 opening: opening.collect::<Result<_, _>>()?,
@@ -253,8 +253,12 @@ async fn find(control: &Arc<Control>, sequence: u64) -> Result<Found, Fault> {
         if let Some(Ok(one)) = told(next) {
             let one = one.message;
             let of_client = one.direction == Direction::ClientToServer;
+            let method = one.method.as_deref();
             if one.connection == message.connection && of_client && !one.from_proxy {
-                opening.see(one.method.as_deref(), next, sequence, next);
+                if begins_another(method, next, sequence) {
+                    break;
+                }
+                opening.see(method, || next);
             }
         }
         if (next - first) % AT_ONCE == AT_ONCE - 1 {
@@ -262,7 +266,7 @@ async fn find(control: &Arc<Control>, sequence: u64) -> Result<Found, Fault> {
             tokio::task::yield_now().await;
         }
     }
-    let opening = opening.places().filter_map(told);
+    let opening = opening.all().filter_map(told);
     let opening = opening.map(|told| told.map(|told| told.message).map_err(rows::failed));
     Ok(Found {
         message,
@@ -272,37 +276,9 @@ async fn find(control: &Arc<Control>, sequence: u64) -> Result<Found, Fault> {
     })
 }
 
-/// The handshake before a message: the last `initialize` up to it, and the first `initialized` that follows.
-struct Opening<T> {
-    initialize: Option<T>,
-    initialized: Option<T>,
-}
-
-impl<T> Default for Opening<T> {
-    fn default() -> Self {
-        Opening {
-            initialize: None,
-            initialized: None,
-        }
-    }
-}
-
-impl<T> Opening<T> {
-    fn see(&mut self, method: Option<&str>, sequence: u64, upto: u64, place: T) {
-        match method {
-            Some(INITIALIZE) if sequence <= upto => {
-                self.initialize = Some(place);
-                self.initialized = None;
-            }
-            Some(INITIALIZED) if self.initialized.is_none() => self.initialized = Some(place),
-            _ => {}
-        }
-    }
-
-    fn places(self) -> impl Iterator<Item = T> {
-        let initialized = self.initialize.is_some().then_some(self.initialized);
-        self.initialize.into_iter().chain(initialized.flatten())
-    }
+/// Whether a message opens the connection anew, after the one that is looked for.
+fn begins_another(method: Option<&str>, sequence: u64, upto: u64) -> bool {
+    sequence > upto && method == Some(INITIALIZE)
 }
 
 fn unknown(sequence: u64) -> Fault {

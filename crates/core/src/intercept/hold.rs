@@ -7,12 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_proxy_session::Act;
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, Field, Frame, Kind, Message, Transport, error_response,
-    flatten,
+    Body, Carriage, Direction, ErrorCode, Field, Frame, Kind, Message, error_response, flatten,
 };
 
 use super::mailbox::{Mailbox, Released};
 use crate::connection::Connection;
+use crate::lane::Telling;
 
 /// A hold's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -141,6 +141,7 @@ pub(crate) struct NewHold {
     pub sequence: Option<u64>,
     pub now: Duration,
     pub by: HeldBy,
+    pub telling: Telling,
     pub mailbox: Arc<Mailbox>,
 }
 
@@ -154,6 +155,7 @@ pub(crate) struct Entry {
     since: Duration,
     pub deadline: Option<Duration>,
     pub by: HeldBy,
+    telling: Telling,
     pub mailbox: Arc<Mailbox>,
     /// Decided, but another one has to go first.
     pub decided: Option<Released>,
@@ -170,6 +172,7 @@ impl Entry {
             since: new.now,
             deadline: None,
             by: new.by,
+            telling: new.telling,
             mailbox: new.mailbox,
             decided: None,
         }
@@ -209,13 +212,12 @@ impl Entry {
         }
     }
 
-    /// Progress for a client that asked for some with the request that is held; `None` if it did not, or if its answer
-    /// is one JSON body and has no room for it.
+    /// Progress for a client that asked for some with the request that is held; `None` if it did not, or if there is no
+    /// way to tell it.
     pub fn progress(&self) -> Option<Released> {
-        let http = Transport::StreamableHttp;
         let connection = &self.connection;
-        let one_body = connection.client == http && connection.server() == http;
-        if self.direction == Direction::ServerToClient || self.decided.is_some() || one_body {
+        let cannot = self.telling == Telling::No || self.decided.is_some();
+        if self.direction == Direction::ServerToClient || cannot {
             return None;
         }
         let token = self.message.span(Field::Meta("progressToken"))?;

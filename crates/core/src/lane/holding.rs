@@ -166,6 +166,7 @@ impl Lane {
             sequence,
             now,
             by,
+            telling: self.telling,
             mailbox,
         });
         if let Some(released) = released {

@@ -4,20 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_wire::revision::request_era;
 use mcp_proxy_wire::{ErrorCode, Field, Kind, Message, error_response};
 
 use super::Lane;
 use crate::connection::Connection;
 use crate::intercept::{Entry, Released};
-use crate::replay::{Asked, Once, ReplayError, fresh};
+use crate::replay::{Asked, Once, ReplayError, fresh, standard};
 use crate::rules::{DelayPlace, REDIRECT_TIME};
-
-/// How a session is opened for a client whose own opening was not seen.
-const OPENING: [&str; 2] = [
-    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcp-proxy","version":"1"}}}"#,
-    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-];
 
 impl Lane {
     /// Sends it there in a task. What was asked for is answered in any case.
@@ -59,28 +52,17 @@ async fn ask(
     place: DelayPlace,
 ) -> Result<Asked, String> {
     let (transport, dial) = connection.pipeline.rules().server(&server)?;
+    let mut opening = connection.opening(&message);
+    if opening.is_empty() {
+        opening = standard(&message);
+    }
     let once = Once {
-        opening: opening(&connection, &message),
+        opening,
         message,
         timeout: REDIRECT_TIME,
     };
     let asked = fresh(&connection.pipeline, transport, &dial, once, place).await;
     asked.map_err(|error: ReplayError| error.to_string())
-}
-
-fn opening(connection: &Connection, message: &Message) -> Vec<Message> {
-    // A modern message needs none, and `initialize` is one.
-    if request_era(message).is_some() {
-        return Vec::new();
-    }
-    let mut opening = connection.opening();
-    if message.method().as_deref() == Some("notifications/initialized") {
-        opening.truncate(1);
-    }
-    if opening.is_empty() {
-        return OPENING.map(Message::parse).to_vec();
-    }
-    opening
 }
 
 /// The answer carries an id of ours.

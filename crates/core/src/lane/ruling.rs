@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_proxy_wire::{Body, Direction, Frame, Message};
 
-use super::{Lane, Passed, holding};
+use super::{Lane, Passed, Telling, holding};
 use crate::intercept::{Entry, HeldBy, LaneMailbox, NewHold, Released};
 use crate::rules::{Outcome, Verdict, What};
 
@@ -58,6 +58,7 @@ impl Lane {
             sequence: Some(number),
             now,
             by: HeldBy::Rules,
+            telling: Telling::No,
             mailbox: Arc::clone(&mailbox),
         });
         self.write_down(&entry, &verdict);

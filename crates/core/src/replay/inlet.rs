@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::once::ReplayError;
 use crate::connection::Connection;
-use crate::link::{BoxFuture, LinkEnd};
+use crate::link::BoxFuture;
 
 /// What the ids of replays begin with.
 const MARK: &str = "mcp-proxy-replay-";
@@ -23,11 +23,21 @@ pub trait Poster: Send + Sync {
     /// The connection of that number, if its session is open and the client's way of speaking is known.
     fn connection(&self, id: u32) -> Option<Arc<Connection>>;
 
-    /// Records a message and prepares to send it.
-    fn post(&self, connection: &Arc<Connection>, message: Message) -> Result<Posted, LinkEnd>;
+    /// Records a message and prepares to send it, in the place of the client that sent what came by `like`.
+    fn post(
+        &self,
+        connection: &Arc<Connection>,
+        like: ExchangeId,
+        message: Message,
+    ) -> Result<Posted, ReplayError>;
 
     /// Sends what was recorded already: an answer in the client's place.
-    fn deliver(&self, connection: &Connection, answer: Message) -> Option<Sending>;
+    fn deliver(
+        &self,
+        connection: &Arc<Connection>,
+        like: ExchangeId,
+        answer: Message,
+    ) -> Result<Sending, ReplayError>;
 }
 
 /// Ends when nothing more is to be done, or with why the message could not be sent or has no answer.

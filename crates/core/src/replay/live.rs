@@ -21,14 +21,14 @@ use crate::pipeline::Pipeline;
 /// A cancel, and an answer in the client's place, may take so long.
 pub(crate) const DELIVERY: Duration = Duration::from_secs(30);
 
-/// Sends a message on the session of a connection that is open.
+/// Sends a message on the session of a connection that is open, as the client would that sent what came by an exchange.
 pub async fn live(
     pipeline: &Pipeline,
-    connection: u32,
+    (connection, like): (u32, ExchangeId),
     message: &Message,
     limit: Duration,
 ) -> Result<Replayed, ReplayError> {
-    let way = Way::to(pipeline, connection)?;
+    let way = Way::to(pipeline, connection, like)?;
     let (message, id) = own(message, &json_string(&pipeline.inlets().new_id()))?;
     let has_streams = names_version(&message);
     let connection = Arc::clone(way.connection());
@@ -89,18 +89,18 @@ async fn until_told(sending: Sending, mut answer: oneshot::Receiver<Told>) -> To
 /// How a message gets into a conversation.
 enum Way {
     Leave(Arc<Inlet>),
-    Post(Arc<dyn Poster>, Arc<Connection>),
+    Post(Arc<dyn Poster>, Arc<Connection>, ExchangeId),
 }
 
 impl Way {
-    fn to(pipeline: &Pipeline, connection: u32) -> Result<Way, ReplayError> {
+    fn to(pipeline: &Pipeline, connection: u32, like: ExchangeId) -> Result<Way, ReplayError> {
         let inlets = pipeline.inlets();
         if let Some(inlet) = inlets.of(connection) {
             return Ok(Way::Leave(inlet));
         }
         let posted = inlets.poster().and_then(|poster| {
             let connection = poster.connection(connection)?;
-            Some(Way::Post(poster, connection))
+            Some(Way::Post(poster, connection, like))
         });
         posted.ok_or(ReplayError::NotLive(
             "its session has ended, or nothing but its opening was said on it; use a fresh one",
@@ -110,7 +110,7 @@ impl Way {
     fn connection(&self) -> &Arc<Connection> {
         match self {
             Way::Leave(inlet) => &inlet.connection,
-            Way::Post(_, connection) => connection,
+            Way::Post(_, connection, _) => connection,
         }
     }
 
@@ -121,10 +121,8 @@ impl Way {
                 let request = inlet.leave(message)?;
                 Ok((request, Box::pin(std::future::ready(Ok(())))))
             }
-            Way::Post(poster, connection) => {
-                let posted = poster
-                    .post(connection, message)
-                    .map_err(ReplayError::Gone)?;
+            Way::Post(poster, connection, like) => {
+                let posted = poster.post(connection, *like, message)?;
                 Ok((posted.request, posted.sending))
             }
         }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proxy_session::redact::{self, Unfilled};
@@ -10,6 +11,16 @@ use mcp_proxy_wire::{Direction, Field, Kind, Message};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
+use super::Verdict;
+use super::diff::{Ignore, diff};
+
+/// A record that is played. Its messages are read when their time has come, so that the length of a record does not count.
+pub struct Script {
+    session: Session,
+    fills: Fills,
+    ignored: Vec<Ignore>,
+}
+
 /// A client's messages, in order, and what it answered to the server.
 #[derive(Default)]
 pub struct Plan {
@@ -17,8 +28,8 @@ pub struct Plan {
     pub connection: u32,
     /// What is said.
     pub lines: Vec<Line>,
-    /// The recorded client's answers to the server's requests, by method, in order.
-    pub replies: FxHashMap<String, VecDeque<Message>>,
+    /// Where the recorded client's answers to the server's requests are, by method, in order.
+    pub replies: FxHashMap<String, VecDeque<usize>>,
     /// Lines that were left out because their bytes are not in the record.
     pub missing: usize,
     /// Lines that cannot be said because values in them were redacted and not given: their numbers, and those of the values.
@@ -29,27 +40,91 @@ pub struct Plan {
 pub type Fills = BTreeMap<u64, BTreeMap<u32, Value>>;
 
 /// One message of the client.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Line {
     /// Its number in the record.
     pub sequence: u64,
     /// When it was said, since the session began.
     pub at: Duration,
-    /// The message.
-    pub message: Message,
-    /// What the server answered.
-    pub answer: Option<Message>,
+    /// Its row in the record.
+    pub row: usize,
+    /// That of what the server answered.
+    pub answer: Option<usize>,
+    /// What it is for.
+    pub says: Says,
+}
+
+/// What a line is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Says {
+    /// `initialize`: nothing is said before its answer.
+    Opens,
+    /// Any other request.
+    Asks,
+    /// A cancel, which waits for nothing.
+    Cancels,
+    /// What has no answer.
+    Tells,
+}
+
+impl Line {
+    /// Whether it has an answer.
+    pub fn asks(&self) -> bool {
+        matches!(self.says, Says::Opens | Says::Asks)
+    }
+}
+
+impl Script {
+    /// A record, with values for its marks, and what does not count when answers are compared.
+    pub fn new(session: Session, fills: Fills, ignored: Vec<Ignore>) -> Arc<Script> {
+        Arc::new(Script {
+            session,
+            fills,
+            ignored,
+        })
+    }
+
+    /// The record.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The client's message in this row, with its redacted values put back.
+    pub(super) fn said(&self, row: usize) -> Option<Message> {
+        let recorded = self.session.message(row).ok()?;
+        self.filled(&recorded, bytes_of(&recorded)?).ok()
+    }
+
+    /// What was answered then and what is answered now.
+    pub(super) fn compare(&self, then: Option<usize>, now: Option<&Message>) -> Verdict {
+        let then = then.and_then(|row| bytes_of(&self.session.message(row).ok()?));
+        match (then, now) {
+            (None, None) => Verdict::Same,
+            (_, None) => Verdict::Unanswered,
+            (None, Some(_)) => Verdict::Different(Vec::new()),
+            (Some(then), Some(now)) => match diff(&then, now, &self.ignored) {
+                none if none.is_empty() => Verdict::Same,
+                differences => Verdict::Different(differences),
+            },
+        }
+    }
+
+    fn filled(&self, recorded: &ProxyMessage, message: Message) -> Result<Message, Unfilled> {
+        let redaction = self.session.redaction();
+        let Some(facts) = redaction.filter(|_| recorded.redacted > 0) else {
+            return Ok(message);
+        };
+        let none = BTreeMap::new();
+        let values = self.fills.get(&recorded.sequence).unwrap_or(&none);
+        redact::fill(&message, facts, values)
+    }
 }
 
 impl Plan {
     /// For each of the connections: the messages that `filter` lets through, and always those that open it. A connection of
     /// which the filter wants nothing has no plan. They come in the order in which they begin.
-    pub fn read(
-        session: &Session,
-        connections: &[u32],
-        filter: &Filter,
-        fills: &Fills,
-    ) -> Result<Vec<Plan>, Error> {
+    pub fn read(script: &Script, connections: &[u32], filter: &Filter) -> Result<Vec<Plan>, Error> {
+        let session = &script.session;
         let connections: FxHashSet<u32> = connections.iter().copied().collect();
         let mut drafts: FxHashMap<u32, Draft> = FxHashMap::default();
         for (index, recorded) in session.messages(0).enumerate() {
@@ -68,31 +143,20 @@ impl Plan {
                 let fits = |row| filter.matches(session, row).unwrap_or(false);
                 filter.is_empty() || row.is_some_and(fits)
             };
-            draft.add(session, &recorded, message, chosen, fills);
+            draft.add(script, (index, &recorded), message, chosen);
         }
         let mut plans: Vec<Plan> = drafts.into_values().filter_map(Draft::end).collect();
         plans.sort_by_key(|plan| plan.lines.first().map(|line| line.sequence));
         Ok(plans)
     }
 
-    /// The message with its redacted values put back; nothing, and a note, if some are not known.
-    fn filled(
-        &mut self,
-        session: &Session,
-        recorded: &ProxyMessage,
-        message: Message,
-        fills: &Fills,
-    ) -> Option<Message> {
-        let Some(facts) = session.redaction().filter(|_| recorded.redacted > 0) else {
-            return Some(message);
-        };
-        let none = BTreeMap::new();
-        let values = fills.get(&recorded.sequence).unwrap_or(&none);
-        match redact::fill(&message, facts, values) {
-            Ok(message) => Some(message),
+    /// Whether a message can be said; if values in it are redacted and not known, that is noted.
+    fn can_say(&mut self, script: &Script, recorded: &ProxyMessage, message: Message) -> bool {
+        match script.filled(recorded, message) {
+            Ok(_) => true,
             Err(Unfilled(numbers)) => {
                 self.redacted.push((recorded.sequence, numbers));
-                None
+                false
             }
         }
     }
@@ -110,8 +174,7 @@ impl Plan {
 
     /// How many requests it has.
     pub fn requests(&self) -> usize {
-        let requests = |line: &&Line| line.message.kind() == Kind::Request;
-        self.lines.iter().filter(requests).count()
+        self.lines.iter().filter(|line| line.asks()).count()
     }
 }
 
@@ -130,18 +193,17 @@ struct Draft {
 impl Draft {
     fn add(
         &mut self,
-        session: &Session,
-        recorded: &ProxyMessage,
+        script: &Script,
+        (row, recorded): (usize, &ProxyMessage),
         message: Message,
         chosen: impl FnOnce() -> bool,
-        fills: &Fills,
     ) {
         let plan = &mut self.plan;
         match (recorded.direction, message.kind()) {
             (Direction::ServerToClient, Kind::Response | Kind::Error) => {
                 let place = recorded.answers.and_then(|asked| self.places.get(&asked));
                 if let Some(line) = place.and_then(|place| plan.lines.get_mut(*place)) {
-                    line.answer = Some(message);
+                    line.answer = Some(row);
                 }
             }
             (Direction::ServerToClient, Kind::Request) => {
@@ -153,25 +215,27 @@ impl Draft {
             (Direction::ClientToServer, Kind::Response | Kind::Error) => {
                 let method = recorded.answers.and_then(|it| self.asked.get(&it));
                 if let Some(method) = method
-                    && let Some(message) = plan.filled(session, recorded, message, fills)
+                    && plan.can_say(script, recorded, message)
                 {
                     let replies = plan.replies.entry(method.clone()).or_default();
-                    replies.push_back(message);
+                    replies.push_back(row);
                 }
             }
             (Direction::ClientToServer, _) => {
                 let chosen = chosen();
                 self.wanted |= chosen;
+                let says = Says::of(&message);
                 if !chosen && !opens(&message) {
                     return;
                 }
-                if let Some(message) = plan.filled(session, recorded, message, fills) {
+                if plan.can_say(script, recorded, message) {
                     self.places.insert(recorded.sequence, plan.lines.len());
                     plan.lines.push(Line {
                         sequence: recorded.sequence,
                         at: recorded.mono,
-                        message,
+                        row,
                         answer: None,
+                        says,
                     });
                 }
             }
@@ -180,6 +244,17 @@ impl Draft {
 
     fn end(self) -> Option<Plan> {
         self.wanted.then_some(self.plan)
+    }
+}
+
+impl Says {
+    fn of(message: &Message) -> Says {
+        match (message.kind(), message.method().as_deref()) {
+            (Kind::Request, Some("initialize")) => Says::Opens,
+            (Kind::Request, _) => Says::Asks,
+            (_, Some("notifications/cancelled")) => Says::Cancels,
+            _ => Says::Tells,
+        }
     }
 }
 
@@ -199,9 +274,8 @@ fn bytes_of(recorded: &ProxyMessage) -> Option<Message> {
     bytes.map(Message::parse)
 }
 
-/// A line with ids of our own: its id, its progress token, and the request that a cancel names.
-pub(super) fn own(line: &Line, number: u64, numbers: &FxHashMap<Vec<u8>, u64>) -> Message {
-    let message = &line.message;
+/// A message with ids of our own: its id, its progress token, and the request that a cancel names.
+pub(super) fn own(message: &Message, number: u64, numbers: &FxHashMap<Vec<u8>, u64>) -> Message {
     let ours = number.to_string();
     let mut edits = Vec::new();
     if message.kind() == Kind::Request {

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::Outcome;
-use super::plan::{Line, Plan, own};
+use super::plan::{Line, Plan, Says, Script, own};
 use super::stage::{Stage, Turn};
 use crate::link::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd};
 
@@ -22,9 +22,11 @@ pub struct Player {
 }
 
 struct State {
+    script: Arc<Script>,
     connection: u32,
     lines: VecDeque<Line>,
-    replies: FxHashMap<String, VecDeque<Message>>,
+    /// Where the recorded client's answers are, by method.
+    replies: FxHashMap<String, VecDeque<usize>>,
     /// Answers of ours to what the server asked.
     said: VecDeque<Message>,
     /// Open requests by our number.
@@ -37,9 +39,10 @@ struct State {
 }
 
 /// A link that plays, and where its outcome is found.
-pub fn player(plan: Plan, stage: &Arc<Stage>) -> (Link, Arc<Player>) {
+pub fn player(script: &Arc<Script>, plan: Plan, stage: &Arc<Stage>) -> (Link, Arc<Player>) {
     let player = Arc::new(Player {
         state: Mutex::new(State {
+            script: Arc::clone(script),
             connection: plan.connection,
             lines: plan.lines.into(),
             replies: plan.replies,
@@ -52,7 +55,7 @@ pub fn player(plan: Plan, stage: &Arc<Stage>) -> (Link, Arc<Player>) {
         }),
         stage: Arc::clone(stage),
     });
-    let reader = Says(Arc::clone(&player));
+    let reader = Voice(Arc::clone(&player));
     (Link::new(reader, Hears(Arc::clone(&player))), player)
 }
 
@@ -65,12 +68,11 @@ impl Player {
         let unsaid: Vec<Line> = state.lines.drain(..).collect();
         self.stage.over(open.len());
         self.stage.leave(&unsaid);
-        let asks = |line: &&Line| line.message.kind() == Kind::Request;
-        let unanswered = open.iter().chain(unsaid.iter().filter(asks));
+        let unanswered = open.iter().chain(unsaid.iter().filter(|line| line.asks()));
         let unanswered: Vec<_> = unanswered.map(|line| state.outcome(line, None)).collect();
         state.outcomes.extend(unanswered);
         state.outcomes.sort_by_key(|outcome| outcome.sequence);
-        state.outcomes.clone()
+        std::mem::take(&mut state.outcomes)
     }
 
     /// How many requests are over.
@@ -84,7 +86,7 @@ impl Player {
 }
 
 /// The client's half that speaks.
-struct Says(Arc<Player>);
+struct Voice(Arc<Player>);
 
 /// What to do next.
 enum Next {
@@ -96,7 +98,7 @@ enum Next {
     End,
 }
 
-impl Says {
+impl Voice {
     fn next(&mut self) -> Next {
         let stage = &self.0.stage;
         let mut state = self.0.state();
@@ -119,34 +121,45 @@ impl Says {
             Turn::Later(when) => Next::Later(when),
             Turn::Wait => wait,
             Turn::Now => {
-                stage.said(line);
-                state.say()
+                let line = *line;
+                stage.said(&line);
+                match state.say() {
+                    Some(message) => Next::Say(message),
+                    None => {
+                        stage.over(usize::from(line.asks()));
+                        Next::Later(now)
+                    }
+                }
             }
         }
     }
 }
 
 impl State {
-    fn say(&mut self) -> Next {
-        let Some(line) = self.lines.pop_front() else {
-            return Next::End;
+    /// The next line; nothing if it cannot be read any more.
+    fn say(&mut self) -> Option<Message> {
+        let line = self.lines.pop_front()?;
+        let Some(message) = self.script.said(line.row) else {
+            if line.asks() {
+                self.outcomes.push(self.outcome(&line, None));
+            }
+            return None;
         };
         self.next += 1;
         let number = self.next;
-        let message = own(&line, number, &self.numbers);
-        if line.message.kind() == Kind::Request {
-            if let Some(token) = line.message.id_token() {
+        let own = own(&message, number, &self.numbers);
+        if line.asks() {
+            if let Some(token) = message.id_token() {
                 self.numbers.insert(token.to_vec(), number);
             }
             self.open.insert(number, (line, Instant::now()));
         }
-        Next::Say(message)
+        Some(own)
     }
 
     /// `initialize` is alone: nothing may be said before its answer.
     fn is_opening(&self) -> bool {
-        let opens = |line: &Line| line.message.method().as_deref() == Some("initialize");
-        self.open.values().any(|(line, _)| opens(line))
+        self.open.values().any(|(line, _)| line.says == Says::Opens)
     }
 
     fn deadline(&self, timeout: Duration) -> Option<Instant> {
@@ -170,15 +183,14 @@ impl State {
         late.len()
     }
 
-    fn outcome(&self, line: &Line, now: Option<Message>) -> Outcome {
-        let text = |field| line.message.text(field).map(|text| text.into_owned());
+    fn outcome(&self, line: &Line, now: Option<&Message>) -> Outcome {
+        let own = |code| ErrorCode::OWN.iter().any(|own| own.code.0 == code);
         Outcome {
             sequence: line.sequence,
             connection: self.connection,
-            method: line.message.method().unwrap_or_default().into_owned(),
-            name: text(Field::Name).or_else(|| text(Field::Uri)),
-            then: line.answer.clone(),
-            now,
+            row: line.row,
+            verdict: self.script.compare(line.answer, now),
+            is_answered: now.is_some_and(|answer| !answer.error_code().is_some_and(own)),
         }
     }
 
@@ -189,7 +201,7 @@ impl State {
                     .id_token()
                     .and_then(|token| std::str::from_utf8(token).ok()?.parse().ok());
                 if let Some((line, _)) = number.and_then(|number: u64| self.open.remove(&number)) {
-                    self.outcomes.push(self.outcome(&line, Some(message)));
+                    self.outcomes.push(self.outcome(&line, Some(&message)));
                 }
             }
             Kind::Request => self.reply(&message),
@@ -207,9 +219,10 @@ impl State {
         let method = request.method().unwrap_or_default();
         let replies = self.replies.get_mut(method.as_ref());
         let recorded = replies.and_then(|replies| match replies.len() {
-            0 | 1 => replies.front().cloned(),
+            0 | 1 => replies.front().copied(),
             _ => replies.pop_front(),
         });
+        let recorded = recorded.and_then(|row| self.script.said(row));
         let id = request.span(Field::Id).map(|span| request.slice(span));
         let reply = match (&recorded, id) {
             (Some(reply), Some(id)) => reply
@@ -225,7 +238,7 @@ impl State {
     }
 }
 
-impl FrameReader for Says {
+impl FrameReader for Voice {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
             let stage = Arc::clone(&self.0.stage);

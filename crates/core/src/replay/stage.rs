@@ -8,12 +8,11 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcp_proxy_wire::Kind;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Pace;
-use super::plan::{Line, Plan};
+use super::plan::{Line, Plan, Says};
 
 /// The order of all lines of all plans.
 pub struct Stage {
@@ -71,9 +70,9 @@ impl Stage {
         if !order.is_next(line.sequence) {
             return Turn::Wait;
         }
-        let cancels = line.message.method().as_deref() == Some("notifications/cancelled");
+        let cancels = line.says == Says::Cancels;
         // A notification follows the requests before it when they go one by one; a cancel is for one of them.
-        let follows = line.message.kind() == Kind::Request || self.pace.concurrency <= 1;
+        let follows = line.asks() || self.pace.concurrency <= 1;
         if order.open >= self.pace.concurrency.max(1) && follows && !cancels {
             return Turn::Wait;
         }
@@ -91,7 +90,7 @@ impl Stage {
     pub(super) fn said(&self, line: &Line) {
         let mut order = self.order();
         order.unsaid.remove(&line.sequence);
-        if line.message.kind() == Kind::Request {
+        if line.asks() {
             order.open += 1;
         }
         self.changed.notify_waiters();

@@ -1,5 +1,7 @@
 //! Holding, changing and dropping messages, as conversations.
 
+mod limits;
+
 use std::time::Duration;
 
 use mcp_proxy_core::intercept::{HoldId, InterceptAction, ResolveError};

@@ -7,7 +7,7 @@ use mcp_proxy_core::intercept::InterceptAction;
 use mcp_proxy_core::replay::{Once, ReplayError, Replayed, fresh, live};
 use mcp_proxy_core::rules::Rules;
 use mcp_proxy_core::{Connection, Dial, InterceptMode, Link, Pipeline};
-use mcp_proxy_wire::{Direction, Message, Transport};
+use mcp_proxy_wire::{Direction, ExchangeId, Message, Transport};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -47,7 +47,7 @@ impl Talk {
         let (pipeline, connection) = (Arc::clone(&self.pipeline), self.connection.id);
         tokio::spawn(async move {
             let message = Message::parse(CALL);
-            live(&pipeline, connection, &message, limit).await
+            live(&pipeline, (connection, ExchangeId(0)), &message, limit).await
         })
     }
 

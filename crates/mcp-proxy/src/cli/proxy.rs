@@ -81,7 +81,7 @@ pub struct ProxyArgs {
     )]
     pub on_hold_timeout: OnHoldTimeout,
 
-    /// Send progress every 10 s for a held request whose client asked for some, so that it does not give up
+    /// Send progress every 10 s for a held request whose client asked for some, so that it does not give up; over HTTP its answer is then an event stream
     #[arg(long, help_heading = "Holding messages")]
     pub hold_progress: bool,
 

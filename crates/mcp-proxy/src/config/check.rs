@@ -81,6 +81,8 @@ impl Config {
 
 /// Clients that count from the last progress wait for a minute.
 const HOLD_PROGRESS: Duration = Duration::from_secs(10);
+/// Within a short time for decisions too, a client is told a few times.
+const TOLD_AT_LEAST: u32 = 5;
 
 fn hold(args: &ProxyArgs) -> HoldOptions {
     HoldOptions {
@@ -95,7 +97,9 @@ fn hold(args: &ProxyArgs) -> HoldOptions {
             OnHoldTimeout::Error => HoldPolicy::Error,
         },
         waits_for_viewer: args.require_viewer,
-        progress: args.hold_progress.then_some(HOLD_PROGRESS),
+        progress: args
+            .hold_progress
+            .then(|| HOLD_PROGRESS.min(args.hold_timeout / TOLD_AT_LEAST)),
     }
 }
 

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_core::replay::diff::{Difference, Ignore, diff};
-use mcp_proxy_core::replay::{Fills, Outcome, Pace, Plan, Stage, player};
+use mcp_proxy_core::replay::diff::{Difference, Ignore};
+use mcp_proxy_core::replay::{Fills, Outcome, Pace, Plan, Script, Stage, Verdict, player};
 use mcp_proxy_core::{CarryEnd, Link, Pipeline, PipelineOptions, carry};
 use mcp_proxy_session::{Filter, Session};
-use mcp_proxy_wire::{ErrorCode, Limits, Transport};
+use mcp_proxy_wire::{Limits, Transport};
 use tokio::task::JoinSet;
 
 use super::sessions::{named, report_damage};
@@ -32,8 +32,7 @@ pub fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let config = Config::new(&args.proxy).map_err(|error| Usage(format!("{error:#}")))?;
     let filter = args.filter.as_deref().unwrap_or_default();
     let filter = Filter::parse(filter).map_err(|error| Usage(format!("--filter: {error}")))?;
-    let plans = plans(args, &filter)?;
-    let ignored: Vec<Ignore> = args.ignore.iter().map(|path| Ignore::parse(path)).collect();
+    let (script, plans) = plans(args, &filter)?;
     let pace = Pace {
         concurrency: args.concurrency,
         speed: args.speed,
@@ -51,11 +50,11 @@ pub fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let requests: usize = plans.iter().map(Plan::requests).sum();
     let played = runtime()
         .context("cannot start")?
-        .block_on(play(&config, plans, pace))?;
+        .block_on(play(&config, &script, plans, pace))?;
     let mut report = Report::default();
     let mut sink = out();
     for outcome in &played.outcomes {
-        report.add(outcome, &ignored, form, &mut sink)?;
+        report.add(outcome, script.session(), form, &mut sink)?;
     }
     if !args.json {
         let record = played.record;
@@ -74,7 +73,7 @@ pub fn run(args: &ReplayArgs) -> Result<ExitCode> {
         };
         printer::say(&format!("mcp-proxy: {of}{failure}"));
     }
-    if !played.failures.is_empty() && !played.outcomes.iter().any(is_answered) {
+    if !played.failures.is_empty() && !played.outcomes.iter().any(|outcome| outcome.is_answered) {
         return Ok(ExitCode::from(UNPLAYED));
     }
     Ok(match report.different + report.unanswered {
@@ -83,14 +82,7 @@ pub fn run(args: &ReplayArgs) -> Result<ExitCode> {
     })
 }
 
-/// Whether the server itself answered: an error of ours says that it did not.
-fn is_answered(outcome: &Outcome) -> bool {
-    let own = |code| ErrorCode::OWN.iter().any(|own| own.code.0 == code);
-    let answer = outcome.now.as_ref();
-    answer.is_some_and(|answer| !answer.error_code().is_some_and(own))
-}
-
-fn plans(args: &ReplayArgs, filter: &Filter) -> Result<Vec<Plan>> {
+fn plans(args: &ReplayArgs, filter: &Filter) -> Result<(Arc<Script>, Vec<Plan>)> {
     let path = named::find(&args.record)?;
     let cannot = || format!("cannot read {}", args.record);
     let session = Session::open(&path).with_context(cannot)?;
@@ -115,7 +107,9 @@ fn plans(args: &ReplayArgs, filter: &Filter) -> Result<Vec<Plan>> {
         let values = fills.entry(fill.sequence).or_default();
         values.insert(fill.mark, fill.value.clone());
     }
-    let plans = Plan::read(&session, connections, filter, &fills).with_context(cannot)?;
+    let ignored = args.ignore.iter().map(|path| Ignore::parse(path)).collect();
+    let script = Script::new(session, fills, ignored);
+    let plans = Plan::read(&script, connections, filter).with_context(cannot)?;
     let redacted: Vec<_> = plans.iter().flat_map(|plan| &plan.redacted).collect();
     if !redacted.is_empty() {
         let places = redacted.iter().flat_map(|(sequence, marks)| {
@@ -133,7 +127,7 @@ fn plans(args: &ReplayArgs, filter: &Filter) -> Result<Vec<Plan>> {
     if plans.is_empty() {
         anyhow::bail!("no message of a client matches");
     }
-    Ok(plans)
+    Ok((script, plans))
 }
 
 /// What came of it.
@@ -146,7 +140,12 @@ struct Played {
     record: Option<String>,
 }
 
-async fn play(config: &Config, plans: Vec<Plan>, pace: Pace) -> Result<Played> {
+async fn play(
+    config: &Config,
+    script: &Arc<Script>,
+    plans: Vec<Plan>,
+    pace: Pace,
+) -> Result<Played> {
     let recording = proxy::open(config)?;
     if let Some(warning) = &recording.warning {
         printer::say(warning);
@@ -169,7 +168,7 @@ async fn play(config: &Config, plans: Vec<Plan>, pace: Pace) -> Result<Played> {
     let cast = plans.into_iter().map(|plan| {
         let (number, first) = (plan.connection, plan.lines.first());
         let first = first.map_or(0, |line| line.sequence);
-        (number, first, player(plan, &stage))
+        (number, first, player(script, plan, &stage))
     });
     let cast: Vec<_> = cast.collect();
     let players: Vec<_> = cast
@@ -209,7 +208,7 @@ async fn play(config: &Config, plans: Vec<Plan>, pace: Pace) -> Result<Played> {
     let mut failures = Vec::new();
     for (number, end, mut of_one) in ends {
         if let CarryEnd::Failed(failure) = end
-            && !of_one.iter().any(is_answered)
+            && !of_one.iter().any(|outcome| outcome.is_answered)
         {
             failures.push((number, failure.text));
         }
@@ -244,50 +243,59 @@ impl Report {
     fn add(
         &mut self,
         outcome: &Outcome,
-        ignored: &[Ignore],
+        session: &Session,
         form: Form,
         sink: &mut impl Write,
     ) -> std::io::Result<()> {
-        let differences = match (&outcome.then, &outcome.now) {
-            (Some(then), Some(now)) => diff(then, now, ignored),
-            _ => Vec::new(),
+        let count = match outcome.verdict {
+            Verdict::Same => &mut self.same,
+            Verdict::Different(_) => &mut self.different,
+            Verdict::Unanswered => &mut self.unanswered,
         };
-        let verdict = match (&outcome.then, &outcome.now) {
-            (None, None) => "same",
-            (_, None) => "unanswered",
-            (None, Some(_)) => "different",
-            _ if differences.is_empty() => "same",
-            _ => "different",
+        *count += 1;
+        let row = session.row(outcome.row);
+        let about = About {
+            method: row.and_then(|row| session.method(row)).unwrap_or_default(),
+            name: row.and_then(|row| session.name(row)),
         };
-        match verdict {
-            "same" => self.same += 1,
-            "different" => self.different += 1,
-            _ => self.unanswered += 1,
-        }
         match form {
-            Form::Json => writeln!(sink, "{}", object(outcome, verdict, &differences)),
-            _ if verdict == "same" => Ok(()),
-            Form::Text => print(outcome, "", verdict, &differences, sink),
+            Form::Json => writeln!(sink, "{}", object(outcome, &about)),
+            _ if outcome.verdict == Verdict::Same => Ok(()),
+            Form::Text => print(outcome, "", &about, sink),
             Form::TextOfSeveral => {
                 let on = format!("c{} ", outcome.connection);
-                print(outcome, &on, verdict, &differences, sink)
+                print(outcome, &on, &about, sink)
             }
         }
+    }
+}
+
+/// What a request was about.
+struct About<'a> {
+    method: &'a str,
+    name: Option<&'a str>,
+}
+
+/// A verdict in a word, and what is different.
+fn told(verdict: &Verdict) -> (&'static str, &[Difference]) {
+    match verdict {
+        Verdict::Same => ("same", &[]),
+        Verdict::Different(differences) => ("different", differences),
+        Verdict::Unanswered => ("unanswered", &[]),
     }
 }
 
 fn print(
     outcome: &Outcome,
     on: &str,
-    verdict: &str,
-    differences: &[Difference],
+    about: &About<'_>,
     sink: &mut impl Write,
 ) -> std::io::Result<()> {
-    let name = outcome
+    let name = about
         .name
-        .as_ref()
         .map_or(String::new(), |name| format!(" [{name}]"));
-    let (sequence, method) = (outcome.sequence, &outcome.method);
+    let (sequence, method) = (outcome.sequence, about.method);
+    let (verdict, differences) = told(&outcome.verdict);
     let text = format!("#{sequence} {on}{method}{name}: {verdict}");
     writeln!(sink, "{}", visible(&text))?;
     for difference in differences {
@@ -302,7 +310,8 @@ fn print(
     Ok(())
 }
 
-fn object(outcome: &Outcome, verdict: &str, differences: &[Difference]) -> serde_json::Value {
+fn object(outcome: &Outcome, about: &About<'_>) -> serde_json::Value {
+    let (verdict, differences) = told(&outcome.verdict);
     let differences: Vec<_> = differences
         .iter()
         .map(|it| serde_json::json!({"path": it.path, "then": it.then, "now": it.now}))
@@ -310,8 +319,8 @@ fn object(outcome: &Outcome, verdict: &str, differences: &[Difference]) -> serde
     serde_json::json!({
         "sequence": outcome.sequence,
         "conn": format!("c{}", outcome.connection),
-        "method": outcome.method,
-        "name": outcome.name,
+        "method": about.method,
+        "name": about.name,
         "verdict": verdict,
         "differences": differences,
     })

@@ -1,6 +1,10 @@
 //! What a client sees when its messages are held and nobody decides: the policy's effect, on every transport.
 
-use crate::run::{Listening, PROXY, pipe, request};
+mod waiting;
+
+use crate::control::house::{self, House};
+use crate::control::live::headers::{Respond, http, id_of, scripted};
+use crate::run::{INITIALIZE, Listening, PROXY, pipe, request};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}"#;
 const NOTE: &str = r#"{"jsonrpc":"2.0","method":"notifications/secret","params":{"echo":1}}"#;
@@ -80,6 +84,100 @@ fn an_answer_that_is_dropped_ends_its_exchange() {
         // Where the stream was open already it ends without the answer.
         assert!(status == 502 || !text.contains("hi"), "{status} {text}");
     }
+    let json: Respond = |request| {
+        let answer = serde_json::json!({"id": id_of(request), "result": {"isError": false}});
+        let headers = "content-type: application/json\r\n";
+        http("200 OK", headers, &answer.to_string())
+    };
+    let stream: Respond = |request| {
+        let answer = serde_json::json!({"id": id_of(request), "result": {"isError": false}});
+        let body = format!(": first\n\ndata: {answer}\n\n");
+        http("200 OK", "content-type: text/event-stream\r\n", &body)
+    };
+    let (url, serving) = scripted(vec![json, stream]);
+    let target = ["--transport", "streamable-http", "--target-url", &url];
+    let proxy = Listening::proxy("http", &with(holding(held, "drop"), &target));
+    assert_eq!(post(&proxy, "", CALL), (502, String::new()));
+    assert_eq!(post(&proxy, "", CALL), (200, ": first\n\n".to_owned()));
+    serving.join().unwrap();
+}
+
+#[test]
+fn on_modern_http_headers_follow_an_edit() {
+    // The server names an argument that it wants in a header, as JSON and as an event.
+    const TOOLS: &str = r#"{"tools":[{"name":"add","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}"#;
+    let json: Respond = |request| {
+        let answer = format!(r#"{{"id":{},"result":{TOOLS}}}"#, id_of(request));
+        http("200 OK", "content-type: application/json\r\n", &answer)
+    };
+    let stream: Respond = |request| {
+        let answer = format!(r#"data: {{"id":{},"result":{TOOLS}}}"#, id_of(request));
+        let headers = "content-type: text/event-stream\r\n";
+        http("200 OK", headers, &format!("{answer}\n\n"))
+    };
+    for list in [json, stream] {
+        let (url, serving) = scripted(vec![list, json, json]);
+        let house = House::new();
+        let words = [
+            "proxy",
+            "--listen",
+            "http",
+            "--listen-port",
+            "0",
+            "--break",
+            "tools/call",
+        ];
+        let target = ["--transport", "streamable-http", "--target-url", &url];
+        let proxy = Listening::start_with(&[&words[..], &target].concat(), &house.env());
+        let version = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+        let list = format!(r#"{{"id":1,"method":"tools/list","params":{{{version}}}}}"#);
+        let sent = [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/list"),
+        ];
+        assert_eq!(proxy.post(&sent, &list).status, 200);
+        let call = |region: &str| {
+            let arguments = format!(r#""arguments":{{"region":"{region}"}}"#);
+            format!(
+                r#"{{"id":2,"method":"tools/call","params":{{"name":"add",{arguments},{version}}}}}"#
+            )
+        };
+        let sent = [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "add"),
+            ("mcp-param-region", "eu"),
+        ];
+        for edit in [call("us"), list] {
+            std::thread::scope(|scope| {
+                let asked = scope.spawn(|| proxy.post(&sent, &call("eu")));
+                let hold = format!("hold={}", house.held());
+                house.ctl(&[
+                    "hold.resolve",
+                    &hold,
+                    "action=modify",
+                    &format!("raw={edit}"),
+                ]);
+                assert_eq!(asked.join().unwrap().status, 200);
+            });
+        }
+        let seen = serving.join().unwrap();
+        for header in [
+            "mcp-method: tools/call",
+            "mcp-name: add",
+            "mcp-param-region: us",
+        ] {
+            assert!(seen[1].contains(&format!("{header}\r\n")), "{}", seen[1]);
+        }
+        assert!(
+            seen[2].contains("mcp-method: tools/list\r\n"),
+            "{}",
+            seen[2]
+        );
+        for gone in ["mcp-name", "mcp-param"] {
+            assert!(!seen[2].contains(gone), "{}", seen[2]);
+        }
+    }
 }
 
 #[test]
@@ -121,4 +219,18 @@ fn large_messages_can_be_held_too() {
     );
     assert_eq!(answer.status, 200);
     assert!(answer.text().contains("xxxx"));
+}
+
+#[test]
+fn a_killed_proxy_leaves_a_session_that_opens() {
+    let house = House::new();
+    let mut run = house.demo(&["--intercept"]);
+    run.say(INITIALIZE);
+    house.held();
+    run.child.kill().unwrap();
+    run.child.wait().unwrap();
+    let shown = house::ok(house.run(&["inspect", "LAST", "--json"]));
+    let row: serde_json::Value = serde_json::from_str(shown.lines().next().unwrap()).unwrap();
+    assert_eq!(row["method"], "initialize", "{shown}");
+    assert_eq!(row["verdicts"][0]["kind"], "hold", "{shown}");
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::control::live::Sse;
 use crate::run::{INITIALIZE, INITIALIZED, Listening, PROXY, Talk, pipe};
 
 const ECHO: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}"#;
@@ -121,6 +122,19 @@ fn over_http_each_session_is_a_conversation_of_its_own() {
         let answer = proxy.post(&[("mcp-session-id", &session)], COUNT);
         assert!(answer.text().contains("progressToken"), "{}", answer.text());
     }
+}
+
+#[test]
+fn over_sse_it_plays_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = record(&folder);
+    let words = ["--listen", "sse", "--listen-port", "0"];
+    let proxy = Listening::start(&[&["mock", file.to_str().unwrap()][..], &words].concat());
+    let mut client = Sse::connect(&proxy);
+    assert!(client.round(INITIALIZE).contains("serverInfo"));
+    client.say(INITIALIZED);
+    let heard = client.round(ECHO);
+    assert!(heard.contains("hi"), "{heard}");
 }
 
 #[test]

@@ -10,11 +10,11 @@ use std::sync::{Arc, Weak};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
-use mcp_proxy_core::replay::{Posted, Poster, Sending};
-use mcp_proxy_core::{Connection, Lane, LinkEnd, Pipeline};
-use mcp_proxy_wire::headers::{self, MCP_METHOD, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
+use mcp_proxy_core::{Connection, Lane, LinkEnd, Offered, Pipeline, Telling};
+use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Kind, Limits, Message, error_response,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Field, Frame, Kind, Limits, Message,
+    error_response,
 };
 
 use super::PATH;
@@ -22,11 +22,13 @@ use super::collect::{Collected, collect};
 use super::inflow::Inflow;
 use super::known::Known;
 use super::listener::{Answer, bare, error, is_path, json};
+use super::meanwhile::{Asked, Meanwhile, Teller, Withheld, told};
 use super::payload::Payload;
-use super::posting::Posting;
 use super::remote::Remote;
-use super::through::Through;
+use super::through::{Rewrite, Through};
 use super::tool_headers::ToolHeaders;
+
+mod speaking;
 
 /// Streamable HTTP in, streamable HTTP out.
 pub struct Exchange {
@@ -36,7 +38,57 @@ pub struct Exchange {
     next: AtomicU64,
     known: Known,
     /// Which arguments the server wants in headers.
-    tools: ToolHeaders,
+    tools: Arc<ToolHeaders>,
+}
+
+/// What an answer is read for, besides being passed on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Learning {
+    Nothing,
+    /// The arguments that tools want in headers.
+    Tools,
+}
+
+impl Learning {
+    /// A list of tools is read whole if it has no more bytes than this; then it is passed on in one piece.
+    fn needs(self, limits: Limits) -> usize {
+        match self {
+            Learning::Nothing => 0,
+            Learning::Tools => limits.max.min(4 << 20),
+        }
+    }
+}
+
+/// A request on its way in.
+struct Entered {
+    connection: Arc<Connection>,
+    exchange: ExchangeId,
+    parts: Parts,
+    body: Collected,
+    message: Option<Message>,
+}
+
+impl Entered {
+    /// Whether its sender can be told progress before it has its answer. The head of an `initialize` answer names the
+    /// session, so that one has to wait.
+    fn may_be_told(&self) -> bool {
+        let asks = |message: &Message| {
+            message.kind() == Kind::Request
+                && message.span(Field::Meta("progressToken")).is_some()
+                && message.method().as_deref() != Some("initialize")
+        };
+        self.connection.pipeline.intercept().tells_progress()
+            && headers::accepts_sse(&self.parts.headers)
+            && self.message.as_ref().is_some_and(asks)
+    }
+
+    fn asked(&self) -> Asked {
+        Asked {
+            connection: Arc::clone(&self.connection),
+            exchange: self.exchange,
+            id: self.message.as_ref().and_then(Message::id),
+        }
+    }
 }
 
 impl Exchange {
@@ -48,7 +100,7 @@ impl Exchange {
             limits,
             next: AtomicU64::new(0),
             known: Known::default(),
-            tools: ToolHeaders::default(),
+            tools: Arc::default(),
         });
         let poster: Weak<Exchange> = Arc::downgrade(&exchange);
         exchange.pipeline.post_by(poster);
@@ -63,20 +115,53 @@ impl Exchange {
         }
         let (parts, body) = request.into_parts();
         let body = collect(body, self.cut()).await;
-        self.pass(parts, body).await
+        let entered = self.enter(parts, body);
+        if !entered.may_be_told() {
+            return self.go(entered, None).await;
+        }
+        let asked = entered.asked();
+        let (teller, told) = told();
+        let rest = Box::pin(async move { self.go(entered, Some(teller)).await });
+        Meanwhile::of(asked, told, rest).await
     }
 
     /// Passes one request on and its answer back.
     pub async fn pass(&self, parts: Parts, body: Collected) -> Answer {
+        self.go(self.enter(parts, body), None).await
+    }
+
+    fn enter(&self, parts: Parts, body: Collected) -> Entered {
         let exchange = self.next_exchange();
         let message = match &body {
             Collected::Whole(bytes) if !bytes.is_empty() => Some(Message::parse(bytes.clone())),
             _ => None,
         };
-        let connection = self
-            .known
-            .connection_of(&self.pipeline, &parts, message.as_ref());
-        let mut lane = connection.lane(Direction::ClientToServer);
+        let connection =
+            self.known
+                .connection_of(&self.pipeline, exchange, &parts, message.as_ref());
+        Entered {
+            connection,
+            exchange,
+            parts,
+            body,
+            message,
+        }
+    }
+
+    async fn go(&self, entered: Entered, teller: Option<Teller>) -> Answer {
+        let Entered {
+            connection,
+            exchange,
+            parts,
+            body,
+            message,
+        } = entered;
+        let mut lane = connection
+            .lane(Direction::ClientToServer)
+            .telling(match &teller {
+                Some(_) => Telling::Yes,
+                None => Telling::No,
+            });
         let method = parts.method.clone();
         let ends = match method == Method::DELETE {
             true => parts.headers.get(MCP_SESSION_ID).cloned(),
@@ -98,7 +183,7 @@ impl Exchange {
                     carriage,
                     body,
                 };
-                match one(&connection, &mut lane, frame).await {
+                match until_released(&connection, &mut lane, frame, teller).await {
                     // What comes out of the lane is what goes on.
                     Ok(Some(Frame {
                         carriage: Carriage::Request(mut parts),
@@ -108,7 +193,8 @@ impl Exchange {
                         if let (Body::Whole(after), Some(before)) = (&body, &before)
                             && after.raw() != before.raw()
                         {
-                            self.follow(after, &mut parts.headers);
+                            let params = self.tools.of(after);
+                            headers::follow_edit(&mut parts.headers, before, after, &params);
                         }
                         (parts.headers, Payload::of(body))
                     }
@@ -142,11 +228,11 @@ impl Exchange {
                     Some(_) => {}
                     None => self.known.settle(&connection, &response),
                 }
-                let answer = self.back(response, &connection, exchange).await;
-                if let (true, Payload::Whole(Some(bytes))) = (lists_tools, answer.body()) {
-                    self.tools.note_raw(bytes);
-                }
-                answer
+                let learning = match lists_tools {
+                    true => Learning::Tools,
+                    false => Learning::Nothing,
+                };
+                self.back(response, (&connection, exchange), learning).await
             }
             Err(end) => unreachable_server(&connection, exchange, asked.as_ref(), &end),
         }
@@ -156,8 +242,8 @@ impl Exchange {
     async fn back(
         &self,
         response: Response<Inflow>,
-        connection: &Arc<Connection>,
-        exchange: ExchangeId,
+        (connection, exchange): (&Arc<Connection>, ExchangeId),
+        learning: Learning,
     ) -> Answer {
         let (mut parts, body) = response.into_parts();
         headers::strip_hop_by_hop(&mut parts.headers);
@@ -172,12 +258,19 @@ impl Exchange {
                 return error(502, ErrorCode::INTERNAL, &end.to_string());
             }
             let through = (Arc::clone(connection), lane, exchange);
-            let body = Through::events(body, through, self.limits, None);
+            let limits = Limits {
+                cut: self.limits.cut.max(learning.needs(self.limits)),
+                ..self.limits
+            };
+            let body = Through::events(body, through, limits, self.learn(learning));
             return Response::from_parts(parts, Payload::Through(Box::new(body)));
         }
         let length = content_length(&parts.headers);
-        match collect(body, self.cut()).await {
+        match collect(body, self.cut().max(learning.needs(self.limits))).await {
             Collected::Whole(bytes) => {
+                if learning == Learning::Tools {
+                    self.tools.note_raw(&bytes);
+                }
                 let body = match bytes.is_empty() {
                     true => Body::Empty,
                     false => Body::Whole(Message::parse(bytes)),
@@ -194,7 +287,7 @@ impl Exchange {
                         body,
                         ..
                     })) => Response::from_parts(*parts, Payload::of(body)),
-                    Ok(_) => bare(502),
+                    Ok(_) => withheld(502),
                     Err(end) => error(502, ErrorCode::INTERNAL, &end.to_string()),
                 }
             }
@@ -215,21 +308,22 @@ impl Exchange {
         }
     }
 
-    fn next_exchange(&self) -> ExchangeId {
-        ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1)
+    /// Reads the events of a stream in which the server lists its tools.
+    fn learn(&self, learning: Learning) -> Rewrite {
+        if learning == Learning::Nothing {
+            return None;
+        }
+        let tools = Arc::clone(&self.tools);
+        Some(Box::new(move |frame: Frame| {
+            if let Body::Whole(message) = &frame.body {
+                tools.note(message);
+            }
+            Ok(frame)
+        }))
     }
 
-    /// How messages of ours get to the server of a connection.
-    fn posting(&self, connection: u32) -> Option<Posting> {
-        let (connection, head) = self.known.find(connection)?;
-        Some(Posting {
-            remote: Arc::clone(&self.remote),
-            url: self.remote.url_with_query(head.query()),
-            connection,
-            head,
-            exchange: self.next_exchange(),
-            max: self.limits.max,
-        })
+    fn next_exchange(&self) -> ExchangeId {
+        ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// How large a message is passed on in pieces: none, while one may be held.
@@ -239,44 +333,21 @@ impl Exchange {
             false => self.limits.cut,
         }
     }
-
-    /// The headers of a modern request repeat its body: they follow a change of it.
-    fn follow(&self, message: &Message, headers: &mut HeaderMap) {
-        let known = headers.contains_key(MCP_METHOD) || headers.contains_key(MCP_PROTOCOL_VERSION);
-        if !known {
-            return;
-        }
-        let params = self.tools.of(message);
-        for (name, value) in headers::modern_request_headers(message, &params) {
-            headers.insert(name, value);
-        }
-    }
-}
-
-impl Poster for Exchange {
-    fn connection(&self, id: u32) -> Option<Arc<Connection>> {
-        self.known.find(id).map(|(connection, _)| connection)
-    }
-
-    fn post(&self, connection: &Arc<Connection>, message: Message) -> Result<Posted, LinkEnd> {
-        let params = self.tools.of(&message);
-        let posting = self.posting(connection.id).ok_or(LinkEnd::Closed)?;
-        posting.post(message, &params)
-    }
-
-    fn deliver(&self, connection: &Connection, answer: Message) -> Option<Sending> {
-        let posting = self.posting(connection.id)?;
-        Some(Box::pin(posting.deliver(answer)))
-    }
 }
 
 /// The answer to a request that somebody did not let go on: an error of ours, or nothing at all.
 pub(crate) fn not_passed_on(frame: Option<Frame>) -> Answer {
     match frame.map(|frame| frame.body) {
         Some(Body::Whole(answer)) => json(200, answer),
-        Some(Body::Withheld(message)) if message.kind() != Kind::Request => bare(202),
-        _ => bare(502),
+        Some(Body::Withheld(message)) if message.kind() != Kind::Request => withheld(202),
+        _ => withheld(502),
     }
+}
+
+fn withheld(status: u16) -> Answer {
+    let mut answer = bare(status);
+    answer.extensions_mut().insert(Withheld);
+    answer
 }
 
 /// The answer for a path that is not served.
@@ -295,6 +366,22 @@ pub async fn one(
     frame: Frame,
 ) -> Result<Option<Frame>, LinkEnd> {
     lane.pass_one(frame, connection.pipeline.now()).await
+}
+
+/// The same for a client's request, which is told that it is held.
+async fn until_released(
+    connection: &Connection,
+    lane: &mut Lane,
+    frame: Frame,
+    teller: Option<Teller>,
+) -> Result<Option<Frame>, LinkEnd> {
+    match lane.offer(frame, connection.pipeline.now()).await? {
+        Offered::Passed(frame) => Ok(frame),
+        Offered::Held => {
+            let tell = |told| teller.iter().for_each(|teller| teller.tell(&told));
+            lane.released(tell).await
+        }
+    }
 }
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {

@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::request::Parts;
 use http::{HeaderValue, Response};
-use mcp_proxy_core::{Connection, Pipeline};
+use mcp_proxy_core::replay::ReplayError;
+use mcp_proxy_core::{Connection, LinkEnd, Pipeline};
 use mcp_proxy_wire::headers::MCP_SESSION_ID;
-use mcp_proxy_wire::{Message, Transport};
+use mcp_proxy_wire::{ExchangeId, Message, Transport};
 use rustc_hash::FxHashMap;
 
-use super::posting::LastHead;
+use super::heads::{Head, Heads};
 
 /// Sessions whose connection is remembered; beyond that the oldest is forgotten and gets a new number.
 const SESSIONS_MAX: usize = 4_096;
@@ -28,21 +29,21 @@ struct Sessions {
 struct Session {
     age: u64,
     connection: Arc<Connection>,
-    head: LastHead,
+    heads: Heads,
 }
 
 impl Session {
-    fn new(connection: Arc<Connection>, age: u64) -> Session {
+    fn new(connection: Arc<Connection>, age: u64, heads: Heads) -> Session {
         Session {
             age,
             connection,
-            head: LastHead::default(),
+            heads,
         }
     }
 
-    fn see(&mut self, parts: &Parts) -> Arc<Connection> {
+    fn see(&mut self, exchange: ExchangeId, parts: &Parts) -> Arc<Connection> {
         if self.connection.pipeline.may_speak() {
-            self.head.see(parts);
+            self.heads.see(exchange, parts);
         }
         Arc::clone(&self.connection)
     }
@@ -53,6 +54,7 @@ impl Known {
     pub fn connection_of(
         &self,
         pipeline: &Arc<Pipeline>,
+        exchange: ExchangeId,
         parts: &Parts,
         message: Option<&Message>,
     ) -> Arc<Connection> {
@@ -64,15 +66,15 @@ impl Known {
             .and_then(|value| value.to_str().ok())
             && let Some(session) = sessions.by_session.get_mut(session)
         {
-            return session.see(parts);
+            return session.see(exchange, parts);
         }
         if message.is_some_and(|message| message.method().as_deref() == Some("initialize")) {
             return pipeline.connect(http, http);
         }
-        let shared = sessions
-            .sessionless
-            .get_or_insert_with(|| Session::new(pipeline.connect(http, http), 0));
-        shared.see(parts)
+        let shared = sessions.sessionless.get_or_insert_with(|| {
+            Session::new(pipeline.connect(http, http), 0, Heads::of_several())
+        });
+        shared.see(exchange, parts)
     }
 
     /// The client has ended a session.
@@ -106,19 +108,34 @@ impl Known {
             }
         }
         sessions.age += 1;
-        let known = Session::new(Arc::clone(connection), sessions.age);
+        let known = Session::new(Arc::clone(connection), sessions.age, Heads::of_one());
         sessions.by_session.insert(session.to_owned(), known);
     }
 
-    /// A connection and how its client speaks, as soon as that is known.
-    pub fn find(&self, id: u32) -> Option<(Arc<Connection>, LastHead)> {
+    /// A connection whose session is open and on which a client has spoken.
+    pub fn find(&self, id: u32) -> Option<Arc<Connection>> {
         let sessions = self.lock();
-        let mut all = sessions.by_session.values().chain(&sessions.sessionless);
-        let found = all.find(|session| session.connection.id == id && session.head.is_known())?;
-        Some((Arc::clone(&found.connection), found.head.clone()))
+        let found = sessions.of(id)?;
+        Some(Arc::clone(&found.connection))
+    }
+
+    /// How the client speaks that sent what came by an exchange of a connection.
+    pub fn head(&self, id: u32, like: ExchangeId) -> Result<Arc<Head>, ReplayError> {
+        let sessions = self.lock();
+        let found = sessions.of(id);
+        found.map_or(Err(ReplayError::Gone(LinkEnd::Closed)), |found| {
+            found.heads.like(like)
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Sessions> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sessions {
+    fn of(&self, id: u32) -> Option<&Session> {
+        let mut all = self.by_session.values().chain(&self.sessionless);
+        all.find(|session| session.connection.id == id && session.heads.is_known())
     }
 }

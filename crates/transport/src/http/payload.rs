@@ -1,4 +1,5 @@
-//! The bodies we send, on both sides of HTTP: whole, events of our own, or passed through a lane as they arrive.
+//! The bodies we send, on both sides of HTTP: whole, events of our own, or passed through a lane as they
+//! arrive.
 //!
 //! None of them is a queue: hyper asks for the next piece when the peer takes bytes.
 
@@ -11,6 +12,7 @@ use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::Body;
 
 use super::inflow::InflowError;
+use super::meanwhile::Meanwhile;
 use super::stream::EventStream;
 use super::through::Through;
 
@@ -33,6 +35,8 @@ pub enum Payload {
     Events(Box<EventStream>),
     /// Another peer's body, passed through a lane.
     Through(Box<Through>),
+    /// Progress, and then an answer that is not there yet.
+    Meanwhile(Box<Meanwhile>),
 }
 
 impl Payload {
@@ -70,6 +74,7 @@ impl HttpBody for Payload {
                 .poll(cx)
                 .map(|piece| piece.map(|bytes| Ok(BodyFrame::data(bytes)))),
             Payload::Through(through) => through.poll(cx),
+            Payload::Meanwhile(meanwhile) => meanwhile.poll(cx),
         }
     }
 
@@ -82,7 +87,7 @@ impl HttpBody for Payload {
             Payload::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            Payload::Events(_) => SizeHint::default(),
+            Payload::Events(_) | Payload::Meanwhile(_) => SizeHint::default(),
             Payload::Through(through) => through.size(),
         }
     }

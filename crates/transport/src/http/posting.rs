@@ -1,112 +1,25 @@
 //! Messages of the proxy's own on a session that is passed through: replays, and answers in the client's place.
 //!
-//! They carry the headers of the client's last POST, so that the server takes them for the same session and the same user.
+//! They carry the headers of a POST of the client's, so that the server takes them for the same session and the same user.
 //! What is answered to them is recorded and goes to no client.
 
 use std::sync::Arc;
 
-use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, Uri};
+use http::{HeaderMap, Method, Response, Uri};
 use mcp_proxy_core::replay::{Aside, Posted};
 use mcp_proxy_core::{Connection, LinkEnd};
-use mcp_proxy_wire::headers::{
-    self, LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PARAM_PREFIX, ParamHeader,
-};
-use mcp_proxy_wire::revision::names_version;
+use mcp_proxy_wire::headers::{self, ParamHeader};
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ExchangeId, Limits, Message, Side, SseSplitter, SseUnit,
 };
 
 use super::collect::{Collected, collect};
 use super::dial::{first_line, is_rpc};
+use super::heads::Head;
 use super::inflow::Inflow;
 use super::payload::Payload;
 use super::remote::Remote;
 use super::through::event_frame;
-
-/// How a client's last POST spoke to the server. Nothing, until there was one.
-#[derive(Clone, Default)]
-pub struct LastHead(Option<Arc<Head>>);
-
-struct Head {
-    uri: Uri,
-    headers: HeaderMap,
-}
-
-impl LastHead {
-    /// Remembers a POST. Clients hardly ever change what they say here, so nearly always this is a comparison.
-    pub fn see(&mut self, parts: &Parts) {
-        if parts.method != Method::POST {
-            return;
-        }
-        let is_known = |head: &Arc<Head>| {
-            head.uri == parts.uri
-                && head.headers.len() == parts.headers.len()
-                && head.headers.iter().zip(&parts.headers).all(is_same)
-        };
-        if !self.0.as_ref().is_some_and(is_known) {
-            self.0 = Some(Arc::new(Head {
-                uri: parts.uri.clone(),
-                headers: parts.headers.clone(),
-            }));
-        }
-    }
-
-    /// Whether there was one.
-    pub fn is_known(&self) -> bool {
-        self.0.is_some()
-    }
-
-    /// The query of its URL.
-    pub fn query(&self) -> Option<&str> {
-        self.0.as_ref()?.uri.query()
-    }
-
-    /// The headers for a message of ours.
-    fn of(&self, message: &Message, params: &[ParamHeader]) -> HeaderMap {
-        let mut headers = match &self.0 {
-            Some(head) => head.headers.clone(),
-            None => HeaderMap::new(),
-        };
-        headers::strip_hop_by_hop(&mut headers);
-        let is_modern = headers.contains_key(MCP_METHOD) || names_version(message);
-        let of_message: Vec<HeaderName> = headers
-            .keys()
-            .filter(|name| repeats_body(name) || *name == LAST_EVENT_ID)
-            .cloned()
-            .collect();
-        for name in of_message {
-            headers.remove(name);
-        }
-        if is_modern {
-            headers.extend(headers::modern_request_headers(message, params));
-        }
-        let accepts = "application/json, text/event-stream";
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static(accepts));
-        headers
-    }
-}
-
-/// Whether a header is the same as before, as far as it does not speak of the message.
-fn is_same(
-    ((name, value), (new_name, new_value)): (
-        (&HeaderName, &HeaderValue),
-        (&HeaderName, &HeaderValue),
-    ),
-) -> bool {
-    name == new_name && (value == new_value || repeats_body(name))
-}
-
-/// Whether a header says something about the body that it comes with.
-fn repeats_body(name: &HeaderName) -> bool {
-    *name == CONTENT_LENGTH
-        || *name == CONTENT_ENCODING
-        || *name == MCP_METHOD
-        || *name == MCP_NAME
-        || name.as_str().starts_with(MCP_PARAM_PREFIX)
-}
 
 /// Where messages of ours go.
 pub struct Posting {
@@ -117,7 +30,7 @@ pub struct Posting {
     /// Whose session it is.
     pub connection: Arc<Connection>,
     /// How its client speaks.
-    pub head: LastHead,
+    pub head: Arc<Head>,
     /// The exchange of the message.
     pub exchange: ExchangeId,
     /// The largest message.
@@ -268,55 +181,5 @@ fn refusal(status: http::StatusCode, body: &[u8]) -> String {
 fn collected(body: Collected) -> bytes::Bytes {
     match body {
         Collected::Whole(bytes) | Collected::More(bytes, _) | Collected::Broken(bytes, _) => bytes,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn post(headers: &[(&'static str, &'static str)]) -> Parts {
-        let mut request = http::Request::post("http://h/mcp?k=1");
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        request.body(()).unwrap().into_parts().0
-    }
-
-    #[test]
-    fn headers_of_the_session_stay_and_those_of_the_message_follow_it() {
-        let mut last = LastHead::default();
-        last.see(&post(&[
-            ("authorization", "Bearer t"),
-            ("mcp-method", "tools/call"),
-            ("mcp-name", "echo"),
-            ("mcp-param-region", "eu"),
-            ("content-length", "7"),
-            ("connection", "close"),
-        ]));
-        let message = Message::parse(r#"{"id":1,"method":"tools/list"}"#);
-        let headers = last.of(&message, &[]);
-        assert_eq!(headers["authorization"], "Bearer t");
-        assert_eq!(headers["mcp-method"], "tools/list");
-        for gone in [
-            "mcp-name",
-            "mcp-param-region",
-            "connection",
-            "content-length",
-        ] {
-            assert!(!headers.contains_key(gone), "{gone}");
-        }
-        assert_eq!(last.query(), Some("k=1"));
-    }
-
-    #[test]
-    fn only_what_is_new_is_remembered() {
-        let mut last = LastHead::default();
-        last.see(&post(&[("authorization", "a"), ("content-length", "1")]));
-        let first = last.0.clone().unwrap();
-        last.see(&post(&[("authorization", "a"), ("content-length", "2")]));
-        assert!(Arc::ptr_eq(&first, last.0.as_ref().unwrap()));
-        last.see(&post(&[("authorization", "b"), ("content-length", "2")]));
-        assert!(!Arc::ptr_eq(&first, last.0.as_ref().unwrap()));
     }
 }

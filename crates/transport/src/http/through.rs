@@ -11,13 +11,16 @@ use bytes::Bytes;
 use http_body::{Frame as BodyFrame, SizeHint};
 use mcp_proxy_core::replay::Sieve;
 use mcp_proxy_core::{Connection, Lane, LinkEnd, Passed};
-use mcp_proxy_wire::{
-    Body, Carriage, Chunk, ExchangeId, Frame, Kind, Limits, Message, Side, SseSplitter, SseUnit,
-    Transport,
-};
+use mcp_proxy_wire::{Body, Carriage, Chunk, ExchangeId, Frame, Kind, Limits, Transport};
+use tokio::sync::mpsc;
 
 use super::inflow::Inflow;
 use super::payload::BodyError;
+
+mod events;
+
+use events::Events;
+pub use events::{Rewrite, event_frame};
 
 /// A peer's body on its way to the other peer.
 pub struct Through {
@@ -52,18 +55,6 @@ enum Shape {
     Events(Events),
 }
 
-/// An SSE stream on its way.
-struct Events {
-    splitter: SseSplitter,
-    rewrite: Rewrite,
-    /// Bytes so far of an event that is cut through.
-    cutting: usize,
-    max: usize,
-}
-
-/// What is done to an event before it goes on.
-pub type Rewrite = Option<Box<dyn FnMut(Frame) -> Result<Frame, LinkEnd> + Send>>;
-
 impl Through {
     /// A body of one message that is larger than fits into memory at once. `first` was read already.
     pub fn cut(
@@ -92,13 +83,17 @@ impl Through {
         limits: Limits,
         rewrite: Rewrite,
     ) -> Through {
-        let shape = Shape::Events(Events {
-            splitter: SseSplitter::new(limits),
-            rewrite,
-            cutting: 0,
-            max: limits.max,
-        });
+        let shape = Shape::Events(Events::new(limits, rewrite));
         Through::new(incoming, (connection, lane, exchange), shape, None)
+    }
+
+    /// The same stream with events of ours between its own.
+    #[must_use]
+    pub fn with(mut self, inserted: mpsc::Receiver<Bytes>) -> Through {
+        if let Shape::Events(events) = &mut self.shape {
+            events.insert(inserted);
+        }
+        self
     }
 
     fn new(
@@ -155,6 +150,11 @@ impl Through {
                     false => return Poll::Ready(None),
                 }
             }
+            if let Shape::Events(events) = &mut self.shape
+                && let Poll::Ready(event) = events.poll_inserted(cx)
+            {
+                return Poll::Ready(Some(Ok(BodyFrame::data(event))));
+            }
             let outcome = match ready!(self.incoming.poll_data(cx)) {
                 Some(Ok(bytes)) => self.more(bytes),
                 Some(Err(error)) => {
@@ -199,8 +199,7 @@ impl Through {
                 }
             }
             Shape::Events(events) => {
-                let mut units = Vec::new();
-                events.splitter.push(bytes, &mut units);
+                let units = events.push(bytes);
                 events.take(units, self.exchange, self.lane.from(), &mut self.batch)?;
             }
         }
@@ -241,8 +240,7 @@ impl Through {
                 });
             }
             Shape::Events(events) => {
-                let mut units = Vec::new();
-                events.splitter.finish(&mut units);
+                let units = events.finish();
                 events.take(units, self.exchange, self.lane.from(), &mut self.batch)?;
             }
         }
@@ -285,7 +283,7 @@ impl Through {
         }
         for frame in self.passed.back.drain(..) {
             if let Body::Whole(answer) = frame.body {
-                self.connection.deliver(answer);
+                self.connection.deliver(frame.exchange, answer);
             }
         }
     }
@@ -312,65 +310,6 @@ fn chunk_body(piece: Bytes, opened: &mut bool) -> Body {
     } else {
         Body::Open(chunk)
     }
-}
-
-impl Events {
-    /// What the splitter made of the bytes, as frames.
-    fn take(
-        &mut self,
-        units: Vec<SseUnit>,
-        exchange: ExchangeId,
-        side: Side,
-        into: &mut Vec<Frame>,
-    ) -> Result<(), LinkEnd> {
-        for unit in units {
-            self.check_size(&unit, side)?;
-            let (carriage, body) = match unit {
-                SseUnit::Event(event) => event_frame(event),
-                SseUnit::Open { head, chunk } => {
-                    (Carriage::Event(Box::new(head)), Body::Open(chunk))
-                }
-                SseUnit::More(chunk) => (Carriage::Message, Body::More(chunk)),
-                SseUnit::Close(chunk) => (Carriage::Message, Body::Close(chunk)),
-                SseUnit::TooLarge { seen, .. } => {
-                    return Err(crate::lines::too_large(side, seen, self.max));
-                }
-            };
-            let mut frame = Frame {
-                exchange,
-                carriage,
-                body,
-            };
-            if let Some(rewrite) = &mut self.rewrite {
-                frame = rewrite(frame)?;
-            }
-            into.push(frame);
-        }
-        Ok(())
-    }
-
-    /// An event that is cut through is never held, but it may not be larger than any other message.
-    fn check_size(&mut self, unit: &SseUnit, side: Side) -> Result<(), LinkEnd> {
-        match unit {
-            SseUnit::Open { chunk, .. } => self.cutting = chunk.message.len(),
-            SseUnit::More(chunk) => self.cutting += chunk.message.len(),
-            _ => self.cutting = 0,
-        }
-        if self.cutting > self.max {
-            return Err(crate::lines::too_large(side, self.cutting, self.max));
-        }
-        Ok(())
-    }
-}
-
-/// An event as a frame: its data is the message, unless it is an event of the transport's own.
-pub fn event_frame(event: mcp_proxy_wire::SseEvent) -> (Carriage, Body) {
-    let is_message = event.event.as_deref().is_none_or(|name| name == "message");
-    let body = match &event.data {
-        Some(data) if is_message && !data.is_empty() => Body::Whole(Message::parse(data.clone())),
-        _ => Body::Empty,
-    };
-    (Carriage::Event(Box::new(event)), body)
 }
 
 /// The bytes of a frame as they stand on the wire of the same kind of transport.

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use http::request::Parts;
-use http::{Method, Request, Response, Uri};
+use http::{HeaderMap, Method, Request, Response, Uri};
 use hyper::body::Incoming;
-use mcp_proxy_core::replay::{Posted, Poster, Sending};
-use mcp_proxy_core::{Connection, LinkEnd, Pipeline};
+use mcp_proxy_core::replay::{Posted, Poster, ReplayError, Sending};
+use mcp_proxy_core::{Connection, Lane, LinkEnd, Offered, Pipeline, Telling};
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Limits, Message, Transport,
     encode_event, headers,
@@ -18,10 +18,12 @@ use super::PATH;
 use super::dial::endpoint_of;
 use crate::http::collect::{Collected, collect};
 use crate::http::exchange::{not_here, not_passed_on, one, unreachable_server};
+use crate::http::heads::Heads;
 use crate::http::inflow::Inflow;
-use crate::http::listener::{Answer, error, is_path};
+use crate::http::listener::{Answer, bare, error, is_path};
+use crate::http::meanwhile::{Asked, Teller, Withheld, event_of, told};
 use crate::http::payload::Payload;
-use crate::http::posting::{LastHead, Posting};
+use crate::http::posting::Posting;
 use crate::http::remote::Remote;
 use crate::http::through::{Rewrite, Through};
 
@@ -48,7 +50,19 @@ struct Endpoint {
     /// Whose it is.
     connection: Arc<Connection>,
     /// How its client speaks.
-    head: LastHead,
+    heads: Heads,
+    /// Events of ours for its stream.
+    stream: Teller,
+}
+
+/// A request on its way to the server.
+struct Going {
+    method: Method,
+    url: Uri,
+    headers: HeaderMap,
+    asked: Asked,
+    /// The stream of who sent it, if it has one.
+    stream: Option<Teller>,
 }
 
 /// Dropped with a client's stream: nothing that is answered can reach anybody after that.
@@ -79,24 +93,25 @@ impl SseExchange {
     pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
         let exchange = self.next_exchange();
-        if let Some((url, connection)) = self.endpoint(&parts) {
-            return self.post(parts, body, url, &connection, exchange).await;
+        if let Some((url, connection, stream)) = self.endpoint(exchange, &parts) {
+            let to = (url, connection, Some(stream));
+            return self.post(parts, body, to, exchange).await;
         }
         if is_path(&parts.uri, PATH) || is_path(&parts.uri, self.remote.url().path()) {
             let connection = self.pipeline.connect(Transport::Sse, Transport::Sse);
             let url = self.remote.url_with_query(parts.uri.query());
-            return self.post(parts, body, url, &connection, exchange).await;
+            let to = (url, connection, None);
+            return self.post(parts, body, to, exchange).await;
         }
         not_here(PATH)
     }
 
     /// Sends a request on, whatever its method, and its answer back.
     async fn post(
-        &self,
+        self: Arc<Self>,
         parts: Parts,
         body: Incoming,
-        url: Uri,
-        connection: &Arc<Connection>,
+        (url, connection, stream): (Uri, Arc<Connection>, Option<Teller>),
         exchange: ExchangeId,
     ) -> Answer {
         let bytes = match collect(body, self.limits.max).await {
@@ -113,39 +128,110 @@ impl SseExchange {
                 return error(400, ErrorCode::BAD_REQUEST, &text);
             }
         };
-        let method = parts.method.clone();
-        let mut out_headers = parts.headers.clone();
-        headers::strip_hop_by_hop(&mut out_headers);
+        let mut headers = parts.headers.clone();
+        headers::strip_hop_by_hop(&mut headers);
         let body = match bytes.is_empty() {
             true => Body::Empty,
             false => Body::Whole(Message::parse(bytes)),
         };
-        let asked = match &body {
+        let id = match &body {
             Body::Whole(message) => message.id(),
             _ => None,
         };
-        let mut lane = connection.lane(Direction::ClientToServer);
+        let telling = match &stream {
+            Some(_) => Telling::Yes,
+            None => Telling::No,
+        };
+        let mut lane = connection.lane(Direction::ClientToServer).telling(telling);
+        let going = Going {
+            method: parts.method.clone(),
+            url,
+            headers,
+            asked: Asked {
+                connection,
+                exchange,
+                id,
+            },
+            stream,
+        };
         let frame = Frame {
             exchange,
             carriage: Carriage::Request(Box::new(parts)),
             body,
         };
-        let payload = match one(connection, &mut lane, frame).await {
-            Ok(Some(Frame {
-                carriage: Carriage::Request(_),
-                body,
-                ..
-            })) => Payload::of(body),
-            Ok(frame) => return not_passed_on(frame),
-            Err(end) => return error(500, ErrorCode::INTERNAL, &end.to_string()),
+        let now = self.pipeline.now();
+        match lane.offer(frame, now).await {
+            Ok(Offered::Passed(frame)) => self.go_on(going, frame).await,
+            Ok(Offered::Held) => match going.stream.clone() {
+                Some(stream) => {
+                    tokio::spawn(self.when_released(going, lane, stream));
+                    bare(202)
+                }
+                None => match lane.released(|_| {}).await {
+                    Ok(frame) => self.go_on(going, frame).await,
+                    Err(end) => error(500, ErrorCode::INTERNAL, &end.to_string()),
+                },
+            },
+            Err(end) => error(500, ErrorCode::INTERNAL, &end.to_string()),
+        }
+    }
+
+    /// Sends a request on that was held. Its client has its 202 already, because some wait only seconds for that: whatever
+    /// is to be said is said on its stream.
+    async fn when_released(self: Arc<Self>, going: Going, mut lane: Lane, stream: Teller) {
+        let released = tokio::select! {
+            released = lane.released(|told| stream.tell(&told)) => released,
+            // What is held of a client that is gone can go nowhere: dropping the lane says so.
+            () = stream.closed() => return,
         };
+        let Ok(frame) = released else {
+            return;
+        };
+        let asked = going.asked.clone();
+        let answer = self.go_on(going, frame).await;
+        let (parts, payload) = answer.into_parts();
+        let is_lost = !parts.status.is_success() && parts.extensions.get::<Withheld>().is_none();
+        if let (true, Some(_), Payload::Whole(body)) = (is_lost, &asked.id, payload) {
+            let event = asked.event(parts.status, body.unwrap_or_default());
+            stream.say(event).await;
+        }
+    }
+
+    /// What came out of the lane: for the server, or for the client.
+    async fn go_on(&self, going: Going, frame: Option<Frame>) -> Answer {
+        let asked = going.asked;
+        let body = match (frame, &going.stream) {
+            (
+                Some(Frame {
+                    carriage: Carriage::Request(_),
+                    body,
+                    ..
+                }),
+                _,
+            ) => body,
+            (
+                Some(Frame {
+                    body: Body::Whole(answer),
+                    ..
+                }),
+                Some(stream),
+            ) => {
+                return match stream.say(event_of(&answer)).await {
+                    true => bare(202),
+                    false => bare(503),
+                };
+            }
+            (frame, _) => return not_passed_on(frame),
+        };
+        let method = going.method;
         let sent = self
             .remote
-            .send(method.clone(), url, out_headers, payload)
+            .send(method.clone(), going.url, going.headers, Payload::of(body))
             .await;
+        let (connection, exchange) = (&asked.connection, asked.exchange);
         match sent {
             Ok(response) => self.back(response, &method, connection, exchange).await,
-            Err(end) => unreachable_server(connection, exchange, asked.as_ref(), &end),
+            Err(end) => unreachable_server(connection, exchange, asked.id.as_ref(), &end),
         }
     }
 
@@ -169,7 +255,9 @@ impl SseExchange {
                 return error(502, ErrorCode::INTERNAL, &end.to_string());
             }
             let through = (Arc::clone(connection), lane, exchange);
-            let body = Through::events(body, through, self.limits, self.rewrite(connection));
+            let (stream, said) = told();
+            let rewrite = self.rewrite(connection, stream);
+            let body = Through::events(body, through, self.limits, rewrite).with(said);
             return Response::from_parts(parts, Payload::Through(Box::new(body)));
         }
         let bytes = match collect(body, self.limits.max).await {
@@ -189,7 +277,7 @@ impl SseExchange {
     }
 
     /// The endpoint event names a place on the server's origin; clients get the same path on ours.
-    fn rewrite(&self, connection: &Arc<Connection>) -> Rewrite {
+    fn rewrite(&self, connection: &Arc<Connection>, stream: Teller) -> Rewrite {
         let (remote, endpoints) = (Arc::clone(&self.remote), Arc::clone(&self.endpoints));
         let guard = StreamGuard(Arc::clone(connection));
         Some(Box::new(move |mut frame: Frame| {
@@ -209,7 +297,8 @@ impl SseExchange {
                 path: path.clone(),
                 url,
                 connection: Arc::clone(&guard.0),
-                head: LastHead::default(),
+                heads: Heads::of_one(),
+                stream: stream.clone(),
             });
             if known.len() > ENDPOINTS_MAX {
                 known.pop_front();
@@ -219,7 +308,11 @@ impl SseExchange {
         }))
     }
 
-    fn endpoint(&self, parts: &Parts) -> Option<(Uri, Arc<Connection>)> {
+    fn endpoint(
+        &self,
+        exchange: ExchangeId,
+        parts: &Parts,
+    ) -> Option<(Uri, Arc<Connection>, Teller)> {
         if parts.method != Method::POST {
             return None;
         }
@@ -228,9 +321,10 @@ impl SseExchange {
         let mut newest = endpoints.iter_mut().rev();
         let endpoint = newest.find(|endpoint| endpoint.path == asked)?;
         if self.pipeline.may_speak() {
-            endpoint.head.see(parts);
+            endpoint.heads.see(exchange, parts);
         }
-        Some((endpoint.url.clone(), Arc::clone(&endpoint.connection)))
+        let connection = Arc::clone(&endpoint.connection);
+        Some((endpoint.url.clone(), connection, endpoint.stream.clone()))
     }
 
     fn endpoints(&self) -> MutexGuard<'_, Endpoints> {
@@ -244,14 +338,14 @@ impl SseExchange {
     }
 
     /// How messages of ours get to the server of a connection. What is answered comes on the client's stream.
-    fn posting(&self, connection: u32) -> Option<Posting> {
+    fn posting(&self, connection: u32, like: ExchangeId) -> Result<Posting, ReplayError> {
         let endpoints = self.endpoints();
-        let endpoint = known(&endpoints, connection)?;
-        Some(Posting {
+        let endpoint = known(&endpoints, connection).ok_or(ReplayError::Gone(LinkEnd::Closed))?;
+        Ok(Posting {
             remote: Arc::clone(&self.remote),
             url: endpoint.url.clone(),
             connection: Arc::clone(&endpoint.connection),
-            head: endpoint.head.clone(),
+            head: endpoint.heads.like(like)?,
             exchange: self.next_exchange(),
             max: self.limits.max,
         })
@@ -261,7 +355,7 @@ impl SseExchange {
 /// The endpoint of a connection whose client has spoken.
 fn known(endpoints: &Endpoints, connection: u32) -> Option<&Endpoint> {
     let mut newest = endpoints.iter().rev();
-    newest.find(|endpoint| endpoint.connection.id == connection && endpoint.head.is_known())
+    newest.find(|endpoint| endpoint.connection.id == connection && endpoint.heads.is_known())
 }
 
 impl Poster for SseExchange {
@@ -270,13 +364,23 @@ impl Poster for SseExchange {
         known(&endpoints, id).map(|endpoint| Arc::clone(&endpoint.connection))
     }
 
-    fn post(&self, connection: &Arc<Connection>, message: Message) -> Result<Posted, LinkEnd> {
-        let posting = self.posting(connection.id).ok_or(LinkEnd::Closed)?;
-        posting.post(message, &[])
+    fn post(
+        &self,
+        connection: &Arc<Connection>,
+        like: ExchangeId,
+        message: Message,
+    ) -> Result<Posted, ReplayError> {
+        let posting = self.posting(connection.id, like)?;
+        posting.post(message, &[]).map_err(ReplayError::Gone)
     }
 
-    fn deliver(&self, connection: &Connection, answer: Message) -> Option<Sending> {
-        let posting = self.posting(connection.id)?;
-        Some(Box::pin(posting.deliver(answer)))
+    fn deliver(
+        &self,
+        connection: &Arc<Connection>,
+        like: ExchangeId,
+        answer: Message,
+    ) -> Result<Sending, ReplayError> {
+        let posting = self.posting(connection.id, like)?;
+        Ok(Box::pin(posting.deliver(answer)))
     }
 }

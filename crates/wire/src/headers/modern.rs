@@ -9,7 +9,7 @@ use super::{
     encode_value,
 };
 use crate::message::whole_number;
-use crate::revision::meta;
+use crate::revision::{meta, names_version};
 use crate::{ErrorCode, Field, Kind, Message, Span, text};
 
 /// Why the headers of a request do not fit its body. The answer is HTTP 400 and [`HeaderFault::CODE`].
@@ -104,6 +104,34 @@ pub fn modern_request_headers(
         }
     }
     headers
+}
+
+/// Makes the headers of a modern request say of `after` what they said of `before`, whose place it takes. Nothing happens
+/// to those of a legacy request. Where `params` are not known, an edit of the same call leaves the header arguments alone:
+/// the client knew them.
+pub fn follow_edit(
+    headers: &mut HeaderMap,
+    before: &Message,
+    after: &Message,
+    params: &[ParamHeader],
+) {
+    if !headers.contains_key(MCP_METHOD) && !names_version(after) {
+        return;
+    }
+    headers.remove(MCP_METHOD);
+    headers.remove(MCP_NAME);
+    let is_same_call =
+        before.method() == after.method() && before.text(Field::Name) == after.text(Field::Name);
+    if !params.is_empty() || !is_same_call {
+        let is_param = |name: &&HeaderName| name.as_str().starts_with(MCP_PARAM_PREFIX);
+        let stale: Vec<HeaderName> = headers.keys().filter(is_param).cloned().collect();
+        for name in stale {
+            headers.remove(name);
+        }
+    }
+    for (name, value) in modern_request_headers(after, params) {
+        headers.insert(name, value);
+    }
 }
 
 /// The scalar at `path` as header text. Nothing if it is absent, null or no scalar.

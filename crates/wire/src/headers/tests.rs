@@ -203,6 +203,60 @@ fn headers_are_checked_against_the_body() {
 }
 
 #[test]
+fn headers_follow_an_edit_of_the_body() {
+    let call = Message::parse(
+        r#"{"method":"tools/call","params":{"name":"a","arguments":{"region":"eu","q":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#,
+    );
+    let sent = map(&[
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "a"),
+        ("mcp-param-region", "eu"),
+        ("authorization", "t"),
+    ]);
+    let edited = |body: &str, params: &[ParamHeader]| {
+        let mut headers = sent.clone();
+        follow_edit(
+            &mut headers,
+            &call,
+            &Message::parse(body.to_owned()),
+            params,
+        );
+        let keys = [
+            "mcp-method",
+            "mcp-name",
+            "mcp-param-region",
+            "authorization",
+        ];
+        keys.map(|key| {
+            headers
+                .get(key)
+                .map(|value| value.to_str().unwrap().to_owned())
+        })
+        .map(|value| value.unwrap_or_default())
+        .join(" ")
+    };
+    // The name is gone with the call, and so are its arguments.
+    assert_eq!(edited(r#"{"method":"tools/list"}"#, &[]), "tools/list   t");
+    let other = r#"{"method":"tools/call","params":{"name":"b","arguments":{}}}"#;
+    assert_eq!(edited(other, &[]), "tools/call b  t");
+    let same = r#"{"method":"tools/call","params":{"name":"a","arguments":{"region":"us","q":2}}}"#;
+    assert_eq!(
+        edited(same, &[]),
+        "tools/call a eu t",
+        "nobody knows better"
+    );
+    let region = [ParamHeader {
+        name: "region".to_owned(),
+        path: vec!["region".to_owned()],
+    }];
+    assert_eq!(edited(same, &region), "tools/call a us t");
+    let mut legacy = map(&[("mcp-protocol-version", "2025-11-25")]);
+    follow_edit(&mut legacy, &call, &Message::parse(other), &[]);
+    assert_eq!(legacy.len(), 1, "a legacy request has none of them");
+}
+
+#[test]
 fn the_status_follows_the_code() {
     let status = |code: i64| {
         modern_status(&Message::parse(format!(

@@ -1,6 +1,6 @@
 //! `ctl replay session=live`: one message more on the session of a client, over every pair of transports.
 
-mod headers;
+pub mod headers;
 
 use serde_json::{Value, json};
 
@@ -188,6 +188,16 @@ impl Sse<'_> {
     pub fn round(&mut self, body: &str) -> String {
         self.say(body);
         self.stream.until("data:")
+    }
+
+    /// The next that has not this word.
+    pub fn hear_without(&mut self, word: &str) -> String {
+        loop {
+            let heard = self.stream.until("data:");
+            if !heard.contains(word) {
+                return heard;
+            }
+        }
     }
 }
 

@@ -10,10 +10,11 @@ use crate::control::house::{House, PING};
 use crate::passing::read_request;
 use crate::run::INITIALIZE;
 
-type Respond = fn(&str) -> String;
+/// What a server answers to a request.
+pub type Respond = fn(&str) -> String;
 
 /// A server that answers each request by the next function, and returns the requests it saw.
-fn scripted(answers: Vec<Respond>) -> (String, std::thread::JoinHandle<Vec<String>>) {
+pub fn scripted(answers: Vec<Respond>) -> (String, std::thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let serving = std::thread::spawn(move || {
@@ -30,14 +31,16 @@ fn scripted(answers: Vec<Respond>) -> (String, std::thread::JoinHandle<Vec<Strin
     (url, serving)
 }
 
-fn http(status: &str, headers: &str, body: &str) -> String {
+/// A whole answer.
+pub fn http(status: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
         "HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
     )
 }
 
-fn id_of(request: &str) -> Value {
+/// The id of the message in a request.
+pub fn id_of(request: &str) -> Value {
     let body = request.split_once("\r\n\r\n").unwrap().1;
     serde_json::from_str::<Value>(body).unwrap()["id"].clone()
 }
@@ -146,4 +149,46 @@ fn from_http_to_http_a_server_that_is_silent_is_told_and_headers_follow_the_mess
     assert!(seen[2].contains("mcp-method: ping\r\n") && !seen[2].contains("mcp-name"));
     assert!(seen[3].contains("notifications/cancelled"), "{}", seen[3]);
     assert!(seen[3].contains(id_of(&seen[2]).as_str().unwrap()));
+}
+
+#[test]
+fn from_http_to_http_each_of_several_clients_is_replayed_with_its_own_credentials() {
+    let plain: Respond = |request| {
+        let answer = json!({"jsonrpc": "2.0", "id": id_of(request), "result": {}});
+        http(
+            "200 OK",
+            "content-type: application/json\r\n",
+            &answer.to_string(),
+        )
+    };
+    let (url, serving) = scripted(vec![plain; 4]);
+    let house = House::new();
+    let target = ["--transport", "streamable-http", "--target-url", &url];
+    let proxy = before(&house, "http", &target);
+    let ask = |token: &str, id: u32| {
+        let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "ping", "params": {"_meta": meta}});
+        let headers = [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "ping"),
+            ("authorization", token),
+        ];
+        assert_eq!(proxy.post(&headers, &body.to_string()).status, 200);
+    };
+    ask("Bearer anna", 1);
+    ask("Bearer bert", 1);
+    replay(&house, "sequence=1");
+    // What a replay sent was no client's: nobody can say with whose credentials to send it again.
+    let again = number_of(&house, "mcp-proxy-replay-");
+    let refused = house.refused(&["replay", &again, "session=live"]);
+    let text = refused["message"].as_str().unwrap();
+    assert!(text.contains("different credentials"), "{text}");
+    replay(&house, "sequence=3");
+    let tokens = serving.join().unwrap().into_iter().map(|request| {
+        let line = request
+            .lines()
+            .find_map(|line| line.strip_prefix("authorization: Bearer "));
+        line.unwrap().to_owned()
+    });
+    assert_eq!(tokens.collect::<Vec<_>>(), ["anna", "bert", "anna", "bert"]);
 }

@@ -1,0 +1,139 @@
+//! How much is held, for how long, by which breakpoint, and who waits for whom.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_proxy_core::intercept::{HELD_BYTES_MAX, HELD_MAX, NewBreakpoint};
+use mcp_proxy_core::{Connection, HoldOptions, HoldPolicy};
+use mcp_proxy_session::Filter;
+use mcp_proxy_wire::{Direction, Transport};
+
+use super::INTERCEPT;
+use crate::transcript::{Peer, carried, holding};
+
+fn stdio(hold: HoldOptions) -> (Arc<Connection>, Peer, Peer) {
+    let connection = holding(None, hold).connect(Transport::Stdio, Transport::Stdio);
+    let (client, server) = carried(&connection);
+    (connection, client, server)
+}
+
+/// The texts of what is held, once there are so many.
+async fn held(connection: &Connection, number: usize) -> Vec<String> {
+    let intercept = connection.pipeline.intercept();
+    let mut changes = intercept.watch();
+    loop {
+        let held = intercept.state().held;
+        if held.len() == number {
+            let texts = held.iter().map(|held| held.message.raw().clone());
+            return texts
+                .map(|raw| String::from_utf8_lossy(&raw).into_owned())
+                .collect();
+        }
+        changes.changed().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn beyond_a_thousand_messages_the_policy_decides_at_once() {
+    for (policy, forwarded) in [(HoldPolicy::Forward, true), (HoldPolicy::Drop, false)] {
+        let (connection, mut client, mut server) = stdio(HoldOptions {
+            policy,
+            ..INTERCEPT
+        });
+        for number in 0..HELD_MAX {
+            client.say(&format!(r#"{{"method":"n{number}"}}"#));
+        }
+        held(&connection, HELD_MAX).await;
+        client.say(r#"{"method":"one too many"}"#);
+        if forwarded {
+            server.hears("", r#"{"method":"one too many"}"#).await;
+        }
+        assert_eq!(held(&connection, HELD_MAX).await.len(), HELD_MAX);
+        connection.pipeline.intercept().resume("test");
+        server.hears("", r#"{"method":"n0"}"#).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn beyond_64_mib_the_policy_decides_at_once() {
+    let (connection, mut client, mut server) = stdio(INTERCEPT);
+    let large = format!(r#"{{"method":"{}"}}"#, "x".repeat(HELD_BYTES_MAX - 100));
+    client.say(&large);
+    held(&connection, 1).await;
+    let over = format!(r#"{{"method":"{}"}}"#, "y".repeat(100));
+    client.say(&over);
+    server.hears("", &over).await;
+    // What fits is still held.
+    client.say(r#"{"method":"small"}"#);
+    assert!(held(&connection, 2).await[1].contains("small"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_time_runs_before_the_first_viewer_has_come() {
+    let (connection, mut client, mut server) = stdio(HoldOptions {
+        waits_for_viewer: true,
+        progress: Some(Duration::from_secs(10)),
+        ..INTERCEPT
+    });
+    let intercept = connection.pipeline.intercept();
+    let request = r#"{"id":1,"method":"m","params":{"_meta":{"progressToken":"p"}}}"#;
+    client.say(request);
+    held(&connection, 1).await;
+    // An hour later it is still held, and the client knows.
+    for _ in 0..360 {
+        client.hears("", "~held at the proxy").await;
+    }
+    assert_eq!(intercept.state().held[0].deadline, None);
+    let viewer = intercept.viewer_came();
+    assert!(intercept.state().held[0].deadline.is_some());
+    // It was there once: now the time runs, whether it stays or not.
+    drop(viewer);
+    server.hears("", request).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn order_is_kept_for_each_connection_and_direction() {
+    let pipeline = holding(None, INTERCEPT);
+    let connections = [(); 2].map(|()| pipeline.connect(Transport::Stdio, Transport::Stdio));
+    let [(mut client, mut server), (mut other, mut others)] = connections.each_ref().map(carried);
+    client.say(r#"{"id":1,"method":"first"}"#);
+    held(&connections[0], 1).await;
+    server.say(r#"{"method":"from the server"}"#);
+    held(&connections[0], 2).await;
+    other.say(r#"{"method":"of another client"}"#);
+    let held = held(&connections[0], 3).await;
+    assert!(held[2].contains("another"), "{held:?}");
+    // The first stays held; neither of the others waits for it.
+    let intercept = pipeline.intercept();
+    for held in &intercept.state().held[1..] {
+        let forward = mcp_proxy_core::intercept::InterceptAction::Forward;
+        intercept.resolve(held.hold, forward, "test").unwrap();
+    }
+    client.hears("", r#"{"method":"from the server"}"#).await;
+    others.hears("", r#"{"method":"of another client"}"#).await;
+    assert_eq!(intercept.state().held.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breakpoint_has_a_direction_and_so_many_hits() {
+    let (connection, mut client, mut server) = stdio(HoldOptions::default());
+    let intercept = connection.pipeline.intercept();
+    intercept.add_breakpoint(NewBreakpoint {
+        filter: Filter::parse("tick").unwrap(),
+        direction: Some(Direction::ServerToClient),
+        hits: Some(2),
+    });
+    let tick = r#"{"method":"tick"}"#;
+    client.say(tick);
+    server.hears("the other way", tick).await;
+    for number in 1..=2 {
+        server.say(tick);
+        held(&connection, number).await;
+    }
+    assert!(intercept.breakpoints().is_empty(), "it had its hits");
+    server.say(tick);
+    client.hears("the third goes on", tick).await;
+    intercept.step("test");
+    client.hears("the first follows", tick).await;
+    assert_eq!(intercept.state().held.len(), 1);
+}
