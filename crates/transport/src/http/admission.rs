@@ -202,7 +202,10 @@ mod tests {
         assert_eq!(target("localhost:80"), Ok(()));
         let mut headers = HeaderMap::new();
         assert_eq!(open.admit(&mut headers, Some("localhost")), Ok(()));
-        assert_eq!(open.admit(&mut headers, Some("evil.example")), Err(BAD_HOST));
+        assert_eq!(
+            open.admit(&mut headers, Some("evil.example")),
+            Err(BAD_HOST)
+        );
     }
 
     #[test]
