@@ -11,6 +11,7 @@ mod control;
 mod failures;
 mod help;
 mod holding;
+mod leaving;
 mod listener;
 mod mock;
 mod passing;

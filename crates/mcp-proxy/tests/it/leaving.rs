@@ -1,0 +1,125 @@
+//! HTTP clients that leave, that only stop sending, or that have no stream open; and messages over the limit: who is told, and what the
+//! record says.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::run::{INITIALIZE, INITIALIZED, Listening};
+
+/// A folder with a record and pipes for events between a test and its server.
+struct Stage(tempfile::TempDir);
+
+impl Stage {
+    fn new() -> Stage {
+        let stage = Stage(tempfile::tempdir().unwrap());
+        for name in ["told", "go"] {
+            let made = Command::new("mkfifo").arg(stage.path(name)).status();
+            assert!(made.unwrap().success());
+        }
+        stage
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The proxy before `target`, with a record.
+    fn proxy(&self, more: &[&str], target: &[&str]) -> Listening {
+        let record = self.path("s.jsonl");
+        let mut args = vec!["proxy", "--listen", "http", "--listen-port", "0"];
+        args.extend(["--session-file", record.to_str().unwrap()]);
+        args.extend(more);
+        args.extend(target);
+        Listening::start(&args)
+    }
+
+    /// The proxy before a server of shell commands. Beside `told` and `go` they have `say ID`, which answers.
+    fn shell(&self, script: &str) -> Listening {
+        let script = format!(
+            "cd {}; say() {{ echo '{{\"jsonrpc\":\"2.0\",\"id\":'$1',\"result\":{{}}}}'; }}; {script}",
+            self.0.path().display()
+        );
+        self.proxy(&[], &["--", "sh", "-c", &script])
+    }
+
+    /// What the server has told; waits for it.
+    fn told(&self) -> String {
+        std::fs::read_to_string(self.path("told")).unwrap()
+    }
+
+    /// Lets the server go on.
+    fn go(&self) {
+        std::fs::write(self.path("go"), "go\n").unwrap();
+    }
+}
+
+/// The lines of a record that hold all of `words`.
+fn lines(record: &Path, words: &[&str]) -> Vec<String> {
+    let text = std::fs::read_to_string(record).unwrap();
+    let holds = |line: &&str| words.iter().all(|word| line.contains(word));
+    text.lines().filter(holds).map(str::to_owned).collect()
+}
+
+/// A POST whose head has been answered with 100 Continue, which lies unread: when this socket is closed, that resets it.
+fn post_unread(proxy: &Listening, headers: &str, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(&proxy.address).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, \
+         text/event-stream\r\n{headers}Expect: 100-continue\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    assert_eq!(stream.peek(&mut [0; 1]).unwrap(), 1);
+    stream.write_all(body.as_bytes()).unwrap();
+    stream
+}
+
+#[test]
+fn an_answer_whose_client_has_left_is_recorded_as_undelivered() {
+    let stage = Stage::new();
+    let proxy = stage.shell(
+        "read a; say 1; read b; read c; echo asked > told; read x < go; say 2; echo said > told; sleep 100",
+    );
+    let session = format!("Mcp-Session-Id: {}\r\n", proxy.session());
+    let ask = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{}}"#;
+    let client = post_unread(&proxy, &session, ask);
+    assert_eq!(stage.told(), "asked\n");
+    drop(client);
+    stage.go();
+    assert_eq!(stage.told(), "said\n");
+    proxy.end("-TERM");
+    let record = stage.path("s.jsonl");
+    let lost = lines(
+        &record,
+        &[r#""undelivered""#, r#""sequence":5"#, "closed its stream"],
+    );
+    assert_eq!(
+        lost.len(),
+        1,
+        "{}",
+        std::fs::read_to_string(record).unwrap()
+    );
+}
+
+#[test]
+fn a_server_request_that_cannot_wait_for_a_stream_is_answered() {
+    let stage = Stage::new();
+    let proxy = stage.shell(
+        r#"read a; say 1; read b; printf '{"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":"';
+           head -c 1500000 /dev/zero | tr '\0' y; echo '"}'; read c; echo "$c" > told; sleep 100"#,
+    );
+    proxy.session();
+    let told = stage.told();
+    assert!(
+        told.contains(r#""id":"s1""#) && told.contains("larger than the 1 MiB"),
+        "{told}"
+    );
+    proxy.end("-TERM");
+    let lost = lines(
+        &stage.path("s.jsonl"),
+        &[r#""undelivered""#, r#""sequence":4"#, "larger than"],
+    );
+    assert_eq!(lost.len(), 1, "{lost:?}");
+}
