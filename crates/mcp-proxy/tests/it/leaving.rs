@@ -123,3 +123,49 @@ fn a_server_request_that_cannot_wait_for_a_stream_is_answered() {
     );
     assert_eq!(lost.len(), 1, "{lost:?}");
 }
+
+const VERSION: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+#[test]
+fn a_subscription_that_the_server_cancels_is_over() {
+    let stage = Stage::new();
+    let proxy = stage.shell(
+        r#"read a; echo '{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}';
+           echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'; sleep 100"#,
+    );
+    let headers = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "subscriptions/listen"),
+    ];
+    let listen = format!(
+        r#"{{"jsonrpc":"2.0","id":"L","method":"subscriptions/listen","params":{{"notifications":{{}},{VERSION}}}}}"#
+    );
+    // Read to its end: the stream closes.
+    let answer = proxy.post(&headers, &listen);
+    let text = answer.text();
+    assert!(text.contains(r#"/subscriptionId":"L""#), "{text}");
+    assert!(text.contains(r#""requestId":"L""#), "{text}");
+}
+
+#[test]
+fn a_modern_client_that_closes_its_stream_cancels() {
+    let stage = Stage::new();
+    let proxy = stage.shell(
+        r#"read a; echo '{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}';
+           read b; echo "$b" > told; sleep 100"#,
+    );
+    let headers = [
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "subscriptions/listen"),
+    ];
+    let listen = format!(
+        r#"{{"jsonrpc":"2.0","id":"L","method":"subscriptions/listen","params":{{"notifications":{{}},{VERSION}}}}}"#
+    );
+    let mut stream = crate::run::open(&proxy.address, "POST", "/mcp", &headers, listen.as_bytes());
+    stream.until("data: ");
+    drop(stream);
+    let told = stage.told();
+    assert!(told.contains("notifications/cancelled"), "{told}");
+}

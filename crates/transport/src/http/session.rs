@@ -229,7 +229,10 @@ impl Session {
         };
         let mut state = self.state();
         if self.is_shared() {
-            let last = matches!(message.kind(), Kind::Response | Kind::Error);
+            // A server may also end a subscription by cancelling it; then no answer will follow.
+            let is_over = message.method().as_deref() == Some("notifications/cancelled")
+                && !self.connection.awaits_answer(frame.exchange);
+            let last = is_over || matches!(message.kind(), Kind::Response | Kind::Error);
             let sender = match last {
                 true => state.streams.remove(&frame.exchange),
                 false => state.streams.get(&frame.exchange).cloned(),
