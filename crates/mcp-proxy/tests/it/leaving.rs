@@ -77,6 +77,44 @@ fn post_unread(proxy: &Listening, headers: &str, body: &str) -> TcpStream {
 }
 
 #[test]
+fn a_client_that_only_stops_sending_gets_its_answer() {
+    let stage = Stage::new();
+    let proxy = stage.shell("read a; echo asked > told; read x < go; say 1; sleep 100");
+    let mut stream = TcpStream::connect(&proxy.address).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, \
+         text/event-stream\r\nContent-Length: {}\r\n\r\n{INITIALIZE}",
+        INITIALIZE.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(stage.told(), "asked\n");
+    stage.go();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.ends_with(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+}
+
+#[test]
+fn a_half_closed_client_is_given_up_in_time_and_the_record_says_so() {
+    let stage = Stage::new();
+    let target = ["--", "sh", "-c", "read a; sleep 100"];
+    let proxy = stage.proxy(&["--stall-timeout", "1"], &target);
+    let mut stream = TcpStream::connect(&proxy.address).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{INITIALIZE}",
+        INITIALIZE.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
+    proxy.end("-TERM");
+    let given_up = lines(&stage.path("s.jsonl"), &["closed its sending side", "1 s"]);
+    assert_eq!(given_up.len(), 1, "{given_up:?}");
+}
+
+#[test]
 fn an_answer_whose_client_has_left_is_recorded_as_undelivered() {
     let stage = Stage::new();
     let proxy = stage.shell(
