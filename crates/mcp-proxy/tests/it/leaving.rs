@@ -142,6 +142,26 @@ fn an_answer_whose_client_has_left_is_recorded_as_undelivered() {
 }
 
 #[test]
+fn where_http_passes_through_the_record_says_that_a_client_left() {
+    let stage = Stage::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", server.local_addr().unwrap());
+    let proxy = stage.proxy(&["--transport", "streamable-http"], &[&url]);
+    let client = post_unread(&proxy, "", INITIALIZE);
+    let (mut asked, _) = server.accept().unwrap();
+    assert!(asked.read(&mut [0; 64]).unwrap() > 0);
+    drop(client);
+    // The proxy closes its connection to the server when it has seen that.
+    let _ = asked.read_to_end(&mut Vec::new());
+    proxy.end("-TERM");
+    let left = lines(
+        &stage.path("s.jsonl"),
+        &["the client went away before its answer"],
+    );
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
 fn a_server_request_that_cannot_wait_for_a_stream_is_answered() {
     let stage = Stage::new();
     let proxy = stage.shell(
@@ -206,4 +226,87 @@ fn a_modern_client_that_closes_its_stream_cancels() {
     drop(stream);
     let told = stage.told();
     assert!(told.contains("notifications/cancelled"), "{told}");
+}
+
+/// A server over HTTP whose answers are as long as asked.
+fn long_answers(lengths: &'static [usize]) -> String {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for length in lengths {
+            let (mut stream, _) = server.accept().unwrap();
+            let mut read = Vec::new();
+            while !read.ends_with(b"}}}") {
+                let mut piece = [0; 4096];
+                let count = stream.read(&mut piece).unwrap();
+                assert_ne!(count, 0);
+                read.extend_from_slice(&piece[..count]);
+            }
+            let filler = "y".repeat(*length);
+            let body = format!(r#"{{"jsonrpc":"2.0","id":1,"result":"{filler}"}}"#);
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+            let size = body.len();
+            // The proxy may break off.
+            let _ = write!(stream, "{head}Content-Length: {size}\r\n\r\n{body}");
+        }
+    });
+    format!("http://{address}/mcp")
+}
+
+#[test]
+fn the_limit_of_a_message_holds_between_two_http_sides_too() {
+    let stage = Stage::new();
+    let url = long_answers(&[900, 1_000, 70_000, 2_000_000]);
+    let proxy = stage.proxy(
+        &["--max-message", "1000", "--transport", "streamable-http"],
+        &[&url],
+    );
+    assert_eq!(proxy.post(&[], INITIALIZE).status, 200);
+    for _ in 0..3 {
+        let answer = proxy.post(&[], INITIALIZE);
+        assert_eq!(answer.status, 502, "{answer:?}");
+        let text = answer.text();
+        assert!(
+            text.contains(r#""id":1"#) && text.contains("-31005"),
+            "{text}"
+        );
+    }
+    for size in [1_000, 70_000, 2_000_000] {
+        let filler = "y".repeat(size);
+        let body = INITIALIZED.replace('}', &format!(r#","params":"{filler}"}}"#));
+        let answer = proxy.post(&[], &body);
+        assert_eq!(answer.status, 413, "{answer:?}");
+        assert!(
+            answer.text().contains("1000 bytes at most"),
+            "{}",
+            answer.text()
+        );
+    }
+    proxy.end("-TERM");
+    let refused = lines(&stage.path("s.jsonl"), &["HTTP 413", "--max-message"]);
+    assert_eq!(refused.len(), 3, "{refused:?}");
+    let broken = lines(&stage.path("s.jsonl"), &[r#""msg""#, "-31005"]);
+    assert_eq!(broken.len(), 3, "{broken:?}");
+}
+
+#[test]
+fn an_answer_that_grows_over_the_limit_on_its_way_is_broken_off() {
+    let stage = Stage::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", server.local_addr().unwrap());
+    let limit = ["--max-message", "1000000", "--transport", "streamable-http"];
+    let proxy = stage.proxy(&limit, &[&url]);
+    let mut client = post_unread(&proxy, "", INITIALIZE);
+    let (mut asked, _) = server.accept().unwrap();
+    assert!(asked.read(&mut [0; 4096]).unwrap() > 0);
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
+    asked.write_all(head.as_bytes()).unwrap();
+    // Its length is not told; the proxy closes when it has seen enough.
+    let _ = asked.write_all("y".repeat(9_000_000).as_bytes());
+    let mut read = Vec::new();
+    let _ = client.read_to_end(&mut read);
+    assert!(read.len() < 2_000_000 && !read.ends_with(b"0\r\n\r\n"));
+    proxy.end("-TERM");
+    let why = lines(&stage.path("s.jsonl"), &["broken off", "--max-message"]);
+    assert_eq!(why.len(), 1, "{why:?}");
 }

@@ -14,7 +14,8 @@ use mcp_proxy_core::replay::{Posted, Poster, Sending};
 use mcp_proxy_core::{Connection, Lane, LinkEnd, Pipeline};
 use mcp_proxy_wire::headers::{self, MCP_METHOD, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Kind, Limits, Message, error_response,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Kind, Limits, Message, Side,
+    error_response,
 };
 
 use super::PATH;
@@ -25,6 +26,7 @@ use super::listener::{Answer, bare, error, is_path, json};
 use super::payload::Payload;
 use super::posting::Posting;
 use super::remote::Remote;
+use super::sessions::too_large;
 use super::through::Through;
 use super::tool_headers::ToolHeaders;
 
@@ -69,6 +71,9 @@ impl Exchange {
     /// Passes one request on and its answer back.
     pub async fn pass(&self, parts: Parts, body: Collected) -> Answer {
         let exchange = self.next_exchange();
+        if self.is_too_large(&parts.headers, &body) {
+            return too_large(self.limits.max);
+        }
         let message = match &body {
             Collected::Whole(bytes) if !bytes.is_empty() => Some(Message::parse(bytes.clone())),
             _ => None,
@@ -84,6 +89,7 @@ impl Exchange {
         };
         let url = self.remote.url_with_query(parts.uri.query());
         let asked = message.as_ref().and_then(Message::id);
+        let mut leaving = Leaving(Some((&connection, exchange)));
         let lists_tools = self.pipeline.may_speak()
             && message
                 .as_ref()
@@ -112,8 +118,14 @@ impl Exchange {
                         }
                         (parts.headers, Payload::of(body))
                     }
-                    Ok(frame) => return not_passed_on(frame),
-                    Err(end) => return error(500, ErrorCode::INTERNAL, &end.to_string()),
+                    Ok(frame) => {
+                        leaving.0 = None;
+                        return not_passed_on(frame);
+                    }
+                    Err(end) => {
+                        leaving.0 = None;
+                        return internal(500, asked.as_ref(), &end);
+                    }
                 }
             }
             Collected::More(first, rest) => {
@@ -125,31 +137,42 @@ impl Exchange {
                 (headers, Payload::Through(Box::new(body)))
             }
             Collected::Broken(_, why) => {
+                leaving.0 = None;
                 connection.close_exchange(exchange, &why);
                 let text = format!("the request's body broke off: {why}");
                 return error(400, ErrorCode::BAD_REQUEST, &text);
             }
         };
         headers::strip_hop_by_hop(&mut headers);
-        match self
+        let sent = self
             .remote
             .send(method.clone(), url, headers, payload)
-            .await
-        {
+            .await;
+        let answer = match sent {
             Ok(response) => {
                 match ends {
                     Some(session) if response.status().is_success() => self.known.end(&session),
                     Some(_) => {}
                     None => self.known.settle(&connection, &response),
                 }
-                let answer = self.back(response, &connection, exchange).await;
+                let asked = asked.as_ref();
+                let answer = self.back(response, &connection, exchange, asked).await;
                 if let (true, Payload::Whole(Some(bytes))) = (lists_tools, answer.body()) {
                     self.tools.note_raw(bytes);
                 }
                 answer
             }
+            // The request grew over the limit on its way.
+            Err(LinkEnd::Failed(failure)) if failure.side == Side::Client => {
+                match failure.code == ErrorCode::TOO_LARGE {
+                    true => too_large(self.limits.max),
+                    false => error(400, failure.code, &failure.text),
+                }
+            }
             Err(end) => unreachable_server(&connection, exchange, asked.as_ref(), &end),
-        }
+        };
+        leaving.0 = None;
+        answer
     }
 
     /// The answer on its way back.
@@ -158,6 +181,7 @@ impl Exchange {
         response: Response<Inflow>,
         connection: &Arc<Connection>,
         exchange: ExchangeId,
+        asked: Option<&Id>,
     ) -> Answer {
         let (mut parts, body) = response.into_parts();
         headers::strip_hop_by_hop(&mut parts.headers);
@@ -169,14 +193,20 @@ impl Exchange {
                 body: Body::Empty,
             };
             if let Err(end) = one(connection, &mut lane, head).await {
-                return error(502, ErrorCode::INTERNAL, &end.to_string());
+                return internal(502, asked, &end);
             }
             let through = (Arc::clone(connection), lane, exchange);
             let body = Through::events(body, through, self.limits, None);
             return Response::from_parts(parts, Payload::Through(Box::new(body)));
         }
         let length = content_length(&parts.headers);
-        match collect(body, self.cut()).await {
+        let collected = collect(body, self.cut()).await;
+        if self.is_too_large(&parts.headers, &collected) {
+            let seen = collected.bytes_read();
+            let end = crate::lines::too_large(Side::Server, seen, self.limits.max);
+            return unreachable_server(connection, exchange, asked, &end);
+        }
+        match collected {
             Collected::Whole(bytes) => {
                 let body = match bytes.is_empty() {
                     true => Body::Empty,
@@ -195,7 +225,7 @@ impl Exchange {
                         ..
                     })) => Response::from_parts(*parts, Payload::of(body)),
                     Ok(_) => bare(502),
-                    Err(end) => error(502, ErrorCode::INTERNAL, &end.to_string()),
+                    Err(end) => internal(502, asked, &end),
                 }
             }
             Collected::More(first, rest) => {
@@ -205,12 +235,12 @@ impl Exchange {
                 Response::from_parts(parts, Payload::Through(Box::new(body)))
             }
             Collected::Broken(read, why) => {
-                connection.close_exchange(exchange, &format!("the server's body broke off: {why}"));
                 let text = format!(
                     "the server's answer broke off after {} bytes: {why}",
                     read.len()
                 );
-                error(502, ErrorCode::SERVER_HTTP, &text)
+                let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text);
+                unreachable_server(connection, exchange, asked, &end)
             }
         }
     }
@@ -236,8 +266,17 @@ impl Exchange {
     fn cut(&self) -> usize {
         match self.pipeline.may_stop() {
             true => self.limits.max,
-            false => self.limits.cut,
+            false => self.limits.cut.min(self.limits.max),
         }
+    }
+
+    /// Whether a body is over the limit, as far as its head or its beginning tells.
+    fn is_too_large(&self, headers: &HeaderMap, body: &Collected) -> bool {
+        let promised = match body {
+            Collected::More(..) => content_length(headers),
+            Collected::Whole(_) | Collected::Broken(..) => None,
+        };
+        body.bytes_read().max(promised.unwrap_or_default() as usize) > self.limits.max
     }
 
     /// The headers of a modern request repeat its body: they follow a change of it.
@@ -270,6 +309,17 @@ impl Poster for Exchange {
     }
 }
 
+/// Dropped while it holds an exchange: the client has gone before its answer came.
+struct Leaving<'a>(Option<(&'a Connection, ExchangeId)>);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if let Some((connection, exchange)) = self.0 {
+            connection.close_exchange(exchange, "the client went away before its answer came");
+        }
+    }
+}
+
 /// The answer to a request that somebody did not let go on: an error of ours, or nothing at all.
 pub(crate) fn not_passed_on(frame: Option<Frame>) -> Answer {
     match frame.map(|frame| frame.body) {
@@ -297,6 +347,12 @@ pub async fn one(
     lane.pass_one(frame, connection.pipeline.now()).await
 }
 
+/// The record cannot be written: nothing passes.
+pub(crate) fn internal(status: u16, id: Option<&Id>, end: &LinkEnd) -> Answer {
+    let text = end.to_string();
+    json(status, error_response(id, ErrorCode::INTERNAL, &text, None))
+}
+
 fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers
         .get(http::header::CONTENT_LENGTH)?
@@ -310,7 +366,7 @@ fn content_length(headers: &HeaderMap) -> Option<u64> {
 pub(crate) fn unreachable_server(
     connection: &Connection,
     exchange: ExchangeId,
-    id: Option<&mcp_proxy_wire::Id>,
+    id: Option<&Id>,
     end: &LinkEnd,
 ) -> Answer {
     let text = end.to_string();

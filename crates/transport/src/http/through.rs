@@ -170,6 +170,8 @@ impl Through {
             };
             if let Err(end) = outcome.and_then(|()| self.through_lane()) {
                 self.ended = true;
+                let why = format!("the body was broken off: {end}");
+                self.connection.close_exchange(self.exchange, &why);
                 return Poll::Ready(Some(Err(BodyError::Stopped(end))));
             }
         }

@@ -10,14 +10,14 @@ use hyper::body::Incoming;
 use mcp_proxy_core::replay::{Posted, Poster, Sending};
 use mcp_proxy_core::{Connection, LinkEnd, Pipeline};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Limits, Message, Transport,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Limits, Message, Side, Transport,
     encode_event, headers,
 };
 
 use super::PATH;
 use super::dial::endpoint_of;
 use crate::http::collect::{Collected, collect};
-use crate::http::exchange::{not_here, not_passed_on, one, unreachable_server};
+use crate::http::exchange::{internal, not_here, not_passed_on, one, unreachable_server};
 use crate::http::inflow::Inflow;
 use crate::http::listener::{Answer, error, is_path};
 use crate::http::payload::Payload;
@@ -137,14 +137,18 @@ impl SseExchange {
                 ..
             })) => Payload::of(body),
             Ok(frame) => return not_passed_on(frame),
-            Err(end) => return error(500, ErrorCode::INTERNAL, &end.to_string()),
+            Err(end) => return internal(500, asked.as_ref(), &end),
         };
         let sent = self
             .remote
             .send(method.clone(), url, out_headers, payload)
             .await;
         match sent {
-            Ok(response) => self.back(response, &method, connection, exchange).await,
+            Ok(response) => {
+                let asked = asked.as_ref();
+                self.back(response, &method, connection, exchange, asked)
+                    .await
+            }
             Err(end) => unreachable_server(connection, exchange, asked.as_ref(), &end),
         }
     }
@@ -155,6 +159,7 @@ impl SseExchange {
         method: &Method,
         connection: &Arc<Connection>,
         exchange: ExchangeId,
+        asked: Option<&Id>,
     ) -> Answer {
         let (mut parts, body) = response.into_parts();
         headers::strip_hop_by_hop(&mut parts.headers);
@@ -166,7 +171,7 @@ impl SseExchange {
         };
         if *method == Method::GET && headers::is_sse(&parts.headers) {
             if let Err(end) = one(connection, &mut lane, head(Body::Empty)).await {
-                return error(502, ErrorCode::INTERNAL, &end.to_string());
+                return internal(502, asked, &end);
             }
             let through = (Arc::clone(connection), lane, exchange);
             let body = Through::events(body, through, self.limits, self.rewrite(connection));
@@ -174,7 +179,16 @@ impl SseExchange {
         }
         let bytes = match collect(body, self.limits.max).await {
             Collected::Whole(bytes) => bytes,
-            Collected::More(bytes, _) | Collected::Broken(bytes, _) => bytes,
+            Collected::More(read, _) => {
+                let end = crate::lines::too_large(Side::Server, read.len(), self.limits.max);
+                return unreachable_server(connection, exchange, asked, &end);
+            }
+            Collected::Broken(read, why) => {
+                let (read, code) = (read.len(), ErrorCode::SERVER_HTTP);
+                let text = format!("the server's answer broke off after {read} bytes: {why}");
+                let end = LinkEnd::failed(Side::Server, code, text);
+                return unreachable_server(connection, exchange, asked, &end);
+            }
         };
         // The body of an answer to a POST is a courtesy ("Accepted"), a message only when it is JSON-RPC.
         let message = Message::parse(bytes.clone());
@@ -183,7 +197,7 @@ impl SseExchange {
             false => head(Body::Empty),
         };
         if let Err(end) = one(connection, &mut lane, frame).await {
-            return error(502, ErrorCode::INTERNAL, &end.to_string());
+            return internal(502, asked, &end);
         }
         Response::from_parts(parts, Payload::whole(bytes))
     }
