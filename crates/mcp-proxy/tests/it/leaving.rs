@@ -310,3 +310,28 @@ fn an_answer_that_grows_over_the_limit_on_its_way_is_broken_off() {
     let why = lines(&stage.path("s.jsonl"), &["broken off", "--max-message"]);
     assert_eq!(why.len(), 1, "{why:?}");
 }
+
+#[test]
+fn an_event_over_the_limit_is_answered_in_its_place() {
+    let stage = Stage::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", server.local_addr().unwrap());
+    let limit = ["--max-message", "1000", "--transport", "streamable-http"];
+    let proxy = stage.proxy(&limit, &[&url]);
+    let serving = std::thread::spawn(move || {
+        let (mut asked, _) = server.accept().unwrap();
+        assert!(asked.read(&mut [0; 4096]).unwrap() > 0);
+        let filler = "y".repeat(3_000);
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+        let event = format!(r#"data: {{"jsonrpc":"2.0","id":1,"result":"{filler}"}}"#);
+        let _ = write!(asked, "{head}{event}\n\n");
+        let _ = asked.read_to_end(&mut Vec::new());
+    });
+    let answer = proxy.post(&[], INITIALIZE);
+    let text = answer.text();
+    assert!(
+        text.contains(r#""id":1"#) && text.contains("-31005"),
+        "{text}"
+    );
+    serving.join().unwrap();
+}

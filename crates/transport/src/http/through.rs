@@ -12,8 +12,8 @@ use http_body::{Frame as BodyFrame, SizeHint};
 use mcp_proxy_core::replay::Sieve;
 use mcp_proxy_core::{Connection, Lane, LinkEnd, Passed};
 use mcp_proxy_wire::{
-    Body, Carriage, Chunk, ExchangeId, Frame, Kind, Limits, Message, Side, SseSplitter, SseUnit,
-    Transport,
+    Body, Carriage, Chunk, Direction, ExchangeId, Frame, Kind, Limits, Message, Side, SseSplitter,
+    SseUnit, Transport, encode_event, error_response,
 };
 
 use super::inflow::Inflow;
@@ -172,7 +172,36 @@ impl Through {
                 self.ended = true;
                 let why = format!("the body was broken off: {end}");
                 self.connection.close_exchange(self.exchange, &why);
-                return Poll::Ready(Some(Err(BodyError::Stopped(end))));
+                self.answer_instead(&end);
+                if self.out.is_empty() {
+                    return Poll::Ready(Some(Err(BodyError::Stopped(end))));
+                }
+            }
+        }
+    }
+
+    /// Between two events a stream can still tell what it will not bring: the requests of its POST are answered, and it ends.
+    fn answer_instead(&mut self, end: &LinkEnd) {
+        let between = matches!(&self.shape, Shape::Events(events) if events.cutting == 0);
+        let LinkEnd::Failed(failure) = end else {
+            return;
+        };
+        // What came before it goes first.
+        if !between || failure.side == Side::Client || self.through_lane().is_err() {
+            return;
+        }
+        let (now, direction) = (self.connection.pipeline.now(), Direction::ServerToClient);
+        for asked in self.connection.open(direction.reverse()) {
+            if asked.exchange != self.exchange {
+                continue;
+            }
+            let answer = error_response(Some(&asked.id), failure.code, &failure.text, None);
+            let event = encode_event(None, Some("message"), answer.raw());
+            let authored = self
+                .connection
+                .author(direction, self.exchange, answer, now);
+            if authored.is_ok() {
+                self.out.push_back(event);
             }
         }
     }
@@ -358,10 +387,15 @@ impl Events {
             SseUnit::More(chunk) => self.cutting += chunk.message.len(),
             _ => self.cutting = 0,
         }
-        if self.cutting > self.max {
-            return Err(crate::lines::too_large(side, self.cutting, self.max));
+        if self.cutting <= self.max {
+            return Ok(());
         }
-        Ok(())
+        let seen = self.cutting;
+        if matches!(unit, SseUnit::Open { .. }) {
+            // Nothing of it has gone on.
+            self.cutting = 0;
+        }
+        Err(crate::lines::too_large(side, seen, self.max))
     }
 }
 
