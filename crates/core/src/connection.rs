@@ -254,6 +254,11 @@ impl Connection {
         self.share()?.closed(exchange)
     }
 
+    /// On a shared connection: whether the request of this exchange still waits for its answer.
+    pub fn awaits_answer(&self, exchange: ExchangeId) -> bool {
+        self.share().is_some_and(|share| share.is_open(exchange))
+    }
+
     /// The table of a connection that several clients share.
     pub(crate) fn share(&self) -> Option<MutexGuard<'_, Share>> {
         let share = self.share.as_ref()?;

@@ -24,6 +24,8 @@ struct Owner {
     id: Id,
     token: Option<Vec<u8>>,
     wants_log: bool,
+    /// It is `subscriptions/listen`: the server may end it with a cancel of its own.
+    listens: bool,
 }
 
 /// The open requests of all clients, by the number they carry on the server's side.
@@ -92,6 +94,11 @@ impl Share {
         Some(frame)
     }
 
+    /// Whether a request of this exchange waits for its answer.
+    pub fn is_open(&self, exchange: ExchangeId) -> bool {
+        self.by_exchange.contains_key(&exchange)
+    }
+
     /// The client closed its stream: forget the request and tell the server (spec 2026-07-28, cancellation).
     pub fn closed(&mut self, exchange: ExchangeId) -> Option<Message> {
         let number = self.by_exchange.remove(&exchange)?;
@@ -125,6 +132,7 @@ impl Share {
                 id,
                 token: token.map(|span| message.slice(span).to_vec()),
                 wants_log: message.span(Field::Meta(meta::LOG_LEVEL)).is_some(),
+                listens: message.method().as_deref() == Some("subscriptions/listen"),
             },
         );
         self.by_exchange.insert(exchange, number);
@@ -169,7 +177,8 @@ impl Share {
         Some(splice(message, &mut edits))
     }
 
-    fn notification(&self, message: &Message) -> Message {
+    /// A subscription may end by the server's cancel instead of a result (spec 2026-07-28, cancellation): it is over then.
+    fn notification(&mut self, message: &Message) -> Message {
         let Some((span, number)) = reference(message) else {
             return message.clone();
         };
@@ -181,7 +190,14 @@ impl Share {
             Some(token) if is_token => token.as_slice(),
             _ => owner.id.token(),
         };
-        splice(message, &mut [(span, theirs)])
+        let spliced = splice(message, &mut [(span, theirs)]);
+        let is_cancel = message.method().as_deref() == Some("notifications/cancelled");
+        if is_cancel && owner.listens {
+            let exchange = owner.exchange;
+            self.open.remove(&number);
+            self.by_exchange.remove(&exchange);
+        }
+        spliced
     }
 
     /// A log line or another notification without an owner goes to one who asked for logs, the oldest first.

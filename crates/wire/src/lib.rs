@@ -46,7 +46,7 @@ pub use frame::{
 pub use id::{Id, IdKey};
 pub use line::{LineSplitter, LineUnit};
 pub use message::{EMBED_DEPTH, Kind, MAX_DEPTH, Message, SpliceError};
-pub use newline::flatten;
+pub use newline::{flatten, is_blank};
 pub use revision::{Era, era_of, request_era};
 pub use span::Span;
 pub use sse::{SseEvent, SseSplitter, SseUnit, encode_event};

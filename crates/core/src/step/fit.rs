@@ -1,6 +1,6 @@
 //! Between kinds of transport, CR and LF outside strings become spaces and nothing else changes.
 //!
-//! What still cannot be carried (a line break inside broken JSON) is answered with an error to its sender.
+//! What still cannot be carried (a line break inside a string, in broken JSON) is answered with an error to its sender.
 
 use mcp_proxy_wire::{Body, ErrorCode, ExchangeId, Frame, Kind, Message, error_response, flatten};
 
@@ -8,8 +8,8 @@ use super::Stage;
 use crate::lane::Passed;
 use crate::link::LinkEnd;
 
-const WHY_NOT: &str = "this message holds a line break inside broken JSON and cannot be carried on the \
-                       other side's transport, where a message is one line";
+const WHY_NOT: &str = "this message is broken JSON with a line break inside a string and cannot be carried \
+                       on the other side's transport, where a message is one line";
 
 pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd> {
     let fits = |body: &Body| !matches!(body, Body::Whole(message) if has_line_break(message.raw()));

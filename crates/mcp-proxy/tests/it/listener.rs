@@ -141,9 +141,14 @@ fn line_breaks_between_tokens_become_spaces_and_broken_json_is_refused() {
         "{ \"seen\":1,   \"jsonrpc\":\"2.0\",  \"id\":1,  \"result\":\"initialize\" }"
     );
     let id = answer.header("mcp-session-id").unwrap().to_owned();
-    let answer = proxy.post(&[("mcp-session-id", &id)], "{\"id\":1,\n\"broken");
+    let answer = proxy.post(&[("mcp-session-id", &id)], "{\"id\":1,\"a\":\"bro\nken");
     assert_eq!(answer.status, 400, "{answer:?}");
     assert!(answer.text().contains("-31004"), "{}", answer.text());
+    for headers in [&[("mcp-session-id", id.as_str())][..], &[]] {
+        let answer = proxy.post(headers, "\r\n");
+        assert_eq!(answer.status, 400, "{answer:?}");
+        assert!(answer.text().contains("no message"), "{}", answer.text());
+    }
 }
 
 #[test]
@@ -155,10 +160,10 @@ fn sessions_are_limited() {
     proxy.session();
     let answer = proxy.post(&[], INITIALIZE);
     assert_eq!(answer.status, 503);
+    let text = answer.text();
     assert!(
-        answer.text().contains("--max-sessions"),
-        "{}",
-        answer.text()
+        text.contains("--max-sessions") && text.contains(r#""id":1"#),
+        "{text}"
     );
 }
 

@@ -12,6 +12,7 @@ mod control;
 mod failures;
 mod help;
 mod holding;
+mod leaving;
 mod limits;
 mod listener;
 mod mock;

@@ -61,6 +61,11 @@ const BAD_HOST: Refusal = Refusal {
     code: ErrorCode::FORBIDDEN_HOST,
     text: "this Host is not served here (DNS rebinding protection); name it with --allow-host",
 };
+const TWO_HOSTS: Refusal = Refusal {
+    status: 400,
+    code: ErrorCode::BAD_REQUEST,
+    text: "a request has one Host header, not several",
+};
 const BAD_ORIGIN: Refusal = Refusal {
     status: 403,
     code: ErrorCode::FORBIDDEN_HOST,
@@ -75,18 +80,10 @@ const BAD_TOKEN: Refusal = Refusal {
 impl Admission {
     /// Checks a request's head; on success the proxy's own token is gone from it.
     pub fn admit(&self, headers: &mut HeaderMap, authority: Option<&str>) -> Result<(), Refusal> {
-        let host = headers
-            .get(HOST)
-            .and_then(|value| value.to_str().ok())
-            .or(authority);
-        if !self.host_is_known(host) {
-            return Err(BAD_HOST);
-        }
-        if let Some(origin) = headers.get(ORIGIN) {
-            let origin = origin.to_str().unwrap_or_default();
-            if !self.origin_is_known(origin) {
-                return Err(BAD_ORIGIN);
-            }
+        self.admit_hosts(headers, authority)?;
+        let mut origins = headers.get_all(ORIGIN).into_iter();
+        if !origins.all(|origin| self.origin_is_known(origin.to_str().unwrap_or_default())) {
+            return Err(BAD_ORIGIN);
         }
         if let Some(token) = &self.token {
             let shown = headers
@@ -98,6 +95,23 @@ impl Admission {
             headers.remove(AUTHORIZATION);
         }
         Ok(())
+    }
+
+    /// A request names its host in the Host header, in an absolute request target or `:authority`, or in both: who reads
+    /// it behind us may go by either, so each of them must be known.
+    fn admit_hosts(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Refusal> {
+        let mut hosts = headers.get_all(HOST).into_iter();
+        let host = hosts.next().map(|host| host.to_str().unwrap_or_default());
+        if hosts.next().is_some() {
+            return Err(TWO_HOSTS);
+        }
+        let is_known = match (host, authority) {
+            (Some(host), Some(authority)) => {
+                self.host_is_known(Some(host)) && self.host_is_known(Some(authority))
+            }
+            (host, authority) => self.host_is_known(host.or(authority)),
+        };
+        is_known.then_some(()).ok_or(BAD_HOST)
     }
 
     fn host_is_known(&self, host: Option<&str>) -> bool {
@@ -164,6 +178,34 @@ mod tests {
         admission
             .admit(&mut headers, None)
             .map_err(|refusal| refusal.status)
+    }
+
+    #[test]
+    fn every_place_that_names_a_host_or_origin_is_looked_at() {
+        let open = Admission::default();
+        let two = [("host", "localhost"), ("host", "evil.example")];
+        assert_eq!(admit(&open, &two), Err(400));
+        let origins = [
+            ("host", "localhost"),
+            ("origin", "http://localhost"),
+            ("origin", "http://evil.example"),
+        ];
+        assert_eq!(admit(&open, &origins), Err(403));
+        assert_eq!(admit(&open, &origins[..2]), Ok(()));
+        let target = |authority| {
+            let mut headers = HeaderMap::new();
+            headers.append(HOST, "localhost".parse().unwrap());
+            let admitted = open.admit(&mut headers, Some(authority));
+            admitted.map_err(|refusal| refusal.status)
+        };
+        assert_eq!(target("evil.example"), Err(403));
+        assert_eq!(target("localhost:80"), Ok(()));
+        let mut headers = HeaderMap::new();
+        assert_eq!(open.admit(&mut headers, Some("localhost")), Ok(()));
+        assert_eq!(
+            open.admit(&mut headers, Some("evil.example")),
+            Err(BAD_HOST)
+        );
     }
 
     #[test]

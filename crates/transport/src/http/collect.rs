@@ -20,6 +20,17 @@ pub enum Collected {
     Broken(Bytes, String),
 }
 
+impl Collected {
+    /// How many bytes were read.
+    pub fn bytes_read(&self) -> usize {
+        match self {
+            Collected::Whole(read) | Collected::More(read, _) | Collected::Broken(read, _) => {
+                read.len()
+            }
+        }
+    }
+}
+
 /// Reads up to `limit` bytes.
 pub async fn collect(body: impl Into<Inflow>, limit: usize) -> Collected {
     let mut body = body.into();

@@ -13,8 +13,8 @@ use hyper::body::Incoming;
 use mcp_proxy_core::{Connection, Lane, LinkEnd, Offered, Pipeline, Telling};
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Field, Frame, Kind, Limits, Message,
-    error_response,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Limits, Message,
+    Side, error_response,
 };
 
 use super::PATH;
@@ -25,6 +25,7 @@ use super::listener::{Answer, bare, error, is_path, json};
 use super::meanwhile::{Asked, Meanwhile, Teller, Withheld, told};
 use super::payload::Payload;
 use super::remote::Remote;
+use super::sessions::too_large;
 use super::through::{Rewrite, Through};
 use super::tool_headers::ToolHeaders;
 
@@ -115,6 +116,9 @@ impl Exchange {
         }
         let (parts, body) = request.into_parts();
         let body = collect(body, self.cut()).await;
+        if self.is_too_large(&parts.headers, &body) {
+            return too_large(self.limits.max);
+        }
         let entered = self.enter(parts, body);
         if !entered.may_be_told() {
             return self.go(entered, None).await;
@@ -127,6 +131,9 @@ impl Exchange {
 
     /// Passes one request on and its answer back.
     pub async fn pass(&self, parts: Parts, body: Collected) -> Answer {
+        if self.is_too_large(&parts.headers, &body) {
+            return too_large(self.limits.max);
+        }
         self.go(self.enter(parts, body), None).await
     }
 
@@ -169,6 +176,7 @@ impl Exchange {
         };
         let url = self.remote.url_with_query(parts.uri.query());
         let asked = message.as_ref().and_then(Message::id);
+        let mut leaving = Leaving(Some((&connection, exchange)));
         let lists_tools = self.pipeline.may_speak()
             && message
                 .as_ref()
@@ -198,8 +206,14 @@ impl Exchange {
                         }
                         (parts.headers, Payload::of(body))
                     }
-                    Ok(frame) => return not_passed_on(frame),
-                    Err(end) => return error(500, ErrorCode::INTERNAL, &end.to_string()),
+                    Ok(frame) => {
+                        leaving.0 = None;
+                        return not_passed_on(frame);
+                    }
+                    Err(end) => {
+                        leaving.0 = None;
+                        return internal(500, asked.as_ref(), &end);
+                    }
                 }
             }
             Collected::More(first, rest) => {
@@ -211,17 +225,18 @@ impl Exchange {
                 (headers, Payload::Through(Box::new(body)))
             }
             Collected::Broken(_, why) => {
+                leaving.0 = None;
                 connection.close_exchange(exchange, &why);
                 let text = format!("the request's body broke off: {why}");
                 return error(400, ErrorCode::BAD_REQUEST, &text);
             }
         };
         headers::strip_hop_by_hop(&mut headers);
-        match self
+        let sent = self
             .remote
             .send(method.clone(), url, headers, payload)
-            .await
-        {
+            .await;
+        let answer = match sent {
             Ok(response) => {
                 match ends {
                     Some(session) if response.status().is_success() => self.known.end(&session),
@@ -232,10 +247,21 @@ impl Exchange {
                     true => Learning::Tools,
                     false => Learning::Nothing,
                 };
-                self.back(response, (&connection, exchange), learning).await
+                let asked = asked.as_ref();
+                self.back(response, (&connection, exchange), asked, learning)
+                    .await
+            }
+            // The request grew over the limit on its way.
+            Err(LinkEnd::Failed(failure)) if failure.side == Side::Client => {
+                match failure.code == ErrorCode::TOO_LARGE {
+                    true => too_large(self.limits.max),
+                    false => error(400, failure.code, &failure.text),
+                }
             }
             Err(end) => unreachable_server(&connection, exchange, asked.as_ref(), &end),
-        }
+        };
+        leaving.0 = None;
+        answer
     }
 
     /// The answer on its way back.
@@ -243,6 +269,7 @@ impl Exchange {
         &self,
         response: Response<Inflow>,
         (connection, exchange): (&Arc<Connection>, ExchangeId),
+        asked: Option<&Id>,
         learning: Learning,
     ) -> Answer {
         let (mut parts, body) = response.into_parts();
@@ -255,7 +282,7 @@ impl Exchange {
                 body: Body::Empty,
             };
             if let Err(end) = one(connection, &mut lane, head).await {
-                return error(502, ErrorCode::INTERNAL, &end.to_string());
+                return internal(502, asked, &end);
             }
             let through = (Arc::clone(connection), lane, exchange);
             let limits = Limits {
@@ -266,7 +293,13 @@ impl Exchange {
             return Response::from_parts(parts, Payload::Through(Box::new(body)));
         }
         let length = content_length(&parts.headers);
-        match collect(body, self.cut().max(learning.needs(self.limits))).await {
+        let collected = collect(body, self.cut().max(learning.needs(self.limits))).await;
+        if self.is_too_large(&parts.headers, &collected) {
+            let seen = collected.bytes_read();
+            let end = crate::lines::too_large(Side::Server, seen, self.limits.max);
+            return unreachable_server(connection, exchange, asked, &end);
+        }
+        match collected {
             Collected::Whole(bytes) => {
                 if learning == Learning::Tools {
                     self.tools.note_raw(&bytes);
@@ -288,7 +321,7 @@ impl Exchange {
                         ..
                     })) => Response::from_parts(*parts, Payload::of(body)),
                     Ok(_) => withheld(502),
-                    Err(end) => error(502, ErrorCode::INTERNAL, &end.to_string()),
+                    Err(end) => internal(502, asked, &end),
                 }
             }
             Collected::More(first, rest) => {
@@ -298,12 +331,12 @@ impl Exchange {
                 Response::from_parts(parts, Payload::Through(Box::new(body)))
             }
             Collected::Broken(read, why) => {
-                connection.close_exchange(exchange, &format!("the server's body broke off: {why}"));
                 let text = format!(
                     "the server's answer broke off after {} bytes: {why}",
                     read.len()
                 );
-                error(502, ErrorCode::SERVER_HTTP, &text)
+                let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text);
+                unreachable_server(connection, exchange, asked, &end)
             }
         }
     }
@@ -330,7 +363,27 @@ impl Exchange {
     fn cut(&self) -> usize {
         match self.pipeline.may_stop() {
             true => self.limits.max,
-            false => self.limits.cut,
+            false => self.limits.cut.min(self.limits.max),
+        }
+    }
+
+    /// Whether a body is over the limit, as far as its head or its beginning tells.
+    fn is_too_large(&self, headers: &HeaderMap, body: &Collected) -> bool {
+        let promised = match body {
+            Collected::More(..) => content_length(headers),
+            Collected::Whole(_) | Collected::Broken(..) => None,
+        };
+        body.bytes_read().max(promised.unwrap_or_default() as usize) > self.limits.max
+    }
+}
+
+/// Dropped while it holds an exchange: the client has gone before its answer came.
+struct Leaving<'a>(Option<(&'a Connection, ExchangeId)>);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if let Some((connection, exchange)) = self.0 {
+            connection.close_exchange(exchange, "the client went away before its answer came");
         }
     }
 }
@@ -384,6 +437,14 @@ async fn until_released(
     }
 }
 
+/// The record cannot be written: nothing passes.
+pub(crate) fn internal(status: u16, id: Option<&Id>, end: &LinkEnd) -> Answer {
+    json(
+        status,
+        error_response(id, code_of(end), &end.to_string(), None),
+    )
+}
+
 fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers
         .get(http::header::CONTENT_LENGTH)?
@@ -393,19 +454,21 @@ fn content_length(headers: &HeaderMap) -> Option<u64> {
         .ok()
 }
 
+fn code_of(end: &LinkEnd) -> ErrorCode {
+    match end {
+        LinkEnd::Failed(failure) => failure.code,
+        LinkEnd::Closed => ErrorCode::SERVER_UNAVAILABLE,
+    }
+}
+
 /// 502 with a JSON-RPC error that answers the request, if it was one.
 pub(crate) fn unreachable_server(
     connection: &Connection,
     exchange: ExchangeId,
-    id: Option<&mcp_proxy_wire::Id>,
+    id: Option<&Id>,
     end: &LinkEnd,
 ) -> Answer {
-    let text = end.to_string();
-    let code = match end {
-        LinkEnd::Failed(failure) => failure.code,
-        LinkEnd::Closed => ErrorCode::SERVER_UNAVAILABLE,
-    };
-    let message = error_response(id, code, &text, None);
+    let message = error_response(id, code_of(end), &end.to_string(), None);
     let now = connection.pipeline.now();
     drop(connection.author(Direction::ServerToClient, exchange, message.clone(), now));
     json(502, message)

@@ -1,51 +1,140 @@
-//! A socket that writes a small answer in one piece.
+//! A client's socket: writes a small answer in one piece, and tells a client that has closed from one that will only send no more.
 //!
 //! hyper hands over an answer's head and body side by side. For a few hundred bytes, copying them together and one
 //! `send(2)` is cheaper than `writev(2)`; large bodies are still written from where they lie.
+//!
+//! A client that closes its socket and one that closes only its sending half (`nc -N`) look the same: both send a FIN, and
+//! only a client that has closed resets the connection, when we write. A closed stream must cancel at once (2026-07-28), a client that
+//! still reads must get its answer. So the time decides: a FIN right behind a request, before anything of its answer
+//! went out, is that of a client with nothing more to say; any later one is that of a client that has left.
 
 use std::io::{IoSlice, Result};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep};
 
 /// Up to this many bytes are copied together.
 const JOINED_MAX: usize = 4 * 1024;
+/// A FIN this soon after the last byte of a request belongs to it.
+const RIGHT_BEHIND: Duration = Duration::from_millis(100);
 
 /// A client's socket.
 pub struct Joined {
-    stream: TcpStream,
+    line: Arc<Mutex<Line>>,
     together: Vec<u8>,
 }
 
+/// Watches for the client's end while hyper does not read, because it works on a request.
+pub struct Presence {
+    line: Arc<Mutex<Line>>,
+    /// The client sends no more, but may read: until when it is served.
+    half_closed: Option<Pin<Box<Sleep>>>,
+    patience: Duration,
+}
+
+/// How a client was found to be away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Away {
+    /// It closed the connection.
+    Left,
+    /// It sent no more, and its answer took longer than it is waited for.
+    HalfClosed,
+}
+
+/// The socket and what was last done with it. One task has both users, so the lock is always free.
+struct Line {
+    stream: TcpStream,
+    /// When bytes came last; none if bytes went out since.
+    asked: Option<Instant>,
+    /// hyper has read the end itself.
+    end_is_known: bool,
+}
+
 impl Joined {
-    /// Around `stream`.
-    pub fn new(stream: TcpStream) -> Joined {
-        Joined {
+    /// Around `stream`. A client that sends no more is served for `patience`.
+    pub fn new(stream: TcpStream, patience: Duration) -> (Joined, Presence) {
+        let line = Arc::new(Mutex::new(Line {
             stream,
+            asked: None,
+            end_is_known: false,
+        }));
+        let joined = Joined {
+            line: Arc::clone(&line),
             together: Vec::new(),
-        }
+        };
+        let presence = Presence {
+            line,
+            half_closed: None,
+            patience,
+        };
+        (joined, presence)
     }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        lock(&self.line)
+    }
+}
+
+impl Presence {
+    /// Ready when the client is away. To be polled whenever the connection is, after it.
+    pub fn poll_away(&mut self, cx: &mut Context<'_>) -> Poll<Away> {
+        if let Some(deadline) = &mut self.half_closed {
+            ready!(deadline.as_mut().poll(cx));
+            return Poll::Ready(Away::HalfClosed);
+        }
+        let line = lock(&self.line);
+        if line.end_is_known {
+            return Poll::Pending;
+        }
+        let mut byte = [0];
+        match ready!(line.stream.poll_peek(cx, &mut ReadBuf::new(&mut byte))) {
+            // The next request, or the rest of one: hyper reads it, and we are asked again then.
+            Ok(1..) => return Poll::Pending,
+            Ok(0)
+                if line
+                    .asked
+                    .is_some_and(|asked| asked.elapsed() < RIGHT_BEHIND) => {}
+            Ok(0) | Err(_) => return Poll::Ready(Away::Left),
+        }
+        drop(line);
+        let mut deadline = Box::pin(sleep(self.patience));
+        let waiting = deadline.as_mut().poll(cx).map(|()| Away::HalfClosed);
+        self.half_closed = Some(deadline);
+        waiting
+    }
+}
+
+fn lock(line: &Mutex<Line>) -> MutexGuard<'_, Line> {
+    line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl AsyncRead for Joined {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, into)
+        let before = into.filled().len();
+        let mut line = self.line();
+        ready!(Pin::new(&mut line.stream).poll_read(cx, into))?;
+        match into.filled().len() > before {
+            true => line.asked = Some(Instant::now()),
+            false => line.end_is_known = true,
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
 impl AsyncWrite for Joined {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+        let mut line = self.line();
+        line.asked = None;
+        Pin::new(&mut line.stream).poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
@@ -54,25 +143,27 @@ impl AsyncWrite for Joined {
         pieces: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
         let this = &mut *self;
+        let mut line = lock(&this.line);
+        line.asked = None;
         if pieces.iter().map(|piece| piece.len()).sum::<usize>() > JOINED_MAX {
-            return Pin::new(&mut this.stream).poll_write_vectored(cx, pieces);
+            return Pin::new(&mut line.stream).poll_write_vectored(cx, pieces);
         }
         this.together.clear();
         for piece in pieces {
             this.together.extend_from_slice(piece);
         }
-        Pin::new(&mut this.stream).poll_write(cx, &this.together)
+        Pin::new(&mut line.stream).poll_write(cx, &this.together)
     }
 
     fn is_write_vectored(&self) -> bool {
         true
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.line().stream).poll_flush(cx)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.line().stream).poll_shutdown(cx)
     }
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
-use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, error_response};
+use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, error_response, is_blank};
 use tokio::time::timeout;
 
 use super::listener::{Answer, bare, events, json, json_bytes};
 use super::payload::Payload;
 use super::router::Awaits;
 use super::session::{Opened, Session, frame};
+use super::sessions::unreadable;
 use super::stream::{EventStream, encode};
 use crate::inbox::{Arrival, SEND_DEADLINE};
 
@@ -27,6 +28,11 @@ pub(super) async fn legacy_post(
 ) -> Answer {
     let id = message.id();
     let is_batch = message.kind() == Kind::Batch;
+    if is_blank(message.raw()) {
+        let (code, text) = (ErrorCode::PARSE_ERROR, unreadable(&message));
+        session.refuse(frame(exchange, parts, message), code, text);
+        return json(400, error_response(None, code, text, None));
+    }
     let Some(Opened {
         mut messages,
         awaits,

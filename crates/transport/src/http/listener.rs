@@ -1,8 +1,11 @@
 //! Accepts HTTP connections from clients, checks who they are, and hands requests to a [`Front`].
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,7 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::admission::{Admission, Refusal};
-use super::joined::Joined;
+use super::joined::{Away, Joined};
 use super::payload::Payload;
 use crate::front::Front;
 
@@ -151,12 +154,23 @@ async fn http1(stream: TcpStream, front: Front, options: Arc<ListenerOptions>) {
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new());
     builder.header_read_timeout(options.is_public.then_some(HEADER_DEADLINE));
-    let service = service(front, options);
-    let served = builder
-        .serve_connection(TokioIo::new(Joined::new(stream)), service)
-        .await;
-    // The peer's own troubles (a reset, a bad request line) end its connection and nothing else.
-    drop(served);
+    // hyper takes every end of input for the client's; which one is, `Presence` says.
+    builder.half_close(true);
+    let (stall, on_refusal) = (options.stall, Arc::clone(&options.on_refusal));
+    let (joined, mut presence) = Joined::new(stream, stall);
+    let mut serving = pin!(builder.serve_connection(TokioIo::new(joined), service(front, options)));
+    let away = poll_fn(|cx| match serving.as_mut().poll(cx) {
+        // The peer's own troubles (a reset, a bad request line) end its connection and nothing else.
+        Poll::Ready(_) => Poll::Ready(None),
+        Poll::Pending => presence.poll_away(cx).map(Some),
+    });
+    // What the connection was working on is dropped with it, and says so where it matters.
+    if let Some(Away::HalfClosed) = away.await {
+        let seconds = stall.as_secs();
+        on_refusal(&format!(
+            "a client that had closed its sending side was given up: its answer was not complete after {seconds} s"
+        ));
+    }
 }
 
 async fn http1_or_2(stream: TlsStream<TcpStream>, front: Front, options: Arc<ListenerOptions>) {

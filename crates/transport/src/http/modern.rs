@@ -16,6 +16,7 @@ use mcp_proxy_wire::{
 use super::listener::{Answer, bare, events, json};
 use super::payload::Payload;
 use super::session::{Opened, Session, frame};
+use super::sessions::unreadable;
 use super::stream::{EventStream, encode};
 use crate::inbox::{Arrival, SEND_DEADLINE};
 
@@ -112,7 +113,9 @@ pub async fn post(
 /// What is wrong with a POST by the rules of the transport, before any server sees it.
 fn fault(session: &Session, parts: &Parts, message: &Message) -> Option<(ErrorCode, String)> {
     match message.kind() {
-        Kind::Malformed => return Some((ErrorCode::PARSE_ERROR, "the body is no JSON".to_owned())),
+        Kind::Malformed => {
+            return Some((ErrorCode::PARSE_ERROR, unreadable(message).to_owned()));
+        }
         Kind::Batch | Kind::Other => {
             let text = "the body must be one JSON-RPC message".to_owned();
             return Some((ErrorCode::INVALID_REQUEST, text));

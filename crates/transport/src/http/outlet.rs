@@ -35,9 +35,14 @@ struct Queue {
     writers: Vec<Waker>,
 }
 
-/// Nobody reads any more, or not in time.
+/// Why a message was not taken.
 #[derive(Debug, PartialEq, Eq)]
-pub struct NotTaken;
+pub enum NotTaken {
+    /// Nobody reads any more.
+    Gone,
+    /// Nobody read in time.
+    Stalled,
+}
 
 /// A queue that begins with what is given, whatever its size.
 pub fn outlet(first: impl IntoIterator<Item = Out>) -> (Outlet, Messages) {
@@ -75,13 +80,14 @@ impl Outlet {
         if let Poll::Ready(sent) = send(&mut Context::from_waker(Waker::noop())) {
             return sent;
         }
-        timeout(stall, poll_fn(send)).await.unwrap_or(Err(NotTaken))
+        let sent = timeout(stall, poll_fn(send)).await;
+        sent.unwrap_or(Err(NotTaken::Stalled))
     }
 
     fn poll_send(&self, out: &mut Option<Out>, cx: &mut Context<'_>) -> Poll<Result<(), NotTaken>> {
         let mut queue = lock(&self.0);
         if queue.closed {
-            return Poll::Ready(Err(NotTaken));
+            return Poll::Ready(Err(NotTaken::Gone));
         }
         let Some(next) = out.take() else {
             return Poll::Ready(Ok(()));
@@ -212,12 +218,13 @@ mod tests {
     async fn a_reader_that_stalls_or_goes_is_noticed() {
         let (outlet, messages) = outlet([out(1)]);
         while outlet.send(out(BYTES_MAX), Duration::ZERO).await.is_ok() {}
-        assert_eq!(outlet.send(out(BYTES_MAX), STALL).await, Err(NotTaken));
+        let unread = outlet.send(out(BYTES_MAX), STALL).await;
+        assert_eq!(unread, Err(NotTaken::Stalled));
         let waiting = outlet.clone();
         let sending = tokio::spawn(async move { waiting.send(out(BYTES_MAX), STALL * 100).await });
         tokio::task::yield_now().await;
         drop(messages);
-        assert_eq!(sending.await.unwrap(), Err(NotTaken));
+        assert_eq!(sending.await.unwrap(), Err(NotTaken::Gone));
     }
 
     #[tokio::test]

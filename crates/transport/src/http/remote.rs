@@ -1,5 +1,6 @@
 //! The server we speak to over HTTP: connections that are reused, TLS, our own headers, redirects.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,8 +19,8 @@ use mcp_proxy_wire::{ErrorCode, Side};
 use tokio::time::timeout;
 
 use super::inflow::Inflow;
-use super::payload::Payload;
-use super::pool::Pool;
+use super::payload::{BodyError, Payload};
+use super::pool::{Pool, PoolError};
 use crate::tls;
 
 /// A server may think long about a request (a model, a build), but not for ever.
@@ -182,8 +183,11 @@ impl Remote {
         *request.headers_mut() = headers;
         let answer = timeout(ANSWER_DEADLINE, self.client.send(request)).await;
         answer
-            .unwrap_or_else(|_| Err("gave no answer in an hour".to_owned()))
-            .map_err(|what| self.failure(what))
+            .unwrap_or_else(|_| Err(Unsent::Failed("gave no answer in an hour".to_owned())))
+            .map_err(|unsent| match unsent {
+                Unsent::Failed(what) => self.failure(what),
+                Unsent::Stopped(end) => end,
+            })
     }
 
     fn failure(&self, what: String) -> LinkEnd {
@@ -201,17 +205,33 @@ enum Way {
     Tls(Box<TlsClient>),
 }
 
+/// Why a request has no answer.
+enum Unsent {
+    /// The server, or the way to it.
+    Failed(String),
+    /// We stopped the request's own body; the server has no part in it.
+    Stopped(LinkEnd),
+}
+
 type TlsClient = Client<HttpsConnector<HttpConnector>, Payload>;
 
 impl Way {
-    async fn send(&self, request: Request<Payload>) -> Result<Response<Inflow>, String> {
+    async fn send(&self, request: Request<Payload>) -> Result<Response<Inflow>, Unsent> {
         match self {
-            Way::Plain(pool) => pool.send(request).await.map_err(|error| error.to_string()),
+            Way::Plain(pool) => pool.send(request).await.map_err(|error| match error {
+                PoolError::Request(stopped) => match *stopped {
+                    BodyError::Stopped(end) => Unsent::Stopped(end),
+                    BodyError::Peer(error) => {
+                        Unsent::Failed(format!("the request's body broke off: {error}"))
+                    }
+                },
+                error => Unsent::Failed(error.to_string()),
+            }),
             Way::Tls(client) => {
                 let response = client
                     .request(request)
                     .await
-                    .map_err(|error| innermost(&error))?;
+                    .map_err(|error| stopped(&error))?;
                 Ok(response.map(Inflow::from))
             }
         }
@@ -318,6 +338,18 @@ fn basic(credentials: &str) -> Option<(HeaderName, HeaderValue)> {
     let mut value = HeaderValue::from_str(&value).ok()?;
     value.set_sensitive(true);
     Some((http::header::AUTHORIZATION, value))
+}
+
+/// Whether it was us who stopped the request.
+fn stopped(error: &hyper_util::client::legacy::Error) -> Unsent {
+    let mut cause: Option<&dyn std::error::Error> = error.source();
+    while let Some(next) = cause {
+        if let Some(BodyError::Stopped(end)) = next.downcast_ref() {
+            return Unsent::Stopped(end.clone());
+        }
+        cause = next.source();
+    }
+    Unsent::Failed(innermost(error))
 }
 
 /// The innermost cause says it best: `Connection refused`, `certificate expired`.

@@ -16,8 +16,17 @@ const WAITING_MAX: usize = 1024 * 1024;
 pub struct Router {
     posts: BTreeMap<ExchangeId, Post>,
     get: bool,
-    waiting: VecDeque<Message>,
+    waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
+}
+
+/// A message that no stream was open for.
+#[derive(Debug)]
+pub struct Waiting {
+    /// Its number in the record, where it is known.
+    pub sequence: Option<u64>,
+    /// What waits.
+    pub message: Message,
 }
 
 #[derive(Default)]
@@ -26,6 +35,8 @@ struct Post {
     tokens: Vec<IdKey>,
     /// The body was no JSON-RPC for us: an error without id can be its answer.
     blind: bool,
+    /// Its client has gone; it may come back, but only for what is this POST's own.
+    left: bool,
 }
 
 /// Where a message goes.
@@ -40,10 +51,8 @@ pub enum Way {
     },
     /// To the GET stream.
     Get,
-    /// Nowhere yet; it was put aside.
+    /// Nowhere yet: [`Router::wait`] puts it aside.
     Waiting,
-    /// Nowhere: too much waits already.
-    Lost,
 }
 
 /// What a POST waits for.
@@ -87,15 +96,28 @@ impl Router {
     }
 
     /// The GET stream is open (a second one has replaced the first). Returns what waited for it.
-    pub fn get_opened(&mut self) -> Vec<Message> {
+    pub fn get_opened(&mut self) -> Vec<Waiting> {
         self.get = true;
-        self.waiting_bytes = 0;
-        self.waiting.drain(..).collect()
+        self.take_waiting()
     }
 
     /// The GET stream is gone.
     pub fn get_closed(&mut self) {
         self.get = false;
+    }
+
+    /// A POST's client has gone.
+    pub fn post_left(&mut self, exchange: ExchangeId) {
+        if let Some(post) = self.posts.get_mut(&exchange) {
+            post.left = true;
+        }
+    }
+
+    /// A POST's client is back.
+    pub fn post_back(&mut self, exchange: ExchangeId) {
+        if let Some(post) = self.posts.get_mut(&exchange) {
+            post.left = false;
+        }
     }
 
     /// A POST will take nothing more.
@@ -104,7 +126,7 @@ impl Router {
     }
 
     /// What waited, for a POST that has just opened.
-    pub fn take_waiting(&mut self) -> Vec<Message> {
+    pub fn take_waiting(&mut self) -> Vec<Waiting> {
         self.waiting_bytes = 0;
         self.waiting.drain(..).collect()
     }
@@ -127,10 +149,8 @@ impl Router {
             Kind::Response | Kind::Error => self.route_answer(message),
             // The parts of a batch are answers to one POST, as a rule; the first known id decides.
             Kind::Batch => self.route_batch(message),
-            Kind::Notification => self
-                .route_progress(message)
-                .unwrap_or_else(|| self.other(message)),
-            _ => self.other(message),
+            Kind::Notification => self.route_progress(message).unwrap_or_else(|| self.other()),
+            _ => self.other(),
         }
     }
 
@@ -147,7 +167,7 @@ impl Router {
             };
         }
         let found = id.and_then(|id| self.settle(&id));
-        found.unwrap_or_else(|| self.other(message))
+        found.unwrap_or_else(|| self.other())
     }
 
     fn route_batch(&mut self, message: &Message) -> Way {
@@ -160,7 +180,7 @@ impl Router {
         {
             way = self.settle(&id).or(way);
         }
-        way.unwrap_or_else(|| self.other(message))
+        way.unwrap_or_else(|| self.other())
     }
 
     /// Marks a request as answered and names its POST.
@@ -192,8 +212,8 @@ impl Router {
         })
     }
 
-    fn other(&mut self, message: &Message) -> Way {
-        let takes = |post: &Post| !post.blind || !post.open.is_empty();
+    fn other(&self) -> Way {
+        let takes = |post: &Post| !post.left && (!post.blind || !post.open.is_empty());
         let mut open = self.posts.iter().filter(|(_, post)| takes(post));
         let oldest = open.next().map(|(exchange, _)| *exchange);
         let only = open.next().is_none();
@@ -203,17 +223,28 @@ impl Router {
                 last: false,
             },
             _ if self.get => Way::Get,
-            _ => self.put_aside(message),
+            _ => Way::Waiting,
         }
     }
 
-    fn put_aside(&mut self, message: &Message) -> Way {
-        if self.waiting_bytes + message.len() > WAITING_MAX {
-            return Way::Lost;
+    /// Puts a message aside until a stream opens; an error says why there is no room for it.
+    pub fn wait(&mut self, sequence: Option<u64>, message: &Message) -> Result<(), String> {
+        let size = message.len();
+        if size > WAITING_MAX {
+            return Err(format!(
+                "no stream of the client is open, and a message of {size} bytes is larger than the 1 MiB that may wait for one"
+            ));
         }
-        self.waiting_bytes += message.len();
-        self.waiting.push_back(message.clone());
-        Way::Waiting
+        if self.waiting_bytes + size > WAITING_MAX {
+            return Err(format!(
+                "no stream of the client is open, and beside the {} bytes that wait for one there is no room for {size} more (1 MiB in all)",
+                self.waiting_bytes
+            ));
+        }
+        self.waiting_bytes += size;
+        let message = message.clone();
+        self.waiting.push_back(Waiting { sequence, message });
+        Ok(())
     }
 }
 
@@ -272,6 +303,7 @@ mod tests {
         let mut router = Router::default();
         let log = message(r#"{"method":"notifications/message","params":{}}"#);
         assert_eq!(router.route(&log), Way::Waiting);
+        router.wait(Some(1), &log).unwrap();
         assert_eq!(router.get_opened().len(), 1);
         assert_eq!(router.route(&log), Way::Get);
         router.post(A, &call(1, "1"));
@@ -301,8 +333,27 @@ mod tests {
     fn what_waits_is_bounded() {
         let mut router = Router::default();
         let text = format!(r#"{{"method":"n","params":"{}"}}"#, "x".repeat(600 * 1024));
-        assert_eq!(router.route(&message(&text)), Way::Waiting);
-        assert_eq!(router.route(&message(&text)), Way::Lost);
+        router.wait(Some(1), &message(&text)).unwrap();
+        let full = router.wait(Some(2), &message(&text)).unwrap_err();
+        assert!(full.contains("beside the 614"), "{full}");
+        assert_eq!(router.take_waiting().len(), 1);
+        router.wait(Some(3), &message(&text)).unwrap();
+        let large = router.wait(Some(4), &message(&text.repeat(2))).unwrap_err();
+        assert!(large.contains("larger than the 1 MiB"), "{large}");
+    }
+
+    #[test]
+    fn a_post_whose_client_left_gets_only_what_is_its_own() {
+        let mut router = Router::default();
+        let log = message(r#"{"method":"notifications/message","params":{}}"#);
+        router.post(A, &call(1, "1"));
+        router.post_left(A);
+        assert_eq!(router.route(&log), Way::Waiting);
+        router.post_back(A);
+        assert_eq!(router.route(&log), post(A, false));
+        router.post_left(A);
+        let answer = message(r#"{"id":1,"result":{}}"#);
+        assert_eq!(router.route(&answer), post(A, true));
     }
 
     #[test]

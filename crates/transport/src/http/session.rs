@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, LinkEnd, Passed};
+use mcp_proxy_core::{Connection, Passed};
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Kind, Message, error_response,
 };
@@ -13,13 +13,10 @@ use tokio::sync::Notify;
 
 use super::outlet::{Messages, Outlet, outlet};
 use super::replay::{GET_STREAM, Replay};
-use super::router::{Awaits, Router, Way};
+use super::router::{Awaits, Router, Waiting, Way};
 use super::stream::Out;
 use super::tool_headers::ToolHeaders;
-use crate::inbox::Inbox;
-
-/// A client that takes nothing from a stream for this long loses it; its session goes on.
-const STREAM_STALL: Duration = Duration::from_secs(60);
+use crate::inbox::{Arrival, Inbox};
 
 /// A session: a legacy one of one client, or the shared one of the clients without a session.
 pub struct Session {
@@ -44,6 +41,16 @@ struct State {
     get: u64,
     last_used: Instant,
     ended: bool,
+}
+
+/// A server's message with its place.
+struct Placed {
+    stream: ExchangeId,
+    /// Nobody reads that stream at present: none.
+    outlet: Option<Outlet>,
+    out: Out,
+    /// Its number in the record, where it is known.
+    sequence: Option<u64>,
 }
 
 /// A POST as the session sees it.
@@ -132,6 +139,7 @@ impl Session {
         }
         let (sender, messages) = outlet([]);
         state.streams.insert(stream, sender);
+        state.router.post_back(stream);
         Some((outs, Some(messages), stream))
     }
 
@@ -140,6 +148,7 @@ impl Session {
         let mut state = self.state();
         state.last_used = Instant::now();
         state.streams.remove(&exchange);
+        state.router.post_left(exchange);
     }
 
     /// A GET stream's client went away, unless a newer one has replaced it.
@@ -163,6 +172,16 @@ impl Session {
         let mut state = self.state();
         state.ended = true;
         state.streams.clear();
+        let unread = state.router.take_waiting();
+        drop(state);
+        let unread: Vec<u64> = unread
+            .iter()
+            .filter_map(|waiting| waiting.sequence)
+            .collect();
+        self.connection.undelivered(
+            &unread,
+            "the session ended before its client opened a stream",
+        );
     }
 
     /// Records a message that is turned away by a rule of the transport, and the answer to it.
@@ -202,7 +221,7 @@ impl Session {
     }
 
     /// Finds the stream for a frame from the server, and what to put on it.
-    fn place(&self, frame: Frame) -> Option<(ExchangeId, Option<Outlet>, Out)> {
+    fn place(&self, frame: Frame) -> Option<Placed> {
         let message = match frame.body {
             Body::Whole(message) => message,
             Body::Withheld(message) => return self.withhold(frame.exchange, &message),
@@ -210,7 +229,10 @@ impl Session {
         };
         let mut state = self.state();
         if self.is_shared() {
-            let last = matches!(message.kind(), Kind::Response | Kind::Error);
+            // A server may also end a subscription by cancelling it; then no answer will follow.
+            let is_over = message.method().as_deref() == Some("notifications/cancelled")
+                && !self.connection.awaits_answer(frame.exchange);
+            let last = is_over || matches!(message.kind(), Kind::Response | Kind::Error);
             let sender = match last {
                 true => state.streams.remove(&frame.exchange),
                 false => state.streams.get(&frame.exchange).cloned(),
@@ -220,8 +242,18 @@ impl Session {
                 event_id: None,
                 last,
             };
-            return Some((frame.exchange, sender, out));
+            return Some(Placed {
+                stream: frame.exchange,
+                outlet: sender,
+                out,
+                sequence: None,
+            });
         }
+        // What comes from the server has its number there: the step `Number` has put it.
+        let sequence = match frame.carriage {
+            Carriage::Message => None,
+            _ => Some(frame.exchange.0),
+        };
         let own = match frame.carriage {
             Carriage::Message => state.router.refuse(frame.exchange),
             _ => None,
@@ -229,10 +261,13 @@ impl Session {
         let (stream, last) = match own.unwrap_or_else(|| state.router.route(&message)) {
             Way::Post { exchange, last } => (exchange, last),
             Way::Get => (GET_STREAM, false),
-            Way::Waiting => return None,
-            Way::Lost => {
+            Way::Waiting => {
+                let waits = state.router.wait(sequence, &message);
                 drop(state);
-                self.note("a server message was lost: no stream is open and 1 MiB waits already");
+                if let Err(why) = waits {
+                    self.undelivered(sequence, &why);
+                    self.answer_lost(&message, &why);
+                }
                 return None;
             }
         };
@@ -241,15 +276,40 @@ impl Session {
             false => state.streams.get(&stream).cloned(),
         };
         let out = self.stored(&mut state, stream, message.into_raw(), last);
-        Some((stream, sender, out))
+        Some(Placed {
+            stream,
+            outlet: sender,
+            out,
+            sequence,
+        })
+    }
+
+    /// The server waits for an answer to each request of its own: for those that reach nobody, this is it.
+    fn answer_lost(&self, message: &Message, why: &str) {
+        let parts = message.parts().unwrap_or_else(|| vec![message.clone()]);
+        for request in parts.iter().filter(|part| part.kind() == Kind::Request) {
+            let answer = error_response(
+                request.id().as_ref(),
+                ErrorCode::CANNOT_CARRY,
+                &format!("the request could not be delivered: {why}"),
+                None,
+            );
+            let frame = Frame {
+                exchange: GET_STREAM,
+                carriage: Carriage::Message,
+                body: Body::Whole(answer),
+            };
+            // Not awaited: whoever calls this reads the server, and a server that is not read may not read either.
+            if self.inbox.try_send(Arrival::Frame(frame)).is_err() {
+                self.note(
+                    "the server takes no more messages, not even an error for its own request",
+                );
+            }
+        }
     }
 
     /// A message that is not let go on ends the exchange of the client that waits for it.
-    fn withhold(
-        &self,
-        exchange: ExchangeId,
-        message: &Message,
-    ) -> Option<(ExchangeId, Option<Outlet>, Out)> {
+    fn withhold(&self, exchange: ExchangeId, message: &Message) -> Option<Placed> {
         let mut state = self.state();
         let exchange = match message.kind() {
             Kind::Request if exchange != GET_STREAM => exchange,
@@ -261,8 +321,12 @@ impl Session {
             _ => return None,
         };
         state.router.post_closed(exchange);
-        let outlet = state.streams.remove(&exchange);
-        Some((exchange, outlet, Out::nothing()))
+        Some(Placed {
+            stream: exchange,
+            outlet: state.streams.remove(&exchange),
+            out: Out::nothing(),
+            sequence: None,
+        })
     }
 
     /// A stream that begins with what waited for one.
@@ -270,10 +334,10 @@ impl Session {
         &self,
         state: &mut State,
         stream: ExchangeId,
-        waiting: Vec<Message>,
+        waiting: Vec<Waiting>,
     ) -> (Outlet, Messages) {
         let waiting = waiting.into_iter();
-        outlet(waiting.map(|message| self.stored(state, stream, message.into_raw(), false)))
+        outlet(waiting.map(|waiting| self.stored(state, stream, waiting.message.into_raw(), false)))
     }
 
     fn stored(&self, state: &mut State, stream: ExchangeId, data: Bytes, last: bool) -> Out {
@@ -282,6 +346,14 @@ impl Session {
             data,
             event_id,
             last,
+        }
+    }
+
+    /// Notes that a server's message reached nobody.
+    fn undelivered(&self, sequence: Option<u64>, why: &str) {
+        match sequence {
+            Some(sequence) => self.connection.undelivered(&[sequence], why),
+            None => self.note(&format!("a message was not delivered: {why}")),
         }
     }
 
@@ -294,43 +366,6 @@ impl Session {
     }
 }
 
-/// The writing half of the client link: finds each message's stream.
-pub struct SessionWriter(pub Arc<Session>);
-
-impl SessionWriter {
-    async fn put(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
-        for frame in frames.drain(..) {
-            let Some((stream, sender, out)) = self.0.place(frame) else {
-                continue;
-            };
-            let Some(sender) = sender else {
-                // Its client is away; on a legacy session it can come back for it.
-                if self.0.is_shared() {
-                    self.0.note("an answer came after its client had gone");
-                }
-                continue;
-            };
-            if sender.send(out, STREAM_STALL).await.is_err() {
-                self.0
-                    .note("a client did not take a message within 60 s; its stream is closed");
-                self.0.stream_closed(stream);
-            }
-        }
-        Ok(())
-    }
-}
-
-impl FrameWriter for SessionWriter {
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
-        Box::pin(self.put(frames))
-    }
-
-    fn close(&mut self) -> BoxFuture<'_, ()> {
-        self.0.end();
-        Box::pin(std::future::ready(()))
-    }
-}
-
 /// A frame for the server with its HTTP head.
 pub fn frame(exchange: ExchangeId, parts: http::request::Parts, message: Message) -> Frame {
     Frame {
@@ -339,6 +374,10 @@ pub fn frame(exchange: ExchangeId, parts: http::request::Parts, message: Message
         body: Body::Whole(message),
     }
 }
+
+mod writer;
+
+pub use writer::SessionWriter;
 
 #[cfg(test)]
 mod tests;

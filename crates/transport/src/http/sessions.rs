@@ -13,7 +13,9 @@ use http::{HeaderValue, Method, Request};
 use hyper::body::Incoming;
 use mcp_proxy_core::{CarryOptions, Connection, Dial, Link, Pipeline, carry};
 use mcp_proxy_wire::headers::{self, LAST_EVENT_ID, MCP_SESSION_ID};
-use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, Transport, error_response};
+use mcp_proxy_wire::{
+    ErrorCode, ExchangeId, Id, Kind, Message, Transport, error_response, is_blank,
+};
 use rustc_hash::FxHashMap;
 
 use super::PATH;
@@ -107,16 +109,15 @@ impl Sessions {
 
     /// A client's message, in either era.
     pub async fn post(self: Arc<Self>, parts: Parts, message: Message) -> Answer {
+        let id = message.id();
         if !headers::is_json(&parts.headers) {
-            return error(
-                415,
-                ErrorCode::BAD_REQUEST,
-                "Content-Type must be application/json",
-            );
+            let text = "Content-Type must be application/json";
+            let answer = error_response(id.as_ref(), ErrorCode::BAD_REQUEST, text, None);
+            return json(415, answer);
         }
         let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
         if modern::is_modern(&parts.headers, &message) {
-            return match self.shared(parts.headers.get(AUTHORIZATION).cloned()) {
+            return match self.shared(parts.headers.get(AUTHORIZATION).cloned(), id.as_ref()) {
                 Ok(session) => modern::post(session, exchange, parts, message).await,
                 Err(answer) => *answer,
             };
@@ -207,14 +208,11 @@ impl Sessions {
         let opens = |message: &Message| message.method().as_deref() == Some("initialize");
         let batch_opens = || message.parts().unwrap_or_default().iter().any(opens);
         if opens(message) || (message.kind() == Kind::Batch && batch_opens()) {
-            return self.open(uuid::Uuid::new_v4().to_string());
+            return self.open(uuid::Uuid::new_v4().to_string(), message.id().as_ref());
         }
         if message.kind() == Kind::Malformed {
-            return Err(Box::new(error(
-                400,
-                ErrorCode::PARSE_ERROR,
-                "the body is no JSON",
-            )));
+            let text = unreadable(message);
+            return Err(Box::new(error(400, ErrorCode::PARSE_ERROR, text)));
         }
         let text = "no session: send initialize first, then its Mcp-Session-Id with every request";
         let answer = error_response(message.id().as_ref(), ErrorCode::BAD_REQUEST, text, None);
@@ -233,24 +231,30 @@ impl Sessions {
         found.ok_or_else(|| Box::new(session_not_found(None)))
     }
 
-    fn shared(&self, token: Option<HeaderValue>) -> Result<Arc<Session>, Box<Answer>> {
+    fn shared(
+        &self,
+        token: Option<HeaderValue>,
+        asked: Option<&Id>,
+    ) -> Result<Arc<Session>, Box<Answer>> {
         if let Some(session) = self.table().shared.get(&token) {
             return Ok(Arc::clone(session));
         }
-        let session = self.open(String::new())?;
+        let session = self.open(String::new(), asked)?;
         self.table().shared.insert(token, Arc::clone(&session));
         Ok(session)
     }
 
-    /// Opens a session: a connection in the record, a link to a server, and the pumps between.
-    fn open(&self, id: String) -> Result<Arc<Session>, Box<Answer>> {
+    /// Opens a session: a connection in the record, a link to a server, and the pumps between. `asked` is the request
+    /// that needs it.
+    fn open(&self, id: String, asked: Option<&Id>) -> Result<Arc<Session>, Box<Answer>> {
         let mut table = self.table();
         if table.legacy.len() + table.shared.len() >= self.limits.sessions {
             let text = format!(
                 "{} sessions are open (--max-sessions)",
                 self.limits.sessions
             );
-            return Err(Box::new(error(503, ErrorCode::SESSION_LIMIT, &text)));
+            let answer = error_response(asked, ErrorCode::SESSION_LIMIT, &text, None);
+            return Err(Box::new(json(503, answer)));
         }
         let connection = match id.is_empty() {
             true => self
@@ -345,7 +349,16 @@ async fn sweep(sessions: Weak<Sessions>) {
     }
 }
 
-fn too_large(max: usize) -> Answer {
+/// What to say of a body that cannot be read.
+pub(super) fn unreadable(message: &Message) -> &'static str {
+    match is_blank(message.raw()) {
+        true => "there is no message in the body",
+        false => "the body is no JSON",
+    }
+}
+
+/// The answer to a request that is larger than allowed.
+pub(crate) fn too_large(max: usize) -> Answer {
     let text = format!("a message may have {max} bytes at most (--max-message)");
     error(413, ErrorCode::TOO_LARGE, &text)
 }

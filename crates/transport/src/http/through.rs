@@ -11,7 +11,10 @@ use bytes::Bytes;
 use http_body::{Frame as BodyFrame, SizeHint};
 use mcp_proxy_core::replay::Sieve;
 use mcp_proxy_core::{Connection, Lane, LinkEnd, Passed};
-use mcp_proxy_wire::{Body, Carriage, Chunk, ExchangeId, Frame, Kind, Limits, Transport};
+use mcp_proxy_wire::{
+    Body, Carriage, Chunk, Direction, ExchangeId, Frame, Kind, Limits, Side, Transport,
+    encode_event, error_response,
+};
 use tokio::sync::mpsc;
 
 use super::inflow::Inflow;
@@ -170,7 +173,38 @@ impl Through {
             };
             if let Err(end) = outcome.and_then(|()| self.through_lane()) {
                 self.ended = true;
-                return Poll::Ready(Some(Err(BodyError::Stopped(end))));
+                let why = format!("the body was broken off: {end}");
+                self.connection.close_exchange(self.exchange, &why);
+                self.answer_instead(&end);
+                if self.out.is_empty() {
+                    return Poll::Ready(Some(Err(BodyError::Stopped(end))));
+                }
+            }
+        }
+    }
+
+    /// Between two events a stream can still tell what it will not bring: the requests of its POST are answered, and it ends.
+    fn answer_instead(&mut self, end: &LinkEnd) {
+        let between = matches!(&self.shape, Shape::Events(events) if events.is_between());
+        let LinkEnd::Failed(failure) = end else {
+            return;
+        };
+        // What came before it goes first.
+        if !between || failure.side == Side::Client || self.through_lane().is_err() {
+            return;
+        }
+        let (now, direction) = (self.connection.pipeline.now(), Direction::ServerToClient);
+        for asked in self.connection.open(direction.reverse()) {
+            if asked.exchange != self.exchange {
+                continue;
+            }
+            let answer = error_response(Some(&asked.id), failure.code, &failure.text, None);
+            let event = encode_event(None, Some("message"), answer.raw());
+            let authored = self
+                .connection
+                .author(direction, self.exchange, answer, now);
+            if authored.is_ok() {
+                self.out.push_back(event);
             }
         }
     }

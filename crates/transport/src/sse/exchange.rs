@@ -10,14 +10,14 @@ use hyper::body::Incoming;
 use mcp_proxy_core::replay::{Posted, Poster, ReplayError, Sending};
 use mcp_proxy_core::{Connection, Lane, LinkEnd, Offered, Pipeline, Telling};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Limits, Message, Transport,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Limits, Message, Side, Transport,
     encode_event, headers,
 };
 
 use super::PATH;
 use super::dial::endpoint_of;
 use crate::http::collect::{Collected, collect};
-use crate::http::exchange::{not_here, not_passed_on, one, unreachable_server};
+use crate::http::exchange::{internal, not_here, not_passed_on, one, unreachable_server};
 use crate::http::heads::Heads;
 use crate::http::inflow::Inflow;
 use crate::http::listener::{Answer, bare, error, is_path};
@@ -169,10 +169,10 @@ impl SseExchange {
                 }
                 None => match lane.released(|_| {}).await {
                     Ok(frame) => self.go_on(going, frame).await,
-                    Err(end) => error(500, ErrorCode::INTERNAL, &end.to_string()),
+                    Err(end) => internal(500, going.asked.id.as_ref(), &end),
                 },
             },
-            Err(end) => error(500, ErrorCode::INTERNAL, &end.to_string()),
+            Err(end) => internal(500, going.asked.id.as_ref(), &end),
         }
     }
 
@@ -230,7 +230,10 @@ impl SseExchange {
             .await;
         let (connection, exchange) = (&asked.connection, asked.exchange);
         match sent {
-            Ok(response) => self.back(response, &method, connection, exchange).await,
+            Ok(response) => {
+                let id = asked.id.as_ref();
+                self.back(response, &method, connection, exchange, id).await
+            }
             Err(end) => unreachable_server(connection, exchange, asked.id.as_ref(), &end),
         }
     }
@@ -241,6 +244,7 @@ impl SseExchange {
         method: &Method,
         connection: &Arc<Connection>,
         exchange: ExchangeId,
+        asked: Option<&Id>,
     ) -> Answer {
         let (mut parts, body) = response.into_parts();
         headers::strip_hop_by_hop(&mut parts.headers);
@@ -252,7 +256,7 @@ impl SseExchange {
         };
         if *method == Method::GET && headers::is_sse(&parts.headers) {
             if let Err(end) = one(connection, &mut lane, head(Body::Empty)).await {
-                return error(502, ErrorCode::INTERNAL, &end.to_string());
+                return internal(502, asked, &end);
             }
             let through = (Arc::clone(connection), lane, exchange);
             let (stream, said) = told();
@@ -262,7 +266,16 @@ impl SseExchange {
         }
         let bytes = match collect(body, self.limits.max).await {
             Collected::Whole(bytes) => bytes,
-            Collected::More(bytes, _) | Collected::Broken(bytes, _) => bytes,
+            Collected::More(read, _) => {
+                let end = crate::lines::too_large(Side::Server, read.len(), self.limits.max);
+                return unreachable_server(connection, exchange, asked, &end);
+            }
+            Collected::Broken(read, why) => {
+                let (read, code) = (read.len(), ErrorCode::SERVER_HTTP);
+                let text = format!("the server's answer broke off after {read} bytes: {why}");
+                let end = LinkEnd::failed(Side::Server, code, text);
+                return unreachable_server(connection, exchange, asked, &end);
+            }
         };
         // The body of an answer to a POST is a courtesy ("Accepted"), a message only when it is JSON-RPC.
         let message = Message::parse(bytes.clone());
@@ -271,7 +284,7 @@ impl SseExchange {
             false => head(Body::Empty),
         };
         if let Err(end) = one(connection, &mut lane, frame).await {
-            return error(502, ErrorCode::INTERNAL, &end.to_string());
+            return internal(502, asked, &end);
         }
         Response::from_parts(parts, Payload::whole(bytes))
     }

@@ -10,7 +10,9 @@ use hyper::body::Incoming;
 use mcp_proxy_core::{
     BoxFuture, CarryOptions, Connection, Dial, FrameWriter, Link, LinkEnd, Pipeline, carry,
 };
-use mcp_proxy_wire::{Body, ErrorCode, ExchangeId, Frame, Message, Transport, encode_event};
+use mcp_proxy_wire::{
+    Body, ErrorCode, ExchangeId, Frame, Message, Transport, encode_event, is_blank,
+};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
@@ -21,7 +23,7 @@ use crate::http::listener::{Answer, bare, error, events, is_path};
 use crate::http::outlet::{Outlet, outlet};
 use crate::http::payload::Payload;
 use crate::http::session::frame;
-use crate::http::sessions::SessionLimits;
+use crate::http::sessions::{SessionLimits, too_large};
 use crate::http::stream::{EventStream, Out};
 use crate::inbox::{Arrival, Inbox, SEND_DEADLINE, inbox};
 
@@ -124,14 +126,12 @@ impl SseFront {
             return error(404, ErrorCode::SESSION_NOT_FOUND, text);
         };
         let message = match collect(body, self.limits.message).await {
-            Collected::Whole(bytes) => Message::parse(bytes),
-            Collected::More(..) => {
-                let text = format!(
-                    "a message may have {} bytes at most (--max-message)",
-                    self.limits.message
-                );
-                return error(413, ErrorCode::TOO_LARGE, &text);
+            Collected::Whole(bytes) if is_blank(&bytes) => {
+                let text = "there is no message in the body";
+                return error(400, ErrorCode::BAD_REQUEST, text);
             }
+            Collected::Whole(bytes) => Message::parse(bytes),
+            Collected::More(..) => return too_large(self.limits.message),
             Collected::Broken(_, why) => {
                 let text = format!("the request's body broke off: {why}");
                 return error(400, ErrorCode::BAD_REQUEST, &text);

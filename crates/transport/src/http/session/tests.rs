@@ -1,9 +1,10 @@
 //! Streams that nobody reads.
 
-use mcp_proxy_core::{HoldOptions, Pipeline, PipelineOptions};
+use mcp_proxy_core::{FrameWriter as _, HoldOptions, Pipeline, PipelineOptions};
 use mcp_proxy_wire::Transport;
 use tokio::time::{Instant as Moment, timeout};
 
+use super::writer::STREAM_STALL;
 use super::*;
 use crate::inbox::{InboxReader, inbox};
 

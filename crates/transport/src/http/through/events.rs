@@ -54,9 +54,15 @@ impl Events {
         units
     }
 
+    /// Whether the stream is not amid an event.
+    pub fn is_between(&self) -> bool {
+        self.cutting == 0
+    }
+
     /// The next event of ours, if the stream is not amid one of the server's.
     pub fn poll_inserted(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
-        let Some(inserted) = self.inserted.as_mut().filter(|_| self.cutting == 0) else {
+        let between = self.is_between();
+        let Some(inserted) = self.inserted.as_mut().filter(|_| between) else {
             return Poll::Pending;
         };
         match inserted.poll_recv(cx) {
@@ -106,10 +112,15 @@ impl Events {
             SseUnit::More(chunk) => self.cutting += chunk.message.len(),
             _ => self.cutting = 0,
         }
-        if self.cutting > self.max {
-            return Err(crate::lines::too_large(side, self.cutting, self.max));
+        if self.cutting <= self.max {
+            return Ok(());
         }
-        Ok(())
+        let seen = self.cutting;
+        if matches!(unit, SseUnit::Open { .. }) {
+            // Nothing of it has gone on.
+            self.cutting = 0;
+        }
+        Err(crate::lines::too_large(side, seen, self.max))
     }
 }
 

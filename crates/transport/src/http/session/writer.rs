@@ -1,0 +1,57 @@
+//! What the pump writes to a session's client: each message to its stream, and into the record what no stream took.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_proxy_core::{BoxFuture, FrameWriter, LinkEnd};
+use mcp_proxy_wire::Frame;
+
+use super::Session;
+use crate::http::outlet::NotTaken;
+
+/// A client that takes nothing from a stream for this long loses it; its session goes on.
+pub(super) const STREAM_STALL: Duration = Duration::from_secs(60);
+
+/// The writing half of the client link: finds each message's stream.
+pub struct SessionWriter(pub Arc<Session>);
+
+impl SessionWriter {
+    async fn put(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+        for frame in frames.drain(..) {
+            let Some(placed) = self.0.place(frame) else {
+                continue;
+            };
+            let (stream, is_message) = (placed.stream, !placed.out.is_nothing());
+            let sent = match placed.outlet {
+                Some(outlet) => outlet.send(placed.out, STREAM_STALL).await,
+                None => Err(NotTaken::Gone),
+            };
+            let Err(not_taken) = sent else { continue };
+            self.0.stream_closed(stream);
+            if is_message {
+                self.0.undelivered(placed.sequence, why(&not_taken));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the record says of it.
+fn why(not_taken: &NotTaken) -> &'static str {
+    match not_taken {
+        NotTaken::Stalled => "the client did not take a message within 60 s; its stream is closed",
+        // On a legacy session it may come back for what is kept for `Last-Event-ID`.
+        NotTaken::Gone => "the client had closed its stream",
+    }
+}
+
+impl FrameWriter for SessionWriter {
+    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(self.put(frames))
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        self.0.end();
+        Box::pin(std::future::ready(()))
+    }
+}
