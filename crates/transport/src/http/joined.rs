@@ -21,7 +21,7 @@ use tokio::time::{Instant, Sleep, sleep};
 /// Up to this many bytes are copied together.
 const JOINED_MAX: usize = 4 * 1024;
 /// A FIN this soon after the last byte of a request belongs to it.
-const RIGHT_BEHIND: Duration = Duration::from_millis(100);
+const RIGHT_BEHIND: Duration = Duration::from_millis(50);
 
 /// A client's socket.
 pub struct Joined {
