@@ -48,6 +48,8 @@ fn by_method(request: &str) -> String {
         http("200 OK", "text/html", "<html>\n<body>")
     } else if request.contains("as_nothing") {
         http("200 OK", json, "")
+    } else if request.contains("as_bytes") {
+        http("200 OK", json, "\u{1f}\u{8}\u{0}")
     } else if request.contains("as_another") {
         http("200 OK", json, r#"{"jsonrpc":"2.0","id":99,"result":{}}"#)
     } else if request.contains("as_notification") {
@@ -83,6 +85,10 @@ fn an_answer_that_is_none_leaves_no_request_open() {
     for (method, told) in [
         ("as_page", "HTTP 200 without a JSON-RPC body: <html>"),
         ("as_nothing", "HTTP 200 without a JSON-RPC body"),
+        (
+            "as_bytes",
+            "without a JSON-RPC body: a body that is no text",
+        ),
         ("as_another", "HTTP 200 without an answer to this request"),
         (
             "as_notification",

@@ -286,9 +286,10 @@ pub(crate) fn first_line(body: &[u8]) -> String {
         .chars()
         .take(200)
         .collect();
-    if line.is_empty() {
-        line
-    } else {
-        format!(": {line}")
+    let is_text = |c: char| !c.is_control() && c != char::REPLACEMENT_CHARACTER;
+    match line.as_str() {
+        "" => line,
+        _ if line.chars().all(is_text) => format!(": {line}"),
+        _ => ": a body that is no text".to_owned(),
     }
 }
