@@ -223,7 +223,8 @@ impl Entry {
         let token = self.message.span(Field::Meta("progressToken"))?;
         let token = String::from_utf8_lossy(self.message.slice(token)).into_owned();
         let now = connection.pipeline.now();
-        let seconds = now.saturating_sub(self.since).as_secs();
+        // Progress must grow with every notification.
+        let seconds = now.saturating_sub(self.since).as_millis() as f64 / 1000.0;
         let text = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{seconds},"message":"held at the proxy"}}}}"#
         );

@@ -27,8 +27,15 @@ const MOST_PLACES: usize = 8;
 /// Texts in the list of differences are cut here.
 const SHOWN: usize = 60;
 
-/// Plays, compares, and says what it found.
+/// Plays, compares, and says what it found. What could not be played at all is no difference.
 pub fn run(args: &ReplayArgs) -> Result<ExitCode> {
+    played(args).or_else(|error| {
+        printer::fail(&error);
+        Ok(ExitCode::from(UNPLAYED))
+    })
+}
+
+fn played(args: &ReplayArgs) -> Result<ExitCode> {
     let config = Config::new(&args.proxy).map_err(|error| Usage(format!("{error:#}")))?;
     let filter = args.filter.as_deref().unwrap_or_default();
     let filter = Filter::parse(filter).map_err(|error| Usage(format!("--filter: {error}")))?;

@@ -118,6 +118,24 @@ fn event_streams_pass_byte_for_byte() {
 }
 
 #[test]
+fn a_changed_event_is_whole_also_where_the_server_said_how_long_it_is() {
+    let (address, _) = canned(vec![answer(
+        "200 OK",
+        "content-type: text/event-stream\r\n",
+        "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n",
+    )]);
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.toml");
+    let longer = "l".repeat(300);
+    let rule =
+        format!("[[rule]]\ndirection = \"server_to_client\"\nchange = '.more = \"{longer}\"'\n");
+    std::fs::write(&rules, rule).unwrap();
+    let proxy = before(&address, &["--rules", rules.to_str().unwrap()]);
+    let got = proxy.post(&[], INITIALIZE);
+    assert!(got.text().contains(&longer), "{}", got.text());
+}
+
+#[test]
 fn large_bodies_cross_both_ways_as_they_are() {
     let big = format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"{}\"}}",

@@ -102,6 +102,8 @@ impl Client {
         self.asked += 1;
         let id = self.asked.to_string();
         let method = mcp_proxy_wire::json_string(method);
+        // A request is a line: in JSON a line break outside a string means nothing, and inside there is none.
+        let params = params.replace(['\n', '\r'], " ");
         let line = format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method},\"params\":{params}}}\n"
         );

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
@@ -289,6 +290,8 @@ impl Exchange {
                 cut: self.limits.cut.max(learning.needs(self.limits)),
                 ..self.limits
             };
+            // A stream ends where it ends: events may be changed, dropped or added.
+            parts.headers.remove(CONTENT_LENGTH);
             let body = Through::events(body, through, limits, self.learn(learning));
             return Response::from_parts(parts, Payload::Through(Box::new(body)));
         }
@@ -446,12 +449,7 @@ pub(crate) fn internal(status: u16, id: Option<&Id>, end: &LinkEnd) -> Answer {
 }
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {
-    headers
-        .get(http::header::CONTENT_LENGTH)?
-        .to_str()
-        .ok()?
-        .parse()
-        .ok()
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 fn code_of(end: &LinkEnd) -> ErrorCode {

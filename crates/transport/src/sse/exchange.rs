@@ -261,6 +261,7 @@ impl SseExchange {
             let through = (Arc::clone(connection), lane, exchange);
             let (stream, said) = told();
             let rewrite = self.rewrite(connection, stream);
+            parts.headers.remove(http::header::CONTENT_LENGTH);
             let body = Through::events(body, through, self.limits, rewrite).with(said);
             return Response::from_parts(parts, Payload::Through(Box::new(body)));
         }

@@ -191,6 +191,19 @@ fn what_a_killed_proxy_leaves_is_removed() {
 }
 
 #[test]
+fn a_message_over_several_lines_is_one_request() {
+    let house = House::new();
+    let mut run = house.demo(&[]);
+    run.round(INITIALIZE);
+    let inner = r#"{"jsonrpc":"2.0","id":1,"method":"shutdown"}"#;
+    let raw =
+        format!("raw={{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":\n{inner}\n}}");
+    house.ctl(&["replay", "sequence=1", &raw]);
+    assert!(house.ctl(&["stats"])["messages"].is_number(), "it goes on");
+    run.round(PING);
+}
+
+#[test]
 fn bad_lines_are_answered_and_the_connection_goes_on() {
     let house = House::new();
     let run = house.demo(&[]);
