@@ -1,6 +1,6 @@
 //! Looking at messages: from one to another, folded, compared, copied.
 
-use mcp_proxy_session::Mark;
+use mcp_proxy_session::{Mark, ProxyMessage};
 
 use super::answers::Then;
 use super::{App, Effect, Overlay, Sides};
@@ -168,14 +168,15 @@ impl App {
 
     pub(super) fn copy_curl(&mut self) {
         let target = self.proxy.hello.target.clone();
-        let url = match target.starts_with("http") {
-            true => target,
-            false => "http://127.0.0.1:8888/mcp".to_owned(),
-        };
+        let server = target.starts_with("http").then_some(target);
+        let listens = self.listens.clone();
         let made = self.current().and_then(|tab| {
             tab.show();
-            let told = tab.detail.as_ref()?.told.as_ref().ok()?;
-            Some(curl(&told.message, &url))
+            let message = &tab.detail.as_ref()?.told.as_ref().ok()?.message;
+            // To the server itself; where that is none over HTTP, to the proxy before it.
+            let url = server.or(listens).or_else(|| sent_to(message));
+            let url = url.unwrap_or_else(|| "http://127.0.0.1:8888/mcp".to_owned());
+            Some(curl(message, &url))
         });
         match made {
             Some(Ok(text)) => self.put(text, "copied as a curl command"),
@@ -188,4 +189,14 @@ impl App {
         self.say(format!("{said} ({} bytes)", text.len()));
         self.effects.push(Effect::Copy(text));
     }
+}
+
+/// Where a message that came over HTTP was sent to.
+fn sent_to(message: &ProxyMessage) -> Option<String> {
+    let http = message.http.as_ref()?;
+    Some(format!(
+        "http://{}{}",
+        http.header("host")?,
+        http.target.as_deref()?
+    ))
 }

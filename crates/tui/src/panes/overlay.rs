@@ -85,7 +85,8 @@ fn confirm(app: &App, frame: &mut Frame<'_>, area: Rect, what: String, choices: 
     let choices = choices.into_iter();
     lines.extend(choices.map(|text| Line::from(span(app, Role::Key, format!(" {text}")))));
     // What can be pressed goes before what is said, where there is room for one only.
-    if usize::from(inner.height) < lines.len() {
+    let folded = (what.width() + 1).div_ceil(usize::from(inner.width.max(1)));
+    if usize::from(inner.height) < lines.len() - 1 + folded {
         lines.remove(0);
     }
     let text = Paragraph::new(Text::from(lines)).wrap(Wrap { trim: false });

@@ -134,6 +134,7 @@ fn the_message_has_keys_of_its_own() {
 #[test]
 fn copies_go_to_the_clipboard() {
     let mut stage = Stage::live(Record::ordinary());
+    stage.app.heard("listening on http://127.0.0.1:18942/mcp");
     stage.command("4");
     stage.press(&["y", "Y"]);
     let effects = stage.app.effects();
@@ -143,6 +144,7 @@ fn copies_go_to_the_clipboard() {
     };
     assert_eq!(text, body);
     assert!(curl.starts_with("curl ") && curl.contains(body), "{curl}");
+    assert!(curl.contains("http://127.0.0.1:18942/mcp"), "{curl}");
     stage.command("5");
     stage.press(&["Y"]);
     assert!(stage.app.effects().is_empty(), "{}", stage.said());

@@ -151,7 +151,7 @@ pub fn dial(config: &Config) -> Dial {
 }
 
 fn save() -> Save {
-    Arc::new(|record, output| copy_record(record, output).map_err(|error| error.to_string()))
+    Arc::new(|record, output| copy_record(record, output).map_err(|error| error.chain()))
 }
 
 fn export() -> Export {
