@@ -80,7 +80,9 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
     }
 
     fn take_units(&mut self, into: &mut Vec<Frame>) {
-        for unit in std::mem::take(&mut self.units) {
+        // Put back below: the next read fills it again without an allocation.
+        let mut units = std::mem::take(&mut self.units);
+        for unit in units.drain(..) {
             let mut carriage = Carriage::Line(LineEnd::Lf);
             let body = match unit {
                 LineUnit::Line { wire, message } => {
@@ -119,6 +121,7 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             }
             into.push(frame(carriage, body));
         }
+        self.units = units;
     }
 
     /// A message has grown over the limit while it was cut through. What is on its way cannot be taken back: it ends
