@@ -13,6 +13,7 @@ use mcp_proxy_core::HoldOptions;
 use mcp_proxy_core::mock::{Match, Recording, RedactedAnswers};
 use mcp_proxy_session::{Filter, Masks, Place, RecordOptions, Redaction};
 use mcp_proxy_transport::http::admission::Admission;
+use mcp_proxy_transport::http::tool_headers::ToolHeaders;
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_wire::Transport;
 
@@ -47,6 +48,8 @@ pub struct Config {
     pub breakpoints: Vec<Filter>,
     /// `--rules`: the file is read when the run begins.
     pub rules: Option<PathBuf>,
+    /// What is known of the server's tools, by whatever link.
+    pub tools: Arc<ToolHeaders>,
 }
 
 /// The server.

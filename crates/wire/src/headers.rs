@@ -16,7 +16,7 @@ use http::header::{
 pub use modern::{
     HeaderFault, check_modern_headers, follow_edit, modern_request_headers, modern_status,
 };
-pub use params::{ParamHeader, param_headers};
+pub use params::{ParamHeader, param_headers, shown_params};
 pub use value::{decode_value, encode_value};
 
 /// `Mcp-Session-Id`, which names a legacy session.

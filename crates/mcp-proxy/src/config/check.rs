@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -75,6 +76,7 @@ impl Config {
             masks: masks(args),
             target,
             listen,
+            tools: Arc::default(),
         })
     }
 }

@@ -203,6 +203,7 @@ fn config(args: &DemoArgs) -> Result<Config> {
         redaction: None,
         hold: HoldOptions::default(),
         breakpoints: Vec::new(),
+        tools: Arc::default(),
         rules: None,
     })
 }

@@ -1,5 +1,7 @@
 //! `replay`: recorded clients before a live server, and what is answered differently.
 
+mod tools;
+
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -55,6 +57,7 @@ fn played(args: &ReplayArgs) -> Result<ExitCode> {
         count => format!(" on {count} connections"),
     };
     let requests: usize = plans.iter().map(Plan::requests).sum();
+    tools::learn(&config.tools, script.session());
     let played = runtime()
         .context("cannot start")?
         .block_on(play(&config, &script, plans, pace))?;

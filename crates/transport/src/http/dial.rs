@@ -90,7 +90,7 @@ impl HttpLink {
             HeaderValue::from_static("application/json, text/event-stream"),
         );
         if era == Era::Modern {
-            let params = self.state.tools.of(message);
+            let params = self.remote.tools().of(message);
             for (name, value) in headers::modern_request_headers(message, &params) {
                 headers.insert(name, value);
             }

@@ -28,7 +28,6 @@ use super::payload::Payload;
 use super::remote::Remote;
 use super::sessions::too_large;
 use super::through::{Rewrite, Through};
-use super::tool_headers::ToolHeaders;
 
 mod speaking;
 
@@ -39,8 +38,6 @@ pub struct Exchange {
     limits: Limits,
     next: AtomicU64,
     known: Known,
-    /// Which arguments the server wants in headers.
-    tools: Arc<ToolHeaders>,
 }
 
 /// What an answer is read for, besides being passed on.
@@ -102,7 +99,6 @@ impl Exchange {
             limits,
             next: AtomicU64::new(0),
             known: Known::default(),
-            tools: Arc::default(),
         });
         let poster: Weak<Exchange> = Arc::downgrade(&exchange);
         exchange.pipeline.post_by(poster);
@@ -179,9 +175,10 @@ impl Exchange {
         let asked = message.as_ref().and_then(Message::id);
         let mut leaving = Leaving(Some((&connection, exchange)));
         let lists_tools = self.pipeline.may_speak()
-            && message
-                .as_ref()
-                .is_some_and(|message| message.method().as_deref() == Some("tools/list"));
+            && message.as_ref().is_some_and(|message| {
+                self.remote.tools().note_call(&parts.headers, message);
+                message.method().as_deref() == Some("tools/list")
+            });
         let (mut headers, payload) = match body {
             Collected::Whole(_) => {
                 let before = message.clone();
@@ -202,7 +199,7 @@ impl Exchange {
                         if let (Body::Whole(after), Some(before)) = (&body, &before)
                             && after.raw() != before.raw()
                         {
-                            let params = self.tools.of(after);
+                            let params = self.remote.tools().of(after);
                             headers::follow_edit(&mut parts.headers, before, after, &params);
                         }
                         (parts.headers, Payload::of(body))
@@ -305,7 +302,7 @@ impl Exchange {
         match collected {
             Collected::Whole(bytes) => {
                 if learning == Learning::Tools {
-                    self.tools.note_raw(&bytes);
+                    self.remote.tools().note_raw(&bytes);
                 }
                 let body = match bytes.is_empty() {
                     true => Body::Empty,
@@ -349,7 +346,7 @@ impl Exchange {
         if learning == Learning::Nothing {
             return None;
         }
-        let tools = Arc::clone(&self.tools);
+        let tools = Arc::clone(self.remote.tools());
         Some(Box::new(move |frame: Frame| {
             if let Body::Whole(message) = &frame.body {
                 tools.note(message);

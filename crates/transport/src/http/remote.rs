@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use super::inflow::Inflow;
 use super::payload::{BodyError, Payload};
 use super::pool::{Pool, PoolError};
+use super::tool_headers::ToolHeaders;
 use crate::tls;
 
 /// A server may think long about a request (a model, a build), but not for ever.
@@ -40,6 +41,8 @@ pub struct RemoteOptions {
     pub ca_file: Option<std::path::PathBuf>,
     /// A server that takes nothing for this long is given up.
     pub stall: Duration,
+    /// What is known of its tools; shared with others that speak to it.
+    pub tools: Arc<ToolHeaders>,
 }
 
 /// The server.
@@ -49,6 +52,7 @@ pub struct Remote {
     steady: AtomicBool,
     url: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
+    tools: Arc<ToolHeaders>,
 }
 
 impl Remote {
@@ -73,7 +77,13 @@ impl Remote {
             steady: AtomicBool::new(false),
             url,
             headers,
+            tools: options.tools,
         }))
+    }
+
+    /// Which arguments of its tools it wants in headers.
+    pub fn tools(&self) -> &Arc<ToolHeaders> {
+        &self.tools
     }
 
     /// The server's URL, without credentials.

@@ -1,15 +1,29 @@
-//! The header arguments (`x-mcp-header`) of the tools that a server has listed.
+//! The header arguments (`x-mcp-header`) of a server's tools: as it has listed them, or as calls of theirs show them.
+//!
+//! One for each server, shared by all that speak to it: who says something in a client's place has often not seen the list.
 
-use std::sync::{Mutex, PoisonError};
+use std::borrow::Cow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use mcp_proxy_wire::headers::{ParamHeader, param_headers};
+use http::HeaderMap;
+use mcp_proxy_wire::headers::{MCP_PARAM_PREFIX, ParamHeader, param_headers, shown_params};
 use mcp_proxy_wire::{Field, Message, Span};
 use rustc_hash::FxHashMap;
 
-/// What the last `tools/list` answers said, by tool.
+/// Tools that are known from calls only; names of clients' own making must not fill the memory.
+const CALLED: usize = 4_096;
+
+/// What is known, by tool.
 #[derive(Default)]
-pub struct ToolHeaders(Mutex<FxHashMap<String, Vec<ParamHeader>>>);
+pub struct ToolHeaders(Mutex<FxHashMap<String, Known>>);
+
+enum Known {
+    /// By the last `tools/list` answers.
+    Listed(Vec<ParamHeader>),
+    /// By what clients sent.
+    Called(Vec<ParamHeader>),
+}
 
 impl ToolHeaders {
     /// Reads a `tools/list` answer.
@@ -23,14 +37,15 @@ impl ToolHeaders {
         let Some(tools) = Message::parse(answer.raw().slice(tools.start..tools.end)).parts() else {
             return;
         };
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         for tool in tools {
             let whole = Span::new(0, tool.len());
             let name = tool
                 .member(whole, "name")
                 .and_then(|name| tool.text_at(name));
             if let (Some(name), Some(schema)) = (name, tool.member(whole, "inputSchema")) {
-                known.insert(name.into_owned(), param_headers(tool.slice(schema)));
+                let params = param_headers(tool.slice(schema));
+                known.insert(name.into_owned(), Known::Listed(params));
             }
         }
     }
@@ -42,19 +57,55 @@ impl ToolHeaders {
         }
     }
 
+    /// Reads a call with the headers that it came with. A list says it better, so this is for tools that none has named.
+    pub fn note_call(&self, headers: &HeaderMap, call: &Message) {
+        let is_param = |name: &http::HeaderName| name.as_str().starts_with(MCP_PARAM_PREFIX);
+        if !headers.keys().any(is_param) {
+            return;
+        }
+        let Some(name) = tool_of(call) else {
+            return;
+        };
+        let mut known = self.known();
+        let room = known.len() < CALLED;
+        let params = match known.get_mut(name.as_ref()) {
+            Some(Known::Listed(_)) => return,
+            Some(Known::Called(params)) => params,
+            None if room => {
+                let called = known.entry(name.into_owned());
+                let (Known::Called(params) | Known::Listed(params)) =
+                    called.or_insert(Known::Called(Vec::new()));
+                params
+            }
+            None => return,
+        };
+        for shown in shown_params(headers, call) {
+            params.retain(|param| param.name != shown.name);
+            params.push(shown);
+        }
+    }
+
     /// The header arguments of the tool that a message calls.
     pub fn of(&self, message: &Message) -> Vec<ParamHeader> {
-        if message.method().as_deref() != Some("tools/call") {
-            return Vec::new();
-        }
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known();
         if known.is_empty() {
             return Vec::new();
         }
-        let name = message.text(Field::Name);
-        name.and_then(|name| known.get(name.as_ref()).cloned())
-            .unwrap_or_default()
+        match tool_of(message).and_then(|name| known.get(name.as_ref())) {
+            Some(Known::Listed(params) | Known::Called(params)) => params.clone(),
+            None => Vec::new(),
+        }
     }
+
+    fn known(&self) -> MutexGuard<'_, FxHashMap<String, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The tool that a message calls.
+fn tool_of(message: &Message) -> Option<Cow<'_, str>> {
+    let calls = message.method().as_deref() == Some("tools/call");
+    message.text(Field::Name).filter(|_| calls)
 }
 
 fn has_headers(answer: &[u8]) -> bool {

@@ -107,8 +107,7 @@ pub fn modern_request_headers(
 }
 
 /// Makes the headers of a modern request say of `after` what they said of `before`, whose place it takes. Nothing happens
-/// to those of a legacy request. Where `params` are not known, an edit of the same call leaves the header arguments alone:
-/// the client knew them.
+/// to those of a legacy request. Where `params` are not known, an edit of the same call leaves the header arguments alone.
 pub fn follow_edit(
     headers: &mut HeaderMap,
     before: &Message,
@@ -135,7 +134,7 @@ pub fn follow_edit(
 }
 
 /// The scalar at `path` as header text. Nothing if it is absent, null or no scalar.
-fn argument(message: &Message, arguments: Span, path: &[String]) -> Option<String> {
+pub(super) fn argument(message: &Message, arguments: Span, path: &[String]) -> Option<String> {
     let place = path
         .iter()
         .try_fold(arguments, |object, key| message.member(object, key))?;

@@ -257,6 +257,31 @@ fn headers_follow_an_edit_of_the_body() {
 }
 
 #[test]
+fn a_call_shows_which_arguments_its_headers_repeat() {
+    let call = Message::parse(
+        r#"{"method":"tools/call","params":{"name":"a","arguments":{"other":"eu","at":{"userId":7,"on":[true]},"region":"eu","x":"\u00e9"}}}"#,
+    );
+    let shown = |headers: &[(&str, &str)]| {
+        let params = shown_params(&map(headers), &call);
+        let params = params
+            .iter()
+            .map(|it| format!("{}={}", it.name, it.path.join(".")));
+        params.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        shown(&[("mcp-param-region", "eu"), ("mcp-param-user-id", "7")]),
+        "region=region user-id=at.userId"
+    );
+    // By the value alone, encoded or not; what nothing says is not known.
+    assert_eq!(shown(&[("mcp-param-k", "=?base64?w6k=?=")]), "k=x");
+    assert_eq!(
+        shown(&[("mcp-param-on", "true"), ("mcp-param-z", "no")]),
+        ""
+    );
+    assert_eq!(shown(&[("mcp-method", "eu")]), "");
+}
+
+#[test]
 fn the_status_follows_the_code() {
     let status = |code: i64| {
         modern_status(&Message::parse(format!(

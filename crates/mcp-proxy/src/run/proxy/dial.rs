@@ -111,6 +111,7 @@ pub fn remote(config: &Config, target: &Target) -> Result<Arc<Remote>> {
         headers: headers.clone(),
         ca_file: ca_file.clone(),
         stall: config.limits.stall,
+        tools: Arc::clone(&config.tools),
     })?)
 }
 

@@ -1,5 +1,7 @@
 //! `ctl replay`: one message sent to the server again, on a session of its own.
 
+mod arguments;
+
 use serde_json::{Value, json};
 
 use super::house::{self, House, PING, Run};

@@ -233,7 +233,7 @@ impl HttpLink {
     fn learn(&self, method: Option<&str>, answer: &Message) {
         match method {
             Some("initialize") => self.state.note_version(answer),
-            Some("tools/list") => self.state.tools.note(answer),
+            Some("tools/list") => self.remote.tools().note(answer),
             _ => {}
         }
     }

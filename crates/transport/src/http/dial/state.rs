@@ -1,4 +1,4 @@
-//! What a link to an HTTP server remembers: session, version, open requests, header annotations of tools.
+//! What a link to an HTTP server remembers: session, version, open requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,11 +9,8 @@ use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::super::tool_headers::ToolHeaders;
-
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) tools: ToolHeaders,
     inner: Mutex<Inner>,
     open: Arc<Count>,
 }

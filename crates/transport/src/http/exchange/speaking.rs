@@ -39,7 +39,7 @@ impl Poster for Exchange {
         like: ExchangeId,
         message: Message,
     ) -> Result<Posted, ReplayError> {
-        let params = self.tools.of(&message);
+        let params = self.remote.tools().of(&message);
         let posting = self.posting(connection, like)?;
         posting.post(message, &params).map_err(ReplayError::Gone)
     }
