@@ -9,6 +9,7 @@ use mcp_proxy_wire::{
 };
 
 use crate::correlate::{Asked, Correlator, Noting, Seen};
+use crate::intercept::Entry;
 use crate::lane::Lane;
 use crate::link::LinkEnd;
 use crate::pipeline::Pipeline;
@@ -106,6 +107,23 @@ impl Connection {
     /// A request that came in `direction` goes no further: it is not open, and an answer would be late.
     pub(crate) fn give_up(&self, direction: Direction, exchange: ExchangeId, id: &Id) {
         self.correlator().give_up(direction, exchange, id);
+    }
+
+    /// The client of this exchange has gone before the answer to its request came. If that was stopped on its way, it goes
+    /// no further: nobody waits for it.
+    pub fn client_left(&self, exchange: ExchangeId, id: &Id) {
+        let direction = Direction::ClientToServer;
+        if self.pipeline.may_stop() && self.correlator().leave(direction, exchange, id) {
+            let held =
+                |entry: &Entry| entry.way() == (self.id, direction) && entry.came_by(exchange);
+            let intercept = self.pipeline.intercept();
+            intercept.give_up("the client went away before it was sent", held);
+        }
+    }
+
+    /// Whether a request is open: not answered, cancelled or given up.
+    pub(crate) fn awaits(&self, direction: Direction, id: &Id, sequence: u64) -> bool {
+        self.correlator().is_open(direction, id, sequence)
     }
 
     /// A message of our own making, recorded as such, ready to be written.

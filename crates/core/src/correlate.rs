@@ -225,6 +225,28 @@ impl Correlator {
         }
     }
 
+    /// Whoever sent a request on this exchange has gone: an answer would be late. Whether it was still open.
+    pub fn leave(&mut self, direction: Direction, exchange: ExchangeId, id: &Id) -> bool {
+        let of_exchange = |asked: &&Asked| asked.exchange == exchange;
+        let is_open = self.all_open(direction, id).find(of_exchange).is_some();
+        if is_open {
+            self.give_up(direction, exchange, id);
+        }
+        is_open
+    }
+
+    /// Whether this request is open: not answered, cancelled or given up.
+    pub fn is_open(&self, direction: Direction, id: &Id, sequence: u64) -> bool {
+        self.all_open(direction, id)
+            .any(|asked| asked.sequence == sequence)
+    }
+
+    fn all_open(&self, direction: Direction, id: &Id) -> impl Iterator<Item = &Asked> {
+        let open = self.open.get(&(direction, id.key()));
+        open.into_iter()
+            .flat_map(|open| std::iter::once(&open.first).chain(&open.more))
+    }
+
     /// The open requests that came in `direction`, oldest first, without taking them.
     pub fn open(&self, direction: Direction) -> Vec<Asked> {
         let of_direction = self.open.iter().filter(|((way, _), _)| *way == direction);

@@ -293,6 +293,15 @@ impl Intercept {
         Ok(())
     }
 
+    /// Who sent these gave them up, and waits for nothing any more: what is still held is dropped.
+    pub(crate) fn give_up(self: &Arc<Self>, why: &str, which: impl Fn(&Entry) -> bool) {
+        let held = self.inner().undecided(which);
+        for hold in held {
+            // Another may have been quicker; then it is decided.
+            drop(self.decide(hold, InterceptAction::Drop, "proxy", why));
+        }
+    }
+
     /// A lane ends: what it still has here can go nowhere.
     pub(crate) fn abandon(&self, mailbox: &Arc<Mailbox>) {
         let mut inner = self.inner();
@@ -316,7 +325,10 @@ impl Intercept {
     /// Something is different: tells watchers, and notes whether messages have to be looked at.
     fn changed(&self) {
         let inner = self.inner();
-        let active = inner.mode == InterceptMode::Intercept || !inner.breakpoints.is_empty();
+        // While something is held, a cancel has to be seen.
+        let active = inner.mode == InterceptMode::Intercept
+            || !inner.breakpoints.is_empty()
+            || !inner.holds.is_empty();
         self.active.store(active, Ordering::Relaxed);
         drop(inner);
         self.changes.send_modify(|count| *count += 1);

@@ -7,7 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_proxy_session::Act;
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, Field, Frame, Kind, Message, error_response, flatten,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Field, Frame, Id, IdKey, Kind, Message,
+    error_response, flatten,
 };
 
 use super::mailbox::{Mailbox, Released};
@@ -181,6 +182,31 @@ impl Entry {
     /// Messages on the same way keep their order.
     pub fn way(&self) -> (u32, Direction) {
         (self.connection.id, self.direction)
+    }
+
+    /// Whether this exchange carries it.
+    pub fn came_by(&self, exchange: ExchangeId) -> bool {
+        self.frame.exchange == exchange
+    }
+
+    /// Whether it is the request of this id.
+    pub fn asks(&self, id: &IdKey) -> bool {
+        let own = self.message.id().filter(|_| self.message.asks());
+        own.is_some_and(|own| own.key() == *id)
+    }
+
+    /// Whether it is a request that its sender has given up meanwhile.
+    pub fn is_given_up(&self) -> bool {
+        let id = self.message.id().filter(|_| self.message.asks());
+        let awaits = |id: Id| self.connection.awaits(self.direction, &id, self.number());
+        !id.is_none_or(awaits)
+    }
+
+    /// It goes no further, because its sender has given it up.
+    pub fn left(&self) -> Released {
+        let why = "its sender gave it up while it waited";
+        self.connection.act_on(self.act("drop", "proxy", why));
+        self.withheld("proxy")
     }
 
     /// Nothing, once it is decided.

@@ -6,7 +6,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use mcp_proxy_session::{AskedFacts, Carried, Facts, Marks};
-use mcp_proxy_wire::{Body, Frame, Message};
+use mcp_proxy_wire::revision::names_version;
+use mcp_proxy_wire::{Body, Field, Frame, Id, Kind, Message, Transport};
 
 use super::{Lane, Passed};
 use crate::correlate::{Answer, Noting};
@@ -82,12 +83,33 @@ impl Lane {
             match self.wanted(&frame, sequence, now) {
                 Some((by, message)) => self.leave((frame, message, sequence), by, now, passed),
                 None => {
+                    self.note_cancel(&frame);
                     passed.on.push(frame);
                     passed.sequences.push(sequence);
                 }
             }
         }
         self.answers.clear();
+    }
+
+    /// A cancel goes on; the request that it names does not, if that is still held. Modern clients cancel over HTTP by
+    /// closing the stream: many share a connection, and an id alone would not say whose request is meant.
+    fn note_cancel(&self, frame: &Frame) {
+        let Body::Whole(message) = &frame.body else {
+            return;
+        };
+        let is_cancel = message.kind() == Kind::Notification
+            && message.method().as_deref() == Some("notifications/cancelled")
+            && !(self.transport() == Transport::StreamableHttp && names_version(message));
+        let named = is_cancel.then(|| message.span(Field::RequestId)).flatten();
+        let Some(id) = named.map(|span| Id::from_token(message.slice(span)).key()) else {
+            return;
+        };
+        let way = (self.connection.id, self.direction);
+        let intercept = self.connection.pipeline.intercept();
+        intercept.give_up("its sender cancelled it", |entry| {
+            entry.way() == way && entry.asks(&id)
+        });
     }
 
     /// Who wants to hold it.

@@ -27,6 +27,10 @@ impl Lane {
             if waited.await.is_none() {
                 return;
             }
+            if entry.is_given_up() {
+                mailbox.put(entry.left());
+                return;
+            }
             // A client that goes does not leave half a session behind: it ends by itself.
             let asking = tokio::spawn(ask(connection, message, server, place));
             let Some(asked) = entry.unless_abandoned(asking).await else {

@@ -79,7 +79,10 @@ impl Lane {
         tokio::spawn(async move {
             let waited = entry.unless_abandoned(tokio::time::sleep(verdict.delay));
             if waited.await.is_some() {
-                mailbox.put(released(&entry, &verdict));
+                mailbox.put(match entry.is_given_up() {
+                    true => entry.left(),
+                    false => released(&entry, &verdict),
+                });
             }
             drop(place);
         });

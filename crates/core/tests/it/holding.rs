@@ -103,6 +103,37 @@ async fn a_breakpoint_holds_one_message_and_delays_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_held_request_that_is_cancelled_is_not_sent() {
+    let options = HoldOptions::default();
+    let connection = holding(None, options).connect(Transport::Stdio, Transport::Stdio);
+    play_on(
+        &connection,
+        r#"
+        ! break exec_cmd
+        C> {"id":1,"method":"tools/call","params":{"name":"exec_cmd"}}
+        C> {"id":"1","method":"tools/call","params":{"name":"exec_cmd"}}
+        ! held 1
+        C> {"method":"notifications/cancelled","params":{"requestId":1}}
+        S< ~cancelled
+        ! forward 2
+        S< {"id":"1","method":"tools/call","params":{"name":"exec_cmd"}}
+        C.
+        S|
+        S> {"id":"1","result":{}}
+        C< {"id":"1","result":{}}
+        S. done
+        "#,
+    )
+    .await;
+    let intercept = connection.pipeline.intercept();
+    let late = intercept.resolve(HoldId(1), InterceptAction::Forward, "test");
+    assert!(
+        matches!(late, Err(ResolveError::Resolved { action: "drop", .. })),
+        "{late:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_no_json_goes_on_only_when_it_is_meant() {
     let connection = holding(None, INTERCEPT).connect(Transport::Stdio, Transport::Stdio);
     let intercept = std::sync::Arc::clone(connection.pipeline.intercept());

@@ -1,5 +1,6 @@
 //! What a client sees when its messages are held and nobody decides: the policy's effect, on every transport.
 
+mod leaving;
 mod waiting;
 
 use crate::control::house::{self, House};
@@ -178,6 +179,44 @@ fn on_modern_http_headers_follow_an_edit() {
             assert!(!seen[2].contains(gone), "{}", seen[2]);
         }
     }
+}
+
+#[test]
+fn header_arguments_follow_an_edit_though_the_tools_were_never_listed() {
+    let json: Respond = |request| {
+        let answer = format!(r#"{{"id":{},"result":{{}}}}"#, id_of(request));
+        http("200 OK", "content-type: application/json\r\n", &answer)
+    };
+    let (url, serving) = scripted(vec![json]);
+    let house = House::new();
+    let target = ["--transport", "streamable-http", "--target-url", &url];
+    let break_at = ["--break", "tools/call"];
+    let words = ["proxy", "--listen", "http", "--listen-port", "0"];
+    let words = [&words[..], &break_at, &target].concat();
+    let proxy = Listening::start_with(&words, &house.env());
+    let call = |region: &str, zone: &str| {
+        let version = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+        format!(
+            r#"{{"id":2,"method":"tools/call","params":{{"name":"add","arguments":{{"q":"eu","region":"{region}"{zone}}},{version}}}}}"#
+        )
+    };
+    let sent = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "add"),
+        ("mcp-param-region", "eu"),
+        ("mcp-param-zone", "1"),
+    ];
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| proxy.post(&sent, &call("eu", r#","zone":1"#)));
+        let hold = format!("hold={}", house.held());
+        let edit = format!("raw={}", call("us", ""));
+        house.ctl(&["hold.resolve", &hold, "action=modify", &edit]);
+        assert_eq!(asked.join().unwrap().status, 200);
+    });
+    let seen = serving.join().unwrap().remove(0);
+    assert!(seen.contains("mcp-param-region: us\r\n"), "{seen}");
+    assert!(!seen.contains("mcp-param-zone"), "{seen}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use mcp_proxy_core::share::PROXY_EXCHANGE;
 use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION};
 use mcp_proxy_wire::revision::{self, meta};
 use mcp_proxy_wire::{
-    Body, Carriage, ErrorCode, ExchangeId, Field, Frame, Kind, Message, error_response,
+    Body, Carriage, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, error_response,
 };
 
 use super::listener::{Answer, bare, events, json};
@@ -66,6 +66,7 @@ pub async fn post(
     let guard = Box::new(CancelGuard {
         session: Arc::clone(&session),
         exchange,
+        id: id.clone(),
     });
     let arrival = Arrival::Frame(frame(exchange, parts, message));
     let sent = session.inbox.send_timeout(arrival, SEND_DEADLINE).await;
@@ -140,11 +141,15 @@ fn lacks_meta(message: &Message) -> bool {
 struct CancelGuard {
     session: Arc<Session>,
     exchange: ExchangeId,
+    id: Option<Id>,
 }
 
 impl Drop for CancelGuard {
     fn drop(&mut self) {
         self.session.stream_closed(self.exchange);
+        if let Some(id) = &self.id {
+            self.session.connection.client_left(self.exchange, id);
+        }
         if let Some(cancelled) = self.session.connection.cancel(self.exchange) {
             let frame = Frame {
                 exchange: PROXY_EXCHANGE,

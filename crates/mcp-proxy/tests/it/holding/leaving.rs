@@ -1,0 +1,68 @@
+//! Clients that give up what is held: it is not sent when somebody lets it go later, for nobody waits for it.
+
+use std::time::{Duration, Instant};
+
+use crate::control::house::{House, until};
+use crate::run::{INITIALIZE, INITIALIZED, Listening, open};
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+const MODERN: [(&str, &str); 4] = [
+    ("content-type", "application/json"),
+    ("mcp-protocol-version", "2026-07-28"),
+    ("mcp-method", "tools/call"),
+    ("mcp-name", "echo"),
+];
+
+fn drops(house: &House, why: &str) {
+    until("what was held is dropped", || {
+        let record = house.record();
+        record
+            .lines()
+            .any(|line| line.contains(r#""drop""#) && line.contains(why))
+    });
+}
+
+#[test]
+fn a_modern_client_that_closes_its_stream() {
+    let server = Listening::demo();
+    let url = server.url();
+    let stdio = ["--", super::PROXY, "demo-server", "stdio"];
+    let http = ["--transport", "streamable-http", "--target-url", &url];
+    let (gone, ended) = ("the client went away", "the connection ended");
+    for (target, why) in [(&stdio[..], gone), (&http, ended)] {
+        let house = House::new();
+        let words = ["proxy", "--listen", "http", "--listen-port", "0"];
+        let words = [&words[..], &["--break", "tools/call"], target].concat();
+        let proxy = Listening::start_with(&words, &house.env());
+        let asked = open(&proxy.address, "POST", "/mcp", &MODERN, CALL.as_bytes());
+        house.held();
+        // A FIN within 50 ms might be the half of a close: its client would still read.
+        let sent = Instant::now();
+        until("a FIN means that the client has gone", || {
+            sent.elapsed() > Duration::from_millis(60)
+        });
+        drop(asked);
+        drops(&house, why);
+    }
+}
+
+#[test]
+fn a_request_that_a_rule_delays() {
+    let house = House::new();
+    let rules = house.path("rules.toml");
+    std::fs::write(
+        &rules,
+        "[[rule]]\nmethod = \"tools/call\"\ndelay = \"400ms\"\n",
+    )
+    .unwrap();
+    let mut run = house.demo(&["--rules", rules.to_str().unwrap()]);
+    run.round(INITIALIZE);
+    run.say(INITIALIZED);
+    run.say(CALL);
+    run.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#);
+    drops(&house, "gave it up while it waited");
+    let rows = house.ctl(&["get"])["rows"].clone();
+    let answered = rows.as_array().unwrap().iter();
+    let answered = answered.filter(|row| row["answers"] == 4).count();
+    assert_eq!(answered, 0, "{rows}");
+}
