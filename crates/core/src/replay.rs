@@ -10,6 +10,7 @@
 mod aside;
 mod awaited;
 pub mod diff;
+mod handles;
 mod inlet;
 mod live;
 mod once;

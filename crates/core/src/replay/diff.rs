@@ -3,6 +3,8 @@
 use mcp_proxy_wire::Message;
 use serde_json::Value;
 
+use super::handles::GIVEN;
+
 /// Members whose values are made anew for each message.
 const VOLATILE: &[&str] = &["$.id", "$.jsonrpc", "$.result._meta", "$.error.data._meta"];
 
@@ -42,7 +44,8 @@ fn steps(path: &str) -> Vec<String> {
         .collect()
 }
 
-/// What differs between two answers. Ids and `_meta` are made anew for each and do not count.
+/// What differs between two answers. Ids and `_meta` are made anew for each and do not count; nor do values that a client
+/// only hands back, if both have one.
 pub fn diff(then: &Message, now: &Message, ignored: &[Ignore]) -> Vec<Difference> {
     let mut found = Vec::new();
     match (read(then), read(now)) {
@@ -57,7 +60,9 @@ pub fn diff(then: &Message, now: &Message, ignored: &[Ignore]) -> Vec<Difference
     let volatile: Vec<Ignore> = VOLATILE.iter().map(|path| Ignore::parse(path)).collect();
     found.retain(|difference| {
         let mut all = volatile.iter().chain(ignored);
-        !all.any(|ignore| ignore.covers(&difference.path))
+        let is_handle = GIVEN.contains(&difference.path.as_str());
+        let is_other_handle = is_handle && difference.then.is_some() && difference.now.is_some();
+        !is_other_handle && !all.any(|ignore| ignore.covers(&difference.path))
     });
     found
 }
@@ -125,6 +130,13 @@ mod tests {
             ["$.result.b[2]"]
         );
         assert!(paths(then, other, &["$.result"]).is_empty());
+    }
+
+    #[test]
+    fn values_to_be_handed_back_are_not_compared_but_must_be_there() {
+        let then = r#"{"id":1,"result":{"requestState":"a","nextCursor":"1"}}"#;
+        let now = r#"{"id":1,"result":{"requestState":"b"}}"#;
+        assert_eq!(paths(then, now, &[]), ["$.result.nextCursor"]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::Verdict;
 use super::diff::{Ignore, diff};
+use super::handles::{self, Handles};
 
 /// A record that is played. Its messages are read when their time has come, so that the length of a record does not count.
 pub struct Script {
@@ -52,6 +53,8 @@ pub struct Line {
     pub answer: Option<usize>,
     /// What it is for.
     pub says: Says,
+    /// The request whose answer gave a value that it hands back.
+    pub after: Option<u64>,
 }
 
 /// What a line is for.
@@ -95,10 +98,14 @@ impl Script {
         self.filled(&recorded, bytes_of(&recorded)?).ok()
     }
 
+    /// What the server answered in this row.
+    pub(super) fn answered(&self, row: usize) -> Option<Message> {
+        bytes_of(&self.session.message(row).ok()?)
+    }
+
     /// What was answered then and what is answered now.
     pub(super) fn compare(&self, then: Option<usize>, now: Option<&Message>) -> Verdict {
-        let then = then.and_then(|row| bytes_of(&self.session.message(row).ok()?));
-        match (then, now) {
+        match (then.and_then(|row| self.answered(row)), now) {
             (None, None) => Verdict::Same,
             (_, None) => Verdict::Unanswered,
             (None, Some(_)) => Verdict::Different(Vec::new()),
@@ -186,6 +193,8 @@ struct Draft {
     places: FxHashMap<u64, usize>,
     /// The server's own requests, by number: their methods.
     asked: FxHashMap<u64, String>,
+    /// Values that the client may hand back, and the requests whose answers gave them.
+    given: FxHashMap<Vec<u8>, u64>,
     /// The filter wants something of it.
     wanted: bool,
 }
@@ -201,6 +210,10 @@ impl Draft {
         let plan = &mut self.plan;
         match (recorded.direction, message.kind()) {
             (Direction::ServerToClient, Kind::Response | Kind::Error) => {
+                if let Some(asked) = recorded.answers {
+                    let given = handles::given(&message).map(|value| (value.to_vec(), asked));
+                    self.given.extend(given);
+                }
                 let place = recorded.answers.and_then(|asked| self.places.get(&asked));
                 if let Some(line) = place.and_then(|place| plan.lines.get_mut(*place)) {
                     line.answer = Some(row);
@@ -225,6 +238,9 @@ impl Draft {
                 let chosen = chosen();
                 self.wanted |= chosen;
                 let says = Says::of(&message);
+                let mut values = handles::handed_back(&message);
+                let after = values.find_map(|value| self.given.get(value).copied());
+                drop(values);
                 if !chosen && !opens(&message) {
                     return;
                 }
@@ -236,6 +252,7 @@ impl Draft {
                         row,
                         answer: None,
                         says,
+                        after,
                     });
                 }
             }
@@ -274,10 +291,16 @@ fn bytes_of(recorded: &ProxyMessage) -> Option<Message> {
     bytes.map(Message::parse)
 }
 
-/// A message with ids of our own: its id, its progress token, and the request that a cancel names.
-pub(super) fn own(message: &Message, number: u64, numbers: &FxHashMap<Vec<u8>, u64>) -> Message {
-    let ours = number.to_string();
-    let mut edits = Vec::new();
+/// A message with ids of our own (its id, its progress token, the request that a cancel names), and what the server gave now
+/// where it hands something back.
+pub(super) fn own(
+    message: &Message,
+    number: u64,
+    numbers: &FxHashMap<Vec<u8>, u64>,
+    handles: &Handles,
+) -> Message {
+    let ours = number.to_string().into_bytes();
+    let mut edits = handles.edits(message);
     if message.kind() == Kind::Request {
         edits.extend(message.span(Field::Id).map(|span| (span, ours.clone())));
         let token = message.span(Field::Meta("progressToken"));
@@ -285,12 +308,12 @@ pub(super) fn own(message: &Message, number: u64, numbers: &FxHashMap<Vec<u8>, u
     } else if let Some(span) = message.span(Field::RequestId)
         && let Some(known) = numbers.get(message.slice(span))
     {
-        edits.push((span, known.to_string()));
+        edits.push((span, known.to_string().into_bytes()));
     }
     edits.sort_by_key(|(span, _)| span.start);
     let edits: Vec<_> = edits
         .iter()
-        .map(|(span, text)| (*span, text.as_bytes()))
+        .map(|(span, token)| (*span, &token[..]))
         .collect();
     message.splice(&edits).unwrap_or_else(|_| message.clone())
 }

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::Outcome;
+use super::handles::{self, Handles};
 use super::plan::{Line, Plan, Says, Script, own};
 use super::stage::{Stage, Turn};
 use crate::link::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd};
@@ -33,6 +34,8 @@ struct State {
     open: FxHashMap<u64, (Line, Instant)>,
     /// Our number of a recorded id.
     numbers: FxHashMap<Vec<u8>, u64>,
+    /// What the server gives now where it gave something else then.
+    handles: Handles,
     next: u64,
     outcomes: Vec<Outcome>,
     ended: bool,
@@ -49,6 +52,7 @@ pub fn player(script: &Arc<Script>, plan: Plan, stage: &Arc<Stage>) -> (Link, Ar
             said: VecDeque::new(),
             open: FxHashMap::default(),
             numbers: FxHashMap::default(),
+            handles: Handles::default(),
             next: 0,
             outcomes: Vec::new(),
             ended: false,
@@ -114,7 +118,7 @@ impl Voice {
                 false => wait,
             };
         };
-        if state.is_opening() {
+        if state.is_opening() || state.is_open(line.after) {
             return wait;
         }
         match stage.turn(line, now) {
@@ -147,7 +151,7 @@ impl State {
         };
         self.next += 1;
         let number = self.next;
-        let own = own(&message, number, &self.numbers);
+        let own = own(&message, number, &self.numbers, &self.handles);
         if line.asks() {
             if let Some(token) = message.id_token() {
                 self.numbers.insert(token.to_vec(), number);
@@ -160,6 +164,11 @@ impl State {
     /// `initialize` is alone: nothing may be said before its answer.
     fn is_opening(&self) -> bool {
         self.open.values().any(|(line, _)| line.says == Says::Opens)
+    }
+
+    /// Whether this request of the record waits for its answer: what that gives is still to be known.
+    fn is_open(&self, asked: Option<u64>) -> bool {
+        asked.is_some_and(|asked| self.open.values().any(|(line, _)| line.sequence == asked))
     }
 
     fn deadline(&self, timeout: Duration) -> Option<Instant> {
@@ -202,6 +211,7 @@ impl State {
                     .and_then(|token| std::str::from_utf8(token).ok()?.parse().ok());
                 if let Some((line, _)) = number.and_then(|number: u64| self.open.remove(&number)) {
                     self.outcomes.push(self.outcome(&line, Some(&message)));
+                    self.learn(&line, &message);
                 }
             }
             Kind::Request => self.reply(&message),
@@ -211,6 +221,16 @@ impl State {
                 .into_iter()
                 .for_each(|part| self.hear(part)),
             _ => {}
+        }
+    }
+
+    /// Notes what the client will have to hand back.
+    fn learn(&mut self, line: &Line, now: &Message) {
+        if handles::given(now).next().is_none() {
+            return;
+        }
+        if let Some(then) = line.answer.and_then(|row| self.script.answered(row)) {
+            self.handles.learn(&then, now);
         }
     }
 

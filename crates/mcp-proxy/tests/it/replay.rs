@@ -2,8 +2,10 @@
 
 use std::process::Output;
 
+use serde_json::{Value, json};
+
 use crate::mock::record;
-use crate::run::{Listening, PROXY, pipe};
+use crate::run::{Listening, PROXY, Talk, pipe};
 
 /// A server that answers everything, and writes what it heard into the file `$HEARD`.
 const LOGGING: &str = r#"n=0; while read -r line; do
@@ -225,4 +227,45 @@ fn a_session_that_breaks_off_does_not_keep_the_others_waiting() {
     );
     let why = String::from_utf8_lossy(&played.stderr).into_owned();
     assert!(why.contains("connection c1: "), "{why}");
+}
+
+/// The demo server seals what its clients hand back with a key of each process.
+#[test]
+fn what_a_server_gives_to_be_handed_back_is_the_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let file = file.to_str().unwrap();
+    let server = ["--", PROXY, "demo-server", "stdio", "--fixtures"];
+    let flags = ["--session-file", file, "--quiet"];
+    let mut talk = Talk::start(&[&flags[..], &server].concat());
+    let mut ask = |id: u32, more: Value| {
+        let mut params = more;
+        params["name"] = json!("test_input_required_result_request_state");
+        params["arguments"] = json!({});
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        });
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        talk.say(&call.to_string());
+        serde_json::from_str::<Value>(&talk.hear()).unwrap()["result"].take()
+    };
+    let first = ask(1, json!({}));
+    let asked = first["inputRequests"].as_object().unwrap().keys().next();
+    let answer = json!({"action": "accept", "content": {"confirmed": true, "ok": true}});
+    let responses = json!({ asked.unwrap(): answer });
+    let state = &first["requestState"];
+    let second = ask(
+        2,
+        json!({"inputResponses": responses, "requestState": state}),
+    );
+    assert!(second["content"].is_array(), "{second}");
+    assert_eq!(talk.end(), Some(0));
+    for many in ["1", "4"] {
+        let words = ["replay", file, "--no-record", "--concurrency", many];
+        let played = pipe(&[&words[..], &server].concat(), b"");
+        let text = text(&played);
+        assert!(text.contains("2 requests: 2 same"), "{text}");
+    }
 }
