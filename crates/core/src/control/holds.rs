@@ -168,6 +168,11 @@ pub fn add_breakpoint(intercept: &Arc<Intercept>, new: params::NewBreak) -> Resu
     }
     let filter = Filter::parse(&new.filter);
     let filter = filter.map_err(|error| Fault::params(format!("filter: {error}")))?;
+    if filter.is_empty() {
+        return Err(Fault::params(
+            "filter: an empty one is for every message; use intercept.set for that",
+        ));
+    }
     let id = intercept.add_breakpoint(NewBreakpoint {
         filter,
         direction,

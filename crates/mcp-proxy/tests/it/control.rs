@@ -69,6 +69,8 @@ fn an_http_run_says_its_address_first_and_how_to_attach() {
     assert_eq!(rows["rows"][0]["method"], "initialize");
     assert_eq!(rows["rows"][0].get("raw"), None);
     // Held and let go, over HTTP.
+    let refused = house.refused(&["breakpoints.add", "filter="]);
+    assert_eq!(refused["code"], -32602, "{refused}");
     house.ctl(&["breakpoints.add", "filter=ping", "hits=1"]);
     let ping = std::thread::scope(|scope| {
         let asked = scope.spawn(|| proxy.post(&[("mcp-session-id", &session)], PING));
