@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::method::Method;
-use super::{PROTOCOL, Place, again, holds, params, rows, rules};
+use super::{Existing, PROTOCOL, Place, again, holds, params, rows, rules};
 
 /// A note longer than this is no note.
 const NOTE: usize = 64 * 1024;
@@ -284,7 +284,14 @@ impl Desk {
         }
         let write = Arc::clone(&self.place.0.means.export);
         let format = wanted.format;
-        written(wanted.output, move |output| write(&record, &format, output)).await
+        let existing = match wanted.force {
+            true => Existing::Replace,
+            false => Existing::Keep,
+        };
+        written(wanted.output, move |output| {
+            write(&record, &format, output, existing)
+        })
+        .await
     }
 
     async fn save(&self, wanted: params::Save) -> Result<Vec<u8>, Fault> {

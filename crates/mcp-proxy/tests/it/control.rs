@@ -154,11 +154,19 @@ fn exports_notes_and_the_end_from_outside() {
     let written = house.ctl(&["export", "format=har", &output]);
     let size = std::fs::metadata(&path).unwrap().len();
     assert_eq!(written["bytes"], size);
-    // Nothing is overwritten.
-    assert_eq!(
-        house.refused(&["export", "format=har", &output])["code"],
-        -31104
+    // Nothing is overwritten, unless that is asked for.
+    let refused = house.refused(&["export", "format=har", &output]);
+    let text = refused["message"].as_str().unwrap();
+    assert_eq!(refused["code"], -31104);
+    assert!(
+        text.contains("force=true") && !text.contains("--force"),
+        "{text}"
     );
+    let written = house.ctl(&["export", "format=json", &output, "force=true"]);
+    assert_eq!(written["bytes"], std::fs::metadata(&path).unwrap().len());
+    let refused = house.refused(&["save", &output]);
+    let text = refused["message"].as_str().unwrap();
+    assert!(text.contains("give another name"), "{text}");
     assert_eq!(
         house.refused(&["export", "format=har", "output=s.har"])["code"],
         -32602
