@@ -138,13 +138,11 @@ impl Desk {
             }
             Method::InterceptSet => holds::set(intercept, &params::read(params)?, &self.by()),
             Method::HoldList => {
+                let wanted = params::read(params)?;
+                let answers = holds::answers(intercept, &wanted);
+                let asked = rows::asked(&self.place.0, answers).await;
                 let hidden = control.facts.redaction.as_ref();
-                holds::list(
-                    intercept,
-                    &params::read(params)?,
-                    control.pipeline.now(),
-                    hidden,
-                )
+                holds::list(intercept, &wanted, control.pipeline.now(), (hidden, &asked))
             }
             Method::HoldResolve => {
                 let hidden = control.facts.redaction.as_ref();

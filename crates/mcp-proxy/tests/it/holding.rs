@@ -272,3 +272,29 @@ fn a_request_whose_method_was_changed_is_shown_as_it_was_sent() {
         }
     }
 }
+
+#[test]
+fn a_held_answer_is_listed_with_what_it_answers() {
+    let answers = r#".direction == "server_to_client" and .tool == "echo""#;
+    for flags in [
+        &["--break", answers][..],
+        &["--break", answers, "--no-record"],
+    ] {
+        let house = House::new();
+        let mut run = house.demo(flags);
+        run.round(INITIALIZE);
+        run.say(INITIALIZED);
+        run.say(CALL);
+        let hold = house.held();
+        let listed = house.ctl(&["hold.list"]);
+        let held = &listed["holds"][0];
+        assert_eq!(held["direction"], "server_to_client", "{listed}");
+        assert_eq!(
+            (&held["method"], &held["name"]),
+            (&json!("tools/call"), &json!("echo"))
+        );
+        house.ctl(&["hold.resolve", &format!("hold={hold}"), "action=forward"]);
+        assert!(run.hear().contains("hi"));
+        assert_eq!(run.end(), Some(0));
+    }
+}
