@@ -72,6 +72,7 @@ impl Config {
             masks: masks(args),
             target,
             listen,
+            replay_of: None,
         })
     }
 }
