@@ -6,13 +6,16 @@ mod json;
 
 pub use json::{Asked, Bodies, Told, raw_member};
 
-use crate::MessageId;
+use crate::{MessageId, name_of};
 use bytes::Bytes;
 use mcp_proxy_wire::{Direction, Kind, Message, Transport, flatten};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
+
+/// A changed body in a side file is read up to this size to tell what it says; of a larger one the head as received is told.
+const LARGEST: u64 = 16 << 20;
 
 /// One recorded message.
 #[derive(Debug, Clone)]
@@ -244,11 +247,16 @@ impl ProxyMessage {
             self.modified = true;
         }
         if let Some(raw) = &verdict.raw {
-            if let Raw::Json(bytes) = raw {
-                // The fields describe `raw`, so they follow it.
-                let changed = Message::parse(bytes.clone());
+            // The fields describe `raw`, so they follow it.
+            let changed = match raw {
+                Raw::Json(bytes) => Some(bytes.clone()),
+                Raw::Side { len, .. } if *len <= LARGEST => raw.load().ok(),
+                _ => None,
+            };
+            if let Some(changed) = changed.map(Message::parse) {
                 self.kind = changed.kind();
                 self.method = changed.method().map(Cow::into_owned);
+                self.name = name_of(&changed).map(Cow::into_owned);
                 self.jsonrpc_id = changed
                     .id_token()
                     .map(|token| String::from_utf8_lossy(token).into_owned());

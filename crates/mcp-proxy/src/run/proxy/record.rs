@@ -10,7 +10,6 @@ use mcp_proxy_session::{
     OnRecordError, Place, Recorder, Session, SessionExporter, SessionHeader, new_session_id, store,
 };
 use mcp_proxy_wire::visible::visible;
-use serde_json::Map;
 
 use crate::config::{Config, Record, Target};
 use crate::printer;
@@ -109,19 +108,25 @@ pub fn finish(path: Option<&Path>, record: Option<&Record>, quiet: bool) -> Resu
     let exporter =
         exporter(format).with_context(|| format!("--output-format: {format} is not known"))?;
     let target = export_path(path, exporter);
-    export(path, exporter, &target)?;
+    let existing = file::Existing::Keep("it is not overwritten");
+    export(path, exporter, &target, existing)?;
     if !quiet {
         printer::say(&format!("mcp-proxy: exported to {}", target.display()));
     }
     Ok(())
 }
 
-/// Writes an export: private like the record, whole or not at all, and never over a file that is there. One that lacks bodies is
-/// written and is a failure all the same.
-pub fn export(record: &Path, exporter: &dyn SessionExporter, target: &Path) -> Result<u64> {
+/// Writes an export: private like the record, and whole or not at all. One that lacks bodies is written and is a failure all
+/// the same.
+pub fn export(
+    record: &Path,
+    exporter: &dyn SessionExporter,
+    target: &Path,
+    existing: file::Existing,
+) -> Result<u64> {
     let session = Session::open(record)?;
     let mut exported = Exported::default();
-    let bytes = file::Target::new(target, record, false)?.write(|sink| {
+    let bytes = file::Target::new(target, record, existing)?.write(|sink| {
         let mut out = BufWriter::with_capacity(1 << 16, sink);
         exported = exporter.export(&session, &mut out, &mut |_, _| {})?;
         out.flush().context("cannot write the export")
@@ -157,11 +162,19 @@ fn header(config: &Config) -> SessionHeader {
         Target::Url { url, .. } => (None, Some(url.to_string())),
         Target::Recording(played) => (Some(format!("mcp-proxy mock {}", played.shown)), None),
     };
+    let transport = config.target.transport();
+    let replay_of = config.replay_of.iter().map(|session| {
+        let key = SessionHeader::REPLAY_OF.to_owned();
+        (key, session.as_str().into())
+    });
     SessionHeader {
         id: new_session_id(started_at),
         started_at,
-        transport: config.target.transport(),
-        listen: config.listen.transport(),
+        transport,
+        listen: match config.replay_of {
+            Some(_) => transport,
+            None => config.listen.transport(),
+        },
         server_command,
         server_url,
         argv: std::env::args_os()
@@ -171,6 +184,6 @@ fn header(config: &Config) -> SessionHeader {
             .ok()
             .map(|dir| dir.display().to_string()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        metadata: Map::new(),
+        metadata: replay_of.collect(),
     }
 }

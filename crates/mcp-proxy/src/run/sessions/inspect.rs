@@ -92,7 +92,10 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// Opens a record; nothing is shown yet.
     pub fn open(args: &'a InspectArgs, path: &Path) -> Result<View<'a>> {
-        let filter = super::filter(&args.filter.join(" "))?;
+        let filter = match &args.filter {
+            Some(filter) => super::filter(filter)?,
+            None => super::filter(&args.words.join(" "))?,
+        };
         let redaction = super::redaction(&args.redact)?;
         let mut session = Session::open(path)?;
         let mut whole = None;
@@ -141,7 +144,7 @@ impl<'a> View<'a> {
             .map(|target| format!("  {}", visible(target)))
             .unwrap_or_default();
         let started = words::day_and_time(header.started_at);
-        let (listen, server) = (header.listen, self.session.transport());
+        let (listen, server) = (header.client_side(), self.session.transport());
         writeln!(
             out,
             "{}  {started}  {listen} ► {server}{target}\n",
