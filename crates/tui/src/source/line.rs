@@ -43,6 +43,10 @@ pub struct RowLine {
     pub dropped: bool,
     /// A verdict refused it.
     pub refused: bool,
+    /// The proxy answered it in the place of the peer.
+    pub answered: bool,
+    /// It was held, and nobody has decided about it.
+    pub undecided: bool,
     /// It answers a request that was given up.
     pub late: bool,
     /// It answers a request that had its answer.
@@ -77,6 +81,8 @@ impl RowLine {
             modified: message.modified,
             dropped: message.dropped,
             refused: message.refused,
+            answered: message.answered,
+            undecided: message.undecided,
             late: message.late,
             duplicate: message.duplicate,
             from_proxy: message.from_proxy,
@@ -106,6 +112,8 @@ impl RowLine {
             modified: row.is_modified(),
             dropped: row.is_dropped(),
             refused: row.is_refused(),
+            answered: false,
+            undecided: false,
             late: row.is_late(),
             duplicate: row.is_duplicate(),
             from_proxy: row.is_from_proxy(),
