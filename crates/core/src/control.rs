@@ -46,7 +46,16 @@ pub const RING: usize = 16 << 20;
 
 /// Writes the record at the first path as `format` to the second; says how many bytes that were. The binary passes it
 /// in, because it knows how an export is put in its place.
-pub type Export = Arc<dyn Fn(&Path, &str, &Path) -> Result<u64, String> + Send + Sync>;
+pub type Export = Arc<dyn Fn(&Path, &str, &Path, Existing) -> Result<u64, String> + Send + Sync>;
+
+/// What becomes of a file that stands where an export goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and there is no export.
+    Keep,
+    /// The export takes its place.
+    Replace,
+}
 
 /// Copies a record.
 pub type Save = Arc<dyn Fn(&Path, &Path) -> Result<u64, String> + Send + Sync>;

@@ -10,7 +10,7 @@ mod recording;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use mcp_proxy_wire::{ErrorCode, Field, IdKey, Kind, Message, error_response};
+use mcp_proxy_wire::{ErrorCode, Field, Id, IdKey, Kind, Message, error_response};
 use rustc_hash::FxHashMap;
 
 pub use link::link;
@@ -113,9 +113,13 @@ impl Mock {
         }
     }
 
-    /// What the recording cannot answer is answered so.
-    pub fn refusal(message: &Message, lack: Lack) -> Message {
+    /// What the recording cannot answer is answered so. A ping must be answered, whether the recorded client pinged or not;
+    /// where each request must be the recorded one, it is one too many.
+    pub fn unmatched(&self, message: &Message, lack: Lack) -> Message {
         let method = message.method().unwrap_or_default();
+        if method == "ping" && lack == Lack::NotRecorded && self.matching != Match::Strict {
+            return pong(message);
+        }
         let text = match lack {
             Lack::NotRecorded => format!("the recording has no answer to this {method} request"),
             Lack::Redacted(sequence) => format!(
@@ -130,7 +134,7 @@ impl Mock {
         for part in batch.parts().unwrap_or_default() {
             match self.hear(&part) {
                 Reply::Say(messages) => said.extend(messages),
-                Reply::Unmatched(lack) => said.push(Mock::refusal(&part, lack)),
+                Reply::Unmatched(lack) => said.push(self.unmatched(&part, lack)),
             }
         }
         Reply::Say(said)
@@ -196,6 +200,13 @@ impl Mock {
 /// Whether a request begins a conversation.
 fn opens(method: &str) -> bool {
     matches!(method, "initialize" | "server/discover")
+}
+
+/// The answer to a ping.
+fn pong(ping: &Message) -> Message {
+    let id = ping.id();
+    let id = id.as_ref().map_or(&b"null"[..], Id::token);
+    Message::parse([br#"{"jsonrpc":"2.0","id":"#, id, br#","result":{}}"#].concat())
 }
 
 /// A recorded message with the ids of the request that it is played for. `None`: it belongs to nothing now.

@@ -14,7 +14,10 @@ pub fn copy_record(from: &Path, to: &Path) -> Result<u64, Error> {
     let sides = side_folder(to);
     for taken in [to, &sides] {
         if taken.symlink_metadata().is_ok() {
-            let error = io::Error::new(io::ErrorKind::AlreadyExists, "there is something already");
+            let error = io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "there is something already, which is never overwritten; give another name",
+            );
             return Err(Error::io("copy to", taken, error));
         }
     }

@@ -6,7 +6,7 @@ mod json;
 
 pub use json::{Asked, Bodies, Told, raw_member};
 
-use crate::MessageId;
+use crate::{MessageId, name_of};
 use bytes::Bytes;
 use mcp_proxy_wire::{Direction, Kind, Message, Transport, flatten};
 use serde::Deserialize;
@@ -249,6 +249,7 @@ impl ProxyMessage {
                 let changed = Message::parse(bytes.clone());
                 self.kind = changed.kind();
                 self.method = changed.method().map(Cow::into_owned);
+                self.name = name_of(&changed).map(Cow::into_owned);
                 self.jsonrpc_id = changed
                     .id_token()
                     .map(|token| String::from_utf8_lossy(token).into_owned());

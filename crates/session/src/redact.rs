@@ -15,6 +15,7 @@ mod path;
 mod preset;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use mark::{Unfilled, fill};
 pub use preset::Preset;
@@ -25,6 +26,7 @@ use key::Keys;
 use mark::Mark;
 use mcp_proxy_wire::{Kind, Message};
 use path::Paths;
+use preset::PresetKeys;
 use regex::bytes::Regex;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -150,9 +152,9 @@ impl Redaction {
                 tokens.push(Regex::new(pattern).map_err(RedactionError::TooLarge)?);
             }
         }
-        let preset_keys: &[&str] = match presets.iter().any(Preset::has_keys) {
-            true => preset::KEYS,
-            false => &[],
+        let preset_keys = match presets.iter().any(Preset::has_keys) {
+            true => preset::PRESET_KEYS,
+            false => PresetKeys::default(),
         };
         let nonce = format!("{:016x}", crate::new_salt());
         let facts = RedactionFacts {
@@ -163,7 +165,7 @@ impl Redaction {
             values: values.len() as u64,
         };
         let rules = Rules {
-            keys: Keys::new(keys, preset_keys)?,
+            keys: Keys::new(keys, &preset_keys)?,
             paths: Paths::new(paths)?,
             values: patterns,
             tokens,

@@ -263,8 +263,8 @@ impl Session {
         let peer = row.filter(|_| message.answers.is_some());
         let asked = match peer.and_then(Row::peer) {
             None => None,
-            // Rows are those of the record, and tell what is to be hidden.
-            Some(peer) if self.hides() => {
+            // Rows tell what is to be hidden, and of a changed request what was received and not what was answered.
+            Some(peer) if self.hides() || self.row(peer).is_some_and(Row::is_modified) => {
                 let asked = self.message(peer)?;
                 Some((asked.method, asked.name))
             }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::method::Method;
-use super::{PROTOCOL, Place, again, holds, params, rows, rules};
+use super::{Existing, PROTOCOL, Place, again, holds, params, rows, rules};
 
 /// A note longer than this is no note.
 const NOTE: usize = 64 * 1024;
@@ -138,13 +138,11 @@ impl Desk {
             }
             Method::InterceptSet => holds::set(intercept, &params::read(params)?, &self.by()),
             Method::HoldList => {
+                let wanted = params::read(params)?;
+                let answers = holds::answers(intercept, &wanted);
+                let asked = rows::asked(&self.place.0, answers).await;
                 let hidden = control.facts.redaction.as_ref();
-                holds::list(
-                    intercept,
-                    &params::read(params)?,
-                    control.pipeline.now(),
-                    hidden,
-                )
+                holds::list(intercept, &wanted, control.pipeline.now(), (hidden, &asked))
             }
             Method::HoldResolve => {
                 let hidden = control.facts.redaction.as_ref();
@@ -284,7 +282,14 @@ impl Desk {
         }
         let write = Arc::clone(&self.place.0.means.export);
         let format = wanted.format;
-        written(wanted.output, move |output| write(&record, &format, output)).await
+        let existing = match wanted.force {
+            true => Existing::Replace,
+            false => Existing::Keep,
+        };
+        written(wanted.output, move |output| {
+            write(&record, &format, output, existing)
+        })
+        .await
     }
 
     async fn save(&self, wanted: params::Save) -> Result<Vec<u8>, Fault> {

@@ -10,8 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use mcp_proxy_session::redact::fill;
-use mcp_proxy_session::{Bodies, Filter, Raw, Redaction, raw_member};
-use mcp_proxy_wire::{ErrorCode, Message};
+use mcp_proxy_session::{Asked, Bodies, Filter, Raw, Redaction, name_of, raw_member};
+use mcp_proxy_wire::{ErrorCode, Kind, Message};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -54,12 +54,22 @@ pub fn set(intercept: &Arc<Intercept>, params: &params::Set, by: &str) -> Result
     Ok(to_json(&present(intercept)))
 }
 
-/// `hold.list`
+/// The numbers of the held messages that are wanted and answer something.
+pub fn answers(intercept: &Arc<Intercept>, params: &params::List) -> Vec<u64> {
+    let state = intercept.state();
+    let wanted = state.held.iter().filter(|held| {
+        let is_answer = matches!(held.message.kind(), Kind::Response | Kind::Error);
+        is_answer && params.hold.is_none_or(|hold| hold == held.hold.0)
+    });
+    wanted.map(|held| held.sequence).collect()
+}
+
+/// `hold.list`. `asked` is what held answers answer.
 pub fn list(
     intercept: &Arc<Intercept>,
     params: &params::List,
     now: Duration,
-    hidden: Option<&Redaction>,
+    (hidden, asked): (Option<&Redaction>, &BTreeMap<u64, Asked>),
 ) -> Result<Vec<u8>, Fault> {
     let state = intercept.state();
     let wanted = |held: &&HeldMessage| params.hold.is_none_or(|hold| hold == held.hold.0);
@@ -72,7 +82,9 @@ pub fn list(
         let shown = redacted
             .as_ref()
             .map_or(&held.message, |redacted| &redacted.message);
-        out.extend(held_json(held, shown, now, params::bodies(params.raw)));
+        let about = asked.get(&held.sequence);
+        let bodies = params::bodies(params.raw);
+        out.extend(held_json((held, about), shown, now, bodies));
     }
     out.extend_from_slice(b"]}");
     Ok(out)
@@ -168,6 +180,11 @@ pub fn add_breakpoint(intercept: &Arc<Intercept>, new: params::NewBreak) -> Resu
     }
     let filter = Filter::parse(&new.filter);
     let filter = filter.map_err(|error| Fault::params(format!("filter: {error}")))?;
+    if filter.is_empty() {
+        return Err(Fault::params(
+            "filter: an empty one is for every message; use intercept.set for that",
+        ));
+    }
     let id = intercept.add_breakpoint(NewBreakpoint {
         filter,
         direction,
@@ -191,8 +208,20 @@ pub fn remove_breakpoint(
     }
 }
 
-/// A held message as viewers see it. Times are relative: viewers have clocks of their own.
-fn held_json(held: &HeldMessage, message: &Message, now: Duration, bodies: Bodies) -> Vec<u8> {
+/// A held message as viewers see it, an answer with what it answers. Times are relative: viewers have clocks of their own.
+fn held_json(
+    (held, asked): (&HeldMessage, Option<&Asked>),
+    message: &Message,
+    now: Duration,
+    bodies: Bodies,
+) -> Vec<u8> {
+    let (method, name) = match asked {
+        Some(asked) => (
+            Some(asked.method.as_str().into()),
+            asked.name.as_deref().map(Into::into),
+        ),
+        None => (message.method(), name_of(message)),
+    };
     let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     let by = held.by.to_string();
     let id = message
@@ -207,7 +236,8 @@ fn held_json(held: &HeldMessage, message: &Message, now: Duration, bodies: Bodie
         "by": by,
         "held_ms": millis(now.saturating_sub(held.since)),
         "left_ms": left,
-        "method": message.method(),
+        "method": method,
+        "name": name,
         "jsonrpc_id": id,
         "len": message.len(),
     }));
@@ -288,10 +318,15 @@ mod tests {
             deadline: Some(Duration::from_secs(65)),
             by: HeldBy::Breakpoint(4),
         };
-        let told = held_json(&held, &held.message, Duration::from_secs(12), Bodies::Given);
+        let told = held_json(
+            (&held, None),
+            &held.message,
+            Duration::from_secs(12),
+            Bodies::Given,
+        );
         assert_eq!(
             String::from_utf8(told).unwrap(),
-            r#"{"hold":3,"sequence":7,"conn":"c2","direction":"client_to_server","by":"breakpoint 4","held_ms":2000,"left_ms":53000,"method":"ping","jsonrpc_id":1.0,"len":28,"raw":{"id":1.0,  "method":"ping"}}"#
+            r#"{"hold":3,"sequence":7,"conn":"c2","direction":"client_to_server","by":"breakpoint 4","held_ms":2000,"left_ms":53000,"method":"ping","name":null,"jsonrpc_id":1.0,"len":28,"raw":{"id":1.0,  "method":"ping"}}"#
         );
     }
 

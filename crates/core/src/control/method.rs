@@ -238,7 +238,8 @@ pub const METHODS: &[MethodInfo] = &[
         "has the proxy write the record in another format",
         &[
             text("format", "as in `mcp-proxy export --output-format`"),
-            text("output", "the file's absolute path; nothing is overwritten"),
+            text("output", "the file's absolute path"),
+            param("force", "true overwrites a file that is there"),
         ],
     ),
     slow(

@@ -95,6 +95,8 @@ pub struct Note {
 pub struct Export {
     pub format: String,
     pub output: String,
+    #[serde(default)]
+    pub force: bool,
 }
 
 /// `save`

@@ -3,9 +3,10 @@
 //! An answer is bounded by rows and by bytes and says where the next one begins. The record is read on a thread beside
 //! the traffic; the ring, which the traffic itself fills, is looked at for a moment at a time.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use mcp_proxy_session::{Bodies, Session, Told};
+use mcp_proxy_session::{Asked, Bodies, Session, Told};
 
 use super::desk::Fault;
 use super::{Control, params};
@@ -77,6 +78,30 @@ async fn from_record(control: &Arc<Control>, wanted: Wanted, upto: u64) -> Resul
         Ok(rows.answer(upto, 1))
     })
     .await
+}
+
+/// What the messages with these numbers answer, as far as that is known.
+pub async fn asked(control: &Arc<Control>, sequences: Vec<u64>) -> BTreeMap<u64, Asked> {
+    let mut known = BTreeMap::new();
+    if sequences.is_empty() {
+        return known;
+    }
+    if control.facts.record.is_some() {
+        let looked = in_record(control, move |session| {
+            let told = sequences.into_iter().filter_map(|sequence| {
+                let told = session.told(session.find(sequence)?).ok()?;
+                Some((sequence, told.asked?))
+            });
+            Ok(told.collect())
+        });
+        return looked.await.unwrap_or_default();
+    }
+    for sequence in sequences {
+        let told = control.pipeline.recent(|ring| ring.told(sequence));
+        let told = told.flatten().and_then(Result::ok);
+        known.extend(told.and_then(|told| Some((sequence, told.asked?))));
+    }
+    known
 }
 
 /// Looks into the record as it is now, on a thread beside the traffic.

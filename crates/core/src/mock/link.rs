@@ -57,7 +57,7 @@ impl MockWriter {
                     onward.push(frame);
                     continue;
                 }
-                Reply::Unmatched(lack) => vec![Mock::refusal(message, lack)],
+                Reply::Unmatched(lack) => vec![self.mock.unmatched(message, lack)],
             };
             for message in messages {
                 let said = say.send(line(message)).await;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::handles::GIVEN;
 
 /// Members whose values are made anew for each message.
-const VOLATILE: &[&str] = &["$.id", "$.jsonrpc", "$.result._meta", "$.error.data._meta"];
+const VOLATILE: &[&str] = &["id", "jsonrpc", "result._meta", "error.data._meta"];
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,10 +24,43 @@ pub struct Difference {
 pub struct Ignore(Vec<String>);
 
 impl Ignore {
-    /// `$.result.content[*].text`, `$.result.*.time`; the `$.` may be missing.
-    pub fn parse(text: &str) -> Ignore {
-        let text = text.trim_start_matches('$').trim_start_matches('.');
-        Ignore(steps(text))
+    /// `$.result.content[*].text`, `$.result.*.time`; the `$.` may be missing. Or what is wrong with it.
+    pub fn parse(text: &str) -> Result<Ignore, &'static str> {
+        if text.is_empty() {
+            return Err("it is empty");
+        }
+        let text = text.strip_prefix('$').unwrap_or(text);
+        let path = text.strip_prefix('.').unwrap_or(text);
+        if path.is_empty() && text.starts_with('.') {
+            return Err("a name is missing after a dot");
+        }
+        let names = path.split('.').filter(|_| !path.is_empty());
+        for (place, step) in names.enumerate() {
+            let (name, mut indexes) = match step.find('[') {
+                Some(at) => step.split_at(at),
+                None => (step, ""),
+            };
+            // An index may stand at the very beginning: `[0].id`.
+            if name.is_empty() && (place > 0 || indexes.is_empty() || text.starts_with('.')) {
+                return Err("a name is missing after a dot");
+            }
+            if name.contains(']') {
+                return Err("a ] has no [");
+            }
+            while !indexes.is_empty() {
+                let inside = indexes
+                    .strip_prefix('[')
+                    .and_then(|rest| rest.split_once(']'));
+                let (index, rest) = inside.ok_or("a [ is not closed")?;
+                let is_number =
+                    !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
+                if index != "*" && !is_number {
+                    return Err("between [ and ] stands a number or *");
+                }
+                indexes = rest;
+            }
+        }
+        Ok(Ignore(steps(path)))
     }
 
     fn covers(&self, path: &str) -> bool {
@@ -57,7 +90,7 @@ pub fn diff(then: &Message, now: &Message, ignored: &[Ignore]) -> Vec<Difference
             now: Some(String::from_utf8_lossy(now.raw()).into_owned()),
         }),
     }
-    let volatile: Vec<Ignore> = VOLATILE.iter().map(|path| Ignore::parse(path)).collect();
+    let volatile: Vec<Ignore> = VOLATILE.iter().map(|path| Ignore(steps(path))).collect();
     found.retain(|difference| {
         let mut all = volatile.iter().chain(ignored);
         let is_handle = GIVEN.contains(&difference.path.as_str());
@@ -100,9 +133,33 @@ fn compare(path: &str, then: Option<&Value>, now: Option<&Value>, found: &mut Ve
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_is_no_path_is_told() {
+        for right in ["$", "$.a", "a.*[0][*].b", "[0].id", "$[1]", "_meta.io/x"] {
+            assert!(Ignore::parse(right).is_ok(), "{right}");
+        }
+        for (wrong, why) in [
+            ("", "empty"),
+            ("bad[", "not closed"),
+            ("a[0]b", "not closed"),
+            ("a]", "no ["),
+            ("a[x]", "a number or *"),
+            ("a[]", "a number or *"),
+            ("$..a", "a name is missing"),
+            ("a.", "a name is missing"),
+            ("$.", "a name is missing"),
+        ] {
+            let told = Ignore::parse(wrong).unwrap_err();
+            assert!(told.contains(why), "{wrong}: {told}");
+        }
+    }
+
     fn paths(then: &str, now: &str, ignored: &[&str]) -> Vec<String> {
         let message = |text: &str| Message::parse(text.to_owned());
-        let ignored: Vec<Ignore> = ignored.iter().map(|path| Ignore::parse(path)).collect();
+        let ignored: Vec<Ignore> = ignored
+            .iter()
+            .map(|path| Ignore::parse(path).unwrap())
+            .collect();
         let found = diff(&message(then), &message(now), &ignored);
         found
             .into_iter()

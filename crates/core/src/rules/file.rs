@@ -186,6 +186,10 @@ impl File<'_> {
                 server if server.is_empty() => {
                     Err(self.wrong(value.span(), "`redirect` names a server".to_owned()))
                 }
+                server if is_out_of_reach(&server) => {
+                    let why = "only http:// and https:// servers can be reached";
+                    Err(self.wrong(value.span(), format!("redirect: `{server}`: {why}")))
+                }
                 server => Ok(Action::Redirect(server)),
             },
         }
@@ -372,4 +376,14 @@ fn json(value: &Value<'_>) -> Result<String, String> {
             format!("{{{}}}", members?.join(","))
         }
     })
+}
+
+/// Whether a server is a URL, and of another scheme than those that are spoken here.
+fn is_out_of_reach(server: &str) -> bool {
+    let Some((scheme, _)) = server.split_once("://") else {
+        return false;
+    };
+    let is_scheme = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
+    let spoken = ["http", "https"];
+    scheme.chars().all(is_scheme) && !spoken.iter().any(|word| scheme.eq_ignore_ascii_case(word))
 }

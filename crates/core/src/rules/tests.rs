@@ -175,6 +175,10 @@ fn mistakes_name_rule_line_and_reason() {
             "line 2: rule 1: `redirect` names a server",
         ),
         (
+            "[[rule]]\nredirect = \"ftp://x\"",
+            "line 2: rule 1: redirect: `ftp://x`: only http:// and https:// servers can be reached",
+        ),
+        (
             "[rule]\ndrop = true",
             "line 1: `rule` is not known here: a rule begins with [[rule]]",
         ),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use mcp_proxy_core::control::{
-    Control, Fault, MAX_VIEWERS, METHODS, Means, Notice, RunFacts, Viewer,
+    Control, Existing, Fault, MAX_VIEWERS, METHODS, Means, Notice, RunFacts, Viewer,
 };
 use mcp_proxy_core::intercept::InterceptMode;
 use mcp_proxy_core::{Dial, LinkEnd, Passed, Pipeline};
@@ -84,7 +84,7 @@ impl Run {
             started: SystemTime::UNIX_EPOCH,
             pid: 7,
         };
-        let export = Arc::new(|record: &Path, format: &str, output: &Path| {
+        let export = Arc::new(|record: &Path, format: &str, output: &Path, _: Existing| {
             assert!(Session::open(record).is_ok());
             Ok(format!("{format} {}", output.display()).len() as u64)
         });

@@ -55,7 +55,7 @@ pub enum Matching {
 /// What happens to a request that the record cannot answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Unmatched {
-    /// It is answered with an error (-31013)
+    /// It is answered with an error (-31013); a ping as every server answers it, unless strict
     Error,
     /// It goes to the server that is given: a URL, or a command after --
     Forward,

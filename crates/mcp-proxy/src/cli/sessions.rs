@@ -44,7 +44,11 @@ pub struct InspectArgs {
 
     /// Which messages: words that must all be in them, a /regex/, or jq like '.tool == "x"'; see `mcp-proxy help filters`
     #[arg(value_name = "FILTER")]
-    pub filter: Vec<String>,
+    pub words: Vec<String>,
+
+    /// The same as one argument, as `export` and `replay` take it
+    #[arg(long, value_name = "FILTER", conflicts_with = "words")]
+    pub filter: Option<String>,
 
     /// One JSON object a line: each message with all that is known about it
     #[arg(long, conflicts_with = "raw")]

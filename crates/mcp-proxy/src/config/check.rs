@@ -50,10 +50,7 @@ impl Config {
     }
 
     fn before(args: &ProxyArgs, target: Target) -> Result<Config> {
-        let breakpoints = args
-            .breakpoints
-            .iter()
-            .map(|filter| Filter::parse(filter).with_context(|| format!("--break {filter}")));
+        let breakpoints = args.breakpoints.iter().map(|filter| breakpoint(filter));
         let breakpoints = breakpoints.collect::<Result<_>>()?;
         let listen = listen(args)?;
         let redaction = args.redact.compile()?;
@@ -196,6 +193,14 @@ impl Target {
             cwd: None,
         }))
     }
+}
+
+fn breakpoint(text: &str) -> Result<Filter> {
+    let filter = Filter::parse(text).with_context(|| format!("--break {text}"))?;
+    if filter.is_empty() {
+        bail!("--break {text:?}: an empty filter is for every message; write --intercept for that");
+    }
+    Ok(filter)
 }
 
 fn variable(pair: &str) -> Result<(OsString, OsString)> {

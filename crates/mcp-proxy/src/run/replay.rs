@@ -41,7 +41,8 @@ fn played(args: &ReplayArgs) -> Result<ExitCode> {
     let config = Config::new(&args.proxy).map_err(|error| Usage(format!("{error:#}")))?;
     let filter = args.filter.as_deref().unwrap_or_default();
     let filter = Filter::parse(filter).map_err(|error| Usage(format!("--filter: {error}")))?;
-    let (script, plans) = plans(args, &filter)?;
+    let ignored = ignored(&args.ignore)?;
+    let (script, plans) = plans(args, &filter, ignored)?;
     let pace = Pace {
         concurrency: args.concurrency,
         speed: args.speed,
@@ -92,7 +93,23 @@ fn played(args: &ReplayArgs) -> Result<ExitCode> {
     })
 }
 
-fn plans(args: &ReplayArgs, filter: &Filter) -> Result<(Arc<Script>, Vec<Plan>)> {
+/// The paths of `--ignore`.
+fn ignored(paths: &[String]) -> Result<Vec<Ignore>, Usage> {
+    let paths = paths.iter().map(|path| {
+        Ignore::parse(path).map_err(|why| {
+            Usage(format!(
+                "--ignore {path:?}: {why}; write a path as a difference shows it: $.result.content[*].text"
+            ))
+        })
+    });
+    paths.collect()
+}
+
+fn plans(
+    args: &ReplayArgs,
+    filter: &Filter,
+    ignored: Vec<Ignore>,
+) -> Result<(Arc<Script>, Vec<Plan>)> {
     let path = named::find(&args.record)?;
     let cannot = || format!("cannot read {}", args.record);
     let session = Session::open(&path).with_context(cannot)?;
@@ -117,7 +134,6 @@ fn plans(args: &ReplayArgs, filter: &Filter) -> Result<(Arc<Script>, Vec<Plan>)>
         let values = fills.entry(fill.sequence).or_default();
         values.insert(fill.mark, fill.value.clone());
     }
-    let ignored = args.ignore.iter().map(|path| Ignore::parse(path)).collect();
     let script = Script::new(session, fills, ignored);
     let plans = Plan::read(&script, connections, filter).with_context(cannot)?;
     let redacted: Vec<_> = plans.iter().flat_map(|plan| &plan.redacted).collect();

@@ -69,6 +69,8 @@ fn an_http_run_says_its_address_first_and_how_to_attach() {
     assert_eq!(rows["rows"][0]["method"], "initialize");
     assert_eq!(rows["rows"][0].get("raw"), None);
     // Held and let go, over HTTP.
+    let refused = house.refused(&["breakpoints.add", "filter="]);
+    assert_eq!(refused["code"], -32602, "{refused}");
     house.ctl(&["breakpoints.add", "filter=ping", "hits=1"]);
     let ping = std::thread::scope(|scope| {
         let asked = scope.spawn(|| proxy.post(&[("mcp-session-id", &session)], PING));
@@ -152,11 +154,19 @@ fn exports_notes_and_the_end_from_outside() {
     let written = house.ctl(&["export", "format=har", &output]);
     let size = std::fs::metadata(&path).unwrap().len();
     assert_eq!(written["bytes"], size);
-    // Nothing is overwritten.
-    assert_eq!(
-        house.refused(&["export", "format=har", &output])["code"],
-        -31104
+    // Nothing is overwritten, unless that is asked for.
+    let refused = house.refused(&["export", "format=har", &output]);
+    let text = refused["message"].as_str().unwrap();
+    assert_eq!(refused["code"], -31104);
+    assert!(
+        text.contains("force=true") && !text.contains("--force"),
+        "{text}"
     );
+    let written = house.ctl(&["export", "format=json", &output, "force=true"]);
+    assert_eq!(written["bytes"], std::fs::metadata(&path).unwrap().len());
+    let refused = house.refused(&["save", &output]);
+    let text = refused["message"].as_str().unwrap();
+    assert!(text.contains("give another name"), "{text}");
     assert_eq!(
         house.refused(&["export", "format=har", "output=s.har"])["code"],
         -32602

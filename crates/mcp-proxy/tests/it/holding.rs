@@ -5,7 +5,8 @@ mod waiting;
 
 use crate::control::house::{self, House};
 use crate::control::live::headers::{Respond, http, id_of, scripted};
-use crate::run::{INITIALIZE, Listening, PROXY, pipe, request};
+use crate::run::{INITIALIZE, INITIALIZED, Listening, PROXY, pipe, request};
+use serde_json::{Value, json};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}"#;
 const NOTE: &str = r#"{"jsonrpc":"2.0","method":"notifications/secret","params":{"echo":1}}"#;
@@ -272,4 +273,67 @@ fn a_killed_proxy_leaves_a_session_that_opens() {
     let row: serde_json::Value = serde_json::from_str(shown.lines().next().unwrap()).unwrap();
     assert_eq!(row["method"], "initialize", "{shown}");
     assert_eq!(row["verdicts"][0]["kind"], "hold", "{shown}");
+}
+
+#[test]
+fn a_request_whose_method_was_changed_is_shown_as_it_was_sent() {
+    for flags in [
+        &["--break", "tools/call"][..],
+        &["--break", "tools/call", "--no-record"],
+    ] {
+        let house = House::new();
+        let mut run = house.demo(flags);
+        run.round(INITIALIZE);
+        run.say(INITIALIZED);
+        run.say(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"x"}}}"#);
+        let hold = format!("hold={}", house.held());
+        let edit = r#"raw={"jsonrpc":"2.0","id":2,"method":"prompts/list"}"#;
+        house.ctl(&["hold.resolve", &hold, "action=modify", edit]);
+        let heard = run.hear();
+        assert!(heard.contains("prompts"), "{heard}");
+        let told = house.ctl(&["get", "from=4"]);
+        let (request, answer) = (&told["rows"][0], &told["rows"][1]);
+        assert_eq!(
+            (&request["method"], &request["name"], &request["modified"]),
+            (&json!("prompts/list"), &Value::Null, &json!(true)),
+            "{told}"
+        );
+        assert_eq!(answer["asked"]["method"], "prompts/list", "{told}");
+        assert_eq!(answer["asked"]["name"], Value::Null, "{told}");
+        assert_eq!(run.end(), Some(0));
+        if flags.len() == 2 {
+            let table = String::from_utf8(house.run(&["inspect", "LAST"]).stdout).unwrap();
+            assert!(
+                !table.contains("tools/call") && !table.contains("echo"),
+                "{table}"
+            );
+            assert!(table.contains("↩ prompts/list"), "{table}");
+        }
+    }
+}
+
+#[test]
+fn a_held_answer_is_listed_with_what_it_answers() {
+    let answers = r#".direction == "server_to_client" and .tool == "echo""#;
+    for flags in [
+        &["--break", answers][..],
+        &["--break", answers, "--no-record"],
+    ] {
+        let house = House::new();
+        let mut run = house.demo(flags);
+        run.round(INITIALIZE);
+        run.say(INITIALIZED);
+        run.say(CALL);
+        let hold = house.held();
+        let listed = house.ctl(&["hold.list"]);
+        let held = &listed["holds"][0];
+        assert_eq!(held["direction"], "server_to_client", "{listed}");
+        assert_eq!(
+            (&held["method"], &held["name"]),
+            (&json!("tools/call"), &json!("echo"))
+        );
+        house.ctl(&["hold.resolve", &format!("hold={hold}"), "action=forward"]);
+        assert!(run.hear().contains("hi"));
+        assert_eq!(run.end(), Some(0));
+    }
 }

@@ -82,6 +82,22 @@ fn sequential_and_strict_look_less_and_more_closely() {
 }
 
 #[test]
+fn a_ping_is_answered_also_if_none_was_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = record(&folder);
+    let file = file.to_str().unwrap();
+    let ping = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
+    let input = format!("{INITIALIZE}\n{INITIALIZED}\n{ping}\n");
+    for matching in ["params", "sequential"] {
+        let said = play(file, &["--match", matching], &input);
+        let pong = r#"{"jsonrpc":"2.0","id":"p","result":{}}"#;
+        assert_eq!(said.lines().last(), Some(pong), "{said}");
+    }
+    let said = play(file, &["--match", "strict"], &input);
+    assert!(said.contains("-31013"), "{said}");
+}
+
+#[test]
 fn what_is_not_recorded_can_go_to_a_real_server() {
     let folder = tempfile::tempdir().unwrap();
     let file = record(&folder);

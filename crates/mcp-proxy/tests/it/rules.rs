@@ -189,7 +189,35 @@ fn a_call_is_redirected_to_a_process_and_to_a_url() {
             "once from the client, once to the other server"
         );
         assert!(record.contains("rule:elsewhere"), "{record}");
+        assert_eq!(
+            judged(&house),
+            [
+                "initialize",
+                "notifications/initialized",
+                "tools/call",
+                "tools/list"
+            ],
+            "what the proxy said itself, and what it was told, no rule has seen"
+        );
     }
+}
+
+/// The methods of all that a rule for every message would have seen, once each and in order of the alphabet.
+fn judged(house: &House) -> Vec<String> {
+    let rules = file(house, "[[rule]]\ndelay = \"1ms\"\n");
+    let words = ["rules", "check", rules.to_str().unwrap(), "LAST", "--json"];
+    let text = String::from_utf8(house.run(&words).stdout).unwrap();
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut methods: Vec<String> = lines
+        .filter(|line| line["direction"] == "client_to_server")
+        .map(|line| line["method"].as_str().unwrap().to_owned())
+        .collect();
+    // Both answers on the client's own session: that to the call was made here.
+    assert_eq!(text.lines().count(), methods.len() + 2, "{text}");
+    methods.sort();
+    methods
 }
 
 #[test]

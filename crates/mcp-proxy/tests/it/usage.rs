@@ -86,6 +86,12 @@ fn mistakes_are_named() {
             "carrier-pigeon",
         ),
         (&["proxy", "--lissen", "http", "--", "cat"], "--listen"),
+        (&["proxy", "--break", "", "--", "cat"], "--intercept"),
+        (&["proxy", "--break", " ", "--", "cat"], "an empty filter"),
+        (
+            &["replay", "none.jsonl", "--ignore", "bad[", "--", "cat"],
+            "--ignore \"bad[\": a [ is not closed",
+        ),
     ];
     for (args, expected) in cases {
         let text = refused(args);

@@ -194,8 +194,22 @@ impl Ring {
         Ok(Told {
             message,
             undelivered: kept.undelivered,
-            asked: request.map(|place| asked(&self.kept[place].line)),
+            asked: request.map(|place| self.asked(&self.kept[place])),
         })
+    }
+
+    /// What a request asks: what went on, if a verdict changed it.
+    fn asked(&self, request: &Kept) -> Asked {
+        if request.verdicts.is_empty() {
+            return asked(&request.line);
+        }
+        match self.tell(request) {
+            Ok(told) if told.message.modified => Asked {
+                method: told.message.method.unwrap_or_else(|| "?".to_owned()),
+                name: told.message.name,
+            },
+            _ => asked(&request.line),
+        }
     }
 
     fn find(&self, sequence: u64) -> Option<usize> {

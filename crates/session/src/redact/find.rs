@@ -4,6 +4,7 @@
 //! escapes resolved. One that holds JSON itself (as tools write their structured results a second time, as text) is walked over
 //! in the same way, three strings deep at most.
 
+use super::key::Keys;
 use super::path::{Paths, Trail, Way};
 use super::preset::SHORT;
 use super::{Rules, mark::Mark};
@@ -79,7 +80,7 @@ impl Finder<'_> {
     pub(super) fn in_text(&self, text: &[u8]) -> Vec<Hit> {
         let mut hits = Vec::new();
         if let Some(keys) = &self.rules.keys {
-            hits.extend(keys.in_text(text).map(part));
+            hits.extend(self.named(keys, text));
         }
         self.values(text, &mut hits);
         apart(hits)
@@ -211,18 +212,24 @@ impl Finder<'_> {
             if inner.kind() != Kind::Malformed {
                 self.walk(&inner, layer + 1, &mut hits);
             } else if let Some(keys) = keys {
-                hits.extend(keys.in_text(inner.raw()).map(part));
+                hits.extend(self.named(keys, inner.raw()));
             }
         } else if let Some(keys) = keys {
-            hits.extend(keys.in_text(&content).map(part));
+            hits.extend(self.named(keys, &content));
         }
         apart(hits)
+    }
+
+    /// What keys find in text, but for what is hidden already.
+    fn named<'a>(&'a self, keys: &'a Keys, text: &'a [u8]) -> impl Iterator<Item = Hit> + 'a {
+        let is_new = |span: &Span| !self.is_hidden(text, *span);
+        keys.in_text(text).filter(is_new).map(part)
     }
 
     /// What the patterns find.
     fn values(&self, text: &[u8], hits: &mut Vec<Hit>) {
         for pattern in &self.rules.values {
-            matches(pattern, text, hits);
+            self.matches(pattern, text, hits);
         }
         self.tokens(text, hits);
     }
@@ -236,26 +243,32 @@ impl Finder<'_> {
             && any.is_match(text)
         {
             for pattern in &self.rules.tokens {
-                matches(pattern, text, hits);
+                self.matches(pattern, text, hits);
             }
         }
         if let Some(fake) = self.mark.fake_in(text) {
-            matches(fake, text, hits);
+            self.matches(fake, text, hits);
         }
     }
-}
 
-/// What a pattern finds; of one with a group, what the first group holds.
-fn matches(pattern: &Regex, text: &[u8], hits: &mut Vec<Hit>) {
-    if pattern.captures_len() == 1 {
-        let found = pattern.find_iter(text);
-        hits.extend(found.map(|found| part(Span::new(found.start(), found.end()))));
-    } else {
-        let found = pattern.captures_iter(text);
-        hits.extend(found.filter_map(|found| {
-            let found = found.get(1).or_else(|| found.get(0))?;
-            Some(part(Span::new(found.start(), found.end())))
-        }));
+    /// What a pattern finds, but for what is hidden already; of one with a group, what the first group holds.
+    fn matches(&self, pattern: &Regex, text: &[u8], hits: &mut Vec<Hit>) {
+        let is_new = |span: &Span| !self.is_hidden(text, *span);
+        if pattern.captures_len() == 1 {
+            let found = pattern.find_iter(text);
+            let found = found.map(|found| Span::new(found.start(), found.end()));
+            hits.extend(found.filter(is_new).map(part));
+        } else {
+            let found = pattern.captures_iter(text);
+            let found = found.filter_map(|found| found.get(1).or_else(|| found.get(0)));
+            let found = found.map(|found| Span::new(found.start(), found.end()));
+            hits.extend(found.filter(is_new).map(part));
+        }
+    }
+
+    /// Whether a mark stands there, and a real one.
+    fn is_hidden(&self, text: &[u8], span: Span) -> bool {
+        self.mark.is_real(&text[span.start..span.end])
     }
 }
 

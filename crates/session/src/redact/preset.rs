@@ -58,6 +58,11 @@ impl fmt::Display for Preset {
 pub(super) const TOKENS: &[&str] = &[
     // Authorization schemes. "bearer authentication" is prose; twenty letters and more are not.
     r"(?i-u)\b(?:bearer|basic|digest|dpop)\s+([a-z0-9._~+/-]{20,}=*)",
+    // Shorter ones: with a digit a word is no prose, and behind the header's name none is.
+    r"(?i-u)\bbearer\s+((?:[0-9][\w.~+/-]{5}|[\w.~+/-][0-9][\w.~+/-]{4}|[\w.~+/-]{2}[0-9][\w.~+/-]{3}|[\w.~+/-]{3}[0-9][\w.~+/-]{2}|[\w.~+/-]{4}[0-9][\w.~+/-]|[\w.~+/-]{5,}[0-9])[\w.~+/-]*=*)",
+    r#"(?i-u)\bauthorization\\*["']?\s*[:=]\s*\\*["']?(?:bearer|basic|digest|dpop|token|negotiate)\s+([^\s"'\\,;\[][^\s"'\\,;]*)"#,
+    // Cookies, as they stand in a head.
+    r#"(?i-u)\bcookie:[ \t]*([^\s=;,"'\\]+=[^\r\n"'\\]+)"#,
     // JSON Web Tokens.
     r"(?-u)\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
     // Amazon.
@@ -89,19 +94,63 @@ pub(super) fn any_token() -> Result<Regex, regex::Error> {
     Regex::new(&all.join("|"))
 }
 
+/// Words that may stand between `Authorization:` and the credential.
+pub(super) const SCHEMES: &[&str] = &["bearer", "basic", "digest", "dpop", "token", "negotiate"];
+
+/// Words behind `password:` in code and prose that are none: types, and ways to say nothing.
+pub(super) const NO_VALUES: &[&str] = &[
+    "string",
+    "str",
+    "&str",
+    "text",
+    "bool",
+    "boolean",
+    "number",
+    "int",
+    "integer",
+    "object",
+    "bytes",
+    "any",
+    "null",
+    "none",
+    "nil",
+    "undefined",
+    "required",
+    "optional",
+    "is",
+    "a",
+    "an",
+    "the",
+    "your",
+];
+
+/// Names that a preset knows.
+#[derive(Debug, Default)]
+pub(super) struct PresetKeys {
+    /// Those of credentials.
+    pub(super) secret: &'static [&'static str],
+    /// Those that only look like it.
+    pub(super) harmless: &'static [&'static str],
+}
+
+/// What the preset `keys` stands for.
+pub(super) const PRESET_KEYS: PresetKeys = PresetKeys {
+    secret: KEYS,
+    harmless: HARMLESS,
+};
+
 /// Names of credentials: `*` is any letters, `_` is `_`, `-`, a space, a dot or nothing, so that `api_key` is also `apiKey` and
-/// `Api-Key`. Words of MCP that are no secrets (`progressToken`, `nextCursor`) do not match.
-pub(super) const KEYS: &[&str] = &[
+/// `Api-Key`.
+const KEYS: &[&str] = &[
     "*password*",
     "*passwd*",
     "*pass_phrase*",
-    "pwd",
+    "*pwd",
     "*secret*",
-    "token",
+    "*token",
     "*access_token*",
     "*auth_token*",
     "*refresh_token*",
-    "*id_token",
     "*session_token*",
     "*bearer_token*",
     "*api_token*",
@@ -119,4 +168,25 @@ pub(super) const KEYS: &[&str] = &[
     "credentials",
     "otp",
     "pin_code",
+];
+
+/// What the names above would match and must not: words of MCP, of paging, of language models, and of offices.
+const HARMLESS: &[&str] = &[
+    "*progress_token",
+    "*page_token",
+    "*next_token",
+    "*continuation_token",
+    "*sync_token",
+    "*cancellation_token",
+    "*per_token",
+    "*first_token",
+    "*last_token",
+    "*stop_token",
+    "*special_token",
+    "bos_token",
+    "eos_token",
+    "*pad_token",
+    "*mask_token",
+    "oldpwd",
+    "*secretar*",
 ];

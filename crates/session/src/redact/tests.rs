@@ -1,5 +1,7 @@
 //! Tables of what is hidden and what is not, and two properties.
 
+mod text;
+
 use super::*;
 use mcp_proxy_wire::Piece;
 use proptest::prelude::*;
@@ -243,6 +245,10 @@ fn json_in_strings_is_json() {
             r#"{"text":"a password: is a word"}"#,
             r#"{"text":"a password: is a word"}"#,
         ),
+        (
+            r#"{"text":"password: \"x y\", user: z"}"#,
+            r##"{"text":"password: \"#1\", user: z"}"##,
+        ),
     ] {
         assert_eq!(left(&redaction, raw), shown);
     }
@@ -339,11 +345,17 @@ fn presets_know_names() {
         "private-key",
         "aws_secret_access_key",
         "credentials",
+        "GITHUB_TOKEN",
+        "botToken",
+        "DB_PWD",
     ] {
         assert!(hides(key), "{key}");
     }
     for key in [
         "progressToken",
+        "progress_token",
+        "nextPageToken",
+        "max_tokens",
         "nextCursor",
         "key",
         "tokens_used",

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mcp_proxy_core::control::{Control, Export, Means, RING, RunFacts, Save};
+use mcp_proxy_core::control::{Control, Existing, Export, Means, RING, RunFacts, Save};
 use mcp_proxy_core::{Dial, LinkEnd, Pipeline};
 use mcp_proxy_session::export::exporter;
 use mcp_proxy_session::{Ring, SessionHeader, copy_record, time_text};
@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use super::record::{self, About};
 use crate::config::Config;
 use crate::printer;
+use crate::run::sessions::export::file;
 
 /// A run's own control socket.
 pub struct OwnControl {
@@ -155,8 +156,14 @@ fn save() -> Save {
 }
 
 fn export() -> Export {
-    Arc::new(|path, format, output| {
+    Arc::new(|path, format, output, existing| {
         let exporter = exporter(format).ok_or_else(|| format!("{format} is not known"))?;
-        record::export(path, exporter, output).map_err(|error| format!("{error:#}"))
+        let existing = match existing {
+            Existing::Replace => file::Existing::Replace,
+            Existing::Keep => {
+                file::Existing::Keep("give another name, or force=true to overwrite it")
+            }
+        };
+        record::export(path, exporter, output, existing).map_err(|error| format!("{error:#}"))
     })
 }

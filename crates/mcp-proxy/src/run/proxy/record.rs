@@ -109,19 +109,25 @@ pub fn finish(path: Option<&Path>, record: Option<&Record>, quiet: bool) -> Resu
     let exporter =
         exporter(format).with_context(|| format!("--output-format: {format} is not known"))?;
     let target = export_path(path, exporter);
-    export(path, exporter, &target)?;
+    let existing = file::Existing::Keep("it is not overwritten");
+    export(path, exporter, &target, existing)?;
     if !quiet {
         printer::say(&format!("mcp-proxy: exported to {}", target.display()));
     }
     Ok(())
 }
 
-/// Writes an export: private like the record, whole or not at all, and never over a file that is there. One that lacks bodies is
-/// written and is a failure all the same.
-pub fn export(record: &Path, exporter: &dyn SessionExporter, target: &Path) -> Result<u64> {
+/// Writes an export: private like the record, and whole or not at all. One that lacks bodies is written and is a failure all
+/// the same.
+pub fn export(
+    record: &Path,
+    exporter: &dyn SessionExporter,
+    target: &Path,
+    existing: file::Existing,
+) -> Result<u64> {
     let session = Session::open(record)?;
     let mut exported = Exported::default();
-    let bytes = file::Target::new(target, record, false)?.write(|sink| {
+    let bytes = file::Target::new(target, record, existing)?.write(|sink| {
         let mut out = BufWriter::with_capacity(1 << 16, sink);
         exported = exporter.export(&session, &mut out, &mut |_, _| {})?;
         out.flush().context("cannot write the export")

@@ -16,7 +16,7 @@ use crate::printer::{
     self,
     progress::{Progress, Results},
 };
-use file::Target;
+use file::{Existing, Target};
 
 /// Writes a record in another format.
 pub fn run(args: &ExportArgs) -> Result<ExitCode> {
@@ -33,7 +33,7 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
     let target = args
         .output
         .as_deref()
-        .map(|output| Target::new(output, &path, args.force))
+        .map(|output| Target::new(output, &path, existing(args)))
         .transpose()?;
     let mut session = Session::open(&path)?;
     session.keep(&filter)?;
@@ -72,6 +72,13 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn existing(args: &ExportArgs) -> Existing {
+    match args.force {
+        true => Existing::Replace,
+        false => Existing::Keep("--force overwrites it"),
+    }
 }
 
 /// What an export that was written is without, if anything.

@@ -92,7 +92,10 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// Opens a record; nothing is shown yet.
     pub fn open(args: &'a InspectArgs, path: &Path) -> Result<View<'a>> {
-        let filter = super::filter(&args.filter.join(" "))?;
+        let filter = match &args.filter {
+            Some(filter) => super::filter(filter)?,
+            None => super::filter(&args.words.join(" "))?,
+        };
         let redaction = super::redaction(&args.redact)?;
         let mut session = Session::open(path)?;
         let mut whole = None;

@@ -1,12 +1,13 @@
 //! `rules check`: reads a file of rules, and shows what it would have done to a record.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Error, Result};
 use mcp_proxy_core::rules::{Outcome, RuleName, Rules, Verdict, What};
 use mcp_proxy_session::{Facts, Session};
-use mcp_proxy_wire::{Message, flatten};
+use mcp_proxy_wire::{Direction, Message, flatten};
 use serde_json::{Value, json};
 
 use super::table::Table;
@@ -40,9 +41,12 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
     let rules = rules.for_server(server.map_or("", String::as_str));
     let mut tally = Tally::default();
     let mut table = Table::new(printer::colours());
+    let own = own_connections(&session);
     for index in 0..session.len() {
         let verdict = session.with_facts(index, |facts| {
-            let verdict = rules.judge(facts);
+            // Rules never see what the proxy makes, nor what it asks and hears on a session of its own.
+            let unseen = facts.marks.from_proxy || own.contains(&facts.connection);
+            let verdict = (!unseen).then(|| rules.judge(facts)).flatten();
             let line = args.json.then(|| described(facts, verdict.as_ref()));
             (verdict, line)
         })?;
@@ -64,6 +68,20 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
     out.flush()?;
     report_damage(&session);
     Ok(ExitCode::from(u8::from(tally.failed)))
+}
+
+/// The connections that the proxy opened by itself, for a replay or a redirect: no client has said anything there.
+fn own_connections(session: &Session) -> BTreeSet<u32> {
+    let mut own = BTreeSet::new();
+    let mut of_clients = BTreeSet::new();
+    let rows = (0..session.len()).filter_map(|index| session.row(index));
+    for row in rows.filter(|row| row.direction() == Direction::ClientToServer) {
+        match row.is_from_proxy() {
+            true => own.insert(row.connection()),
+            false => of_clients.insert(row.connection()),
+        };
+    }
+    &own - &of_clients
 }
 
 /// The rules themselves.

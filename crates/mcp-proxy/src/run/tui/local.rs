@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::run::proxy;
+use crate::run::sessions::export::file::Existing;
 
 #[derive(Deserialize)]
 struct Wanted {
@@ -50,7 +51,9 @@ fn answer(ask: &Ask, record: &Path) -> Result<Bytes, String> {
                 let known: Vec<_> = exporters().iter().map(|one| one.name()).collect();
                 return Err(format!("`{format}` is not known: {}", known.join(", ")));
             };
-            proxy::export(record, exporter, &wanted.output).map_err(|error| format!("{error:#}"))?
+            let existing = Existing::Keep("give another name");
+            proxy::export(record, exporter, &wanted.output, existing)
+                .map_err(|error| format!("{error:#}"))?
         }
     };
     let told = json!({"output": wanted.output, "bytes": bytes});

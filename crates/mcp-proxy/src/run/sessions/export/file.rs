@@ -14,10 +14,19 @@ pub struct Target {
     kind: Kind,
 }
 
+/// What becomes of a file that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// It is replaced.
+    Replace,
+    /// It stays; what whoever wants it replaced has to do.
+    Keep(&'static str),
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Nothing is there yet, and nothing may be overwritten.
-    New,
+    /// Nothing is there yet.
+    New(Existing),
     /// A file that may be replaced.
     Replaced,
     /// A pipe or a device: it is written to, never replaced.
@@ -26,14 +35,14 @@ enum Kind {
 
 impl Target {
     /// Checks that `path` may be written. `record` is what is exported.
-    pub fn new(path: &Path, record: &Path, force: bool) -> Result<Target> {
+    pub fn new(path: &Path, record: &Path, existing: Existing) -> Result<Target> {
         let shown = path.display();
         let facts = match std::fs::metadata(path) {
             Ok(facts) => facts,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Ok(Target {
                     path: path.to_owned(),
-                    kind: Kind::New,
+                    kind: Kind::New(existing),
                 });
             }
             Err(error) => return Err(error).with_context(|| format!("cannot write {shown}")),
@@ -48,10 +57,10 @@ impl Target {
         if record.canonicalize().is_ok_and(|record| record == path) {
             bail!("{shown} is the record itself");
         }
-        let kind = match (facts.is_file(), force) {
+        let kind = match (facts.is_file(), existing) {
             (false, _) => Kind::Written,
-            (true, true) => Kind::Replaced,
-            (true, false) => bail!("{shown} exists; --force overwrites it"),
+            (true, Existing::Replace) => Kind::Replaced,
+            (true, Existing::Keep(unless)) => bail!("{shown} exists; {unless}"),
         };
         Ok(Target { path, kind })
     }
@@ -84,13 +93,11 @@ impl Target {
 
     /// A hard link, unlike a rename, fails if somebody has made the file meanwhile.
     fn put_in_place(&self, part: &Path) -> Result<()> {
-        if self.kind == Kind::New {
+        if let Kind::New(Existing::Keep(unless)) = self.kind {
             match std::fs::hard_link(part, &self.path) {
                 Ok(()) => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    return Err(anyhow!(
-                        "it was made by somebody else meanwhile; --force overwrites it"
-                    ));
+                    return Err(anyhow!("it was made by somebody else meanwhile; {unless}"));
                 }
                 // Some file systems have no hard links.
                 Err(_) => {}
@@ -152,6 +159,8 @@ mod tests {
 
     use super::*;
 
+    const FORCE: &str = "--force overwrites it";
+
     fn names(folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder)
             .unwrap()
@@ -166,7 +175,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("r.jsonl");
         let path = folder.path().join("x.json");
-        let target = Target::new(&path, &record, false).unwrap();
+        let target = Target::new(&path, &record, Existing::Keep(FORCE)).unwrap();
         target.write(|_| bail!("no")).unwrap_err();
         assert_eq!(names(folder.path()), Vec::<String>::new());
         let size = target.write(|out| Ok(out.write_all(b"{}")?)).unwrap();
@@ -182,18 +191,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("r.jsonl");
         let path = folder.path().join("x.json");
-        let target = Target::new(&path, &record, false).unwrap();
+        let target = Target::new(&path, &record, Existing::Keep(FORCE)).unwrap();
         std::fs::write(&path, "mine").unwrap();
         let error = target.write(|out| Ok(out.write_all(b"{}")?)).unwrap_err();
         assert!(format!("{error:#}").contains("meanwhile"), "{error:#}");
         assert!(
-            Target::new(&path, &record, false)
+            Target::new(&path, &record, Existing::Keep(FORCE))
                 .unwrap_err()
                 .to_string()
                 .ends_with("--force overwrites it")
         );
         assert_eq!(std::fs::read(&path).unwrap(), b"mine");
-        Target::new(&path, &record, true)
+        Target::new(&path, &record, Existing::Replace)
             .unwrap()
             .write(|out| Ok(out.write_all(b"{}")?))
             .unwrap();
@@ -206,9 +215,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("r.jsonl");
         std::fs::write(&record, "").unwrap();
-        assert!(Target::new(&record, &record, true).is_err());
-        assert!(Target::new(folder.path(), &record, true).is_err());
-        let null = Target::new(Path::new("/dev/null"), &record, true).unwrap();
+        assert!(Target::new(&record, &record, Existing::Replace).is_err());
+        assert!(Target::new(folder.path(), &record, Existing::Replace).is_err());
+        let null = Target::new(Path::new("/dev/null"), &record, Existing::Replace).unwrap();
         assert_eq!(null.kind, Kind::Written);
         assert_eq!(null.write(|out| Ok(out.write_all(b"{}")?)).unwrap(), 2);
     }
