@@ -117,6 +117,18 @@ fn a_server_that_cannot_be_played_to_is_exit_code_2() {
     );
 }
 
+#[test]
+fn a_speed_that_is_none_is_refused_before_anything_is_played() {
+    for speed in ["0", "-1", "nan", "inf", "1e-300"] {
+        let folder = tempfile::tempdir().unwrap();
+        let played = replay(&folder, &["--speed", speed, "--", "cat"]);
+        assert_eq!(played.status.code(), Some(2), "{played:?}");
+        let said = String::from_utf8_lossy(&played.stderr).into_owned();
+        assert!(said.contains("from 0.01 to 1000"), "{said}");
+        assert!(!folder.path().join("new.jsonl").exists());
+    }
+}
+
 /// A record of two clients that speak in turn: the second begins before the first has said everything.
 fn record_of_two(folder: &tempfile::TempDir) -> String {
     let file = folder.path().join("two.jsonl");
