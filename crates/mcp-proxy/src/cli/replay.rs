@@ -18,7 +18,7 @@ Examples:
 Every connection of the record is a session of its own, and all of them speak in the recorded order.
 A message with redacted values is played once they are given: --fill 7:1=secret.
 Ids and progress tokens are new; what the server asks is answered as the recorded client did.
-Exit code: 0 all answers are the same, 1 some differ, 2 it could not be played.";
+Exit code: 0 all answers are the same, 1 some differ, 2 it could not be played, 130 stopped by Ctrl-C (what is known is told).";
 
 /// A player has no client before it: flags about one are taken and do nothing, so they are not shown.
 pub fn of_use(arg: clap::Arg) -> clap::Arg {
