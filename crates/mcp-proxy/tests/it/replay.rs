@@ -242,6 +242,32 @@ fn a_session_that_breaks_off_does_not_keep_the_others_waiting() {
     assert!(why.contains("connection c1: "), "{why}");
 }
 
+#[test]
+fn an_answer_that_the_record_does_not_have_is_called_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = record(&folder);
+    // The record as it is when the proxy was killed before the last answer.
+    let whole = std::fs::read_to_string(&file).unwrap();
+    let asked = whole
+        .lines()
+        .position(|line| line.contains(r#""jsonrpc_id":3"#));
+    let torn: Vec<&str> = whole.lines().take(asked.unwrap() + 1).collect();
+    let torn_file = folder.path().join("torn.jsonl");
+    std::fs::write(&torn_file, torn.join("\n") + "\n").unwrap();
+    let flags = ["replay", torn_file.to_str().unwrap(), "--no-record"];
+    let server = ["--", PROXY, "demo-server", "stdio"];
+    let played = pipe(&[&flags[..], &server].concat(), b"");
+    assert_eq!(played.status.code(), Some(1), "{played:?}");
+    let said = text(&played);
+    let new =
+        "[count_down]: answered now, no answer in the record\n3 requests: 2 same, 1 different";
+    assert!(said.contains(new), "{said}");
+    let played = pipe(&[&flags[..], &["--json"], &server].concat(), b"");
+    let said = text(&played);
+    let last: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    assert_eq!(last["verdict"], "new", "{said}");
+}
+
 /// Whatever stops it, what is known by then is told, and nothing stays behind.
 #[test]
 fn a_signal_ends_it_in_order() {

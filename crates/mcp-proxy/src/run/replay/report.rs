@@ -43,7 +43,7 @@ impl Report {
     ) -> std::io::Result<()> {
         let count = match outcome.verdict {
             Verdict::Same => &mut self.same,
-            Verdict::Different(_) => &mut self.different,
+            Verdict::Different(_) | Verdict::New => &mut self.different,
             Verdict::Unanswered => &mut self.unanswered,
         };
         *count += 1;
@@ -75,6 +75,7 @@ fn told(verdict: &Verdict) -> (&'static str, &[Difference]) {
     match verdict {
         Verdict::Same => ("same", &[]),
         Verdict::Different(differences) => ("different", differences),
+        Verdict::New => ("new", &[]),
         Verdict::Unanswered => ("unanswered", &[]),
     }
 }
@@ -90,7 +91,11 @@ fn print(
         .map_or(String::new(), |name| format!(" [{name}]"));
     let (sequence, method) = (outcome.sequence, about.method);
     let (verdict, differences) = told(&outcome.verdict);
-    let text = format!("#{sequence} {on}{method}{name}: {verdict}");
+    let text = match outcome.verdict {
+        Verdict::New => "answered now, no answer in the record",
+        _ => verdict,
+    };
+    let text = format!("#{sequence} {on}{method}{name}: {text}");
     writeln!(sink, "{}", visible(&text))?;
     for difference in differences {
         let side = |side: &Option<String>| match side {
