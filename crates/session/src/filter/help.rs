@@ -46,7 +46,7 @@ pub const EXAMPLES: &[Example] = &[
     ),
     example(
         ".http.status >= 400",
-        "messages in HTTP responses that failed",
+        "messages that are the body of an HTTP response that failed",
     ),
     example(
         r#"select(.size > 100000 and .direction == "server_to_client")"#,
