@@ -121,6 +121,24 @@ impl Connection {
         }
     }
 
+    /// A request goes on as something else.
+    pub(crate) fn change(
+        &self,
+        direction: Direction,
+        exchange: ExchangeId,
+        was: &Message,
+        now: &Message,
+    ) {
+        if let Some(id) = was.id().filter(|_| was.asks()) {
+            self.correlator().change(direction, exchange, &id, now);
+        }
+    }
+
+    /// Whether the streams of its client are found by the ids of messages: those of HTTP clients of servers of another kind.
+    pub(crate) fn finds_by_id(&self) -> bool {
+        self.client == Transport::StreamableHttp && self.server() != Transport::StreamableHttp
+    }
+
     /// Whether a request is open: not answered, cancelled or given up.
     pub(crate) fn awaits(&self, direction: Direction, id: &Id, sequence: u64) -> bool {
         self.correlator().is_open(direction, id, sequence)

@@ -157,7 +157,6 @@ impl Correlator {
 
     /// Notes a request, by what is known of it.
     pub fn ask(&mut self, seen: Seen, id: Id, about: Option<About>) {
-        let key = (seen.direction, id.key());
         let asked = Asked {
             message: seen.message,
             sequence: seen.sequence,
@@ -166,7 +165,11 @@ impl Correlator {
             id,
             about,
         };
-        match self.open.entry(key) {
+        self.insert(seen.direction, asked);
+    }
+
+    fn insert(&mut self, direction: Direction, asked: Asked) {
+        match self.open.entry((direction, asked.id.key())) {
             Entry::Occupied(mut open) => open.get_mut().more.push(asked),
             Entry::Vacant(place) => {
                 place.insert(Open {
@@ -223,6 +226,23 @@ impl Correlator {
         if let Some(asked) = self.take(&key, exchange) {
             self.remember(key, asked, Over::Cancelled);
         }
+    }
+
+    /// A request went on as something else: that is what an answer will name, if it still asks for one.
+    pub fn change(&mut self, direction: Direction, exchange: ExchangeId, was: &Id, now: &Message) {
+        let key = (direction, was.key());
+        let Some(mut asked) = self.take(&key, exchange) else {
+            return;
+        };
+        let Some(id) = now.id().filter(|_| now.asks()) else {
+            self.remember(key, asked, Over::Cancelled);
+            return;
+        };
+        if asked.about.is_some() {
+            asked.about = Some(About::of(now));
+        }
+        asked.id = id;
+        self.insert(direction, asked);
     }
 
     /// Whoever sent a request on this exchange has gone: an answer would be late. Whether it was still open.

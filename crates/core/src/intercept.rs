@@ -9,6 +9,7 @@ mod breakpoint;
 mod deadline;
 mod hold;
 mod mailbox;
+mod parts;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -232,10 +233,27 @@ impl Intercept {
         let length = new.message.len();
         let entry = Entry::new(new);
         let mut inner = self.inner();
-        if inner.holds.len() >= HELD_MAX || inner.bytes + length > HELD_BYTES_MAX {
+        while !inner.has_room(length) {
+            // Where order is kept, the oldest has to go first, and so do those before this one.
+            let first = inner.first_before(&entry);
             drop(inner);
-            let why = "1,000 messages or 64 MiB are held already";
-            return Some(entry.decide(self.policy_action(), "limit", why));
+            let (why, policy) = (
+                "1,000 messages or 64 MiB are held already",
+                self.policy_action(),
+            );
+            let Some(first) = first else {
+                let released = entry.decide(policy, "limit", why);
+                if entry.by != HeldBy::Intercept {
+                    return Some(released);
+                }
+                // What was before it may be in the mailbox still.
+                entry.mailbox.expect();
+                entry.mailbox.put(released);
+                return None;
+            };
+            // Another may have been quicker; then it is decided.
+            drop(self.decide(first, policy, "limit", why));
+            inner = self.inner();
         }
         entry
             .connection
@@ -344,6 +362,17 @@ impl Inner {
         let waiting = |(_, entry): &(&HoldId, &Entry)| entry.decided.is_none() && which(entry);
         let holds = self.holds.iter().filter(waiting);
         holds.map(|(hold, _)| *hold).collect()
+    }
+
+    fn has_room(&self, length: usize) -> bool {
+        self.holds.len() < HELD_MAX && self.bytes + length <= HELD_BYTES_MAX
+    }
+
+    /// The first that is undecided on the way of a message which keeps its order.
+    fn first_before(&self, new: &Entry) -> Option<HoldId> {
+        let is_before = |entry: &Entry| entry.by == HeldBy::Intercept && entry.way() == new.way();
+        let first = self.undecided(is_before).into_iter().next();
+        first.filter(|_| new.by == HeldBy::Intercept)
     }
 
     fn remember(&mut self, hold: HoldId, by: &str, action: &'static str) {

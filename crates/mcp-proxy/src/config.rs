@@ -26,6 +26,8 @@ pub struct Config {
     pub target: Target,
     /// The client side.
     pub listen: Listen,
+    /// The session whose clients a replay plays; there is no client side then.
+    pub replay_of: Option<String>,
     /// The record, or none.
     pub record: Option<Record>,
     /// Limits and deadlines.

@@ -20,7 +20,8 @@ pub struct SessionHeader {
     pub started_at: SystemTime,
     /// The transport of the server side.
     pub transport: Transport,
-    /// The transport of the client side.
+    /// The transport of the client side; of a replay, which has none, that of the server side. See
+    /// [`SessionHeader::client_side`].
     pub listen: Transport,
     /// For stdio: the command that launched the server.
     pub server_command: Option<String>,
@@ -56,6 +57,17 @@ pub struct ProxySession {
 }
 
 impl SessionHeader {
+    /// The member of `metadata` that names the session whose clients a replay plays.
+    pub const REPLAY_OF: &str = "replay_of";
+
+    /// What is on the client side, in one word: the transport, or `replay` where a record plays the clients.
+    pub fn client_side(&self) -> &'static str {
+        match self.metadata.get(SessionHeader::REPLAY_OF) {
+            Some(Value::String(_)) => "replay",
+            _ => self.listen.as_str(),
+        }
+    }
+
     /// The first line of a record.
     pub(crate) fn line(&self, masks: &Masks, redaction: Option<&Redaction>) -> Vec<u8> {
         let mut line = Map::new();
@@ -64,7 +76,7 @@ impl SessionHeader {
         line.insert("id".into(), self.id.clone().into());
         line.insert("started_at".into(), stamp::to_text(self.started_at).into());
         line.insert("transport".into(), self.transport.as_str().into());
-        line.insert("listen".into(), self.listen.as_str().into());
+        line.insert("listen".into(), self.client_side().into());
         let (command, url) = self.masked_server(masks);
         line.insert("server_command".into(), command.into());
         line.insert("server_url".into(), url.into());

@@ -14,6 +14,9 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+/// A changed body in a side file is read up to this size to tell what it says; of a larger one the head as received is told.
+const LARGEST: u64 = 16 << 20;
+
 /// One recorded message.
 #[derive(Debug, Clone)]
 pub struct ProxyMessage {
@@ -244,9 +247,13 @@ impl ProxyMessage {
             self.modified = true;
         }
         if let Some(raw) = &verdict.raw {
-            if let Raw::Json(bytes) = raw {
-                // The fields describe `raw`, so they follow it.
-                let changed = Message::parse(bytes.clone());
+            // The fields describe `raw`, so they follow it.
+            let changed = match raw {
+                Raw::Json(bytes) => Some(bytes.clone()),
+                Raw::Side { len, .. } if *len <= LARGEST => raw.load().ok(),
+                _ => None,
+            };
+            if let Some(changed) = changed.map(Message::parse) {
                 self.kind = changed.kind();
                 self.method = changed.method().map(Cow::into_owned);
                 self.name = name_of(&changed).map(Cow::into_owned);

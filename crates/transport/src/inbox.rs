@@ -27,6 +27,7 @@ impl Weigh for Arrival {
             Arrival::Frame(frame) => match &frame.body {
                 Body::Whole(message) | Body::Withheld(message) => message.len(),
                 Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk) => chunk.wire.len(),
+                Body::Instead(instead) => instead.now.len(),
                 Body::Empty => 0,
             },
             Arrival::End(_) => 0,

@@ -231,7 +231,8 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
         for frame in frames.drain(..) {
             let opens = matches!(frame.body, Body::Open(_));
             match frame.body {
-                Body::Empty | Body::Withheld(_) => {}
+                // Here nobody is found by an id.
+                Body::Empty | Body::Withheld(_) | Body::Instead(_) => {}
                 Body::Whole(message) => {
                     let end = match frame.carriage {
                         Carriage::Line(end) => end,

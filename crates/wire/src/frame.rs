@@ -77,6 +77,18 @@ pub enum Body {
     /// A message that somebody decided not to pass on. It is written nowhere; where a client waits for an HTTP answer
     /// to it, or where it is that answer, the exchange ends without one.
     Withheld(Message),
+    /// A message that somebody put into the place of another, where whoever waits is found by that other one: it goes to
+    /// whom that would have gone. Towards a client that sent it: what it waits for has become this.
+    Instead(Box<Instead>),
+}
+
+/// What stands in the place of what.
+#[derive(Clone, Debug)]
+pub struct Instead {
+    /// As it was received.
+    pub was: Message,
+    /// As it goes on.
+    pub now: Message,
 }
 
 /// One of the two sides of the proxy.

@@ -107,6 +107,14 @@ impl Message {
         self.head.kind == Kind::Request || self.seems_to_ask()
     }
 
+    /// The same of a batch: whether one of its messages does.
+    pub fn asks_any(&self) -> bool {
+        match self.parts() {
+            Some(parts) => parts.iter().any(Message::asks),
+            None => self.asks(),
+        }
+    }
+
     fn seems_to_ask(&self) -> bool {
         self.head.kind == Kind::Malformed && self.head.sound_so_far && self.names_request()
     }

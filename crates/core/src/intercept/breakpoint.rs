@@ -68,10 +68,14 @@ impl Breakpoints {
         self.set.is_empty()
     }
 
-    /// The first that a message hits; one that has had its last hit goes.
+    /// The first that a message hits; one that has had its last hit goes. A ping or a cancel is never hit by chance: only
+    /// by a filter that has the word.
     pub fn hit(&mut self, facts: &Facts<'_>) -> Option<u32> {
+        let urgent = urgent(facts);
         let place = self.set.iter().position(|(set, filter)| {
-            set.direction.is_none_or(|way| way == facts.direction) && filter.matches_facts(facts)
+            set.direction.is_none_or(|way| way == facts.direction)
+                && urgent.is_none_or(|word| names(&set.filter, word))
+                && filter.matches_facts(facts)
         })?;
         let (set, _) = &mut self.set[place];
         set.hits += 1;
@@ -84,4 +88,22 @@ impl Breakpoints {
         }
         Some(number)
     }
+}
+
+/// The word for what must not wait: a ping, its answer, or a cancel.
+fn urgent(facts: &Facts<'_>) -> Option<&'static str> {
+    let own = facts.message.method();
+    let asked = facts.asked.and_then(|asked| asked.method);
+    match own.as_deref().or(asked)? {
+        "ping" => Some("ping"),
+        "notifications/cancelled" => Some("cancelled"),
+        _ => None,
+    }
+}
+
+/// Whether a filter has this word, as a word.
+fn names(filter: &str, word: &str) -> bool {
+    filter
+        .split(|letter: char| !letter.is_alphanumeric())
+        .any(|part| part.eq_ignore_ascii_case(word))
 }

@@ -7,11 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_proxy_session::Act;
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Field, Frame, Id, IdKey, Kind, Message,
-    error_response, flatten,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Field, Frame, Id, IdKey, Instead, Kind,
+    Message, flatten,
 };
 
 use super::mailbox::{Mailbox, Released};
+use super::parts::{Refusal, ids, parts, refusal};
 use crate::connection::Connection;
 use crate::lane::Telling;
 
@@ -272,24 +273,22 @@ impl Entry {
             InterceptAction::Modify(bytes, _) => {
                 act.original_raw = Some(self.message.raw().clone());
                 act.raw = Some(bytes.clone());
-                self.on(with_message(self.frame.clone(), Message::parse(bytes)))
+                self.instead(Message::parse(bytes))
             }
             InterceptAction::Error { code, message } => {
-                let error =
-                    error_response(self.message.id().as_ref(), ErrorCode(code), &message, None);
-                match self.message.kind() {
-                    Kind::Request => {
+                match refusal(&self.message, ErrorCode(code), &message) {
+                    Refusal::Answer(error) => {
                         self.connection.act_on(act);
                         return self.answered(error);
                     }
-                    Kind::Response | Kind::Error => {
+                    Refusal::Instead(error) => {
                         act.kind = "modify";
                         act.original_raw = Some(self.message.raw().clone());
                         act.raw = Some(error.raw().clone());
                         self.on(with_message(self.frame.clone(), error))
                     }
                     // Nobody waits for an answer to it.
-                    _ => {
+                    Refusal::Nothing => {
                         act.kind = "drop";
                         self.withheld(by)
                     }
@@ -304,7 +303,7 @@ impl Entry {
     /// It goes on, or another message in its place. Who decided that writes it down.
     pub fn pass(&self, instead: Option<&Message>) -> Released {
         match instead {
-            Some(message) => self.on(with_message(self.frame.clone(), message.clone())),
+            Some(message) => self.instead(message.clone()),
             None => self.on(self.frame.clone()),
         }
     }
@@ -331,6 +330,32 @@ impl Entry {
             on: Some(frame),
             back: None,
             sequence: self.sequence,
+        }
+    }
+
+    /// Another message goes on in its place. Whoever waits for it is still found.
+    fn instead(&self, now: Message) -> Released {
+        let frame = with_message(self.frame.clone(), now.clone());
+        let was = self.message.clone();
+        self.connection
+            .change(self.direction, frame.exchange, &was, &now);
+        if !self.connection.finds_by_id() || ids(&was) == ids(&now) {
+            return self.on(frame);
+        }
+        let body = Body::Instead(Box::new(Instead { was, now }));
+        match self.direction {
+            Direction::ClientToServer => {
+                let notice = Frame {
+                    exchange: frame.exchange,
+                    carriage: Carriage::Message,
+                    body,
+                };
+                Released {
+                    back: Some(notice),
+                    ..self.on(frame)
+                }
+            }
+            Direction::ServerToClient => self.on(Frame { body, ..frame }),
         }
     }
 
@@ -373,9 +398,11 @@ impl Entry {
 
     /// A request that goes no further is not open: nobody will answer it.
     fn give_up(&self) {
-        if let (Kind::Request, Some(id)) = (self.message.kind(), self.message.id()) {
-            self.connection
-                .give_up(self.direction, self.frame.exchange, &id);
+        for part in parts(&self.message) {
+            if let (Kind::Request, Some(id)) = (part.kind(), part.id()) {
+                self.connection
+                    .give_up(self.direction, self.frame.exchange, &id);
+            }
         }
     }
 }

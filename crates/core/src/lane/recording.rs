@@ -28,7 +28,7 @@ impl Lane {
             return Ok(None);
         };
         let sequence = match &frame.body {
-            Body::Withheld(_) => None,
+            Body::Withheld(_) | Body::Instead(_) => None,
             Body::Whole(message) => {
                 if self.is_stray(&frame.carriage, message.raw()) {
                     self.note_stray(ledger, message.raw(), now);

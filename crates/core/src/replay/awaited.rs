@@ -200,6 +200,12 @@ impl Sieve {
                 Taken::Some(rest) => vec![(with_message(frame, rest), sequence)],
             },
             Body::Withheld(message) if connection.is_of_replay(message) => Vec::new(),
+            Body::Instead(instead) if connection.is_of_replay(&instead.was) => {
+                let (was, now) = (&instead.was, &instead.now);
+                drop(takes(connection, now, sequence));
+                drop(takes(connection, was, sequence));
+                Vec::new()
+            }
             Body::Open(_) if connection.awaited().owes() => {
                 self.gathered.push((frame, sequence));
                 Vec::new()

@@ -127,7 +127,9 @@ impl Voice {
             Turn::Now => {
                 let line = *line;
                 stage.said(&line);
-                match state.say() {
+                let said = state.say();
+                stage.over(state.cancel(&line, said.as_ref()));
+                match said {
                     Some(message) => Next::Say(message),
                     None => {
                         stage.over(usize::from(line.asks()));
@@ -159,6 +161,26 @@ impl State {
             self.open.insert(number, (line, Instant::now()));
         }
         Some(own)
+    }
+
+    /// A cancelled request that had no answer then waits for none now. How many requests are over with that.
+    fn cancel(&mut self, line: &Line, said: Option<&Message>) -> usize {
+        let named = said.filter(|_| line.says == Says::Cancels);
+        let number = named.and_then(|said| {
+            let token = said.slice(said.span(Field::RequestId)?);
+            std::str::from_utf8(token).ok()?.parse::<u64>().ok()
+        });
+        let was_unanswered = |(line, _): &(Line, Instant)| line.answer.is_none();
+        let Some(number) =
+            number.filter(|number| self.open.get(number).is_some_and(was_unanswered))
+        else {
+            return 0;
+        };
+        let Some((line, _)) = self.open.remove(&number) else {
+            return 0;
+        };
+        self.outcomes.push(self.outcome(&line, None));
+        1
     }
 
     /// `initialize` is alone: nothing may be said before its answer.
@@ -299,6 +321,9 @@ impl FrameWriter for Hears {
             }
         }
         self.0.stage.over(before - state.open.len());
+        if !state.said.is_empty() {
+            self.0.stage.touch();
+        }
         drop(state);
         Box::pin(std::future::ready(Ok(())))
     }

@@ -13,7 +13,9 @@ pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) {
     for (frame, sequence) in passed.on.iter_mut().zip(&passed.sequences) {
         // An answer of ours has its exchange, and so has what was withheld.
         let is_ours = matches!(frame.carriage, Carriage::Message);
-        if let (Body::Whole(_), Some(sequence), false) = (&frame.body, sequence, is_ours) {
+        if let (Body::Whole(_) | Body::Instead(_), Some(sequence), false) =
+            (&frame.body, sequence, is_ours)
+        {
             frame.exchange = ExchangeId(*sequence);
         }
     }

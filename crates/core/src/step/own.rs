@@ -1,6 +1,6 @@
 //! On a shared connection: the client's ids become ours on the way out, and its own again on the way back.
 
-use mcp_proxy_wire::{Body, Direction, ErrorCode, Frame, Kind, Message, error_response};
+use mcp_proxy_wire::{Body, Direction, ErrorCode, Frame, Instead, Kind, Message, error_response};
 
 use super::Stage;
 use crate::lane::Passed;
@@ -14,6 +14,12 @@ pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd
         let (message, withheld) = match &frame.body {
             Body::Whole(message) => (message.clone(), false),
             Body::Withheld(message) => (message.clone(), true),
+            Body::Instead(instead) => {
+                let placed = instead_of(stage, &frame, instead, sequence);
+                passed.sequences.extend(placed.iter().map(|_| sequence));
+                passed.on.extend(placed);
+                continue;
+            }
             _ => continue,
         };
         let kept = match stage.direction {
@@ -29,6 +35,33 @@ pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd
         }
     }
     Ok(())
+}
+
+/// A changed answer goes to whom the first one belonged to. Its id is what somebody has written.
+fn instead_of(
+    stage: &Stage<'_>,
+    frame: &Frame,
+    instead: &Instead,
+    sequence: Option<u64>,
+) -> Option<Frame> {
+    if stage.connection.is_of_replay(&instead.was) {
+        return Some(frame.clone());
+    }
+    let first = Frame {
+        body: Body::Whole(instead.was.clone()),
+        ..frame.clone()
+    };
+    let placed = stage
+        .connection
+        .share()
+        .and_then(|mut share| share.to_client(first, &instead.was));
+    let Some(placed) = placed else {
+        let why = "no client waits for it";
+        stage.connection.act(sequence, "drop", why);
+        return None;
+    };
+    let body = Body::Instead(Box::new(instead.clone()));
+    Some(Frame { body, ..placed })
 }
 
 fn out(

@@ -103,6 +103,52 @@ async fn a_breakpoint_holds_one_message_and_delays_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn pings_and_cancels_are_held_only_by_a_filter_that_names_them() {
+    play(
+        HoldOptions::default(),
+        r#"
+        ! break .direction=="client_to_server"
+        ! break tools/call
+        C> {"id":1,"method":"ping"}
+        S< {"id":1,"method":"ping"}
+        C> {"method":"notifications/cancelled","params":{"requestId":7,"reason":"tools/call was slow"}}
+        S< ~cancelled
+        ! break .method=="ping"
+        C> {"id":2,"method":"ping"}
+        ! forward 3
+        S< {"id":2,"method":"ping"}
+        C.
+        S|
+        S. done
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_answers_every_request_of_a_batch_or_replaces_every_answer() {
+    play(
+        INTERCEPT,
+        r#"
+        C> [{"id":1,"method":"a"},{"method":"n"},{"id":2,"method":"b"}]
+        ! error 1 -5 no
+        C< [{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"no"}},{"jsonrpc":"2.0","id":2,"error":{"code":-5,"message":"no"}}]
+        C> [{"id":3,"method":"a"}]
+        ! forward 3
+        S< [{"id":3,"method":"a"}]
+        S> [{"id":3,"result":{}}]
+        ! error 4 -6 x
+        C< [{"jsonrpc":"2.0","id":3,"error":{"code":-6,"message":"x"}}]
+        C> [{"method":"n"}]
+        ! error 5 -7 y
+        C.
+        S|
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_held_request_that_is_cancelled_is_not_sent() {
     let options = HoldOptions::default();
     let connection = holding(None, options).connect(Transport::Stdio, Transport::Stdio);

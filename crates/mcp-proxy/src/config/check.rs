@@ -74,6 +74,7 @@ impl Config {
             target,
             listen,
             tools: Arc::default(),
+            replay_of: None,
         })
     }
 }

@@ -180,6 +180,7 @@ fn config(args: &DemoArgs) -> Result<Config> {
             ..ServerCommand::default()
         }),
         listen: Listen::Stdio,
+        replay_of: None,
         record: Some(Record {
             place,
             // What is shown is the record: without one there is no demo.

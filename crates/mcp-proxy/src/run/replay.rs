@@ -41,11 +41,12 @@ pub fn run(args: &ReplayArgs) -> Result<ExitCode> {
 }
 
 fn played(args: &ReplayArgs) -> Result<ExitCode> {
-    let config = Config::new(&args.proxy).map_err(|error| Usage(format!("{error:#}")))?;
+    let mut config = Config::new(&args.proxy).map_err(|error| Usage(format!("{error:#}")))?;
     let filter = args.filter.as_deref().unwrap_or_default();
     let filter = Filter::parse(filter).map_err(|error| Usage(format!("--filter: {error}")))?;
     let ignored = ignored(&args.ignore)?;
     let (script, plans) = plans(args, &filter, ignored)?;
+    config.replay_of = Some(script.session().header().id.clone());
     let pace = Pace {
         concurrency: args.concurrency,
         speed: args.speed,

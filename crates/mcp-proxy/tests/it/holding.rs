@@ -1,5 +1,6 @@
 //! What a client sees when its messages are held and nobody decides: the policy's effect, on every transport.
 
+mod edits;
 mod leaving;
 mod waiting;
 

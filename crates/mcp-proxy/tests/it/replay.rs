@@ -47,6 +47,22 @@ fn the_same_server_answers_the_same() {
         shown.contains("initialize") && shown.contains("echo"),
         "{shown}"
     );
+    assert!(shown.contains("  replay ► stdio  "), "{shown}");
+    let header = |name: &str| {
+        let lines = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        serde_json::from_str::<serde_json::Value>(lines.lines().next().unwrap()).unwrap()
+    };
+    let (old, new) = (header("s.jsonl"), header("new.jsonl"));
+    assert_eq!(new["listen"], "replay");
+    assert_eq!(new["metadata"]["replay_of"], old["id"]);
+    // A replay can be replayed.
+    let again = folder.path().join("new.jsonl");
+    let flags = ["replay", again.to_str().unwrap(), "--no-record", "--quiet"];
+    let played = pipe(
+        &[&flags[..], &["--", PROXY, "demo-server", "stdio"]].concat(),
+        b"",
+    );
+    assert_eq!(played.status.code(), Some(0), "{played:?}");
 }
 
 #[test]
@@ -353,4 +369,34 @@ fn what_a_server_gives_to_be_handed_back_is_the_new_one() {
         let text = text(&played);
         assert!(text.contains("2 requests: 2 same"), "{text}");
     }
+}
+
+#[test]
+fn what_the_server_asks_is_answered_at_once_and_a_cancelled_request_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let file = file.to_str().unwrap();
+    let server = r#"while read -r line; do id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p'); case "$line" in
+        *\"ask\"*) echo '{"jsonrpc":"2.0","id":"q","method":"roots/list"}'; read -r reply; echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}";;
+        *\"never\"*|*cancelled*) ;;
+        *) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}";;
+        esac; done"#;
+    let target = ["--", "sh", "-c", server];
+    let mut talk = Talk::start(&[&["--session-file", file, "--quiet"][..], &target].concat());
+    talk.say(r#"{"jsonrpc":"2.0","id":1,"method":"ask"}"#);
+    assert!(talk.hear().contains("roots/list"));
+    talk.say(r#"{"jsonrpc":"2.0","id":"q","result":{"roots":[]}}"#);
+    assert!(talk.hear().contains(r#""id":1"#));
+    talk.say(r#"{"jsonrpc":"2.0","id":2,"method":"never"}"#);
+    talk.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#);
+    talk.say(r#"{"jsonrpc":"2.0","id":3,"method":"last"}"#);
+    assert!(talk.hear().contains(r#""id":3"#));
+    assert_eq!(talk.end(), Some(0));
+    // Were one of the two waited for, this would not end.
+    let words = ["replay", file, "--no-record", "--answer-timeout", "1h"];
+    let played = pipe(&[&words[..], &target].concat(), b"");
+    assert!(
+        text(&played).contains("3 requests: 3 same, 0 different, 0 unanswered"),
+        "{played:?}"
+    );
 }

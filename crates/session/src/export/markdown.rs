@@ -94,7 +94,7 @@ fn head(session: &Session) -> String {
     );
     row("reason", session.end().map(|end| end.why).as_deref());
     row("server side", Some(facts.transport.as_str()));
-    row("client side", Some(header.listen.as_str()));
+    row("client side", Some(header.client_side()));
     row("server command", facts.server_command.as_deref());
     row("server URL", facts.server_url.as_deref());
     row("proxy version", Some(&header.version));

@@ -213,9 +213,11 @@ fn what_is_hidden_is_in_no_file_of_the_record() {
     assert_eq!(counts, [2 + 3, 1, 2, 2, 2, 0, 1, 1, 1, 1, 1]);
     let call = session.message(0).unwrap();
     assert_eq!(
-        call.name.as_deref(),
+        session.name(session.row(0).unwrap()),
         Some(format!("[redacted:{}:1]", facts.nonce).as_str())
     );
+    // What was sent instead names nothing.
+    assert_eq!(call.name, None);
     assert_eq!(call.verdicts[0].redacted, 3);
     // The side files are whole, and short of the secret only.
     let large = session.message(3).unwrap();

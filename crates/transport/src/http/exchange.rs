@@ -392,7 +392,7 @@ impl Drop for Leaving<'_> {
 pub(crate) fn not_passed_on(frame: Option<Frame>) -> Answer {
     match frame.map(|frame| frame.body) {
         Some(Body::Whole(answer)) => json(200, answer),
-        Some(Body::Withheld(message)) if message.kind() != Kind::Request => withheld(202),
+        Some(Body::Withheld(message)) if !message.asks_any() => withheld(202),
         _ => withheld(502),
     }
 }

@@ -154,7 +154,10 @@ impl Head {
             headers.remove(name);
         }
         if is_modern {
-            headers.extend(headers::modern_request_headers(message, params));
+            // The version is there already, from the client's own head.
+            for (name, value) in headers::modern_request_headers(message, params) {
+                headers.insert(name, value);
+            }
         }
         let accepts = "application/json, text/event-stream";
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -228,6 +231,7 @@ mod tests {
         let mut heads = Heads::of_one();
         let sent = post(&[
             ("authorization", "Bearer t"),
+            ("mcp-protocol-version", "2026-07-28"),
             ("mcp-method", "tools/call"),
             ("mcp-name", "echo"),
             ("mcp-param-region", "eu"),
@@ -235,11 +239,14 @@ mod tests {
             ("connection", "close"),
         ]);
         heads.see(ExchangeId(1), &sent);
-        let message = Message::parse(r#"{"id":1,"method":"tools/list"}"#);
+        let message = Message::parse(
+            r#"{"id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#,
+        );
         let head = heads.like(ExchangeId(9)).unwrap();
         let headers = head.of(&message, &[]);
         assert_eq!(headers["authorization"], "Bearer t");
         assert_eq!(headers["mcp-method"], "tools/list");
+        assert_eq!(headers.get_all("mcp-protocol-version").iter().count(), 1);
         for gone in [
             "mcp-name",
             "mcp-param-region",

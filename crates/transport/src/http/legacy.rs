@@ -67,16 +67,9 @@ pub(super) async fn legacy_post(
         session: Arc::clone(session),
         exchange,
     });
-    if is_batch {
-        return events(Payload::Events(Box::new(EventStream::new(
-            Vec::new(),
-            messages,
-            Some(guard),
-        ))));
-    }
     match messages.next().await {
-        Some(out) if out.is_nothing() => bare(502),
-        Some(out) if out.last => json_bytes(200, out.data),
+        Some(out) if out.is_nothing() => bare(out.bare_status()),
+        Some(out) if out.last && !is_batch => json_bytes(200, out.data),
         Some(out) => {
             let first = vec![encode(&out)];
             events(Payload::Events(Box::new(EventStream::new(

@@ -81,7 +81,7 @@ pub async fn post(
         return bare(202);
     }
     match messages.next().await {
-        Some(out) if out.is_nothing() => bare(502),
+        Some(out) if out.is_nothing() => bare(out.bare_status()),
         Some(out) if out.last => {
             let answer = Message::parse(out.data);
             if lists_tools {

@@ -35,9 +35,25 @@ impl Out {
         }
     }
 
-    /// Whether it is [`Out::nothing`]. A message has bytes.
+    /// No message, and none was to come: what was sent asks for nothing any more. So it is the last of nothing.
+    pub fn accepted() -> Out {
+        Out {
+            last: false,
+            ..Out::nothing()
+        }
+    }
+
+    /// Whether it is [`Out::nothing`] or [`Out::accepted`]. A message has bytes.
     pub fn is_nothing(&self) -> bool {
         self.data.is_empty()
+    }
+
+    /// The status of an answer that is this and nothing more.
+    pub fn bare_status(&self) -> u16 {
+        match self.last {
+            true => 502,
+            false => 202,
+        }
     }
 }
 

@@ -352,6 +352,6 @@ fn wire_bytes(frame: Frame) -> Bytes {
         (Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk), _) => chunk.wire,
         (_, Carriage::Event(event)) => event.wire,
         (Body::Whole(message), _) => message.into_raw(),
-        (Body::Empty | Body::Withheld(_), _) => Bytes::new(),
+        (Body::Empty | Body::Withheld(_) | Body::Instead(_), _) => Bytes::new(),
     }
 }

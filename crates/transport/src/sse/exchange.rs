@@ -221,6 +221,14 @@ impl SseExchange {
                     false => bare(503),
                 };
             }
+            // Over HTTP+SSE a POST is only taken; nothing comes.
+            (
+                Some(Frame {
+                    body: Body::Withheld(_),
+                    ..
+                }),
+                _,
+            ) => return bare(202),
             (frame, _) => return not_passed_on(frame),
         };
         let method = going.method;

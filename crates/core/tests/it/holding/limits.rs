@@ -34,7 +34,7 @@ async fn held(connection: &Connection, number: usize) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn beyond_a_thousand_messages_the_policy_decides_at_once() {
+async fn beyond_a_thousand_messages_the_policy_decides_and_order_is_kept() {
     for (policy, forwarded) in [(HoldPolicy::Forward, true), (HoldPolicy::Drop, false)] {
         let (connection, mut client, mut server) = stdio(HoldOptions {
             policy,
@@ -46,12 +46,35 @@ async fn beyond_a_thousand_messages_the_policy_decides_at_once() {
         held(&connection, HELD_MAX).await;
         client.say(r#"{"method":"one too many"}"#);
         if forwarded {
-            server.hears("", r#"{"method":"one too many"}"#).await;
+            server.hears("", r#"{"method":"n0"}"#).await;
         }
-        assert_eq!(held(&connection, HELD_MAX).await.len(), HELD_MAX);
+        let last = |held: &[String]| {
+            held.last()
+                .is_some_and(|text| text.contains("one too many"))
+        };
+        while !last(&held(&connection, HELD_MAX).await) {
+            tokio::task::yield_now().await;
+        }
         connection.pipeline.intercept().resume("test");
-        server.hears("", r#"{"method":"n0"}"#).await;
+        server.hears("", r#"{"method":"n1"}"#).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breakpoint_over_the_limit_decides_about_the_new_message() {
+    let (connection, mut client, mut server) = stdio(HoldOptions::default());
+    let intercept = connection.pipeline.intercept();
+    intercept.add_breakpoint(NewBreakpoint {
+        filter: Filter::parse("method").unwrap(),
+        ..NewBreakpoint::default()
+    });
+    for number in 0..HELD_MAX {
+        client.say(&format!(r#"{{"method":"n{number}"}}"#));
+    }
+    held(&connection, HELD_MAX).await;
+    client.say(r#"{"method":"one too many"}"#);
+    server.hears("", r#"{"method":"one too many"}"#).await;
+    assert!(held(&connection, HELD_MAX).await[0].contains("n0"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,10 +85,16 @@ async fn beyond_64_mib_the_policy_decides_at_once() {
     held(&connection, 1).await;
     let over = format!(r#"{{"method":"{}"}}"#, "y".repeat(100));
     client.say(&over);
-    server.hears("", &over).await;
-    // What fits is still held.
-    client.say(r#"{"method":"small"}"#);
-    assert!(held(&connection, 2).await[1].contains("small"));
+    // The first goes first, and then there is room.
+    server.hears("", &large).await;
+    assert_eq!(held(&connection, 1).await, [over]);
+    // What has no room even alone is not held.
+    let alone = format!(r#"{{"method":"{}"}}"#, "z".repeat(HELD_BYTES_MAX));
+    client.say(&alone);
+    server
+        .hears("", &format!(r#"{{"method":"{}"}}"#, "y".repeat(100)))
+        .await;
+    server.hears("", &alone).await;
 }
 
 #[tokio::test(start_paused = true)]

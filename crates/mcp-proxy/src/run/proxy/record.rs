@@ -10,7 +10,6 @@ use mcp_proxy_session::{
     OnRecordError, Place, Recorder, Session, SessionExporter, SessionHeader, new_session_id, store,
 };
 use mcp_proxy_wire::visible::visible;
-use serde_json::Map;
 
 use crate::config::{Config, Record, Target};
 use crate::printer;
@@ -163,11 +162,19 @@ fn header(config: &Config) -> SessionHeader {
         Target::Url { url, .. } => (None, Some(url.to_string())),
         Target::Recording(played) => (Some(format!("mcp-proxy mock {}", played.shown)), None),
     };
+    let transport = config.target.transport();
+    let replay_of = config.replay_of.iter().map(|session| {
+        let key = SessionHeader::REPLAY_OF.to_owned();
+        (key, session.as_str().into())
+    });
     SessionHeader {
         id: new_session_id(started_at),
         started_at,
-        transport: config.target.transport(),
-        listen: config.listen.transport(),
+        transport,
+        listen: match config.replay_of {
+            Some(_) => transport,
+            None => config.listen.transport(),
+        },
         server_command,
         server_url,
         argv: std::env::args_os()
@@ -177,6 +184,6 @@ fn header(config: &Config) -> SessionHeader {
             .ok()
             .map(|dir| dir.display().to_string()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        metadata: Map::new(),
+        metadata: replay_of.collect(),
     }
 }

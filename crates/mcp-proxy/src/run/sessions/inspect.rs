@@ -144,7 +144,7 @@ impl<'a> View<'a> {
             .map(|target| format!("  {}", visible(target)))
             .unwrap_or_default();
         let started = words::day_and_time(header.started_at);
-        let (listen, server) = (header.listen, self.session.transport());
+        let (listen, server) = (header.client_side(), self.session.transport());
         writeln!(
             out,
             "{}  {started}  {listen} ► {server}{target}\n",
