@@ -49,19 +49,25 @@ impl Words {
     /// Whether each occurs in one of these.
     pub(super) fn are_in(&self, searched: &[&[u8]]) -> bool {
         let searched: Vec<_> = searched.iter().map(|bytes| Searched::new(bytes)).collect();
-        let is_in = |word: &String| searched.iter().any(|bytes| bytes.have(word));
-        self.words.iter().all(is_in)
+        self.are_all_in(&searched)
     }
 
     /// The same as for a recorded message. All but the bytes is in the bytes, but for escapes.
     pub(super) fn are_in_facts(&self, facts: &Facts<'_>) -> bool {
         let message = facts.message;
-        if self.are_in(&[message.raw()]) {
+        let mut searched = vec![Searched::new(message.raw())];
+        if self.are_all_in(&searched) {
             return true;
         }
         let method = message.method().unwrap_or_default();
         let name = facts.own_name().unwrap_or_default();
-        self.are_in(&[message.raw(), method.as_bytes(), name.as_bytes()])
+        searched.extend([method.as_bytes(), name.as_bytes()].map(Searched::new));
+        self.are_all_in(&searched)
+    }
+
+    fn are_all_in(&self, searched: &[Searched<'_>]) -> bool {
+        let is_in = |word: &String| searched.iter().any(|bytes| bytes.have(word));
+        self.words.iter().all(is_in)
     }
 }
 
