@@ -200,8 +200,5 @@ fn rows_tell_what_became_of_a_message_though_there_is_little_room() {
         ]
     );
     stage.gone("killed");
-    assert_eq!(
-        shown(&mut stage)[1],
-        "⏸ #011 → tools/call [… · not decided"
-    );
+    assert_eq!(shown(&mut stage)[1], "⏸ #011 → tools/call [… · not decided");
 }
