@@ -9,12 +9,11 @@ use mcp_proxy_wire::{
 };
 
 use crate::correlate::{Asked, Correlator, Noting, Seen};
-use crate::intercept::Entry;
 use crate::lane::Lane;
 use crate::link::LinkEnd;
 use crate::pipeline::Pipeline;
 use crate::replay::{Awaited, DELIVERY, Opening, needed};
-use crate::share::Share;
+use crate::share::{Share, Whose};
 
 /// A connection: its number in the record, its two kinds of transport, its open requests.
 pub struct Connection {
@@ -109,16 +108,31 @@ impl Connection {
         self.correlator().give_up(direction, exchange, id);
     }
 
-    /// The client of this exchange has gone before the answer to its request came. If that was stopped on its way, it goes
-    /// no further: nobody waits for it.
+    /// The client of this exchange has gone before it had the answer to its request. If one of the two was stopped on its way,
+    /// it goes no further: nobody waits for it.
     pub fn client_left(&self, exchange: ExchangeId, id: &Id) {
-        let direction = Direction::ClientToServer;
-        if self.pipeline.may_stop() && self.correlator().leave(direction, exchange, id) {
-            let held =
-                |entry: &Entry| entry.way() == (self.id, direction) && entry.came_by(exchange);
-            let intercept = self.pipeline.intercept();
-            intercept.give_up("the client went away before it was sent", held);
+        if !self.pipeline.may_stop() {
+            return;
         }
+        let why = "the client went away before it was sent";
+        let intercept = self.pipeline.intercept();
+        let asking = (self.id, Direction::ClientToServer);
+        if self.correlator().leave(asking.1, exchange, id) {
+            intercept.give_up(why, |entry| {
+                entry.way() == asking && entry.came_by(exchange)
+            });
+        } else if self.awaits_answer(exchange) {
+            let answering = (self.id, Direction::ServerToClient);
+            intercept.give_up(why, |entry| {
+                entry.way() == answering && self.belongs_to(exchange, &entry.message)
+            });
+        }
+    }
+
+    /// On a shared connection: whether a message of the server's is for this exchange.
+    fn belongs_to(&self, exchange: ExchangeId, message: &Message) -> bool {
+        let whose = self.share().map(|share| share.whose(message));
+        matches!(whose, Some(Whose::Owned(owner, _)) if owner == exchange)
     }
 
     /// A request goes on as something else.

@@ -14,6 +14,7 @@ use mcp_proxy_wire::{ErrorCode, Field, Id, IdKey, Kind, Message, error_response}
 use rustc_hash::FxHashMap;
 
 pub use link::link;
+pub(crate) use recording::params_key;
 pub use recording::{Played, Recording};
 
 /// How a request finds the recorded one whose answer it gets.

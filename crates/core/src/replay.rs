@@ -17,6 +17,7 @@ mod once;
 mod opening;
 mod plan;
 mod player;
+mod replies;
 mod stage;
 
 use std::time::Duration;

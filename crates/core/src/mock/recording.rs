@@ -187,7 +187,7 @@ pub(super) fn method_key(method: &str) -> u64 {
 }
 
 /// One key a method and parameters: the order of members does not count, and `_meta` does not at all.
-pub(super) fn params_key(request: &Message) -> u64 {
+pub(crate) fn params_key(request: &Message) -> u64 {
     let mut hasher = FxHasher::default();
     request.method().unwrap_or_default().hash(&mut hasher);
     if let Some(params) = request.params() {

@@ -1,7 +1,6 @@
 //! What a recorded client said.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use serde_json::Value;
 use super::Verdict;
 use super::diff::{Ignore, diff};
 use super::handles::{self, Handles};
+use super::replies::{Question, Replies};
 
 /// A record that is played. Its messages are read when their time has come, so that the length of a record does not count.
 pub struct Script {
@@ -29,8 +29,8 @@ pub struct Plan {
     pub connection: u32,
     /// What is said.
     pub lines: Vec<Line>,
-    /// Where the recorded client's answers to the server's requests are, by method, in order.
-    pub replies: FxHashMap<String, VecDeque<usize>>,
+    /// The recorded client's answers to the server's requests.
+    pub replies: Replies,
     /// Lines that were left out because their bytes are not in the record.
     pub missing: usize,
     /// Lines that cannot be said because values in them were redacted and not given: their numbers, and those of the values.
@@ -191,8 +191,8 @@ struct Draft {
     plan: Plan,
     /// Where the line with a number stands.
     places: FxHashMap<u64, usize>,
-    /// The server's own requests, by number: their methods.
-    asked: FxHashMap<u64, String>,
+    /// The server's own requests, by number.
+    asked: FxHashMap<u64, Question>,
     /// Values that the client may hand back, and the requests whose answers gave them.
     given: FxHashMap<Vec<u8>, u64>,
     /// The filter wants something of it.
@@ -220,18 +220,16 @@ impl Draft {
                 }
             }
             (Direction::ServerToClient, Kind::Request) => {
-                let method = message.method().map(Cow::into_owned);
-                self.asked
-                    .insert(recorded.sequence, method.unwrap_or_default());
+                let question = Question::of(recorded.sequence, &message);
+                self.asked.insert(recorded.sequence, question);
             }
             (Direction::ServerToClient, _) => {}
             (Direction::ClientToServer, Kind::Response | Kind::Error) => {
-                let method = recorded.answers.and_then(|it| self.asked.get(&it));
-                if let Some(method) = method
+                let question = recorded.answers.and_then(|it| self.asked.get(&it));
+                if let Some(question) = question
                     && plan.can_say(script, recorded, message)
                 {
-                    let replies = plan.replies.entry(method.clone()).or_default();
-                    replies.push_back(row);
+                    plan.replies.add(question, row);
                 }
             }
             (Direction::ClientToServer, _) => {

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::Outcome;
 use super::handles::{self, Handles};
 use super::plan::{Line, Plan, Says, Script, own};
+use super::replies::Replies;
 use super::stage::{Stage, Turn};
 use crate::link::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd};
 
@@ -26,8 +27,8 @@ struct State {
     script: Arc<Script>,
     connection: u32,
     lines: VecDeque<Line>,
-    /// Where the recorded client's answers are, by method.
-    replies: FxHashMap<String, VecDeque<usize>>,
+    /// The recorded client's answers.
+    replies: Replies,
     /// Answers of ours to what the server asked.
     said: VecDeque<Message>,
     /// Open requests by our number.
@@ -141,6 +142,14 @@ impl Voice {
     }
 }
 
+/// Who made a message that came.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Server,
+    /// The link could not ask the server.
+    Ours,
+}
+
 impl State {
     /// The next line; nothing if it cannot be read any more.
     fn say(&mut self) -> Option<Message> {
@@ -225,14 +234,15 @@ impl State {
         }
     }
 
-    fn hear(&mut self, message: Message) {
+    fn hear(&mut self, message: Message, whose: Whose) {
         match message.kind() {
             Kind::Response | Kind::Error => {
                 let number = message
                     .id_token()
                     .and_then(|token| std::str::from_utf8(token).ok()?.parse().ok());
                 if let Some((line, _)) = number.and_then(|number: u64| self.open.remove(&number)) {
-                    self.outcomes.push(self.outcome(&line, Some(&message)));
+                    let answer = (whose == Whose::Server).then_some(&message);
+                    self.outcomes.push(self.outcome(&line, answer));
                     self.learn(&line, &message);
                 }
             }
@@ -241,7 +251,7 @@ impl State {
                 .parts()
                 .unwrap_or_default()
                 .into_iter()
-                .for_each(|part| self.hear(part)),
+                .for_each(|part| self.hear(part, whose)),
             _ => {}
         }
     }
@@ -256,14 +266,10 @@ impl State {
         }
     }
 
-    /// What the recorded client answered to such a request, the next one if there were several.
+    /// What the recorded client answered to such a request.
     fn reply(&mut self, request: &Message) {
         let method = request.method().unwrap_or_default();
-        let replies = self.replies.get_mut(method.as_ref());
-        let recorded = replies.and_then(|replies| match replies.len() {
-            0 | 1 => replies.front().copied(),
-            _ => replies.pop_front(),
-        });
+        let recorded = self.replies.take(request);
         let recorded = recorded.and_then(|row| self.script.said(row));
         let id = request.span(Field::Id).map(|span| request.slice(span));
         let reply = match (&recorded, id) {
@@ -316,8 +322,12 @@ impl FrameWriter for Hears {
         let mut state = self.0.state();
         let before = state.open.len();
         for frame in frames.drain(..) {
+            let whose = match frame.carriage {
+                Carriage::Message => Whose::Ours,
+                _ => Whose::Server,
+            };
             if let Body::Whole(message) = frame.body {
-                state.hear(message);
+                state.hear(message, whose);
             }
         }
         self.0.stage.over(before - state.open.len());

@@ -124,11 +124,13 @@ fn back(
         // The rest of it is nobody's, as any batch here.
         drop(stage.connection.without_replays(message, number));
     }
+    // Of what was withheld the record has its verdict.
+    let is_withheld = matches!(frame.body, Body::Withheld(_));
     let placed = stage
         .connection
         .share()
         .and_then(|mut share| share.to_client(frame, message));
-    if placed.is_none() {
+    if placed.is_none() && !is_withheld {
         stage
             .connection
             .act(sequence, "drop", "no client waits for it");

@@ -22,6 +22,14 @@ fn drops(house: &House, why: &str) {
     });
 }
 
+/// A FIN within 50 ms might be the half of a close: its client would still read.
+fn after_a_half_close() {
+    let sent = Instant::now();
+    until("a FIN means that the client has gone", || {
+        sent.elapsed() > Duration::from_millis(60)
+    });
+}
+
 #[test]
 fn a_modern_client_that_closes_its_stream() {
     let server = Listening::demo();
@@ -36,14 +44,26 @@ fn a_modern_client_that_closes_its_stream() {
         let proxy = Listening::start_with(&words, &house.env());
         let asked = open(&proxy.address, "POST", "/mcp", &MODERN, CALL.as_bytes());
         house.held();
-        // A FIN within 50 ms might be the half of a close: its client would still read.
-        let sent = Instant::now();
-        until("a FIN means that the client has gone", || {
-            sent.elapsed() > Duration::from_millis(60)
-        });
+        after_a_half_close();
         drop(asked);
         drops(&house, why);
     }
+}
+
+#[test]
+fn a_modern_client_that_does_not_wait_for_a_held_answer() {
+    let house = House::new();
+    let words = ["proxy", "--listen", "http", "--listen-port", "0"];
+    let stdio = ["--", super::PROXY, "demo-server", "stdio"];
+    let words = [&words[..], &["--break", r#".kind=="response""#], &stdio].concat();
+    let proxy = Listening::start_with(&words, &house.env());
+    let asked = open(&proxy.address, "POST", "/mcp", &MODERN, CALL.as_bytes());
+    house.held();
+    after_a_half_close();
+    drop(asked);
+    drops(&house, "the client went away");
+    let verdicts = house.record().matches(r#""t":"act""#).count();
+    assert_eq!(verdicts, 2, "hold and drop");
 }
 
 #[test]

@@ -1,0 +1,97 @@
+//! What a server gives, asks and leaves unanswered while a record is played to it.
+
+use serde_json::{Value, json};
+
+use super::text;
+use crate::run::{PROXY, Talk, pipe};
+
+/// The demo server seals what its clients hand back with a key of each process.
+#[test]
+fn what_a_server_gives_to_be_handed_back_is_the_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let file = file.to_str().unwrap();
+    let server = ["--", PROXY, "demo-server", "stdio", "--fixtures"];
+    let flags = ["--session-file", file, "--quiet"];
+    let mut talk = Talk::start(&[&flags[..], &server].concat());
+    let mut ask = |id: u32, more: Value| {
+        let mut params = more;
+        params["name"] = json!("test_input_required_result_request_state");
+        params["arguments"] = json!({});
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        });
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        talk.say(&call.to_string());
+        serde_json::from_str::<Value>(&talk.hear()).unwrap()["result"].take()
+    };
+    let first = ask(1, json!({}));
+    let asked = first["inputRequests"].as_object().unwrap().keys().next();
+    let answer = json!({"action": "accept", "content": {"confirmed": true, "ok": true}});
+    let responses = json!({ asked.unwrap(): answer });
+    let state = &first["requestState"];
+    let second = ask(
+        2,
+        json!({"inputResponses": responses, "requestState": state}),
+    );
+    assert!(second["content"].is_array(), "{second}");
+    assert_eq!(talk.end(), Some(0));
+    for many in ["1", "4"] {
+        let words = ["replay", file, "--no-record", "--concurrency", many];
+        let played = pipe(&[&words[..], &server].concat(), b"");
+        let text = text(&played);
+        assert!(text.contains("2 requests: 2 same"), "{text}");
+    }
+}
+
+#[test]
+fn what_the_server_asks_is_answered_at_once_and_a_cancelled_request_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let file = file.to_str().unwrap();
+    let server = r#"while read -r line; do id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p'); case "$line" in
+        *\"ask\"*) echo '{"jsonrpc":"2.0","id":"q","method":"roots/list"}'; read -r reply; echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}";;
+        *\"never\"*|*cancelled*) ;;
+        *) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}";;
+        esac; done"#;
+    let target = ["--", "sh", "-c", server];
+    let mut talk = Talk::start(&[&["--session-file", file, "--quiet"][..], &target].concat());
+    talk.say(r#"{"jsonrpc":"2.0","id":1,"method":"ask"}"#);
+    assert!(talk.hear().contains("roots/list"));
+    talk.say(r#"{"jsonrpc":"2.0","id":"q","result":{"roots":[]}}"#);
+    assert!(talk.hear().contains(r#""id":1"#));
+    talk.say(r#"{"jsonrpc":"2.0","id":2,"method":"never"}"#);
+    talk.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#);
+    talk.say(r#"{"jsonrpc":"2.0","id":3,"method":"last"}"#);
+    assert!(talk.hear().contains(r#""id":3"#));
+    assert_eq!(talk.end(), Some(0));
+    // Were one of the two waited for, this would not end.
+    let words = ["replay", file, "--no-record", "--answer-timeout", "1h"];
+    let played = pipe(&[&words[..], &target].concat(), b"");
+    assert!(
+        text(&played).contains("3 requests: 3 same, 0 different, 0 unanswered"),
+        "{played:?}"
+    );
+}
+
+#[test]
+fn what_only_the_proxy_answers_is_no_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let file = file.to_str().unwrap();
+    let target = ["--", "sh", "-c", "read -r line; exit 3"];
+    let mut talk = Talk::start(&[&["--session-file", file, "--quiet"][..], &target].concat());
+    talk.say(r#"{"jsonrpc":"2.0","id":1,"method":"die"}"#);
+    assert!(talk.hear().contains("-31002"));
+    talk.end();
+    let played = pipe(
+        &[&["replay", file, "--no-record"][..], &target].concat(),
+        b"",
+    );
+    assert!(
+        text(&played).contains("1 requests: 1 same, 0 different, 0 unanswered"),
+        "{played:?}"
+    );
+}
