@@ -280,6 +280,12 @@ impl App {
         self.tabs.get_mut(self.tab)
     }
 
+    /// Whether nobody is there who could decide about messages of the session that is shown. Of the live one the proxy tells
+    /// what is held; the record may be behind that.
+    pub fn is_left_undecided(&self) -> bool {
+        self.tab != 0 || self.proxy.link != Link::Live
+    }
+
     /// Takes what has come from the proxy and from records. True: the screen has changed.
     pub fn turn(&mut self, now: Instant) -> bool {
         self.now = now;

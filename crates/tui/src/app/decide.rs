@@ -192,8 +192,14 @@ impl App {
 
     /// Sends what is in the editor.
     pub(super) fn send_edited(&mut self) {
-        let Overlay::Editor(editor) = &mut self.overlay else {
+        if !matches!(self.overlay, Overlay::Editor(_)) {
             return self.complain("nothing is edited (F6 edits the held message)");
+        }
+        if let Some(why) = self.cannot_decide() {
+            return self.complain(why + "; your text stays here, Esc closes it");
+        }
+        let Overlay::Editor(editor) = &mut self.overlay else {
+            return;
         };
         if let Some(fault) = editor.fault()
             && !editor.insists

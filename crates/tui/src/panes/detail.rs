@@ -10,6 +10,7 @@ use unicode_width::UnicodeWidthChar as _;
 use super::rows::{short_size, short_time};
 use super::{cut, framed, span, style};
 use crate::app::{App, Focus, Hit, Target};
+use crate::source::is_undecided;
 use crate::tab::{Detail, Shown, Tab};
 use crate::text::{Piece, PieceKind};
 use crate::theme::Role;
@@ -194,6 +195,10 @@ fn facts(told: &Told, sequence: u64, app: &App) -> Vec<String> {
             "⏸ held by {}, {left}: F5 forward, F6 modify, F8 drop",
             held.by
         ));
+    }
+    if is_undecided(message) && app.is_left_undecided() {
+        let by = message.verdicts.last().map_or("", |hold| hold.why.as_str());
+        lines.push(format!("⏸ never decided: held by {by}, and did not go on"));
     }
     let time = mcp_proxy_session::time_text(message.timestamp);
     let mut first = format!(

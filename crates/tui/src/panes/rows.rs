@@ -68,6 +68,7 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             let held = is_live.then(|| app.proxy.hold_of(row.sequence)).flatten();
             let look = Look {
                 held,
+                undecided: row.undecided && app.is_left_undecided(),
                 several,
                 marked,
                 selected: selected == Some(row.sequence),
@@ -91,6 +92,8 @@ fn hint(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str) {
 /// What a row's look depends on besides the message.
 struct Look<'a> {
     held: Option<&'a Held>,
+    /// It was held, and nobody is there any more who could decide.
+    undecided: bool,
     several: bool,
     marked: bool,
     selected: bool,
@@ -100,13 +103,14 @@ struct Look<'a> {
 /// `⏸ #007 → tools/call [exec_cmd]            42 s   1.2 kB`.
 fn line(app: &App, row: &RowLine, look: &Look<'_>, width: usize) -> Line<'static> {
     let to_server = row.direction == Direction::ClientToServer;
-    let (sign, arrow) = match (look.held.is_some(), to_server) {
+    let waits = look.held.is_some() || look.undecided;
+    let (sign, arrow) = match (waits, to_server) {
         (true, true) => ("⏸", "→"),
         (true, false) => ("⏸", "←"),
         (false, true) => ("►", "→"),
         (false, false) => ("◄", "←"),
     };
-    let role = match (look.held.is_some(), row.is_error || row.dropped, to_server) {
+    let role = match (waits, row.is_error || row.dropped, to_server) {
         (true, _, _) => Role::Held,
         (_, true, _) => Role::Bad,
         (_, _, true) => Role::ToServer,
@@ -213,6 +217,9 @@ fn facts(row: &RowLine, look: &Look<'_>, width: usize) -> String {
             Some(left) => format!("{} s left ", left.as_secs()),
             None => "waits ".to_owned(),
         });
+    }
+    if look.undecided && width >= WITH_SIZE {
+        text.push_str("undecided ");
     }
     if width < WITH_SIZE {
         return text;

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use mcp_proxy_session::{Raw, Row, Session, Told};
+use mcp_proxy_session::{ProxyMessage, Raw, Row, Session, Told};
 use mcp_proxy_wire::{Direction, Field, Kind, Message};
 
 /// Bytes of a message that has no method and answers nothing, enough to fill a line.
@@ -51,6 +51,8 @@ pub struct RowLine {
     pub from_proxy: bool,
     /// It could not be delivered.
     pub undelivered: bool,
+    /// It was held, and the record knows of no decision: it is held still, or the proxy was killed meanwhile.
+    pub undecided: bool,
 }
 
 impl RowLine {
@@ -81,6 +83,7 @@ impl RowLine {
             duplicate: message.duplicate,
             from_proxy: message.from_proxy,
             undelivered: told.undelivered,
+            undecided: is_undecided(message),
         }
     }
 
@@ -110,8 +113,15 @@ impl RowLine {
             duplicate: row.is_duplicate(),
             from_proxy: row.is_from_proxy(),
             undelivered: row.is_undelivered(),
+            undecided: false,
         }
     }
+}
+
+/// Whether a message was held, and nothing is known to have been decided about it since.
+pub fn is_undecided(message: &ProxyMessage) -> bool {
+    let last = message.verdicts.last();
+    last.is_some_and(|verdict| verdict.kind == "hold")
 }
 
 fn excerpt(told: &Told) -> Option<String> {
