@@ -314,6 +314,12 @@ impl App {
         changed
     }
 
+    /// Opens an editor or a window. What was said before must not hide its keys.
+    fn open(&mut self, overlay: Overlay) {
+        self.said = None;
+        self.overlay = overlay;
+    }
+
     /// Takes what the user does.
     pub fn take(&mut self, event: Event) {
         match event {

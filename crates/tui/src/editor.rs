@@ -2,6 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 use mcp_proxy_wire::visible::visible_json;
+use mcp_proxy_wire::{Kind, Message};
 
 use crate::area::Area;
 
@@ -87,6 +88,18 @@ impl Editor {
     /// What is wrong with it now.
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()
+    }
+
+    /// Why it should not be sent without a second thought: it is no JSON, or what is sent again is no request.
+    pub fn doubt(&self) -> Option<String> {
+        if let Some(fault) = &self.fault {
+            return Some(format!("line {}: {}", fault.line, fault.why));
+        }
+        let is_sent_again = matches!(self.purpose, Purpose::Replay { .. });
+        let kind = Message::parse(self.message()).kind();
+        let is_asked = matches!(kind, Kind::Request | Kind::Notification);
+        (is_sent_again && self.is_changed() && !is_asked)
+            .then(|| "this is no JSON-RPC request or notification".to_owned())
     }
 
     /// Whether anything was changed.

@@ -142,18 +142,18 @@ impl App {
             Command::Drop => self.resolve(&Decision::Drop),
             Command::Modify => self.modify(),
             Command::EditOutside => self.edit_outside(),
-            Command::AnswerError if rest.is_empty() => self.type_command("error -32000 "),
+            Command::AnswerError if rest.is_empty() => self.type_error(),
             Command::AnswerError => self.answer_error(rest),
             Command::Step => self.step(),
             Command::Continue => self.resume(),
             Command::NextHeld => self.next_held(),
-            Command::Breakpoints => self.overlay = Overlay::Breakpoints { selected: 0 },
+            Command::Breakpoints => self.open(Overlay::Breakpoints { selected: 0 }),
             Command::BreakHere => self.break_here(rest),
             Command::Unbreak => self.unbreak(rest),
             Command::Send => self.send_edited(),
             Command::Rules => {
+                self.open(Overlay::Rules { top: 0 });
                 self.ask("rules.list", "{}".to_owned(), Then::Rules);
-                self.overlay = Overlay::Rules { top: 0 };
             }
             Command::Filter if rest.is_empty() => self.type_filter(),
             Command::Filter => self.set_filter(rest),
@@ -176,7 +176,7 @@ impl App {
             Command::Peer => self.go_to_peer(),
             Command::Diff => self.diff(),
             Command::Original => self.original(),
-            Command::Stderr => self.overlay = Overlay::Happenings { back: 0 },
+            Command::Stderr => self.open(Overlay::Happenings { back: 0 }),
             Command::Wrap => self.wraps = !self.wraps,
             Command::Copy => self.copy(),
             Command::CopyCurl => self.copy_curl(),
@@ -233,7 +233,7 @@ impl App {
                 self.tab = (self.tab + self.tabs.len().saturating_sub(1)) % self.tabs.len().max(1);
             }
             Command::CloseTab => self.close_tab(),
-            Command::Help => self.overlay = Overlay::Help { top: 0 },
+            Command::Help => self.open(Overlay::Help { top: 0 }),
             Command::CommandLine => self.type_command(""),
             Command::NextTheme => match crate::theme::Theme::named(rest) {
                 Some(theme) => self.theme = theme,
@@ -253,9 +253,9 @@ impl App {
 
     fn quit(&mut self) {
         match self.owner {
-            Owner::Here => self.overlay = Overlay::ConfirmQuit,
+            Owner::Here => self.open(Overlay::ConfirmQuit),
             // Somebody's client would wait, and nobody would decide.
-            Owner::Other if self.proxy.holds() => self.overlay = Overlay::ConfirmLeave,
+            Owner::Other if self.proxy.holds() => self.open(Overlay::ConfirmLeave),
             Owner::Other | Owner::Demo => self.effects.push(Effect::Quit),
         }
     }
@@ -343,6 +343,9 @@ impl App {
         let filter = match rest.is_empty() {
             false => rest.to_owned(),
             true => {
+                if let Some(why) = self.cannot_decide() {
+                    return self.complain(why);
+                }
                 let method = self.current().and_then(|tab| {
                     let told = tab.view.told(tab.selected?).ok()?;
                     let name = told.message.name;

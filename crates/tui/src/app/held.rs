@@ -9,6 +9,10 @@ use super::{App, Overlay};
 use crate::editor::Purpose;
 use crate::proxy::{Held, Link};
 
+/// Said where a key is for held messages.
+pub(super) const NOTHING_HELD: &str =
+    "no message is held (i holds every message, b sets breakpoints)";
+
 /// A message that was decided elsewhere while it was selected or edited here, until the user does something.
 pub(super) struct Lost {
     sequence: u64,
@@ -47,7 +51,7 @@ impl App {
         }
         match oldest {
             Some(oldest) => self.select_oldest(oldest),
-            None => self.complain("no message is held (i holds every message, b sets breakpoints)"),
+            None => self.complain(NOTHING_HELD),
         }
         None
     }
@@ -56,10 +60,10 @@ impl App {
     pub(super) fn cannot_decide(&self) -> Option<String> {
         match &self.proxy.link {
             Link::Live => None,
-            Link::None => {
-                Some("this is a record: there is no proxy that could send anything".to_owned())
+            Link::None => Some("this is a record: there is no proxy that could do that".to_owned()),
+            Link::Gone(_) => {
+                Some("the proxy has ended: nothing can be held or sent any more".to_owned())
             }
-            Link::Gone(_) => Some("the proxy has ended: nothing can be sent any more".to_owned()),
         }
     }
 
@@ -200,7 +204,7 @@ impl App {
         numbers.sort_unstable();
         let next = numbers.iter().find(|number| **number > selected);
         let Some(next) = next.or(numbers.first()).copied() else {
-            return self.complain("no message is held");
+            return self.complain(NOTHING_HELD);
         };
         self.tab = 0;
         self.go_to(next);

@@ -117,14 +117,14 @@ fn an_edit_outlives_the_proxy() {
     stage.gone("the proxy has ended");
     assert!(matches!(stage.app.overlay, Overlay::Editor(_)));
     stage.press(&["ctrl-s", "ctrl-s"]);
-    let gone = "the proxy has ended: nothing can be sent any more";
+    let gone = "the proxy has ended: nothing can be held or sent any more";
     assert_eq!(
         stage.said(),
         format!("{gone}; your text stays here, Esc closes it")
     );
     assert!(matches!(stage.app.overlay, Overlay::Editor(_)));
     stage.press(&["esc"]);
-    for key in ["F5", "F6", "F8", "E"] {
+    for key in ["F5", "F6", "F8", "E", "x", "B"] {
         stage.press(&[key]);
         assert_eq!((stage.said(), stage.is_plain()), (gone, true), "{key}");
     }
@@ -152,8 +152,11 @@ fn what_was_held_when_the_proxy_was_killed_is_told_as_undecided() {
     stage.all_read(10);
     let screen = stage.screen(160, 24);
     assert!(is_told(&screen), "{screen}");
-    stage.press(&["F5"]);
-    assert!(stage.said().starts_with("this is a record: "));
+    for key in ["F5", "F6", "F8", "E", "x", "B"] {
+        stage.press(&["l", "esc", key]);
+        assert!(stage.said().starts_with("this is a record: "), "{key}");
+        assert!(stage.is_plain(), "{key}");
+    }
     // While it is held the proxy says so, and afterwards the record.
     let mut stage = held();
     assert!(!stage.screen(160, 24).contains("undecided"));
