@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crossterm::event::{KeyCode, KeyEvent};
 use mcp_proxy_session::Filter;
+use mcp_proxy_session::store::Listed;
 use mcp_proxy_wire::json_string;
 
 use super::answers::Then;
@@ -152,6 +153,10 @@ impl App {
         let path = absolute(path);
         if !path.is_file() {
             return self.complain(format!("{} is no file", path.display()));
+        }
+        // Its first line tells; the rest is read beside the screen.
+        if let Err(error) = Listed::read(&path) {
+            return self.complain(error.chain());
         }
         self.tabs.push(Tab::open(path));
         self.tab = self.tabs.len() - 1;

@@ -36,7 +36,7 @@ const CHOICES: &str = "[f]orward [m]odify [d]rop [e]rror (s step, c continue, q 
 /// Follows.
 pub fn run(args: &AttachArgs) -> Result<ExitCode> {
     let running = choose(args.id.as_deref())?;
-    if !args.plain && tui::has_terminal() {
+    if !args.plain && tui::has_terminal("--plain") {
         return tui::attach(&running.socket, args.tui);
     }
     quiet_pipe(
