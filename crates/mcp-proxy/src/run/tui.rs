@@ -25,9 +25,8 @@ use crate::cli::tui::{OpenArgs, ThemeName, TuiArgs};
 use crate::printer;
 use crate::run::editor::{self, Edited};
 use crate::run::sessions::named;
-use signals::Signals;
 
-pub use signals::EditorRuns;
+pub use signals::{EditorRuns, Signals};
 
 /// How often the terminal is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -97,9 +96,8 @@ fn alone(app: App, args: TuiArgs) -> Result<ExitCode> {
     }
     left.tell_draft();
     left.tell_signal();
-    Ok(left.signal.map_or(ExitCode::SUCCESS, |(number, _)| {
-        ExitCode::from(128 + u8::try_from(number).unwrap_or(0))
-    }))
+    let by_signal = left.signal.map(|(number, _)| code_of_signal(number));
+    Ok(by_signal.unwrap_or(ExitCode::SUCCESS))
 }
 
 /// The UI of a proxy in this process, on a thread of its own. It ends when this is dropped, also by a panic: the terminal is
@@ -182,12 +180,22 @@ impl Left {
 
     fn tell_draft(&self) {
         if let Some(draft) = &self.draft {
-            printer::say(&format!(
-                "mcp-proxy: what you edited was not sent; it is in {}",
-                draft.display()
-            ));
+            say_draft(draft);
         }
     }
+}
+
+/// Where a text is that was edited and not sent.
+pub fn say_draft(draft: &Path) {
+    printer::say(&format!(
+        "mcp-proxy: what you edited was not sent; it is in {}",
+        draft.display()
+    ));
+}
+
+/// The shell's own code for a program that a signal has ended.
+pub fn code_of_signal(number: i32) -> ExitCode {
+    ExitCode::from(128 + u8::try_from(number).unwrap_or(0))
 }
 
 /// Shows the UI on a thread of its own until the user leaves, a signal comes or the terminal is gone. A terminal that is gone
