@@ -42,6 +42,7 @@ pub struct Editor {
     pub area: Area,
     before: Vec<String>,
     fault: Option<Fault>,
+    remark: Option<&'static str>,
     /// The next time it is sent even though it is no JSON.
     pub insists: bool,
 }
@@ -56,6 +57,7 @@ impl Editor {
             area,
             before,
             fault: None,
+            remark: None,
             insists: false,
         };
         editor.check();
@@ -90,16 +92,16 @@ impl Editor {
         self.fault.as_ref()
     }
 
-    /// Why it should not be sent without a second thought: it is no JSON, or what is sent again is no request.
+    /// Why it should not be sent without a second thought: it is no JSON, or none that its receiver can take for a message.
     pub fn doubt(&self) -> Option<String> {
-        if let Some(fault) = &self.fault {
-            return Some(format!("line {}: {}", fault.line, fault.why));
-        }
-        let is_sent_again = matches!(self.purpose, Purpose::Replay { .. });
-        let kind = Message::parse(self.message()).kind();
-        let is_asked = matches!(kind, Kind::Request | Kind::Notification);
-        (is_sent_again && self.is_changed() && !is_asked)
-            .then(|| "this is no JSON-RPC request or notification".to_owned())
+        let fault = self.fault.as_ref();
+        let fault = fault.map(|fault| format!("line {}: {}", fault.line, fault.why));
+        fault.or_else(|| self.remark().map(|remark| format!("this is {remark}")))
+    }
+
+    /// What it is instead of a message, although it is JSON.
+    pub fn remark(&self) -> Option<&'static str> {
+        self.remark
     }
 
     /// Whether anything was changed.
@@ -134,6 +136,20 @@ impl Editor {
             column: error.column(),
             why: reason(&error.to_string()),
         });
+        self.remark = match self.fault {
+            None if self.is_changed() => self.remark_on(&text),
+            _ => None,
+        };
+    }
+
+    fn remark_on(&self, text: &str) -> Option<&'static str> {
+        let kind = Message::parse(compact(text)).kind();
+        match (self.purpose, kind) {
+            (Purpose::Replay { .. }, Kind::Request | Kind::Notification) => None,
+            (Purpose::Replay { .. }, _) => Some("no JSON-RPC request or notification"),
+            (Purpose::Hold { .. }, Kind::Other | Kind::Malformed) => Some("no JSON-RPC message"),
+            (Purpose::Hold { .. }, _) => None,
+        }
     }
 }
 

@@ -108,9 +108,10 @@ pub fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         Purpose::Hold { sequence, .. } => format!(" #{sequence} held: edit "),
         Purpose::Replay { sequence } => format!(" #{sequence}: edit and send again "),
     };
-    let (check, check_style) = match editor.fault() {
-        None => (" JSON is valid ".to_owned(), faint),
-        Some(fault) => (
+    let (check, check_style) = match (editor.fault(), editor.remark()) {
+        (None, None) => (" JSON is valid ".to_owned(), faint),
+        (None, Some(remark)) => (format!(" JSON, but {remark} "), bad),
+        (Some(fault), _) => (
             format!(
                 " line {}, column {}: {} ",
                 fault.line, fault.column, fault.why
