@@ -306,6 +306,9 @@ impl App {
         for tab in &mut self.tabs {
             changed |= tab.poll();
         }
+        if changed && self.listens.is_none() {
+            self.find_address();
+        }
         changed |= self.tell_lost();
         if self.said.as_ref().is_some_and(|said| said.until <= now) {
             self.said = None;

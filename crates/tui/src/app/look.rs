@@ -1,7 +1,7 @@
 //! Looking at messages: from one to another, folded, compared, copied.
 
 use mcp_proxy_session::{Mark, ProxyMessage};
-use mcp_proxy_wire::Kind;
+use mcp_proxy_wire::{Direction, Kind};
 
 use super::answers::Then;
 use super::{App, Effect, Overlay, Sides};
@@ -163,6 +163,19 @@ impl App {
         let body = |number| tab.view.told(number).map(|told| body_of(&told.message.raw));
         let titles = [format!("#{first} first"), format!("#{again} sent again")];
         Ok((titles, [body(first)?, body(again)?]))
+    }
+
+    /// Where clients connect, as they say it themselves: a proxy that runs elsewhere does not tell.
+    pub(super) fn find_address(&mut self) {
+        let speaks_http = !matches!(self.proxy.hello.client.as_str(), "" | "stdio");
+        let Some(tab) = self.tabs.first().filter(|_| speaks_http) else {
+            return;
+        };
+        let numbers = [Some(1), tab.selected].into_iter().flatten();
+        let told = numbers.filter_map(|number| tab.view.told(number).ok());
+        let mut from_clients =
+            told.filter(|told| told.message.direction == Direction::ClientToServer);
+        self.listens = from_clients.find_map(|told| sent_to(&told.message));
     }
 
     pub(super) fn copy(&mut self) {

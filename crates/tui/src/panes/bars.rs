@@ -45,6 +45,8 @@ const BUTTONS: [(Command, &str); 9] = [
 const NARROW: usize = 50;
 /// So much of a filter is shown before anything else on its line.
 const FILTER_FIRST: usize = 24;
+/// So much of an address is shown: a client may have said it.
+const MOST_ADDRESS: usize = 60;
 /// So many lines may be taken by what is said.
 const SAID_LINES: u16 = 3;
 
@@ -86,8 +88,17 @@ pub fn title(app: &App, frame: &mut Frame<'_>, area: Rect) {
         _ if width < NARROW => hello.target.clone(),
         // A long command is cut, and not what is said behind it.
         _ => {
-            let url = app.listens.as_ref().map(|url| format!(" — {url}"));
-            let url = url.unwrap_or_default();
+            let clients = match (&app.listens, hello.client.as_str()) {
+                (Some(url), _) => url.as_str(),
+                (None, "") => "",
+                (None, "stdio") => "client over stdio",
+                (None, "sse") => "clients over HTTP+SSE",
+                (None, _) => "clients over HTTP",
+            };
+            let url = match clients.is_empty() {
+                true => String::new(),
+                false => format!(" — {}", cut(clients, MOST_ADDRESS)),
+            };
             let before = format!("{} — ", hello.server);
             let rest = " mcp-proxy — ".width() + before.width() + url.width() + session.width();
             let target = cut(&hello.target, room.saturating_sub(rest));
