@@ -4,6 +4,7 @@ mod act;
 mod answers;
 mod decide;
 mod held;
+mod keys;
 mod look;
 mod typed;
 
@@ -328,14 +329,7 @@ impl App {
         match event {
             Event::Key(key) => self.key(key),
             Event::Mouse(mouse) => self.mouse(mouse),
-            Event::Paste(text) => match &mut self.overlay {
-                Overlay::Typing(_, input) => {
-                    input.paste(&text);
-                    self.filter_as_typed();
-                }
-                Overlay::Editor(editor) => editor.paste(&text),
-                _ => {}
-            },
+            Event::Paste(text) => self.letters(&text),
         }
         self.lost = None;
     }

@@ -1,10 +1,10 @@
 //! The inline editor: a held message, or one to be sent again, with a check while it is typed.
 
-use crossterm::event::{KeyCode, KeyEvent};
 use mcp_proxy_wire::visible::visible_json;
 use mcp_proxy_wire::{Kind, Message};
 
 use crate::area::Area;
+use crate::command::Command;
 
 /// What becomes of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,18 +70,14 @@ impl Editor {
         self.changed();
     }
 
-    /// Takes a key.
-    pub fn key(&mut self, key: KeyEvent) {
-        match key.code {
-            KeyCode::Char(letter) if harmless(&letter.to_string()).chars().ne([letter]) => {
-                self.paste(&letter.to_string());
-            }
-            _ if self.area.key(key) => self.changed(),
-            _ => {}
+    /// Does what a key stands for.
+    pub fn run(&mut self, command: Command) {
+        if self.area.run(command) {
+            self.changed();
         }
     }
 
-    /// Takes pasted text.
+    /// Takes text that is typed or pasted.
     pub fn paste(&mut self, text: &str) {
         self.area.insert(&harmless(text));
         self.changed();

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crossterm::event::{KeyCode, KeyEvent};
 use mcp_proxy_session::Filter;
 use mcp_proxy_session::store::Listed;
 use mcp_proxy_wire::json_string;
@@ -32,14 +31,15 @@ impl App {
         self.type_command(&format!("note {}", number.unwrap_or_default()));
     }
 
-    pub(super) fn type_key(&mut self, key: KeyEvent) {
+    /// Does what a key stands for on the line that is typed.
+    pub(super) fn line_command(&mut self, command: Command) {
         let Overlay::Typing(typing, input) = &mut self.overlay else {
             return;
         };
         let typing = *typing;
         let history = &mut self.history[typing as usize];
-        match key.code {
-            KeyCode::Enter => {
+        match command {
+            Command::Accept => {
                 let text = input.text().to_owned();
                 // A filter that is wrong stays to be put right; the list shows what it showed.
                 if typing == Typing::Filter
@@ -51,26 +51,24 @@ impl App {
                 self.overlay = Overlay::None;
                 self.typed(typing, &text);
             }
-            KeyCode::Esc => {
+            Command::GiveUp => {
                 self.overlay = Overlay::None;
                 if typing == Typing::Filter {
                     let before = std::mem::take(&mut self.filter_before);
                     self.set_filter(&before);
                 }
             }
-            KeyCode::Up => {
+            Command::Older => {
                 if let Some(older) = history.older() {
                     *input = older;
                 }
             }
-            KeyCode::Down => {
+            Command::Newer => {
                 if let Some(newer) = history.newer() {
                     *input = newer;
                 }
             }
-            _ => {
-                input.key(key);
-            }
+            command => input.run(command),
         }
         self.filter_as_typed();
     }

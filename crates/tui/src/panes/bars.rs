@@ -188,16 +188,13 @@ fn say(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str, role: Role) {
 fn editor_keys(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let keys = [
         (Command::Send, "Send"),
-        (Command::Back, "Back"),
-        (Command::EditOutside, "$EDITOR"),
+        (Command::CloseEditor, "Back"),
+        (Command::GoOnOutside, "$EDITOR"),
     ];
     let spans: Vec<Span<'static>> = keys
         .into_iter()
         .flat_map(|(command, word)| {
-            // The last of its keys: a letter would be typed.
-            let key = command.entry().keys.last();
-            let key = key.map(|key| shown_key(key)).unwrap_or_default();
-            let key = span(app, Role::Key, format!(" {key}:"));
+            let key = span(app, Role::Key, format!(" {}:", command.key()));
             [key, span(app, Role::Plain, format!("{word} "))]
         })
         .collect();
