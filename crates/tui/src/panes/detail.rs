@@ -198,7 +198,7 @@ fn facts(told: &Told, sequence: u64, app: &App) -> Vec<String> {
     }
     if is_undecided(message) && app.is_left_undecided() {
         let by = message.verdicts.last().map_or("", |hold| hold.why.as_str());
-        lines.push(format!("⏸ never decided: held by {by}, and did not go on"));
+        lines.push(format!("⏸ not decided: held by {by}, did not go on"));
     }
     let time = mcp_proxy_session::time_text(message.timestamp);
     let mut first = format!(

@@ -142,7 +142,7 @@ fn what_was_held_when_the_proxy_was_killed_is_told_as_undecided() {
     let mut stage = undecided();
     let screen = stage.screen(160, 24);
     let row = "⏸ #010 → tools/call [read_file]";
-    let fact = "⏸ never decided: held by breakpoint 1, and did not go on";
+    let fact = "⏸ not decided: held by breakpoint 1, did not go on";
     let is_told = |screen: &str| {
         let row = screen.lines().find(|line| line.contains(row));
         row.is_some_and(|row| row.contains("undecided 119 B")) && screen.contains(fact)
