@@ -7,23 +7,24 @@
 
 mod breakpoint;
 mod deadline;
+mod entry;
+mod held;
 mod hold;
 mod mailbox;
 mod parts;
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcp_proxy_session::Facts;
-use mcp_proxy_wire::Direction;
 use tokio::sync::watch;
 
 pub use breakpoint::{Breakpoint, Breakpoints, NewBreakpoint};
 pub use deadline::{HoldOptions, HoldPolicy};
+pub(crate) use entry::{Entry, NewHold, with_message};
+use held::Inner;
 pub use hold::{Check, HeldBy, HeldMessage, HoldId, InterceptAction, ResolveError};
-pub(crate) use hold::{Entry, NewHold, with_message};
 pub(crate) use mailbox::{LaneMailbox, Mailbox, Released};
 
 /// Messages that may be held at once.
@@ -71,17 +72,6 @@ pub struct Intercept {
     changes: watch::Sender<u64>,
 }
 
-struct Inner {
-    mode: InterceptMode,
-    breakpoints: Breakpoints,
-    holds: BTreeMap<HoldId, Entry>,
-    bytes: usize,
-    next: u64,
-    viewers: usize,
-    had_viewer: bool,
-    resolved: VecDeque<(HoldId, String, &'static str)>,
-}
-
 /// A viewer is attached as long as it lives.
 pub struct ViewerGuard(Arc<Intercept>);
 
@@ -91,16 +81,7 @@ impl Intercept {
         Arc::new(Intercept {
             options,
             active: AtomicBool::new(options.mode == InterceptMode::Intercept),
-            inner: Mutex::new(Inner {
-                mode: options.mode,
-                breakpoints: Breakpoints::default(),
-                holds: BTreeMap::new(),
-                bytes: 0,
-                next: 0,
-                viewers: 0,
-                had_viewer: false,
-                resolved: VecDeque::new(),
-            }),
+            inner: Mutex::new(Inner::new(options.mode)),
             changes: watch::Sender::new(0),
         })
     }
@@ -354,65 +335,6 @@ impl Intercept {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Inner {
-    fn undecided(&self, which: impl Fn(&Entry) -> bool) -> Vec<HoldId> {
-        let waiting = |(_, entry): &(&HoldId, &Entry)| entry.decided.is_none() && which(entry);
-        let holds = self.holds.iter().filter(waiting);
-        holds.map(|(hold, _)| *hold).collect()
-    }
-
-    fn has_room(&self, length: usize) -> bool {
-        self.holds.len() < HELD_MAX && self.bytes + length <= HELD_BYTES_MAX
-    }
-
-    /// The first that is undecided on the way of a message which keeps its order.
-    fn first_before(&self, new: &Entry) -> Option<HoldId> {
-        let is_before = |entry: &Entry| entry.by == HeldBy::Intercept && entry.way() == new.way();
-        let first = self.undecided(is_before).into_iter().next();
-        first.filter(|_| new.by == HeldBy::Intercept)
-    }
-
-    fn remember(&mut self, hold: HoldId, by: &str, action: &'static str) {
-        if self.resolved.len() == REMEMBERED {
-            self.resolved.pop_front();
-        }
-        self.resolved.push_back((hold, by.to_owned(), action));
-    }
-
-    /// Gives back what is decided and need not wait for another: for global intercept, all that is first in its way.
-    fn deliver(&mut self, decided: HoldId) {
-        let Some(entry) = self.holds.get(&decided) else {
-            return;
-        };
-        if entry.by != HeldBy::Intercept {
-            self.give_back(decided);
-            return;
-        }
-        let way: (u32, Direction) = entry.way();
-        loop {
-            let first = self
-                .holds
-                .iter()
-                .find(|(_, entry)| entry.by == HeldBy::Intercept && entry.way() == way);
-            match first {
-                Some((hold, entry)) if entry.decided.is_some() => {
-                    let hold = *hold;
-                    self.give_back(hold);
-                }
-                _ => return,
-            }
-        }
-    }
-
-    fn give_back(&mut self, hold: HoldId) {
-        if let Some(entry) = self.holds.remove(&hold) {
-            self.bytes -= entry.message.len();
-            let mailbox = entry.mailbox;
-            mailbox.put(entry.decided.unwrap_or_default());
-        }
     }
 }
 

@@ -68,8 +68,10 @@ pub struct Outcome {
 pub enum Verdict {
     /// They are the same.
     Same,
-    /// They are not: where. Nothing is named if none was recorded.
+    /// They are not: where.
     Different(Vec<Difference>),
+    /// It is answered now, and no answer was recorded.
+    New,
     /// There is none in time.
     Unanswered,
 }

@@ -77,17 +77,9 @@ impl SessionHeader {
         line.insert("started_at".into(), stamp::to_text(self.started_at).into());
         line.insert("transport".into(), self.transport.as_str().into());
         line.insert("listen".into(), self.client_side().into());
-        line.insert(
-            "server_command".into(),
-            self.server_command
-                .as_deref()
-                .map(|command| masks.command(command))
-                .into(),
-        );
-        line.insert(
-            "server_url".into(),
-            self.server_url.as_deref().map(|url| masks.url(url)).into(),
-        );
+        let (command, url) = self.masked_server(masks);
+        line.insert("server_command".into(), command.into());
+        line.insert("server_url".into(), url.into());
         line.insert("argv".into(), masks.argv(&self.argv).into());
         line.insert("cwd".into(), self.cwd.clone().into());
         line.insert("version".into(), self.version.clone().into());
@@ -98,6 +90,26 @@ impl SessionHeader {
         let mut bytes = Value::Object(line).to_string().into_bytes();
         bytes.push(b'\n');
         bytes
+    }
+
+    /// The server as the first line of a record tells it, its command or its URL. Whoever shows it elsewhere shows this.
+    pub fn shown_server(&self, masks: &Masks, redaction: Option<&Redaction>) -> String {
+        let (command, url) = self.masked_server(masks);
+        let server = command.or(url).unwrap_or_default();
+        match redaction.and_then(|redaction| redaction.masked(server.as_bytes())) {
+            Some(masked) => String::from_utf8_lossy(&masked).into_owned(),
+            None => server,
+        }
+    }
+
+    /// Command and URL without credentials.
+    fn masked_server(&self, masks: &Masks) -> (Option<String>, Option<String>) {
+        let command = self.server_command.as_deref();
+        let url = self.server_url.as_deref();
+        (
+            command.map(|command| masks.command(command)),
+            url.map(|url| masks.url(url).into_owned()),
+        )
     }
 
     /// What the first line of a record says about redaction. That of an import has it in its metadata.

@@ -66,6 +66,10 @@ pub struct ProxyMessage {
     pub dropped: bool,
     /// A verdict refused it.
     pub refused: bool,
+    /// The proxy answered it in the place of the peer, so it did not go on.
+    pub answered: bool,
+    /// It was held, and nobody has decided about it: it waits, or the proxy was killed.
+    pub undecided: bool,
     /// How many values were hidden in it and in the verdicts on it; 0 is none. A body that could not be looked through counts as one.
     pub redacted: u32,
     /// Length of the body: as received, or without what was hidden.
@@ -240,8 +244,10 @@ impl ProxyMessage {
         match verdict.kind.as_str() {
             "drop" => self.dropped = true,
             "refuse" => self.refused = true,
+            "error" | "answer" => self.answered = true,
             _ => {}
         }
+        self.undecided = verdict.kind == "hold";
         self.redacted = self.redacted.saturating_add(verdict.redacted);
         if verdict.kind == "modify" || verdict.raw.is_some() {
             self.modified = true;

@@ -28,7 +28,7 @@ use rows::Rows;
 use worker::Whereabouts;
 
 pub use happening::{Happening, HappeningKind, Happenings};
-pub use line::{RowLine, is_undecided};
+pub use line::RowLine;
 
 /// One session that is looked at: a record that grows, a finished one, or the remembered rows of a proxy without a record.
 #[derive(Debug)]

@@ -90,6 +90,8 @@ pub enum ParamKind {
     Text,
     /// A number, a truth, or any JSON.
     Json,
+    /// A message, which is JSON whatever it looks like: what is none is a mistake, and no text of its own.
+    Message,
 }
 
 /// All methods.
@@ -150,7 +152,7 @@ pub const METHODS: &[MethodInfo] = &[
         &[
             param("hold", "which"),
             text("action", "forward, modify, drop or error"),
-            param("raw", "modify: the new message, as JSON"),
+            message("raw", "modify: the new message, as JSON"),
             text("raw_text", "modify: the same as a text"),
             text("raw_b64", "modify: the same in base64"),
             param("as_is", "modify: true sends what is no JSON"),
@@ -210,7 +212,7 @@ pub const METHODS: &[MethodInfo] = &[
         "sends a client's message to the server again; the client gets no answer",
         &[
             param("sequence", "which"),
-            param(
+            message(
                 "raw",
                 "the message to send instead: JSON, or a string of it",
             ),
@@ -314,6 +316,14 @@ const fn text(name: &'static str, about: &'static str) -> Param {
     Param {
         name,
         kind: ParamKind::Text,
+        about,
+    }
+}
+
+const fn message(name: &'static str, about: &'static str) -> Param {
+    Param {
+        name,
+        kind: ParamKind::Message,
         about,
     }
 }

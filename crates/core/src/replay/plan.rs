@@ -108,7 +108,7 @@ impl Script {
         match (then.and_then(|row| self.answered(row)), now) {
             (None, None) => Verdict::Same,
             (_, None) => Verdict::Unanswered,
-            (None, Some(_)) => Verdict::Different(Vec::new()),
+            (None, Some(_)) => Verdict::New,
             (Some(then), Some(now)) => match diff(&then, now, &self.ignored) {
                 none if none.is_empty() => Verdict::Same,
                 differences => Verdict::Different(differences),

@@ -29,6 +29,8 @@ struct Order {
     open: usize,
     /// When the first line was said, now and then.
     begin: Option<(Instant, Duration)>,
+    /// Nothing more is said, and what is unsaid stays so.
+    stopped: bool,
 }
 
 /// Whether a line may be said.
@@ -65,9 +67,19 @@ impl Stage {
         }
     }
 
+    /// From now on nothing is said. Players are not ended by this.
+    pub fn stop(&self) {
+        self.order().stopped = true;
+    }
+
+    /// Whether a line was said before the stage was stopped, or could have been.
+    pub fn was_played(&self, sequence: u64) -> bool {
+        !self.order().unsaid.contains(&sequence)
+    }
+
     pub(super) fn turn(&self, line: &Line, now: Instant) -> Turn {
         let mut order = self.order();
-        if !order.is_next(line.sequence) {
+        if order.stopped || !order.is_next(line.sequence) {
             return Turn::Wait;
         }
         let cancels = line.says == Says::Cancels;
@@ -110,6 +122,9 @@ impl Stage {
     /// Lines that will never be said: nobody waits for them.
     pub(super) fn leave<'a>(&self, lines: impl IntoIterator<Item = &'a Line>) {
         let mut order = self.order();
+        if order.stopped {
+            return;
+        }
         for line in lines {
             order.unsaid.remove(&line.sequence);
         }

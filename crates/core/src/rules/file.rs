@@ -142,7 +142,10 @@ impl File<'_> {
         if let (Some(value), false) = (get(members, "part"), key.get_ref() == "change") {
             return Err(self.wrong(value.span(), "`part` goes with `change` only".to_owned()));
         }
-        let names = |key: &str| get(members, key).map(|value| self.names(value)).transpose();
+        let names = |key: &str| {
+            let names = get(members, key).map(|value| self.names(key, value));
+            names.transpose()
+        };
         Ok(Rule {
             name,
             line,
@@ -183,14 +186,15 @@ impl File<'_> {
                 _ => Err(self.wrong(value.span(), "`drop` is true, or not there".to_owned())),
             },
             _ => match self.string(value)? {
-                server if server.is_empty() => {
+                server if server.trim().is_empty() => {
                     Err(self.wrong(value.span(), "`redirect` names a server".to_owned()))
                 }
-                server if is_out_of_reach(&server) => {
-                    let why = "only http:// and https:// servers can be reached";
-                    Err(self.wrong(value.span(), format!("redirect: `{server}`: {why}")))
-                }
-                server => Ok(Action::Redirect(server)),
+                server => match out_of_reach(&server) {
+                    Some(why) => {
+                        Err(self.wrong(value.span(), format!("redirect: `{server}`: {why}")))
+                    }
+                    None => Ok(Action::Redirect(server)),
+                },
             },
         }
     }
@@ -289,7 +293,7 @@ impl File<'_> {
     }
 
     /// A name, or a list of names.
-    fn names(&self, value: &Value<'_>) -> Result<Names, RulesError> {
+    fn names(&self, key: &str, value: &Value<'_>) -> Result<Names, RulesError> {
         let names = match value.get_ref() {
             DeValue::Array(names) => names
                 .iter()
@@ -299,6 +303,12 @@ impl File<'_> {
         };
         if names.is_empty() {
             return Err(self.wrong(value.span(), "an empty list fits nothing".to_owned()));
+        }
+        if names.iter().any(|name: &String| name.is_empty()) {
+            let why = format!(
+                "{key}: an empty name fits nothing; for any write \"*\", or leave {key} out"
+            );
+            return Err(self.wrong(value.span(), why));
         }
         Ok(Names::new(names))
     }
@@ -378,12 +388,20 @@ fn json(value: &Value<'_>) -> Result<String, String> {
     })
 }
 
-/// Whether a server is a URL, and of another scheme than those that are spoken here.
-fn is_out_of_reach(server: &str) -> bool {
-    let Some((scheme, _)) = server.split_once("://") else {
-        return false;
-    };
+/// Why a server that is a URL cannot be reached, as far as its text tells.
+fn out_of_reach(server: &str) -> Option<&'static str> {
+    let (scheme, _) = server.split_once("://")?;
     let is_scheme = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
+    if !scheme.chars().all(is_scheme) {
+        // A command with a URL in it.
+        return None;
+    }
     let spoken = ["http", "https"];
-    scheme.chars().all(is_scheme) && !spoken.iter().any(|word| scheme.eq_ignore_ascii_case(word))
+    if !spoken.iter().any(|word| scheme.eq_ignore_ascii_case(word)) {
+        return Some("only http:// and https:// servers can be reached");
+    }
+    let url = server.parse::<http::Uri>().ok();
+    let host = url.as_ref().and_then(http::Uri::host);
+    host.is_none_or(str::is_empty)
+        .then_some("this is no URL with a host")
 }

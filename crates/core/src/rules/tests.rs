@@ -179,6 +179,26 @@ fn mistakes_name_rule_line_and_reason() {
             "line 2: rule 1: redirect: `ftp://x`: only http:// and https:// servers can be reached",
         ),
         (
+            "[[rule]]\nredirect = \"http://\"",
+            "line 2: rule 1: redirect: `http://`: this is no URL with a host",
+        ),
+        (
+            "[[rule]]\nredirect = \"https://:80/mcp\"",
+            "line 2: rule 1: redirect: `https://:80/mcp`: this is no URL with a host",
+        ),
+        (
+            "[[rule]]\nredirect = \" \"",
+            "line 2: rule 1: `redirect` names a server",
+        ),
+        (
+            "[[rule]]\nmethod = \"\"\ndrop = true",
+            "line 2: rule 1: method: an empty name fits nothing; for any write \"*\", or leave method out",
+        ),
+        (
+            "[[rule]]\ntool = [\"a\", \"\"]\ndrop = true",
+            "line 2: rule 1: tool: an empty name fits nothing; for any write \"*\", or leave tool out",
+        ),
+        (
             "[rule]\ndrop = true",
             "line 1: `rule` is not known here: a rule begins with [[rule]]",
         ),
@@ -189,6 +209,16 @@ fn mistakes_name_rule_line_and_reason() {
     ] {
         let found = Rules::parse(file, Path::new("/nowhere")).unwrap_err();
         assert_eq!(found.to_string(), error);
+    }
+    for server in [
+        "http://h",
+        "HTTPS://h:1/x?y",
+        "http://[::1]:2/",
+        "run http://",
+        "x",
+    ] {
+        let file = format!("[[rule]]\nredirect = \"{server}\"");
+        assert!(Rules::parse(&file, Path::new(".")).is_ok(), "{server}");
     }
     let broken = Rules::parse("[[rule]]\n\nname = ", Path::new(".")).unwrap_err();
     assert_eq!((broken.line, broken.rule), (3, None));

@@ -18,7 +18,7 @@ Examples:
 Every connection of the record is a session of its own, and all of them speak in the recorded order.
 A message with redacted values is played once they are given: --fill 7:1=secret.
 Ids and progress tokens are new; what the server asks is answered as the recorded client did.
-Exit code: 0 all answers are the same, 1 some differ, 2 it could not be played.";
+Exit code: 0 all answers are the same, 1 some differ, 2 it could not be played, 130 stopped by Ctrl-C (what is known is told).";
 
 /// A player has no client before it: flags about one are taken and do nothing, so they are not shown.
 pub fn of_use(arg: clap::Arg) -> clap::Arg {
@@ -58,6 +58,21 @@ fn connection(text: &str) -> Result<u32, String> {
     number.map_err(|_| "write c1, c2 and so on, as `mcp-proxy inspect` shows them".to_owned())
 }
 
+/// How many times faster pauses may be kept. Slower than this nobody waits, and faster there are none.
+const SPEEDS: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
+
+fn speed(text: &str) -> Result<f64, String> {
+    let wrong = || {
+        let (least, most) = (SPEEDS.start(), SPEEDS.end());
+        format!("write a number from {least} to {most}; without --speed there are no pauses")
+    };
+    let speed: f64 = text.parse().map_err(|_| wrong())?;
+    match SPEEDS.contains(&speed) {
+        true => Ok(speed),
+        false => Err(wrong()),
+    }
+}
+
 /// Play the clients of a record.
 #[derive(Debug, clap::Args)]
 pub struct ReplayArgs {
@@ -77,8 +92,8 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "7:1=VALUE", value_parser = fill)]
     pub fill: Vec<Fill>,
 
-    /// Keep the recorded pauses, so many times shorter (1 is as recorded); without it there are none
-    #[arg(long, value_name = "TIMES")]
+    /// Keep the recorded pauses, so many times shorter (1 is as recorded; 0.01 to 1000); without it there are none
+    #[arg(long, value_name = "TIMES", value_parser = speed, allow_negative_numbers = true)]
     pub speed: Option<f64>,
 
     /// Requests that may be open at once, on all connections together
@@ -99,4 +114,20 @@ pub struct ReplayArgs {
 
     #[command(flatten)]
     pub proxy: ProxyArgs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speeds() {
+        for (text, meant) in [("1", 1.0), ("0.01", 0.01), ("1e3", 1000.0), ("2.5", 2.5)] {
+            assert_eq!(speed(text), Ok(meant));
+        }
+        for wrong in ["0", "-1", "nan", "inf", "1e-300", "1001", "", "fast"] {
+            let said = speed(wrong).unwrap_err();
+            assert!(said.contains("from 0.01 to 1000"), "{wrong}: {said}");
+        }
+    }
 }

@@ -176,7 +176,9 @@ impl Target {
     /// Another server than the one of the flags, by its URL or its command, split like shell words. It gets none of
     /// their headers and variables: those are for the one they were given for.
     pub fn other(text: &str) -> Result<Target> {
-        if text.contains("://") {
+        // A command may have a URL among its words.
+        let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+        if scheme.is_some_and(|scheme| !scheme.contains(char::is_whitespace)) {
             return Ok(Target::Url {
                 url: server_url(text)?,
                 kind: None,
@@ -237,7 +239,7 @@ fn server_url(text: &str) -> Result<Uri> {
     let parsed: Option<Uri> = text
         .parse()
         .ok()
-        .filter(|url: &Uri| url.scheme().is_some() && url.host().is_some());
+        .filter(|url: &Uri| url.scheme().is_some() && url.host().is_some_and(|it| !it.is_empty()));
     let url = parsed.with_context(|| {
         format!("`{text}` is no URL (http://… or https://…); to run it as a command write: mcp-proxy -- {text}")
     })?;

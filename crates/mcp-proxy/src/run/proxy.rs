@@ -22,11 +22,12 @@ use crate::cli::ProxyArgs;
 use crate::config::{Config, Listen, RunLimits};
 use crate::printer;
 use crate::run::{Usage, runtime, tui};
-use signals::{Signals, Stop};
+use signals::Stop;
 
 pub use control::{OwnControl, open as open_control};
 pub use dial::{CUT, child, dial};
 pub use record::{export, open};
+pub use signals::Signals;
 
 /// Sessions have this long to stop their servers when the proxy ends.
 const STOP_DEADLINE: Duration = Duration::from_secs(8);

@@ -1,33 +1,36 @@
 //! `replay`: recorded clients before a live server, and what is answered differently.
 
+mod report;
 mod tools;
 
-use std::io::Write;
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_core::replay::diff::{Difference, Ignore};
-use mcp_proxy_core::replay::{Fills, Outcome, Pace, Plan, Script, Stage, Verdict, player};
-use mcp_proxy_core::{CarryEnd, Link, Pipeline, PipelineOptions, carry};
+use mcp_proxy_core::replay::diff::Ignore;
+use mcp_proxy_core::replay::{Fills, Outcome, Pace, Plan, Script, Stage, player};
+use mcp_proxy_core::{CarryEnd, Link, LinkEnd, Pipeline, PipelineOptions, carry};
 use mcp_proxy_session::{Filter, Session};
 use mcp_proxy_wire::{Limits, Transport};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use report::{Form, Report};
+
+use super::proxy::{RunEnd, Signals};
 use super::sessions::{named, report_damage};
+use super::tui::EditorRuns;
 use super::{Usage, proxy, runtime};
 use crate::cli::replay::ReplayArgs;
 use crate::config::Config;
 use crate::printer::progress::{Progress, REDRAW, Results};
 use crate::printer::{self, out};
-use mcp_proxy_wire::visible::visible;
 
 /// It could not be played at all.
 const UNPLAYED: u8 = 2;
 /// So many redacted values are named.
 const MOST_PLACES: usize = 8;
-/// Texts in the list of differences are cut here.
-const SHOWN: usize = 60;
 
 /// Plays, compares, and says what it found. What could not be played at all is no difference.
 pub fn run(args: &ReplayArgs) -> Result<ExitCode> {
@@ -71,13 +74,23 @@ fn played(args: &ReplayArgs) -> Result<ExitCode> {
     if !args.json {
         let record = played.record;
         let record = record.map_or(String::new(), |path| format!("; recorded to {path}"));
+        let unplayed = match &played.stopped {
+            Some(_) => format!(", {} not played", requests - played.outcomes.len()),
+            None => String::new(),
+        };
         writeln!(
             sink,
-            "{requests} requests{on}: {} same, {} different, {} unanswered{record}",
+            "{requests} requests{on}: {} same, {} different, {} unanswered{unplayed}{record}",
             report.same, report.different, report.unanswered
         )?;
     }
     sink.flush()?;
+    if let Some(end) = played.stopped {
+        let of = played.outcomes.len();
+        let text = format!("{}: {of} of {requests} requests were played", end.why);
+        printer::say(&format!("mcp-proxy: {text}"));
+        return Ok(end.code);
+    }
     for (connection, failure) in &played.failures {
         let of = match form {
             Form::Text => String::new(),
@@ -165,6 +178,8 @@ struct Played {
     failures: Vec<(u32, String)>,
     /// Where it was recorded.
     record: Option<String>,
+    /// What stopped it before its end.
+    stopped: Option<RunEnd>,
 }
 
 async fn play(
@@ -173,6 +188,8 @@ async fn play(
     plans: Vec<Plan>,
     pace: Pace,
 ) -> Result<Played> {
+    let signals = Signals::new().context("cannot watch for signals")?;
+    let mut stop = signals.or_asked(None, EditorRuns::default());
     let recording = proxy::open(config)?;
     if let Some(warning) = &recording.warning {
         printer::say(warning);
@@ -211,22 +228,42 @@ async fn play(
         }
     });
     let mut sessions = JoinSet::new();
+    let (halt, halted) = watch::channel(());
+    let mut halt = Some(halt);
+    let mut stopped = None;
     for (number, first, (client, player)) in cast {
         // A session is opened when its time has come, and ends after its last answer: no more are open than were then.
-        stage.reaches(first).await;
+        tokio::select! {
+            () = stage.reaches(first) => {}
+            end = stop.wait() => {
+                stopped = Some(end);
+                break;
+            }
+        }
         let connection = pipeline.connect(Transport::Stdio, config.target.transport());
         let dial = Arc::clone(&dial);
+        let mut halted = halted.clone();
         sessions.spawn(async move {
-            let server = match dial(Arc::clone(&connection)).await {
-                Ok(link) => link,
-                Err(end) => Link::dead(end),
+            let server = tokio::select! {
+                dialed = dial(Arc::clone(&connection)) => dialed.unwrap_or_else(Link::dead),
+                () = gone(&mut halted) => Link::dead(LinkEnd::Closed),
             };
-            let end = carry(&connection, client, server, options, std::future::pending()).await;
+            let end = carry(&connection, client, server, options, gone(&mut halted)).await;
             connection.close(end.text());
             (number, end, player.outcomes())
         });
     }
-    let mut ends: Vec<_> = sessions.join_all().await;
+    let mut ends = Vec::new();
+    while !sessions.is_empty() {
+        if stopped.is_some() && halt.take().is_some() {
+            // What is open now is not awaited; servers are stopped as when a proxy ends.
+            stage.stop();
+        }
+        tokio::select! {
+            Some(ended) = sessions.join_next() => ends.push(ended.context("a session broke off")?),
+            end = stop.wait(), if stopped.is_none() => stopped = Some(end),
+        }
+    }
     ends.sort_by_key(|(number, ..)| *number);
     drawing.abort();
     // Its bar is gone once it is: results follow on the same screen.
@@ -242,113 +279,20 @@ async fn play(
         outcomes.append(&mut of_one);
     }
     outcomes.sort_by_key(|outcome| outcome.sequence);
-    pipeline.end("the replay is over");
+    if stopped.is_some() {
+        outcomes.retain(|outcome| stage.was_played(outcome.sequence));
+    }
+    let why = stopped.as_ref().map(|end| end.why.as_str());
+    pipeline.end(why.unwrap_or("the replay is over"));
     Ok(Played {
         outcomes,
         failures,
         record: recording.about.path.map(|path| path.display().to_string()),
+        stopped,
     })
 }
 
-/// How outcomes are shown.
-#[derive(Clone, Copy)]
-enum Form {
-    Json,
-    Text,
-    /// With the connection of each.
-    TextOfSeveral,
-}
-
-#[derive(Default)]
-struct Report {
-    same: usize,
-    different: usize,
-    unanswered: usize,
-}
-
-impl Report {
-    fn add(
-        &mut self,
-        outcome: &Outcome,
-        session: &Session,
-        form: Form,
-        sink: &mut impl Write,
-    ) -> std::io::Result<()> {
-        let count = match outcome.verdict {
-            Verdict::Same => &mut self.same,
-            Verdict::Different(_) => &mut self.different,
-            Verdict::Unanswered => &mut self.unanswered,
-        };
-        *count += 1;
-        let row = session.row(outcome.row);
-        let about = About {
-            method: row.and_then(|row| session.method(row)).unwrap_or_default(),
-            name: row.and_then(|row| session.name(row)),
-        };
-        match form {
-            Form::Json => writeln!(sink, "{}", object(outcome, &about)),
-            _ if outcome.verdict == Verdict::Same => Ok(()),
-            Form::Text => print(outcome, "", &about, sink),
-            Form::TextOfSeveral => {
-                let on = format!("c{} ", outcome.connection);
-                print(outcome, &on, &about, sink)
-            }
-        }
-    }
-}
-
-/// What a request was about.
-struct About<'a> {
-    method: &'a str,
-    name: Option<&'a str>,
-}
-
-/// A verdict in a word, and what is different.
-fn told(verdict: &Verdict) -> (&'static str, &[Difference]) {
-    match verdict {
-        Verdict::Same => ("same", &[]),
-        Verdict::Different(differences) => ("different", differences),
-        Verdict::Unanswered => ("unanswered", &[]),
-    }
-}
-
-fn print(
-    outcome: &Outcome,
-    on: &str,
-    about: &About<'_>,
-    sink: &mut impl Write,
-) -> std::io::Result<()> {
-    let name = about
-        .name
-        .map_or(String::new(), |name| format!(" [{name}]"));
-    let (sequence, method) = (outcome.sequence, about.method);
-    let (verdict, differences) = told(&outcome.verdict);
-    let text = format!("#{sequence} {on}{method}{name}: {verdict}");
-    writeln!(sink, "{}", visible(&text))?;
-    for difference in differences {
-        let side = |side: &Option<String>| match side {
-            Some(text) => visible(&text.chars().take(SHOWN).collect::<String>()),
-            None => "nothing".to_owned(),
-        };
-        let path = visible(&difference.path);
-        let (then, now) = (side(&difference.then), side(&difference.now));
-        writeln!(sink, "    {path}: {then} != {now}")?;
-    }
-    Ok(())
-}
-
-fn object(outcome: &Outcome, about: &About<'_>) -> serde_json::Value {
-    let (verdict, differences) = told(&outcome.verdict);
-    let differences: Vec<_> = differences
-        .iter()
-        .map(|it| serde_json::json!({"path": it.path, "then": it.then, "now": it.now}))
-        .collect();
-    serde_json::json!({
-        "sequence": outcome.sequence,
-        "conn": format!("c{}", outcome.connection),
-        "method": about.method,
-        "name": about.name,
-        "verdict": verdict,
-        "differences": differences,
-    })
+/// Resolves when the other end of the channel is gone.
+async fn gone(halted: &mut watch::Receiver<()>) {
+    while halted.changed().await.is_ok() {}
 }

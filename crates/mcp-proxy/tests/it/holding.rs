@@ -4,7 +4,7 @@ mod edits;
 mod leaving;
 mod waiting;
 
-use crate::control::house::{self, House};
+use crate::control::house::{self, House, PING, Run};
 use crate::control::live::headers::{Respond, http, id_of, scripted};
 use crate::run::{INITIALIZE, INITIALIZED, Listening, PROXY, pipe, request};
 use serde_json::{Value, json};
@@ -336,5 +336,32 @@ fn a_held_answer_is_listed_with_what_it_answers() {
         house.ctl(&["hold.resolve", &format!("hold={hold}"), "action=forward"]);
         assert!(run.hear().contains("hi"));
         assert_eq!(run.end(), Some(0));
+    }
+}
+
+#[test]
+fn an_edit_goes_on_to_the_byte_or_is_refused() {
+    // A mirror as the server: what it is sent comes back as a request of its own.
+    let house = House::new();
+    let mut run = house.start_before(&["--break", "ping"], &["--", "cat"], Run::wait_for_id);
+    let odd = r#"{"jsonrpc":"2.0","id":6,"method":"odd","params":{"n":1.00000000000000000001,"n":12345678901234567890123,"e":1E400,"u":"\u00e9é\ud800","z":-0, "t" : [ ] }}"#;
+    for way in ["word", "stdin"] {
+        run.say(PING);
+        let hold = house.held();
+        let words = ["hold.resolve", &format!("hold={hold}"), "action=modify"];
+        let broken = house.run(&[&["ctl"], &words[..], &[r#"raw={"id":6,}"#]].concat());
+        assert_eq!(broken.status.code(), Some(2));
+        let said = String::from_utf8(broken.stderr).unwrap();
+        assert!(
+            said.contains("raw: no JSON: key must be a string") && said.contains("raw_text"),
+            "{said}"
+        );
+        if way == "word" {
+            house.ctl(&[&words[..], &[&format!("raw={odd}")]].concat());
+        } else {
+            let params = format!(r#"{{"hold":{hold},"action":"modify","raw":{odd}}}"#);
+            house.ctl_with(&["hold.resolve", "-"], &params);
+        }
+        assert_eq!(run.hear().trim_end(), odd, "{way}");
     }
 }

@@ -7,6 +7,7 @@ mod store;
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use crate::run::pipe;
 use sample::*;
 
 /// A place with `session.jsonl` in it.
@@ -343,4 +344,30 @@ fn an_export_without_a_large_body_is_written_marked_and_a_failure() {
     place.print(&["export", "session.jsonl", "--filter", ".sequence < 16"]);
     // As it is with `inspect`, which cannot show it.
     place.fail(&["inspect", "session.jsonl", "--seq", "16", "--raw"], 1);
+}
+
+#[test]
+fn words_are_found_however_their_letters_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let file = file.to_str().unwrap();
+    // A notification and a large one, as Python's json.dumps writes them.
+    let small =
+        r#"{"jsonrpc":"2.0","method":"n/small","params":{"text":"Gr\u00fc\u00dfe \ud83d\ude00"}}"#;
+    let large = small.replace("small", "large");
+    let large = large.replace(" \\ud83d", &format!("{} \\ud83d", "x".repeat(200_000)));
+    let input = format!("{small}\n{large}\n");
+    let flags = ["proxy", "--quiet", "--session-file", file, "--", "cat"];
+    pipe(&flags, input.as_bytes());
+    for word in ["grüße", "😀", r"\u00fc", "Gr\\u00FC"] {
+        let found = pipe(&["inspect", file, word], b"");
+        let found = String::from_utf8(found.stdout).unwrap();
+        assert!(
+            found.contains("n/small") && found.contains("n/large"),
+            "{word}: {found}"
+        );
+    }
+    let found = pipe(&["inspect", file, "größe"], b"");
+    let found = String::from_utf8(found.stdout).unwrap();
+    assert!(!found.contains("n/"), "{found}");
 }

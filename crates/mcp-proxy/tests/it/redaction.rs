@@ -1,14 +1,16 @@
 //! Redaction by the real program: peers get everything, the record has none of what was hidden.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use mcp_proxy_session::Session;
 
+use crate::control::house::{House, Run};
 use crate::run::{Listening, PROXY, pipe};
 
 const SECRET: &str = "S3CRET-VALUE";
+const PIN: &str = "four-digits";
 
 fn holds(bytes: &[u8], word: &str) -> bool {
     bytes
@@ -317,4 +319,44 @@ fn a_redacted_message_is_played_again_once_its_value_is_given() {
             .iter()
             .any(|word| word.contains(SECRET))
     );
+}
+
+#[test]
+fn the_server_is_shown_as_the_record_has_it() {
+    let rules = ["--redact-value", "S3CRET-[A-Z]+", "--redact-key", "pin"];
+    for more in [&[][..], &["--no-record"]] {
+        let house = House::new();
+        let flags = [&rules[..], more].concat();
+        // `cat` reads its input, the argument is only to be seen.
+        let server = ["--", "sh", "-c", "exec cat", SECRET];
+        let mut run = house.start_before(&flags, &server, Run::wait_for_id);
+        shown_nowhere(&house, "exec cat");
+        assert_eq!(run.end(), Some(0));
+        let url = format!("http://127.0.0.1:9/mcp?pin={PIN}&k={SECRET}");
+        let listen = ["proxy", "--listen", "http", "--listen-port", "0"];
+        let words = [&listen[..], &flags, &[&url]].concat();
+        let _proxy = Listening::start_with(&words, &house.env());
+        shown_nowhere(&house, "127.0.0.1:9/mcp?pin=");
+    }
+}
+
+/// The only running proxy shows its server with what is known of it, and without the secret.
+fn shown_nowhere(house: &House, known: &str) {
+    let hello = house.ctl(&["hello"]).to_string();
+    let listed = String::from_utf8(house.run(&["ls", "--json"]).stdout).unwrap();
+    let mut attached = house.command(&["attach", "--plain"]).spawn().unwrap();
+    let mut lines = BufReader::new(attached.stdout.take().unwrap());
+    let mut header = String::new();
+    lines.read_line(&mut header).unwrap();
+    attached.kill().unwrap();
+    attached.wait().unwrap();
+    for shown in [&hello, &listed, &header] {
+        assert!(shown.contains(known), "{shown}");
+    }
+    let descriptor = house.files().into_iter().find(|it| it.ends_with(".json"));
+    let descriptor = house.sockets().join(descriptor.unwrap());
+    let descriptor = std::fs::read_to_string(descriptor).unwrap();
+    for shown in [&hello, &listed, &header, &descriptor] {
+        assert!(!shown.contains(SECRET) && !shown.contains(PIN), "{shown}");
+    }
 }

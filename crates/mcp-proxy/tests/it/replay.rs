@@ -1,9 +1,10 @@
 //! A record plays its clients, to the server it was made with and to others.
 
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::control::house::until;
 use crate::mock::record;
 use crate::run::{Listening, PROXY, Talk, pipe};
 
@@ -133,6 +134,18 @@ fn a_server_that_cannot_be_played_to_is_exit_code_2() {
     );
 }
 
+#[test]
+fn a_speed_that_is_none_is_refused_before_anything_is_played() {
+    for speed in ["0", "-1", "nan", "inf", "1e-300"] {
+        let folder = tempfile::tempdir().unwrap();
+        let played = replay(&folder, &["--speed", speed, "--", "cat"]);
+        assert_eq!(played.status.code(), Some(2), "{played:?}");
+        let said = String::from_utf8_lossy(&played.stderr).into_owned();
+        assert!(said.contains("from 0.01 to 1000"), "{said}");
+        assert!(!folder.path().join("new.jsonl").exists());
+    }
+}
+
 /// A record of two clients that speak in turn: the second begins before the first has said everything.
 fn record_of_two(folder: &tempfile::TempDir) -> String {
     let file = folder.path().join("two.jsonl");
@@ -243,6 +256,78 @@ fn a_session_that_breaks_off_does_not_keep_the_others_waiting() {
     );
     let why = String::from_utf8_lossy(&played.stderr).into_owned();
     assert!(why.contains("connection c1: "), "{why}");
+}
+
+#[test]
+fn an_answer_that_the_record_does_not_have_is_called_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = record(&folder);
+    // The record as it is when the proxy was killed before the last answer.
+    let whole = std::fs::read_to_string(&file).unwrap();
+    let asked = whole
+        .lines()
+        .position(|line| line.contains(r#""jsonrpc_id":3"#));
+    let torn: Vec<&str> = whole.lines().take(asked.unwrap() + 1).collect();
+    let torn_file = folder.path().join("torn.jsonl");
+    std::fs::write(&torn_file, torn.join("\n") + "\n").unwrap();
+    let flags = ["replay", torn_file.to_str().unwrap(), "--no-record"];
+    let server = ["--", PROXY, "demo-server", "stdio"];
+    let played = pipe(&[&flags[..], &server].concat(), b"");
+    assert_eq!(played.status.code(), Some(1), "{played:?}");
+    let said = text(&played);
+    let new =
+        "[count_down]: answered now, no answer in the record\n3 requests: 2 same, 1 different";
+    assert!(said.contains(new), "{said}");
+    let played = pipe(&[&flags[..], &["--json"], &server].concat(), b"");
+    let said = text(&played);
+    let last: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    assert_eq!(last["verdict"], "new", "{said}");
+}
+
+/// Whatever stops it, what is known by then is told, and nothing stays behind.
+#[test]
+fn a_signal_ends_it_in_order() {
+    let server = r#"read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{}}'
+        read -r line; read -r line; echo $$ >"$HEARD.new"; mv "$HEARD.new" "$HEARD"; exec sleep 1000"#;
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = record_of_two(&folder);
+        let (new, heard) = (folder.path().join("new.jsonl"), folder.path().join("heard"));
+        let played = Command::new(PROXY)
+            .args(["replay", &file, "--quiet", "--session-file"])
+            .arg(&new)
+            .args(["--env", &format!("HEARD={}", heard.display())])
+            .args(["--", "sh", "-c", server])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        until("the second request is heard", || heard.exists());
+        let kill = format!("kill -{signal} {}", played.id());
+        let killed = Command::new("sh").args(["-c", &kill]).status().unwrap();
+        assert!(killed.success());
+        let played = played.wait_with_output().unwrap();
+        assert_eq!(played.status.code(), Some(code), "{played:?}");
+        let said = text(&played);
+        assert!(said.contains("#1 c1 initialize: different"), "{said}");
+        assert!(said.contains("c1 tools/call [echo]: unanswered"), "{said}");
+        let all = "5 requests on 2 connections: 0 same, 1 different, 1 unanswered, 3 not played";
+        assert!(said.contains(all), "{said}");
+        assert!(!said.contains("c2 "), "{said}");
+        let why = String::from_utf8_lossy(&played.stderr).into_owned();
+        let text = format!("stopped by SIG{signal}: 2 of 5 requests were played");
+        assert!(why.contains(&text), "{why}");
+        let record = std::fs::read_to_string(&new).unwrap();
+        let last = record.lines().last().unwrap();
+        assert!(
+            last.contains(r#""t":"end""#) && last.contains(&format!("stopped by SIG{signal}")),
+            "{last}"
+        );
+        let server = std::fs::read_to_string(&heard).unwrap();
+        let server = std::path::Path::new("/proc").join(server.trim());
+        assert!(!server.exists(), "the server goes on");
+    }
 }
 
 /// The demo server seals what its clients hand back with a key of each process.

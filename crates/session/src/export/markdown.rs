@@ -118,6 +118,8 @@ fn table_row(message: &ProxyMessage) -> String {
         (message.modified, "modified"),
         (message.dropped, "dropped"),
         (message.refused, "refused"),
+        (message.answered, "answered by the proxy"),
+        (message.undecided, "held, not decided"),
         (message.late, "late"),
         (message.duplicate, "duplicate"),
         (message.from_proxy, "from the proxy"),

@@ -46,7 +46,7 @@ pub const EXAMPLES: &[Example] = &[
     ),
     example(
         ".http.status >= 400",
-        "messages in HTTP responses that failed",
+        "messages that are the body of an HTTP response that failed",
     ),
     example(
         r#"select(.size > 100000 and .direction == "server_to_client")"#,
@@ -57,11 +57,11 @@ pub const EXAMPLES: &[Example] = &[
 const FORMS: &[(&str, &str)] = &[
     (
         "words",
-        "Everything else. All words must be in the message: in its method, in the name of its tool, prompt or resource, in its id or in its text; in capitals or not, in any order.",
+        "Everything else. All words must be in the message: in its method, in the name of its tool, prompt or resource, in its id or in its text; in capitals or not, in any order. A letter may be written as an escape there: grüße finds `Gr\\u00fc\\u00dfe`.",
     ),
     (
         "/regex/",
-        "Begins and ends with a slash; `/i` at the end for capitals or not. A regular expression over the bytes of the message as they were sent. (/etc/passwd has no slash at its end and is a word.)",
+        "Begins and ends with a slash; `/i` at the end for capitals or not. A regular expression over the bytes of the message as they were sent, escapes and all. (/etc/passwd has no slash at its end and is a word.)",
     ),
     (
         "jq",

@@ -166,7 +166,7 @@ pub const FIELDS: &[Field] = &[
     field(
         "http",
         "object",
-        "method, target, status, version, headers (names in lower case); masked where a record masks",
+        "of a message that is an HTTP body, its head: method and target of a request, status of a response, version, headers (names in lower case); masked where a record masks. A message in an event stream has none, but .sse",
         |f| f.http(),
     ),
     field(

@@ -1,12 +1,17 @@
 //! Plain words: every one must occur somewhere in a message, in any case.
 //!
-//! "Somewhere" is the method, the name (tool, prompt, resource), the JSON-RPC id, or the body as it was sent; a word never
-//! matches the record's own envelope. Escapes in JSON strings are not resolved. Large bodies are searched in their side files.
+//! "Somewhere" is the method, the name (tool, prompt, resource), the JSON-RPC id, or the body, as it was sent and with its `\\u`
+//! escapes resolved: whether a peer writes `ü` or `\\u00fc` is no matter. A word never matches the record's own envelope. Large
+//! bodies are searched in their side files.
+
+mod escapes;
 
 use super::Facts;
 use super::recorded::side_name;
 use crate::index::Row;
 use crate::{Session, envelope};
+use escapes::{LONGEST, resolved};
+use std::cell::OnceCell;
 use std::io::Read;
 use std::path::Path;
 
@@ -15,6 +20,13 @@ use std::path::Path;
 pub(super) struct Words {
     /// In lower case.
     words: Vec<String>,
+}
+
+/// Bytes that words are looked for in.
+struct Searched<'a> {
+    sent: &'a [u8],
+    /// The same without escapes, once a word was not found and if there are any.
+    read: OnceCell<Option<Vec<u8>>>,
 }
 
 impl Words {
@@ -36,45 +48,66 @@ impl Words {
 
     /// Whether each occurs in one of these.
     pub(super) fn are_in(&self, searched: &[&[u8]]) -> bool {
-        let is_in = |word: &String| searched.iter().any(|bytes| contains(bytes, word));
-        self.words.iter().all(is_in)
+        let searched: Vec<_> = searched.iter().map(|bytes| Searched::new(bytes)).collect();
+        self.are_all_in(&searched)
     }
 
     /// The same as for a recorded message. All but the bytes is in the bytes, but for escapes.
     pub(super) fn are_in_facts(&self, facts: &Facts<'_>) -> bool {
         let message = facts.message;
-        if self.are_in(&[message.raw()]) {
+        let mut searched = vec![Searched::new(message.raw())];
+        if self.are_all_in(&searched) {
             return true;
         }
         let method = message.method().unwrap_or_default();
         let name = facts.own_name().unwrap_or_default();
-        self.are_in(&[message.raw(), method.as_bytes(), name.as_bytes()])
+        searched.extend([method.as_bytes(), name.as_bytes()].map(Searched::new));
+        self.are_all_in(&searched)
+    }
+
+    fn are_all_in(&self, searched: &[Searched<'_>]) -> bool {
+        let is_in = |word: &String| searched.iter().any(|bytes| bytes.have(word));
+        self.words.iter().all(is_in)
     }
 }
 
 /// Whether each occurs in the message that a record line holds.
 pub(super) fn are_in_line(session: &Session, words: &[&str], line: &[u8]) -> bool {
-    let mut searched: Vec<&[u8]> = Vec::with_capacity(4);
+    let mut searched: Vec<Searched<'_>> = Vec::with_capacity(4);
     let mut side = None;
     let mut members = envelope::Members::new(line);
     while let Some(key) = members.next_key() {
         if matches!(key, b"raw" | b"raw_text" | b"raw_b64") {
-            searched.extend(members.last_value());
+            searched.extend(members.last_value().map(Searched::new));
             break;
         }
         let Some(value) = members.value() else { break };
         match key {
-            b"jsonrpc_id" | b"method" | b"name" => searched.push(value),
+            b"jsonrpc_id" | b"method" | b"name" => searched.push(Searched::new(value)),
             b"raw_ref" => side = side_name(value),
             _ => {}
         }
     }
     words.iter().all(|word| {
-        searched.iter().any(|bytes| contains(bytes, word))
+        searched.iter().any(|bytes| bytes.have(word))
             || side
                 .as_ref()
                 .is_some_and(|name| file_contains(&session.folder().join(name), word))
     })
+}
+
+impl<'a> Searched<'a> {
+    fn new(sent: &'a [u8]) -> Searched<'a> {
+        Searched {
+            sent,
+            read: OnceCell::new(),
+        }
+    }
+
+    fn have(&self, word: &str) -> bool {
+        let read = || self.read.get_or_init(|| resolved(self.sent)).as_deref();
+        contains(self.sent, word) || read().is_some_and(|read| contains(read, word))
+    }
 }
 
 /// Whether `word`, in lower case, occurs in `bytes` in any case.
@@ -104,11 +137,11 @@ fn file_contains(path: &Path, word: &str) -> bool {
             Ok(0) | Err(_) => return false,
             Ok(read) => {
                 let end = kept + read;
-                if contains(&buffer[..end], word) {
+                if Searched::new(&buffer[..end]).have(word) {
                     return true;
                 }
-                // A word may lie across two reads.
-                kept = word.len().saturating_sub(1).min(end).min(buffer.len() / 2);
+                // A word may lie across two reads, all of it in escapes.
+                kept = (word.len() * LONGEST).min(end).min(buffer.len() / 2);
                 buffer.copy_within(end - kept..end, 0);
             }
         }
@@ -128,6 +161,30 @@ mod tests {
         assert!(!contains(b"", "x"));
         assert!(!contains(b"ab", "abc"));
         assert!(contains(b"aab", "ab"));
+    }
+
+    #[test]
+    fn escaped_letters_are_letters() {
+        let words = Words::new("grüße 😀");
+        assert!(words.are_in(&[br#"{"text":"Gr\u00fc\u00DFe \ud83d\ude00"}"#]));
+        assert!(words.are_in(&["{\"text\":\"Gr\\u00fcße 😀\"}".as_bytes()]));
+        // A backslash of its own, and one thing here and another there.
+        assert!(!words.are_in(&[br#"{"text":"Gr\\u00fc\\u00dfe \ud83d\ude00"}"#]));
+        assert!(!words.are_in(&[br#"{"text":"Gru\u00dfe \ud83d\ude00"}"#]));
+        assert!(Words::new("<b>").are_in(&[br#""\u003cb\u003e""#]));
+        assert!(Words::new(r"\u003c").are_in(&[br#""\u003cb""#]));
+    }
+
+    #[test]
+    fn an_escaped_word_across_two_reads_of_a_side_file() {
+        for before in 0..24 {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            let mut body = vec![b'.'; (1 << 20) - before];
+            body.extend_from_slice(br"\u00fc\ud83d\ude00....");
+            file.write_all(&body).unwrap();
+            assert!(file_contains(file.path(), "ü😀"), "{before}");
+            assert!(!file_contains(file.path(), "üü"));
+        }
     }
 
     #[test]

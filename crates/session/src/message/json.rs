@@ -114,6 +114,8 @@ impl Told {
         message.modified = flag("modified");
         message.dropped = flag("dropped");
         message.refused = flag("refused");
+        message.answered = flag("answered");
+        message.undecided = flag("undecided");
         let asked = record.member::<Value>("asked");
         Ok(Told {
             message,
@@ -132,6 +134,8 @@ impl Told {
         let flags = [
             ("dropped", message.dropped),
             ("refused", message.refused),
+            ("answered", message.answered),
+            ("undecided", message.undecided),
             ("late", message.late),
             ("duplicate", message.duplicate),
             ("undelivered", self.undelivered),

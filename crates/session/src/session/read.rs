@@ -40,6 +40,8 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
         from_proxy: false,
         dropped: false,
         refused: false,
+        answered: false,
+        undecided: false,
         redacted: 0,
         len: 0,
         parts: Vec::new(),

@@ -10,7 +10,6 @@ use unicode_width::UnicodeWidthChar as _;
 use super::rows::{short_size, short_time};
 use super::{cut, framed, span, style};
 use crate::app::{App, Focus, Hit, Target};
-use crate::source::is_undecided;
 use crate::tab::{Detail, Shown, Tab};
 use crate::text::{Piece, PieceKind};
 use crate::theme::Role;
@@ -196,7 +195,7 @@ fn facts(told: &Told, sequence: u64, app: &App) -> Vec<String> {
             held.by
         ));
     }
-    if is_undecided(message) && app.is_left_undecided() {
+    if message.undecided && app.is_left_undecided() {
         let by = message.verdicts.last().map_or("", |hold| hold.why.as_str());
         lines.push(format!("⏸ not decided: held by {by}, did not go on"));
     }

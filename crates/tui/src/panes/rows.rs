@@ -68,7 +68,7 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             let held = is_live.then(|| app.proxy.hold_of(row.sequence)).flatten();
             let look = Look {
                 held,
-                undecided: row.undecided && app.is_left_undecided(),
+                forgotten: row.undecided && app.is_left_undecided(),
                 several,
                 marked,
                 selected: selected == Some(row.sequence),
@@ -92,8 +92,8 @@ fn hint(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str) {
 /// What a row's look depends on besides the message.
 struct Look<'a> {
     held: Option<&'a Held>,
-    /// It was held, and nobody is there any more who could decide.
-    undecided: bool,
+    /// It was held, and the proxy that held it is gone.
+    forgotten: bool,
     several: bool,
     marked: bool,
     selected: bool,
@@ -103,14 +103,15 @@ struct Look<'a> {
 /// `⏸ #007 → tools/call [exec_cmd]            42 s   1.2 kB`.
 fn line(app: &App, row: &RowLine, look: &Look<'_>, width: usize) -> Line<'static> {
     let to_server = row.direction == Direction::ClientToServer;
-    let waits = look.held.is_some() || look.undecided;
-    let (sign, arrow) = match (waits, to_server) {
+    // What was never decided waits for ever.
+    let is_held = look.held.is_some() || look.forgotten;
+    let (sign, arrow) = match (is_held, to_server) {
         (true, true) => ("⏸", "→"),
         (true, false) => ("⏸", "←"),
         (false, true) => ("►", "→"),
         (false, false) => ("◄", "←"),
     };
-    let role = match (waits, row.is_error || row.dropped, to_server) {
+    let role = match (is_held, row.is_error || row.dropped, to_server) {
         (true, _, _) => Role::Held,
         (_, true, _) => Role::Bad,
         (_, _, true) => Role::ToServer,
@@ -121,19 +122,18 @@ fn line(app: &App, row: &RowLine, look: &Look<'_>, width: usize) -> Line<'static
         true => format!("c{} ", row.connection),
         false => String::new(),
     };
-    let right = facts(row, look, width);
-    let room = width.saturating_sub(right.width() + 1);
     let start = format!("{mark}{sign} #{:03} {arrow} {connection}", row.sequence);
-    let mut left = format!("{start}{}", what(row, Naming::Full));
-    if left.width() > room {
-        left = format!("{start}{}", what(row, Naming::Short));
-    }
-    // A tool says more than the method that calls it.
-    if let (true, Some(name)) = (width < WITH_SIZE && left.width() > room, &row.name)
-        && row.kind == Kind::Request
-    {
-        left = format!("{start}[{}]", visible(name));
-    }
+    let what = What::of(row, look);
+    // What went wrong is told first, then of what, then how large that is.
+    let full = facts(row, look, width, Size::Told);
+    let room = |right: &str| width.saturating_sub(right.width() + 1);
+    let right = match what.fits(room(&full).saturating_sub(start.width())) {
+        true => full,
+        false => facts(row, look, width, Size::Untold),
+    };
+    let room = room(&right);
+    let left = what.within(room.saturating_sub(start.width()), width < WITH_SIZE);
+    let left = format!("{start}{left}");
     let left = cut(&left, room);
     let gap = " ".repeat(room.saturating_sub(left.width()) + 1);
     let mut spans = vec![
@@ -151,54 +151,112 @@ fn line(app: &App, row: &RowLine, look: &Look<'_>, width: usize) -> Line<'static
     Line::from(spans)
 }
 
-/// How much of a name there is room for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Naming {
-    Full,
-    /// An answer does without: its request tells it.
-    Short,
+/// What a row says of its message.
+struct What {
+    /// `tools/call`
+    subject: String,
+    /// ` [exec_cmd]`
+    name: String,
+    /// ` (response)`: it need not be told where there is no room, for the arrow does.
+    answer: &'static str,
+    /// ` (failed) · changed`
+    outcome: String,
+    /// ` · by the proxy`, if there is room.
+    maker: &'static str,
+    kind: Kind,
 }
 
-/// `tools/call [exec_cmd]`, `tools/call (response)`, and `(failed)` where a tool says so.
-fn what(row: &RowLine, naming: Naming) -> String {
-    let method = row.method.as_deref().map(visible);
-    let name = row
-        .name
-        .as_deref()
-        .map(|name| format!(" [{}]", visible(name)));
-    let name = name.unwrap_or_default();
-    let mut text = match row.kind {
-        Kind::Request | Kind::Notification => method.unwrap_or_default() + &name,
-        Kind::Response | Kind::Error => {
-            let word = match (row.kind, row.is_error) {
-                (Kind::Error, _) => "error",
-                (_, true) => "failed",
-                (_, false) => "response",
-            };
-            match method {
-                Some(method) if naming == Naming::Short => format!("{method} ({word})"),
-                Some(method) => format!("{method}{name} ({word})"),
-                None => word.to_owned(),
+impl What {
+    fn of(row: &RowLine, look: &Look<'_>) -> What {
+        let method = row.method.as_deref().map(visible);
+        let name = row
+            .name
+            .as_deref()
+            .map(|name| format!(" [{}]", visible(name)));
+        let word = match (row.kind, row.is_error) {
+            (Kind::Error, _) => " (error)",
+            (Kind::Response, true) => " (failed)",
+            _ => "",
+        };
+        let mut outcome = word.to_owned();
+        for (is, word) in [
+            (row.modified, "changed"),
+            (row.dropped, "dropped"),
+            (row.refused, "refused"),
+            (row.answered, "answered"),
+            (look.forgotten, "not decided"),
+            (row.late, "late"),
+            (row.duplicate, "duplicate"),
+            (row.undelivered, "undelivered"),
+        ] {
+            if is {
+                outcome.push_str(&format!(" · {word}"));
             }
         }
-        Kind::Batch => "batch".to_owned() + &excerpt(row),
-        Kind::Other => "JSON, but no message".to_owned() + &excerpt(row),
-        Kind::Malformed => "no JSON".to_owned() + &excerpt(row),
-    };
-    for (is, word) in [
-        (row.modified, "changed"),
-        (row.dropped, "dropped"),
-        (row.refused, "refused"),
-        (row.late, "late"),
-        (row.duplicate, "duplicate"),
-        (row.undelivered, "undelivered"),
-        (row.from_proxy, "by the proxy"),
-    ] {
-        if is {
-            text.push_str(&format!(" · {word}"));
+        let (subject, answer) = match row.kind {
+            Kind::Request | Kind::Notification => (method.unwrap_or_default(), ""),
+            Kind::Response | Kind::Error => match (method, row.kind == Kind::Response) {
+                (Some(method), true) if !row.is_error => (method, " (response)"),
+                (Some(method), _) => (method, ""),
+                (None, true) if !row.is_error => ("response".to_owned(), ""),
+                (None, _) => ("answer".to_owned(), ""),
+            },
+            Kind::Batch => (format!("batch{}", excerpt(row)), ""),
+            Kind::Other => (format!("JSON, but no message{}", excerpt(row)), ""),
+            Kind::Malformed => (format!("no JSON{}", excerpt(row)), ""),
+        };
+        What {
+            subject,
+            name: name.unwrap_or_default(),
+            answer,
+            outcome,
+            maker: match row.from_proxy {
+                true => " · by the proxy",
+                false => "",
+            },
+            kind: row.kind,
         }
     }
-    text
+
+    /// Whether all that matters has room.
+    fn fits(&self, room: usize) -> bool {
+        let name = match self.kind {
+            // An answer does without: its request tells it.
+            Kind::Response | Kind::Error => 0,
+            _ => self.name.width(),
+        };
+        self.outcome.is_empty() || self.subject.width() + name + self.outcome.width() <= room
+    }
+
+    /// `tools/call [exec_cmd]`, `tools/call (response)`, `tools/call (failed) · late`, as much as has room.
+    fn within(&self, room: usize, is_narrow: bool) -> String {
+        let What {
+            subject,
+            name,
+            answer,
+            outcome,
+            maker,
+            ..
+        } = self;
+        let is_answer = matches!(self.kind, Kind::Response | Kind::Error);
+        let full = format!("{subject}{name}{answer}{outcome}{maker}");
+        if full.width() <= room {
+            return full;
+        }
+        let mut forms = vec![format!("{subject}{name}{answer}")];
+        if is_answer {
+            forms.push(format!("{subject}{answer}"));
+            forms.push(subject.clone());
+        } else if is_narrow && !name.is_empty() {
+            // A tool says more than the method that calls it.
+            forms.push(name.trim_start().to_owned());
+        }
+        let room = room.saturating_sub(outcome.width());
+        let fitting = forms.iter().find(|form| form.width() <= room);
+        let form = fitting.or(forms.last()).map_or("", String::as_str);
+        let told = format!("{}{outcome}", cut(form, room));
+        told.trim_start().to_owned()
+    }
 }
 
 fn excerpt(row: &RowLine) -> String {
@@ -206,7 +264,15 @@ fn excerpt(row: &RowLine) -> String {
     excerpt.map_or(String::new(), |excerpt| format!(": {excerpt}"))
 }
 
-fn facts(row: &RowLine, look: &Look<'_>, width: usize) -> String {
+/// Whether a row tells how large its message is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Told,
+    /// There is something more important.
+    Untold,
+}
+
+fn facts(row: &RowLine, look: &Look<'_>, width: usize, size: Size) -> String {
     let mut text = String::new();
     if let Some(held) = look.held {
         let left = held
@@ -218,16 +284,16 @@ fn facts(row: &RowLine, look: &Look<'_>, width: usize) -> String {
             None => "waits ".to_owned(),
         });
     }
-    if look.undecided && width >= WITH_SIZE {
-        text.push_str("undecided ");
-    }
     if width < WITH_SIZE {
         return text;
     }
     if let (None, Some(latency)) = (look.held, row.latency) {
         text.push_str(&format!("{} ", short_time(latency)));
     }
-    text.push_str(&short_size(row.len));
+    match size {
+        Size::Told => text.push_str(&short_size(row.len)),
+        Size::Untold => text.truncate(text.trim_end().len()),
+    }
     if width >= WITH_TIME {
         let stamp = mcp_proxy_session::time_text(row.time);
         text = format!("{text:>16}  {}", stamp.get(11..23).unwrap_or_default());

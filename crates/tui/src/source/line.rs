@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use mcp_proxy_session::{ProxyMessage, Raw, Row, Session, Told};
+use mcp_proxy_session::{Raw, Row, Session, Told};
 use mcp_proxy_wire::{Direction, Field, Kind, Message};
 
 /// Bytes of a message that has no method and answers nothing, enough to fill a line.
@@ -43,6 +43,10 @@ pub struct RowLine {
     pub dropped: bool,
     /// A verdict refused it.
     pub refused: bool,
+    /// The proxy answered it in the place of the peer.
+    pub answered: bool,
+    /// It was held, and nobody has decided about it.
+    pub undecided: bool,
     /// It answers a request that was given up.
     pub late: bool,
     /// It answers a request that had its answer.
@@ -51,8 +55,6 @@ pub struct RowLine {
     pub from_proxy: bool,
     /// It could not be delivered.
     pub undelivered: bool,
-    /// It was held, and the record knows of no decision: it is held still, or the proxy was killed meanwhile.
-    pub undecided: bool,
 }
 
 impl RowLine {
@@ -79,11 +81,12 @@ impl RowLine {
             modified: message.modified,
             dropped: message.dropped,
             refused: message.refused,
+            answered: message.answered,
+            undecided: message.undecided,
             late: message.late,
             duplicate: message.duplicate,
             from_proxy: message.from_proxy,
             undelivered: told.undelivered,
-            undecided: is_undecided(message),
         }
     }
 
@@ -109,19 +112,14 @@ impl RowLine {
             modified: row.is_modified(),
             dropped: row.is_dropped(),
             refused: row.is_refused(),
+            answered: false,
+            undecided: false,
             late: row.is_late(),
             duplicate: row.is_duplicate(),
             from_proxy: row.is_from_proxy(),
             undelivered: row.is_undelivered(),
-            undecided: false,
         }
     }
-}
-
-/// Whether a message was held, and nothing is known to have been decided about it since.
-pub fn is_undecided(message: &ProxyMessage) -> bool {
-    let last = message.verdicts.last();
-    last.is_some_and(|verdict| verdict.kind == "hold")
 }
 
 fn excerpt(told: &Told) -> Option<String> {

@@ -145,7 +145,7 @@ fn what_was_held_when_the_proxy_was_killed_is_told_as_undecided() {
     let fact = "⏸ not decided: held by breakpoint 1, did not go on";
     let is_told = |screen: &str| {
         let row = screen.lines().find(|line| line.contains(row));
-        row.is_some_and(|row| row.contains("undecided 119 B")) && screen.contains(fact)
+        row.is_some_and(|row| row.contains("· not decided")) && screen.contains(fact)
     };
     assert!(is_told(&screen), "{screen}");
     let mut stage = Stage::opened(stage.record);
@@ -159,7 +159,7 @@ fn what_was_held_when_the_proxy_was_killed_is_told_as_undecided() {
     }
     // While it is held the proxy says so, and afterwards the record.
     let mut stage = held();
-    assert!(!stage.screen(160, 24).contains("undecided"));
+    assert!(!stage.screen(160, 24).contains("not decided"));
     stage.record.acted(10, "hold", "proxy", "breakpoint 1");
     stage.record.acted(10, "forward", "timeout", "");
     stage.record.flush();
@@ -168,7 +168,7 @@ fn what_was_held_when_the_proxy_was_killed_is_told_as_undecided() {
         let told = app.tabs[0].view.told(10);
         told.is_ok_and(|told| told.message.verdicts.len() == 2)
     });
-    assert!(!stage.screen(160, 24).contains("undecided"));
+    assert!(!stage.screen(160, 24).contains("not decided"));
 }
 
 #[test]

@@ -190,3 +190,36 @@ fn windows_open_scroll_and_close() {
     stage.press(&["F1", "u"]);
     assert!(matches!(stage.app.overlay, Overlay::Rules { .. }));
 }
+
+#[test]
+fn rows_tell_what_became_of_a_message_though_there_is_little_room() {
+    let mut record = Record::ordinary();
+    let answered = record.call(4, "a_tool_with_a_long_name", "{}");
+    record.decided(answered, "hold", None);
+    record.decided(answered, "error", None);
+    let waits = record.call(5, "another_long_name", "{}");
+    record.decided(waits, "hold", None);
+    record.flush();
+    let shown = |stage: &mut Stage| {
+        let screen = stage.screen(80, 24);
+        let rows = screen.lines().map(|line| line.chars().take(40).collect());
+        let rows: Vec<String> = rows.collect();
+        [answered, waits].map(|number| {
+            let number = format!("#{number:03}");
+            let row = rows.iter().find(|row| row.contains(&number)).unwrap();
+            row.trim_matches(|side: char| side == '│' || side == ' ')
+                .to_owned()
+        })
+    };
+    // While the proxy is there it knows what it holds.
+    let mut stage = Stage::live(record);
+    assert_eq!(
+        shown(&mut stage),
+        [
+            "► #010 → tools/call [a_t… · answered",
+            "► #011 → tools/call [another_lo… 99 B"
+        ]
+    );
+    stage.gone("killed");
+    assert_eq!(shown(&mut stage)[1], "⏸ #011 → tools/call [… · not decided");
+}

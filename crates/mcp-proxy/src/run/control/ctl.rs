@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result};
 use mcp_proxy_core::control::{METHODS, Method, MethodInfo, ParamKind};
 use mcp_proxy_transport::control::{Client, ClientError};
 use mcp_proxy_wire::json_string;
-use serde_json::{Value, json};
+use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::choose;
 use crate::cli::control::CtlArgs;
@@ -117,13 +118,13 @@ fn params(method: &MethodInfo, words: &[String]) -> Result<Params, String> {
     }
     let members: Vec<String> = words
         .iter()
-        .map(|word| member(method, word))
+        .map(|word| member(method, words, word))
         .collect::<Result<_, _>>()?;
     Ok(Params::Given(format!("{{{}}}", members.join(","))))
 }
 
 /// `name=value` as a member of an object. A value that is JSON stays as it was typed, to the byte.
-fn member(method: &MethodInfo, word: &str) -> Result<String, String> {
+fn member(method: &MethodInfo, all: &[String], word: &str) -> Result<String, String> {
     let Some((name, value)) = word.split_once('=') else {
         return Err(format!(
             "`{}`: write the parameters of {} as NAME=VALUE words, or as one JSON object",
@@ -143,25 +144,42 @@ fn member(method: &MethodInfo, word: &str) -> Result<String, String> {
             visible(name)
         ));
     };
-    let is_json = || serde_json::from_str::<Value>(value).is_ok();
-    let value = match param.kind {
-        ParamKind::Json if is_json() => value.to_owned(),
-        _ => json_string(value),
+    let value = match (param.kind, read(value)) {
+        (ParamKind::Json | ParamKind::Message, Ok(())) => value.to_owned(),
+        (ParamKind::Message, Err(error)) => unsound(method, all, value)
+            .map_err(|way| format!("{name}: no JSON: {error}; {way} sends it all the same"))?,
+        (ParamKind::Json, Err(_)) | (ParamKind::Text, _) => json_string(value),
     };
     Ok(format!("{}:{value}", json_string(name)))
+}
+
+/// Whether a text is JSON. No value is made of it: what a number means is for whoever gets it.
+fn read(text: &str) -> Result<(), serde_json::Error> {
+    serde_json::from_str::<&RawValue>(text).map(drop)
+}
+
+/// A message that is no JSON, as a text of it where the method takes one and it was insisted on; or else how to insist.
+fn unsound(method: &MethodInfo, all: &[String], value: &str) -> Result<String, &'static str> {
+    if method.params.iter().any(|param| param.name == "raw_text") {
+        return Err("raw_text=… as_is=true");
+    }
+    match all.iter().any(|word| word == "as_is=true") {
+        true => Ok(json_string(value)),
+        false => Err("as_is=true"),
+    }
 }
 
 /// A JSON object on one line.
 fn object(text: &str) -> Result<String, String> {
     let text = text.trim();
-    match serde_json::from_str::<Value>(text) {
-        Ok(Value::Object(_)) => {
+    match read(text) {
+        Ok(()) if text.starts_with('{') => {
             let message = mcp_proxy_wire::Message::parse(text.to_owned());
             let flat = mcp_proxy_wire::flatten(&message);
             let raw = flat.as_ref().unwrap_or(&message).raw();
             Ok(String::from_utf8_lossy(raw).into_owned())
         }
-        Ok(_) => Err("the parameters must be a JSON object".to_owned()),
+        Ok(()) => Err("the parameters must be a JSON object".to_owned()),
         Err(error) => Err(format!("the parameters are no JSON: {error}")),
     }
 }
@@ -214,6 +232,22 @@ mod tests {
             "{ \"from\": 2}",
         );
         is("get -", None, "get", "-");
+        is(
+            "replay sequence=4 'raw={\"a\",}' as_is=true",
+            None,
+            "replay",
+            r#"{"sequence":4,"raw":"{\"a\",}","as_is":true}"#,
+        );
+        // Neither too large a number nor a name twice is a reason to touch what was typed.
+        let odd = r#"{"n":1E400,"n":1.00000000000000000001,"u":"\ud800","z":-0}"#;
+        let expected = format!(r#"{{"sequence":4,"raw":{odd}}}"#);
+        is(
+            &format!("replay sequence=4 'raw={odd}'"),
+            None,
+            "replay",
+            &expected,
+        );
+        is(&format!("replay '{expected}'"), None, "replay", &expected);
     }
 
     #[test]
@@ -226,6 +260,16 @@ mod tests {
             ("get form=5", "has no parameter `form`, but from, to"),
             ("stats x=1", "no parameters"),
             ("get '{'", "no JSON"),
+            ("get '[]'", "NAME=VALUE"),
+            (
+                r#"hold.resolve hold=1 action=modify 'raw={"id":1,}'"#,
+                "raw: no JSON: key must be a string at line 1 column 9; raw_text=… as_is=true sends it all the same",
+            ),
+            ("hold.resolve hold=1 raw=ping", "raw: no JSON"),
+            (
+                "replay sequence=4 'raw=[1'",
+                "; as_is=true sends it all the same",
+            ),
         ] {
             let said = parsed(line).unwrap_err();
             assert!(said.contains(text), "{line}: {said}");

@@ -97,14 +97,10 @@ pub fn notice(config: &Config, own: Option<&OwnControl>) -> Option<String> {
     ))
 }
 
-/// The server as it is shown: its command or its URL, without secrets.
+/// The server as it is shown: its command or its URL, without secrets, as the record's header has it.
 pub fn shown_target(config: &Config, about: &About) -> String {
     let header = &about.header;
-    match (&header.server_command, &header.server_url) {
-        (Some(command), _) => config.masks.command(command),
-        (None, Some(url)) => config.masks.url(url).into_owned(),
-        (None, None) => String::new(),
-    }
+    header.shown_server(&config.masks, config.redaction.as_ref())
 }
 
 fn facts(config: &Config, about: &About) -> RunFacts {

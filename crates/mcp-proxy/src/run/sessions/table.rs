@@ -227,6 +227,8 @@ pub fn remarks(told: &Told) -> (String, String) {
         (message.modified, "modified"),
         (message.dropped, "dropped"),
         (message.refused, "refused"),
+        (message.answered, "answered by the proxy"),
+        (message.undecided, "held, not decided"),
         (message.late, "late"),
         (message.duplicate, "duplicate"),
         (message.from_proxy, "made by the proxy"),

@@ -86,7 +86,11 @@ fn an_edited_message_is_sent_and_a_notification_is_not_answered() {
         (&Value::Null, &Value::Null)
     );
     // What is no JSON is sent when that is insisted on.
-    let refused = house.refused(&["replay", "sequence=4", "raw=no json"]);
+    let refused = house.run(&["ctl", "replay", "sequence=4", "raw=no json"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("raw: no JSON") && said.contains("as_is=true"));
+    let refused = house.refused(&["replay", "sequence=4", r#"raw="no json""#]);
     assert_eq!(refused["code"], -32602);
     let replayed = house.ctl(&["replay", "sequence=4", "raw=no json", "as_is=true"]);
     assert_eq!(replayed["answer"], Value::Null);

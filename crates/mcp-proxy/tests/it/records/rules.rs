@@ -65,6 +65,20 @@ fn mistakes_and_failures_are_exit_code_1() {
         text.trim_end(),
         "mcp-proxy: broken.toml: line 2: rule 1: \"soon\" is no delay: write 250ms, 2s or 1m"
     );
+    for (rule, why) in [
+        (
+            "redirect = \"http://\"",
+            "`http://`: this is no URL with a host",
+        ),
+        (
+            "method = \"\"\ndrop = true",
+            "method: an empty name fits nothing",
+        ),
+    ] {
+        std::fs::write(place.path("broken.toml"), format!("[[rule]]\n{rule}\n")).unwrap();
+        let text = place.fail(&["rules", "check", "broken.toml"], 1);
+        assert!(text.contains(why), "{text}");
+    }
     place.fail(&["rules", "check", "missing.toml"], 1);
     place.fail(&["rules", "check", "broken.toml", "--all"], 2);
     place.fail(&["rules"], 2);

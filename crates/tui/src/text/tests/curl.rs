@@ -37,6 +37,8 @@ fn message(body: &str) -> ProxyMessage {
         from_proxy: false,
         dropped: false,
         refused: false,
+        answered: false,
+        undecided: false,
         redacted: 0,
         len: body.len() as u64,
         parts: Vec::new(),
