@@ -4,6 +4,7 @@ mod act;
 mod answers;
 mod decide;
 mod held;
+mod keys;
 mod look;
 mod typed;
 
@@ -280,6 +281,12 @@ impl App {
         self.tabs.get_mut(self.tab)
     }
 
+    /// Whether nobody is there who could decide about messages of the session that is shown. Of the live one the proxy tells
+    /// what is held; the record may be behind that.
+    pub fn is_left_undecided(&self) -> bool {
+        self.tab != 0 || self.proxy.link != Link::Live
+    }
+
     /// Takes what has come from the proxy and from records. True: the screen has changed.
     pub fn turn(&mut self, now: Instant) -> bool {
         self.now = now;
@@ -300,6 +307,9 @@ impl App {
         for tab in &mut self.tabs {
             changed |= tab.poll();
         }
+        if changed && self.listens.is_none() {
+            self.find_address();
+        }
         changed |= self.tell_lost();
         if self.said.as_ref().is_some_and(|said| said.until <= now) {
             self.said = None;
@@ -308,19 +318,18 @@ impl App {
         changed
     }
 
+    /// Opens an editor or a window. What was said before must not hide its keys.
+    fn open(&mut self, overlay: Overlay) {
+        self.said = None;
+        self.overlay = overlay;
+    }
+
     /// Takes what the user does.
     pub fn take(&mut self, event: Event) {
         match event {
             Event::Key(key) => self.key(key),
             Event::Mouse(mouse) => self.mouse(mouse),
-            Event::Paste(text) => match &mut self.overlay {
-                Overlay::Typing(_, input) => {
-                    input.paste(&text);
-                    self.filter_as_typed();
-                }
-                Overlay::Editor(editor) => editor.paste(&text),
-                _ => {}
-            },
+            Event::Paste(text) => self.letters(&text),
         }
         self.lost = None;
     }

@@ -3,8 +3,9 @@
 //! Our own and not a crate's: the one of the field needs the C library's logarithms for line numbers, and that library would be loaded
 //! into every guard, half a megabyte each.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::command::Command;
 
 /// Changes that can be taken back, and the most bytes they may keep.
 const UNDO_STEPS: usize = 100;
@@ -53,38 +54,40 @@ impl Area {
         (self.row, self.column) = (0, 0);
     }
 
-    /// Takes a key. True: the text has changed.
-    pub fn key(&mut self, key: KeyEvent) -> bool {
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Char('z') if control => return self.take_back(),
-            KeyCode::Char('a') if control => self.column = 0,
-            KeyCode::Char('k') if control => return self.cut_line(),
-            KeyCode::Char(_) if control => return false,
-            KeyCode::Char(letter) => self.insert(&letter.to_string()),
-            KeyCode::Tab => self.insert("  "),
-            KeyCode::Enter => self.insert("\n"),
-            KeyCode::Backspace => return self.backspace(),
-            KeyCode::Delete => return self.delete(),
-            KeyCode::Left if self.column > 0 => self.column -= 1,
-            KeyCode::Left if self.row > 0 => {
+    /// Does what a key stands for. True: the text has changed.
+    pub fn run(&mut self, command: Command) -> bool {
+        match command {
+            Command::Undo => return self.take_back(),
+            Command::CutLine => return self.cut_line(),
+            Command::Backspace => return self.backspace(),
+            Command::Delete => return self.delete(),
+            Command::Indent => {
+                self.insert("  ");
+                return true;
+            }
+            Command::NewLine => {
+                self.insert("\n");
+                return true;
+            }
+            Command::TextLeft if self.column > 0 => self.column -= 1,
+            Command::TextLeft if self.row > 0 => {
                 self.row -= 1;
                 self.column = self.len();
             }
-            KeyCode::Right if self.column < self.len() => self.column += 1,
-            KeyCode::Right if self.row + 1 < self.lines.len() => {
+            Command::TextRight if self.column < self.len() => self.column += 1,
+            Command::TextRight if self.row + 1 < self.lines.len() => {
                 self.row += 1;
                 self.column = 0;
             }
-            KeyCode::Up => self.go(self.row.saturating_sub(1)),
-            KeyCode::Down => self.go(self.row + 1),
-            KeyCode::PageUp => self.go(self.row.saturating_sub(PAGE)),
-            KeyCode::PageDown => self.go(self.row + PAGE),
-            KeyCode::Home => self.column = 0,
-            KeyCode::End => self.column = self.len(),
-            _ => return false,
+            Command::LineUp => self.go(self.row.saturating_sub(1)),
+            Command::LineDown => self.go(self.row + 1),
+            Command::LinesUp => self.go(self.row.saturating_sub(PAGE)),
+            Command::LinesDown => self.go(self.row + PAGE),
+            Command::TextStart => self.column = 0,
+            Command::TextEnd => self.column = self.len(),
+            _ => {}
         }
-        matches!(key.code, KeyCode::Char(_) | KeyCode::Tab | KeyCode::Enter) && !control
+        false
     }
 
     /// Puts text in at the cursor; `\n` makes a new line.
@@ -228,39 +231,35 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn press(area: &mut Area, code: KeyCode) -> bool {
-        area.key(KeyEvent::new(code, KeyModifiers::NONE))
-    }
-
     #[test]
     fn lines_are_split_joined_and_taken_back() {
         let mut area = Area::new("aé\nb");
-        press(&mut area, KeyCode::Right);
-        assert!(press(&mut area, KeyCode::Enter));
+        area.run(Command::TextRight);
+        assert!(area.run(Command::NewLine));
         assert_eq!(area.lines(), ["a", "é", "b"]);
-        assert!(press(&mut area, KeyCode::Backspace));
+        assert!(area.run(Command::Backspace));
         assert_eq!(area.lines(), ["aé", "b"]);
-        press(&mut area, KeyCode::End);
-        assert!(press(&mut area, KeyCode::Delete));
+        area.run(Command::TextEnd);
+        assert!(area.run(Command::Delete));
         assert_eq!(area.lines(), ["aéb"]);
         area.insert("1\n2");
         assert_eq!(area.lines(), ["aé1", "2b"]);
         for _ in 0..4 {
-            assert!(area.key(KeyEvent::new(KeyCode::Char('z'), KeyModifiers::CONTROL)));
+            assert!(area.run(Command::Undo));
         }
         assert_eq!(area.lines(), ["aé", "b"]);
-        assert!(!press(&mut area, KeyCode::Down));
+        assert!(!area.run(Command::LineDown));
     }
 
     #[test]
     fn wide_letters_keep_their_columns() {
         let mut area = Area::new("漢字\nabcd");
-        press(&mut area, KeyCode::End);
+        area.run(Command::TextEnd);
         assert_eq!(area.cursor(), (0, 4));
-        press(&mut area, KeyCode::Down);
+        area.run(Command::LineDown);
         assert_eq!(area.cursor(), (1, 4));
-        press(&mut area, KeyCode::Left);
-        press(&mut area, KeyCode::Up);
+        area.run(Command::TextLeft);
+        area.run(Command::LineUp);
         assert_eq!(area.cursor(), (0, 2));
         assert_eq!(area.scroll(2, 1), (0, 1));
     }
@@ -272,12 +271,12 @@ mod tests {
             keys in prop::collection::vec(0..12usize, 0..60),
         ) {
             let mut area = Area::new(&text);
-            let codes = [
-                KeyCode::Left, KeyCode::Right, KeyCode::Up, KeyCode::Down, KeyCode::Home, KeyCode::End,
-                KeyCode::Backspace, KeyCode::Delete, KeyCode::Enter, KeyCode::Char('x'), KeyCode::PageUp, KeyCode::PageDown,
+            let commands = [
+                Command::TextLeft, Command::TextRight, Command::LineUp, Command::LineDown, Command::TextStart, Command::TextEnd,
+                Command::Backspace, Command::Delete, Command::NewLine, Command::Indent, Command::LinesUp, Command::LinesDown,
             ];
             for key in keys {
-                press(&mut area, codes[key]);
+                area.run(commands[key]);
                 area.scroll(3, 2);
                 let (row, _) = area.cursor();
                 prop_assert!(row < area.lines().len());

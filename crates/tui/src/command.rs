@@ -2,7 +2,11 @@
 //!
 //! The help overlay, the status bar, the control bar, the `:` line and `docs/keys.md` are all made from it.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+mod keys;
+
+use crossterm::event::KeyEvent;
+
+pub use keys::{key_name, keys_page, shown_key};
 
 macro_rules! commands {
     ($( $group:ident { $( $command:ident $name:literal [ $($key:literal),* ] $about:literal ; )* } )*) => {
@@ -55,18 +59,64 @@ pub enum Group {
     Keep,
     /// The program.
     Program,
+    /// The editor.
+    Edit,
+    /// A line that is typed.
+    Line,
+    /// Both of these.
+    Text,
+    /// The question before leaving.
+    Question,
+}
+
+/// Who has the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// The panes, and windows over them.
+    Panes,
+    /// The editor, which takes all letters.
+    Editor,
+    /// A line that is typed, which does so too.
+    Line,
+    /// The question before leaving.
+    Question,
+}
+
+impl Context {
+    /// All of them.
+    pub const ALL: [Context; 4] = [
+        Context::Panes,
+        Context::Editor,
+        Context::Line,
+        Context::Question,
+    ];
 }
 
 impl Group {
     /// All, in the order of the help.
-    pub const ALL: [Group; 6] = [
+    pub const ALL: [Group; 10] = [
         Group::Decide,
         Group::Look,
         Group::Move,
         Group::Again,
         Group::Keep,
         Group::Program,
+        Group::Edit,
+        Group::Line,
+        Group::Text,
+        Group::Question,
     ];
+
+    /// Whether its keys count there.
+    pub fn is_for(self, context: Context) -> bool {
+        match self {
+            Group::Edit => context == Context::Editor,
+            Group::Line => context == Context::Line,
+            Group::Text => matches!(context, Context::Editor | Context::Line),
+            Group::Question => context == Context::Question,
+            _ => context == Context::Panes,
+        }
+    }
 
     /// Its heading.
     pub fn heading(self) -> &'static str {
@@ -77,6 +127,10 @@ impl Group {
             Group::Again => "Sending again",
             Group::Keep => "Records",
             Group::Program => "Program",
+            Group::Edit => "In the editor",
+            Group::Line => "On a line that is typed",
+            Group::Text => "In the editor and on a line",
+            Group::Question => "When it asks before leaving",
         }
     }
 }
@@ -86,8 +140,7 @@ commands! {
         ToggleIntercept "intercept" ["i"] "Hold every message, or let all pass again";
         Forward "forward" ["F5"] "Send the held message on";
         Modify "modify" ["F6", "e"] "Edit the held message here; Ctrl-S sends it, Esc goes back without sending";
-        Send "send" ["ctrl-s"] "Send what is in the editor";
-        EditOutside "editor" ["E", "ctrl-e"] "Edit the held message, or what is in the editor, in $VISUAL or $EDITOR";
+        EditOutside "editor" ["E"] "Edit the held message in $VISUAL or $EDITOR";
         Drop "drop" ["F8"] "Let the held message go nowhere";
         AnswerError "error" ["x"] "Drop the held request and answer it with an error: `:error CODE TEXT`";
         Step "step" ["s"] "Send the oldest held message on; the next one is held again";
@@ -149,7 +202,60 @@ commands! {
         CommandLine "command" [":"] "Type a command by its name";
         NextTheme "theme" ["t"] "Other colours: `:theme dark|light|mono`";
         Quit "quit" ["q", "Q"] "Leave. It asks first where the proxy runs here and would end, or would go on holding messages";
+        Leave "leave" ["ctrl-c"] "Leave from everywhere but the editor, which has a text to lose";
         Back "back" ["esc"] "Close what is open, back to the list";
+    }
+    Edit {
+        Send "send" ["ctrl-s"] "Send what is in the editor";
+        CloseEditor "close-editor" ["esc"] "Back without sending";
+        GoOnOutside "go-on-outside" ["ctrl-e"] "Go on with the text in $VISUAL or $EDITOR";
+        Undo "undo" ["ctrl-z"] "Take the last change back";
+        CutLine "cut-line" ["ctrl-k"] "Cut the rest of the line, or join the next one";
+        NewLine "new-line" ["enter"] "A new line";
+        Indent "indent" ["tab"] "Two spaces";
+        LineUp "line-up" ["up"] "The line above";
+        LineDown "line-down" ["down"] "The line below";
+        LinesUp "lines-up" ["pageup"] "A page up";
+        LinesDown "lines-down" ["pagedown"] "A page down";
+    }
+    Line {
+        Accept "accept" ["enter"] "Done";
+        GiveUp "give-up" ["esc"] "Leave it as it was before";
+        Older "older" ["up"] "The line that was typed before";
+        Newer "newer" ["down"] "The one after that";
+        LineEnd "line-end" ["ctrl-e"] "To the end";
+        CutBefore "cut-before" ["ctrl-u"] "Cut everything before the cursor";
+        CutWord "cut-word" ["ctrl-w"] "Cut the word before the cursor";
+    }
+    Text {
+        TextLeft "text-left" ["left"] "To the left";
+        TextRight "text-right" ["right"] "To the right";
+        TextStart "text-start" ["home", "ctrl-a"] "To the start of the line";
+        TextEnd "text-end" ["end"] "To the end of the line";
+        Backspace "backspace" ["backspace"] "Delete what is before the cursor";
+        Delete "delete" ["delete"] "Delete what is under the cursor";
+    }
+    Question {
+        EndProxy "end-proxy" ["y", "Y"] "End the proxy that runs here";
+        LetGo "let-go" ["c", "C"] "Let all messages go on, and leave";
+        LeaveHolding "leave-holding" ["l", "L"] "Leave, and the proxy goes on holding";
+        Stay "stay" ["n", "N", "q", "Q", "esc"] "Stay";
+        Confirm "confirm" ["enter"] "The first of the choices";
+    }
+}
+
+impl Entry {
+    /// Whether its keys count there.
+    pub fn is_for(&self, context: Context) -> bool {
+        self.group.is_for(context) || self.command == Command::Leave
+    }
+
+    /// Its name, with a colon if it can be typed.
+    pub fn shown_name(&self) -> String {
+        match self.is_for(Context::Panes) {
+            true => format!(":{}", self.name),
+            false => self.name.to_owned(),
+        }
     }
 }
 
@@ -162,104 +268,33 @@ impl Command {
             .unwrap_or(&COMMANDS[0])
     }
 
-    /// The one that a key does.
-    pub fn of_key(key: KeyEvent) -> Option<Command> {
+    /// The one that a key does there.
+    pub fn of_key(context: Context, key: KeyEvent) -> Option<Command> {
         let name = key_name(key)?;
-        let mut entries = COMMANDS.iter();
+        let mut entries = COMMANDS.iter().filter(|entry| entry.is_for(context));
         entries
             .find(|entry| entry.keys.contains(&name.as_str()))
             .map(|entry| entry.command)
     }
 
-    /// The one of a name; the beginning of one is enough if there is no other.
+    /// Its first key, as people read it.
+    pub fn key(self) -> String {
+        let key = self.entry().keys.first();
+        key.map_or(String::new(), |key| shown_key(key))
+    }
+
+    /// The one of a name; the beginning of one is enough if there is no other. What only a window knows cannot be typed.
     pub fn named(name: &str) -> Option<Command> {
-        if let Some(entry) = COMMANDS.iter().find(|entry| entry.name == name) {
+        let typed = || COMMANDS.iter().filter(|entry| entry.is_for(Context::Panes));
+        if let Some(entry) = typed().find(|entry| entry.name == name) {
             return Some(entry.command);
         }
-        let mut found = COMMANDS.iter().filter(|entry| entry.name.starts_with(name));
+        let mut found = typed().filter(|entry| entry.name.starts_with(name));
         match (found.next(), found.next()) {
             (Some(entry), None) if !name.is_empty() => Some(entry.command),
             _ => None,
         }
     }
-}
-
-/// A key as the table writes it.
-pub fn key_name(key: KeyEvent) -> Option<String> {
-    // Esc and a letter in quick succession look like this.
-    if key.modifiers.contains(KeyModifiers::ALT) {
-        return None;
-    }
-    let base = match key.code {
-        KeyCode::Char(' ') => "space".to_owned(),
-        KeyCode::Char(letter) => letter.to_string(),
-        KeyCode::F(number) => format!("F{number}"),
-        KeyCode::Enter => "enter".to_owned(),
-        KeyCode::Esc => "esc".to_owned(),
-        KeyCode::Tab => "tab".to_owned(),
-        KeyCode::Delete => "delete".to_owned(),
-        KeyCode::Up => "up".to_owned(),
-        KeyCode::Down => "down".to_owned(),
-        KeyCode::Left => "left".to_owned(),
-        KeyCode::Right => "right".to_owned(),
-        KeyCode::Home => "home".to_owned(),
-        KeyCode::End => "end".to_owned(),
-        KeyCode::PageUp => "pageup".to_owned(),
-        KeyCode::PageDown => "pagedown".to_owned(),
-        _ => return None,
-    };
-    match key.modifiers.contains(KeyModifiers::CONTROL) {
-        true => Some(format!("ctrl-{base}")),
-        false => Some(base),
-    }
-}
-
-/// A key for people: `Ctrl-S`, `Space`, `F5`, `j`.
-pub fn shown_key(name: &str) -> String {
-    if let Some(letter) = name.strip_prefix("ctrl-") {
-        return format!("Ctrl-{}", letter.to_uppercase());
-    }
-    match name {
-        "up" => "↑".to_owned(),
-        "down" => "↓".to_owned(),
-        "left" => "←".to_owned(),
-        "right" => "→".to_owned(),
-        "pageup" => "PgUp".to_owned(),
-        "pagedown" => "PgDn".to_owned(),
-        "space" | "enter" | "tab" | "esc" | "home" | "end" | "delete" => {
-            let mut letters = name.chars();
-            let first = letters.next().map(|first| first.to_ascii_uppercase());
-            first.into_iter().chain(letters).collect()
-        }
-        other => other.to_owned(),
-    }
-}
-
-/// `docs/keys.md`.
-pub fn keys_page() -> String {
-    let mut page = String::from(
-        "# Keys of the terminal UI\n\nMade by the program from its table of commands; a test compares, and\n`UPDATE_DOCS=1 cargo test -p mcp-proxy-tui` writes it anew. Every command can also be typed: `:name`. [tui.md](tui.md)\nexplains the screen.\n",
-    );
-    for group in Group::ALL {
-        page.push_str(&format!(
-            "\n## {}\n\n| key | command | does |\n|---|---|---|\n",
-            group.heading()
-        ));
-        for entry in COMMANDS.iter().filter(|entry| entry.group == group) {
-            let keys: Vec<String> = entry
-                .keys
-                .iter()
-                .map(|key| format!("`{}`", shown_key(key)))
-                .collect();
-            let about = entry.about.replace('|', "\\|");
-            page.push_str(&format!(
-                "| {} | `:{}` | {about} |\n",
-                keys.join(" "),
-                entry.name
-            ));
-        }
-    }
-    page
 }
 
 #[cfg(test)]
@@ -268,13 +303,13 @@ mod tests {
 
     #[test]
     fn no_key_and_no_name_is_there_twice() {
-        let mut keys: Vec<&str> = COMMANDS
-            .iter()
-            .flat_map(|entry| entry.keys)
-            .copied()
-            .collect();
-        let mut names: Vec<&str> = COMMANDS.iter().map(|entry| entry.name).collect();
-        for list in [&mut keys, &mut names] {
+        let mut lists = vec![COMMANDS.iter().map(|entry| entry.name).collect()];
+        for context in Context::ALL {
+            let here = COMMANDS.iter().filter(|entry| entry.is_for(context));
+            let keys: Vec<&str> = here.flat_map(|entry| entry.keys).copied().collect();
+            lists.push(keys);
+        }
+        for mut list in lists {
             let before = list.len();
             list.sort_unstable();
             list.dedup();
@@ -294,6 +329,7 @@ mod tests {
     fn names_may_be_shortened_as_long_as_they_are_clear() {
         assert_eq!(Command::named("forward"), Some(Command::Forward));
         assert_eq!(Command::named("q"), Some(Command::Quit));
+        assert_eq!(Command::named("end-proxy"), None);
         assert_eq!(Command::named("s"), None);
         assert_eq!(Command::named("break"), Some(Command::BreakHere));
     }

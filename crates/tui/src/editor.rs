@@ -1,9 +1,10 @@
 //! The inline editor: a held message, or one to be sent again, with a check while it is typed.
 
-use crossterm::event::{KeyCode, KeyEvent};
 use mcp_proxy_wire::visible::visible_json;
+use mcp_proxy_wire::{Kind, Message};
 
 use crate::area::Area;
+use crate::command::Command;
 
 /// What becomes of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,7 @@ pub struct Editor {
     pub area: Area,
     before: Vec<String>,
     fault: Option<Fault>,
+    remark: Option<&'static str>,
     /// The next time it is sent even though it is no JSON.
     pub insists: bool,
 }
@@ -55,6 +57,7 @@ impl Editor {
             area,
             before,
             fault: None,
+            remark: None,
             insists: false,
         };
         editor.check();
@@ -67,18 +70,14 @@ impl Editor {
         self.changed();
     }
 
-    /// Takes a key.
-    pub fn key(&mut self, key: KeyEvent) {
-        match key.code {
-            KeyCode::Char(letter) if harmless(&letter.to_string()).chars().ne([letter]) => {
-                self.paste(&letter.to_string());
-            }
-            _ if self.area.key(key) => self.changed(),
-            _ => {}
+    /// Does what a key stands for.
+    pub fn run(&mut self, command: Command) {
+        if self.area.run(command) {
+            self.changed();
         }
     }
 
-    /// Takes pasted text.
+    /// Takes text that is typed or pasted.
     pub fn paste(&mut self, text: &str) {
         self.area.insert(&harmless(text));
         self.changed();
@@ -87,6 +86,18 @@ impl Editor {
     /// What is wrong with it now.
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()
+    }
+
+    /// Why it should not be sent without a second thought: it is no JSON, or none that its receiver can take for a message.
+    pub fn doubt(&self) -> Option<String> {
+        let fault = self.fault.as_ref();
+        let fault = fault.map(|fault| format!("line {}: {}", fault.line, fault.why));
+        fault.or_else(|| self.remark().map(|remark| format!("this is {remark}")))
+    }
+
+    /// What it is instead of a message, although it is JSON.
+    pub fn remark(&self) -> Option<&'static str> {
+        self.remark
     }
 
     /// Whether anything was changed.
@@ -121,6 +132,20 @@ impl Editor {
             column: error.column(),
             why: reason(&error.to_string()),
         });
+        self.remark = match self.fault {
+            None if self.is_changed() => self.remark_on(&text),
+            _ => None,
+        };
+    }
+
+    fn remark_on(&self, text: &str) -> Option<&'static str> {
+        let kind = Message::parse(compact(text)).kind();
+        match (self.purpose, kind) {
+            (Purpose::Replay { .. }, Kind::Request | Kind::Notification) => None,
+            (Purpose::Replay { .. }, _) => Some("no JSON-RPC request or notification"),
+            (Purpose::Hold { .. }, Kind::Other | Kind::Malformed) => Some("no JSON-RPC message"),
+            (Purpose::Hold { .. }, _) => None,
+        }
     }
 }
 

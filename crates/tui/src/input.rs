@@ -1,6 +1,6 @@
 //! One line that is typed: filters, searches, commands.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crate::command::Command;
 
 /// Lines that are remembered.
 const HISTORY: usize = 100;
@@ -39,7 +39,7 @@ impl Input {
         self.place
     }
 
-    /// Pasted text, on one line.
+    /// Text that is typed or pasted, on one line.
     pub fn paste(&mut self, text: &str) {
         for letter in text.chars() {
             let letter = if letter.is_control() { ' ' } else { letter };
@@ -47,31 +47,25 @@ impl Input {
         }
     }
 
-    /// Takes a key that edits. False: it does not.
-    pub fn key(&mut self, key: KeyEvent) -> bool {
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Char('a') if control => self.place = 0,
-            KeyCode::Char('e') if control => self.place = self.len(),
-            KeyCode::Char('u') if control => {
+    /// Does what a key stands for.
+    pub fn run(&mut self, command: Command) {
+        match command {
+            Command::TextStart => self.place = 0,
+            Command::TextEnd | Command::LineEnd => self.place = self.len(),
+            Command::CutBefore => {
                 self.text = self.text.chars().skip(self.place).collect();
                 self.place = 0;
             }
-            KeyCode::Char('w') if control => self.delete_word(),
-            KeyCode::Char(letter) if !control => self.insert(letter),
-            KeyCode::Backspace if self.place > 0 => {
+            Command::CutWord => self.delete_word(),
+            Command::Backspace if self.place > 0 => {
                 self.place -= 1;
                 self.remove();
             }
-            KeyCode::Backspace => {}
-            KeyCode::Delete => self.remove(),
-            KeyCode::Left => self.place = self.place.saturating_sub(1),
-            KeyCode::Right => self.place = (self.place + 1).min(self.len()),
-            KeyCode::Home => self.place = 0,
-            KeyCode::End => self.place = self.len(),
-            _ => return false,
+            Command::Delete => self.remove(),
+            Command::TextLeft => self.place = self.place.saturating_sub(1),
+            Command::TextRight => self.place = (self.place + 1).min(self.len()),
+            _ => {}
         }
-        true
     }
 
     fn len(&self) -> usize {
@@ -148,22 +142,18 @@ impl History {
 mod tests {
     use super::*;
 
-    fn press(input: &mut Input, code: KeyCode) {
-        input.key(KeyEvent::new(code, KeyModifiers::NONE));
-    }
-
     #[test]
     fn letters_of_any_width_are_typed_and_taken_back() {
         let mut input = Input::of("aé");
-        press(&mut input, KeyCode::Left);
-        press(&mut input, KeyCode::Char('漢'));
+        input.run(Command::TextLeft);
+        input.paste("漢");
         assert_eq!((input.text(), input.place()), ("a漢é", 2));
-        press(&mut input, KeyCode::Backspace);
-        press(&mut input, KeyCode::Delete);
+        input.run(Command::Backspace);
+        input.run(Command::Delete);
         assert_eq!(input.text(), "a");
         input.paste("b\nc\u{1b}");
         assert_eq!(input.text(), "ab c ");
-        input.key(KeyEvent::new(KeyCode::Char('w'), KeyModifiers::CONTROL));
+        input.run(Command::CutWord);
         assert_eq!(input.text(), "ab ");
     }
 

@@ -8,6 +8,7 @@ mod lists;
 mod overlay;
 mod rows;
 mod sides;
+mod title;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -44,7 +45,7 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>) {
         Constraint::Length(bars),
     ])
     .areas(area);
-    bars::title(app, frame, top);
+    title::draw(app, frame, top);
     panes(app, frame, middle);
     overlay::draw(app, frame, middle);
     bars::bottom(app, frame, bottom);

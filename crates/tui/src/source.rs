@@ -49,6 +49,8 @@ pub struct View {
     happenings: Happenings,
     /// Messages that the record says are marked.
     marks: BTreeSet<u64>,
+    /// Messages of which is known whether they are marked: older marks, which are read later, do not count for them.
+    judged: BTreeSet<u64>,
 }
 
 /// How far a view is.
@@ -97,6 +99,7 @@ impl View {
             connections: BTreeSet::new(),
             happenings: Happenings::default(),
             marks: BTreeSet::new(),
+            judged: BTreeSet::new(),
         }
     }
 
@@ -186,6 +189,7 @@ impl View {
 
     /// Marks a message on the screen, or takes the mark away; the record is for others to write.
     pub fn mark(&mut self, sequence: u64, mark: Mark) {
+        self.judged.insert(sequence);
         match mark {
             Mark::Set => self.marks.insert(sequence),
             Mark::Removed => self.marks.remove(&sequence),
@@ -238,10 +242,16 @@ impl View {
             self.cache.forget(row);
         }
         self.connections.extend(mail.connections);
-        for happening in mail.happenings {
-            if let Some((sequence, mark)) = happening.mark {
+        for (sequence, mark) in mail.marks {
+            self.mark(sequence, mark);
+        }
+        for (sequence, mark) in mail.older_marks {
+            // What was said last about a message counts.
+            if !self.judged.contains(&sequence) {
                 self.mark(sequence, mark);
             }
+        }
+        for happening in mail.happenings {
             self.happenings.push(happening);
         }
     }

@@ -17,8 +17,7 @@ pub fn format_names() -> PossibleValuesParser {
 }
 
 /// How a record is named, wherever one is asked for.
-pub const RECORD: &str =
-    "A record: its path, its session id or the first letters of it, or LAST for the newest";
+pub const RECORD: &str = "A record: its path, its session id or the first letters of it, its id in `ls`, or LAST for the newest";
 
 const INSPECT: &str = "\
 Examples:

@@ -13,6 +13,16 @@ use mcp_proxy_wire::visible::visible;
 /// So many proxies are named in an error.
 const SHOWN: usize = 5;
 
+/// How a proxy is named: by the end of its session's id, by which the record's file is named too. The beginning is the time, and
+/// two proxies started together share it.
+pub fn short_id(session: &str) -> String {
+    let letters: Vec<char> = session
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect();
+    letters[letters.len().saturating_sub(8)..].iter().collect()
+}
+
 /// The proxy called `name`, or the newest.
 fn choose(name: Option<&str>) -> Result<Running> {
     let mut found = running();

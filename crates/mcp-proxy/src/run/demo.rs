@@ -90,7 +90,7 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
     let (reader, writer) = tokio::io::split(client_end);
     let pace = Duration::from_millis(args.pace);
     let script = run_script(reader, writer, Era::Legacy, pace, |_| {});
-    let control = match !args.plain && tui::has_terminal() {
+    let control = match !args.plain && tui::has_terminal("--plain") {
         true => open_control(&config, &pipeline, &recording.about),
         false => None,
     };

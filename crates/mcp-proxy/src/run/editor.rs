@@ -78,6 +78,12 @@ pub fn edit(
     Ok(Edited::Text(edited))
 }
 
+/// Keeps a text that can no longer be sent.
+pub fn keep(folder: &Path, text: &[u8]) -> Result<PathBuf> {
+    let draft = Draft::write(folder, text).context("cannot keep what was edited")?;
+    Ok(draft.keep())
+}
+
 /// Waits for the editor. If it is to stop it is told so, and `None` says that it goes on all the same.
 fn wait(child: &mut Child, stops: &impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
     let mut told = None;

@@ -69,7 +69,7 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
         let notices: Vec<_> = notices.into_iter().flatten().collect();
         let opens_tui = config.tui.is_some() && matches!(config.listen, Listen::Port { .. });
         let tui = match (&control, config.tui) {
-            (Some(own), Some(args)) if opens_tui && tui::has_terminal() => {
+            (Some(own), Some(args)) if opens_tui && tui::has_terminal("--headless") => {
                 Some(tui::beside(own.socket.clone(), args, Owner::Here, editor)?)
             }
             _ => None,

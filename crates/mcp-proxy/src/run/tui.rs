@@ -14,36 +14,60 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use mcp_proxy_session::store::Listed;
 use mcp_proxy_tui::port::Port;
 use mcp_proxy_tui::proxy::Mode;
 use mcp_proxy_tui::screen::{Mouse, give_back};
-use mcp_proxy_tui::{App, Edit, Options, Owner, RunError, Tab, Theme};
+use mcp_proxy_tui::{App, Edit, Options, Owner, Tab, Theme};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::cli::tui::{OpenArgs, ThemeName, TuiArgs};
 use crate::printer;
 use crate::run::editor::{self, Edited};
 use crate::run::sessions::named;
-use signals::Signals;
 
-pub use signals::EditorRuns;
+pub use signals::{EditorRuns, Signals};
 
 /// How often the terminal is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long the UI may take to end.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Whether there is a terminal to draw on.
-pub fn has_terminal() -> bool {
-    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    !dumb && std::io::stdin().is_terminal() && printer::stdout_is_terminal()
+/// Whether there is a terminal to draw on. One that cannot be drawn on is said, with the flag for what happens instead.
+pub fn has_terminal(instead: &str) -> bool {
+    match terminal() {
+        Ok(()) => true,
+        Err(why) => {
+            if std::io::stdin().is_terminal() && printer::stdout_is_terminal() {
+                printer::say(&format!(
+                    "mcp-proxy: no terminal UI: {why}; it goes on as with {instead}"
+                ));
+            }
+            false
+        }
+    }
+}
+
+/// The same; if not, why.
+fn terminal() -> Result<(), &'static str> {
+    let term = std::env::var_os("TERM").filter(|term| !term.is_empty());
+    match term {
+        _ if !std::io::stdin().is_terminal() => Err("stdin is no terminal"),
+        _ if !printer::stdout_is_terminal() => Err("stdout is no terminal"),
+        None => Err("TERM is not set, so nothing is known of this terminal"),
+        Some(term) if term == "dumb" => Err("TERM=dumb says that this terminal cannot draw"),
+        Some(_) => Ok(()),
+    }
 }
 
 /// `open`: looks at a record.
 pub fn open(args: &OpenArgs) -> Result<ExitCode> {
     let path = named::find(&args.record)?;
-    if !has_terminal() {
-        return Err(RunError::NoTerminal.into());
+    // What is no record is said before there is a screen.
+    Listed::read(&path)?;
+    if let Err(why) = terminal() {
+        let hint = "`mcp-proxy inspect RECORD` prints it";
+        anyhow::bail!("the terminal UI cannot open: {why} ({hint})");
     }
     let (port, far) = Port::pair();
     local::serve(far, path.clone());
@@ -71,11 +95,9 @@ fn alone(app: App, args: TuiArgs) -> Result<ExitCode> {
         );
     }
     left.tell_draft();
-    let Some((number, name)) = left.signal else {
-        return Ok(ExitCode::SUCCESS);
-    };
-    printer::say(&format!("mcp-proxy: stopped by {name}"));
-    Ok(ExitCode::from(128 + u8::try_from(number).unwrap_or(0)))
+    left.tell_signal();
+    let by_signal = left.signal.map(|(number, _)| code_of_signal(number));
+    Ok(by_signal.unwrap_or(ExitCode::SUCCESS))
 }
 
 /// The UI of a proxy in this process, on a thread of its own. It ends when this is dropped, also by a panic: the terminal is
@@ -99,7 +121,10 @@ pub fn beside(socket: PathBuf, args: TuiArgs, owner: Owner, editor: EditorRuns) 
             let shown = show(app, args, stopped, editor, Some(said));
             printer::let_go();
             match shown {
-                Ok(left) => left.tell_draft(),
+                Ok(left) => {
+                    left.tell_draft();
+                    left.tell_signal();
+                }
                 Err(error) => {
                     printer::fail(&error);
                     printer::say(
@@ -138,17 +163,39 @@ struct Left {
     signal: Option<(i32, &'static str)>,
     /// What was being edited when it ended.
     draft: Option<PathBuf>,
+    /// The record that was looked at.
+    record: Option<PathBuf>,
 }
 
 impl Left {
-    fn tell_draft(&self) {
-        if let Some(draft) = &self.draft {
-            printer::say(&format!(
-                "mcp-proxy: what you edited was not sent; it is in {}",
-                draft.display()
-            ));
+    /// Why the screen is gone, if nobody here asked for it.
+    fn tell_signal(&self) {
+        if let Some((_, name)) = self.signal {
+            let record = self.record.as_ref();
+            let record = record.map(|path| format!("; record: {}", path.display()));
+            let record = record.unwrap_or_default();
+            printer::say(&format!("mcp-proxy: stopped by {name}{record}"));
         }
     }
+
+    fn tell_draft(&self) {
+        if let Some(draft) = &self.draft {
+            say_draft(draft);
+        }
+    }
+}
+
+/// Where a text is that was edited and not sent.
+pub fn say_draft(draft: &Path) {
+    printer::say(&format!(
+        "mcp-proxy: what you edited was not sent; it is in {}",
+        draft.display()
+    ));
+}
+
+/// The shell's own code for a program that a signal has ended.
+pub fn code_of_signal(number: i32) -> ExitCode {
+    ExitCode::from(128 + u8::try_from(number).unwrap_or(0))
 }
 
 /// Shows the UI on a thread of its own until the user leaves, a signal comes or the terminal is gone. A terminal that is gone
@@ -178,11 +225,13 @@ fn show(
             let shown = mcp_proxy_tui::run(&mut app, &options);
             // Whoever waits may have given up.
             let _ = ends.send(());
-            shown
+            let record = app.tabs.first().and_then(|tab| tab.view.path());
+            shown.map(|mode| (mode, record.map(Path::to_owned)))
         })
         .context("cannot start the terminal UI")?;
-    let left = |mode| Left {
+    let left = |mode, record| Left {
         mode,
+        record,
         signal: signals.end(),
         draft: draft.lock().unwrap_or_else(PoisonError::into_inner).take(),
     };
@@ -197,12 +246,15 @@ fn show(
         };
         if ended.recv_timeout(grace) == Err(RecvTimeoutError::Timeout) {
             give_back();
-            return Ok(left(Mode::Passthrough));
+            return Ok(left(Mode::Passthrough, None));
         }
         break;
     }
     match ui.join() {
-        Ok(shown) => Ok(left(shown?)),
+        Ok(shown) => {
+            let (mode, record) = shown?;
+            Ok(left(mode, record))
+        }
         Err(_) => anyhow::bail!("the terminal UI has failed"),
     }
 }

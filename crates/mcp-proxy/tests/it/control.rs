@@ -45,6 +45,31 @@ fn a_stdio_run_is_listed_asked_and_gone_at_its_end() {
 }
 
 #[test]
+fn the_id_of_a_run_names_its_record() {
+    let house = House::new();
+    let mut run = house.demo(&[]);
+    run.round(INITIALIZE);
+    let id = run.id.clone();
+    assert!(ok(house.run(&["inspect", &id])).contains("initialize"));
+    assert_eq!(run.end(), Some(0));
+    assert!(ok(house.run(&["inspect", &id])).contains("initialize"));
+    // One that is written elsewhere, as long as its proxy runs.
+    let file = house.path("elsewhere.jsonl");
+    let flags = ["--session-file", file.to_str().unwrap()];
+    let mut run = house.demo(&flags);
+    run.round(INITIALIZE);
+    assert!(ok(house.run(&["inspect", &run.id[..6]])).contains("initialize"));
+    let id = run.id.clone();
+    assert_eq!(run.end(), Some(0));
+    assert_eq!(house.run(&["inspect", &id]).status.code(), Some(1));
+    let mut run = house.demo_without_record(&[]);
+    let output = house.run(&["inspect", &run.id]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("runs without a record"), "{text}");
+    assert_eq!(run.end(), Some(0));
+}
+
+#[test]
 fn an_http_run_says_its_address_first_and_how_to_attach() {
     let house = House::new();
     let proxy = Listening::start_with(

@@ -1,5 +1,6 @@
 //! A viewer on a real terminal, that of tmux: the editor has the keyboard while it runs, and nobody else reads it.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::fixtures::PROXY;
@@ -18,24 +19,79 @@ read -r word
 sed -i "s/before/$word/" "$1"
 "#;
 
-#[test]
-fn a_held_message_is_changed_in_the_users_editor() {
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let path = |name: &str| home.path().join(name).display().to_string();
-    std::fs::write(path("editor"), EDITOR).expect("a file");
+/// One that writes at once, and then waits.
+const WRITES: &str = r#"#!/bin/sh
+sed -i "s/before/Bergen/" "$1"
+printf 'and now: '
+read -r answer
+"#;
+
+/// A proxy with a call that is held, and the id of that proxy.
+fn holding(home: &Path, editor: &str) -> (Talking, String) {
+    let path = |name: &str| home.join(name).display().to_string();
+    std::fs::write(path("editor"), editor).expect("a file");
     let mut proxy = Command::new(PROXY);
     proxy
         .args(["proxy", "--listen", "stdio", "--break", "tools/call"])
         .args(["--session-file", &path("session.jsonl"), "--"])
         .args([PROXY, "demo-server", "stdio"])
-        .env("XDG_RUNTIME_DIR", home.path());
+        .env("XDG_RUNTIME_DIR", home);
     let mut client = Talking::start(&mut proxy);
     let id = client.stderr.wait_for("attach with: mcp-proxy attach ");
     client.say(INITIALIZE);
     client.stdout.wait_for("protocolVersion");
     client.say(INITIALIZED);
     client.say(CALL);
+    (client, id)
+}
 
+/// The text that was kept, by the name that was said.
+fn draft(said: &str) -> String {
+    let draft = said.split_once("it is in ").map(|(_, rest)| rest);
+    let draft = draft.unwrap_or_else(|| panic!("no draft is named:\n{said}"));
+    let draft = draft.split_whitespace().next().unwrap_or_default();
+    std::fs::read_to_string(draft).expect("the draft is there")
+}
+
+#[test]
+fn a_signal_while_the_editor_runs_leaves_the_terminal_and_the_draft() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (mut client, id) = holding(home.path(), WRITES);
+    let editor = format!("EDITOR=sh {}", home.path().join("editor").display());
+    let words = [PROXY, "attach", &id, "--plain"];
+    for (signal, code) in [("TERM", 143), ("HUP", 129)] {
+        let terminal = Terminal::run(home.path(), &[&editor], &words);
+        terminal.shows("[f]orward");
+        terminal.types("m");
+        terminal.shows("and now:");
+        // Ctrl-C is the editor's.
+        terminal.signal("INT");
+        terminal.signal(signal);
+        let text = terminal.ended(code);
+        assert!(text.contains(&format!("stopped by SIG{signal}")), "{text}");
+        assert!(draft(&text).contains("Bergen"), "{text}");
+    }
+    // Without an editor a signal ends it at once.
+    let terminal = Terminal::run(home.path(), &[&editor], &words);
+    terminal.shows("[f]orward");
+    terminal.signal("TERM");
+    terminal.ended(143);
+    // The proxy ends while the text is written.
+    let terminal = Terminal::run(home.path(), &[&editor], &words);
+    terminal.shows("[f]orward");
+    terminal.types("m");
+    terminal.shows("and now:");
+    client.kill();
+    terminal.types("that is all");
+    let text = terminal.ended(0);
+    assert!(draft(&text).contains("Bergen"), "{text}");
+}
+
+#[test]
+fn a_held_message_is_changed_in_the_users_editor() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| home.path().join(name).display().to_string();
+    let (mut client, id) = holding(home.path(), EDITOR);
     let (folder, editor) = (home.path().display(), path("editor"));
     let terminal = Terminal::start(
         home.path(),

@@ -1,60 +1,14 @@
-//! Keys, the mouse, and what commands do.
-
-use crossterm::event::{
-    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
-};
-use ratatui::layout::Position;
+//! What commands do.
 
 use super::answers::Then;
 use super::decide::{Decision, ReplaySession};
 use super::typed::Writing;
-use super::{App, Effect, Focus, Overlay, Owner, Target, Typing};
-use crate::command::Command;
+use super::{App, Effect, Focus, Overlay, Owner, Typing};
+use crate::command::{Command, Group};
 use crate::input::Input;
 use crate::proxy::Link;
 
 impl App {
-    pub(super) fn key(&mut self, key: KeyEvent) {
-        if key.kind == KeyEventKind::Release {
-            return;
-        }
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        if control && key.code == KeyCode::Char('c') {
-            return match self.overlay {
-                Overlay::Editor(_) => self.say("Esc goes back without sending, and then q leaves"),
-                _ => self.quit(),
-            };
-        }
-        match &mut self.overlay {
-            Overlay::Typing(..) => self.type_key(key),
-            Overlay::Editor(editor) => match Command::of_key(key) {
-                Some(Command::Back) => {
-                    self.overlay = Overlay::None;
-                    self.say("nothing was sent");
-                }
-                Some(command @ Command::Send) => self.run(command, ""),
-                Some(command @ Command::EditOutside) if control => self.run(command, ""),
-                _ => editor.key(key),
-            },
-            Overlay::ConfirmQuit => match key.code {
-                KeyCode::Char('y' | 'Y') | KeyCode::Enter => self.end_proxy(),
-                KeyCode::Char('n' | 'N' | 'q' | 'Q') | KeyCode::Esc => self.overlay = Overlay::None,
-                _ => {}
-            },
-            Overlay::ConfirmLeave => match key.code {
-                KeyCode::Char('c' | 'C') | KeyCode::Enter => self.resume_and_leave(),
-                KeyCode::Char('l' | 'L') => self.effects.push(Effect::Quit),
-                KeyCode::Char('n' | 'N' | 'q' | 'Q') | KeyCode::Esc => self.overlay = Overlay::None,
-                _ => {}
-            },
-            _ => {
-                if let Some(command) = Command::of_key(key) {
-                    self.run(command, "");
-                }
-            }
-        }
-    }
-
     /// Removes a breakpoint: the one of this number, or the one that is selected.
     fn unbreak(&mut self, rest: &str) {
         let selected = match self.overlay {
@@ -72,88 +26,32 @@ impl App {
         self.ask("breakpoints.remove", format!(r#"{{"id":{id}}}"#), then);
     }
 
-    pub(super) fn mouse(&mut self, mouse: MouseEvent) {
-        // Nothing that is being typed is lost by a slip of the hand.
-        if let Overlay::Editor(_)
-        | Overlay::Typing(..)
-        | Overlay::ConfirmQuit
-        | Overlay::ConfirmLeave = self.overlay
-        {
-            return;
-        }
-        let position = Position::new(mouse.column, mouse.row);
-        let hit = self
-            .hits
-            .iter()
-            .rev()
-            .find(|hit| hit.area.contains(position));
-        let hit = hit.copied();
-        match (mouse.kind, hit.map(|hit| hit.target)) {
-            (MouseEventKind::ScrollDown, target) => self.wheel(target, 3),
-            (MouseEventKind::ScrollUp, target) => self.wheel(target, -3),
-            (MouseEventKind::Down(MouseButton::Left), Some(Target::Button(command))) => {
-                self.run(command, "");
-            }
-            (MouseEventKind::Down(MouseButton::Left), Some(target))
-                if matches!(self.overlay, Overlay::None) =>
-            {
-                let Some(hit) = hit else {
-                    return;
-                };
-                let line = usize::from(mouse.row - hit.area.y);
-                let Some(tab) = self.tabs.get_mut(self.tab) else {
-                    return;
-                };
-                if target == Target::List {
-                    self.focus = Focus::List;
-                    let place = tab.top + line;
-                    if place < tab.view.len() {
-                        tab.select_place(place);
-                        tab.follows = false;
-                    }
-                } else if let Some(detail) = &mut tab.detail {
-                    self.focus = Focus::Detail;
-                    detail.cursor = (detail.top + line).min(detail.lines.len().saturating_sub(1));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn wheel(&mut self, target: Option<Target>, by: isize) {
-        if !matches!(self.overlay, Overlay::None) {
-            return self.travel(by);
-        }
-        match target {
-            Some(Target::Detail) => self.detail_by(by),
-            _ => {
-                if let Some(tab) = self.current() {
-                    tab.move_by(by);
-                }
-            }
-        }
-    }
-
     /// Does what a command says. `rest` is what was typed behind its name.
     pub fn run(&mut self, command: Command, rest: &str) {
+        match command.entry().group {
+            Group::Question => return self.answer_question(command),
+            Group::Edit => return self.editor_command(command),
+            Group::Line => return self.line_command(command),
+            Group::Text => return self.text_command(command),
+            _ => {}
+        }
         match command {
             Command::ToggleIntercept => self.toggle_intercept(),
             Command::Forward => self.resolve(&Decision::Forward),
             Command::Drop => self.resolve(&Decision::Drop),
             Command::Modify => self.modify(),
             Command::EditOutside => self.edit_outside(),
-            Command::AnswerError if rest.is_empty() => self.type_command("error -32000 "),
+            Command::AnswerError if rest.is_empty() => self.type_error(),
             Command::AnswerError => self.answer_error(rest),
             Command::Step => self.step(),
             Command::Continue => self.resume(),
             Command::NextHeld => self.next_held(),
-            Command::Breakpoints => self.overlay = Overlay::Breakpoints { selected: 0 },
+            Command::Breakpoints => self.open(Overlay::Breakpoints { selected: 0 }),
             Command::BreakHere => self.break_here(rest),
             Command::Unbreak => self.unbreak(rest),
-            Command::Send => self.send_edited(),
             Command::Rules => {
+                self.open(Overlay::Rules { top: 0 });
                 self.ask("rules.list", "{}".to_owned(), Then::Rules);
-                self.overlay = Overlay::Rules { top: 0 };
             }
             Command::Filter if rest.is_empty() => self.type_filter(),
             Command::Filter => self.set_filter(rest),
@@ -176,7 +74,7 @@ impl App {
             Command::Peer => self.go_to_peer(),
             Command::Diff => self.diff(),
             Command::Original => self.original(),
-            Command::Stderr => self.overlay = Overlay::Happenings { back: 0 },
+            Command::Stderr => self.open(Overlay::Happenings { back: 0 }),
             Command::Wrap => self.wraps = !self.wraps,
             Command::Copy => self.copy(),
             Command::CopyCurl => self.copy_curl(),
@@ -233,7 +131,7 @@ impl App {
                 self.tab = (self.tab + self.tabs.len().saturating_sub(1)) % self.tabs.len().max(1);
             }
             Command::CloseTab => self.close_tab(),
-            Command::Help => self.overlay = Overlay::Help { top: 0 },
+            Command::Help => self.open(Overlay::Help { top: 0 }),
             Command::CommandLine => self.type_command(""),
             Command::NextTheme => match crate::theme::Theme::named(rest) {
                 Some(theme) => self.theme = theme,
@@ -248,24 +146,30 @@ impl App {
                 }
                 self.overlay = Overlay::None;
             }
+            Command::Leave => match self.overlay {
+                Overlay::Editor(_) => self.say("Esc goes back without sending, and then q leaves"),
+                _ => self.quit(),
+            },
+            // Those of other groups, see above.
+            _ => {}
         }
     }
 
     fn quit(&mut self) {
         match self.owner {
-            Owner::Here => self.overlay = Overlay::ConfirmQuit,
+            Owner::Here => self.open(Overlay::ConfirmQuit),
             // Somebody's client would wait, and nobody would decide.
-            Owner::Other if self.proxy.holds() => self.overlay = Overlay::ConfirmLeave,
+            Owner::Other if self.proxy.holds() => self.open(Overlay::ConfirmLeave),
             Owner::Other | Owner::Demo => self.effects.push(Effect::Quit),
         }
     }
 
-    fn resume_and_leave(&mut self) {
+    pub(super) fn resume_and_leave(&mut self) {
         self.overlay = Overlay::None;
         self.ask("continue", "{}".to_owned(), Then::Resumed);
     }
 
-    fn end_proxy(&mut self) {
+    pub(super) fn end_proxy(&mut self) {
         self.overlay = Overlay::None;
         self.say("the proxy ends …");
         self.ask("shutdown", "{}".to_owned(), Then::Ended);
@@ -292,7 +196,7 @@ impl App {
     }
 
     /// Moves whatever has the keys.
-    fn travel(&mut self, by: isize) {
+    pub(super) fn travel(&mut self, by: isize) {
         let moved = |place: &mut usize, last: usize| {
             *place = place.saturating_add_signed(by).min(last);
         };
@@ -318,7 +222,7 @@ impl App {
         }
     }
 
-    fn detail_by(&mut self, by: isize) {
+    pub(super) fn detail_by(&mut self, by: isize) {
         self.with_detail(|detail| detail.move_by(by));
     }
 
@@ -343,6 +247,9 @@ impl App {
         let filter = match rest.is_empty() {
             false => rest.to_owned(),
             true => {
+                if let Some(why) = self.cannot_decide() {
+                    return self.complain(why);
+                }
                 let method = self.current().and_then(|tab| {
                     let told = tab.view.told(tab.selected?).ok()?;
                     let name = told.message.name;

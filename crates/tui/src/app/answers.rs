@@ -109,6 +109,10 @@ impl App {
         if let Overlay::ConfirmQuit | Overlay::ConfirmLeave = self.overlay {
             self.overlay = Overlay::None;
         }
+        // Whether it has arrived nobody can tell any more.
+        if let (Some(editor), Overlay::None) = (self.unsent.take(), &self.overlay) {
+            self.overlay = Overlay::Editor(editor);
+        }
         self.owner = Owner::Other;
         if let Some(tab) = self.tabs.first() {
             tab.view.look();

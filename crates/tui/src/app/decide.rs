@@ -3,6 +3,7 @@
 use mcp_proxy_wire::{Direction, json_string};
 
 use super::answers::Then;
+use super::held::NOTHING_HELD;
 use super::{App, Effect, Overlay};
 use crate::editor::{Editor, Purpose};
 use crate::proxy::{Held, Link, Mode};
@@ -97,6 +98,13 @@ impl App {
         self.ask("hold.resolve", params, then);
     }
 
+    /// Has the error typed that a held request is answered with.
+    pub(super) fn type_error(&mut self) {
+        if self.held_here().is_some() {
+            self.type_command("error -32000 ");
+        }
+    }
+
     /// Drops a held request and answers it with an error.
     pub(super) fn answer_error(&mut self, text: &str) {
         let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
@@ -125,8 +133,17 @@ impl App {
 
     /// Sends the oldest held message on.
     pub(super) fn step(&mut self) {
-        let oldest = self.all_held().into_iter().take(1).collect();
-        let then = Then::Released(oldest, String::new());
+        let held = self.all_held();
+        let said = match held[..] {
+            [] if self.proxy.link == Link::Live => {
+                return self.complain(NOTHING_HELD);
+            }
+            [] => String::new(),
+            [oldest] => format!("#{oldest} went on; nothing else is held"),
+            [oldest, next, ..] => format!("#{oldest} went on; #{next} is next"),
+        };
+        let oldest = held.into_iter().take(1).collect();
+        let then = Then::Released(oldest, said);
         self.ask("step", "{}".to_owned(), then);
     }
 
@@ -144,7 +161,7 @@ impl App {
     /// Opens the editor on the held message.
     pub(super) fn modify(&mut self) {
         if let Some((purpose, text)) = self.held_text() {
-            self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, &text)));
+            self.open(Overlay::Editor(Box::new(Editor::new(purpose, &text))));
         }
     }
 
@@ -192,20 +209,26 @@ impl App {
 
     /// Sends what is in the editor.
     pub(super) fn send_edited(&mut self) {
-        let Overlay::Editor(editor) = &mut self.overlay else {
+        if !matches!(self.overlay, Overlay::Editor(_)) {
             return self.complain("nothing is edited (F6 edits the held message)");
+        }
+        if let Some(why) = self.cannot_decide() {
+            return self.complain(why + "; your text stays here, Esc closes it");
+        }
+        let Overlay::Editor(editor) = &mut self.overlay else {
+            return;
         };
-        if let Some(fault) = editor.fault()
+        if let Some(doubt) = editor.doubt()
             && !editor.insists
         {
-            let text = format!(
-                "line {}: {}. Ctrl-S again sends it all the same",
-                fault.line, fault.why
-            );
             editor.insists = true;
-            return self.complain(text);
+            return self.complain(format!("{doubt}. Ctrl-S again sends it all the same"));
         }
-        let (purpose, insists) = (editor.purpose, editor.insists);
+        let purpose = editor.purpose;
+        let check = match editor.insists {
+            true => Check::AsIs,
+            false => Check::Json,
+        };
         let (is_changed, message) = (editor.is_changed(), editor.message());
         // It comes back if it cannot be sent.
         if let Overlay::Editor(editor) = std::mem::replace(&mut self.overlay, Overlay::None) {
@@ -220,17 +243,17 @@ impl App {
                     return self.complain(format!("#{sequence} was decided already; Esc closes"));
                 };
                 let held = held.clone();
-                let decision = match (is_changed, insists) {
-                    (false, _) => Decision::Unchanged,
-                    (true, insists) => Decision::Modify {
+                let decision = match is_changed {
+                    false => Decision::Unchanged,
+                    true => Decision::Modify {
                         text: message,
-                        check: if insists { Check::AsIs } else { Check::Json },
+                        check,
                     },
                 };
                 self.resolve_hold(&held, &decision);
             }
             Purpose::Replay { sequence } => {
-                let raw = is_changed.then_some(message);
+                let raw = is_changed.then_some((message, check));
                 self.send_again(sequence, raw, ReplaySession::Fresh);
             }
         }
@@ -252,15 +275,22 @@ impl App {
         match detail.map(editable) {
             Some(Ok(text)) => {
                 let purpose = Purpose::Replay { sequence };
-                self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, &text)));
+                self.open(Overlay::Editor(Box::new(Editor::new(purpose, &text))));
             }
             Some(Err(why)) => self.complain(why),
             None => {}
         }
     }
 
-    fn send_again(&mut self, sequence: u64, raw: Option<String>, session: ReplaySession) {
-        let raw = raw.map(|raw| format!(r#","raw":{}"#, json_string(&raw)));
+    /// What is no JSON-RPC goes on a fresh session only, and only an edit can be that.
+    fn send_again(&mut self, sequence: u64, raw: Option<(String, Check)>, session: ReplaySession) {
+        let raw = raw.map(|(raw, check)| {
+            let as_is = match check {
+                Check::AsIs => r#","as_is":true"#,
+                Check::Json => "",
+            };
+            format!(r#","raw":{}{as_is}"#, json_string(&raw))
+        });
         let (raw, session) = (raw.unwrap_or_default(), session.name());
         let params = format!(r#"{{"sequence":{sequence},"session":"{session}"{raw}}}"#);
         self.say(format!("#{sequence} is sent again …"));

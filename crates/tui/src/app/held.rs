@@ -7,7 +7,11 @@ use mcp_proxy_session::Verdict;
 
 use super::{App, Overlay};
 use crate::editor::Purpose;
-use crate::proxy::Held;
+use crate::proxy::{Held, Link};
+
+/// Said where a key is for held messages.
+pub(super) const NOTHING_HELD: &str =
+    "no message is held (i holds every message, b sets breakpoints)";
 
 /// A message that was decided elsewhere while it was selected or edited here, until the user does something.
 pub(super) struct Lost {
@@ -29,6 +33,10 @@ impl App {
     /// The selected message, if it is held. If it never was, the oldest that is gets selected, and nothing is decided about a
     /// message that the user may not see.
     pub(super) fn held_here(&mut self) -> Option<Held> {
+        if let Some(why) = self.cannot_decide() {
+            self.complain(why);
+            return None;
+        }
         let selected = self.tabs.get(self.tab).and_then(|tab| tab.selected);
         let selected = selected.filter(|_| self.tab == 0);
         let held = selected.and_then(|selected| self.proxy.hold_of(selected));
@@ -43,9 +51,20 @@ impl App {
         }
         match oldest {
             Some(oldest) => self.select_oldest(oldest),
-            None => self.complain("no message is held (i holds every message, b sets breakpoints)"),
+            None => self.complain(NOTHING_HELD),
         }
         None
+    }
+
+    /// Why nothing can be decided here, if that is so.
+    pub(super) fn cannot_decide(&self) -> Option<String> {
+        match &self.proxy.link {
+            Link::Live => None,
+            Link::None => Some("this is a record: there is no proxy that could do that".to_owned()),
+            Link::Gone(_) => {
+                Some("the proxy has ended: nothing can be held or sent any more".to_owned())
+            }
+        }
     }
 
     fn select_oldest(&mut self, oldest: u64) {
@@ -185,7 +204,7 @@ impl App {
         numbers.sort_unstable();
         let next = numbers.iter().find(|number| **number > selected);
         let Some(next) = next.or(numbers.first()).copied() else {
-            return self.complain("no message is held");
+            return self.complain(NOTHING_HELD);
         };
         self.tab = 0;
         self.go_to(next);

@@ -1,6 +1,7 @@
 //! Looking at messages: from one to another, folded, compared, copied.
 
 use mcp_proxy_session::{Mark, ProxyMessage};
+use mcp_proxy_wire::{Direction, Kind};
 
 use super::answers::Then;
 use super::{App, Effect, Overlay, Sides};
@@ -48,11 +49,26 @@ impl App {
     }
 
     pub(super) fn go_to_peer(&mut self) {
-        let peer = self.current().and_then(|tab| tab.view.peer(tab.selected?));
-        match peer {
-            Some(peer) => self.go_to(peer),
-            None => self.complain("this message has no answer, and answers none"),
+        let Some((tab, selected)) = self.current().and_then(|tab| {
+            let selected = tab.selected?;
+            Some((tab, selected))
+        }) else {
+            return self.complain("no message is selected");
+        };
+        if let Some(peer) = tab.view.peer(selected) {
+            return self.go_to(peer);
         }
+        let kind = tab.view.told(selected).map(|told| told.message.kind);
+        self.complain(match kind {
+            Ok(Kind::Request) => format!("#{selected} has no answer so far"),
+            Ok(Kind::Notification) => {
+                format!("#{selected} is a notification, which nobody answers")
+            }
+            Ok(Kind::Response | Kind::Error) => {
+                format!("#{selected} answers no request that is here")
+            }
+            _ => format!("#{selected} has no answer, and answers none"),
+        });
     }
 
     pub(super) fn mark(&mut self) {
@@ -112,12 +128,12 @@ impl App {
         match self.sides() {
             Ok((titles, bodies)) => {
                 let lines = compare(&bodies[0], &bodies[1]);
-                self.overlay = Overlay::Diff(Box::new(Sides {
+                self.open(Overlay::Diff(Box::new(Sides {
                     titles,
                     bodies,
                     lines,
                     top: 0,
-                }));
+                })));
             }
             Err(why) => self.complain(why),
         }
@@ -127,7 +143,7 @@ impl App {
         let nothing =
             "there is nothing to compare: this message was not changed, and not sent again";
         let tab = self.current().ok_or(nothing)?;
-        let selected = tab.selected.ok_or(nothing)?;
+        let selected = tab.selected.ok_or("no message is selected")?;
         let message = tab.view.told(selected)?.message;
         if let Some(original) = &message.original_raw {
             let titles = [
@@ -147,6 +163,19 @@ impl App {
         let body = |number| tab.view.told(number).map(|told| body_of(&told.message.raw));
         let titles = [format!("#{first} first"), format!("#{again} sent again")];
         Ok((titles, [body(first)?, body(again)?]))
+    }
+
+    /// Where clients connect, as they say it themselves: a proxy that runs elsewhere does not tell.
+    pub(super) fn find_address(&mut self) {
+        let speaks_http = !matches!(self.proxy.hello.client.as_str(), "" | "stdio");
+        let Some(tab) = self.tabs.first().filter(|_| speaks_http) else {
+            return;
+        };
+        let numbers = [Some(1), tab.selected].into_iter().flatten();
+        let told = numbers.filter_map(|number| tab.view.told(number).ok());
+        let mut from_clients =
+            told.filter(|told| told.message.direction == Direction::ClientToServer);
+        self.listens = from_clients.find_map(|told| sent_to(&told.message));
     }
 
     pub(super) fn copy(&mut self) {

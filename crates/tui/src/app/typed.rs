@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crossterm::event::{KeyCode, KeyEvent};
 use mcp_proxy_session::Filter;
+use mcp_proxy_session::store::Listed;
 use mcp_proxy_wire::json_string;
 
 use super::answers::Then;
@@ -31,14 +31,15 @@ impl App {
         self.type_command(&format!("note {}", number.unwrap_or_default()));
     }
 
-    pub(super) fn type_key(&mut self, key: KeyEvent) {
+    /// Does what a key stands for on the line that is typed.
+    pub(super) fn line_command(&mut self, command: Command) {
         let Overlay::Typing(typing, input) = &mut self.overlay else {
             return;
         };
         let typing = *typing;
         let history = &mut self.history[typing as usize];
-        match key.code {
-            KeyCode::Enter => {
+        match command {
+            Command::Accept => {
                 let text = input.text().to_owned();
                 // A filter that is wrong stays to be put right; the list shows what it showed.
                 if typing == Typing::Filter
@@ -50,26 +51,24 @@ impl App {
                 self.overlay = Overlay::None;
                 self.typed(typing, &text);
             }
-            KeyCode::Esc => {
+            Command::GiveUp => {
                 self.overlay = Overlay::None;
                 if typing == Typing::Filter {
                     let before = std::mem::take(&mut self.filter_before);
                     self.set_filter(&before);
                 }
             }
-            KeyCode::Up => {
+            Command::Older => {
                 if let Some(older) = history.older() {
                     *input = older;
                 }
             }
-            KeyCode::Down => {
+            Command::Newer => {
                 if let Some(newer) = history.newer() {
                     *input = newer;
                 }
             }
-            _ => {
-                input.key(key);
-            }
+            command => input.run(command),
         }
         self.filter_as_typed();
     }
@@ -152,6 +151,10 @@ impl App {
         let path = absolute(path);
         if !path.is_file() {
             return self.complain(format!("{} is no file", path.display()));
+        }
+        // Its first line tells; the rest is read beside the screen.
+        if let Err(error) = Listed::read(&path) {
+            return self.complain(error.chain());
         }
         self.tabs.push(Tab::open(path));
         self.tab = self.tabs.len() - 1;

@@ -1,4 +1,4 @@
-//! Title, filter, control and status bar.
+//! Filter, control and status bar.
 
 use mcp_proxy_wire::visible::visible;
 use ratatui::Frame;
@@ -7,7 +7,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{cut, span, style, wrapped};
+use super::title::NARROW;
+use super::{cut, span, wrapped};
 use crate::app::{App, Hit, Overlay, Target, Tone, Typing};
 use crate::command::{Command, Group, shown_key};
 use crate::proxy::{Link, Mode};
@@ -41,73 +42,10 @@ const BUTTONS: [(Command, &str); 9] = [
     (Command::Export, "Export"),
 ];
 
-/// Below this width what everybody knows is left out.
-const NARROW: usize = 50;
 /// So much of a filter is shown before anything else on its line.
 const FILTER_FIRST: usize = 24;
 /// So many lines may be taken by what is said.
 const SAID_LINES: u16 = 3;
-
-/// ` mcp-proxy — stdio — python server.py      [INTERCEPT]`.
-pub fn title(app: &App, frame: &mut Frame<'_>, area: Rect) {
-    if area.height == 0 {
-        return;
-    }
-    let mut marks = Vec::new();
-    if !app.proxy.held.is_empty() {
-        marks.push(format!("⏸ {} held", app.proxy.held.len()));
-    }
-    match (&app.proxy.link, app.proxy.mode) {
-        (Link::Gone(_), _) => marks.push("[ENDED]".to_owned()),
-        (Link::None, _) => marks.push("[RECORD]".to_owned()),
-        (Link::Live, Mode::Intercept) => marks.push("[INTERCEPT]".to_owned()),
-        (Link::Live, Mode::Passthrough) => {}
-    }
-    let marks = marks.join(" ");
-    let alarm = app.proxy.mode == Mode::Intercept || !app.proxy.held.is_empty();
-    let hello = &app.proxy.hello;
-    let width = usize::from(area.width);
-    let room = width.saturating_sub(marks.width() + 2);
-    let session = match app.tabs.get(app.tab) {
-        Some(tab) if app.tabs.len() > 1 => format!(
-            " — session {}/{}: {}",
-            app.tab + 1,
-            app.tabs.len(),
-            visible(&tab.name)
-        ),
-        _ => String::new(),
-    };
-    let what = match app.proxy.link {
-        Link::None => app
-            .tabs
-            .first()
-            .map_or(String::new(), |tab| tab.name.clone()),
-        _ if hello.target.is_empty() => "connecting …".to_owned(),
-        _ if width < NARROW => hello.target.clone(),
-        // A long command is cut, and not what is said behind it.
-        _ => {
-            let url = app.listens.as_ref().map(|url| format!(" — {url}"));
-            let url = url.unwrap_or_default();
-            let before = format!("{} — ", hello.server);
-            let rest = " mcp-proxy — ".width() + before.width() + url.width() + session.width();
-            let target = cut(&hello.target, room.saturating_sub(rest));
-            format!("{before}{target}{url}")
-        }
-    };
-    let text = match width < NARROW {
-        true => format!(" {}{session}", visible(&what)),
-        false => format!(" mcp-proxy — {}{session}", visible(&what)),
-    };
-    let text = cut(&text, room);
-    let gap = " ".repeat(room.saturating_sub(text.width()) + 1);
-    let role = if alarm { Role::Alarm } else { Role::Title };
-    let line = Line::from(vec![
-        span(app, Role::Title, text + &gap),
-        span(app, role, marks),
-        span(app, Role::Title, " "),
-    ]);
-    frame.render_widget(Paragraph::new(line).style(style(app, Role::Title)), area);
-}
 
 /// The bars below the panes, as many as there is room for: the status bar last.
 pub fn bottom(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
@@ -177,16 +115,13 @@ fn say(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str, role: Role) {
 fn editor_keys(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let keys = [
         (Command::Send, "Send"),
-        (Command::Back, "Back"),
-        (Command::EditOutside, "$EDITOR"),
+        (Command::CloseEditor, "Back"),
+        (Command::GoOnOutside, "$EDITOR"),
     ];
     let spans: Vec<Span<'static>> = keys
         .into_iter()
         .flat_map(|(command, word)| {
-            // The last of its keys: a letter would be typed.
-            let key = command.entry().keys.last();
-            let key = key.map(|key| shown_key(key)).unwrap_or_default();
-            let key = span(app, Role::Key, format!(" {key}:"));
+            let key = span(app, Role::Key, format!(" {}:", command.key()));
             [key, span(app, Role::Plain, format!("{word} "))]
         })
         .collect();

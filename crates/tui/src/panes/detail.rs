@@ -195,6 +195,10 @@ fn facts(told: &Told, sequence: u64, app: &App) -> Vec<String> {
             held.by
         ));
     }
+    if message.undecided && app.is_left_undecided() {
+        let by = message.verdicts.last().map_or("", |hold| hold.why.as_str());
+        lines.push(format!("⏸ not decided: held by {by}, did not go on"));
+    }
     let time = mcp_proxy_session::time_text(message.timestamp);
     let mut first = format!(
         "{} c{} {} {}",

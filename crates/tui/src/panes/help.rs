@@ -36,7 +36,7 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         for entry in COMMANDS.iter().filter(|entry| entry.group == group) {
             let keys: Vec<String> = entry.keys.iter().map(|key| shown_key(key)).collect();
             let mut about = wrapped(entry.about, room).into_iter();
-            let (keys, name) = (keys.join(" "), format!(":{}", entry.name));
+            let (keys, name) = (keys.join(" "), entry.shown_name());
             let mut first = vec![
                 span(app, Role::Key, format!("  {keys:<12}")),
                 span(app, Role::Faint, format!("{name:<18}")),

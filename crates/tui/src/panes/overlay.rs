@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::detail::on_screen;
 use super::{framed, happenings, help, lists, sides, span, style};
 use crate::app::{App, Overlay};
+use crate::command::Command;
 use crate::editor::Purpose;
 use crate::proxy::Mode;
 use crate::theme::Role;
@@ -54,7 +55,13 @@ fn confirm_quit(app: &App, frame: &mut Frame<'_>, area: Rect) {
         1 => "The proxy ends, and the held message is let go.".to_owned(),
         held => format!("The proxy ends, and {held} held messages are let go."),
     };
-    confirm(app, frame, area, what, &["y: end it", "n: stay"]);
+    confirm(
+        app,
+        frame,
+        area,
+        what,
+        &[(Command::EndProxy, "end it"), (Command::Stay, "stay")],
+    );
 }
 
 fn confirm_leave(app: &App, frame: &mut Frame<'_>, area: Rect) {
@@ -66,17 +73,31 @@ fn confirm_leave(app: &App, frame: &mut Frame<'_>, area: Rect) {
         (Mode::Passthrough, 1) => "A message is held, and stays so.".to_owned(),
         (Mode::Passthrough, held) => format!("{held} messages are held, and stay so."),
     };
-    let choices = ["c: let all go on", "l: leave it so", "n: stay"];
+    let choices = [
+        (Command::LetGo, "let all go on"),
+        (Command::LeaveHolding, "leave it so"),
+        (Command::Stay, "stay"),
+    ];
     confirm(app, frame, area, what, &choices);
 }
 
 /// A question with its choices: on one line, or one below the other where there is no room.
-fn confirm(app: &App, frame: &mut Frame<'_>, area: Rect, what: String, choices: &[&str]) {
+fn confirm(
+    app: &App,
+    frame: &mut Frame<'_>,
+    area: Rect,
+    what: String,
+    choices: &[(Command, &str)],
+) {
+    let choices = choices.iter();
+    let choices: Vec<String> = choices
+        .map(|(command, word)| format!("{}: {word}", command.key()))
+        .collect();
     let on_one = choices.join("    ");
     let fits = on_one.width() + 3 <= usize::from(area.width);
-    let choices: Vec<&str> = match fits {
-        true => vec![on_one.as_str()],
-        false => choices.to_vec(),
+    let choices = match fits {
+        true => vec![on_one.clone()],
+        false => choices,
     };
     let width = (what.width().max(on_one.width()) + 4) as u16;
     let height = choices.len() as u16 + 2 + (what.width() as u16 + 1).div_ceil(area.width.max(1));
@@ -108,9 +129,10 @@ pub fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         Purpose::Hold { sequence, .. } => format!(" #{sequence} held: edit "),
         Purpose::Replay { sequence } => format!(" #{sequence}: edit and send again "),
     };
-    let (check, check_style) = match editor.fault() {
-        None => (" JSON is valid ".to_owned(), faint),
-        Some(fault) => (
+    let (check, check_style) = match (editor.fault(), editor.remark()) {
+        (None, None) => (" JSON is valid ".to_owned(), faint),
+        (None, Some(remark)) => (format!(" JSON, but {remark} "), bad),
+        (Some(fault), _) => (
             format!(
                 " line {}, column {}: {} ",
                 fault.line, fault.column, fault.why
@@ -118,7 +140,9 @@ pub fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             bad,
         ),
     };
-    let keys = " Ctrl-S send  Ctrl-E $EDITOR  Esc back ";
+    let [send, outside, back] =
+        [Command::Send, Command::GoOnOutside, Command::CloseEditor].map(Command::key);
+    let keys = format!(" {send} send  {outside} $EDITOR  {back} back ");
     let has_room = check.width() + keys.width() + 2 <= usize::from(area.width);
     let mut block = Block::bordered()
         .title(title)

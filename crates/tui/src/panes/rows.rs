@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{cut, framed, span, style};
 use crate::app::{App, Focus, Hit, Target};
-use crate::proxy::{Held, Link};
+use crate::proxy::Held;
 use crate::source::{RowLine, State};
 use crate::theme::Role;
 
@@ -60,7 +60,6 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         .map(|row| tab.view.marks().contains(&row.sequence))
         .collect();
     let is_live = app.tab == 0;
-    let is_there = !matches!(app.proxy.link, Link::Gone(_));
     let width = usize::from(inner.width);
     let lines: Vec<Line<'static>> = rows
         .iter()
@@ -69,7 +68,7 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             let held = is_live.then(|| app.proxy.hold_of(row.sequence)).flatten();
             let look = Look {
                 held,
-                forgotten: row.undecided && !(is_live && is_there),
+                forgotten: row.undecided && app.is_left_undecided(),
                 several,
                 marked,
                 selected: selected == Some(row.sequence),

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use bytes::Bytes;
-use mcp_proxy_session::{Record, Row, Session};
+use mcp_proxy_session::{Mark, Record, Row, Session};
 
 use super::happening::{Happening, KEPT};
 
@@ -18,18 +18,79 @@ use super::happening::{Happening, KEPT};
 const PIECE: u64 = 1 << 20;
 /// Bytes that are looked through for what happened before the record was opened, from its end.
 const MOST: u64 = 16 << 20;
+/// Gaps and bytes that are looked through for older marks at a time, while the screen may want something else.
+const GAPS: usize = 10_000;
+const PORTION: u64 = 4 << 20;
 
 /// A reader of the lines between messages.
 #[derive(Debug)]
 pub(super) struct Appended {
     file: File,
     buffer: Vec<u8>,
+    /// What was not looked through for marks yet.
+    older: Option<Older>,
+}
+
+/// What happened before a record was opened.
+#[derive(Debug, Default)]
+pub(super) struct Newest {
+    /// The newest happenings, oldest first.
+    pub(super) happenings: Vec<Happening>,
+    /// The marks among all that was read, newest first.
+    pub(super) marks: Vec<(u64, Mark)>,
+}
+
+/// The gaps between messages, from the end of a record to its beginning.
+#[derive(Debug)]
+struct Older {
+    /// So many rows are before the gap.
+    rows: usize,
+    /// Where it ends.
+    end: u64,
+    /// The first gap was passed too.
+    is_over: bool,
+}
+
+impl Older {
+    fn all(session: &Session) -> Older {
+        Older {
+            rows: session.len(),
+            end: session.bytes(),
+            is_over: false,
+        }
+    }
+
+    /// The gap that is next, if there is one that is not empty.
+    fn next(&mut self, session: &Session) -> Option<Range<u64>> {
+        while !self.is_over {
+            let before = self.rows.checked_sub(1).and_then(|row| session.row(row));
+            let start = before.map_or(0, line_end);
+            if start < self.end {
+                return Some(start..self.end);
+            }
+            self.pass(session);
+        }
+        None
+    }
+
+    /// It was read.
+    fn pass(&mut self, session: &Session) {
+        match self.rows.checked_sub(1).and_then(|row| session.row(row)) {
+            Some(row) => {
+                self.rows -= 1;
+                self.end = row.offset();
+            }
+            None => self.is_over = true,
+        }
+    }
 }
 
 /// What such lines say.
 #[derive(Debug, Default)]
 pub(super) struct Rest {
     pub(super) happenings: Vec<Happening>,
+    /// Marks, in order.
+    pub(super) marks: Vec<(u64, Mark)>,
     /// Rows that a verdict or a failed delivery is about.
     pub(super) changed: Vec<u32>,
 }
@@ -39,38 +100,81 @@ impl Appended {
         Ok(Appended {
             file: File::open(path)?,
             buffer: Vec::new(),
+            older: None,
         })
     }
 
-    /// The newest happenings of the whole record, oldest first.
-    pub(super) fn newest(&mut self, session: &Session) -> io::Result<Vec<Happening>> {
+    /// The newest happenings of the whole record. What is older is left to [`Appended::older_marks`].
+    pub(super) fn newest(&mut self, session: &Session) -> io::Result<Newest> {
         let mut newest = Vec::new();
         let mut left = MOST;
-        let mut end = session.bytes();
-        let starts = session.rows().iter().rev().map(Some).chain([None]);
-        for row in starts {
-            let start = row.map_or(0, line_end);
-            if start < end {
-                // Of a gap that is too long the end counts, without the line that is cut.
-                let from = start.max(end.saturating_sub(left.min(4 * PIECE)));
-                left = left.saturating_sub(end - from);
-                let mut found = Vec::new();
-                let mut cut = from > start;
-                self.lines(from..end, |record| {
-                    if !std::mem::take(&mut cut) {
-                        found.extend(Happening::read(&record));
-                    }
-                })?;
-                newest.extend(found.into_iter().rev());
+        let mut older = Older::all(session);
+        while let Some(gap) = older.next(session) {
+            // Of a gap that is too long the end counts, without the line that is cut.
+            let from = gap.start.max(gap.end.saturating_sub(left.min(4 * PIECE)));
+            left = left.saturating_sub(gap.end - from);
+            let mut found = Vec::new();
+            let mut cut = from > gap.start;
+            self.lines(from..gap.end, |line| {
+                if std::mem::take(&mut cut) {
+                    older.end = from + line.len() as u64 + 1;
+                } else {
+                    found.extend(Happening::read(&record(line)));
+                }
+            })?;
+            newest.extend(found.into_iter().rev());
+            if from > gap.start {
+                break;
             }
-            end = row.map_or(0, Row::offset);
+            older.pass(session);
             if left == 0 || newest.len() >= KEPT {
                 break;
             }
         }
+        let marks = newest.iter().filter_map(|one: &Happening| one.mark);
+        let marks = marks.collect();
         newest.truncate(KEPT);
         newest.reverse();
-        Ok(newest)
+        self.older = Some(older);
+        Ok(Newest {
+            happenings: newest,
+            marks,
+        })
+    }
+
+    /// Whether there may be marks that were not looked for yet.
+    pub(super) fn has_older(&self) -> bool {
+        self.older.is_some()
+    }
+
+    /// Marks before what [`Appended::newest`] read, the newest first: a portion of them, and the next at the next call.
+    pub(super) fn older_marks(&mut self, session: &Session) -> io::Result<Vec<(u64, Mark)>> {
+        let mut marks = Vec::new();
+        // If it cannot be read now, it will not be read later.
+        let Some(mut older) = self.older.take() else {
+            return Ok(marks);
+        };
+        let mut left = PORTION;
+        for _ in 0..GAPS {
+            let Some(gap) = older.next(session) else {
+                return Ok(marks);
+            };
+            left = left.saturating_sub(gap.end - gap.start);
+            let mut found = Vec::new();
+            self.lines(gap, |line| {
+                // Most lines say nothing of marks, and are not worth reading.
+                if memchr::memmem::find(line, b"\"mark\"").is_some() {
+                    found.extend(Happening::read(&record(line)).and_then(|one| one.mark));
+                }
+            })?;
+            marks.extend(found.into_iter().rev());
+            older.pass(session);
+            if left == 0 {
+                break;
+            }
+        }
+        self.older = Some(older);
+        Ok(marks)
     }
 
     /// What was appended after `from`, which was the record's end when it had `known` rows.
@@ -82,7 +186,7 @@ impl Appended {
         for row in ends {
             let end = row.map_or(session.bytes(), Row::offset);
             if start < end {
-                self.lines(start..end, |record| rest.take(session, &record))?;
+                self.lines(start..end, |line| rest.take(session, &record(line)))?;
             }
             start = row.map_or(end, line_end);
         }
@@ -90,7 +194,7 @@ impl Appended {
     }
 
     /// Whole lines of a range, one piece in memory at a time.
-    fn lines(&mut self, range: Range<u64>, mut line: impl FnMut(Record)) -> io::Result<()> {
+    fn lines(&mut self, range: Range<u64>, mut line: impl FnMut(&[u8])) -> io::Result<()> {
         self.buffer.clear();
         let mut at = range.start;
         while at < range.end {
@@ -103,10 +207,7 @@ impl Appended {
                 continue;
             };
             for bytes in self.buffer[..newline].split(|byte| *byte == b'\n') {
-                line(Record {
-                    offset: 0,
-                    line: Bytes::copy_from_slice(bytes),
-                });
+                line(bytes);
             }
             self.buffer.drain(..=newline);
         }
@@ -126,7 +227,17 @@ impl Rest {
             let row = sequence.and_then(|sequence| session.find(sequence));
             self.changed.extend(row.map(|row| row as u32));
         }
-        self.happenings.extend(Happening::read(record));
+        let happening = Happening::read(record);
+        self.marks
+            .extend(happening.as_ref().and_then(|one| one.mark));
+        self.happenings.extend(happening);
+    }
+}
+
+fn record(line: &[u8]) -> Record {
+    Record {
+        offset: 0,
+        line: Bytes::copy_from_slice(line),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use mcp_proxy_session::{Filter, SessionHeader, Told};
+use mcp_proxy_session::{Filter, Mark, SessionHeader, Told};
 
 use super::happening::{Happening, KEPT};
 use super::remembered::MOST_ROWS;
@@ -59,6 +59,10 @@ pub(super) struct Mail {
     pub(super) changed: Vec<u32>,
     pub(super) connections: Vec<u32>,
     pub(super) happenings: Vec<Happening>,
+    /// Messages that were marked since, in order.
+    pub(super) marks: Vec<(u64, Mark)>,
+    /// Messages that were marked before, the newest mark first.
+    pub(super) older_marks: Vec<(u64, Mark)>,
 }
 
 /// Rows that can be read now.
@@ -169,6 +173,8 @@ impl Mail {
         self.changed.extend(newer.changed);
         self.connections.extend(newer.connections);
         self.happenings.extend(newer.happenings);
+        self.marks.extend(newer.marks);
+        self.older_marks.extend(newer.older_marks);
         let most = self.happenings.len().saturating_sub(KEPT);
         self.happenings.drain(..most);
     }

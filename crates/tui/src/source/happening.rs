@@ -5,7 +5,10 @@
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use mcp_proxy_session::{Mark, Record, time_from_text};
+use mcp_proxy_wire::visible::visible_bytes;
 use serde_json::{Map, Value};
 
 /// Happenings that are kept.
@@ -164,12 +167,19 @@ fn describe(record: &Record, kind: HappeningKind) -> String {
             // The text says it.
             ("mark", _) if kind == HappeningKind::Note => {}
             ("text" | "why", Value::String(value)) => told.push(value.clone()),
+            // Bytes that are no UTF-8.
+            ("b64", Value::String(value)) => told.push(from_base64(value)),
             ("sequence", value) => told.push(format!("#{value}")),
             (name, Value::String(value)) => told.push(format!("{name} {value}")),
             (name, value) => told.push(format!("{name} {value}")),
         }
     }
     told.join(", ")
+}
+
+fn from_base64(text: &str) -> String {
+    let bytes = STANDARD.decode(text);
+    bytes.map_or_else(|_| text.to_owned(), |bytes| visible_bytes(&bytes))
 }
 
 #[cfg(test)]
@@ -206,6 +216,10 @@ mod tests {
             (
                 r#"{"t":"find","rule":7,"kind":"x"}"#,
                 told(Other, "find, rule 7, kind x"),
+            ),
+            (
+                r#"{"t":"io","kind":"stderr","conn":"c1","b64":"Y2Fm6SBvayAb"}"#,
+                told(Stderr, r"caf\xe9 ok \u{1b}"),
             ),
             (r#"{"t":"note","text":"here"}"#, told(Note, "here")),
             (

@@ -6,7 +6,7 @@ mod sample;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_proxy_session::Io;
+use mcp_proxy_session::{Io, Mark};
 
 use super::{HappeningKind, State, View};
 use sample::{Sample, act, at};
@@ -222,4 +222,40 @@ fn of_a_flood_of_stderr_the_end_is_told() {
     assert_eq!(happenings.get(4_999).unwrap().text, "last");
     let text = |place: usize| &happenings.get(place).unwrap().text;
     assert!(text(4_998).starts_with("39999 ") && text(0).starts_with("35001 "));
+}
+
+#[test]
+fn marks_are_found_behind_any_number_of_happenings() {
+    let mut sample = Sample::new();
+    let flood = |sample: &mut Sample| {
+        for number in 0..6_000 {
+            sample.stderr(&format!("{number} {}", "x".repeat(1_000)));
+        }
+    };
+    for number in 1..=6 {
+        sample.call(number, "alpha");
+    }
+    for number in 1..=4 {
+        sample.mark(number, Mark::Set);
+    }
+    flood(&mut sample);
+    sample.mark(2, Mark::Removed);
+    flood(&mut sample);
+    sample.call(7, "alpha");
+    flood(&mut sample);
+    sample.mark(5, Mark::Set);
+    flood(&mut sample);
+    sample.mark(6, Mark::Set);
+    let mut view = opened(&mut sample);
+    // Meanwhile somebody marks: older marks say nothing about that.
+    view.mark(3, Mark::Removed);
+    until(&mut view, "all are found", |view| {
+        view.marks().iter().eq(&[1, 4, 5, 6])
+    });
+    sample.mark(4, Mark::Removed);
+    sample.recorder.flush().unwrap();
+    view.look();
+    until(&mut view, "it is gone", |view| {
+        view.marks().iter().eq(&[1, 5, 6])
+    });
 }

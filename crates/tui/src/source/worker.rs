@@ -103,7 +103,8 @@ impl Worker {
     fn run(mut self) {
         self.begin();
         loop {
-            let busy = self.more || self.search.next < read(&self.rows).end();
+            let has_older = self.appended.as_ref().is_some_and(Appended::has_older);
+            let busy = self.more || has_older || self.search.next < read(&self.rows).end();
             let orders = if busy {
                 self.desk.orders()
             } else {
@@ -115,6 +116,11 @@ impl Worker {
             let mut mail = Mail::default();
             self.obey(orders, &mut mail);
             self.search.go_on(&read(&self.rows), &self.desk, &mut mail);
+            if let (Some(appended), Rows::Record(session)) =
+                (&mut self.appended, &*read(&self.rows))
+            {
+                mail.older_marks = appended.older_marks(session).unwrap_or_default();
+            }
             self.tell(mail);
         }
     }
@@ -136,7 +142,8 @@ impl Worker {
         let mut mail = Mail::default();
         if let (Some(appended), Rows::Record(session)) = (&mut self.appended, &*read(&self.rows)) {
             // What happened is beside the point; without it the messages can still be read.
-            mail.happenings = appended.newest(session).unwrap_or_default();
+            let newest = appended.newest(session).unwrap_or_default();
+            (mail.happenings, mail.older_marks) = (newest.happenings, newest.marks);
         }
         self.tell(mail);
     }
@@ -172,7 +179,7 @@ impl Worker {
             self.trouble = failed.or(unread);
             rest = read.unwrap_or_default();
         }
-        mail.happenings = rest.happenings;
+        (mail.happenings, mail.marks) = (rest.happenings, rest.marks);
         self.meet(known, mail);
         self.search.again(&read(&self.rows), &rest.changed, mail);
         mail.changed = rest.changed;
@@ -225,6 +232,7 @@ impl Worker {
         drop(rows);
         let quiet = mail.opened.is_none()
             && mail.happenings.is_empty()
+            && mail.older_marks.is_empty()
             && mail.changed.is_empty()
             && mail.connections.is_empty();
         if !quiet || mail.at != self.told {

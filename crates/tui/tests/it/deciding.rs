@@ -97,6 +97,7 @@ fn step_continue_and_the_mode() {
     let mut stage = held();
     stage.press(&["s"]);
     stage.expect("step", json!({}), Ok(json!({})));
+    assert_eq!(stage.said(), "#10 went on; nothing else is held");
     stage.press(&["c"]);
     stage.expect("continue", json!({}), Ok(json!({})));
     assert_eq!(stage.said(), "all messages pass again");
@@ -136,7 +137,7 @@ fn what_somebody_else_decides_stays_selected() {
     stage.until("it is told", |app| {
         app.said.as_ref().is_some_and(|said| said.text == by)
     });
-    for key in ["F5", "F6", "F8"] {
+    for key in ["F5", "F6", "F8", "x"] {
         stage.press(&[key]);
         assert_eq!(stage.asked(), [], "{key}");
         assert_eq!(stage.said(), format!("{by} (w: the next held one)"));
@@ -173,8 +174,13 @@ fn the_next_is_selected_after_a_decision_made_here() {
     let mut stage = two_held();
     stage.press(&["s"]);
     stage.expect("step", json!({}), Ok(json!({})));
+    assert_eq!(stage.said(), "#10 went on; #11 is next");
     stage.let_go(1);
     assert_eq!(stage.selected(), Some(11));
+    stage.let_go(2);
+    stage.press(&["s"]);
+    assert_eq!(stage.asked(), []);
+    assert!(stage.said().starts_with("no message is held"));
 }
 
 #[test]

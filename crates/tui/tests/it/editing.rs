@@ -4,6 +4,7 @@ use mcp_proxy_tui::app::{Effect, Overlay};
 use mcp_proxy_tui::editor::Purpose;
 use serde_json::{Value, json};
 
+use crate::record::Record;
 use crate::scenes::held;
 use crate::stage::Stage;
 
@@ -76,6 +77,29 @@ fn what_is_no_json_is_sent_only_when_asked_twice() {
     assert_eq!(params["as_is"], Value::Bool(true));
     let text = params["raw_text"].as_str().unwrap();
     assert!(text.contains("/srv/notes/plan,x\n"), "{text}");
+}
+
+#[test]
+fn what_is_no_message_is_sent_only_when_asked_twice() {
+    let mut stage = Stage::live(Record::ordinary());
+    let call = stage.record.call(4, "search", "{}");
+    let answer = stage.record.answer(4, call, r#"{"content":[]}"#);
+    stage.hold(1, answer, "breakpoint 1");
+    stage.all_read(11);
+    stage.until("it is selected", |app| app.tabs[0].selected == Some(11));
+    stage.press(&["F6"]);
+    stage.press(&["ctrl-k"; 40]);
+    // An answer without an answer in it.
+    let text = r#"{"jsonrpc":"2.0","id":4}"#;
+    stage.letters(text);
+    let check = "JSON, but no JSON-RPC message";
+    assert!(stage.screen(160, 24).contains(check));
+    stage.press(&["ctrl-s"]);
+    assert_eq!(stage.asked(), []);
+    assert!(stage.said().starts_with("this is no JSON-RPC message."));
+    stage.press(&["ctrl-s"]);
+    let params = json!({"hold": 1, "action": "modify", "raw_text": text, "as_is": true});
+    assert_eq!(stage.asked(), [("hold.resolve", params)]);
 }
 
 #[test]

@@ -62,7 +62,12 @@ fn a_record_is_opened_beside_the_live_session() {
     let mut stage = Stage::live(Record::ordinary());
     stage.command("load /nowhere/at/all.jsonl");
     assert_eq!(stage.said(), "/nowhere/at/all.jsonl is no file");
-    assert_eq!(stage.app.tabs.len(), 1);
+    let notes = stage.record.beside("notes.txt");
+    std::fs::write(&notes, "hello\n").unwrap();
+    stage.command(&format!("load {}", notes.display()));
+    let said = format!("{} is not a session record", notes.display());
+    assert!(stage.said().starts_with(&said), "{}", stage.said());
+    assert_eq!((stage.app.tab, stage.app.tabs.len()), (0, 1));
     let other = stage.record.beside("other.jsonl");
     std::fs::copy(stage.record.path(), &other).unwrap();
     stage.command(&format!("load {}", other.display()));

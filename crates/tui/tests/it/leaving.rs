@@ -6,7 +6,7 @@ use mcp_proxy_tui::proxy::{Link, Mode};
 use serde_json::json;
 
 use crate::record::Record;
-use crate::scenes::held;
+use crate::scenes::{held, undecided};
 use crate::stage::Stage;
 
 #[test]
@@ -117,7 +117,58 @@ fn an_edit_outlives_the_proxy() {
     stage.gone("the proxy has ended");
     assert!(matches!(stage.app.overlay, Overlay::Editor(_)));
     stage.press(&["ctrl-s", "ctrl-s"]);
-    assert_eq!(stage.said(), "#10 was decided already; Esc closes");
+    let gone = "the proxy has ended: nothing can be held or sent any more";
+    assert_eq!(
+        stage.said(),
+        format!("{gone}; your text stays here, Esc closes it")
+    );
+    assert!(matches!(stage.app.overlay, Overlay::Editor(_)));
+    stage.press(&["esc"]);
+    for key in ["F5", "F6", "F8", "E", "x", "B"] {
+        stage.press(&[key]);
+        assert_eq!((stage.said(), stage.is_plain()), (gone, true), "{key}");
+    }
+    assert_eq!(stage.asked(), []);
+    // Sent, but nobody can tell whether it has arrived.
+    let mut stage = held();
+    stage.press(&["F6", "backspace", "x", "backspace", " ", "ctrl-s"]);
+    assert!(stage.is_plain());
+    stage.gone("the proxy has closed the connection");
+    assert!(matches!(stage.app.overlay, Overlay::Editor(_)));
+}
+
+#[test]
+fn what_was_held_when_the_proxy_was_killed_is_told_as_undecided() {
+    let mut stage = undecided();
+    let screen = stage.screen(160, 24);
+    let row = "⏸ #010 → tools/call [read_file]";
+    let fact = "⏸ not decided: held by breakpoint 1, did not go on";
+    let is_told = |screen: &str| {
+        let row = screen.lines().find(|line| line.contains(row));
+        row.is_some_and(|row| row.contains("· not decided")) && screen.contains(fact)
+    };
+    assert!(is_told(&screen), "{screen}");
+    let mut stage = Stage::opened(stage.record);
+    stage.all_read(10);
+    let screen = stage.screen(160, 24);
+    assert!(is_told(&screen), "{screen}");
+    for key in ["F5", "F6", "F8", "E", "x", "B"] {
+        stage.press(&["l", "esc", key]);
+        assert!(stage.said().starts_with("this is a record: "), "{key}");
+        assert!(stage.is_plain(), "{key}");
+    }
+    // While it is held the proxy says so, and afterwards the record.
+    let mut stage = held();
+    assert!(!stage.screen(160, 24).contains("not decided"));
+    stage.record.acted(10, "hold", "proxy", "breakpoint 1");
+    stage.record.acted(10, "forward", "timeout", "");
+    stage.record.flush();
+    stage.gone("the proxy has ended");
+    stage.until("the record is read", |app| {
+        let told = app.tabs[0].view.told(10);
+        told.is_ok_and(|told| told.message.verdicts.len() == 2)
+    });
+    assert!(!stage.screen(160, 24).contains("not decided"));
 }
 
 #[test]

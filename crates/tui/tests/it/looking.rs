@@ -43,7 +43,28 @@ fn a_request_leads_to_its_answer_and_back() {
     assert_eq!(stage.selected(), Some(9));
     stage.command("3");
     stage.press(&["p"]);
-    assert_eq!(stage.said(), "this message has no answer, and answers none");
+    assert_eq!(stage.said(), "#3 is a notification, which nobody answers");
+    stage.record.call(4, "search", "{}");
+    stage.grown(10);
+    stage.press(&["G", "p"]);
+    assert_eq!(stage.said(), "#10 has no answer so far");
+    stage.command("filter nowhere");
+    stage.all_read(10);
+    for key in ["p", "D"] {
+        stage.press(&["l", "esc", key]);
+        assert_eq!(stage.said(), "no message is selected", "{key}");
+    }
+}
+
+#[test]
+fn what_was_said_does_not_hide_the_keys_of_a_window() {
+    for key in ["F1", "b", "u", "l", "R"] {
+        let mut stage = Stage::live(Record::ordinary());
+        stage.press(&["s"]);
+        assert!(stage.said().starts_with("no message is held"));
+        stage.press(&[key]);
+        assert_eq!((stage.said(), stage.is_plain()), ("", false), "{key}");
+    }
 }
 
 #[test]

@@ -53,3 +53,25 @@ fn without_a_record_the_proxy_says_why_it_saves_nothing() {
     stage.expect("save", json!({"output": "/var/copy.jsonl"}), Err(why));
     assert_eq!(stage.said(), why);
 }
+
+#[test]
+fn the_title_says_where_clients_connect() {
+    let title = |stage: &mut Stage| stage.screen(100, 20).lines().next().unwrap().to_owned();
+    let mut stage = Stage::with(Record::ordinary(), hello());
+    assert!(title(&mut stage).ends_with("python server.py — client over stdio"));
+    let record = Record::ordinary();
+    let mut rows = rows(&record);
+    let headers = json!([["host", "127.0.0.1:8888"]]);
+    rows[0]["http"] =
+        json!({"method": "POST", "target": "/mcp", "version": "HTTP/1.1", "headers": headers});
+    let mut hello = hello();
+    hello["client"] = json!("streamable_http");
+    let mut stage = Stage::with(record, hello);
+    assert!(title(&mut stage).ends_with("python server.py — clients over HTTP"));
+    let params = json!({"from": 1, "limit": 1000, "raw": true});
+    let portion = json!({"rows": rows, "next": null, "first": 1, "upto": 9});
+    stage.expect("get", params, Ok(portion));
+    stage.all_read(9);
+    stage.settle();
+    assert!(title(&mut stage).ends_with("python server.py — http://127.0.0.1:8888/mcp"));
+}

@@ -58,6 +58,31 @@ fn a_message_is_changed_before_it_is_sent_again() {
 }
 
 #[test]
+fn what_is_no_request_is_sent_again_only_when_asked_twice() {
+    let mut stage = Stage::live(Record::ordinary());
+    for (text, why) in [
+        ("{\"a\":", "line 1: EOF while parsing a value"),
+        ("{\"a\":1}", "this is no JSON-RPC request or notification"),
+    ] {
+        stage.press(&["R"]);
+        stage.press(&["ctrl-k"; 40]);
+        stage.letters(text);
+        stage.press(&["ctrl-s"]);
+        assert_eq!(stage.asked(), []);
+        assert_eq!(
+            stage.said(),
+            format!("{why}. Ctrl-S again sends it all the same")
+        );
+        stage.press(&["ctrl-s"]);
+        let params = json!({"sequence": 8, "session": "fresh", "raw": text, "as_is": true});
+        stage.expect("replay", params, Err("the server has ended"));
+        // It comes back, to be changed.
+        assert!(!stage.is_plain());
+        stage.press(&["esc"]);
+    }
+}
+
+#[test]
 fn requests_of_a_server_are_not_sent_again() {
     let mut record = Record::ordinary();
     record.server(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);

@@ -57,6 +57,7 @@ pub const SCENES: &[Scene] = &[
         stage
     }),
     ("ended", ended),
+    ("undecided", undecided),
     ("record", || Stage::opened(Record::ordinary())),
     ("sessions", two_sessions),
     ("connections", connections),
@@ -261,6 +262,19 @@ fn quitting() -> Stage {
 fn ended() -> Stage {
     let mut stage = listed();
     stage.gone("the proxy has ended");
+    stage
+}
+
+/// The proxy was killed while it held a message.
+pub fn undecided() -> Stage {
+    let mut stage = held();
+    stage.record.acted(10, "hold", "proxy", "breakpoint 1");
+    stage.record.flush();
+    stage.gone("the proxy has closed the connection");
+    stage.until("the record is read", |app| {
+        let told = app.tabs[0].view.told(10);
+        told.is_ok_and(|told| !told.message.verdicts.is_empty())
+    });
     stage
 }
 

@@ -22,8 +22,9 @@ use crate::cli::control::AttachArgs;
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
 use crate::run::editor::{self, Edited};
+use crate::run::runtime;
 use crate::run::sessions::quiet_pipe;
-use crate::run::{runtime, tui};
+use crate::run::tui::{self, Signals};
 use answer::{Answer, Checked};
 use feed::Feed;
 use held::Held;
@@ -36,7 +37,7 @@ const CHOICES: &str = "[f]orward [m]odify [d]rop [e]rror (s step, c continue, q 
 /// Follows.
 pub fn run(args: &AttachArgs) -> Result<ExitCode> {
     let running = choose(args.id.as_deref())?;
-    if !args.plain && tui::has_terminal() {
+    if !args.plain && tui::has_terminal("--plain") {
         return tui::attach(&running.socket, args.tui);
     }
     quiet_pipe(
@@ -58,6 +59,7 @@ async fn follow(args: &AttachArgs, running: &Running) -> Result<ExitCode> {
         feed,
         running,
         keyboard: Keyboard::open(),
+        signals: Signals::watch_editors(),
         asking: None,
         awaits_message: None,
     };
@@ -65,7 +67,11 @@ async fn follow(args: &AttachArgs, running: &Running) -> Result<ExitCode> {
         Err(error) if is_gone(&error) => viewer.feed.finish()?,
         other => other?,
     }
-    Ok(ExitCode::SUCCESS)
+    let Some((number, name)) = viewer.signals.end() else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    printer::say(&format!("mcp-proxy: stopped by {name}"));
+    Ok(tui::code_of_signal(number))
 }
 
 /// A viewer that is attached.
@@ -74,6 +80,8 @@ struct Attached<'a> {
     feed: Feed<'a>,
     running: &'a Running,
     keyboard: Option<Keyboard>,
+    /// Those that come while an editor has the terminal.
+    signals: Signals,
     /// The held message that was asked about.
     asking: Option<Held>,
     /// The next line is the new message for it.
@@ -200,20 +208,33 @@ impl Attached<'_> {
         };
         let folder = self.running.socket.parent().unwrap_or(Path::new("."));
         let (folder, raw) = (folder.to_owned(), held.raw.clone());
-        // A signal ends this process at once, and the editor goes on by itself.
-        let mut editing =
-            tokio::task::spawn_blocking(move || editor::edit(&editor, &folder, &raw, || false));
+        let (signals, place, before) = (self.signals.clone(), folder.clone(), raw.clone());
+        let mut editing = tokio::task::spawn_blocking(move || {
+            let stops = || signals.end().is_some();
+            signals.while_editing(|| editor::edit(&editor, &folder, &raw, stops))
+        });
+        let mut gone = None;
         let edited = loop {
             // Notices are taken all the while: a viewer that reads nothing is given up.
             tokio::select! {
                 edited = &mut editing => break edited.context("the editor was stopped")?,
-                told = self.client.notice() => drop(told?),
+                told = self.client.notice(), if gone.is_none() => gone = told.err(),
             }
         };
-        match edited {
-            Ok(Edited::Text(edited)) => self.modify(edited, checked).await,
-            Ok(Edited::Stopped(_)) => Ok(Quit::Yes),
-            Err(error) => {
+        match (edited, gone) {
+            (Ok(Edited::Stopped(draft)), _) => {
+                draft.iter().for_each(|draft| tui::say_draft(draft));
+                Ok(Quit::Yes)
+            }
+            (Ok(Edited::Text(edited)), Some(gone)) => {
+                if edited != before {
+                    tui::say_draft(&editor::keep(&place, &edited)?);
+                }
+                Err(gone.into())
+            }
+            (Err(_), Some(gone)) => Err(gone.into()),
+            (Ok(Edited::Text(edited)), None) => self.modify(edited, checked).await,
+            (Err(error), None) => {
                 printer::fail(&error);
                 printer::ask(CHOICES);
                 Ok(Quit::No)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mcp_proxy_core::control::{Control, Existing, Export, Means, RING, RunFacts, Save};
 use mcp_proxy_core::{Dial, LinkEnd, Pipeline};
 use mcp_proxy_session::export::exporter;
-use mcp_proxy_session::{Ring, SessionHeader, copy_record, time_text};
+use mcp_proxy_session::{Ring, copy_record, time_text};
 use mcp_proxy_transport::control::{Descriptor, OwnSocket, SocketFiles, serve, sweep};
 use mcp_proxy_wire::{ErrorCode, Limits, Side};
 use tokio::task::JoinHandle;
@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use super::record::{self, About};
 use crate::config::Config;
 use crate::printer;
+use crate::run::control::short_id;
 use crate::run::sessions::export::file;
 
 /// A run's own control socket.
@@ -45,7 +46,7 @@ pub fn open(config: &Config, pipeline: &Arc<Pipeline>, about: &About) -> Option<
     let header = &about.header;
     let facts = facts(config, about);
     let descriptor = Descriptor {
-        id: id(header),
+        id: short_id(&header.id),
         pid: facts.pid,
         session: facts.session.clone(),
         target: facts.target.clone(),
@@ -94,17 +95,6 @@ pub fn notice(config: &Config, own: Option<&OwnControl>) -> Option<String> {
         "mcp-proxy: attach with: mcp-proxy attach {}",
         own.id
     ))
-}
-
-/// The end of the session's id, by which the record's file is named too: the beginning is the time, and two proxies
-/// started together share it.
-fn id(header: &SessionHeader) -> String {
-    let letters: Vec<char> = header
-        .id
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .collect();
-    letters[letters.len().saturating_sub(8)..].iter().collect()
 }
 
 /// The server as it is shown: its command or its URL, without secrets, as the record's header has it.

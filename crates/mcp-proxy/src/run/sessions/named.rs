@@ -6,6 +6,8 @@ use anyhow::{Result, bail};
 use mcp_proxy_session::store::{self, Listed};
 
 use super::words;
+use crate::run::control;
+use mcp_proxy_transport::control::running;
 use mcp_proxy_wire::visible::visible;
 
 /// The newest record in the state directory.
@@ -29,7 +31,32 @@ fn path_of(name: &str) -> Result<PathBuf> {
         bail!("there is no file {}", visible(name));
     }
     let folder = store::state_dir()?;
-    choose(name, &folder, &store::list(&folder)?).map(|record| record.path.clone())
+    let records = store::list(&folder)?;
+    let chosen = choose(name, &folder, &records).map(|record| record.path.clone());
+    // One that is written elsewhere is known by its proxy.
+    match (chosen, name) {
+        (Err(unknown), name) if name != LAST => of_running(name)?.ok_or(unknown),
+        (chosen, _) => chosen,
+    }
+}
+
+/// The record of the running proxy that `ls` shows under this id.
+fn of_running(name: &str) -> Result<Option<PathBuf>> {
+    let found = running();
+    let mut wanted = found.iter().filter(|one| {
+        let session = &one.descriptor.session;
+        begins(&one.descriptor.id, name) || session.eq_ignore_ascii_case(name)
+    });
+    match (wanted.next(), wanted.next()) {
+        (Some(one), None) => match &one.descriptor.record {
+            Some(record) => Ok(Some(record.clone())),
+            None => bail!(
+                "{} runs without a record (--no-record); mcp-proxy attach {0} shows it",
+                visible(&one.descriptor.id)
+            ),
+        },
+        _ => Ok(None),
+    }
 }
 
 /// The one of `records`, newest first, that `name` means.
@@ -44,10 +71,14 @@ fn choose<'a>(name: &str, folder: &Path, records: &'a [Listed]) -> Result<&'a Li
     if name == LAST {
         return Ok(newest);
     }
-    let wanted: Vec<_> = records
-        .iter()
-        .filter(|record| is_called(record, name))
-        .collect();
+    let called = |is_called: fn(&Listed, &str) -> bool| -> Vec<&Listed> {
+        let records = records.iter();
+        records.filter(|record| is_called(record, name)).collect()
+    };
+    let mut wanted = called(is_called);
+    if wanted.is_empty() {
+        wanted = called(has_short_id);
+    }
     match wanted.as_slice() {
         [record] => Ok(record),
         [] => bail!(
@@ -67,15 +98,22 @@ fn choose<'a>(name: &str, folder: &Path, records: &'a [Listed]) -> Result<&'a Li
 
 /// By session id or the start of it; by file name, which tells two records of one session apart.
 fn is_called(record: &Listed, name: &str) -> bool {
-    !name.is_empty() && (has_id(record, name) || file_name(record) == name)
+    has_id(record, name) || (!name.is_empty() && file_name(record) == name)
 }
 
 /// Whether a record's id starts with `name`, in capitals or not.
 pub fn has_id(record: &Listed, name: &str) -> bool {
-    record
-        .id
-        .get(..name.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(name))
+    begins(&record.id, name)
+}
+
+/// By the id that its proxy had in `ls` while it ran.
+fn has_short_id(record: &Listed, name: &str) -> bool {
+    begins(&control::short_id(&record.id), name)
+}
+
+fn begins(id: &str, name: &str) -> bool {
+    let start = id.get(..name.len());
+    !name.is_empty() && start.is_some_and(|start| start.eq_ignore_ascii_case(name))
 }
 
 /// How many letters of the ids tell `records` apart; at least eight.
@@ -166,6 +204,9 @@ mod tests {
         assert_eq!(found("019A8888-2").unwrap(), "019a8888-2");
         assert_eq!(found("019a9").unwrap(), "019a9999-3");
         assert_eq!(found("a.jsonl").unwrap(), "019a8888-2");
+        // As `ls` calls it: the end of the id.
+        assert_eq!(found("19a9").unwrap(), "019a9999-3");
+        assert_eq!(found("19A99993").unwrap(), "019a9999-3");
         let text = found("019a8").unwrap_err().to_string();
         assert!(
             text.starts_with("019a8 means 2 records") && text.contains("a.jsonl"),

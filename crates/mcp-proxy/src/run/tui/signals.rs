@@ -26,6 +26,8 @@ impl EditorRuns {
 pub struct Signals {
     came: [Arc<AtomicBool>; SIGNALS.len()],
     editor: EditorRuns,
+    /// Whether a signal ends the program at once, as it would without us.
+    ends_at_once: Arc<AtomicBool>,
 }
 
 impl Signals {
@@ -37,7 +39,24 @@ impl Signals {
             drop(signal_hook::flag::register(signal, Arc::clone(&came)));
             came
         });
-        Signals { came, editor }
+        Signals {
+            came,
+            editor,
+            ends_at_once: Arc::default(),
+        }
+    }
+
+    /// Watches while an editor runs; at all other times a signal ends the program at once.
+    pub fn watch_editors() -> Signals {
+        let mut signals = Signals::watch(EditorRuns::default());
+        signals.ends_at_once = Arc::new(AtomicBool::new(true));
+        for (signal, _) in SIGNALS {
+            let condition = Arc::clone(&signals.ends_at_once);
+            drop(signal_hook::flag::register_conditional_default(
+                signal, condition,
+            ));
+        }
+        signals
     }
 
     /// The one that ends the UI, by its number and name.
@@ -53,9 +72,11 @@ impl Signals {
     /// Runs an editor.
     pub fn while_editing<T>(&self, edit: impl FnOnce() -> T) -> T {
         self.editor.0.store(true, Ordering::SeqCst);
+        let ends_at_once = self.ends_at_once.swap(false, Ordering::SeqCst);
         let edited = edit();
         self.forget_interrupt();
         self.editor.0.store(false, Ordering::SeqCst);
+        self.ends_at_once.store(ends_at_once, Ordering::SeqCst);
         edited
     }
 

@@ -13,7 +13,8 @@ fn a_signal_ends_a_viewer_in_order() {
         screen.shows_row(&["►", "#001 → initialize"]);
         screen.signal(signal);
         let text = screen.ended(code);
-        assert!(text.contains(&format!("stopped by SIG{signal}")), "{text}");
+        let said = format!("mcp-proxy: stopped by SIG{signal}; record: session.jsonl");
+        assert!(text.contains(&said), "{text}");
     }
 }
 
@@ -28,6 +29,8 @@ fn a_signal_ends_a_proxy_and_its_screen_in_order() {
         screen.signal(signal);
         let text = screen.ended(code);
         assert!(text.contains("listening on http://"), "{text}");
+        let said = format!("mcp-proxy: stopped by SIG{signal}; record: /");
+        assert!(text.contains(&said), "{text}");
     }
 }
 

@@ -196,10 +196,31 @@ fn without_a_terminal_a_record_is_not_opened() {
     let text = said(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(output.stdout.is_empty(), "{text}");
-    assert!(text.contains("the terminal UI needs a terminal"), "{text}");
+    assert!(text.contains("stdin is no terminal"), "{text}");
     let screen = open(home.path(), &["TERM=dumb"], &["session.jsonl"]);
     let text = screen.ended(1);
-    assert!(text.contains("the terminal UI needs a terminal"), "{text}");
+    assert!(text.contains("cannot open: TERM=dumb"), "{text}");
+    let words = [PROXY, "demo", "--pace", "0"];
+    let screen = Terminal::run(home.path(), &["TERM=dumb"], &words);
+    screen.shows("it goes on as with --plain");
+    screen.ended(0);
+}
+
+#[test]
+fn what_is_no_record_is_told_without_drawing() {
+    let home = recorded();
+    std::fs::write(home.path().join("notes.txt"), "hello\n").expect("a file");
+    let said = "notes.txt is not a session record";
+    let screen = open(home.path(), &[], &["notes.txt"]);
+    let text = screen.ended(1);
+    assert!(text.contains(said), "{text}");
+    let screen = open(home.path(), &[], &["session.jsonl"]);
+    screen.shows_row(&["►", "#001 → initialize"]);
+    screen.types(":load notes.txt");
+    screen.shows(said);
+    assert!(!screen.screen().contains("session 2/2"));
+    screen.press(&["q"]);
+    screen.ended(0);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mcp_proxy_session::{
-    Act, Answers, Durability, Io, MessageId, NewBody, NewMessage, Origin, Place, RecordOptions,
-    Recorder, SessionHeader,
+    Act, Answers, Durability, Io, Mark, MessageId, NewBody, NewMessage, Origin, Place,
+    RecordOptions, Recorder, SessionHeader,
 };
 use mcp_proxy_wire::{Carriage, Direction, Message, Transport};
 use tempfile::TempDir;
@@ -62,6 +62,16 @@ impl Sample {
         let io = Io::Stderr {
             connection: 1,
             line: line.as_bytes(),
+        };
+        self.recorder.io(at(7), &io);
+    }
+
+    /// A message is marked, or is not any more.
+    pub fn mark(&mut self, sequence: u64, mark: Mark) {
+        let io = Io::Mark {
+            sequence,
+            mark,
+            text: "user",
         };
         self.recorder.io(at(7), &io);
     }

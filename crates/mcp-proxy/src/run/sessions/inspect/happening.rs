@@ -1,11 +1,13 @@
 //! Lines of a record that are no messages, as one line of text: stderr, connections, exits, verdicts, notes, and
 //! kinds that a newer proxy wrote.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use mcp_proxy_session::{Http, Record};
 use serde_json::{Map, Value};
 
 use crate::run::sessions::words;
-use mcp_proxy_wire::visible::visible;
+use mcp_proxy_wire::visible::{visible, visible_bytes};
 
 /// A line of text beyond this says nothing more to a person.
 const LONGEST: usize = 500;
@@ -79,6 +81,8 @@ fn describe(record: &Record, kind: &str) -> String {
                 _,
             ) => {}
             ("text" | "why", Value::String(value)) => told.push(visible(value)),
+            // Bytes that are no UTF-8.
+            ("b64", Value::String(value)) => told.push(from_base64(value)),
             ("sequence", value) => text.push_str(&format!(" #{value}")),
             (name, Value::String(value)) => {
                 told.push(format!("{} {}", visible(name), visible(value)))
@@ -93,6 +97,11 @@ fn describe(record: &Record, kind: &str) -> String {
     } else {
         format!("{text}: {}", told.join(", "))
     }
+}
+
+fn from_base64(text: &str) -> String {
+    let bytes = STANDARD.decode(text);
+    bytes.map_or_else(|_| visible(text), |bytes| visible_bytes(&bytes))
 }
 
 /// `POST /mcp HTTP/1.1`, `200 HTTP/1.1`
@@ -124,6 +133,10 @@ mod tests {
         assert_eq!(
             shown(r#"{"t":"io","kind":"stderr","conn":"c1","text":"\u001b[2Jhi"}"#),
             r"stderr: \u{1b}[2Jhi"
+        );
+        assert_eq!(
+            shown(r#"{"t":"io","kind":"stderr","conn":"c1","b64":"Y2Fm6SBvayAb"}"#),
+            r"stderr: caf\xe9 ok \u{1b}"
         );
         assert_eq!(
             shown(r#"{"t":"io","kind":"exit","conn":"c1","code":3,"why":"exited"}"#),
