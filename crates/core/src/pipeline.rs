@@ -1,7 +1,7 @@
 //! What one run of the proxy shares: the clock, the sequence and the record.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use mcp_proxy_session::{Io, Keeper, MessageId, Recorder, Ring, new_salt};
@@ -43,6 +43,8 @@ pub struct Pipeline {
     intercept: Arc<Intercept>,
     rules: LiveRules,
     inlets: Inlets,
+    /// Where clients connect, once that is known.
+    address: OnceLock<String>,
 }
 
 /// The sequence and the record move together: a line's place in the file is its number.
@@ -104,7 +106,19 @@ impl Pipeline {
             intercept: Intercept::new(options.hold),
             rules: LiveRules::default(),
             inlets: Inlets::default(),
+            address: OnceLock::new(),
         })
+    }
+
+    /// Clients connect here from now on.
+    pub fn listens_on(&self, address: &str) {
+        // A run listens once.
+        drop(self.address.set(address.to_owned()));
+    }
+
+    /// Where clients connect: a URL; nothing over stdio.
+    pub(crate) fn address(&self) -> Option<&str> {
+        self.address.get().map(String::as_str)
     }
 
     /// The rules that the run obeys.

@@ -55,6 +55,9 @@ pub struct Hello {
     /// How clients speak.
     #[serde(default)]
     pub client: String,
+    /// Where they connect.
+    #[serde(default)]
+    pub listens: Option<String>,
     /// The record's file.
     pub record: Option<std::path::PathBuf>,
     /// The proxy's process.

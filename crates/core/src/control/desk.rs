@@ -199,6 +199,7 @@ impl Desk {
             "session": facts.session,
             "target": facts.target,
             "client": facts.client.as_str(),
+            "listens": self.place.0.pipeline.address(),
             "server": facts.server.as_str(),
             "record": facts.record.as_ref().map(|path| path.to_string_lossy()),
             "started": mcp_proxy_session::time_text(facts.started),

@@ -156,6 +156,9 @@ impl App {
         match then {
             Then::Hello => {
                 self.proxy.hello = serde_json::from_slice(answer)?;
+                if let Some(address) = &self.proxy.hello.listens {
+                    self.listens = Some(address.clone());
+                }
                 let view = match &self.proxy.hello.record {
                     Some(record) => View::open(record.clone()),
                     None => View::remembered(),

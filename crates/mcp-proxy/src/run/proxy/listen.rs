@@ -58,7 +58,9 @@ pub async fn over_port(
             format!("cannot listen on {host}:{port} (--listen-port 0 picks a free port)")
         })?;
     let front = front(config, pipeline, *kind)?;
-    printer::say(&format!("listening on {}", listener.url(front.path())));
+    let address = listener.url(front.path());
+    pipeline.listens_on(&address);
+    printer::say(&format!("listening on {address}"));
     notices.iter().for_each(|notice| printer::say(notice));
     let mut stopped = None;
     let mut record_lost = false;
