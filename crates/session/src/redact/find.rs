@@ -47,6 +47,8 @@ struct Spot {
     trail: Trail,
     /// The number of the next element.
     next: usize,
+    /// What the element before says about it, if that is a flag: `["--token", "x"]`.
+    flagged: Hidden,
 }
 
 /// What of a value is hidden because of where it stands.
@@ -107,6 +109,9 @@ impl Finder<'_> {
                 }
                 Piece::End => drop(open.pop()),
                 Piece::Object | Piece::Array => {
+                    if let Some(parent) = open.last_mut() {
+                        parent.flagged = Hidden::No;
+                    }
                     let mut spot = self.spot(message, layer, open.last_mut(), key.take());
                     if open.is_empty() && layer == 0 && piece == Piece::Array {
                         spot.place = Place::Batch;
@@ -114,8 +119,15 @@ impl Finder<'_> {
                     open.push(spot);
                 }
                 Piece::Scalar(span) => {
+                    let is_flag = message.slice(span).starts_with(b"\"-");
+                    if let Some(parent) = open.last_mut().filter(|_| is_flag) {
+                        parent.flagged = Hidden::No;
+                    }
                     let spot = self.spot(message, layer, open.last_mut(), key.take());
                     self.scalar(message.slice(span), span.start, &spot, layer, hits);
+                    if let Some(parent) = open.last_mut() {
+                        parent.flagged = self.flag(parent.place, message.slice(span));
+                    }
                 }
             }
         }
@@ -160,7 +172,7 @@ impl Finder<'_> {
         let named = match way {
             _ if arrived => Hidden::All,
             Way::Key(key) => self.named_by(parent.place, key),
-            Way::Index(_) => Hidden::No,
+            Way::Index(_) => parent.flagged,
         };
         Spot {
             hidden: parent.hidden.max(named),
@@ -185,6 +197,17 @@ impl Finder<'_> {
             None => Hidden::No,
             Some(By::Preset) => Hidden::Secrets,
             Some(By::User) => Hidden::All,
+        }
+    }
+
+    /// What the scalar `token` says about the one after it in a list.
+    fn flag(&self, place: Place, token: &[u8]) -> Hidden {
+        let name = token
+            .strip_prefix(b"\"-")
+            .and_then(|rest| rest.strip_suffix(b"\""));
+        match name {
+            Some(name) => self.named_by(place, name.strip_prefix(b"-").unwrap_or(name)),
+            None => Hidden::No,
         }
     }
 
@@ -310,6 +333,7 @@ impl Spot {
             hidden: Hidden::No,
             trail,
             next: 0,
+            flagged: Hidden::No,
         }
     }
 }

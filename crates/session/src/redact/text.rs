@@ -12,7 +12,7 @@ mod unsigned;
 use super::key::{By, Keys};
 use super::preset::{PARAMETER_SCHEMES, SCHEMES};
 use crate::MASKED;
-use extent::{Style, bare_at, block_after, line_at, quoted_at};
+use extent::{Style, bare_at, block_after, line_at, list_at, quoted_at, with_next_strings};
 use looks::{Bare, is_placeholder};
 use mcp_proxy_wire::Span;
 use name::{Kind, Named};
@@ -43,7 +43,7 @@ fn value_after(text: &[u8], at: usize, named: &Named<'_>) -> Option<Span> {
     // Ruby's `=>` is one sign; `::`, `:=` and `==` are signs of another kind, and `://` belongs to a URL.
     match (text[at], text.get(start)) {
         (b'=', Some(b'>')) => start += 1,
-        (_, Some(b':' | b'=')) => return None,
+        (b':', Some(b':' | b'=')) | (b'=', Some(b'=')) => return None,
         (b':', Some(b'/')) if text.get(start + 1) == Some(&b'/') => return None,
         _ => {}
     }
@@ -65,7 +65,14 @@ fn value_after(text: &[u8], at: usize, named: &Named<'_>) -> Option<Span> {
     if matches!(text.get(start), Some(b'"' | b'\'')) && name::is_in_string(text, at, start) {
         return None;
     }
+    if let Some(list) = list_at(text, start) {
+        return Some(list);
+    }
     if let Some(inside) = quoted_at(text, start) {
+        let inside = match style {
+            Style::Tight => inside,
+            Style::Loose => with_next_strings(text, inside),
+        };
         let content = &text[inside.start..inside.end];
         return (!is_placeholder(after_scheme(content))).then_some(inside);
     }

@@ -103,6 +103,20 @@ const HIDDEN: &[(&str, &str)] = &[
         "-H 'Authorization: AWS4-HMAC-SHA256 Credential=A/2, Signature=x1' -v",
         "-H 'Authorization: AWS4-HMAC-SHA256 #1' -v",
     ),
+    ("password: 'a' 'x1', b", "password: '#1', b"),
+    ("password = \"a\" + \"x1\";", "password = \"#1\";"),
+    ("password=a\\ x1 y", "password=#1 y"),
+    ("password=:x1", "password=#1"),
+    ("password: @X1", "password: #1"),
+    ("password: # why\n  x1", "password: # why\n  #1"),
+    (
+        "a <Password><![CDATA[x<1]]></Password>",
+        "a <Password><![CDATA[#1]]></Password>",
+    ),
+    (
+        "use {\"passwords\":[\"x1\", \"x2\"]",
+        "use {\"passwords\":#1",
+    ),
     ("don't, password: 'x1'", "don't, password: '#1'"),
     ("Authorization: Custom x1 y2\nz", "Authorization: #1\nz"),
     (
@@ -357,6 +371,23 @@ fn what_is_hidden_in_text_is_hidden_once() {
     assert_eq!(first.count, 5);
     let export = preset(Preset::All).for_record(Some(capture.facts()));
     assert!(export.message_after(&first.message, first.count).is_none());
+}
+
+#[test]
+fn a_flag_in_a_list_names_what_follows() {
+    let redaction = preset(Preset::Keys);
+    for (raw, shown) in [
+        (
+            r#"{"args":["-v","--token","x","y"],"b":["--token"],"c":["z"]}"#,
+            r##"{"args":["-v","--token","#1","y"],"b":["--token"],"c":["z"]}"##,
+        ),
+        (
+            r#"{"args":["--token",["x"],"--token","--z","y","--max-tokens","5"]}"#,
+            r#"{"args":["--token",["x"],"--token","--z","y","--max-tokens","5"]}"#,
+        ),
+    ] {
+        assert_eq!(left(&redaction, raw), shown);
+    }
 }
 
 #[test]

@@ -46,6 +46,8 @@ fn ends_at(text: &[u8], start: usize, at: usize) -> bool {
         b'&' => rest.starts_with(b"amp;") || is_next(rest, b"="),
         b';' => is_next(rest, b"="),
         b',' => is_next(rest, b"=:"),
+        // A shell's way to write a space.
+        b' ' => at == start || text[at - 1] != b'\\',
         byte => byte.is_ascii_whitespace(),
     }
 }
@@ -105,6 +107,35 @@ pub(super) fn quoted_at(text: &[u8], start: usize) -> Option<Span> {
     Some(Span::new(start, text.len()))
 }
 
+/// The string that `inside` is the content of and those that code adds to it: `'a' 'b'`, `"a" + "b"`.
+pub(super) fn with_next_strings(text: &[u8], inside: Span) -> Span {
+    let mut all = inside;
+    while let Some(quote) = text.get(all.end) {
+        let joint = all.end + 1;
+        let is_joint = |byte: &u8| is_blank(byte) || *byte == b'+';
+        let next = joint + count(&text[joint..], is_joint);
+        match text.get(next) == Some(quote) && next > joint {
+            true => match quoted_at(text, next) {
+                Some(more) => all.end = more.end,
+                None => break,
+            },
+            false => break,
+        }
+    }
+    all
+}
+
+/// The list of strings at `start`, to the end of the text if it does not close.
+pub(super) fn list_at(text: &[u8], start: usize) -> Option<Span> {
+    let list = text.get(start..)?.strip_prefix(b"[")?;
+    let blank = count(list, u8::is_ascii_whitespace);
+    let slashes = count(&list[blank..], |byte| *byte == b'\\');
+    matches!(list.get(blank + slashes), Some(b'"' | b'\'')).then(|| {
+        let len = memchr::memchr(b']', list).map_or(list.len(), |end| end + 1);
+        Span::new(start, start + 1 + len)
+    })
+}
+
 /// A value on the lines below its name, as YAML has it.
 pub(super) struct Block(Option<Span>);
 
@@ -120,7 +151,12 @@ pub(super) fn block_after(text: &[u8], start: usize, named: &Named<'_>) -> Optio
     let mark = count(&text[start..], |byte| b"|>+-0123456789".contains(byte));
     let mark = if is_text { mark } else { 0 };
     let rest = &text[start + mark..];
-    let line_end = start + mark + count(rest, |byte| matches!(byte, b' ' | b'\t' | b'\r'));
+    let blank = count(rest, |byte| matches!(byte, b' ' | b'\t' | b'\r'));
+    let comment = match rest[blank..].starts_with(b"# ") {
+        true => count(&rest[blank..], |byte| *byte != b'\n'),
+        false => 0,
+    };
+    let line_end = start + mark + blank + comment;
     if text.get(line_end) != Some(&b'\n') {
         return None;
     }

@@ -158,7 +158,8 @@ fn placeholder(near: &[u8], style: Style) -> Option<usize> {
         b'?' if name == 0 => Some(1),
         b'$' => is_variable_name(&rest[..name]).then_some(name + 1),
         b':' | b'@' if style == Style::Loose && name > 0 => {
-            is_variable_name(&rest[..name]).then_some(name + 1)
+            let is_lower = |byte: &u8| !byte.is_ascii_uppercase();
+            rest[..name].iter().all(is_lower).then_some(name + 1)
         }
         _ => None,
     }

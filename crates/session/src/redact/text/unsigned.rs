@@ -7,6 +7,9 @@ use super::{Keys, count, is_blank, one_of};
 use crate::redact::preset::{NO_VALUES, PROSE};
 use mcp_proxy_wire::Span;
 
+/// What an element's content may stand in.
+const CDATA: &[u8] = b"<![CDATA[";
+
 /// The attributes of an element are looked through so far.
 const LONGEST_TAG: usize = 512;
 
@@ -119,6 +122,11 @@ fn element_value(text: &[u8], at: usize, keys: &Keys) -> Option<Span> {
     }
     let start = at + 1 + tag + 1;
     let rest = text.get(start..)?;
+    if let Some(data) = rest.strip_prefix(CDATA) {
+        let start = start + CDATA.len();
+        let len = memchr::memmem::find(data, b"]]>").unwrap_or(data.len());
+        return Some(Span::new(start, start + len));
+    }
     let end = memchr::memchr(b'<', rest)?;
     let closes = rest[end + 1..]
         .strip_prefix(b"/")?
