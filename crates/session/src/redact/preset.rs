@@ -168,6 +168,11 @@ pub(super) const NO_VALUES: &[&str] = &[
     "protected",
     "changed",
     "forgotten",
+    "n/a",
+    "break",
+    "continue",
+    "pass",
+    "return",
 ];
 
 /// Words that follow the name of a flag in a sentence.

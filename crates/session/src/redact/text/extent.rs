@@ -125,12 +125,12 @@ pub(super) fn with_next_strings(text: &[u8], inside: Span) -> Span {
     all
 }
 
-/// The list of strings at `start`, to the end of the text if it does not close.
+/// The list of strings or numbers at `start`, to the end of the text if it does not close.
 pub(super) fn list_at(text: &[u8], start: usize) -> Option<Span> {
     let list = text.get(start..)?.strip_prefix(b"[")?;
     let blank = count(list, u8::is_ascii_whitespace);
     let slashes = count(&list[blank..], |byte| *byte == b'\\');
-    matches!(list.get(blank + slashes), Some(b'"' | b'\'')).then(|| {
+    matches!(list.get(blank + slashes), Some(b'"' | b'\'' | b'0'..=b'9')).then(|| {
         let len = memchr::memchr(b']', list).map_or(list.len(), |end| end + 1);
         Span::new(start, start + 1 + len)
     })

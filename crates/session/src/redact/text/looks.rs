@@ -5,7 +5,7 @@
 use super::extent::Style;
 use super::name::{Kind, Named};
 use super::{By, count, is_blank, one_of};
-use crate::redact::preset::{LITERALS, NO_VALUES, OBJECTS};
+use crate::redact::preset::{LITERALS, NO_VALUES, OBJECTS, SCHEMES};
 use mcp_proxy_wire::Span;
 
 /// Placeholders and code are recognized by so much of their beginning.
@@ -36,7 +36,9 @@ impl Bare<'_> {
             Style::Tight => is_call(near, Style::Tight),
             Style::Loose => is_call(near, Style::Loose) || is_type(near),
         };
-        !is_code && !begins_with_placeholder(near, self.style)
+        // A comment, or the end of an XML element.
+        let is_none = near.starts_with(b"# ") || near.starts_with(b"</");
+        !is_code && !is_none && !begins_with_placeholder(near, self.style)
     }
 
     /// Whether `word`, the whole of it, is a secret.
@@ -51,7 +53,8 @@ impl Bare<'_> {
             return false;
         }
         let is_number = bytes.len() <= SHORT_NUMBER && bytes.iter().all(u8::is_ascii_digit);
-        let is_other = is_number || one_of(bytes, NO_VALUES) || self.is_variable(bytes);
+        let is_known = one_of(bytes, NO_VALUES) || one_of(bytes, SCHEMES);
+        let is_other = is_number || is_known || self.is_variable(bytes);
         !(is_loose && (is_other || self.is_prose(word)))
     }
 
@@ -89,7 +92,8 @@ impl Bare<'_> {
         let mut parts = word.split(|byte| *byte == b'.').peekable();
         let first = parts.peek().copied().unwrap_or_default();
         let is_part = |part: &[u8]| {
-            let is_name = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'?');
+            let is_name =
+                |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'?' | b'!');
             !part.is_empty() && part.iter().all(is_name)
         };
         let is_path = word.contains(&b'.') && parts.all(is_part);
@@ -187,25 +191,29 @@ fn is_nothing(word: &[u8]) -> bool {
     is_one && (b"*.-_".contains(&first) || (b"xX".contains(&first) && word.len() > 2))
 }
 
-/// `get_token()`, `os.environ["TOKEN"]`, `Optional[str]`
+/// `get_token()`, `os.environ["TOKEN"]`, `Optional[str]`, `&tokens[0]`
 fn is_call(near: &[u8], style: Style) -> bool {
+    let near = near.strip_prefix(b"&").unwrap_or(near);
     let is_path = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.:$?!".contains(byte);
-    let len = count(near, is_path);
-    let path = &near[..len];
-    let is_code = path
-        .first()
-        .is_some_and(|byte| byte.is_ascii_alphabetic() || b"_$".contains(byte));
+    let (path, rest) = near.split_at(count(near, is_path));
+    let is_name = |byte: &u8| byte.is_ascii_alphabetic() || b"_$".contains(byte);
+    let [open @ (b'(' | b'['), inside @ ..] = rest else {
+        return false;
+    };
+    if !path.first().is_some_and(is_name) {
+        return false;
+    }
+    let close = if *open == b'(' { b')' } else { b']' };
+    let closes = memchr::memchr(close, inside).is_some();
     let has_digit = path.iter().any(u8::is_ascii_digit);
-    let next = near.get(len + 1);
-    let is_closed = matches!(next, Some(b')' | b']' | b'"' | b'\'' | b'\n'));
-    let is_letter = next.is_some_and(|byte| byte.is_ascii_alphabetic() || b"_&".contains(byte));
-    let closes = |close: u8| style == Style::Loose || memchr::memchr(close, &near[len..]).is_some();
-    is_code
-        && match near.get(len) {
-            Some(b'(') => is_closed || (!has_digit && is_letter && closes(b')')),
-            Some(b'[') => is_closed || (!has_digit && is_letter && closes(b']')),
-            _ => false,
-        }
+    let is_lower = path
+        .iter()
+        .all(|byte| byte.is_ascii_lowercase() || b"_.".contains(byte));
+    match inside.first() {
+        Some(b')' | b']' | b'"' | b'\'' | b'\n') => true,
+        Some(first) if is_name(first) => !has_digit && (closes || style == Style::Loose),
+        _ => is_lower && closes && style == Style::Loose,
+    }
 }
 
 /// `Vec<u8>`, `&str`
