@@ -143,6 +143,11 @@ impl Masks {
 
     /// Masks a command line: values of `--header` and `--env`, of flags named like secrets, URLs, and every known secret.
     pub fn argv(&self, argv: &[String]) -> Vec<String> {
+        self.words(argv, Masks::command)
+    }
+
+    /// The same; `spaced` masks a word with spaces in it.
+    fn words(&self, argv: &[String], spaced: fn(&Masks, &str) -> String) -> Vec<String> {
         let mut before = "";
         argv.iter()
             .map(|word| {
@@ -167,7 +172,7 @@ impl Masks {
                     masked_value(word)
                 } else if word.contains(' ') {
                     // A whole command in one word, as `--target-command` takes it.
-                    self.command(word)
+                    spaced(self, word)
                 } else {
                     self.word(word)
                 }
@@ -175,10 +180,25 @@ impl Masks {
             .collect()
     }
 
-    /// [`Masks::argv`] for a command in one string.
+    /// [`Masks::argv`] for a command in one string. Quotes around its words stay.
     pub fn command(&self, command: &str) -> String {
+        let words = shell_words(command);
+        let bare: Vec<String> = words.iter().map(|word| unquoted(word).to_owned()).collect();
+        let shown: Vec<String> = words
+            .iter()
+            .zip(self.words(&bare, Masks::command_in_command))
+            .map(|(word, shown)| match word.len() > unquoted(word).len() {
+                true => format!("{}{shown}{}", &word[..1], &word[..1]),
+                false => shown,
+            })
+            .collect();
+        self.string(&shown.join(" ")).into_owned()
+    }
+
+    /// The same for one of its words, `sh -c "run --token x"`, as if it had no quotes: this goes no deeper.
+    fn command_in_command(&self, command: &str) -> String {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
-        self.string(&self.argv(&words).join(" ")).into_owned()
+        self.words(&words, |masks, word| masks.word(word)).join(" ")
     }
 
     fn word(&self, word: &str) -> String {
@@ -188,6 +208,38 @@ impl Masks {
             self.string(word).into_owned()
         }
     }
+}
+
+/// A command's words with their quotes. If a quote is open at its end, the quotes are none: it is cut at each space.
+fn shell_words(command: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut open = None;
+    let mut escaped = false;
+    let mut start = 0;
+    for (at, byte) in command.bytes().enumerate() {
+        match (open, byte) {
+            _ if escaped => escaped = false,
+            (None | Some(b'"'), b'\\') => escaped = true,
+            (None, b' ') => {
+                words.push(&command[start..at]);
+                start = at + 1;
+            }
+            (None, b'"' | b'\'') => open = Some(byte),
+            (Some(quote), byte) if byte == quote => open = None,
+            _ => {}
+        }
+    }
+    words.push(&command[start..]);
+    match open {
+        None => words,
+        Some(_) => command.split(' ').collect(),
+    }
+}
+
+/// A word without the quotes around it.
+fn unquoted(word: &str) -> &str {
+    let inside = |quote: char| word.strip_prefix(quote)?.strip_suffix(quote);
+    inside('\'').or_else(|| inside('"')).unwrap_or(word)
 }
 
 /// `Bearer [masked]`: the scheme is no secret and explains a 401.
@@ -378,6 +430,19 @@ mod tests {
                 "docker run -e KEY=[masked] image",
             ),
             ("node -e console.log(1)", "node -e console.log(1)"),
+            (
+                "run '--token=x' --url 'https://u:p@h/?api_key=x' 'API_KEY=y z'",
+                "run '--token=[masked]' --url 'https://[masked]@h/?api_key=[masked]' 'API_KEY=y z'",
+            ),
+            (
+                "curl --header \"X-A: b c\" --password 'it'\\''s' it",
+                "curl --header \"X-A: [masked]\" --password '[masked]' it",
+            ),
+            ("don't --token a b", "don't --token [masked] b"),
+            (
+                "sh -c \"echo 'a b'; run --token x1\" A='b c'",
+                "sh -c \"echo 'a b'; run --token [masked]\" A='b c'",
+            ),
         ] {
             assert_eq!(masks().command(command), shown);
         }

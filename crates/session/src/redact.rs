@@ -238,7 +238,7 @@ impl Redaction {
     pub(crate) fn names_header(&self, name: &str) -> bool {
         let key = name.strip_prefix(PARAM_HEADER).unwrap_or(name);
         let keys = self.0.rules.keys.as_ref();
-        keys.is_some_and(|keys| keys.is(key.as_bytes()))
+        keys.is_some_and(|keys| keys.named(key.as_bytes()).is_some())
     }
 }
 

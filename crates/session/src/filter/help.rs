@@ -57,7 +57,7 @@ pub const EXAMPLES: &[Example] = &[
 const FORMS: &[(&str, &str)] = &[
     (
         "words",
-        "Everything else. All words must be in the message: in its method, in the name of its tool, prompt or resource, in its id or in its text; in capitals or not, in any order. A letter may be written as an escape there: grüße finds `Gr\\u00fc\\u00dfe`.",
+        "Everything else. All words must be in the message: in its method, in the name of its tool, prompt or resource, in its id or in its text; in capitals or not, in any order. A character may be written as an escape there: grüße finds `Gr\\u00fc\\u00dfe`, and a/b finds `a\\/b`.",
     ),
     (
         "/regex/",

@@ -1,8 +1,8 @@
 //! Plain words: every one must occur somewhere in a message, in any case.
 //!
-//! "Somewhere" is the method, the name (tool, prompt, resource), the JSON-RPC id, or the body, as it was sent and with its `\\u`
-//! escapes resolved: whether a peer writes `ü` or `\\u00fc` is no matter. A word never matches the record's own envelope. Large
-//! bodies are searched in their side files.
+//! "Somewhere" is the method, the name (tool, prompt, resource), the JSON-RPC id, or the body, as it was sent and with its
+//! escapes resolved: whether a peer writes `ü` or `\\u00fc`, `/` or `\\/` is no matter. A word never matches the record's own
+//! envelope. Large bodies are searched in their side files.
 
 mod escapes;
 
@@ -10,7 +10,7 @@ use super::Facts;
 use super::recorded::side_name;
 use crate::index::Row;
 use crate::{Session, envelope};
-use escapes::{LONGEST, resolved};
+use escapes::{LONGEST, may_hide, resolved};
 use std::cell::OnceCell;
 use std::io::Read;
 use std::path::Path;
@@ -106,7 +106,8 @@ impl<'a> Searched<'a> {
 
     fn have(&self, word: &str) -> bool {
         let read = || self.read.get_or_init(|| resolved(self.sent)).as_deref();
-        contains(self.sent, word) || read().is_some_and(|read| contains(read, word))
+        contains(self.sent, word)
+            || (may_hide(self.sent, word) && read().is_some_and(|read| contains(read, word)))
     }
 }
 
@@ -141,7 +142,12 @@ fn file_contains(path: &Path, word: &str) -> bool {
                     return true;
                 }
                 // A word may lie across two reads, all of it in escapes.
-                kept = (word.len() * LONGEST).min(end).min(buffer.len() / 2);
+                let most = end.min(buffer.len() / 2);
+                kept = (word.len() * LONGEST).min(most);
+                // Backslashes are read in pairs, from the first of them.
+                while kept < most && buffer[end - kept - 1] == b'\\' {
+                    kept += 1;
+                }
                 buffer.copy_within(end - kept..end, 0);
             }
         }
@@ -176,6 +182,24 @@ mod tests {
     }
 
     #[test]
+    fn escaped_marks_are_marks() {
+        let body = br#"{"t":"a\/b q\"uo back\\slash tab\there"}"#;
+        for word in [
+            "a/b",
+            "q\"uo",
+            r"back\slash",
+            r"a\/b",
+            r"back\\slash",
+            "here",
+        ] {
+            assert!(Words::new(word).are_in(&[body]), "{word}");
+        }
+        for word in [r"back\\\slash", "q'uo", "a//b"] {
+            assert!(!Words::new(word).are_in(&[body]), "{word}");
+        }
+    }
+
+    #[test]
     fn an_escaped_word_across_two_reads_of_a_side_file() {
         for before in 0..24 {
             let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -184,6 +208,10 @@ mod tests {
             file.write_all(&body).unwrap();
             assert!(file_contains(file.path(), "ü😀"), "{before}");
             assert!(!file_contains(file.path(), "üü"));
+            body.truncate((1 << 20) - before);
+            body.extend_from_slice(br#"back\\\\slash\/\"...."#);
+            std::fs::write(file.path(), &body).unwrap();
+            assert!(file_contains(file.path(), r#"back\\slash/""#), "{before}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! escapes resolved. One that holds JSON itself (as tools write their structured results a second time, as text) is walked over
 //! in the same way, three strings deep at most.
 
-use super::key::Keys;
+use super::key::{By, Keys};
 use super::path::{Paths, Trail, Way};
 use super::preset::SHORT;
 use super::{Rules, mark::Mark};
@@ -42,11 +42,23 @@ pub(super) struct Finder<'a> {
 /// What is known about an open container or a value.
 struct Spot {
     place: Place,
-    /// A key or a path above named it.
-    hidden: bool,
+    /// What a key or a path above says about it.
+    hidden: Hidden,
     trail: Trail,
     /// The number of the next element.
     next: usize,
+    /// What the element before says about it, if that is a flag: `["--token", "x"]`.
+    flagged: Hidden,
+}
+
+/// What of a value is hidden because of where it stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Hidden {
+    No,
+    /// What can be a secret: a preset named it, and `true` is none.
+    Secrets,
+    /// Everything, as it was asked for.
+    All,
 }
 
 /// Where in an MCP message something stands, as far as it decides about schemas: a property *named* password is no password.
@@ -97,6 +109,9 @@ impl Finder<'_> {
                 }
                 Piece::End => drop(open.pop()),
                 Piece::Object | Piece::Array => {
+                    if let Some(parent) = open.last_mut() {
+                        parent.flagged = Hidden::No;
+                    }
                     let mut spot = self.spot(message, layer, open.last_mut(), key.take());
                     if open.is_empty() && layer == 0 && piece == Piece::Array {
                         spot.place = Place::Batch;
@@ -104,8 +119,15 @@ impl Finder<'_> {
                     open.push(spot);
                 }
                 Piece::Scalar(span) => {
+                    let is_flag = message.slice(span).starts_with(b"\"-");
+                    if let Some(parent) = open.last_mut().filter(|_| is_flag) {
+                        parent.flagged = Hidden::No;
+                    }
                     let spot = self.spot(message, layer, open.last_mut(), key.take());
                     self.scalar(message.slice(span), span.start, &spot, layer, hits);
+                    if let Some(parent) = open.last_mut() {
+                        parent.flagged = self.flag(parent.place, message.slice(span));
+                    }
                 }
             }
         }
@@ -148,11 +170,12 @@ impl Finder<'_> {
         parent.next += 1;
         let (trail, arrived) = self.follow(paths, &parent.trail, way);
         let named = match way {
-            Way::Key(key) => self.is_named(parent.place, key),
-            Way::Index(_) => false,
+            _ if arrived => Hidden::All,
+            Way::Key(key) => self.named_by(parent.place, key),
+            Way::Index(_) => parent.flagged,
         };
         Spot {
-            hidden: parent.hidden || arrived || named,
+            hidden: parent.hidden.max(named),
             ..Spot::at(parent.place.inside(way), trail)
         }
     }
@@ -164,10 +187,28 @@ impl Finder<'_> {
         paths.follow(trail, way)
     }
 
-    fn is_named(&self, place: Place, key: &[u8]) -> bool {
+    fn named_by(&self, place: Place, key: &[u8]) -> Hidden {
         let is_head = place == Place::Message && matches!(key, b"jsonrpc" | b"id" | b"method");
-        let keys = self.rules.keys.as_ref();
-        place != Place::Schema && !is_head && keys.is_some_and(|keys| keys.is(key))
+        if place == Place::Schema || is_head {
+            return Hidden::No;
+        }
+        let by = self.rules.keys.as_ref().and_then(|keys| keys.named(key));
+        match by {
+            None => Hidden::No,
+            Some(By::Preset) => Hidden::Secrets,
+            Some(By::User) => Hidden::All,
+        }
+    }
+
+    /// What the scalar `token` says about the one after it in a list.
+    fn flag(&self, place: Place, token: &[u8]) -> Hidden {
+        let name = token
+            .strip_prefix(b"\"-")
+            .and_then(|rest| rest.strip_suffix(b"\""));
+        match name {
+            Some(name) => self.named_by(place, name.strip_prefix(b"-").unwrap_or(name)),
+            None => Hidden::No,
+        }
     }
 
     fn scalar(&self, token: &[u8], at: usize, spot: &Spot, layer: u32, hits: &mut Vec<Hit>) {
@@ -179,8 +220,8 @@ impl Finder<'_> {
             Some(b'"') => {}
             // Nothing is no secret.
             Some(b'n') => return,
-            _ if spot.hidden => return hits.push(whole),
-            Some(b't' | b'f') => return,
+            Some(b't' | b'f') if spot.hidden != Hidden::All => return,
+            _ if spot.hidden != Hidden::No => return hits.push(whole),
             _ => {
                 let mut found = Vec::new();
                 self.values(token, &mut found);
@@ -196,7 +237,7 @@ impl Finder<'_> {
         if content.is_empty() || self.mark.is_real(&content) {
             return;
         }
-        if spot.hidden {
+        if spot.hidden != Hidden::No {
             return hits.push(whole);
         }
         place(self.in_string(content, spot.place, layer), token, at, hits);
@@ -223,7 +264,7 @@ impl Finder<'_> {
     /// What keys find in text, but for what is hidden already.
     fn named<'a>(&'a self, keys: &'a Keys, text: &'a [u8]) -> impl Iterator<Item = Hit> + 'a {
         let is_new = |span: &Span| !self.is_hidden(text, *span);
-        keys.in_text(text).filter(is_new).map(part)
+        keys.in_text(text).into_iter().filter(is_new).map(part)
     }
 
     /// What the patterns find.
@@ -289,9 +330,10 @@ impl Spot {
     fn at(place: Place, trail: Trail) -> Spot {
         Spot {
             place,
-            hidden: false,
+            hidden: Hidden::No,
             trail,
             next: 0,
+            flagged: Hidden::No,
         }
     }
 }

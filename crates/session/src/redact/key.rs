@@ -14,6 +14,15 @@ pub(super) struct Keys {
     harmless: Option<Regex>,
 }
 
+/// Who gave a key its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// The user asked for it: whatever it holds is hidden.
+    User,
+    /// The preset guesses.
+    Preset,
+}
+
 /// What `_` stands for.
 #[derive(Clone, Copy)]
 enum Joint {
@@ -32,41 +41,54 @@ impl Keys {
             return Err(RedactionError::EmptyKey);
         }
         let keys = Keys {
-            asked: one_of(asked.iter().map(|glob| fragment(glob, Joint::Itself)))?,
-            preset: one_of(preset.secret.iter().map(preset_fragment))?,
-            harmless: one_of(preset.harmless.iter().map(preset_fragment))?,
+            asked: one_of(asked.iter().map(|glob| fragment(glob, Joint::Itself)), "")?,
+            preset: one_of(preset.secret.iter().map(preset_fragment), NUMBERED)?,
+            harmless: one_of(preset.harmless.iter().map(preset_fragment), NUMBERED)?,
         };
         Ok((keys.asked.is_some() || keys.preset.is_some()).then_some(keys))
     }
 
-    /// Whether `key`, escapes resolved, is one of them.
-    pub(super) fn is(&self, key: &[u8]) -> bool {
-        let says = |names: &Option<Regex>| names.as_ref().is_some_and(|names| names.is_match(key));
-        says(&self.asked) || (says(&self.preset) && !says(&self.harmless))
+    /// Who named `key`, escapes resolved, if anybody did.
+    pub(super) fn named(&self, key: &[u8]) -> Option<By> {
+        if says(&self.asked, key) {
+            return Some(By::User);
+        }
+        (says(&self.preset, key) && !says(&self.harmless, key)).then_some(By::Preset)
     }
 
-    /// The values in `text` that seem to belong to one of them: `"key": value`, `key: value` and `key = value`.
-    pub(super) fn in_text<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = Span> + 'a {
-        let mut done = 0;
-        memchr::memchr2_iter(b'=', b':', text).filter_map(move |at| {
-            if at < done {
-                return None;
-            }
-            let value = text::value_of(text, at, |key| self.is(key))?;
-            done = value.end;
-            Some(value)
-        })
+    /// Whether the preset knows `key` as one that only looks like a credential's.
+    pub(super) fn is_harmless(&self, key: &[u8]) -> bool {
+        says(&self.harmless, key)
+    }
+
+    pub(super) fn has_preset(&self) -> bool {
+        self.preset.is_some()
+    }
+
+    /// The values in `text` that seem to belong to one of them.
+    pub(super) fn in_text(&self, text: &[u8]) -> Vec<Span> {
+        text::values(text, self)
     }
 }
 
+/// What may follow a preset's name: `password2`.
+const NUMBERED: &str = "[-_]?[0-9]{0,3}";
+
+fn says(names: &Option<Regex>, key: &[u8]) -> bool {
+    names.as_ref().is_some_and(|names| names.is_match(key))
+}
+
 /// What finds one of the names, whichever; `None` if there are none.
-fn one_of(names: impl Iterator<Item = String>) -> Result<Option<Regex>, RedactionError> {
+fn one_of(
+    names: impl Iterator<Item = String>,
+    ending: &str,
+) -> Result<Option<Regex>, RedactionError> {
     let any = names.collect::<Vec<_>>().join("|");
     if any.is_empty() {
         return Ok(None);
     }
     // Bytes, not characters: that keeps the automaton small, and keys are often no longer than a word.
-    Regex::new(&format!("(?is-u)^(?:{any})$"))
+    Regex::new(&format!("(?is-u)^(?:{any}){ending}$"))
         .map(Some)
         .map_err(RedactionError::TooLarge)
 }
@@ -82,6 +104,7 @@ fn fragment(glob: &str, joint: Joint) -> String {
         match (letter, joint) {
             ('*', _) => pattern.push_str(".*"),
             ('_', Joint::AnyOrNone) => pattern.push_str("[-_. ]?"),
+            ('-', Joint::AnyOrNone) => pattern.push_str("[-_. ]"),
             (letter, _) if letter.is_ascii() => {
                 pattern.push_str(&regex::escape(letter.encode_utf8(&mut [0; 4])));
             }

@@ -60,7 +60,10 @@ pub(super) const TOKENS: &[&str] = &[
     r"(?i-u)\b(?:bearer|basic|digest|dpop)\s+([a-z0-9._~+/-]{20,}=*)",
     // Shorter ones: with a digit a word is no prose, and behind the header's name none is.
     r"(?i-u)\bbearer\s+((?:[0-9][\w.~+/-]{5}|[\w.~+/-][0-9][\w.~+/-]{4}|[\w.~+/-]{2}[0-9][\w.~+/-]{3}|[\w.~+/-]{3}[0-9][\w.~+/-]{2}|[\w.~+/-]{4}[0-9][\w.~+/-]|[\w.~+/-]{5,}[0-9])[\w.~+/-]*=*)",
-    r#"(?i-u)\bauthorization\\*["']?\s*[:=]\s*\\*["']?(?:bearer|basic|digest|dpop|token|negotiate)\s+([^\s"'\\,;\[][^\s"'\\,;]*)"#,
+    r#"(?i-u)\bauthorization\\*["']?\s*[:=,]\s*(?:[bfru]{1,2}["'])?\\*["']?(?:bearer|basic|dpop|token|negotiate)\s+([^\s"'\\,;\[<${%][^\s"'\\,;]*)"#,
+    // Schemes with parameters: the line.
+    r#"(?i-u)\bauthorization\\*["']?\s*[:=,]\s*\\*["']?(?:aws4-hmac-sha256|signature)\s+([^"'\\\[\r\n][^"'\\\r\n]*)"#,
+    r#"(?i-u)\bauthorization\\*["']?\s*[:=,]\s*\\*["']?(?:digest|hawk|oauth)\s+([^\[\r\n][^\r\n]*)"#,
     // Cookies, as they stand in a head.
     r#"(?i-u)\bcookie:[ \t]*([^\s=;,"'\\]+=[^\r\n"'\\]+)"#,
     // JSON Web Tokens.
@@ -95,9 +98,29 @@ pub(super) fn any_token() -> Result<Regex, regex::Error> {
 }
 
 /// Words that may stand between `Authorization:` and the credential.
-pub(super) const SCHEMES: &[&str] = &["bearer", "basic", "digest", "dpop", "token", "negotiate"];
+pub(super) const SCHEMES: &[&str] = &[
+    "bearer",
+    "basic",
+    "digest",
+    "dpop",
+    "token",
+    "negotiate",
+    "ntlm",
+    "apikey",
+    "aws4-hmac-sha256",
+    "hawk",
+    "oauth",
+    "signature",
+];
 
-/// Words behind `password:` in code and prose that are none: types, and ways to say nothing.
+/// Those of them that a list of parameters follows.
+pub(super) const PARAMETER_SCHEMES: &[&str] =
+    &["digest", "aws4-hmac-sha256", "hawk", "oauth", "signature"];
+
+/// Ways to say nothing, or yes and no.
+pub(super) const LITERALS: &[&str] = &["true", "false", "null", "none", "nil", "undefined"];
+
+/// Words behind `password:` in code and prose that are none: types, and what is said about passwords.
 pub(super) const NO_VALUES: &[&str] = &[
     "string",
     "str",
@@ -110,7 +133,10 @@ pub(super) const NO_VALUES: &[&str] = &[
     "integer",
     "object",
     "bytes",
+    "char",
     "any",
+    "unknown",
+    "void",
     "null",
     "none",
     "nil",
@@ -122,6 +148,73 @@ pub(super) const NO_VALUES: &[&str] = &[
     "an",
     "the",
     "your",
+    "yes",
+    "no",
+    "on",
+    "off",
+    "ok",
+    "it",
+    "see",
+    "must",
+    "incorrect",
+    "invalid",
+    "wrong",
+    "missing",
+    "expired",
+    "empty",
+    "unset",
+    "needed",
+    "hidden",
+    "protected",
+    "changed",
+    "forgotten",
+    "n/a",
+    "break",
+    "continue",
+    "pass",
+    "return",
+];
+
+/// Words that follow the name of a flag in a sentence.
+pub(super) const PROSE: &[&str] = &[
+    "and",
+    "or",
+    "is",
+    "are",
+    "was",
+    "flag",
+    "flags",
+    "option",
+    "options",
+    "parameter",
+    "argument",
+    "with",
+    "without",
+    "for",
+    "from",
+    "to",
+    "in",
+    "on",
+    "at",
+    "via",
+    "using",
+    "by",
+    "as",
+    "if",
+    "when",
+    "must",
+    "should",
+    "can",
+    "may",
+    "will",
+    "not",
+    "instead",
+];
+
+/// What `token=self.token` begins with.
+pub(super) const OBJECTS: &[&str] = &[
+    "self", "this", "cls", "os", "process", "env", "settings", "config", "cfg", "args", "opts",
+    "options", "req", "request",
 ];
 
 /// Names that a preset knows.
@@ -139,27 +232,43 @@ pub(super) const PRESET_KEYS: PresetKeys = PresetKeys {
     harmless: HARMLESS,
 };
 
-/// Names of credentials: `*` is any letters, `_` is `_`, `-`, a space, a dot or nothing, so that `api_key` is also `apiKey` and
-/// `Api-Key`.
+/// Names of credentials. The word that makes it one is the last, a number aside: `password_length` is no password. `*` is any
+/// letters, `_` is `_`, `-`, a space, a dot or nothing, so that `api_key` is also `apiKey` and `Api-Key`, and `-` is the same but
+/// not nothing.
 const KEYS: &[&str] = &[
-    "*password*",
-    "*passwd*",
-    "*pass_phrase*",
+    "*password",
+    "*passwords",
+    "*password_hash",
+    "*password_digest",
+    "*password_confirm",
+    "*password_confirmation",
+    "*passwd",
+    "*pass_phrase",
+    "*pass",
     "*pwd",
-    "*secret*",
+    "*secret",
+    "*secrets",
+    "*secret_value",
+    "secret_string",
     "*token",
-    "*access_token*",
-    "*auth_token*",
-    "*refresh_token*",
-    "*session_token*",
-    "*bearer_token*",
-    "*api_token*",
-    "*security_token*",
-    "*api_key*",
-    "*access_key*",
-    "*private_key*",
-    "*encryption_key*",
-    "*signing_key*",
+    "*access_tokens",
+    "*auth_tokens",
+    "*refresh_tokens",
+    "*session_tokens",
+    "*api_tokens",
+    "*api_key",
+    "*api_keys",
+    "*access_key",
+    "*access_keys",
+    "*account_key",
+    "*auth_key",
+    "*encryption_key",
+    "*private_key",
+    "*private_keys",
+    "*secret_key",
+    "*secret_keys",
+    "*shared_key",
+    "*signing_key",
     "authorization",
     "proxy_authorization",
     "cookie",
@@ -170,8 +279,17 @@ const KEYS: &[&str] = &[
     "pin_code",
 ];
 
-/// What the names above would match and must not: words of MCP, of paging, of language models, and of offices.
+/// What the names above would match and must not: questions, and words of MCP, of paging, of language models and of compilers.
 const HARMLESS: &[&str] = &[
+    "has-*",
+    "has_password",
+    "has_secret",
+    "has_token",
+    "has_api_key",
+    "is-*",
+    "is_password",
+    "is_secret",
+    "is_token",
     "*progress_token",
     "*page_token",
     "*next_token",
@@ -187,6 +305,17 @@ const HARMLESS: &[&str] = &[
     "eos_token",
     "*pad_token",
     "*mask_token",
+    "unexpected_token",
     "oldpwd",
-    "*secretar*",
+    "*by_pass",
+    "*com_pass",
+    "*over_pass",
+    "*sur_pass",
+    "*tres_pass",
+    "*under_pass",
+    "*band_pass",
+    "*high_pass",
+    "*low_pass",
+    "*first_pass",
+    "*second_pass",
 ];

@@ -348,6 +348,11 @@ fn presets_know_names() {
         "GITHUB_TOKEN",
         "botToken",
         "DB_PWD",
+        "db_pass",
+        "AccountKey",
+        "password2",
+        "secrets",
+        "api_keys",
     ] {
         assert!(hides(key), "{key}");
     }
@@ -361,9 +366,25 @@ fn presets_know_names() {
         "tokens_used",
         "authorizationUrl",
         "name",
+        "password_length",
+        "secret_santa",
+        "secretName",
+        "password_file",
+        "has_password",
+        "is_secret",
+        "isSecret",
+        "passwordRequired",
+        "access_token_expires_in",
+        "compass",
     ] {
         assert!(!hides(key), "{key}");
     }
+    // Yes and no are no secrets, unless somebody asked for it.
+    let raw = r#"{"password":true,"secret":[false,7]}"#;
+    assert_eq!(
+        left(&redaction, raw),
+        r##"{"password":true,"secret":[false,"#1"]}"##
+    );
 }
 
 #[test]

@@ -1,204 +1,243 @@
 //! Values in text that is no JSON, or broken JSON: what stands behind a name and a `:` or `=`.
 //!
 //! It serves notes, stderr, headers, files of settings and code alike, so it can only guess. What it is unsure about it takes for
-//! a value: a word that is hidden needlessly does less harm than a secret that is shown.
+//! a value: a word that is hidden needlessly does less harm than a secret that is shown. Where a value ends is in [`extent`],
+//! whether a bare word is one in [`looks`], and values without a sign before them (flags, XML, netrc) in [`unsigned`].
 
-use super::preset::{NO_VALUES, SCHEMES};
+mod extent;
+mod looks;
+mod name;
+mod unsigned;
+
+use super::key::{By, Keys};
+use super::preset::{PARAMETER_SCHEMES, SCHEMES};
 use crate::MASKED;
+use extent::{Style, bare_at, block_after, line_at, list_at, quoted_at, with_next_strings};
+use looks::{Bare, is_placeholder};
 use mcp_proxy_wire::Span;
+use name::{Kind, Named};
 
-/// A name is looked for so far before its `=` or `:`.
-const LONGEST_NAME: usize = 128;
+/// A type and `=` may stand between a name and its value, so many bytes.
+const LONGEST_TYPE: usize = 64;
 
-/// The value that the sign (`=` or `:`) at `at` gives to a name that `is_secret`.
-pub(super) fn value_of(text: &[u8], at: usize, is_secret: impl Fn(&[u8]) -> bool) -> Option<Span> {
-    if let Some(key) = quoted_before(text, at) {
-        return is_secret(key).then(|| scalar_after(text, at + 1)).flatten();
-    }
-    let name = name_before(text, at)?;
-    let named = is_secret(name.word(text))
-        || is_secret(name.after_escape(text))
-        || name.pair(text).is_some_and(is_secret);
-    named.then(|| value_after(text, at, name.0.start)).flatten()
-}
-
-/// A bare name in a text.
-struct Name(Span);
-
-impl Name {
-    fn word<'a>(&self, text: &'a [u8]) -> &'a [u8] {
-        &text[self.0.start..self.0.end]
-    }
-
-    /// The name without its first letter, if that may belong to an escape of a broken string: `\npassword`.
-    fn after_escape<'a>(&self, text: &'a [u8]) -> &'a [u8] {
-        let word = self.word(text);
-        match self.0.start.checked_sub(1).map(|before| text[before]) {
-            Some(b'\\') if matches!(word[0], b'n' | b'r' | b't') => &word[1..],
-            _ => word,
+/// All values in `text` that seem to belong to one of `keys`.
+pub(super) fn values(text: &[u8], keys: &Keys) -> Vec<Span> {
+    let mut found = Vec::new();
+    let mut done = 0;
+    for at in memchr::memchr2_iter(b'=', b':', text) {
+        if at >= done
+            && let Some(named) = name::before(text, at, keys)
+            && let Some(value) = value_after(text, at, &named)
+        {
+            done = value.end;
+            found.push(value);
         }
     }
-
-    /// The name with the word before it: `API key`.
-    fn pair<'a>(&self, text: &'a [u8]) -> Option<&'a [u8]> {
-        let end = self.0.start.checked_sub(1)?;
-        let first = letters_before(text, end);
-        (text[end] == b' ' && first > 0).then(|| &text[end - first..self.0.end])
-    }
+    unsigned::values(text, keys, &mut found);
+    found
 }
 
-/// The word before the sign at `at`; `None` if the sign is one of several: `::`, `==`, `!=`.
-fn name_before(text: &[u8], at: usize) -> Option<Name> {
-    let mut end = at;
-    // Go's `:=` is one sign.
-    if text[at] == b'=' && end > 0 && text[end - 1] == b':' {
-        end -= 1;
-    }
-    let blank = text[end.saturating_sub(LONGEST_NAME)..end]
-        .iter()
-        .rev()
-        .take_while(|byte| is_blank(byte));
-    let end = end - blank.count();
-    let len = letters_before(text, end);
-    (len > 0).then(|| Name(Span::new(end - len, end)))
-}
-
-fn letters_before(text: &[u8], end: usize) -> usize {
-    let near = &text[end.saturating_sub(LONGEST_NAME)..end];
-    let is_name =
-        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | 0x80..);
-    near.iter().rev().take_while(|byte| is_name(byte)).count()
-}
-
-/// What follows the sign at `at`: between quotes, or up to where a parameter, a variable or a field ends.
-fn value_after(text: &[u8], at: usize, name: usize) -> Option<Span> {
+/// What the sign at `at` gives to a name.
+fn value_after(text: &[u8], at: usize, named: &Named<'_>) -> Option<Span> {
     let mut start = at + 1;
-    // Ruby's `=>` is one sign; `::`, `:=` and `==` are signs of another kind.
+    // Ruby's `=>` is one sign; `::`, `:=` and `==` are signs of another kind, and `://` belongs to a URL.
     match (text[at], text.get(start)) {
         (b'=', Some(b'>')) => start += 1,
-        (_, Some(b':' | b'=')) => return None,
+        (b':', Some(b':' | b'=')) | (b'=', Some(b'=')) => return None,
+        (b':', Some(b'/')) if text.get(start + 1) == Some(&b'/') => return None,
         _ => {}
     }
-    let spaced = start + count(&text[start..], is_blank);
-    if let Some(inside) = quoted_at(text, spaced) {
-        return Some(inside);
+    let is_tight = start == at + 1 && named.end == at && !blank_at(text, start);
+    let style = match text[at] == b'=' && is_tight {
+        true => Style::Tight,
+        false => Style::Loose,
+    };
+    if text[at] == b':' {
+        start = after_emphasis(text, start);
     }
-    let word = word_at(text, spaced, sign_of(text, at, spaced))?;
-    let is = |known: &&str| text[word.start..word.end].eq_ignore_ascii_case(known.as_bytes());
-    if SCHEMES.iter().any(&is) {
-        let next = word.end + count(&text[word.end..], is_blank);
-        return match is(&"digest") {
-            true => line_at(text, next, name),
-            false => word_at(text, next, Sign::Colon),
-        };
+    start += count(&text[start..], is_blank);
+    if text[at] == b':' {
+        start = after_tag(text, start);
+        if let Some(block) = block_after(text, start, named) {
+            return block.value();
+        }
     }
-    if text[at] == b':' && NO_VALUES.iter().any(&is) {
+    if matches!(text.get(start), Some(b'"' | b'\'')) && name::is_in_string(text, at, start) {
         return None;
     }
-    let is_list = text[word.start..word.end].contains(&b'=') && text.get(word.end) == Some(&b';');
-    match is_list {
-        true => line_at(text, word.start, name),
+    if let Some(list) = list_at(text, start) {
+        return Some(list);
+    }
+    if let Some(inside) = quoted_at(text, start) {
+        let inside = match style {
+            Style::Tight => inside,
+            Style::Loose => with_next_strings(text, inside),
+        };
+        let content = &text[inside.start..inside.end];
+        return (!is_placeholder(after_scheme(content))).then_some(inside);
+    }
+    match named.kind {
+        Kind::Authorization => credentials_at(text, start, style, named),
+        Kind::Cookie | Kind::Other => plain_at(text, start, at, style, named),
+    }
+}
+
+/// A bare value.
+fn plain_at(text: &[u8], start: usize, at: usize, style: Style, named: &Named<'_>) -> Option<Span> {
+    if let Some(next) = scheme_at(text, start) {
+        return credentials_after(text, start, next, style, named);
+    }
+    let value = Bare {
+        text,
+        start,
+        style,
+        named,
+    };
+    if !value.may_be_secret() {
+        // What stands behind a name and `:` may be its type, and the value comes after that.
+        return match text[at] {
+            b':' => typed_value(text, start, named),
+            _ => None,
+        };
+    }
+    let word = bare_at(text, start, style)?;
+    if !value.is_secret(word) {
+        return match text[at] {
+            b':' if !value.is_prose(word) => typed_value(text, start, named),
+            _ => None,
+        };
+    }
+    let bytes = &text[word.start..word.end];
+    let is_list = bytes.contains(&b'=') && bytes.last() != Some(&b'=');
+    let is_list = is_list && text[word.end..].starts_with(b";");
+    match is_list || (named.kind == Kind::Cookie && bytes.contains(&b'=')) {
+        true => line_at(text, start, named.start),
         false => Some(word),
     }
 }
 
-/// What a value ends at depends on how it is given.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sign {
-    /// `a=b`: a parameter in a URL, a list or a command line.
-    Tight,
-    /// `a: b`, `a = b`: a line of its own, or a sentence.
-    Colon,
+/// `password: str = "x"`: what follows the type at `start`.
+fn typed_value(text: &[u8], start: usize, named: &Named<'_>) -> Option<Span> {
+    let near = &text[start..text.len().min(start + LONGEST_TYPE)];
+    let len = count(near, |byte| !b"=\n\"';),".contains(byte));
+    (near.get(len) == Some(&b'='))
+        .then(|| value_after(text, start + len, &named.typed()))
+        .flatten()
 }
 
-fn sign_of(text: &[u8], at: usize, value: usize) -> Sign {
-    match text[at] == b'=' && value == at + 1 {
-        true => Sign::Tight,
-        false => Sign::Colon,
+/// What follows `Authorization:`: the line, or for well-known schemes one word.
+fn credentials_at(text: &[u8], start: usize, style: Style, named: &Named<'_>) -> Option<Span> {
+    if let Some(next) = scheme_at(text, start) {
+        return credentials_after(text, start, next, style, named);
     }
-}
-
-/// The word at `start`, without what belongs to the sentence or list around it.
-fn word_at(text: &[u8], start: usize, sign: Sign) -> Option<Span> {
-    let rest = &text[start..];
-    let ends: &[u8] = match sign {
-        Sign::Tight => b"&\"'<>,;",
-        Sign::Colon => b"\"'<>;",
+    let value = Bare {
+        text,
+        start,
+        style,
+        named,
     };
-    let mut word = &rest[..count(rest, |byte| {
-        !byte.is_ascii_whitespace() && !ends.contains(byte)
-    })];
-    if word.starts_with(MASKED.as_bytes()) {
+    let word = value
+        .may_be_secret()
+        .then(|| bare_at(text, start, style))
+        .flatten()?;
+    if !value.is_secret(word) {
         return None;
     }
-    let is_around = |byte: &u8| match sign {
-        Sign::Tight => *byte == b'\\',
-        Sign::Colon => b",.()[]{}`\\".contains(byte),
-    };
-    // A mark ends with a bracket of its own.
-    if !word.starts_with(b"[") {
-        word = &word[..word.len() - count_back(word, is_around)];
+    match style {
+        Style::Tight => Some(word),
+        Style::Loose => {
+            let line = line_at(text, start, named.start)?;
+            let is_one_word = line.end - word.end <= 1;
+            Some(if is_one_word { word } else { line })
+        }
     }
-    (word.iter().any(|byte| !is_around(byte))).then(|| Span::new(start, start + word.len()))
 }
 
-/// The line at `start`, up to the quote that the name at `name` stands behind, if it does.
-fn line_at(text: &[u8], start: usize, name: usize) -> Option<Span> {
-    let quote = name.checked_sub(1).map(|before| text[before]);
-    let quote = quote.filter(|byte| matches!(byte, b'"' | b'\''));
-    let rest = &text[start..];
-    let len = count(rest, |byte| {
-        !matches!(byte, b'\r' | b'\n') && Some(*byte) != quote
-    });
-    (len > 0).then(|| Span::new(start, start + len))
-}
-
-/// The string that ends before `end`. Its quotes may be escaped, where JSON stands in a string of something that is broken.
-fn quoted_before(text: &[u8], end: usize) -> Option<&[u8]> {
-    let near = text[end.saturating_sub(LONGEST_NAME)..end].trim_ascii_end();
-    let quote = *near.last().filter(|byte| matches!(byte, b'"' | b'\''))?;
-    let near = &near[..near.len() - 1];
-    let key = &near[memchr::memrchr(quote, near)? + 1..];
-    Some(&key[..key.len() - count_back(key, |byte| *byte == b'\\')])
-}
-
-/// What follows a quoted key: the content of a string, to the end of the text if it does not close, or a number, `true` or `false`.
-fn scalar_after(text: &[u8], start: usize) -> Option<Span> {
-    let start = start + count(&text[start..], u8::is_ascii_whitespace);
-    if let Some(inside) = quoted_at(text, start) {
+/// What follows the scheme at `start`, which ends before `next`.
+fn credentials_after(
+    text: &[u8],
+    start: usize,
+    next: usize,
+    style: Style,
+    named: &Named<'_>,
+) -> Option<Span> {
+    let scheme = text[start..next].trim_ascii_end();
+    if one_of(scheme, PARAMETER_SCHEMES) {
+        return line_at(text, next, named.start).filter(|line| !is_masked(text, line.start));
+    }
+    if let Some(inside) = quoted_at(text, next) {
         return Some(inside);
     }
-    let scalar = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
-    let len = count(&text[start..], scalar);
-    let value = &text[start..start + len];
-    let is_number = matches!(value.first(), Some(b'-' | b'0'..=b'9'));
-    (is_number || matches!(value, b"true" | b"false")).then(|| Span::new(start, start + len))
+    let value = Bare {
+        text,
+        start: next,
+        style: Style::Loose,
+        named,
+    };
+    let word = value
+        .may_be_secret()
+        .then(|| bare_at(text, next, style))
+        .flatten()?;
+    (!value.is_prose(word)).then_some(word)
 }
 
-/// The content of the string at `start`, if there is one.
-fn quoted_at(text: &[u8], start: usize) -> Option<Span> {
-    let start = start + count(&text[start..], |byte| *byte == b'\\');
-    let quote = *text
-        .get(start)
-        .filter(|byte| matches!(byte, b'"' | b'\''))?;
-    let start = start + 1;
-    let mut end = start;
-    while let Some(at) = text
-        .get(end..)
-        .and_then(|rest| memchr::memchr2(quote, b'\\', rest))
-    {
-        end += at;
-        if text[end] == quote {
-            return Some(Span::new(start, end));
-        }
-        // Whatever is escaped belongs to the string.
-        end += 2;
+/// Where the credential begins, if a scheme and something else stand at `start`.
+fn scheme_at(text: &[u8], start: usize) -> Option<usize> {
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+    let near = &text[start..text.len().min(start + LONGEST_TYPE)];
+    let word = &near[..count(near, is_letter)];
+    let end = start + word.len();
+    let next = end + count(&text[end..], is_blank);
+    let follows = next > end
+        && text
+            .get(next)
+            .is_some_and(|byte| !byte.is_ascii_whitespace());
+    (follows && one_of(word, SCHEMES)).then_some(next)
+}
+
+/// A string's content without a scheme at its beginning.
+fn after_scheme(content: &[u8]) -> &[u8] {
+    scheme_at(content, 0).map_or(content, |next| &content[next..])
+}
+
+/// Markdown's `**Token:** x`.
+fn after_emphasis(text: &[u8], start: usize) -> usize {
+    let len = count(&text[start..], |byte| matches!(byte, b'*' | b'_'));
+    match len <= 3 && blank_at(text, start + len) {
+        true => start + len,
+        false => start,
     }
-    Some(Span::new(start, text.len()))
+}
+
+/// YAML's `password: !vault x`.
+fn after_tag(text: &[u8], start: usize) -> usize {
+    if text.get(start) != Some(&b'!') {
+        return start;
+    }
+    let is_tag = |byte: &u8| byte.is_ascii_alphanumeric() || b"!:._/-".contains(byte);
+    let end = start + count(&text[start..], is_tag);
+    match blank_at(text, end) {
+        true => end + count(&text[end..], is_blank),
+        false => start,
+    }
+}
+
+/// Whether somebody masked it already.
+fn is_masked(text: &[u8], at: usize) -> bool {
+    text[at..].starts_with(MASKED.as_bytes())
+}
+
+fn one_of(word: &[u8], known: &[&str]) -> bool {
+    let is = |known: &&str| word.eq_ignore_ascii_case(known.as_bytes());
+    known.iter().any(is)
 }
 
 fn is_blank(byte: &u8) -> bool {
     matches!(byte, b' ' | b'\t')
+}
+
+fn blank_at(text: &[u8], at: usize) -> bool {
+    text.get(at).is_some_and(is_blank)
 }
 
 /// How many bytes at the beginning are so.

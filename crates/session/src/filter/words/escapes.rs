@@ -1,20 +1,20 @@
-//! `\\u` escapes of JSON strings, resolved for searching.
+//! Escapes of JSON strings, resolved for searching.
 //!
-//! Some peers write every letter beyond ASCII as `\\u00fc` (Python's `json.dumps` does). The other escapes stand for characters that
-//! no word has, or for themselves, and stay. Whether a string is around is not asked: this is for finding, not for reading.
+//! Some peers write every letter beyond ASCII as `\\u00fc` (Python's `json.dumps` does), some write `\\/` for a slash, and quotes and
+//! backslashes have to be written as escapes. Whether a string is around is not asked: this is for finding, not for reading.
 
 /// So many bytes of escapes may stand for one byte of a word.
 pub(super) const LONGEST: usize = 6;
 
-/// The bytes with letters for their escapes; `None` if there are none, as in most messages.
+/// Whether resolving may bring `word` to light: a word of plain letters hides only behind `\\u`.
+pub(super) fn may_hide(bytes: &[u8], word: &str) -> bool {
+    let is_escaped = |byte: u8| matches!(byte, b'/' | b'"' | b'\\') || byte.is_ascii_control();
+    word.bytes().any(is_escaped) || memchr::memmem::find(bytes, b"\\u").is_some()
+}
+
+/// The bytes with characters for their escapes; `None` if there are none.
 pub(super) fn resolved(bytes: &[u8]) -> Option<Vec<u8>> {
-    let first = memchr::memmem::find(bytes, b"\\u")?;
-    // A pair of backslashes is read from its beginning.
-    let run = bytes[..first]
-        .iter()
-        .rev()
-        .take_while(|byte| **byte == b'\\');
-    let mut at = first - run.count();
+    let mut at = memchr::memchr(b'\\', bytes)?;
     let mut out = Vec::with_capacity(bytes.len());
     out.extend_from_slice(&bytes[..at]);
     while let Some(&byte) = bytes.get(at) {
@@ -26,6 +26,9 @@ pub(super) fn resolved(bytes: &[u8]) -> Option<Vec<u8>> {
         } else if let Some((letter, len)) = letter(&bytes[at..]) {
             out.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
             at += len;
+        } else if let Some(single) = bytes.get(at + 1).and_then(single) {
+            out.push(single);
+            at += 2;
         } else {
             let end = bytes.len().min(at + 2);
             out.extend_from_slice(&bytes[at..end]);
@@ -33,6 +36,19 @@ pub(super) fn resolved(bytes: &[u8]) -> Option<Vec<u8>> {
         }
     }
     Some(out)
+}
+
+/// What a backslash and this byte stand for.
+fn single(byte: &u8) -> Option<u8> {
+    Some(match byte {
+        b'"' | b'\\' | b'/' => *byte,
+        b'b' => 0x08,
+        b'f' => 0x0c,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        _ => return None,
+    })
 }
 
 /// The letter that `bytes` begin with as an escape, or as a pair of them, and their length.
@@ -68,18 +84,20 @@ mod tests {
         let read = |text: &str| {
             resolved(text.as_bytes()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         };
-        for none in ["", "a", r"a\nb", r"\\", "u00fc"] {
+        for none in ["", "a", "u00fc", "a/b"] {
             assert_eq!(read(none), None, "{none}");
         }
         for (text, letters) in [
             (r"\u00fc", "ü"),
-            (r"x\u00FCy\nz", r"xüy\nz"),
+            (r"x\u00FCy\nz", "xüy\nz"),
+            (r#"a\/b q\"uo back\\slash"#, r#"a/b q"uo back\slash"#),
+            (r"\b\f\r\t\x\", "\u{8}\u{c}\r\t\\x\\"),
             (r"\ud83d\ude00!", "😀!"),
             (r"\ud83d!", "\u{fffd}!"),
             (r"\ude00\ud83d", "\u{fffd}\u{fffd}"),
             (r"\ud83d\u0041", "\u{fffd}A"),
-            (r"\\u00fc", r"\\u00fc"),
-            (r"\\\u00fc", r"\\ü"),
+            (r"\\u00fc", r"\u00fc"),
+            (r"\\\u00fc", r"\ü"),
             (r"\u00f", r"\u00f"),
             (r"\u", r"\u"),
             (r"\uzzzz\u0041\", r"\uzzzzA\"),
