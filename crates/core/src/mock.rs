@@ -1,13 +1,16 @@
 //! A server made from a recording: it answers requests as the recorded server did.
 //!
-//! [`Recording`] knows which recorded request was answered how; it keeps places in the file, not messages. A [`Mock`]
-//! is one conversation with it: which answers were given already, and which wait for the client. It does no I/O of its
-//! own but reading the record; [`link`] puts it at the end of a link.
+//! [`Recording`] knows which recorded request was answered how; it keeps places in the file, not messages. What was said to
+//! which request when several were open is found out by `calls`. A [`Mock`] is one conversation with it: which answers were
+//! given already, and which wait for the client. It does no I/O of its own but reading the record; [`link`] puts it at the
+//! end of a link.
 
+mod calls;
 mod link;
 mod recording;
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use mcp_proxy_wire::{ErrorCode, Field, Id, IdKey, Kind, Message, error_response};
@@ -66,8 +69,8 @@ pub struct Mock {
     asked: FxHashMap<u64, usize>,
     /// The next request, for [`Match::Strict`].
     next: usize,
-    /// What follows once the client has answered the server's own request of this id.
-    waiting: FxHashMap<IdKey, VecDeque<Message>>,
+    /// What follows once the client has answered the server's own request of this id; one played twice waits twice.
+    waiting: FxHashMap<IdKey, VecDeque<VecDeque<Message>>>,
 }
 
 impl Mock {
@@ -89,7 +92,7 @@ impl Mock {
             Kind::Request => self.request(message),
             Kind::Response | Kind::Error => {
                 let id = message.id().map(|id| id.key());
-                let follows = id.and_then(|id| self.waiting.remove(&id));
+                let follows = id.and_then(|id| self.answered(id));
                 Reply::Say(self.say(follows.unwrap_or_default()))
             }
             Kind::Batch => self.batch(message),
@@ -182,6 +185,18 @@ impl Mock {
         place
     }
 
+    /// What waited for the client's answer to the server's own request.
+    fn answered(&mut self, id: IdKey) -> Option<VecDeque<Message>> {
+        let Entry::Occupied(mut waiting) = self.waiting.entry(id) else {
+            return None;
+        };
+        let follows = waiting.get_mut().pop_front();
+        if waiting.get().is_empty() {
+            waiting.remove();
+        }
+        follows
+    }
+
     /// Up to the server's first own request; the rest waits for the client's answer to it.
     fn say(&mut self, mut messages: VecDeque<Message>) -> Vec<Message> {
         let mut said = Vec::new();
@@ -190,7 +205,7 @@ impl Mock {
             let id = message.id().map(|id| id.key());
             said.push(message);
             if let (true, Some(id)) = (asks, id) {
-                self.waiting.insert(id, messages);
+                self.waiting.entry(id).or_default().push_back(messages);
                 break;
             }
         }

@@ -3,8 +3,11 @@
 //! The seed's fields come first and mean what the seed says; the rest is what this proxy knows besides.
 
 mod json;
+mod part;
 
 pub use json::{Asked, Bodies, Told, raw_member};
+pub use part::Part;
+pub(crate) use part::told;
 
 use crate::{MessageId, name_of};
 use bytes::Bytes;
@@ -105,21 +108,6 @@ pub enum Raw {
         /// How long it was.
         len: u64,
     },
-}
-
-/// One part of a batch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// The part's kind, as a word.
-    pub kind: String,
-    /// The raw token of its id.
-    pub jsonrpc_id: Option<String>,
-    /// Its method.
-    pub method: Option<String>,
-    /// The request that it answers.
-    pub correlated_id: Option<MessageId>,
-    /// How long the answer took.
-    pub latency: Option<Duration>,
 }
 
 /// The head of the HTTP request or response that carried a message. Credentials are masked unless they were kept.
@@ -266,6 +254,7 @@ impl ProxyMessage {
                 self.jsonrpc_id = changed
                     .id_token()
                     .map(|token| String::from_utf8_lossy(token).into_owned());
+                self.parts = part::changed(&changed, &self.parts);
             }
             let received = std::mem::replace(&mut self.raw, raw.clone());
             self.original_raw.get_or_insert(received);

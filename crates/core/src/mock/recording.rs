@@ -5,9 +5,11 @@ use std::hash::{Hash as _, Hasher as _};
 
 use mcp_proxy_session::redact;
 use mcp_proxy_session::{Error, ProxyMessage, Session};
-use mcp_proxy_wire::{Direction, Field, Kind, Message};
+use mcp_proxy_wire::{Direction, Kind, Message};
 use rustc_hash::{FxHashMap, FxHasher};
 use serde_json::Value;
+
+use super::calls::Calls;
 
 /// A record, read for its requests.
 pub struct Recording {
@@ -17,7 +19,7 @@ pub struct Recording {
     by_params: FxHashMap<u64, Vec<usize>>,
 }
 
-/// A recorded request and the rows of what the server said until it had answered.
+/// A recorded request and the rows of what the server said to it.
 struct Asked {
     method: u64,
     params: u64,
@@ -32,19 +34,11 @@ pub struct Played {
     pub redacted: Option<u64>,
 }
 
-/// A request that has no answer yet, while the record is read.
-struct Open {
-    place: usize,
-    connection: u32,
-    sequence: u64,
-    token: Option<Vec<u8>>,
-}
-
 impl Recording {
     /// Reads a record. What was changed on its way counts as the client or the server saw it last.
     pub fn read(session: Session) -> Result<Recording, Error> {
         let mut asked: Vec<Asked> = Vec::new();
-        let mut open: Vec<Open> = Vec::new();
+        let mut calls = Calls::default();
         for (row, message) in session.messages(0).enumerate() {
             let message = message?;
             let Some(read) = whole(&message) else {
@@ -52,33 +46,22 @@ impl Recording {
             };
             match (message.direction, read.kind()) {
                 (Direction::ClientToServer, Kind::Request) => {
-                    let token = read.span(Field::Meta("progressToken"));
-                    open.push(Open {
-                        place: asked.len(),
-                        connection: message.connection,
-                        sequence: message.sequence,
-                        token: token.map(|span| read.slice(span).to_vec()),
-                    });
+                    calls.asked(&message, &read);
                     asked.push(Asked {
                         method: method_key(&read.method().unwrap_or_default()),
                         params: params_key(&read),
                         said: Vec::new(),
                     });
                 }
-                (Direction::ServerToClient, kind) if !message.from_proxy => {
-                    let Some(which) = owner(&open, &message, &read) else {
-                        continue;
-                    };
-                    let place = open[which].place;
-                    if let Some(asked) = asked.get_mut(place) {
-                        asked.said.push(row);
-                    }
-                    if matches!(kind, Kind::Response | Kind::Error) {
-                        open.remove(which);
-                    }
+                (Direction::ClientToServer, _) => calls.told(&message, &read),
+                (Direction::ServerToClient, _) if !message.from_proxy => {
+                    calls.said(row, &message, &read);
                 }
                 _ => {}
             }
+        }
+        for (asked, said) in asked.iter_mut().zip(calls.finish()) {
+            asked.said = said;
         }
         // A request that was never answered is none that can be played.
         let answered = |asked: &&mut Asked| !asked.said.is_empty();
@@ -150,26 +133,6 @@ impl Recording {
         let facts = self.session.redaction().filter(|_| recorded.redacted > 0);
         facts.is_some_and(|facts| redact::fill(message, facts, &BTreeMap::new()).is_err())
     }
-}
-
-/// The open request that a server's message belongs to: the one it answers, the one whose token it names, or the only one.
-fn owner(open: &[Open], message: &ProxyMessage, read: &Message) -> Option<usize> {
-    if let Some(answers) = message.answers {
-        return open.iter().position(|open| open.sequence == answers);
-    }
-    if let Some(token) = read.span(Field::ProgressToken) {
-        let token = read.slice(token);
-        return open
-            .iter()
-            .position(|open| open.token.as_deref() == Some(token));
-    }
-    if matches!(read.kind(), Kind::Response | Kind::Error) {
-        return None;
-    }
-    let mut here = open.iter().enumerate();
-    let (which, _) = here.find(|(_, open)| open.connection == message.connection)?;
-    here.all(|(_, open)| open.connection != message.connection)
-        .then_some(which)
 }
 
 /// The message, if its bytes are there and were not made unreadable.

@@ -1,9 +1,12 @@
 //! How two answers differ, member by member.
 
+mod path;
+
 use mcp_proxy_wire::Message;
 use serde_json::Value;
 
 use super::handles::GIVEN;
+use path::Step;
 
 /// Members whose values are made anew for each message.
 const VOLATILE: &[&str] = &["id", "jsonrpc", "result._meta", "error.data._meta"];
@@ -11,7 +14,7 @@ const VOLATILE: &[&str] = &["id", "jsonrpc", "result._meta", "error.data._meta"]
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Where: `$.result.content[0].text`.
+    /// Where: `$.result.content[0].text`, `$.result['a.b']`.
     pub path: String,
     /// What it was; `None`: it was not there.
     pub then: Option<String>,
@@ -21,138 +24,92 @@ pub struct Difference {
 
 /// A path to be left out: as a difference shows it, with `*` for any member or index; what is below it is left out too.
 #[derive(Clone, Debug)]
-pub struct Ignore(Vec<String>);
+pub struct Ignore(Vec<Step>);
 
 impl Ignore {
-    /// `$.result.content[*].text`, `$.result.*.time`; the `$.` may be missing. Or what is wrong with it.
+    /// `$.result.content[*].text`, `$.result.*.time`, `$.result['a.b']`; the `$.` may be missing. Or what is wrong with it.
     pub fn parse(text: &str) -> Result<Ignore, &'static str> {
-        if text.is_empty() {
-            return Err("it is empty");
-        }
-        let text = text.strip_prefix('$').unwrap_or(text);
-        let path = text.strip_prefix('.').unwrap_or(text);
-        if path.is_empty() && text.starts_with('.') {
-            return Err("a name is missing after a dot");
-        }
-        let names = path.split('.').filter(|_| !path.is_empty());
-        for (place, step) in names.enumerate() {
-            let (name, mut indexes) = match step.find('[') {
-                Some(at) => step.split_at(at),
-                None => (step, ""),
-            };
-            // An index may stand at the very beginning: `[0].id`.
-            if name.is_empty() && (place > 0 || indexes.is_empty() || text.starts_with('.')) {
-                return Err("a name is missing after a dot");
-            }
-            if name.contains(']') {
-                return Err("a ] has no [");
-            }
-            while !indexes.is_empty() {
-                let inside = indexes
-                    .strip_prefix('[')
-                    .and_then(|rest| rest.split_once(']'));
-                let (index, rest) = inside.ok_or("a [ is not closed")?;
-                let is_number =
-                    !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
-                if index != "*" && !is_number {
-                    return Err("between [ and ] stands a number or *");
-                }
-                indexes = rest;
-            }
-        }
-        Ok(Ignore(steps(path)))
+        path::parse(text).map(Ignore)
     }
 
-    fn covers(&self, path: &str) -> bool {
-        let path = steps(path.trim_start_matches('$').trim_start_matches('.'));
-        let fits = |(own, step): (&String, &String)| own == "*" || own == step;
-        self.0.len() <= path.len() && self.0.iter().zip(&path).all(fits)
+    fn covers(&self, path: &[Step]) -> bool {
+        let fits = |(own, step): (&Step, &Step)| own.covers(step);
+        self.0.len() <= path.len() && self.0.iter().zip(path).all(fits)
     }
-}
-
-fn steps(path: &str) -> Vec<String> {
-    path.split(['.', '['])
-        .filter(|step| !step.is_empty())
-        .map(|step| step.trim_end_matches(']').to_owned())
-        .collect()
 }
 
 /// What differs between two answers. Ids and `_meta` are made anew for each and do not count; nor do values that a client
 /// only hands back, if both have one.
 pub fn diff(then: &Message, now: &Message, ignored: &[Ignore]) -> Vec<Difference> {
-    let mut found = Vec::new();
+    let volatile = VOLATILE.iter().filter_map(|path| Ignore::parse(path).ok());
+    let mut walk = Walk {
+        path: Vec::new(),
+        ignored: volatile.chain(ignored.iter().cloned()).collect(),
+        found: Vec::new(),
+    };
     match (read(then), read(now)) {
-        (Some(then), Some(now)) => compare("$", Some(&then), Some(&now), &mut found),
+        (Some(then), Some(now)) => walk.compare(Some(&then), Some(&now)),
         _ if then.raw() == now.raw() => {}
-        _ => found.push(Difference {
-            path: "$".to_owned(),
-            then: Some(String::from_utf8_lossy(then.raw()).into_owned()),
-            now: Some(String::from_utf8_lossy(now.raw()).into_owned()),
-        }),
+        _ => {
+            let text = |message: &Message| String::from_utf8_lossy(message.raw()).into_owned();
+            walk.differs(Some(text(then)), Some(text(now)));
+        }
     }
-    let volatile: Vec<Ignore> = VOLATILE.iter().map(|path| Ignore(steps(path))).collect();
-    found.retain(|difference| {
-        let mut all = volatile.iter().chain(ignored);
-        let is_handle = GIVEN.contains(&difference.path.as_str());
-        let is_other_handle = is_handle && difference.then.is_some() && difference.now.is_some();
-        !is_other_handle && !all.any(|ignore| ignore.covers(&difference.path))
-    });
-    found
+    walk.found
 }
 
 fn read(message: &Message) -> Option<Value> {
     serde_json::from_slice(message.raw()).ok()
 }
 
-fn compare(path: &str, then: Option<&Value>, now: Option<&Value>, found: &mut Vec<Difference>) {
-    match (then, now) {
-        (Some(Value::Object(then)), Some(Value::Object(now))) => {
-            for (key, value) in then {
-                compare(&format!("{path}.{key}"), Some(value), now.get(key), found);
+/// Two values, walked over together.
+struct Walk {
+    path: Vec<Step>,
+    ignored: Vec<Ignore>,
+    found: Vec<Difference>,
+}
+
+impl Walk {
+    fn compare(&mut self, then: Option<&Value>, now: Option<&Value>) {
+        match (then, now) {
+            (Some(Value::Object(then)), Some(Value::Object(now))) => {
+                for (key, value) in then {
+                    self.step(Step::Member(key.clone()), Some(value), now.get(key));
+                }
+                for (key, value) in now.iter().filter(|(key, _)| !then.contains_key(*key)) {
+                    self.step(Step::Member(key.clone()), None, Some(value));
+                }
             }
-            for (key, value) in now.iter().filter(|(key, _)| !then.contains_key(*key)) {
-                compare(&format!("{path}.{key}"), None, Some(value), found);
+            (Some(Value::Array(then)), Some(Value::Array(now))) => {
+                for index in 0..then.len().max(now.len()) {
+                    self.step(Step::Index(index), then.get(index), now.get(index));
+                }
             }
+            (then, now) if then == now => {}
+            (then, now) => self.differs(then.map(Value::to_string), now.map(Value::to_string)),
         }
-        (Some(Value::Array(then)), Some(Value::Array(now))) => {
-            for index in 0..then.len().max(now.len()) {
-                let (then, now) = (then.get(index), now.get(index));
-                compare(&format!("{path}[{index}]"), then, now, found);
-            }
+    }
+
+    fn step(&mut self, step: Step, then: Option<&Value>, now: Option<&Value>) {
+        self.path.push(step);
+        self.compare(then, now);
+        self.path.pop();
+    }
+
+    /// Notes the difference, if it counts.
+    fn differs(&mut self, then: Option<String>, now: Option<String>) {
+        let path = path::shown(&self.path);
+        let is_other_handle = then.is_some() && now.is_some() && GIVEN.contains(&path.as_str());
+        let is_ignored = self.ignored.iter().any(|ignore| ignore.covers(&self.path));
+        if !is_other_handle && !is_ignored {
+            self.found.push(Difference { path, then, now });
         }
-        (then, now) if then == now => {}
-        (then, now) => found.push(Difference {
-            path: path.to_owned(),
-            then: then.map(Value::to_string),
-            now: now.map(Value::to_string),
-        }),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_no_path_is_told() {
-        for right in ["$", "$.a", "a.*[0][*].b", "[0].id", "$[1]", "_meta.io/x"] {
-            assert!(Ignore::parse(right).is_ok(), "{right}");
-        }
-        for (wrong, why) in [
-            ("", "empty"),
-            ("bad[", "not closed"),
-            ("a[0]b", "not closed"),
-            ("a]", "no ["),
-            ("a[x]", "a number or *"),
-            ("a[]", "a number or *"),
-            ("$..a", "a name is missing"),
-            ("a.", "a name is missing"),
-            ("$.", "a name is missing"),
-        ] {
-            let told = Ignore::parse(wrong).unwrap_err();
-            assert!(told.contains(why), "{wrong}: {told}");
-        }
-    }
 
     fn paths(then: &str, now: &str, ignored: &[&str]) -> Vec<String> {
         let message = |text: &str| Message::parse(text.to_owned());
@@ -187,6 +144,15 @@ mod tests {
             ["$.result.b[2]"]
         );
         assert!(paths(then, other, &["$.result"]).is_empty());
+    }
+
+    #[test]
+    fn a_name_with_a_dot_is_one_step() {
+        let then = r#"{"id":1,"result":{"a.b":1,"a":{"b":1}}}"#;
+        let now = r#"{"id":1,"result":{"a.b":2,"a":{"b":2}}}"#;
+        assert_eq!(paths(then, now, &["$.result['a.b']"]), ["$.result.a.b"]);
+        assert_eq!(paths(then, now, &["result.a.b"]), ["$.result['a.b']"]);
+        assert!(paths(then, now, &["$.result.a", r#"$["result"]["a.b"]"#]).is_empty());
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod control;
 mod conversations;
 mod correlation;
 mod holding;
+mod mocking;
 mod recording;
 mod replaying;
 mod sharing;

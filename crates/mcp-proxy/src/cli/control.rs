@@ -30,7 +30,8 @@ Examples:
 With --plain, a message that is held is shown and asked about. Type one of these and Enter:
   f                forward it as it is
   m                modify it in $VISUAL or $EDITOR, or without one on the next line
-  m {…}            modify it: this is the new message (m! also sends what is no JSON)
+  m {…}            modify it: this is the new message
+  m! [TEXT]        the same with what is no JSON; without a text, with what m refused
   d                drop it
   e [CODE] [TEXT]  answer it with an error
   s                step: forward it and go on holding      c   continue: forward all, hold nothing

@@ -100,7 +100,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub concurrency: usize,
 
-    /// Differences at this place do not count; `*` stands for any member or index; may be repeated
+    /// Differences at this place do not count; `*` stands for any member or index, `['a.b']` for the member a.b; may be repeated
     #[arg(long, value_name = "PATH")]
     pub ignore: Vec<String>,
 

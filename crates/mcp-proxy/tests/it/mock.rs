@@ -216,3 +216,91 @@ fn an_answer_with_redacted_values_is_not_played_as_if_it_were_whole() {
     let said = play(file, &more, &input);
     assert!(said.contains(r#""text":"hi""#), "{said}");
 }
+
+/// Works on two calls at once: logs, reports and asks for both, and answers the second first.
+const OVERLAPPING: &str = r#"
+read a; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"0"}}}'
+read a; echo '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+read a; read a
+log() { echo '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"'$1'"}}'; }
+progress() { echo '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"'$1'","progress":1}}'; }
+ask() { echo '{"jsonrpc":"2.0","id":"'$1'","method":"sampling/createMessage","params":{}}'; }
+answer() { echo '{"jsonrpc":"2.0","id":'$1',"result":{"content":[{"type":"text","text":"'$2'"}]}}'; }
+log log-A; progress t2; log log-B; progress t3; ask ask-A; ask ask-B
+read a; log late-B; answer 3 done-B
+read a; log late-A; answer 2 done-A
+log after
+cat >/dev/null
+"#;
+
+fn call(id: u32, which: &str) -> String {
+    let id_and_token = format!(
+        r#""id":{id},"method":"tools/call","params":{{"_meta":{{"progressToken":"t{id}"}}"#
+    );
+    format!(
+        r#"{{"jsonrpc":"2.0",{id_and_token},"name":"work","arguments":{{"which":"{which}"}}}}}}"#
+    )
+}
+
+fn sampled(id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"role":"assistant"}}}}"#)
+}
+
+/// What a line of the overlapping server is known by.
+fn mark(line: &str) -> String {
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    let places = [
+        "/params/data",
+        "/params/progressToken",
+        "/result/content/0/text",
+        "/id",
+        "/method",
+    ];
+    let mut found = places.iter().filter_map(|place| line.pointer(place));
+    let mark = found.find_map(serde_json::Value::as_str);
+    mark.unwrap().to_owned()
+}
+
+#[test]
+fn of_calls_that_overlapped_each_plays_what_was_its_own_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let file = file.to_str().unwrap();
+    let flags = ["--session-file", file, "--quiet", "--"];
+    let mut talk = Talk::start(&[&flags[..], &["sh", "-c", OVERLAPPING]].concat());
+    let hear = |talk: &mut Talk, lines: usize| -> Vec<String> {
+        (0..lines).map(|_| mark(&talk.hear())).collect()
+    };
+    talk.say(INITIALIZE);
+    talk.hear();
+    talk.say(INITIALIZED);
+    assert_eq!(hear(&mut talk, 1), ["notifications/tools/list_changed"]);
+    talk.say(&call(2, "A"));
+    talk.say(&call(3, "B"));
+    assert_eq!(hear(&mut talk, 6).last().unwrap(), "ask-B");
+    talk.say(&sampled("ask-B"));
+    assert_eq!(hear(&mut talk, 2), ["late-B", "done-B"]);
+    talk.say(&sampled("ask-A"));
+    assert_eq!(hear(&mut talk, 3), ["late-A", "done-A", "after"]);
+    assert_eq!(talk.end(), Some(0));
+
+    let mut mock = Talk::start(&["mock", file]);
+    mock.say(INITIALIZE);
+    mock.hear();
+    mock.say(INITIALIZED);
+    mock.say(&call(8, "B"));
+    assert_eq!(hear(&mut mock, 3), ["log-B", "t8", "ask-B"]);
+    // Meanwhile the other one, and the same once more: what waits for one does not wait for the other.
+    mock.say(&call(9, "A"));
+    let changed = "notifications/tools/list_changed";
+    assert_eq!(hear(&mut mock, 4), [changed, "log-A", "t9", "ask-A"]);
+    mock.say(&call(10, "B"));
+    assert_eq!(hear(&mut mock, 3), ["log-B", "t10", "ask-B"]);
+    mock.say(&sampled("ask-A"));
+    assert_eq!(hear(&mut mock, 3), ["late-A", "done-A", "after"]);
+    for _ in 0..2 {
+        mock.say(&sampled("ask-B"));
+        assert_eq!(hear(&mut mock, 2), ["late-B", "done-B"]);
+    }
+    assert_eq!(mock.end(), Some(0));
+}

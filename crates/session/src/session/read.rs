@@ -1,7 +1,7 @@
 //! Record lines as values: a `msg` line becomes a [`ProxyMessage`], an `act` line a [`Verdict`].
 
 use crate::envelope::{self, Members};
-use crate::message::{Http, Part, ProxyMessage, Raw, Sse, Verdict};
+use crate::message::{Http, Part, ProxyMessage, Raw, Sse, Verdict, told};
 use crate::{MessageId, stamp};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -97,6 +97,10 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
     found.id = id.ok_or("there is no id")?;
     found.timestamp = timestamp.ok_or("there is no timestamp")?;
     found.direction = direction.ok_or("there is no direction")?;
+    // What the proxy made or an import brought has none in its line.
+    if let (Kind::Batch, true, Raw::Json(raw)) = (found.kind, found.parts.is_empty(), &found.raw) {
+        found.parts = told(&Message::parse(raw.clone()));
+    }
     Ok(found)
 }
 

@@ -212,6 +212,58 @@ fn answers_and_verdicts_are_folded_in() {
     );
 }
 
+#[test]
+fn the_parts_of_a_batch_follow_its_bytes() {
+    let mut sample = Sample::new();
+    let change = |sample: &mut Sample, of: u64, to: &str| {
+        let mut change = act("modify", of);
+        change.raw = Some(to.to_owned().into());
+        sample.recorder.act(&change);
+    };
+    let asked = sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#);
+    // Two answers, cut to one.
+    let batch = Message::parse(r#"[{"id":1,"result":1},{"id":2,"result":2}]"#);
+    let part = |message: Message| PartAnswer {
+        kind: message.kind(),
+        id: message.id(),
+        method: None,
+        answers: Some(answers(asked, 9)),
+    };
+    let parts: Vec<_> = batch.parts().unwrap().into_iter().map(part).collect();
+    let cut = sample.put_with(&Carriage::Message, NewBody::Whole(&batch), |new| {
+        new.direction = Direction::ServerToClient;
+        new.parts = parts.leak();
+    });
+    change(&mut sample, cut, r#"[{"id":2,"result":3}]"#);
+    // A request that became a batch, a batch that became a request, and one that became empty.
+    change(
+        &mut sample,
+        asked,
+        r#"[{"id":1,"method":"b"},{"method":"n"}]"#,
+    );
+    let requests = r#"[{"id":5,"method":"a"},{"id":6,"method":"b"}]"#;
+    let single = sample.client(requests);
+    change(&mut sample, single, r#"{"id":5,"method":"a"}"#);
+    let empty = sample.client(requests);
+    change(&mut sample, empty, "[]");
+    // One whose line says nothing about its parts.
+    sample.client(requests);
+    sample.recorder.end(start(), "done").unwrap();
+    let session = Session::open(sample.path()).unwrap();
+    let parts = |row: usize| session.message(row).unwrap().parts;
+    let names = |row: usize| -> Vec<String> {
+        let name = |part: Part| part.method.unwrap_or(part.kind);
+        parts(row).into_iter().map(name).collect()
+    };
+    assert_eq!(names(0), ["b", "n"]);
+    assert_eq!(names(1), ["response"]);
+    let kept = &parts(1)[0];
+    assert_eq!(kept.jsonrpc_id.as_deref(), Some("2"));
+    assert_eq!(kept.correlated_id, Some(id(asked)));
+    assert!(names(2).is_empty() && names(3).is_empty());
+    assert_eq!(names(4), ["a", "b"]);
+}
+
 proptest! {
     /// Any bytes, whatever they are, come back as they were.
     #[test]

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use mcp_proxy_transport::control::client::Told;
 use mcp_proxy_transport::control::{Client, ClientError, Running};
-use mcp_proxy_wire::json_string;
+use mcp_proxy_wire::{Message, json_string};
 use serde_json::Value;
 
 use super::choose;
@@ -62,6 +62,7 @@ async fn follow(args: &AttachArgs, running: &Running) -> Result<ExitCode> {
         signals: Signals::watch_editors(),
         asking: None,
         awaits_message: None,
+        draft: None,
     };
     match viewer.run().await {
         Err(error) if is_gone(&error) => viewer.feed.finish()?,
@@ -86,6 +87,8 @@ struct Attached<'a> {
     asking: Option<Held>,
     /// The next line is the new message for it.
     awaits_message: Option<Checked>,
+    /// The last new message, and for which hold: if it is refused, it is not to be written twice.
+    draft: Option<(u64, Vec<u8>)>,
 }
 
 /// What an event leads to.
@@ -183,7 +186,10 @@ impl Attached<'_> {
                 self.resolve(&format!("\"action\":\"error\"{rest}")).await
             }
             Answer::Modify(Some(text), checked) => self.modify(text.into_bytes(), checked).await,
-            Answer::Modify(None, checked) => self.ask_message(checked).await,
+            Answer::Modify(None, checked) => match self.draft().map(<[u8]>::to_vec) {
+                Some(draft) if checked == Checked::AsIs => self.modify(draft, checked).await,
+                _ => self.ask_message(checked).await,
+            },
             Answer::Step => self.tell("step", "{}").await,
             Answer::Continue => self.tell("continue", "{}").await,
             Answer::Intercept => self.tell("intercept.set", r#"{"mode":"intercept"}"#).await,
@@ -193,6 +199,13 @@ impl Attached<'_> {
                 Ok(Quit::No)
             }
         }
+    }
+
+    /// What was written for the held message, and refused.
+    fn draft(&self) -> Option<&[u8]> {
+        let (hold, draft) = self.draft.as_ref()?;
+        let is_for_it = self.asking.as_ref().is_some_and(|held| held.hold == *hold);
+        is_for_it.then_some(draft)
     }
 
     /// Has the new message written: in the editor, or on the next line.
@@ -207,7 +220,8 @@ impl Attached<'_> {
             return Ok(Quit::No);
         };
         let folder = self.running.socket.parent().unwrap_or(Path::new("."));
-        let (folder, raw) = (folder.to_owned(), held.raw.clone());
+        let raw = self.draft().unwrap_or(&held.raw).to_vec();
+        let folder = folder.to_owned();
         let (signals, place, before) = (self.signals.clone(), folder.clone(), raw.clone());
         let mut editing = tokio::task::spawn_blocking(move || {
             let stops = || signals.end().is_some();
@@ -243,16 +257,36 @@ impl Attached<'_> {
     }
 
     async fn modify(&mut self, message: Vec<u8>, checked: Checked) -> Result<Quit> {
+        if let Some(held) = &self.asking {
+            self.draft = Some((held.hold, message.clone()));
+        }
         let Ok(text) = String::from_utf8(message) else {
-            printer::say("the new message is no UTF-8");
-            return Ok(Quit::No);
+            return self.refuse("the new message is no UTF-8").await;
         };
+        if checked == Checked::Json && !Message::parse(text.clone()).is_json() {
+            let why = "the new message is no JSON: m! sends it all the same";
+            return self.refuse(why).await;
+        }
         let as_is = checked == Checked::AsIs;
         let text = json_string(&text);
         self.resolve(&format!(
             "\"action\":\"modify\",\"raw_text\":{text},\"as_is\":{as_is}"
         ))
         .await
+    }
+
+    /// Says why a new message is not sent.
+    async fn refuse(&mut self, why: &str) -> Result<Quit> {
+        if self.asking.is_none() {
+            printer::say("no message is held");
+            return Ok(Quit::No);
+        }
+        let again = match editor::wanted() {
+            Some(_) => "m opens it again",
+            None => "m takes another",
+        };
+        printer::say(&format!("{why}, {again}"));
+        self.ask_again().await
     }
 
     async fn resolve(&mut self, action: &str) -> Result<Quit> {
@@ -271,7 +305,11 @@ impl Attached<'_> {
             Err(ClientError::Refused { text, .. }) => printer::say(&visible(&text)),
             Err(error) => return Err(error.into()),
         }
-        // Refused: it may still be held.
+        self.ask_again().await
+    }
+
+    /// Asks about what is held now; what was refused may still be held.
+    async fn ask_again(&mut self) -> Result<Quit> {
         let again = self.asking.is_some();
         self.feed.show(&mut self.client).await?;
         self.look_again().await?;

@@ -198,6 +198,8 @@ pub fn what(message: &ProxyMessage, asked: Option<&Asked>) -> String {
                 visible(&parts.collect::<Vec<_>>().join(", "))
             )
         }
+        // `[]`; of a large one the parts are not known.
+        Kind::Batch if start.len() == 2 => "empty batch".to_owned(),
         other => words::kind(other).to_owned(),
     }
 }

@@ -168,6 +168,35 @@ fn decides_from_the_keyboard() {
 }
 
 #[test]
+fn what_is_no_json_is_kept_and_sent_if_it_is_meant() {
+    let house = House::new();
+    let mut run = house.demo(&["--intercept"]);
+    let mut viewer = Viewer::start(&house, &[]);
+    run.say(INITIALIZE);
+    viewer.says("hold 1");
+    viewer.types("f");
+    viewer.says("hold 2");
+    viewer.types("m <html>");
+    let said = viewer.says("no JSON");
+    assert!(
+        said.contains("m! sends it") && !said.contains("as_is"),
+        "{said}"
+    );
+    viewer.types("m!");
+    assert_eq!(run.hear().trim_end(), "<html>");
+    // It was for that message only.
+    run.say(PING);
+    viewer.says("hold 3");
+    viewer.types("m!");
+    viewer.types("no ping");
+    super::house::until("it was sent", || house.record().contains("no ping"));
+    viewer.types("c");
+    viewer.types("q");
+    viewer.end();
+    run.end();
+}
+
+#[test]
 fn without_a_keyboard_it_says_how_to_decide() {
     let house = House::new();
     let mut run = house.demo(&["--break", "ping"]);
