@@ -122,10 +122,7 @@ impl App {
             Command::Export if rest.is_empty() => self.type_command("export har "),
             Command::Export => self.write_file(Writing::Export, rest),
             Command::Note if rest.is_empty() => self.type_note(),
-            Command::Note => {
-                let params = format!(r#"{{"text":{}}}"#, mcp_proxy_wire::json_string(rest));
-                self.ask("note", params, Then::Say("noted in the record".to_owned()));
-            }
+            Command::Note => self.note(rest),
             Command::NextTab => self.tab = (self.tab + 1) % self.tabs.len().max(1),
             Command::PreviousTab => {
                 self.tab = (self.tab + self.tabs.len().saturating_sub(1)) % self.tabs.len().max(1);

@@ -1,6 +1,6 @@
 //! Deciding about held messages, and sending messages again.
 
-use mcp_proxy_wire::{Direction, json_string};
+use mcp_proxy_wire::{Direction, Kind, json_string};
 
 use super::answers::Then;
 use super::held::NOTHING_HELD;
@@ -21,7 +21,20 @@ pub(super) enum Decision {
     /// It goes nowhere.
     Drop,
     /// It goes nowhere, and is answered with this error.
-    Error { code: Option<i64>, message: String },
+    Error {
+        code: Option<i64>,
+        message: String,
+        to: To,
+    },
+}
+
+/// Who gets an error.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum To {
+    /// Who asked.
+    Sender,
+    /// Who waits for the answer that it replaces.
+    Receiver,
 }
 
 /// Whether an edited message has to be JSON.
@@ -60,7 +73,7 @@ impl Decision {
                 format!(r#""action":"modify","raw_text":{text},"as_is":{as_is}"#)
             }
             Decision::Drop => r#""action":"drop""#.to_owned(),
-            Decision::Error { code, message } => {
+            Decision::Error { code, message, .. } => {
                 let code = code.map(|code| format!(r#","code":{code}"#));
                 let message = match message.is_empty() {
                     true => String::new(),
@@ -78,6 +91,9 @@ impl Decision {
             Decision::Unchanged => "went on unchanged",
             Decision::Modify { .. } => "went on as edited",
             Decision::Drop => "was dropped",
+            Decision::Error {
+                to: To::Receiver, ..
+            } => "went on as an error",
             Decision::Error { .. } => "was answered with an error",
         }
     }
@@ -100,9 +116,28 @@ impl App {
 
     /// Has the error typed that a held request is answered with.
     pub(super) fn type_error(&mut self) {
-        if self.held_here().is_some() {
+        if let Some(held) = self.held_here()
+            && self.takes_error(&held)
+        {
             self.type_command("error -32000 ");
         }
+    }
+
+    /// Whether an error can be sent because of this message: to who asked, or in the place of an answer.
+    fn takes_error(&mut self, held: &Held) -> bool {
+        let kind = self.kind_of(held);
+        let takes = !matches!(kind, Some(Kind::Notification));
+        if !takes {
+            let sequence = held.sequence;
+            let why = "is a notification, and nobody waits for an answer to it (F8 drops it)";
+            self.complain(format!("#{sequence} {why}"));
+        }
+        takes
+    }
+
+    fn kind_of(&self, held: &Held) -> Option<Kind> {
+        let told = self.tabs.first()?.view.told(held.sequence).ok()?;
+        Some(told.message.kind)
     }
 
     /// Drops a held request and answers it with an error.
@@ -113,10 +148,21 @@ impl App {
             Err(_) => (None, text.trim()),
         };
         let message = message.to_owned();
-        self.resolve(&Decision::Error { code, message });
+        if let Some(held) = self.held_here()
+            && self.takes_error(&held)
+        {
+            let to = match self.kind_of(&held) {
+                Some(Kind::Response | Kind::Error) => To::Receiver,
+                _ => To::Sender,
+            };
+            self.resolve_hold(&held, &Decision::Error { code, message, to });
+        }
     }
 
     pub(super) fn toggle_intercept(&mut self) {
+        if self.tab != 0 {
+            return self.complain("this is a loaded record; the live session is the first one");
+        }
         let (mode, then) = match self.proxy.mode {
             Mode::Passthrough => {
                 let said = "every message is held from now on";
@@ -134,6 +180,13 @@ impl App {
     /// Sends the oldest held message on.
     pub(super) fn step(&mut self) {
         let held = self.all_held();
+        // No key reaches a message that the user does not see.
+        if let (Some(oldest), Some(tab)) = (held.first(), self.tabs.first())
+            && !tab.view.filter().is_empty()
+            && tab.view.place_of(*oldest).is_none()
+        {
+            return self.select_oldest(*oldest);
+        }
         let said = match held[..] {
             [] if self.proxy.link == Link::Live => {
                 return self.complain(NOTHING_HELD);
@@ -215,6 +268,11 @@ impl App {
         if let Some(why) = self.cannot_decide() {
             return self.complain(why + "; your text stays here, Esc closes it");
         }
+        if let Some(sequence) = self.edits_decided() {
+            let decided = self.decided(sequence);
+            let decided = decided.unwrap_or_else(|| format!("#{sequence} was decided already"));
+            return self.complain(decided + "; Esc closes");
+        }
         let Overlay::Editor(editor) = &mut self.overlay else {
             return;
         };
@@ -235,14 +293,11 @@ impl App {
             self.unsent = Some(editor);
         }
         match purpose {
-            Purpose::Hold { hold, sequence } => {
-                let Some(held) = self.proxy.held.iter().find(|held| held.hold == hold) else {
-                    if let Some(editor) = self.unsent.take() {
-                        self.overlay = Overlay::Editor(editor);
-                    }
-                    return self.complain(format!("#{sequence} was decided already; Esc closes"));
+            Purpose::Hold { hold, .. } => {
+                let held = self.proxy.held.iter().find(|held| held.hold == hold);
+                let Some(held) = held.cloned() else {
+                    return;
                 };
-                let held = held.clone();
                 let decision = match is_changed {
                     false => Decision::Unchanged,
                     true => Decision::Modify {
@@ -257,6 +312,18 @@ impl App {
                 self.send_again(sequence, raw, ReplaySession::Fresh);
             }
         }
+    }
+
+    /// The message in the editor, if it was held and is not any more.
+    fn edits_decided(&self) -> Option<u64> {
+        let Overlay::Editor(editor) = &self.overlay else {
+            return None;
+        };
+        let Purpose::Hold { hold, sequence } = editor.purpose else {
+            return None;
+        };
+        let is_held = self.proxy.held.iter().any(|held| held.hold == hold);
+        (!is_held).then_some(sequence)
     }
 
     /// Sends the selected message again.

@@ -13,6 +13,9 @@ use crate::proxy::{Held, Link};
 pub(super) const NOTHING_HELD: &str =
     "no message is held (i holds every message, b sets breakpoints)";
 
+/// Verdicts that are decisions; others are what follows from them.
+const DECISIONS: [&str; 4] = ["forward", "modify", "drop", "error"];
+
 /// A message that was decided elsewhere while it was selected or edited here, until the user does something.
 pub(super) struct Lost {
     sequence: u64,
@@ -67,7 +70,7 @@ impl App {
         }
     }
 
-    fn select_oldest(&mut self, oldest: u64) {
+    pub(super) fn select_oldest(&mut self, oldest: u64) {
         self.tab = 0;
         let tab = self.tabs.first_mut();
         let hidden = tab.is_some_and(|tab| {
@@ -182,7 +185,7 @@ impl App {
     }
 
     /// What became of a message that was held and is not any more.
-    fn decided(&self, sequence: u64) -> Option<String> {
+    pub(super) fn decided(&self, sequence: u64) -> Option<String> {
         let is_lost = self.has_lost(sequence);
         let unknown = || is_lost.then(|| format!("#{sequence} was decided already"));
         self.verdict(sequence).or_else(unknown)
@@ -193,8 +196,8 @@ impl App {
         let told = self.tabs.first()?.view.told(sequence).ok()?;
         let mut verdicts = told.message.verdicts.iter();
         verdicts.find(|verdict| verdict.kind == "hold")?;
-        let last = verdicts.next_back()?;
-        Some(format!("#{sequence} was already {}", in_words(last)))
+        let decision = verdicts.find(|verdict| DECISIONS.contains(&verdict.kind.as_str()))?;
+        Some(format!("#{sequence} was already {}", in_words(decision)))
     }
 
     /// Goes to the next held message after the selected one, else to the first.
@@ -218,7 +221,6 @@ fn in_words(verdict: &Verdict) -> String {
         "modify" => "changed and forwarded",
         "drop" => "dropped",
         "error" => "answered with an error",
-        "hold" => "held again",
         other => other,
     };
     match verdict.why.is_empty() {

@@ -26,9 +26,28 @@ impl App {
     }
 
     pub(super) fn type_note(&mut self) {
+        if let Some(why) = self.cannot_note() {
+            return self.complain(why);
+        }
         let selected = self.current().and_then(|tab| tab.selected);
         let number = selected.map(|selected| format!("#{selected}: "));
         self.type_command(&format!("note {}", number.unwrap_or_default()));
+    }
+
+    /// Writes a note into the record of the live session.
+    pub(super) fn note(&mut self, text: &str) {
+        if let Some(why) = self.cannot_note() {
+            return self.complain(why);
+        }
+        let params = format!(r#"{{"text":{}}}"#, mcp_proxy_wire::json_string(text));
+        self.ask("note", params, Then::Say("noted in the record".to_owned()));
+    }
+
+    fn cannot_note(&self) -> Option<String> {
+        let is_loaded = self.tab != 0;
+        let loaded = "this is a loaded record; notes go into the record of the live session only";
+        self.cannot_decide()
+            .or_else(|| is_loaded.then(|| loaded.to_owned()))
     }
 
     /// Does what a key stands for on the line that is typed.
@@ -79,7 +98,10 @@ impl App {
             && let Some(tab) = self.tabs.get_mut(self.tab)
             && tab.view.filter() != input.text()
         {
-            drop(tab.set_filter(input.text()));
+            match tab.set_filter(input.text()) {
+                Ok(()) => self.said = None,
+                Err(why) => self.complain(format!("not a filter yet: {why}")),
+            }
         }
     }
 

@@ -217,6 +217,9 @@ fn facts(told: &Told, sequence: u64, app: &App) -> Vec<String> {
         let latency = latency.unwrap_or_default();
         first.push_str(&format!(" answers #{request}{latency}"));
     }
+    if message.from_proxy {
+        lines.push("made by the proxy".to_owned());
+    }
     lines.push(first);
     if let Some(http) = &message.http {
         let head = match (&http.method, http.status) {

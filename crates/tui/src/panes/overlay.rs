@@ -52,8 +52,8 @@ pub fn window(
 fn confirm_quit(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let what = match app.proxy.held.len() {
         0 => "The proxy runs in this terminal and ends with it.".to_owned(),
-        1 => "The proxy ends, and the held message is let go.".to_owned(),
-        held => format!("The proxy ends, and {held} held messages are let go."),
+        1 => "The proxy ends, and the held message is dropped.".to_owned(),
+        held => format!("The proxy ends, and {held} held messages are dropped."),
     };
     confirm(
         app,

@@ -244,6 +244,10 @@ impl What {
             return full;
         }
         let mut forms = vec![format!("{subject}{name}{answer}")];
+        let nameless = format!("{subject}{outcome}{maker}");
+        if is_answer && !maker.is_empty() && nameless.width() <= room {
+            return nameless;
+        }
         if is_answer {
             forms.push(format!("{subject}{answer}"));
             forms.push(subject.clone());

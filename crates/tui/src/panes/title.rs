@@ -32,6 +32,9 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
         (Link::Live, Mode::Intercept) => marks.push("[INTERCEPT]".to_owned()),
         (Link::Live, Mode::Passthrough) => {}
     }
+    if app.tab != 0 && app.proxy.link != Link::None {
+        marks.push("[RECORD]".to_owned());
+    }
     let marks = marks.join(" ");
     let alarm = app.proxy.mode == Mode::Intercept || !app.proxy.held.is_empty();
     let hello = &app.proxy.hello;
@@ -55,7 +58,11 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
         _ if width < NARROW => hello.target.clone(),
         // A long command is cut, and not what is said behind it.
         _ => {
-            let url = clients(app);
+            // With several sessions it is more important which one this is.
+            let url = match session.is_empty() {
+                true => clients(app),
+                false => String::new(),
+            };
             let before = format!("{} — ", hello.server);
             let rest = " mcp-proxy — ".width() + before.width() + url.width() + session.width();
             let target = cut(&hello.target, room.saturating_sub(rest));

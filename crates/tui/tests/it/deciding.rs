@@ -3,6 +3,7 @@
 use mcp_proxy_tui::proxy::Mode;
 use serde_json::json;
 
+use crate::record::Record;
 use crate::scenes::held;
 use crate::stage::Stage;
 
@@ -249,4 +250,35 @@ fn breakpoints_are_added_and_removed() {
     let why = Err("the filter is wrong");
     stage.expect("breakpoints.add", params, why);
     assert_eq!(stage.said(), "the filter is wrong");
+}
+
+#[test]
+fn keys_reach_only_what_they_are_for() {
+    let mut record = Record::ordinary();
+    let call = record.call(4, "search", "{}");
+    record.flush();
+    let mut stage = Stage::live(record);
+    stage.hold(1, 3, "intercept");
+    stage.hold(2, call, "intercept");
+    stage.asked();
+    // An error answers nobody where nobody asked.
+    stage.command("3");
+    stage.press(&["x"]);
+    assert!(
+        stage.said().contains("is a notification"),
+        "{}",
+        stage.said()
+    );
+    stage.command("error -5 no");
+    assert_eq!(stage.asked(), []);
+    // What a filter hides is not let go.
+    stage.command("filter search");
+    stage.settle();
+    stage.press(&["s"]);
+    assert!(
+        stage.said().contains("the filter hides #3"),
+        "{}",
+        stage.said()
+    );
+    assert_eq!(stage.asked(), []);
 }
