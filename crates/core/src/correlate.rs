@@ -144,14 +144,12 @@ impl Correlator {
                 }
                 None
             }
-            Kind::Response | Kind::Error => {
-                self.answer(seen.direction, seen.exchange, &message.id()?)
-            }
+            _ if message.answers() => self.answer(seen.direction, seen.exchange, &message.id()?),
             Kind::Notification => {
                 self.note_cancel(seen.direction, message);
                 None
             }
-            Kind::Request | Kind::Batch | Kind::Other | Kind::Malformed => None,
+            _ => None,
         }
     }
 

@@ -115,6 +115,16 @@ impl Message {
         }
     }
 
+    /// Whether it is an answer, or what a reader less strict than we are takes for one, as far as we can read it.
+    pub fn answers(&self) -> bool {
+        let members = &self.head.members;
+        matches!(self.head.kind, Kind::Response | Kind::Error)
+            || (self.head.kind == Kind::Malformed
+                && self.head.sound_so_far
+                && members.id.is_some()
+                && members.method.is_none())
+    }
+
     fn seems_to_ask(&self) -> bool {
         self.head.kind == Kind::Malformed && self.head.sound_so_far && self.names_request()
     }

@@ -146,7 +146,7 @@ impl Router {
     /// Where a server's message goes.
     pub fn route(&mut self, message: &Message) -> Way {
         match message.kind() {
-            Kind::Response | Kind::Error => self.route_answer(message),
+            _ if message.answers() => self.route_answer(message),
             // The parts of a batch are answers to one POST, as a rule; the first known id decides.
             Kind::Batch => self.route_batch(message),
             Kind::Notification => self.route_progress(message).unwrap_or_else(|| self.other()),
@@ -362,6 +362,15 @@ mod tests {
         assert_eq!(router.post(A, &message("{nonsense")), Awaits::Blind);
         let error = message(r#"{"id":null,"error":{"code":-32700,"message":"x"}}"#);
         assert_eq!(router.route(&error), post(A, true));
+    }
+
+    #[test]
+    fn an_answer_that_only_we_cannot_read_finds_its_request() {
+        let mut router = Router::default();
+        router.post(A, &call(1, "1"));
+        router.post(B, &call(2, "2"));
+        let deep = format!(r#"{{"jsonrpc":"2.0","id":2,"result":{}"#, "[".repeat(5000));
+        assert_eq!(router.route(&message(&deep)), post(B, true));
     }
 
     #[test]
