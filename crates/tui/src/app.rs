@@ -1,6 +1,7 @@
 //! The state of the UI, without the screen: keys and news go in, what is to be done outside comes out.
 
 mod act;
+mod again;
 mod answers;
 mod decide;
 mod held;

@@ -1,7 +1,8 @@
 //! What commands do.
 
+use super::again::ReplaySession;
 use super::answers::Then;
-use super::decide::{Decision, ReplaySession};
+use super::decide::Decision;
 use super::typed::Writing;
 use super::{App, Effect, Focus, Overlay, Owner, Typing};
 use crate::command::{Command, Group};

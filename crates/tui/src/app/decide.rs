@@ -1,7 +1,9 @@
-//! Deciding about held messages, and sending messages again.
+//! Deciding about held messages.
 
-use mcp_proxy_wire::{Direction, Kind, json_string};
+use mcp_proxy_wire::visible::visible_json;
+use mcp_proxy_wire::{Kind, json_string};
 
+use super::again::ReplaySession;
 use super::answers::Then;
 use super::held::NOTHING_HELD;
 use super::{App, Effect, Overlay};
@@ -9,6 +11,9 @@ use crate::editor::{Editor, Purpose};
 use crate::proxy::{Held, Link, Mode};
 use crate::tab::Detail;
 use crate::text::{Form, plain};
+
+/// What `$EDITOR` is given at most.
+const OUTSIDE: u64 = 32 << 20;
 
 /// What is decided about a held message.
 pub(super) enum Decision {
@@ -42,25 +47,6 @@ pub(super) enum To {
 pub(super) enum Check {
     Json,
     AsIs,
-}
-
-/// The session that a message is sent again on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReplaySession {
-    /// A new one.
-    Fresh,
-    /// The client's own.
-    Live,
-}
-
-impl ReplaySession {
-    /// As the control protocol calls it.
-    fn name(self) -> &'static str {
-        match self {
-            ReplaySession::Fresh => "fresh",
-            ReplaySession::Live => "live",
-        }
-    }
 }
 
 impl Decision {
@@ -213,7 +199,7 @@ impl App {
 
     /// Opens the editor on the held message.
     pub(super) fn modify(&mut self) {
-        if let Some((purpose, text)) = self.held_text() {
+        if let Some((purpose, text)) = self.held_text(Room::Here) {
             self.open(Overlay::Editor(Box::new(Editor::new(purpose, &text))));
         }
     }
@@ -225,19 +211,19 @@ impl App {
                 .push(Effect::Edit(editor.purpose, editor.text()));
             return;
         }
-        if let Some((purpose, text)) = self.held_text() {
+        if let Some((purpose, text)) = self.held_text(Room::Outside) {
             self.effects.push(Effect::Edit(purpose, text));
         }
     }
 
-    fn held_text(&mut self) -> Option<(Purpose, String)> {
+    fn held_text(&mut self, room: Room) -> Option<(Purpose, String)> {
         let held = self.held_here()?;
         self.tab = 0;
         let (hold, sequence) = (held.hold, held.sequence);
         let tab = self.tabs.first_mut()?;
         tab.select(sequence);
         tab.show();
-        let text = editable(tab.detail.as_ref()?);
+        let text = editable(tab.detail.as_ref()?, room);
         let text = text.map_err(|why| self.complain(why)).ok()?;
         Some((Purpose::Hold { hold, sequence }, text))
     }
@@ -325,86 +311,33 @@ impl App {
         let is_held = self.proxy.held.iter().any(|held| held.hold == hold);
         (!is_held).then_some(sequence)
     }
+}
 
-    /// Sends the selected message again.
-    pub(super) fn replay(&mut self, session: ReplaySession) {
-        if let Some(sequence) = self.replayable() {
-            self.send_again(sequence, None, session);
-        }
-    }
-
-    /// Edits the selected message, to send it again.
-    pub(super) fn replay_edited(&mut self) {
-        let Some(sequence) = self.replayable() else {
-            return;
-        };
-        let detail = self.tabs.first().and_then(|tab| tab.detail.as_ref());
-        match detail.map(editable) {
-            Some(Ok(text)) => {
-                let purpose = Purpose::Replay { sequence };
-                self.open(Overlay::Editor(Box::new(Editor::new(purpose, &text))));
-            }
-            Some(Err(why)) => self.complain(why),
-            None => {}
-        }
-    }
-
-    /// What is no JSON-RPC goes on a fresh session only, and only an edit can be that.
-    fn send_again(&mut self, sequence: u64, raw: Option<(String, Check)>, session: ReplaySession) {
-        let raw = raw.map(|(raw, check)| {
-            let as_is = match check {
-                Check::AsIs => r#","as_is":true"#,
-                Check::Json => "",
-            };
-            format!(r#","raw":{}{as_is}"#, json_string(&raw))
-        });
-        let (raw, session) = (raw.unwrap_or_default(), session.name());
-        let params = format!(r#"{{"sequence":{sequence},"session":"{session}"{raw}}}"#);
-        self.say(format!("#{sequence} is sent again …"));
-        self.ask("replay", params, Then::Replayed(sequence));
-    }
-
-    /// The selected message, or the request that it answers.
-    fn replayable(&mut self) -> Option<u64> {
-        if self.proxy.link == Link::None || self.tab != 0 {
-            self.complain(
-                "there is no proxy that could send it; `mcp-proxy replay FILE` plays a record",
-            );
-            return None;
-        }
-        let tab = self.tabs.first_mut()?;
-        // What rushes by is laid out by its beginning only.
-        tab.follows = false;
-        tab.show();
-        let Some(detail) = tab.detail.as_ref() else {
-            self.complain("no message is selected");
-            return None;
-        };
-        let message = detail.told.as_ref().ok().map(|told| &told.message)?;
-        match (message.direction, message.answers) {
-            (Direction::ClientToServer, _) => Some(message.sequence),
-            (Direction::ServerToClient, Some(request)) => {
-                self.go_to(request);
-                self.tabs.first_mut()?.show();
-                Some(request)
-            }
-            (Direction::ServerToClient, None) => {
-                self.complain("only messages of a client can be sent again");
-                None
-            }
-        }
-    }
+/// Where a message is edited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    Here,
+    /// In `$EDITOR`, which takes more.
+    Outside,
 }
 
 /// A message as it is laid out for the editor. What is cut or changed for the screen cannot be edited there.
-fn editable(detail: &Detail) -> Result<String, &'static str> {
+pub(super) fn editable(detail: &Detail, room: Room) -> Result<String, &'static str> {
     match detail.body.form() {
         Form::Json if detail.body.is_whole() => Ok(plain(&detail.body)),
-        Form::Json => {
-            Err("this message is too large to be edited here; `mcp-proxy ctl` can send another one")
-        }
+        Form::Json if room == Room::Outside => as_received(detail)
+            .ok_or("this message is too large to be edited; `mcp-proxy ctl` can send another one"),
+        Form::Json => Err("this message is too large to be edited here; E edits it in $EDITOR"),
         Form::Text => Err(
             "this message is no JSON and cannot be edited here; `mcp-proxy ctl` can send another one",
         ),
     }
+}
+
+/// A large message, not laid out.
+fn as_received(detail: &Detail) -> Option<String> {
+    let message = &detail.told.as_ref().ok()?.message;
+    let bytes = message.raw.load().ok().filter(|_| message.len <= OUTSIDE)?;
+    let text = std::str::from_utf8(&bytes).ok()?;
+    Some(visible_json(text))
 }
