@@ -26,6 +26,7 @@ use crate::printer;
 use crate::run::editor::{self, Edited};
 use crate::run::sessions::named;
 
+use signals::Suspension;
 pub use signals::{EditorRuns, Signals};
 
 /// How often the terminal is looked at.
@@ -208,6 +209,7 @@ fn show(
     said: Option<Receiver<String>>,
 ) -> Result<Left> {
     let signals = Signals::watch(editor.clone());
+    let suspension = Suspension::watch();
     let draft: Arc<Mutex<Option<PathBuf>>> = Arc::default();
     let options = Options {
         mouse: match args.no_mouse {
@@ -215,14 +217,20 @@ fn show(
             false => Mouse::Ours,
         },
         stop: Arc::clone(&stop),
+        pause: suspension.asked(),
+        rest: Box::new(Suspension::rest),
         said,
-        edit: outside(Arc::clone(&stop), signals.clone(), Arc::clone(&draft)),
+        edit: away(
+            outside(Arc::clone(&stop), signals.clone(), Arc::clone(&draft)),
+            suspension.clone(),
+        ),
     };
     let (ends, ended) = std::sync::mpsc::channel();
     let ui = std::thread::Builder::new()
         .name("screen".to_owned())
         .spawn(move || {
             let shown = mcp_proxy_tui::run(&mut app, &options);
+            suspension.end();
             // Whoever waits may have given up.
             let _ = ends.send(());
             let record = app.tabs.first().and_then(|tab| tab.view.path());
@@ -279,6 +287,11 @@ fn outside(stop: Arc<AtomicBool>, signals: Signals, draft: Arc<Mutex<Option<Path
             }
         }
     })
+}
+
+/// The same, where a stop is the editor's and ours at once.
+fn away(edit: Edit, suspension: Suspension) -> Edit {
+    Box::new(move |text| suspension.while_away(|| edit(text)))
 }
 
 /// Whether the terminal was closed.
