@@ -18,7 +18,7 @@ use mcp_proxy_session::store::Listed;
 use mcp_proxy_tui::port::Port;
 use mcp_proxy_tui::proxy::Mode;
 use mcp_proxy_tui::screen::{Mouse, give_back};
-use mcp_proxy_tui::{App, Edit, Options, Owner, Tab, Theme};
+use mcp_proxy_tui::{App, Colours, Edit, Options, Owner, Tab, Theme};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::cli::tui::{OpenArgs, ThemeName, TuiArgs};
@@ -210,6 +210,9 @@ fn show(
 ) -> Result<Left> {
     let signals = Signals::watch(editor.clone());
     let suspension = Suspension::watch();
+    if are_colours_unwanted() {
+        app.colours = Colours::None;
+    }
     let draft: Arc<Mutex<Option<PathBuf>>> = Arc::default();
     let options = Options {
         mouse: match args.no_mouse {
@@ -306,17 +309,19 @@ fn has_hung_up() -> bool {
             .intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
+fn are_colours_unwanted() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
 fn theme(args: TuiArgs) -> Theme {
-    let asked = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     // Terminals that have none.
     let has_none =
         std::env::var("TERM").is_ok_and(|term| term.starts_with("vt") || term.ends_with("-m"));
-    let no_colour = asked || has_none;
     match args.theme {
         Some(ThemeName::Dark) => Theme::Dark,
         Some(ThemeName::Light) => Theme::Light,
         Some(ThemeName::Mono) => Theme::Mono,
-        None if no_colour => Theme::Mono,
+        None if has_none || are_colours_unwanted() => Theme::Mono,
         None => Theme::Dark,
     }
 }
