@@ -82,7 +82,11 @@ pub fn open(args: &OpenArgs) -> Result<ExitCode> {
 /// `attach`: looks at a running proxy.
 pub fn attach(socket: &Path, args: TuiArgs) -> Result<ExitCode> {
     let (port, far) = Port::pair();
-    link::serve(far, socket.to_owned()).context("cannot start")?;
+    let entry = link::serve(far, socket.to_owned()).context("cannot start")?;
+    // A proxy that lets nobody in says why before there is a screen.
+    if let Ok(Err(why)) = entry.recv() {
+        anyhow::bail!(why);
+    }
     let app = App::live(port, Owner::Other, theme(args));
     alone(app, args)
 }
@@ -111,7 +115,8 @@ pub struct Beside {
 /// Looks at the proxy of this process. What it says to people is shown there until the UI ends.
 pub fn beside(socket: PathBuf, args: TuiArgs, owner: Owner, editor: EditorRuns) -> Result<Beside> {
     let (port, far) = Port::pair();
-    link::serve(far, socket).context("cannot start")?;
+    // It lets its own UI in, and there is a screen to say it on if not.
+    let _entry = link::serve(far, socket).context("cannot start")?;
     let stop: Arc<AtomicBool> = Arc::default();
     let stopped = Arc::clone(&stop);
     let said = printer::hold_back();
