@@ -45,7 +45,7 @@ fn answer(ask: &Ask, record: &Path) -> Result<Bytes, String> {
     let wanted: Wanted = serde_json::from_str(&ask.params).map_err(|error| error.to_string())?;
     let record = wanted.record.as_deref().unwrap_or(record);
     let bytes = match &wanted.format {
-        None => copy_record(record, &wanted.output).map_err(|error| error.to_string())?,
+        None => copy_record(record, &wanted.output).map_err(|error| error.chain())?,
         Some(format) => {
             let Some(exporter) = exporter(format) else {
                 let known: Vec<_> = exporters().iter().map(|one| one.name()).collect();
