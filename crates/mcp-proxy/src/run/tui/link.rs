@@ -15,6 +15,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::run::runtime;
+use crate::run::sessions::export::file::{RENAME, RENAME_OR_FORCE};
 
 /// Questions on their way.
 const WAITING: usize = 256;
@@ -131,13 +132,24 @@ async fn alone(ask: &Ask, socket: &Path) -> News {
 fn answer(id: u64, answered: Result<bytes::Bytes, ClientError>) -> News {
     News::Answer {
         id,
-        result: answered.map_err(|error| error.to_string()),
+        result: answered.map_err(|error| without_force(&error.to_string())),
     }
+}
+
+/// The UI has no `force`, which the proxy offers to all who ask.
+fn without_force(text: &str) -> String {
+    text.replace(RENAME_OR_FORCE, RENAME)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_offered_that_the_ui_does_not_have() {
+        let text = format!("s.har exists; {RENAME_OR_FORCE}");
+        assert_eq!(without_force(&text), "s.har exists; give another name");
+    }
 
     #[test]
     fn what_takes_its_time_does_not_delay_a_hold() {

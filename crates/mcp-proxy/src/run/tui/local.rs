@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::run::proxy;
-use crate::run::sessions::export::file::Existing;
+use crate::run::sessions::export::file::{Existing, RENAME};
 
 #[derive(Deserialize)]
 struct Wanted {
@@ -51,7 +51,7 @@ fn answer(ask: &Ask, record: &Path) -> Result<Bytes, String> {
                 let known: Vec<_> = exporters().iter().map(|one| one.name()).collect();
                 return Err(format!("`{format}` is not known: {}", known.join(", ")));
             };
-            let existing = Existing::Keep("give another name");
+            let existing = Existing::Keep(RENAME);
             proxy::export(record, exporter, &wanted.output, existing)
                 .map_err(|error| format!("{error:#}"))?
         }
