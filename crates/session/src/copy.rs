@@ -25,7 +25,11 @@ pub fn copy_record(from: &Path, to: &Path) -> Result<u64, Error> {
     unfinished.push(format!(".{}-{:x}.new", std::process::id(), new_salt()));
     let unfinished = PathBuf::from(unfinished);
     let mut made = Made::default();
-    let mut bytes = copy_file(from, &unfinished, session.bytes(), &mut made)?;
+    let place = Place {
+        path: &unfinished,
+        shown: to,
+    };
+    let mut bytes = copy_file(from, &place, session.bytes(), &mut made)?;
     let own = side_folder(from);
     if own.is_dir() {
         bytes += copy_sides(&own, &sides, &mut made)?;
@@ -59,6 +63,13 @@ impl Drop for Made {
     }
 }
 
+/// Where a file goes.
+struct Place<'a> {
+    path: &'a Path,
+    /// What people are told if that fails: the name they gave.
+    shown: &'a Path,
+}
+
 fn copy_sides(from: &Path, to: &Path, made: &mut Made) -> Result<u64, Error> {
     DirBuilder::new()
         .mode(0o700)
@@ -74,22 +85,24 @@ fn copy_sides(from: &Path, to: &Path, made: &mut Made) -> Result<u64, Error> {
             .extension()
             .is_some_and(|ending| ending != "part");
         if entry.file_type().map_err(read)?.is_file() && is_whole {
-            bytes += copy_file(&entry.path(), &to.join(entry.file_name()), u64::MAX, made)?;
+            let path = &to.join(entry.file_name());
+            let place = Place { path, shown: path };
+            bytes += copy_file(&entry.path(), &place, u64::MAX, made)?;
         }
     }
     Ok(bytes)
 }
 
-fn copy_file(from: &Path, to: &Path, limit: u64, made: &mut Made) -> Result<u64, Error> {
+fn copy_file(from: &Path, to: &Place<'_>, limit: u64, made: &mut Made) -> Result<u64, Error> {
     let source = File::open(from).map_err(|error| Error::io("read", from, error))?;
-    let wrong = |error| Error::io("write to", to, error);
+    let wrong = |error| Error::io("write to", to.shown, error);
     let mut target = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(to)
+        .open(to.path)
         .map_err(wrong)?;
-    made.files.push(to.to_owned());
+    made.files.push(to.path.to_owned());
     let bytes = io::copy(&mut source.take(limit), &mut target).map_err(wrong)?;
     target.sync_all().map_err(wrong)?;
     Ok(bytes)

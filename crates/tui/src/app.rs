@@ -21,7 +21,7 @@ use crate::port::{News, Port};
 use crate::proxy::{Link, Proxy};
 use crate::tab::Tab;
 use crate::text::{Body, Compared};
-use crate::theme::Theme;
+use crate::theme::{Colours, Theme};
 use answers::Then;
 use held::Lost;
 
@@ -46,6 +46,8 @@ pub struct App {
     pub said: Option<Said>,
     /// Its colours.
     pub theme: Theme,
+    /// Whether it has any.
+    pub colours: Colours,
     /// Whether long lines are wrapped.
     pub wraps: bool,
     /// What is searched for in messages.
@@ -257,6 +259,7 @@ impl App {
             overlay: Overlay::None,
             said: None,
             theme,
+            colours: Colours::Themed,
             wraps: false,
             search: String::new(),
             listens: None,

@@ -22,4 +22,4 @@ pub mod theme;
 pub use app::{App, Owner};
 pub use run::{Edit, Options, RunError, run};
 pub use tab::Tab;
-pub use theme::Theme;
+pub use theme::{Colours, Theme};

@@ -122,9 +122,9 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
 
 /// A span in the colours of the theme.
 fn span(app: &App, role: Role, text: impl Into<String>) -> Span<'static> {
-    Span::styled(text.into(), app.theme.style(role))
+    Span::styled(text.into(), style(app, role))
 }
 
 fn style(app: &App, role: Role) -> Style {
-    app.theme.style(role)
+    app.theme.style(role, app.colours)
 }

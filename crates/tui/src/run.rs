@@ -27,12 +27,19 @@ const CLOCK: Duration = Duration::from_millis(500);
 /// Has a text edited outside: the text it was, and what became of it.
 pub type Edit = Box<dyn Fn(&str) -> Result<String, String> + Send>;
 
+/// Stops the whole program, and returns when it is continued.
+pub type Rest = Box<dyn Fn() + Send>;
+
 /// How the UI behaves on this terminal.
 pub struct Options {
     /// Whose the mouse is.
     pub mouse: Mouse,
     /// Set by a signal: the UI ends.
     pub stop: Arc<AtomicBool>,
+    /// Set by a signal: the program is to be stopped until it is continued.
+    pub pause: Arc<AtomicBool>,
+    /// Does that, once the terminal has been given back.
+    pub rest: Rest,
     /// What the program says meanwhile, which cannot be printed.
     pub said: Option<Receiver<String>>,
     /// The editor outside.
@@ -60,6 +67,14 @@ pub fn run(app: &mut App, options: &Options) -> Result<Mode, RunError> {
     let mut changed = true;
     let mut drawn = Instant::now();
     while !options.stop.load(Ordering::Relaxed) {
+        if options.pause.swap(false, Ordering::SeqCst) {
+            screen.leave()?;
+            (options.rest)();
+            screen.enter_again()?;
+            // Whoever had the terminal meanwhile has left something there.
+            terminal.clear()?;
+            changed = true;
+        }
         let now = Instant::now();
         changed |= app.turn(now);
         while let Some(Ok(text)) = options.said.as_ref().map(Receiver::try_recv) {

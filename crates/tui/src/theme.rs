@@ -13,6 +13,15 @@ pub enum Theme {
     Mono,
 }
 
+/// Whether there are colours at all, whatever theme is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colours {
+    /// Those of the theme.
+    Themed,
+    /// None, as `NO_COLOR` wants it: every theme looks like [`Theme::Mono`].
+    None,
+}
+
 /// What something on the screen is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -90,11 +99,11 @@ impl Theme {
     }
 
     /// How something looks.
-    pub fn style(self, role: Role) -> Style {
-        match self {
-            Theme::Mono => mono(role),
-            Theme::Dark => coloured(role, &DARK),
-            Theme::Light => coloured(role, &LIGHT),
+    pub fn style(self, role: Role, colours: Colours) -> Style {
+        match (self, colours) {
+            (Theme::Mono, _) | (_, Colours::None) => mono(role),
+            (Theme::Dark, Colours::Themed) => coloured(role, &DARK),
+            (Theme::Light, Colours::Themed) => coloured(role, &LIGHT),
         }
     }
 }

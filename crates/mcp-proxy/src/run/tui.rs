@@ -18,7 +18,7 @@ use mcp_proxy_session::store::Listed;
 use mcp_proxy_tui::port::Port;
 use mcp_proxy_tui::proxy::Mode;
 use mcp_proxy_tui::screen::{Mouse, give_back};
-use mcp_proxy_tui::{App, Edit, Options, Owner, Tab, Theme};
+use mcp_proxy_tui::{App, Colours, Edit, Options, Owner, Tab, Theme};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::cli::tui::{OpenArgs, ThemeName, TuiArgs};
@@ -26,6 +26,7 @@ use crate::printer;
 use crate::run::editor::{self, Edited};
 use crate::run::sessions::named;
 
+use signals::Suspension;
 pub use signals::{EditorRuns, Signals};
 
 /// How often the terminal is looked at.
@@ -81,7 +82,11 @@ pub fn open(args: &OpenArgs) -> Result<ExitCode> {
 /// `attach`: looks at a running proxy.
 pub fn attach(socket: &Path, args: TuiArgs) -> Result<ExitCode> {
     let (port, far) = Port::pair();
-    link::serve(far, socket.to_owned()).context("cannot start")?;
+    let entry = link::serve(far, socket.to_owned()).context("cannot start")?;
+    // A proxy that lets nobody in says why before there is a screen.
+    if let Ok(Err(why)) = entry.recv() {
+        anyhow::bail!(why);
+    }
     let app = App::live(port, Owner::Other, theme(args));
     alone(app, args)
 }
@@ -110,7 +115,8 @@ pub struct Beside {
 /// Looks at the proxy of this process. What it says to people is shown there until the UI ends.
 pub fn beside(socket: PathBuf, args: TuiArgs, owner: Owner, editor: EditorRuns) -> Result<Beside> {
     let (port, far) = Port::pair();
-    link::serve(far, socket).context("cannot start")?;
+    // It lets its own UI in, and there is a screen to say it on if not.
+    let _entry = link::serve(far, socket).context("cannot start")?;
     let stop: Arc<AtomicBool> = Arc::default();
     let stopped = Arc::clone(&stop);
     let said = printer::hold_back();
@@ -208,6 +214,10 @@ fn show(
     said: Option<Receiver<String>>,
 ) -> Result<Left> {
     let signals = Signals::watch(editor.clone());
+    let suspension = Suspension::watch();
+    if are_colours_unwanted() {
+        app.colours = Colours::None;
+    }
     let draft: Arc<Mutex<Option<PathBuf>>> = Arc::default();
     let options = Options {
         mouse: match args.no_mouse {
@@ -215,14 +225,20 @@ fn show(
             false => Mouse::Ours,
         },
         stop: Arc::clone(&stop),
+        pause: suspension.asked(),
+        rest: Box::new(Suspension::rest),
         said,
-        edit: outside(Arc::clone(&stop), signals.clone(), Arc::clone(&draft)),
+        edit: away(
+            outside(Arc::clone(&stop), signals.clone(), Arc::clone(&draft)),
+            suspension.clone(),
+        ),
     };
     let (ends, ended) = std::sync::mpsc::channel();
     let ui = std::thread::Builder::new()
         .name("screen".to_owned())
         .spawn(move || {
             let shown = mcp_proxy_tui::run(&mut app, &options);
+            suspension.end();
             // Whoever waits may have given up.
             let _ = ends.send(());
             let record = app.tabs.first().and_then(|tab| tab.view.path());
@@ -281,6 +297,11 @@ fn outside(stop: Arc<AtomicBool>, signals: Signals, draft: Arc<Mutex<Option<Path
     })
 }
 
+/// The same, where a stop is the editor's and ours at once.
+fn away(edit: Edit, suspension: Suspension) -> Edit {
+    Box::new(move |text| suspension.while_away(|| edit(text)))
+}
+
 /// Whether the terminal was closed.
 fn has_hung_up() -> bool {
     let stdin = std::io::stdin();
@@ -293,17 +314,19 @@ fn has_hung_up() -> bool {
             .intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
+fn are_colours_unwanted() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
 fn theme(args: TuiArgs) -> Theme {
-    let asked = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     // Terminals that have none.
     let has_none =
         std::env::var("TERM").is_ok_and(|term| term.starts_with("vt") || term.ends_with("-m"));
-    let no_colour = asked || has_none;
     match args.theme {
         Some(ThemeName::Dark) => Theme::Dark,
         Some(ThemeName::Light) => Theme::Light,
         Some(ThemeName::Mono) => Theme::Mono,
-        None if no_colour => Theme::Mono,
+        None if has_none || are_colours_unwanted() => Theme::Mono,
         None => Theme::Dark,
     }
 }

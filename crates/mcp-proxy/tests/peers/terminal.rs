@@ -1,5 +1,6 @@
 //! A viewer on a real terminal, that of tmux: the editor has the keyboard while it runs, and nobody else reads it.
 
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 
@@ -85,6 +86,19 @@ fn a_signal_while_the_editor_runs_leaves_the_terminal_and_the_draft() {
     terminal.types("that is all");
     let text = terminal.ended(0);
     assert!(draft(&text).contains("Bergen"), "{text}");
+}
+
+#[test]
+fn a_viewer_too_many_is_told_so_before_there_is_a_screen() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (_client, id) = holding(home.path(), EDITOR);
+    let socket = home.path().join(format!("mcp-proxy/{id}.sock"));
+    let connect = |_| UnixStream::connect(&socket).expect("the proxy listens");
+    let viewers: Vec<_> = (0..32).map(connect).collect();
+    let words = [PROXY, "attach", &id];
+    let text = Terminal::run(home.path(), &[], &words).ended(1);
+    assert!(text.contains("32 viewers are attached"), "{text}");
+    drop(viewers);
 }
 
 #[test]

@@ -180,6 +180,13 @@ impl Terminal {
         assert!(sent.expect("the kill program is there").success());
     }
 
+    /// Whether that program is stopped, and could be continued.
+    pub fn is_stopped(&self) -> bool {
+        let status = Path::new("/proc").join(self.program()).join("status");
+        let status = std::fs::read_to_string(status).expect("the program runs");
+        status.lines().any(|line| line.starts_with("State:\tT"))
+    }
+
     /// Closes the terminal, as a window is closed, and waits until the program has ended with it.
     pub fn close(self) {
         let program = Path::new("/proc").join(self.program());

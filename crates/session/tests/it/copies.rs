@@ -28,6 +28,11 @@ fn a_copy_has_all_messages_and_their_large_bodies() {
     let names = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(names, 3, "the copy, its folder, and the stranger's file");
     assert_eq!(std::fs::read_to_string(&stranger).unwrap(), "mine");
+    // What cannot be written is called as the user calls it.
+    let nowhere = folder.path().join("nowhere/copy.jsonl");
+    let text = copy_record(&from, &nowhere).unwrap_err().chain();
+    let start = format!("cannot write to {}: No such file", nowhere.display());
+    assert!(text.starts_with(&start), "{text}");
     // Nothing is overwritten, and a copy that fails leaves nothing.
     assert!(copy_record(&from, &to).is_err());
     std::fs::remove_file(&to).unwrap();

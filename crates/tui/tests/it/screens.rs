@@ -1,6 +1,6 @@
 //! Every screen, as a reviewed snapshot, and at sizes that nobody chooses.
 
-use mcp_proxy_tui::Theme;
+use mcp_proxy_tui::{Colours, Theme};
 use ratatui::style::Color;
 
 use crate::scenes::{SCENES, filtered, held, listed};
@@ -122,4 +122,11 @@ fn without_colours_nothing_is_coloured_and_nothing_is_lost() {
         colours.collect::<Vec<_>>()
     };
     assert_ne!(colours(Theme::Dark), colours(Theme::Light));
+    // Where colours are not wanted, every theme is that without them.
+    let mut unwanted = held();
+    unwanted.app.colours = Colours::None;
+    for theme in Theme::ALL {
+        unwanted.app.theme = theme;
+        assert_eq!(unwanted.cells(80, 24), mono.cells(80, 24), "{theme:?}");
+    }
 }

@@ -146,9 +146,7 @@ fn export() -> Export {
         let exporter = exporter(format).ok_or_else(|| format!("{format} is not known"))?;
         let existing = match existing {
             Existing::Replace => file::Existing::Replace,
-            Existing::Keep => {
-                file::Existing::Keep("give another name, or force=true to overwrite it")
-            }
+            Existing::Keep => file::Existing::Keep(file::RENAME_OR_FORCE),
         };
         record::export(path, exporter, output, existing).map_err(|error| format!("{error:#}"))
     })

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{self, SyncSender};
 
 use mcp_proxy_core::control::{Method, Pace};
 use mcp_proxy_transport::control::{Client, ClientError};
@@ -15,12 +15,19 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::run::runtime;
+use crate::run::sessions::export::file::{RENAME, RENAME_OR_FORCE};
 
 /// Questions on their way.
 const WAITING: usize = 256;
+/// Who we are.
+const HELLO: &str = r#"{"name":"tui"}"#;
+
+/// Tells whether the proxy lets the UI in; if not, why.
+pub type Entry = mpsc::Receiver<Result<(), String>>;
 
 /// Serves the UI until one of the two ends.
-pub fn serve(far: FarEnd, socket: PathBuf) -> io::Result<()> {
+pub fn serve(far: FarEnd, socket: PathBuf) -> io::Result<Entry> {
+    let (tell, entry) = mpsc::sync_channel(1);
     let (forward, asks) = channel(WAITING);
     let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
         std::thread::Builder::new()
@@ -42,22 +49,47 @@ pub fn serve(far: FarEnd, socket: PathBuf) -> io::Result<()> {
         "tui-link",
         Box::new(move || {
             let gone = match runtime() {
-                Ok(runtime) => LocalSet::new().block_on(&runtime, carry(asks, &news, &socket)),
+                Ok(runtime) => {
+                    LocalSet::new().block_on(&runtime, enter(asks, &news, &socket, &tell))
+                }
                 Err(error) => format!("{error}"),
             };
             // The UI may have ended first.
             drop(news.send(News::Gone { why: gone }));
         }),
     )?;
-    Ok(())
+    Ok(entry)
 }
 
 /// Why it ended.
-async fn carry(mut asks: Receiver<Ask>, news: &SyncSender<News>, socket: &Path) -> String {
-    let mut client = match Client::connect(socket).await {
-        Ok(client) => client,
-        Err(error) => return error.to_string(),
-    };
+async fn enter(
+    asks: Receiver<Ask>,
+    news: &SyncSender<News>,
+    socket: &Path,
+    tell: &SyncSender<Result<(), String>>,
+) -> String {
+    let entered = greet(socket).await.map_err(|error| error.to_string());
+    // Nobody may want to know.
+    let _ = tell.try_send(entered.as_ref().map(|_| ()).map_err(String::clone));
+    match entered {
+        Ok(client) => carry(client, asks, news, socket).await,
+        Err(why) => why,
+    }
+}
+
+/// A proxy that lets nobody in says so to the first question only, so that is not one of the UI's.
+async fn greet(socket: &Path) -> Result<Client, ClientError> {
+    let mut client = Client::connect(socket).await?;
+    client.ask("hello", HELLO).await?;
+    Ok(client)
+}
+
+async fn carry(
+    mut client: Client,
+    mut asks: Receiver<Ask>,
+    news: &SyncSender<News>,
+    socket: &Path,
+) -> String {
     let socket: Rc<Path> = Rc::from(socket);
     loop {
         let told = tokio::select! {
@@ -91,8 +123,7 @@ fn is_slow(method: &str) -> bool {
 /// Asks on a connection of its own.
 async fn alone(ask: &Ask, socket: &Path) -> News {
     let answered = async {
-        let mut client = Client::connect(socket).await?;
-        client.ask("hello", r#"{"name":"tui"}"#).await?;
+        let mut client = greet(socket).await?;
         client.ask(ask.method, &ask.params).await
     };
     answer(ask.id, answered.await)
@@ -101,13 +132,24 @@ async fn alone(ask: &Ask, socket: &Path) -> News {
 fn answer(id: u64, answered: Result<bytes::Bytes, ClientError>) -> News {
     News::Answer {
         id,
-        result: answered.map_err(|error| error.to_string()),
+        result: answered.map_err(|error| without_force(&error.to_string())),
     }
+}
+
+/// The UI has no `force`, which the proxy offers to all who ask.
+fn without_force(text: &str) -> String {
+    text.replace(RENAME_OR_FORCE, RENAME)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_offered_that_the_ui_does_not_have() {
+        let text = format!("s.har exists; {RENAME_OR_FORCE}");
+        assert_eq!(without_force(&text), "s.har exists; give another name");
+    }
 
     #[test]
     fn what_takes_its_time_does_not_delay_a_hold() {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::run::proxy;
-use crate::run::sessions::export::file::Existing;
+use crate::run::sessions::export::file::{Existing, RENAME};
 
 #[derive(Deserialize)]
 struct Wanted {
@@ -45,13 +45,13 @@ fn answer(ask: &Ask, record: &Path) -> Result<Bytes, String> {
     let wanted: Wanted = serde_json::from_str(&ask.params).map_err(|error| error.to_string())?;
     let record = wanted.record.as_deref().unwrap_or(record);
     let bytes = match &wanted.format {
-        None => copy_record(record, &wanted.output).map_err(|error| error.to_string())?,
+        None => copy_record(record, &wanted.output).map_err(|error| error.chain())?,
         Some(format) => {
             let Some(exporter) = exporter(format) else {
                 let known: Vec<_> = exporters().iter().map(|one| one.name()).collect();
                 return Err(format!("`{format}` is not known: {}", known.join(", ")));
             };
-            let existing = Existing::Keep("give another name");
+            let existing = Existing::Keep(RENAME);
             proxy::export(record, exporter, &wanted.output, existing)
                 .map_err(|error| format!("{error:#}"))?
         }

@@ -35,6 +35,33 @@ fn a_signal_ends_a_proxy_and_its_screen_in_order() {
 }
 
 #[test]
+fn a_program_that_is_stopped_lends_the_terminal_and_draws_again() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let screen = Terminal::run(home.path(), &[], &[PROXY, "demo", "--pace", "0"]);
+    for _ in 0..2 {
+        screen.shows("Messages");
+        screen.until("mouse", |_| screen.flag("mouse_any_flag") == "1");
+        screen.signal("TSTP");
+        screen.until("own screen", |_| screen.flag("alternate_on") == "0");
+        screen.until("end of the mouse", |_| screen.flag("mouse_any_flag") == "0");
+        screen.until("stopped program", |_| screen.is_stopped());
+        // What is typed meanwhile is echoed: the terminal is as it was found.
+        screen.writes("meanwhile");
+        screen.shows("meanwhile");
+        screen.press(&["C-u"]);
+        screen.signal("CONT");
+        screen.until("other screen", |_| screen.flag("alternate_on") == "1");
+    }
+    screen.shows("Messages");
+    screen.press(&["F1"]);
+    screen.shows("Holding and deciding");
+    screen.press(&["Escape"]);
+    screen.hides("Holding and deciding");
+    screen.press(&["q"]);
+    screen.ended(0);
+}
+
+#[test]
 fn a_ui_that_fails_gives_the_terminal_back_and_says_why() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let program = fixtures::example("panics");

@@ -23,6 +23,11 @@ pub enum Existing {
     Keep(&'static str),
 }
 
+/// What is said of a file that stays, where nothing else can be done.
+pub const RENAME: &str = "give another name";
+/// The same to whoever asks over the control socket.
+pub const RENAME_OR_FORCE: &str = "give another name, or force=true to overwrite it";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Nothing is there yet.
