@@ -36,6 +36,11 @@ pub enum Difference {
 /// Compares two bodies. Every line of both is in the answer once, in order.
 pub fn compare(left: &Body, right: &Body) -> Vec<Compared> {
     let deadline = Instant::now().checked_add(PATIENCE);
+    // Where only one is JSON, the other has its layout in its text.
+    let written = match left.form() == right.form() {
+        true => written,
+        false => only_text,
+    };
     let keys = |body: &Body| body.lines().iter().map(written).collect::<Vec<_>>();
     let mut rows = Rows {
         left,
@@ -60,6 +65,13 @@ fn written(line: &Line) -> (u16, String) {
         text.pop();
     }
     (line.indent, text)
+}
+
+/// The same without its place.
+fn only_text(line: &Line) -> (u16, String) {
+    let text = line.text();
+    let text = text.trim();
+    (0, text.strip_suffix(',').unwrap_or(text).to_owned())
 }
 
 /// Which member a line is of: its place and its key, as far as that can be seen.

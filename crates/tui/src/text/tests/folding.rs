@@ -147,3 +147,10 @@ fn large_bodies_take_no_time_that_anybody_notices() {
         (0..right.lines().len()).collect::<Vec<_>>()
     );
 }
+
+#[test]
+fn text_that_is_broken_json_is_compared_with_json_by_what_it_says() {
+    let rows = compared("{\"a\":1,\"b\":2}", "{\n  \"a\": 1,\n  \"b\": 2x\n}");
+    let marks: String = rows.iter().filter_map(|row| row.chars().next()).collect();
+    assert_eq!(marks, "==~=", "{rows:?}");
+}
