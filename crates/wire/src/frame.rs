@@ -109,7 +109,7 @@ pub enum Direction {
     ServerToClient,
 }
 
-/// The transports of MCP.
+/// How a peer is reached.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Transport {
     /// Lines on the standard streams of a process.
@@ -118,6 +118,10 @@ pub enum Transport {
     Sse,
     /// Streamable HTTP.
     StreamableHttp,
+    /// WebSocket, between the relay and browsers.
+    WebSocket,
+    /// No transport: the peer runs in this process (a mock, a replay, the hub).
+    InProcess,
 }
 
 impl Side {
@@ -170,12 +174,23 @@ impl Direction {
 }
 
 impl Transport {
-    /// `stdio`, `sse` or `streamable_http`, as the seed's session format spells it.
+    /// Every transport, in the order of their numbers in the index.
+    pub const ALL: [Transport; 5] = [
+        Transport::Stdio,
+        Transport::Sse,
+        Transport::StreamableHttp,
+        Transport::WebSocket,
+        Transport::InProcess,
+    ];
+
+    /// `stdio`, `sse` or `streamable_http`, as the seed's session format spells them, `websocket` or `in_process`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Transport::Stdio => "stdio",
             Transport::Sse => "sse",
             Transport::StreamableHttp => "streamable_http",
+            Transport::WebSocket => "websocket",
+            Transport::InProcess => "in_process",
         }
     }
 }
@@ -245,9 +260,11 @@ impl FromStr for Transport {
             "stdio" => Ok(Transport::Stdio),
             "sse" => Ok(Transport::Sse),
             "streamable_http" | "streamable-http" => Ok(Transport::StreamableHttp),
+            "websocket" => Ok(Transport::WebSocket),
+            "in_process" => Ok(Transport::InProcess),
             _ => Err(UnknownName {
                 found: word.to_owned(),
-                allowed: "stdio, sse, streamable-http",
+                allowed: "stdio, sse, streamable-http, websocket, in_process",
             }),
         }
     }
@@ -259,7 +276,7 @@ mod tests {
 
     #[test]
     fn names_read_back() {
-        for transport in [Transport::Stdio, Transport::Sse, Transport::StreamableHttp] {
+        for transport in Transport::ALL {
             assert_eq!(transport.as_str().parse(), Ok(transport));
         }
         for direction in [Direction::ClientToServer, Direction::ServerToClient] {
