@@ -100,6 +100,19 @@ pub enum Side {
     Server,
 }
 
+/// Who wrote a message.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Origin {
+    /// The client.
+    Client,
+    /// The server.
+    Server,
+    /// The proxy itself: an error answer, a progress notification, an answer that a rule gave.
+    Proxy,
+    /// A person or a program that sent a recorded or edited message again.
+    Replay,
+}
+
 /// Which way a message goes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
@@ -138,6 +151,27 @@ impl Side {
         match self {
             Side::Client => Side::Server,
             Side::Server => Side::Client,
+        }
+    }
+}
+
+impl Origin {
+    /// `client`, `server`, `proxy` or `replay`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Origin::Client => "client",
+            Origin::Server => "server",
+            Origin::Proxy => "proxy",
+            Origin::Replay => "replay",
+        }
+    }
+}
+
+impl From<Side> for Origin {
+    fn from(side: Side) -> Origin {
+        match side {
+            Side::Client => Origin::Client,
+            Side::Server => Origin::Server,
         }
     }
 }

@@ -41,7 +41,8 @@ pub use ends::{EndsHead, head_from_ends};
 pub use error::{ErrorCode, error_response, json_string};
 pub use field::Field;
 pub use frame::{
-    Body, Carriage, Direction, ExchangeId, Frame, Instead, LineEnd, Side, Transport, UnknownName,
+    Body, Carriage, Direction, ExchangeId, Frame, Instead, LineEnd, Origin, Side, Transport,
+    UnknownName,
 };
 pub use id::{Id, IdKey};
 pub use line::{LineSplitter, LineUnit};
