@@ -22,9 +22,9 @@ pub mod share;
 pub mod step;
 
 pub use carry::{CarryEnd, CarryOptions, carry};
-pub use connection::Connection;
+pub use connection::{ClientStreams, Connection, NewConnection};
 pub use intercept::{HoldOptions, HoldPolicy, Intercept, InterceptMode};
 pub use lane::{Lane, Offered, Passed, Telling};
-pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd};
+pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd, Outgoing};
 pub use peer::{Caller, Peer};
 pub use pipeline::{Pipeline, PipelineOptions};

@@ -5,15 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use mcp_proxy_session::{Io, Keeper, MessageId, Recorder, Ring, new_salt};
-use mcp_proxy_wire::Transport;
 use tokio::sync::Notify;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, NewConnection};
 use crate::intercept::{HoldOptions, Intercept};
 use crate::link::LinkEnd;
+use crate::peer::Peer;
 use crate::replay::{Inlets, Poster};
 use crate::rules::LiveRules;
-use crate::share::Share;
 
 /// Told once, when something the user must see happens to the record.
 pub type Warn = Arc<dyn Fn(&str) + Send + Sync>;
@@ -177,30 +176,17 @@ impl Pipeline {
     }
 
     /// A new connection: one client session towards one server session.
-    pub fn connect(self: &Arc<Self>, client: Transport, server: Transport) -> Arc<Connection> {
-        Connection::new(
-            Arc::clone(self),
-            self.next_connection(),
-            client,
-            server,
-            None,
-        )
+    pub fn connect(
+        self: &Arc<Self>,
+        client: impl Into<Peer>,
+        server: impl Into<Peer>,
+    ) -> Arc<Connection> {
+        self.open(NewConnection::between(client, server))
     }
 
-    /// A connection that several clients share: their ids are told apart by [`Share`].
-    pub fn connect_shared(
-        self: &Arc<Self>,
-        client: Transport,
-        server: Transport,
-    ) -> Arc<Connection> {
-        let share = Some(Share::default());
-        Connection::new(
-            Arc::clone(self),
-            self.next_connection(),
-            client,
-            server,
-            share,
-        )
+    /// The same, with everything that can be said about a connection.
+    pub fn open(self: &Arc<Self>, new: NewConnection) -> Arc<Connection> {
+        Connection::new(Arc::clone(self), self.next_connection(), new)
     }
 
     fn next_connection(&self) -> u32 {

@@ -11,9 +11,6 @@ use mcp_proxy_wire::revision::meta;
 use mcp_proxy_wire::{ExchangeId, Field, Frame, Id, IdKey, Kind, Message, Span};
 use rustc_hash::FxHashMap;
 
-/// The exchange of messages that the proxy itself makes: their ids are ours already.
-pub const PROXY_EXCHANGE: ExchangeId = ExchangeId(u64::MAX);
-
 /// Closed streams that are remembered.
 const CLOSED_MAX: usize = 64;
 
@@ -84,7 +81,7 @@ impl Share {
         let Whose::Owned(exchange, _) = whose else {
             return None;
         };
-        frame.exchange = exchange;
+        frame.stream = exchange.into();
         let spliced = match message.kind() {
             Kind::Response | Kind::Error => self.answer(message)?,
             Kind::Notification => self.notification(message),

@@ -17,6 +17,7 @@ use serde_json::json;
 use super::desk::Fault;
 use super::rows::{self, AT_ONCE};
 use super::{Control, MAX_REPLAYS, params};
+use crate::peer::Peer;
 use crate::replay::{self, INITIALIZE, Once, Opening, ReplayError, Replayed, needed};
 
 /// How long it may take, unless told.
@@ -74,6 +75,7 @@ pub async fn replay(
     let once = Once {
         opening,
         message,
+        parent: None,
         timeout: Duration::from_millis(timeout),
     };
     let place = Arc::clone(&control.replays).try_acquire_owned();
@@ -89,13 +91,14 @@ pub async fn replay(
     let sent = tokio::spawn(async move {
         match way {
             Way::Fresh => {
-                let (server, dial) = (own.facts.server, &own.means.dial);
+                let (server, dial) = (Peer::new(own.facts.server), &own.means.dial);
                 let asked = replay::fresh(&own.pipeline, server, dial, once, place).await;
                 asked.map(|asked| asked.replayed)
             }
             Way::Live => {
                 let _place = place;
-                let like = ExchangeId(found.message.exchange);
+                let recorded = found.message.exchange;
+                let like = (recorded != 0).then_some(ExchangeId(recorded));
                 let session = (found.message.connection, like);
                 replay::live(&own.pipeline, session, &once.message, once.timeout).await
             }

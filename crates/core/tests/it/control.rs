@@ -14,7 +14,8 @@ use mcp_proxy_session::{
     new_session_id,
 };
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, LineEnd, Message, Side, Transport,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, LineEnd, Message, Origin, Side,
+    Transport,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
@@ -106,11 +107,12 @@ impl Run {
 
     /// A message passes.
     fn pass(&self, raw: &str) {
-        let frame = Frame {
-            exchange: ExchangeId(1),
-            carriage: Carriage::Line(LineEnd::Lf),
-            body: Body::Whole(Message::parse(raw.to_owned())),
-        };
+        let frame = Frame::new(
+            ExchangeId(1),
+            Origin::Client,
+            Carriage::Line(LineEnd::Lf),
+            Body::Whole(Message::parse(raw.to_owned())),
+        );
         let mut lane = self.connection.lane(Direction::ClientToServer);
         let now = self.pipeline.now();
         lane.pass(&mut vec![frame], now, &mut Passed::default())
@@ -282,7 +284,7 @@ async fn why_a_replay_failed_is_told_without_what_is_hidden() {
     let text = answer["error"]["message"].as_str().unwrap();
     assert!(text.starts_with("exit 3; stderr: [redacted:"), "{answer}");
 
-    let (mut server, link) = peer();
+    let (mut server, link) = peer(Side::Server);
     let link = Mutex::new(Some(link));
     let dial: Dial = Arc::new(move |_| {
         let link = link.lock().unwrap().take().unwrap();

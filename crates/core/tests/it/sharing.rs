@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_proxy_core::Passed;
+use mcp_proxy_core::{ClientStreams, NewConnection, Outgoing, Passed};
 use mcp_proxy_wire::{Body, Carriage, Direction, ExchangeId, Frame, LineEnd, Message, Transport};
 
 use crate::transcript::pipeline;
@@ -14,27 +14,32 @@ struct Shared {
 impl Shared {
     fn new() -> Shared {
         let pipeline = pipeline(None);
-        let connection = pipeline.connect_shared(Transport::StreamableHttp, Transport::Stdio);
+        let connection = pipeline.open(
+            NewConnection::between(Transport::StreamableHttp, Transport::Stdio)
+                .with_streams(ClientStreams::Shared),
+        );
         Shared { connection }
     }
 
     fn pass(&self, direction: Direction, exchange: u64, text: &str) -> Vec<(u64, String)> {
         let mut passed = Passed::default();
-        let mut frames = vec![Frame {
-            exchange: ExchangeId(exchange),
-            carriage: Carriage::Line(LineEnd::Lf),
-            body: Body::Whole(Message::parse(text.to_owned())),
-        }];
+        let mut frames = vec![Frame::new(
+            ExchangeId(exchange),
+            direction.from().into(),
+            Carriage::Line(LineEnd::Lf),
+            Body::Whole(Message::parse(text.to_owned())),
+        )];
         let mut lane = self.connection.lane(direction);
         lane.pass(&mut frames, Duration::ZERO, &mut passed).unwrap();
         let text = |frame: Frame| match frame.body {
             Body::Whole(message) => (
-                frame.exchange.0,
+                frame.stream.exchange().unwrap().0,
                 String::from_utf8(message.raw().to_vec()).unwrap(),
             ),
             other => panic!("{other:?}"),
         };
-        passed.on.into_iter().map(text).collect()
+        let written = passed.on.into_iter().filter_map(Outgoing::into_written);
+        written.map(text).collect()
     }
 
     fn up(&self, exchange: u64, text: &str) -> String {

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use http::{Method, Request};
 use hyper::body::Incoming;
-use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, Pipeline};
-use mcp_proxy_wire::{Body, Frame, Message, Transport};
+use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, Outgoing, Pipeline};
+use mcp_proxy_wire::{Body, Message, Transport};
 
 use super::PATH;
 use super::collect::{Collected, collect};
@@ -63,7 +63,7 @@ struct AutoWriter {
     inbox: Inbox,
     max: usize,
     /// What the server did not take of the last write.
-    untaken: Vec<(usize, String)>,
+    untaken: Vec<(u64, String)>,
 }
 
 enum Mode {
@@ -73,8 +73,8 @@ enum Mode {
 }
 
 impl AutoWriter {
-    async fn put_all(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
-        for (place, frame) in frames.drain(..).enumerate() {
+    async fn put_all(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
+        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
             let Body::Whole(message) = frame.body else {
                 continue;
             };
@@ -86,7 +86,7 @@ impl AutoWriter {
                 Mode::Http(writer) => writer.put(message).await,
                 Mode::Sse(writer) => writer.put(message).await,
             };
-            self.untaken.extend(untold.map(|why| (place, why)));
+            self.untaken.extend(frame.sequence.zip(untold));
         }
         Ok(())
     }
@@ -142,11 +142,14 @@ impl AutoWriter {
 }
 
 impl FrameWriter for AutoWriter {
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<Outgoing>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put_all(frames))
     }
 
-    fn untaken(&mut self) -> Vec<(usize, String)> {
+    fn untaken(&mut self) -> Vec<(u64, String)> {
         std::mem::take(&mut self.untaken)
     }
 

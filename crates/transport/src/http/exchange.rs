@@ -11,11 +11,11 @@ use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
-use mcp_proxy_core::{Connection, Lane, LinkEnd, Offered, Pipeline, Telling};
+use mcp_proxy_core::{Connection, Lane, LinkEnd, Offered, Outgoing, Pipeline, Telling};
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Limits, Message,
-    Side, error_response,
+    Origin, Side, error_response,
 };
 
 use super::PATH;
@@ -179,23 +179,23 @@ impl Exchange {
                 self.remote.tools().note_call(&parts.headers, message);
                 message.method().as_deref() == Some("tools/list")
             });
+        // The request's number in the record. One that is sent in pieces gets it with its last piece.
+        let mut request = None;
         let (mut headers, payload) = match body {
             Collected::Whole(_) => {
                 let before = message.clone();
                 let body = message.map_or(Body::Empty, Body::Whole);
                 let carriage = Carriage::Request(Box::new(parts));
-                let frame = Frame {
-                    exchange,
-                    carriage,
-                    body,
-                };
+                let frame = Frame::new(exchange, Origin::Client, carriage, body);
                 match until_released(&connection, &mut lane, frame, teller).await {
-                    // What comes out of the lane is what goes on.
-                    Ok(Some(Frame {
+                    // What comes out of the lane is what is sent.
+                    Ok(Some(Outgoing::Frame(Frame {
                         carriage: Carriage::Request(mut parts),
                         body,
+                        sequence,
                         ..
-                    })) => {
+                    }))) => {
+                        request = sequence;
                         if let (Body::Whole(after), Some(before)) = (&body, &before)
                             && after.raw() != before.raw()
                         {
@@ -256,7 +256,10 @@ impl Exchange {
                     false => error(400, failure.code, &failure.text),
                 }
             }
-            Err(end) => unreachable_server(&connection, exchange, asked.as_ref(), &end),
+            Err(end) => {
+                connection.undelivered(request.as_slice(), &end.to_string());
+                unreachable_server(&connection, exchange, asked.as_ref(), &end)
+            }
         };
         leaving.0 = None;
         answer
@@ -274,11 +277,8 @@ impl Exchange {
         headers::strip_hop_by_hop(&mut parts.headers);
         let mut lane = connection.lane(Direction::ServerToClient);
         if headers::is_sse(&parts.headers) {
-            let head = Frame {
-                exchange,
-                carriage: Carriage::Response(Box::new(parts.clone())),
-                body: Body::Empty,
-            };
+            let carriage = Carriage::Response(Box::new(parts.clone()));
+            let head = Frame::new(exchange, Origin::Server, carriage, Body::Empty);
             if let Err(end) = one(connection, &mut lane, head).await {
                 return internal(502, asked, &end);
             }
@@ -309,17 +309,13 @@ impl Exchange {
                     false => Body::Whole(Message::parse(bytes)),
                 };
                 let carriage = Carriage::Response(Box::new(parts));
-                let frame = Frame {
-                    exchange,
-                    carriage,
-                    body,
-                };
+                let frame = Frame::new(exchange, Origin::Server, carriage, body);
                 match one(connection, &mut lane, frame).await {
-                    Ok(Some(Frame {
+                    Ok(Some(Outgoing::Frame(Frame {
                         carriage: Carriage::Response(parts),
                         body,
                         ..
-                    })) => Response::from_parts(*parts, Payload::of(body)),
+                    }))) => Response::from_parts(*parts, Payload::of(body)),
                     Ok(_) => withheld(502),
                     Err(end) => internal(502, asked, &end),
                 }
@@ -389,10 +385,11 @@ impl Drop for Leaving<'_> {
 }
 
 /// The answer to a request that somebody did not let go on: an error of ours, or nothing at all.
-pub(crate) fn not_passed_on(frame: Option<Frame>) -> Answer {
-    match frame.map(|frame| frame.body) {
-        Some(Body::Whole(answer)) => json(200, answer),
-        Some(Body::Withheld(message)) if !message.asks_any() => withheld(202),
+pub(crate) fn not_passed_on(outgoing: Option<Outgoing>) -> Answer {
+    let is_dropped = matches!(outgoing, Some(Outgoing::Dropped(_)));
+    match outgoing.map(|outgoing| outgoing.frame().body.clone()) {
+        Some(Body::Whole(message)) if is_dropped && !message.asks_any() => withheld(202),
+        Some(Body::Whole(answer)) if !is_dropped => json(200, answer),
         _ => withheld(502),
     }
 }
@@ -417,7 +414,7 @@ pub async fn one(
     connection: &Connection,
     lane: &mut Lane,
     frame: Frame,
-) -> Result<Option<Frame>, LinkEnd> {
+) -> Result<Option<Outgoing>, LinkEnd> {
     lane.pass_one(frame, connection.pipeline.now()).await
 }
 
@@ -427,7 +424,7 @@ async fn until_released(
     lane: &mut Lane,
     frame: Frame,
     teller: Option<Teller>,
-) -> Result<Option<Frame>, LinkEnd> {
+) -> Result<Option<Outgoing>, LinkEnd> {
     match lane.offer(frame, connection.pipeline.now()).await? {
         Offered::Passed(frame) => Ok(frame),
         Offered::Held => {

@@ -120,7 +120,7 @@ impl Known {
     }
 
     /// How the client speaks that sent what came by an exchange of a connection.
-    pub fn head(&self, id: u32, like: ExchangeId) -> Result<Arc<Head>, ReplayError> {
+    pub fn head(&self, id: u32, like: Option<ExchangeId>) -> Result<Arc<Head>, ReplayError> {
         let sessions = self.lock();
         let found = sessions.of(id);
         found.map_or(Err(ReplayError::Gone(LinkEnd::Closed)), |found| {

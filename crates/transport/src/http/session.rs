@@ -5,15 +5,16 @@ use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{Connection, Passed};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Kind, Message, error_response,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Kind, Message, Origin, StreamId,
+    error_response,
 };
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
 use super::outlet::{Messages, Outlet, outlet};
-use super::replay::{GET_STREAM, Replay};
+use super::replay::Replay;
 use super::router::{Awaits, Router};
-use super::stream::Out;
+use super::stream::StreamMessage;
 use super::tool_headers::ToolHeaders;
 use crate::inbox::Inbox;
 
@@ -35,8 +36,8 @@ pub struct Session {
 struct State {
     router: Router,
     replay: Replay,
-    streams: FxHashMap<ExchangeId, Outlet>,
-    /// Which GET holds [`GET_STREAM`], so that a replaced one does not close its successor.
+    streams: FxHashMap<StreamId, Outlet>,
+    /// Which GET holds the standing stream, so that a replaced one does not close its successor.
     get: u64,
     last_used: Instant,
     ended: bool,
@@ -48,6 +49,14 @@ pub struct Opened {
     pub messages: Messages,
     /// What is awaited.
     pub awaits: Awaits,
+}
+
+/// A stream that a client came back for.
+pub struct Resumed {
+    /// What it missed.
+    pub missed: Vec<StreamMessage>,
+    /// What is still to come, if the stream is that of a POST that is not over.
+    pub live: Option<(ExchangeId, Messages)>,
 }
 
 impl Session {
@@ -89,9 +98,9 @@ impl Session {
             Awaits::Answers => state.router.take_waiting(),
             Awaits::Blind | Awaits::Nothing => Vec::new(),
         };
-        let (sender, messages) = self.stream(&mut state, exchange, waiting);
+        let (sender, messages) = self.stream(&mut state, exchange.into(), waiting);
         if awaits != Awaits::Nothing {
-            state.streams.insert(exchange, sender);
+            state.streams.insert(exchange.into(), sender);
         }
         Some(Opened { messages, awaits })
     }
@@ -105,38 +114,42 @@ impl Session {
         state.last_used = Instant::now();
         state.get += 1;
         let waiting = state.router.get_opened();
-        let (sender, messages) = self.stream(&mut state, GET_STREAM, waiting);
-        state.streams.insert(GET_STREAM, sender);
+        let (sender, messages) = self.stream(&mut state, StreamId::Standing, waiting);
+        state.streams.insert(StreamId::Standing, sender);
         Some((state.get, messages))
     }
 
     /// A client is back with `Last-Event-ID`: what it missed, and the stream goes on here. `None`: unknown id.
-    pub fn resume(&self, last_event_id: &str) -> Option<(Vec<Out>, Option<Messages>, ExchangeId)> {
+    pub fn resume(&self, last_event_id: &str) -> Option<Resumed> {
         let mut state = self.state();
         let (stream, missed) = state.replay.after(last_event_id)?;
         let finished = missed.iter().any(|sent| sent.last);
-        let outs = missed
+        let missed = missed
             .into_iter()
-            .map(|sent| Out {
+            .map(|sent| StreamMessage {
                 event_id: Some(super::replay::event_id(sent.stream, sent.number)),
                 data: sent.data,
                 last: sent.last,
+                sequence: None,
             })
             .collect();
-        if finished || stream == GET_STREAM {
-            return Some((outs, None, stream));
-        }
-        let (sender, messages) = outlet([]);
-        state.streams.insert(stream, sender);
-        state.router.post_back(stream);
-        Some((outs, Some(messages), stream))
+        let live = match stream {
+            StreamId::Exchange(exchange) if !finished => {
+                let (sender, messages) = outlet(Some(Arc::clone(&self.connection)), []);
+                state.streams.insert(stream, sender);
+                state.router.post_back(exchange);
+                Some((exchange, messages))
+            }
+            _ => None,
+        };
+        Some(Resumed { missed, live })
     }
 
     /// A stream's client went away.
     pub fn stream_closed(&self, exchange: ExchangeId) {
         let mut state = self.state();
         state.last_used = Instant::now();
-        state.streams.remove(&exchange);
+        state.streams.remove(&StreamId::Exchange(exchange));
         state.router.post_left(exchange);
     }
 
@@ -144,7 +157,7 @@ impl Session {
     pub fn get_closed(&self, which: u64) {
         let mut state = self.state();
         if state.get == which {
-            state.streams.remove(&GET_STREAM);
+            state.streams.remove(&StreamId::Standing);
             state.router.get_closed();
         }
     }
@@ -153,7 +166,7 @@ impl Session {
     pub fn forget_post(&self, exchange: ExchangeId) {
         let mut state = self.state();
         state.router.post_closed(exchange);
-        state.streams.remove(&exchange);
+        state.streams.remove(&StreamId::Exchange(exchange));
     }
 
     /// The server side is over: every stream ends, no new one opens.
@@ -175,8 +188,8 @@ impl Session {
 
     /// Records a message that is turned away by a rule of the transport, and the answer to it.
     pub fn refuse(&self, frame: Frame, code: ErrorCode, text: &str) {
-        let (exchange, id) = match &frame.body {
-            Body::Whole(message) => (frame.exchange, message.id()),
+        let (stream, id) = match &frame.body {
+            Body::Whole(message) => (frame.stream, message.id()),
             _ => return,
         };
         let now = self.connection.pipeline.now();
@@ -186,12 +199,12 @@ impl Session {
         if lane.pass(&mut vec![frame], now, &mut passed).is_err() {
             return;
         }
-        self.connection
-            .act(passed.sequences.first().copied().flatten(), "refuse", text);
+        let recorded = passed.on.first().and_then(|out| out.frame().sequence);
+        self.connection.act(recorded, "refuse", text);
         let answer = error_response(id.as_ref(), code, text, None);
         drop(
             self.connection
-                .author(Direction::ServerToClient, exchange, answer, now),
+                .author(Direction::ServerToClient, stream, answer, now),
         );
     }
 
@@ -227,12 +240,9 @@ impl Session {
 }
 
 /// A frame for the server with its HTTP head.
-pub fn frame(exchange: ExchangeId, parts: http::request::Parts, message: Message) -> Frame {
-    Frame {
-        exchange,
-        carriage: Carriage::Request(Box::new(parts)),
-        body: Body::Whole(message),
-    }
+pub fn frame(stream: impl Into<StreamId>, parts: http::request::Parts, message: Message) -> Frame {
+    let carriage = Carriage::Request(Box::new(parts));
+    Frame::new(stream, Origin::Client, carriage, Body::Whole(message))
 }
 
 mod placing;

@@ -11,7 +11,9 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request};
 use hyper::body::Incoming;
-use mcp_proxy_core::{CarryOptions, Connection, Dial, Link, Pipeline, carry};
+use mcp_proxy_core::{
+    CarryOptions, ClientStreams, Connection, Dial, Link, NewConnection, Peer, Pipeline, carry,
+};
 use mcp_proxy_wire::headers::{self, LAST_EVENT_ID, MCP_SESSION_ID};
 use mcp_proxy_wire::{
     ErrorCode, ExchangeId, Id, Kind, Message, Transport, error_response, is_blank,
@@ -25,7 +27,7 @@ use super::legacy::{GetGuard, StreamGuard, legacy_post, session_not_found};
 use super::listener::{Answer, bare, error, events, is_path, json};
 use super::modern;
 use super::payload::Payload;
-use super::session::{Session, SessionWriter};
+use super::session::{Resumed, Session, SessionWriter};
 use super::stream::{EventStream, encode};
 use crate::inbox::inbox;
 
@@ -44,7 +46,7 @@ pub struct SessionLimits {
 pub struct Sessions {
     pipeline: Arc<Pipeline>,
     dial: Dial,
-    server: Transport,
+    server: Peer,
     limits: SessionLimits,
     carry: CarryOptions,
     next: AtomicU64,
@@ -63,10 +65,11 @@ impl Sessions {
     pub fn new(
         pipeline: Arc<Pipeline>,
         dial: Dial,
-        server: Transport,
+        server: impl Into<Peer>,
         limits: SessionLimits,
         carry: CarryOptions,
     ) -> Arc<Sessions> {
+        let server = server.into();
         let sessions = Arc::new_cyclic(|own| Sessions {
             pipeline,
             dial,
@@ -152,14 +155,11 @@ impl Sessions {
             .and_then(|value| value.to_str().ok())
             .and_then(|id| session.resume(id));
         let mut first = Vec::new();
-        if let Some((missed, live, stream)) = resumed {
-            let finished = missed.iter().any(|out| out.last);
+        if let Some(Resumed { missed, live }) = resumed {
+            let finished = missed.iter().any(|message| message.last);
             first = missed.iter().map(encode).collect();
-            if let Some(messages) = live {
-                let guard = Box::new(StreamGuard {
-                    session,
-                    exchange: stream,
-                });
+            if let Some((exchange, messages)) = live {
+                let guard = Box::new(StreamGuard { session, exchange });
                 return events(Payload::Events(Box::new(EventStream::new(
                     first,
                     messages,
@@ -256,14 +256,14 @@ impl Sessions {
             let answer = error_response(asked, ErrorCode::SESSION_LIMIT, &text, None);
             return Err(Box::new(json(503, answer)));
         }
-        let connection = match id.is_empty() {
-            true => self
-                .pipeline
-                .connect_shared(Transport::StreamableHttp, self.server),
-            false => self
-                .pipeline
-                .connect(Transport::StreamableHttp, self.server),
+        let streams = match id.is_empty() {
+            true => ClientStreams::Shared,
+            false => ClientStreams::FoundById,
         };
+        let connection = self.pipeline.open(
+            NewConnection::between(Transport::StreamableHttp, self.server.clone())
+                .with_streams(streams),
+        );
         let (sender, reader) = inbox();
         let session = Session::new(id, Arc::clone(&connection), sender);
         if !session.is_shared() {

@@ -8,10 +8,10 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, Uri};
 use hyper::body::Incoming;
 use mcp_proxy_core::replay::{Posted, Poster, ReplayError, Sending};
-use mcp_proxy_core::{Connection, Lane, LinkEnd, Offered, Pipeline, Telling};
+use mcp_proxy_core::{Connection, Lane, LinkEnd, Offered, Outgoing, Pipeline, Telling};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Limits, Message, Side, Transport,
-    encode_event, headers,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Limits, Message, Origin, Side,
+    Transport, encode_event, headers,
 };
 
 use super::PATH;
@@ -154,11 +154,8 @@ impl SseExchange {
             },
             stream,
         };
-        let frame = Frame {
-            exchange,
-            carriage: Carriage::Request(Box::new(parts)),
-            body,
-        };
+        let carriage = Carriage::Request(Box::new(parts));
+        let frame = Frame::new(exchange, Origin::Client, carriage, body);
         let now = self.pipeline.now();
         match lane.offer(frame, now).await {
             Ok(Offered::Passed(frame)) => self.go_on(going, frame).await,
@@ -198,22 +195,23 @@ impl SseExchange {
     }
 
     /// What came out of the lane: for the server, or for the client.
-    async fn go_on(&self, going: Going, frame: Option<Frame>) -> Answer {
+    async fn go_on(&self, going: Going, outgoing: Option<Outgoing>) -> Answer {
         let asked = going.asked;
-        let body = match (frame, &going.stream) {
+        let (body, request) = match (outgoing, &going.stream) {
             (
-                Some(Frame {
+                Some(Outgoing::Frame(Frame {
                     carriage: Carriage::Request(_),
                     body,
+                    sequence,
                     ..
-                }),
+                })),
                 _,
-            ) => body,
+            ) => (body, sequence),
             (
-                Some(Frame {
+                Some(Outgoing::Frame(Frame {
                     body: Body::Whole(answer),
                     ..
-                }),
+                })),
                 Some(stream),
             ) => {
                 return match stream.say(event_of(&answer)).await {
@@ -222,14 +220,8 @@ impl SseExchange {
                 };
             }
             // Over HTTP+SSE a POST is only taken; nothing comes.
-            (
-                Some(Frame {
-                    body: Body::Withheld(_),
-                    ..
-                }),
-                _,
-            ) => return bare(202),
-            (frame, _) => return not_passed_on(frame),
+            (Some(Outgoing::Dropped(_)), _) => return bare(202),
+            (outgoing, _) => return not_passed_on(outgoing),
         };
         let method = going.method;
         let sent = self
@@ -242,7 +234,10 @@ impl SseExchange {
                 let id = asked.id.as_ref();
                 self.back(response, &method, connection, exchange, id).await
             }
-            Err(end) => unreachable_server(connection, exchange, asked.id.as_ref(), &end),
+            Err(end) => {
+                connection.undelivered(request.as_slice(), &end.to_string());
+                unreachable_server(connection, exchange, asked.id.as_ref(), &end)
+            }
         }
     }
 
@@ -257,10 +252,9 @@ impl SseExchange {
         let (mut parts, body) = response.into_parts();
         headers::strip_hop_by_hop(&mut parts.headers);
         let mut lane = connection.lane(Direction::ServerToClient);
-        let head = |body| Frame {
-            exchange,
-            carriage: Carriage::Response(Box::new(parts.clone())),
-            body,
+        let head = |body| {
+            let carriage = Carriage::Response(Box::new(parts.clone()));
+            Frame::new(exchange, Origin::Server, carriage, body)
         };
         if *method == Method::GET && headers::is_sse(&parts.headers) {
             if let Err(end) = one(connection, &mut lane, head(Body::Empty)).await {
@@ -360,7 +354,7 @@ impl SseExchange {
     }
 
     /// How messages of ours get to the server of a connection. What is answered comes on the client's stream.
-    fn posting(&self, connection: u32, like: ExchangeId) -> Result<Posting, ReplayError> {
+    fn posting(&self, connection: u32, like: Option<ExchangeId>) -> Result<Posting, ReplayError> {
         let endpoints = self.endpoints();
         let endpoint = known(&endpoints, connection).ok_or(ReplayError::Gone(LinkEnd::Closed))?;
         Ok(Posting {
@@ -389,7 +383,7 @@ impl Poster for SseExchange {
     fn post(
         &self,
         connection: &Arc<Connection>,
-        like: ExchangeId,
+        like: Option<ExchangeId>,
         message: Message,
     ) -> Result<Posted, ReplayError> {
         let posting = self.posting(connection.id, like)?;
@@ -402,7 +396,7 @@ impl Poster for SseExchange {
         like: ExchangeId,
         answer: Message,
     ) -> Result<Sending, ReplayError> {
-        let posting = self.posting(connection.id, like)?;
+        let posting = self.posting(connection.id, Some(like))?;
         Ok(Box::pin(posting.deliver(answer)))
     }
 }

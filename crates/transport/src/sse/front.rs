@@ -8,11 +8,10 @@ use http::request::Parts;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 use mcp_proxy_core::{
-    BoxFuture, CarryOptions, Connection, Dial, FrameWriter, Link, LinkEnd, Pipeline, carry,
+    BoxFuture, CarryOptions, Connection, Dial, FrameWriter, Link, LinkEnd, Outgoing, Peer,
+    Pipeline, carry,
 };
-use mcp_proxy_wire::{
-    Body, ErrorCode, ExchangeId, Frame, Message, Transport, encode_event, is_blank,
-};
+use mcp_proxy_wire::{Body, ErrorCode, Message, StreamId, Transport, encode_event, is_blank};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
@@ -24,7 +23,7 @@ use crate::http::outlet::{Outlet, outlet};
 use crate::http::payload::Payload;
 use crate::http::session::frame;
 use crate::http::sessions::{SessionLimits, too_large};
-use crate::http::stream::{EventStream, Out};
+use crate::http::stream::{EventStream, StreamItem, StreamMessage};
 use crate::inbox::{Arrival, Inbox, SEND_DEADLINE, inbox};
 
 const MESSAGE_PATH: &str = "/message";
@@ -33,7 +32,7 @@ const MESSAGE_PATH: &str = "/message";
 pub struct SseFront {
     pipeline: Arc<Pipeline>,
     dial: Dial,
-    server: Transport,
+    server: Peer,
     limits: SessionLimits,
     carry: CarryOptions,
     sessions: Mutex<FxHashMap<String, Client>>,
@@ -51,10 +50,11 @@ impl SseFront {
     pub fn new(
         pipeline: Arc<Pipeline>,
         dial: Dial,
-        server: Transport,
+        server: impl Into<Peer>,
         limits: SessionLimits,
         carry: CarryOptions,
     ) -> Arc<SseFront> {
+        let server = server.into();
         Arc::new_cyclic(|own| SseFront {
             pipeline,
             dial,
@@ -87,9 +87,9 @@ impl SseFront {
             return error(503, ErrorCode::SESSION_LIMIT, &text);
         }
         let id = uuid::Uuid::new_v4().simple().to_string();
-        let connection = self.pipeline.connect(Transport::Sse, self.server);
+        let connection = self.pipeline.connect(Transport::Sse, self.server.clone());
         let (sender, reader) = inbox();
-        let (out, messages) = outlet([]);
+        let (out, messages) = outlet(Some(Arc::clone(&connection)), []);
         let stop = Arc::new(Notify::new());
         let client = Client {
             inbox: sender,
@@ -137,7 +137,7 @@ impl SseFront {
                 return error(400, ErrorCode::BAD_REQUEST, &text);
             }
         };
-        let arrival = Arrival::Frame(frame(ExchangeId(0), parts, message));
+        let arrival = Arrival::Frame(frame(StreamId::Only, parts, message));
         match client.inbox.send_timeout(arrival, SEND_DEADLINE).await {
             Ok(()) => accepted(),
             Err(_) => error(
@@ -196,21 +196,22 @@ impl Running {
 struct StreamWriter(Option<Outlet>);
 
 impl StreamWriter {
-    async fn put(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+    async fn put(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
         let Some(stream) = &self.0 else {
             return Err(LinkEnd::Closed);
         };
-        for frame in frames.drain(..) {
+        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
             let Body::Whole(message) = frame.body else {
                 continue;
             };
-            let out = Out {
+            let item = StreamItem::Message(StreamMessage {
                 data: message.into_raw(),
                 event_id: None,
                 last: false,
-            };
+                sequence: frame.sequence,
+            });
             // The pump has a deadline for all of it.
-            if stream.send(out, Duration::MAX).await.is_err() {
+            if stream.send(item, Duration::MAX).await.is_err() {
                 return Err(LinkEnd::Closed);
             }
         }
@@ -219,7 +220,10 @@ impl StreamWriter {
 }
 
 impl FrameWriter for StreamWriter {
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<Outgoing>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put(frames))
     }
 
