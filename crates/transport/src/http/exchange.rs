@@ -11,18 +11,18 @@ use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
-use mcp_proxy_core::{Connection, Lane, LinkEnd, Offered, Outgoing, Pipeline, Telling};
+use mcp_proxy_core::{BoxFuture, Connection, Lane, LinkEnd, Offered, Outgoing, Pipeline, Telling};
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Limits, Message,
     Origin, Side, error_response,
 };
 
-use super::PATH;
 use super::collect::{Collected, collect};
+use super::handler::{Handler, RequestSource};
 use super::inflow::Inflow;
 use super::known::Known;
-use super::listener::{Answer, bare, error, is_path, json};
+use super::listener::{Answer, bare, error, json};
 use super::meanwhile::{Asked, Meanwhile, Teller, Withheld, told};
 use super::payload::Payload;
 use super::remote::Remote;
@@ -106,17 +106,13 @@ impl Exchange {
     }
 
     /// Answers one request.
-    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
-        let own = self.remote.url().path();
-        if !is_path(request.uri(), PATH) && !is_path(request.uri(), own) {
-            return not_here(PATH);
-        }
+    async fn answer(self: Arc<Self>, source: RequestSource, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
         let body = collect(body, self.cut()).await;
         if self.is_too_large(&parts.headers, &body) {
             return too_large(self.limits.max);
         }
-        let entered = self.enter(parts, body);
+        let entered = self.enter(&source, parts, body);
         if !entered.may_be_told() {
             return self.go(entered, None).await;
         }
@@ -127,22 +123,23 @@ impl Exchange {
     }
 
     /// Passes one request on and its answer back.
-    pub async fn pass(&self, parts: Parts, body: Collected) -> Answer {
+    pub async fn pass(&self, source: &RequestSource, parts: Parts, body: Collected) -> Answer {
         if self.is_too_large(&parts.headers, &body) {
             return too_large(self.limits.max);
         }
-        self.go(self.enter(parts, body), None).await
+        self.go(self.enter(source, parts, body), None).await
     }
 
-    fn enter(&self, parts: Parts, body: Collected) -> Entered {
+    fn enter(&self, source: &RequestSource, parts: Parts, body: Collected) -> Entered {
         let exchange = self.next_exchange();
         let message = match &body {
             Collected::Whole(bytes) if !bytes.is_empty() => Some(Message::parse(bytes.clone())),
             _ => None,
         };
-        let connection =
-            self.known
-                .connection_of(&self.pipeline, exchange, &parts, message.as_ref());
+        let head = (source, &parts);
+        let connection = self
+            .known
+            .connection_of(&self.pipeline, exchange, head, message.as_ref());
         Entered {
             connection,
             exchange,
@@ -373,6 +370,16 @@ impl Exchange {
     }
 }
 
+impl Handler for Exchange {
+    fn handle(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, Answer> {
+        Box::pin(self.answer(source, request))
+    }
+}
+
 /// Dropped while it holds an exchange: the client has gone before its answer came.
 struct Leaving<'a>(Option<(&'a Connection, ExchangeId)>);
 
@@ -398,15 +405,6 @@ fn withheld(status: u16) -> Answer {
     let mut answer = bare(status);
     answer.extensions_mut().insert(Withheld);
     answer
-}
-
-/// The answer for a path that is not served.
-pub fn not_here(path: &str) -> Answer {
-    error(
-        404,
-        ErrorCode::BAD_REQUEST,
-        &format!("MCP is served at {path} on this listener"),
-    )
 }
 
 /// Passes one frame through a lane, and gives back what comes out for the peer ahead.

@@ -12,7 +12,8 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request};
 use hyper::body::Incoming;
 use mcp_proxy_core::{
-    CarryOptions, ClientStreams, Connection, Dial, Link, NewConnection, Peer, Pipeline, carry,
+    BoxFuture, Caller, CarryOptions, ClientStreams, Connection, Dial, Link, NewConnection, Peer,
+    Pipeline, carry,
 };
 use mcp_proxy_wire::headers::{self, LAST_EVENT_ID, MCP_SESSION_ID};
 use mcp_proxy_wire::{
@@ -20,11 +21,10 @@ use mcp_proxy_wire::{
 };
 use rustc_hash::FxHashMap;
 
-use super::PATH;
 use super::collect::{Collected, collect};
-use super::exchange::not_here;
+use super::handler::{Handler, RequestSource};
 use super::legacy::{GetGuard, StreamGuard, legacy_post, session_not_found};
-use super::listener::{Answer, bare, error, events, is_path, json};
+use super::listener::{Answer, bare, error, events, json};
 use super::modern;
 use super::payload::Payload;
 use super::session::{Resumed, Session, SessionWriter};
@@ -85,11 +85,8 @@ impl Sessions {
     }
 
     /// Answers one request.
-    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+    async fn answer(self: Arc<Self>, source: RequestSource, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
-        if !is_path(&parts.uri, PATH) {
-            return not_here(PATH);
-        }
         match parts.method {
             Method::POST => {
                 let message = match collect(body, self.limits.message).await {
@@ -100,7 +97,7 @@ impl Sessions {
                         return error(400, ErrorCode::BAD_REQUEST, &text);
                     }
                 };
-                self.post(parts, message).await
+                self.post(source, parts, message).await
             }
             Method::GET if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
             Method::DELETE if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
@@ -111,7 +108,12 @@ impl Sessions {
     }
 
     /// A client's message, in either era.
-    pub async fn post(self: Arc<Self>, parts: Parts, message: Message) -> Answer {
+    pub async fn post(
+        self: Arc<Self>,
+        source: RequestSource,
+        parts: Parts,
+        message: Message,
+    ) -> Answer {
         let id = message.id();
         if !headers::is_json(&parts.headers) {
             let text = "Content-Type must be application/json";
@@ -120,12 +122,12 @@ impl Sessions {
         }
         let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
         if modern::is_modern(&parts.headers, &message) {
-            return match self.shared(parts.headers.get(AUTHORIZATION).cloned(), id.as_ref()) {
+            return match self.shared(&source, &parts, id.as_ref()) {
                 Ok(session) => modern::post(session, exchange, parts, message).await,
                 Err(answer) => *answer,
             };
         }
-        let session = match self.legacy_session(&parts, &message) {
+        let session = match self.legacy_session(&source, &parts, &message) {
             Ok(session) => session,
             Err(answer) => return *answer,
         };
@@ -194,6 +196,7 @@ impl Sessions {
 
     fn legacy_session(
         &self,
+        source: &RequestSource,
         parts: &Parts,
         message: &Message,
     ) -> Result<Arc<Session>, Box<Answer>> {
@@ -208,7 +211,12 @@ impl Sessions {
         let opens = |message: &Message| message.method().as_deref() == Some("initialize");
         let batch_opens = || message.parts().unwrap_or_default().iter().any(opens);
         if opens(message) || (message.kind() == Kind::Batch && batch_opens()) {
-            return self.open(uuid::Uuid::new_v4().to_string(), message.id().as_ref());
+            let (id, caller) = (uuid::Uuid::new_v4().to_string(), source.caller(parts));
+            let mut table = self.table();
+            let session = self.open(&table, id, caller, message.id().as_ref())?;
+            let id = session.id.clone();
+            table.legacy.insert(id, Arc::clone(&session));
+            return Ok(session);
         }
         if message.kind() == Kind::Malformed {
             let text = unreadable(message);
@@ -233,22 +241,33 @@ impl Sessions {
 
     fn shared(
         &self,
-        token: Option<HeaderValue>,
+        source: &RequestSource,
+        parts: &Parts,
         asked: Option<&Id>,
     ) -> Result<Arc<Session>, Box<Answer>> {
-        if let Some(session) = self.table().shared.get(&token) {
+        let token = parts.headers.get(AUTHORIZATION);
+        // Looked up and inserted under one lock: two requests that come at once must not open two servers, of which only
+        // one would be in the table.
+        let mut table = self.table();
+        if let Some(session) = table.shared.get(&token.cloned()) {
             return Ok(Arc::clone(session));
         }
-        let session = self.open(String::new(), asked)?;
-        self.table().shared.insert(token, Arc::clone(&session));
+        let session = self.open(&table, String::new(), source.caller(parts), asked)?;
+        table.shared.insert(token.cloned(), Arc::clone(&session));
         Ok(session)
     }
 
     /// Opens a session: a connection in the record, a link to a server, and the pumps between. `asked` is the request
-    /// that needs it.
-    fn open(&self, id: String, asked: Option<&Id>) -> Result<Arc<Session>, Box<Answer>> {
-        let mut table = self.table();
-        if table.legacy.len() + table.shared.len() >= self.limits.sessions {
+    /// that needs it. The table is locked until the session has been inserted, so that its task, which removes it when
+    /// it ends, cannot come first.
+    fn open(
+        &self,
+        table: &Table,
+        id: String,
+        caller: Arc<Caller>,
+        asked: Option<&Id>,
+    ) -> Result<Arc<Session>, Box<Answer>> {
+        if table.len() >= self.limits.sessions {
             let text = format!(
                 "{} sessions are open (--max-sessions)",
                 self.limits.sessions
@@ -256,27 +275,21 @@ impl Sessions {
             let answer = error_response(asked, ErrorCode::SESSION_LIMIT, &text, None);
             return Err(Box::new(json(503, answer)));
         }
+        let client = Peer::new(Transport::StreamableHttp).called_by(caller);
         let streams = match id.is_empty() {
             true => ClientStreams::Shared,
             false => ClientStreams::FoundById,
         };
-        let connection = self.pipeline.open(
-            NewConnection::between(Transport::StreamableHttp, self.server.clone())
-                .with_streams(streams),
-        );
+        let connection = self
+            .pipeline
+            .open(NewConnection::between(client, self.server.clone()).with_streams(streams));
         let (sender, reader) = inbox();
         let session = Session::new(id, Arc::clone(&connection), sender);
-        if !session.is_shared() {
-            table
-                .legacy
-                .insert(session.id.clone(), Arc::clone(&session));
-        }
-        drop(table);
-        let client = Link::new(reader, SessionWriter(Arc::clone(&session)));
+        let link = Link::new(reader, SessionWriter(Arc::clone(&session)));
         let (dial, options, own) = (Arc::clone(&self.dial), self.carry, Weak::clone(&self.own));
         let running = Arc::clone(&session);
         tokio::spawn(async move {
-            run(&running, &connection, client, dial, options).await;
+            run(&running, &connection, link, dial, options).await;
             if let Some(sessions) = own.upgrade() {
                 sessions.remove(&running);
             }
@@ -292,22 +305,35 @@ impl Sessions {
             .retain(|_, shared| !Arc::ptr_eq(shared, session));
     }
 
-    /// Asks every session to end.
-    pub fn stop_all(&self) {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Handler for Sessions {
+    fn handle(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, Answer> {
+        Box::pin(self.answer(source, request))
+    }
+
+    fn stop_all(&self) {
         let table = self.table();
         for session in table.legacy.values().chain(table.shared.values()) {
             session.stop.notify_one();
         }
     }
 
-    /// How many sessions are open.
-    pub fn open_count(&self) -> usize {
-        let table = self.table();
-        table.legacy.len() + table.shared.len()
+    fn open_count(&self) -> usize {
+        self.table().len()
     }
+}
 
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+impl Table {
+    fn len(&self) -> usize {
+        self.legacy.len() + self.shared.len()
     }
 }
 

@@ -8,7 +8,9 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, Uri};
 use hyper::body::Incoming;
 use mcp_proxy_core::replay::{Posted, Poster, ReplayError, Sending};
-use mcp_proxy_core::{Connection, Lane, LinkEnd, Offered, Outgoing, Pipeline, Telling};
+use mcp_proxy_core::{
+    BoxFuture, Connection, Lane, LinkEnd, Offered, Outgoing, Peer, Pipeline, Telling,
+};
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Limits, Message, Origin, Side,
     Transport, encode_event, headers,
@@ -17,14 +19,16 @@ use mcp_proxy_wire::{
 use super::PATH;
 use super::dial::endpoint_of;
 use crate::http::collect::{Collected, collect};
-use crate::http::exchange::{internal, not_here, not_passed_on, one, unreachable_server};
+use crate::http::exchange::{internal, not_passed_on, one, unreachable_server};
+use crate::http::handler::{Handler, RequestSource};
 use crate::http::heads::Heads;
 use crate::http::inflow::Inflow;
-use crate::http::listener::{Answer, bare, error, is_path};
+use crate::http::listener::{Answer, bare, error};
 use crate::http::meanwhile::{Asked, Teller, Withheld, event_of, told};
 use crate::http::payload::Payload;
 use crate::http::posting::Posting;
 use crate::http::remote::Remote;
+use crate::http::routes::not_found;
 use crate::http::through::{Rewrite, Through};
 
 /// Endpoints that are remembered; the oldest go first.
@@ -89,21 +93,32 @@ impl SseExchange {
         exchange
     }
 
-    /// Answers one request.
-    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+    /// The handler of the endpoints that servers name, which may have any path. The exchange itself handles the streams.
+    pub fn endpoints_handler(self: &Arc<Self>) -> Arc<dyn Handler> {
+        Arc::new(MessageEndpoints(Arc::clone(self)))
+    }
+
+    /// Answers one request to the path of the streams, which may be that of an endpoint as well.
+    async fn answer(self: Arc<Self>, source: RequestSource, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
         let exchange = self.next_exchange();
-        if let Some((url, connection, stream)) = self.endpoint(exchange, &parts) {
-            let to = (url, connection, Some(stream));
-            return self.post(parts, body, to, exchange).await;
-        }
-        if is_path(&parts.uri, PATH) || is_path(&parts.uri, self.remote.url().path()) {
-            let connection = self.pipeline.connect(Transport::Sse, Transport::Sse);
+        let to = self.endpoint(exchange, &parts).unwrap_or_else(|| {
+            let client = Peer::new(Transport::Sse).called_by(source.caller(&parts));
+            let connection = self.pipeline.connect(client, Transport::Sse);
             let url = self.remote.url_with_query(parts.uri.query());
-            let to = (url, connection, None);
-            return self.post(parts, body, to, exchange).await;
+            (url, connection, None)
+        });
+        self.post(parts, body, to, exchange).await
+    }
+
+    /// Answers one request to any other path: an endpoint, or nothing that is known here.
+    async fn answer_endpoint(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+        let (parts, body) = request.into_parts();
+        let exchange = self.next_exchange();
+        match self.endpoint(exchange, &parts) {
+            Some(to) => self.post(parts, body, to, exchange).await,
+            None => not_found(PATH),
         }
-        not_here(PATH)
     }
 
     /// Sends a request on, whatever its method, and its answer back.
@@ -328,7 +343,7 @@ impl SseExchange {
         &self,
         exchange: ExchangeId,
         parts: &Parts,
-    ) -> Option<(Uri, Arc<Connection>, Teller)> {
+    ) -> Option<(Uri, Arc<Connection>, Option<Teller>)> {
         if parts.method != Method::POST {
             return None;
         }
@@ -340,7 +355,8 @@ impl SseExchange {
             endpoint.heads.see(exchange, parts);
         }
         let connection = Arc::clone(&endpoint.connection);
-        Some((endpoint.url.clone(), connection, endpoint.stream.clone()))
+        let stream = Some(endpoint.stream.clone());
+        Some((endpoint.url.clone(), connection, stream))
     }
 
     fn endpoints(&self) -> MutexGuard<'_, Endpoints> {
@@ -365,6 +381,29 @@ impl SseExchange {
             exchange: self.next_exchange(),
             max: self.limits.max,
         })
+    }
+}
+
+impl Handler for SseExchange {
+    fn handle(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, Answer> {
+        Box::pin(self.answer(source, request))
+    }
+}
+
+/// The endpoints of an [`SseExchange`].
+struct MessageEndpoints(Arc<SseExchange>);
+
+impl Handler for MessageEndpoints {
+    fn handle(
+        self: Arc<Self>,
+        _: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, Answer> {
+        Box::pin(Arc::clone(&self.0).answer_endpoint(request))
     }
 }
 

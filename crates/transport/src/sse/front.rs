@@ -8,25 +8,24 @@ use http::request::Parts;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 use mcp_proxy_core::{
-    BoxFuture, CarryOptions, Connection, Dial, FrameWriter, Link, LinkEnd, Outgoing, Peer,
+    BoxFuture, Caller, CarryOptions, Connection, Dial, FrameWriter, Link, LinkEnd, Outgoing, Peer,
     Pipeline, carry,
 };
 use mcp_proxy_wire::{Body, ErrorCode, Message, StreamId, Transport, encode_event, is_blank};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-use super::PATH;
+use super::{MESSAGE_PATH, PATH};
 use crate::http::collect::{Collected, collect};
-use crate::http::exchange::not_here;
-use crate::http::listener::{Answer, bare, error, events, is_path};
+use crate::http::handler::{Handler, RequestSource};
+use crate::http::listener::{Answer, bare, error, events};
 use crate::http::outlet::{Outlet, outlet};
 use crate::http::payload::Payload;
+use crate::http::routes::not_found;
 use crate::http::session::frame;
 use crate::http::sessions::{SessionLimits, too_large};
 use crate::http::stream::{EventStream, StreamItem, StreamMessage};
 use crate::inbox::{Arrival, Inbox, SEND_DEADLINE, inbox};
-
-const MESSAGE_PATH: &str = "/message";
 
 /// The front for HTTP+SSE clients of another kind of server.
 pub struct SseFront {
@@ -66,20 +65,15 @@ impl SseFront {
         })
     }
 
-    /// Answers one request.
-    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
-        let (parts, body) = request.into_parts();
-        match parts.method {
-            Method::GET if is_path(&parts.uri, PATH) => self.open(),
-            Method::POST if is_path(&parts.uri, MESSAGE_PATH) => self.post(parts, body).await,
-            // Clients that try streamable HTTP first go by this to HTTP+SSE.
-            Method::POST if is_path(&parts.uri, PATH) => method_not_allowed(),
-            _ => not_here(PATH),
-        }
+    /// The handler of the message endpoint, to be served at [`MESSAGE_PATH`]. The front itself handles the streams.
+    pub fn messages(self: &Arc<Self>) -> Arc<dyn Handler> {
+        Arc::new(SseMessages(Arc::clone(self)))
     }
 
-    fn open(&self) -> Answer {
-        if self.open_count() >= self.limits.sessions {
+    fn open(&self, caller: Arc<Caller>) -> Answer {
+        // The place is counted and taken under one lock, so that there are never more sessions than allowed.
+        let mut sessions = self.sessions();
+        if sessions.len() >= self.limits.sessions {
             let text = format!(
                 "{} sessions are open (--max-sessions)",
                 self.limits.sessions
@@ -87,7 +81,8 @@ impl SseFront {
             return error(503, ErrorCode::SESSION_LIMIT, &text);
         }
         let id = uuid::Uuid::new_v4().simple().to_string();
-        let connection = self.pipeline.connect(Transport::Sse, self.server.clone());
+        let peer = Peer::new(Transport::Sse).called_by(caller);
+        let connection = self.pipeline.connect(peer, self.server.clone());
         let (sender, reader) = inbox();
         let (out, messages) = outlet(Some(Arc::clone(&connection)), []);
         let stop = Arc::new(Notify::new());
@@ -95,7 +90,8 @@ impl SseFront {
             inbox: sender,
             stop: Arc::clone(&stop),
         };
-        self.sessions().insert(id.clone(), client);
+        sessions.insert(id.clone(), client);
+        drop(sessions);
         let link = Link::new(reader, StreamWriter(Some(out)));
         let task = Running {
             connection,
@@ -159,17 +155,52 @@ impl SseFront {
     fn sessions(&self) -> MutexGuard<'_, FxHashMap<String, Client>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Asks every session to end.
-    pub fn stop_all(&self) {
+impl Handler for SseFront {
+    fn handle(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, Answer> {
+        let (parts, _) = request.into_parts();
+        let answer = match parts.method {
+            Method::GET => self.open(source.caller(&parts)),
+            // Clients that try streamable HTTP first go by this to HTTP+SSE.
+            Method::POST => method_not_allowed(),
+            _ => not_found(PATH),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+
+    fn stop_all(&self) {
         for client in self.sessions().values() {
             client.stop.notify_one();
         }
     }
 
-    /// How many sessions are open.
-    pub fn open_count(&self) -> usize {
+    fn open_count(&self) -> usize {
         self.sessions().len()
+    }
+}
+
+/// The message endpoint of an [`SseFront`].
+struct SseMessages(Arc<SseFront>);
+
+impl Handler for SseMessages {
+    fn handle(
+        self: Arc<Self>,
+        _: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, Answer> {
+        let front = Arc::clone(&self.0);
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            match parts.method {
+                Method::POST => front.post(parts, body).await,
+                _ => not_found(PATH),
+            }
+        })
     }
 }
 
