@@ -9,6 +9,7 @@ pub mod carry;
 pub mod connection;
 pub mod control;
 pub mod correlate;
+pub mod in_process;
 pub mod intercept;
 pub mod lane;
 pub mod large;
@@ -23,6 +24,7 @@ pub mod step;
 
 pub use carry::{CarryEnd, CarryOptions, carry};
 pub use connection::{ClientStreams, Connection, NewConnection};
+pub use in_process::{ClientGone, InProcessReceiver, InProcessSender, InProcessServer, in_process};
 pub use intercept::{HoldOptions, HoldPolicy, Intercept, InterceptMode};
 pub use lane::{Lane, Offered, Passed, Telling};
 pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd, Outgoing};

@@ -138,6 +138,7 @@ mod tests {
     use mcp_proxy_wire::Transport;
 
     use super::*;
+    use crate::http::session::SessionKind;
     use crate::inbox::inbox;
 
     fn parts() -> Parts {
@@ -155,7 +156,12 @@ mod tests {
         });
         let connection = pipeline.connect(Transport::StreamableHttp, Transport::Stdio);
         let (sender, _reader) = inbox();
-        let session = Session::new("s".to_owned(), connection, sender);
+        let session = Session::new(
+            SessionKind::Legacy("s".to_owned()),
+            connection,
+            sender,
+            Arc::default(),
+        );
         let mut exchange = 0;
         let mut leave_soon = async |text: &'static str| {
             exchange += 1;

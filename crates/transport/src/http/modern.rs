@@ -41,6 +41,11 @@ pub async fn post(
 ) -> Answer {
     let id = message.id();
     let lists_tools = message.method().as_deref() == Some("tools/list");
+    let guard = Box::new(CancelGuard {
+        session: Arc::clone(&session),
+        exchange,
+        id: id.clone(),
+    });
     if let Some((code, text)) = fault(&session, &parts, &message) {
         let status = if code == ErrorCode::METHOD_NOT_FOUND {
             404
@@ -62,11 +67,6 @@ pub async fn post(
             error_response(id.as_ref(), ErrorCode::SERVER_EXITED, text, None),
         );
     };
-    let guard = Box::new(CancelGuard {
-        session: Arc::clone(&session),
-        exchange,
-        id: id.clone(),
-    });
     let arrival = Arrival::Frame(frame(exchange, parts, message));
     let sent = session.inbox.send_timeout(arrival, SEND_DEADLINE).await;
     if sent.is_err() {
@@ -150,10 +150,12 @@ impl Drop for CancelGuard {
         if let Some(id) = &self.id {
             self.session.connection.client_left(self.exchange, id);
         }
-        if let Some(cancelled) = self.session.connection.cancel(self.exchange) {
+        let cancel = |id: &Id| self.session.cancel(self.exchange, id);
+        if let Some(cancelled) = self.id.as_ref().and_then(cancel) {
             let frame = Frame::message(StreamId::Only, Origin::Proxy, cancelled);
             // A full inbox means a stalled server, which a cancel would not reach either.
             drop(self.session.inbox.try_send(Arrival::Frame(frame)));
         }
+        self.session.request_over();
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mcp_proxy_core::{Connection, Passed};
+use mcp_proxy_core::{Connection, LinkEnd, Passed};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Kind, Message, Origin, StreamId,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Kind, Message, Origin, StreamId,
     error_response,
 };
 use rustc_hash::FxHashMap;
@@ -16,12 +16,12 @@ use super::replay::Replay;
 use super::router::{Awaits, Router};
 use super::stream::StreamMessage;
 use super::tool_headers::ToolHeaders;
-use crate::inbox::Inbox;
+use crate::inbox::{Arrival, Inbox};
 
-/// A session: a legacy one of one client, or the shared one of the clients without a session.
+/// A session of one or several clients with a server.
 pub struct Session {
-    /// The `Mcp-Session-Id`; empty for a shared one.
-    pub id: String,
+    /// Whose it is.
+    pub kind: SessionKind,
     /// The connection in the record.
     pub connection: Arc<Connection>,
     /// Frames on their way to the server.
@@ -29,8 +29,19 @@ pub struct Session {
     /// Told to end it.
     pub stop: Notify,
     /// Which arguments its server wants in headers (modern clients).
-    pub tools: ToolHeaders,
+    pub tools: Arc<ToolHeaders>,
     state: Mutex<State>,
+}
+
+/// Whose a session is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionKind {
+    /// A legacy client's, with its `Mcp-Session-Id`.
+    Legacy(String),
+    /// Shared by all modern clients that show the same token: each request is a stream of its own.
+    Shared,
+    /// One request of a modern client.
+    Request(ExchangeId),
 }
 
 struct State {
@@ -61,13 +72,18 @@ pub struct Resumed {
 
 impl Session {
     /// A session whose frames go to `inbox`.
-    pub fn new(id: String, connection: Arc<Connection>, inbox: Inbox) -> Arc<Session> {
+    pub fn new(
+        kind: SessionKind,
+        connection: Arc<Connection>,
+        inbox: Inbox,
+        tools: Arc<ToolHeaders>,
+    ) -> Arc<Session> {
         Arc::new(Session {
-            id,
+            kind,
             connection,
             inbox,
             stop: Notify::new(),
-            tools: ToolHeaders::default(),
+            tools,
             state: Mutex::new(State {
                 router: Router::default(),
                 replay: Replay::default(),
@@ -217,9 +233,36 @@ impl Session {
         }
     }
 
-    /// Whether it is the one for requests without a session.
+    /// Whether several clients share it.
     pub fn is_shared(&self) -> bool {
-        self.id.is_empty()
+        self.kind == SessionKind::Shared
+    }
+
+    /// Whether a client can come back for what it missed. 2026-07-28 has no such thing.
+    fn is_resumable(&self) -> bool {
+        matches!(self.kind, SessionKind::Legacy(_))
+    }
+
+    /// A request of a modern client is over: it has its answer, or its client has gone. A server of its own ends with it.
+    pub fn request_over(&self) {
+        if let SessionKind::Request(_) = self.kind {
+            // A full inbox means a server that reads nothing; it is stopped then.
+            let end = Arrival::End(LinkEnd::Closed);
+            if self.inbox.try_send(end).is_err() {
+                self.stop.notify_one();
+            }
+        }
+    }
+
+    /// What tells the server that the client of this exchange has gone before it had its answer.
+    pub fn cancel(&self, exchange: ExchangeId, id: &Id) -> Option<Message> {
+        match self.kind {
+            SessionKind::Shared => self.connection.cancel(exchange),
+            SessionKind::Request(_) if self.connection.has_open(Direction::ClientToServer) => {
+                Some(cancelled(id))
+            }
+            SessionKind::Request(_) | SessionKind::Legacy(_) => None,
+        }
     }
 
     /// Notes that a server's message reached nobody.
@@ -237,6 +280,14 @@ impl Session {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Closing the stream is how a modern client cancels; a server that is not on HTTP is told in words.
+fn cancelled(id: &Id) -> Message {
+    let id = String::from_utf8_lossy(id.token());
+    Message::parse(format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"the client closed its stream"}}}}"#
+    ))
 }
 
 /// A frame for the server with its HTTP head.

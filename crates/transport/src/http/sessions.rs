@@ -1,7 +1,8 @@
-//! Streamable HTTP that ends here, because the server speaks something else.
+//! An MCP endpoint for streamable HTTP: HTTP ends here, and messages go to whatever server `dial` opens.
 //!
-//! A legacy client has a session and with it a server of its own; requests without a session (2026-07-28) share
-//! one server per bearer token. Which stream a server's message goes to is [`super::router`]'s decision.
+//! A legacy client has a session and with it a server of its own. Requests without a session (2026-07-28) share one server
+//! per bearer token, or each get a server of their own if that is cheap ([`ModernClients`]). Which stream a server's
+//! message goes to is [`super::router`]'s decision. The connection that `dial` gets names the caller.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -27,8 +28,9 @@ use super::legacy::{GetGuard, StreamGuard, legacy_post, session_not_found};
 use super::listener::{Answer, bare, error, events, json};
 use super::modern;
 use super::payload::Payload;
-use super::session::{Resumed, Session, SessionWriter};
+use super::session::{Resumed, Session, SessionKind, SessionWriter};
 use super::stream::{EventStream, encode};
+use super::tool_headers::ToolHeaders;
 use crate::inbox::inbox;
 
 /// What a listener allows.
@@ -36,19 +38,42 @@ use crate::inbox::inbox;
 pub struct SessionLimits {
     /// Sessions (and so server processes) at once.
     pub sessions: usize,
+    /// Requests of modern clients at once, where each has a server of its own.
+    pub requests: usize,
     /// A session that nobody uses ends after this.
     pub idle: Duration,
     /// Bytes of one message.
     pub message: usize,
 }
 
-/// The front for streamable HTTP clients of another kind of server.
+/// How modern clients, which have no sessions, reach a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModernClients {
+    /// Those with the same bearer token share one server: right where a server is a process.
+    Shared,
+    /// Each request has a server of its own, which sees who called: right for a server in this process.
+    OneByOne,
+}
+
+/// What an endpoint is made with.
+pub struct EndpointOptions {
+    /// The server, for the record.
+    pub server: Peer,
+    /// How modern clients reach it.
+    pub modern: ModernClients,
+    /// What is allowed.
+    pub limits: SessionLimits,
+    /// Deadlines of each conversation.
+    pub carry: CarryOptions,
+}
+
+/// The endpoint for streamable HTTP clients, in both eras.
 pub struct Sessions {
     pipeline: Arc<Pipeline>,
     dial: Dial,
-    server: Peer,
-    limits: SessionLimits,
-    carry: CarryOptions,
+    options: EndpointOptions,
+    /// Which arguments tools want in headers, where requests have servers of their own.
+    tools: Arc<ToolHeaders>,
     next: AtomicU64,
     table: Mutex<Table>,
     own: Weak<Sessions>,
@@ -58,24 +83,17 @@ pub struct Sessions {
 struct Table {
     legacy: FxHashMap<String, Arc<Session>>,
     shared: FxHashMap<Option<HeaderValue>, Arc<Session>>,
+    requests: FxHashMap<ExchangeId, Arc<Session>>,
 }
 
 impl Sessions {
-    /// Sessions towards servers that `dial` opens.
-    pub fn new(
-        pipeline: Arc<Pipeline>,
-        dial: Dial,
-        server: impl Into<Peer>,
-        limits: SessionLimits,
-        carry: CarryOptions,
-    ) -> Arc<Sessions> {
-        let server = server.into();
+    /// An endpoint for servers that `dial` opens.
+    pub fn new(pipeline: Arc<Pipeline>, dial: Dial, options: EndpointOptions) -> Arc<Sessions> {
         let sessions = Arc::new_cyclic(|own| Sessions {
             pipeline,
             dial,
-            server,
-            limits,
-            carry,
+            options,
+            tools: Arc::default(),
             next: AtomicU64::new(0),
             table: Mutex::default(),
             own: Weak::clone(own),
@@ -89,9 +107,9 @@ impl Sessions {
         let (parts, body) = request.into_parts();
         match parts.method {
             Method::POST => {
-                let message = match collect(body, self.limits.message).await {
+                let message = match collect(body, self.options.limits.message).await {
                     Collected::Whole(bytes) => Message::parse(bytes),
-                    Collected::More(..) => return too_large(self.limits.message),
+                    Collected::More(..) => return too_large(self.options.limits.message),
                     Collected::Broken(_, why) => {
                         let text = format!("the request's body broke off: {why}");
                         return error(400, ErrorCode::BAD_REQUEST, &text);
@@ -122,7 +140,11 @@ impl Sessions {
         }
         let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
         if modern::is_modern(&parts.headers, &message) {
-            return match self.shared(&source, &parts, id.as_ref()) {
+            let session = match self.options.modern {
+                ModernClients::Shared => self.shared(&source, &parts, id.as_ref()),
+                ModernClients::OneByOne => self.own(&source, &parts, exchange, id.as_ref()),
+            };
+            return match session {
                 Ok(session) => modern::post(session, exchange, parts, message).await,
                 Err(answer) => *answer,
             };
@@ -133,7 +155,9 @@ impl Sessions {
         };
         let is_new = !parts.headers.contains_key(MCP_SESSION_ID);
         let mut answer = legacy_post(&session, exchange, parts, message).await;
-        if is_new && let Ok(id) = HeaderValue::from_str(&session.id) {
+        if let (true, SessionKind::Legacy(id)) = (is_new, &session.kind)
+            && let Ok(id) = HeaderValue::from_str(id)
+        {
             answer.headers_mut().insert(MCP_SESSION_ID, id);
         }
         answer
@@ -186,7 +210,7 @@ impl Sessions {
     fn delete(&self, parts: &Parts) -> Answer {
         match self.known(parts) {
             Ok(session) => {
-                self.table().legacy.remove(&session.id);
+                self.remove(&session);
                 session.stop.notify_one();
                 bare(200)
             }
@@ -213,8 +237,8 @@ impl Sessions {
         if opens(message) || (message.kind() == Kind::Batch && batch_opens()) {
             let (id, caller) = (uuid::Uuid::new_v4().to_string(), source.caller(parts));
             let mut table = self.table();
-            let session = self.open(&table, id, caller, message.id().as_ref())?;
-            let id = session.id.clone();
+            let kind = SessionKind::Legacy(id.clone());
+            let session = self.open(&table, kind, caller, message.id().as_ref())?;
             table.legacy.insert(id, Arc::clone(&session));
             return Ok(session);
         }
@@ -252,8 +276,27 @@ impl Sessions {
         if let Some(session) = table.shared.get(&token.cloned()) {
             return Ok(Arc::clone(session));
         }
-        let session = self.open(&table, String::new(), source.caller(parts), asked)?;
+        let session = self.open(&table, SessionKind::Shared, source.caller(parts), asked)?;
         table.shared.insert(token.cloned(), Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// A server for this request alone.
+    fn own(
+        &self,
+        source: &RequestSource,
+        parts: &Parts,
+        exchange: ExchangeId,
+        asked: Option<&Id>,
+    ) -> Result<Arc<Session>, Box<Answer>> {
+        let mut table = self.table();
+        let session = self.open(
+            &table,
+            SessionKind::Request(exchange),
+            source.caller(parts),
+            asked,
+        )?;
+        table.requests.insert(exchange, Arc::clone(&session));
         Ok(session)
     }
 
@@ -263,30 +306,44 @@ impl Sessions {
     fn open(
         &self,
         table: &Table,
-        id: String,
+        kind: SessionKind,
         caller: Arc<Caller>,
         asked: Option<&Id>,
     ) -> Result<Arc<Session>, Box<Answer>> {
-        if table.len() >= self.limits.sessions {
-            let text = format!(
+        let limits = self.options.limits;
+        let full = match kind {
+            SessionKind::Request(_) if table.requests.len() >= limits.requests => {
+                Some(format!("{} requests are open", limits.requests))
+            }
+            SessionKind::Request(_) => None,
+            _ if table.sessions() >= limits.sessions => Some(format!(
                 "{} sessions are open (--max-sessions)",
-                self.limits.sessions
-            );
+                limits.sessions
+            )),
+            _ => None,
+        };
+        if let Some(text) = full {
             let answer = error_response(asked, ErrorCode::SESSION_LIMIT, &text, None);
             return Err(Box::new(json(503, answer)));
         }
         let client = Peer::new(Transport::StreamableHttp).called_by(caller);
-        let streams = match id.is_empty() {
-            true => ClientStreams::Shared,
-            false => ClientStreams::FoundById,
+        let (streams, tools) = match kind {
+            SessionKind::Shared => (ClientStreams::Shared, Arc::default()),
+            SessionKind::Legacy(_) => (ClientStreams::FoundById, Arc::default()),
+            SessionKind::Request(_) => (ClientStreams::FoundById, Arc::clone(&self.tools)),
         };
+        let server = self.options.server.clone();
         let connection = self
             .pipeline
-            .open(NewConnection::between(client, self.server.clone()).with_streams(streams));
+            .open(NewConnection::between(client, server).with_streams(streams));
         let (sender, reader) = inbox();
-        let session = Session::new(id, Arc::clone(&connection), sender);
+        let session = Session::new(kind, Arc::clone(&connection), sender, tools);
         let link = Link::new(reader, SessionWriter(Arc::clone(&session)));
-        let (dial, options, own) = (Arc::clone(&self.dial), self.carry, Weak::clone(&self.own));
+        let (dial, options, own) = (
+            Arc::clone(&self.dial),
+            self.options.carry,
+            Weak::clone(&self.own),
+        );
         let running = Arc::clone(&session);
         tokio::spawn(async move {
             run(&running, &connection, link, dial, options).await;
@@ -299,10 +356,11 @@ impl Sessions {
 
     fn remove(&self, session: &Arc<Session>) {
         let mut table = self.table();
-        table.legacy.remove(&session.id);
-        table
-            .shared
-            .retain(|_, shared| !Arc::ptr_eq(shared, session));
+        match &session.kind {
+            SessionKind::Legacy(id) => drop(table.legacy.remove(id)),
+            SessionKind::Shared => table.shared.retain(|_, it| !Arc::ptr_eq(it, session)),
+            SessionKind::Request(exchange) => drop(table.requests.remove(exchange)),
+        }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -321,19 +379,25 @@ impl Handler for Sessions {
 
     fn stop_all(&self) {
         let table = self.table();
-        for session in table.legacy.values().chain(table.shared.values()) {
+        for session in table.all() {
             session.stop.notify_one();
         }
     }
 
     fn open_count(&self) -> usize {
-        self.table().len()
+        self.table().all().count()
     }
 }
 
 impl Table {
-    fn len(&self) -> usize {
+    /// How many sessions there are that last longer than a request.
+    fn sessions(&self) -> usize {
         self.legacy.len() + self.shared.len()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Session>> {
+        let lasting = self.legacy.values().chain(self.shared.values());
+        lasting.chain(self.requests.values())
     }
 }
 
@@ -358,7 +422,7 @@ async fn sweep(sessions: Weak<Sessions>) {
     loop {
         let Some(pause) = sessions
             .upgrade()
-            .map(|s| (s.limits.idle / 4).min(Duration::from_secs(30)))
+            .map(|s| (s.options.limits.idle / 4).min(Duration::from_secs(30)))
         else {
             return;
         };
@@ -367,8 +431,8 @@ async fn sweep(sessions: Weak<Sessions>) {
             return;
         };
         let table = sessions.table();
-        for session in table.legacy.values().chain(table.shared.values()) {
-            if session.idle() >= sessions.limits.idle {
+        for session in table.all() {
+            if session.idle() >= sessions.options.limits.idle {
                 session.stop.notify_one();
             }
         }

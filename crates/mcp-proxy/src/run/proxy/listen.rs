@@ -12,7 +12,9 @@ use mcp_proxy_transport::http::exchange::Exchange;
 use mcp_proxy_transport::http::listener::{Listener, ListenerLimits, ListenerOptions};
 use mcp_proxy_transport::http::remote::Remote;
 use mcp_proxy_transport::http::routes::{Route, Routes};
-use mcp_proxy_transport::http::sessions::{SessionLimits, Sessions};
+use mcp_proxy_transport::http::sessions::{
+    EndpointOptions, ModernClients, SessionLimits, Sessions,
+};
 use mcp_proxy_transport::sse::exchange::SseExchange;
 use mcp_proxy_transport::sse::front::SseFront;
 use mcp_proxy_transport::{http, sse, tls};
@@ -104,11 +106,18 @@ fn routes(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Resul
     let carry = carry_options(config.limits);
     let session_limits = SessionLimits {
         sessions: config.limits.sessions,
+        requests: config.limits.sessions,
         idle: config.limits.idle,
         message: config.limits.message,
     };
     let whole = limits(config.limits, Transport::Stdio, Transport::StreamableHttp);
     let cut = limits(config.limits, client, client);
+    let endpoint = |server: Transport| EndpointOptions {
+        server: server.into(),
+        modern: ModernClients::Shared,
+        limits: session_limits,
+        carry,
+    };
     let own = Route::exact(path(client));
     let routes = Routes::new();
     Ok(match (client, &config.target) {
@@ -143,8 +152,7 @@ fn routes(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Resul
             let same = same_path(&remote);
             let exchange = Exchange::new(Arc::clone(&pipeline), Arc::clone(&remote), cut);
             let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), whole.max);
-            let kind = Transport::Sse;
-            let sessions = Sessions::new(Arc::clone(&pipeline), dial, kind, session_limits, carry);
+            let sessions = Sessions::new(Arc::clone(&pipeline), dial, endpoint(Transport::Sse));
             let auto = AutoFront::new(pipeline, remote, exchange, sessions, whole.max);
             routes.with(auto, [own, same])
         }
@@ -157,8 +165,7 @@ fn routes(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Resul
         }
         (_, target) => {
             let dial = dial(config, whole)?;
-            let kind = target.transport();
-            let sessions = Sessions::new(pipeline, dial, kind, session_limits, carry);
+            let sessions = Sessions::new(pipeline, dial, endpoint(target.transport()));
             routes.with(sessions, [own])
         }
     })

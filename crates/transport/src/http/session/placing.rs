@@ -72,15 +72,7 @@ impl Session {
             false => state.streams.get(&stream).cloned(),
         };
         let data = message.into_raw();
-        let message = match self.is_shared() {
-            true => StreamMessage {
-                data,
-                event_id: None,
-                last,
-                sequence,
-            },
-            false => self.stored(&mut state, stream, data, last, sequence),
-        };
+        let message = self.stored(&mut state, stream, data, last, sequence);
         Some(Placed {
             stream,
             outlet,
@@ -168,7 +160,7 @@ impl Session {
         outlet(Some(Arc::clone(&self.connection)), waiting)
     }
 
-    /// A message that is kept for clients that come back for it.
+    /// A message for a stream. It is kept if clients can come back for it.
     fn stored(
         &self,
         state: &mut State,
@@ -177,7 +169,9 @@ impl Session {
         last: bool,
         sequence: Option<u64>,
     ) -> StreamMessage {
-        let event_id = Some(state.replay.keep(stream, data.clone(), last));
+        let event_id = self
+            .is_resumable()
+            .then(|| state.replay.keep(stream, data.clone(), last));
         StreamMessage {
             data,
             event_id,

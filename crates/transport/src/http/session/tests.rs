@@ -28,7 +28,8 @@ fn shared() -> (Arc<Session>, InboxReader) {
             .with_streams(ClientStreams::Shared),
     );
     let (sender, reader) = inbox();
-    (Session::new(String::new(), connection, sender), reader)
+    let session = Session::new(SessionKind::Shared, connection, sender, Arc::default());
+    (session, reader)
 }
 
 fn ask(session: &Session, exchange: ExchangeId) -> Messages {
