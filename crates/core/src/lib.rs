@@ -29,4 +29,4 @@ pub use intercept::{HoldOptions, HoldPolicy, Intercept, InterceptMode};
 pub use lane::{Lane, Offered, Passed, Telling};
 pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd, Outgoing};
 pub use peer::{Caller, Peer};
-pub use pipeline::{Pipeline, PipelineOptions};
+pub use pipeline::{DurableWait, Pipeline, PipelineOptions};

@@ -196,6 +196,7 @@ impl Pump {
 
     /// Writes what came out of the lane.
     async fn write(&mut self, ahead: &Writer, behind: &Writer) -> Result<(), LinkEnd> {
+        self.connection.pipeline.durable().await?;
         if !self.passed.back.is_empty() {
             let mut writer = behind.lock().await;
             drop(timeout(self.options.stall, writer.write(&mut self.passed.back)).await);

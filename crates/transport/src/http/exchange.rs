@@ -227,6 +227,10 @@ impl Exchange {
             }
         };
         headers::strip_hop_by_hop(&mut headers);
+        if let Err(end) = connection.pipeline.durable().await {
+            leaving.0 = None;
+            return internal(500, asked.as_ref(), &end);
+        }
         let sent = self
             .remote
             .send(method.clone(), url, headers, payload)
@@ -307,7 +311,9 @@ impl Exchange {
                 };
                 let carriage = Carriage::Response(Box::new(parts));
                 let frame = Frame::new(exchange, Origin::Server, carriage, body);
-                match one(connection, &mut lane, frame).await {
+                let passed = one(connection, &mut lane, frame).await;
+                let durable = connection.pipeline.durable().await;
+                match durable.and(passed) {
                     Ok(Some(Outgoing::Frame(Frame {
                         carriage: Carriage::Response(parts),
                         body,

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Frame as BodyFrame, SizeHint};
 use mcp_proxy_core::replay::Sieve;
-use mcp_proxy_core::{Connection, Lane, LinkEnd, Outgoing, Passed};
+use mcp_proxy_core::{Connection, DurableWait, Lane, LinkEnd, Outgoing, Passed};
 use mcp_proxy_wire::{
     Body, Carriage, Chunk, Direction, ExchangeId, Frame, Kind, Limits, Side, Transport,
     encode_event, error_response,
@@ -38,6 +38,8 @@ pub struct Through {
     sieve: Sieve,
     /// What is to be sent, with the record's number of the message that ends there.
     out: VecDeque<(Bytes, Option<u64>)>,
+    /// `out` waits until its messages are on the disk, if it must.
+    durable: DurableWait,
     /// Bytes of the whole body, when its head told.
     length: Option<u64>,
     ended: bool,
@@ -116,6 +118,7 @@ impl Through {
             passed: Passed::default(),
             sieve: Sieve::default(),
             out: VecDeque::new(),
+            durable: DurableWait::default(),
             length,
             ended: false,
             withheld: false,
@@ -134,6 +137,10 @@ impl Through {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<BodyFrame<Bytes>, BodyError>>> {
         loop {
+            if !self.out.is_empty() {
+                let durable = self.connection.pipeline.poll_durable(cx, &mut self.durable);
+                ready!(durable).map_err(BodyError::Stopped)?;
+            }
             if let Some((bytes, _)) = self.out.pop_front() {
                 return Poll::Ready(Some(Ok(BodyFrame::data(bytes))));
             }

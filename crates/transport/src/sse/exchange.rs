@@ -238,6 +238,9 @@ impl SseExchange {
             (Some(Outgoing::Dropped(_)), _) => return bare(202),
             (outgoing, _) => return not_passed_on(outgoing),
         };
+        if let Err(end) = asked.connection.pipeline.durable().await {
+            return internal(500, asked.id.as_ref(), &end);
+        }
         let method = going.method;
         let sent = self
             .remote
