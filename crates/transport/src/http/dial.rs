@@ -17,7 +17,7 @@ use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, Outgoing
 use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use mcp_proxy_wire::revision::{Era, names_version};
 use mcp_proxy_wire::{Body, ErrorCode, Frame, Id, Kind, Message, Origin, StreamId, error_response};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::inflow::Inflow;
@@ -121,8 +121,13 @@ impl HttpLink {
         let era = era(&message);
         let keys: Vec<_> = asked.iter().map(Id::key).collect();
         let opened = self.state.opened();
+        let (start, started) = oneshot::channel();
         let task = tokio::spawn(async move {
             let _opened = opened;
+            // The task forgets its request at its end, so the request must be known before the task begins.
+            if started.await.is_err() {
+                return;
+            }
             let Ok(_place) = link.posts.acquire().await else {
                 return;
             };
@@ -136,6 +141,8 @@ impl HttpLink {
             };
             self.state.remember(key, open);
         }
+        // The task waits for this; it cannot have ended.
+        let _ = start.send(());
         task
     }
 
