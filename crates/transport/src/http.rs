@@ -25,6 +25,7 @@ pub mod pool;
 pub mod posting;
 pub mod remote;
 pub mod replay;
+pub(crate) mod request_body;
 pub mod router;
 pub mod routes;
 pub mod session;

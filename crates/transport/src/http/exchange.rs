@@ -26,7 +26,7 @@ use super::listener::{Answer, bare, error, json};
 use super::meanwhile::{Asked, Meanwhile, Teller, Withheld, told};
 use super::payload::Payload;
 use super::remote::Remote;
-use super::sessions::too_large;
+use super::request_body::{broke_off, too_large};
 use super::through::{Rewrite, Through};
 
 mod speaking;
@@ -222,8 +222,7 @@ impl Exchange {
             Collected::Broken(_, why) => {
                 leaving.0 = None;
                 connection.close_exchange(exchange, &why);
-                let text = format!("the request's body broke off: {why}");
-                return error(400, ErrorCode::BAD_REQUEST, &text);
+                return broke_off(&why);
             }
         };
         headers::strip_hop_by_hop(&mut headers);

@@ -10,9 +10,9 @@ use tokio::time::timeout;
 
 use super::listener::{Answer, bare, events, json, json_bytes};
 use super::payload::Payload;
+use super::request_body::unreadable;
 use super::router::Awaits;
 use super::session::{Opened, Session, frame};
-use super::sessions::unreadable;
 use super::stream::{EventStream, StreamItem, encode};
 use crate::inbox::{Arrival, SEND_DEADLINE};
 

@@ -14,8 +14,8 @@ use mcp_proxy_wire::{
 
 use super::listener::{Answer, bare, events, json};
 use super::payload::Payload;
+use super::request_body::unreadable;
 use super::session::{Opened, Session, frame};
-use super::sessions::unreadable;
 use super::stream::{EventStream, StreamItem, encode};
 use crate::inbox::{Arrival, SEND_DEADLINE};
 

@@ -17,21 +17,22 @@ use mcp_proxy_core::{
     Pipeline, carry,
 };
 use mcp_proxy_wire::headers::{self, LAST_EVENT_ID, MCP_SESSION_ID};
-use mcp_proxy_wire::{
-    ErrorCode, ExchangeId, Id, Kind, Message, Transport, error_response, is_blank,
-};
-use rustc_hash::FxHashMap;
+use mcp_proxy_wire::{ErrorCode, ExchangeId, Id, Kind, Message, Transport, error_response};
 
-use super::collect::{Collected, collect};
 use super::handler::{Handler, RequestSource};
 use super::legacy::{GetGuard, StreamGuard, legacy_post, session_not_found};
 use super::listener::{Answer, bare, error, events, json};
 use super::modern;
 use super::payload::Payload;
+use super::request_body::{unreadable, whole_body};
 use super::session::{Resumed, Session, SessionKind, SessionWriter};
 use super::stream::{EventStream, encode};
 use super::tool_headers::ToolHeaders;
 use crate::inbox::inbox;
+
+mod table;
+
+use table::SessionTable;
 
 /// What a listener allows.
 #[derive(Clone, Copy, Debug)]
@@ -75,15 +76,8 @@ pub struct Sessions {
     /// Which arguments tools want in headers, where requests have servers of their own.
     tools: Arc<ToolHeaders>,
     next: AtomicU64,
-    table: Mutex<Table>,
+    table: Mutex<SessionTable>,
     own: Weak<Sessions>,
-}
-
-#[derive(Default)]
-struct Table {
-    legacy: FxHashMap<String, Arc<Session>>,
-    shared: FxHashMap<Option<HeaderValue>, Arc<Session>>,
-    requests: FxHashMap<ExchangeId, Arc<Session>>,
 }
 
 impl Sessions {
@@ -106,17 +100,10 @@ impl Sessions {
     async fn answer(self: Arc<Self>, source: RequestSource, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
         match parts.method {
-            Method::POST => {
-                let message = match collect(body, self.options.limits.message).await {
-                    Collected::Whole(bytes) => Message::parse(bytes),
-                    Collected::More(..) => return too_large(self.options.limits.message),
-                    Collected::Broken(_, why) => {
-                        let text = format!("the request's body broke off: {why}");
-                        return error(400, ErrorCode::BAD_REQUEST, &text);
-                    }
-                };
-                self.post(source, parts, message).await
-            }
+            Method::POST => match whole_body(body, self.options.limits.message).await {
+                Ok(bytes) => self.post(source, parts, Message::parse(bytes)).await,
+                Err(answer) => *answer,
+            },
             Method::GET if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
             Method::DELETE if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
             Method::GET => self.get(&parts),
@@ -305,7 +292,7 @@ impl Sessions {
     /// it ends, cannot come first.
     fn open(
         &self,
-        table: &Table,
+        table: &SessionTable,
         kind: SessionKind,
         caller: Arc<Caller>,
         asked: Option<&Id>,
@@ -316,7 +303,7 @@ impl Sessions {
                 Some(format!("{} requests are open", limits.requests))
             }
             SessionKind::Request(_) => None,
-            _ if table.sessions() >= limits.sessions => Some(format!(
+            _ if table.lasting() >= limits.sessions => Some(format!(
                 "{} sessions are open (--max-sessions)",
                 limits.sessions
             )),
@@ -355,15 +342,10 @@ impl Sessions {
     }
 
     fn remove(&self, session: &Arc<Session>) {
-        let mut table = self.table();
-        match &session.kind {
-            SessionKind::Legacy(id) => drop(table.legacy.remove(id)),
-            SessionKind::Shared => table.shared.retain(|_, it| !Arc::ptr_eq(it, session)),
-            SessionKind::Request(exchange) => drop(table.requests.remove(exchange)),
-        }
+        self.table().remove(session);
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, SessionTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -386,18 +368,6 @@ impl Handler for Sessions {
 
     fn open_count(&self) -> usize {
         self.table().all().count()
-    }
-}
-
-impl Table {
-    /// How many sessions there are that last longer than a request.
-    fn sessions(&self) -> usize {
-        self.legacy.len() + self.shared.len()
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Arc<Session>> {
-        let lasting = self.legacy.values().chain(self.shared.values());
-        lasting.chain(self.requests.values())
     }
 }
 
@@ -437,20 +407,6 @@ async fn sweep(sessions: Weak<Sessions>) {
             }
         }
     }
-}
-
-/// What to say of a body that cannot be read.
-pub(super) fn unreadable(message: &Message) -> &'static str {
-    match is_blank(message.raw()) {
-        true => "there is no message in the body",
-        false => "the body is no JSON",
-    }
-}
-
-/// The answer to a request that is larger than allowed.
-pub(crate) fn too_large(max: usize) -> Answer {
-    let text = format!("a message may have {max} bytes at most (--max-message)");
-    error(413, ErrorCode::TOO_LARGE, &text)
 }
 
 fn not_allowed(allowed: &'static str) -> Answer {

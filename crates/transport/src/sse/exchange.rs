@@ -23,11 +23,12 @@ use crate::http::exchange::{internal, not_passed_on, one, unreachable_server};
 use crate::http::handler::{Handler, RequestSource};
 use crate::http::heads::Heads;
 use crate::http::inflow::Inflow;
-use crate::http::listener::{Answer, bare, error};
+use crate::http::listener::{Answer, bare};
 use crate::http::meanwhile::{Asked, Teller, Withheld, event_of, told};
 use crate::http::payload::Payload;
 use crate::http::posting::Posting;
 use crate::http::remote::Remote;
+use crate::http::request_body::whole_body;
 use crate::http::routes::not_found;
 use crate::http::through::{Rewrite, Through};
 
@@ -129,19 +130,9 @@ impl SseExchange {
         (url, connection, stream): (Uri, Arc<Connection>, Option<Teller>),
         exchange: ExchangeId,
     ) -> Answer {
-        let bytes = match collect(body, self.limits.max).await {
-            Collected::Whole(bytes) => bytes,
-            Collected::More(..) => {
-                let text = format!(
-                    "a message may have {} bytes at most (--max-message)",
-                    self.limits.max
-                );
-                return error(413, ErrorCode::TOO_LARGE, &text);
-            }
-            Collected::Broken(_, why) => {
-                let text = format!("the request's body broke off: {why}");
-                return error(400, ErrorCode::BAD_REQUEST, &text);
-            }
+        let bytes = match whole_body(body, self.limits.max).await {
+            Ok(bytes) => bytes,
+            Err(answer) => return *answer,
         };
         let mut headers = parts.headers.clone();
         headers::strip_hop_by_hop(&mut headers);

@@ -16,14 +16,14 @@ use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
 use super::{MESSAGE_PATH, PATH};
-use crate::http::collect::{Collected, collect};
 use crate::http::handler::{Handler, RequestSource};
 use crate::http::listener::{Answer, bare, error, events};
 use crate::http::outlet::{Outlet, outlet};
 use crate::http::payload::Payload;
+use crate::http::request_body::whole_body;
 use crate::http::routes::not_found;
 use crate::http::session::frame;
-use crate::http::sessions::{SessionLimits, too_large};
+use crate::http::sessions::SessionLimits;
 use crate::http::stream::{EventStream, StreamItem, StreamMessage};
 use crate::inbox::{Arrival, Inbox, SEND_DEADLINE, inbox};
 
@@ -121,17 +121,13 @@ impl SseFront {
             let text = "this session is not known here or has ended; open /sse again";
             return error(404, ErrorCode::SESSION_NOT_FOUND, text);
         };
-        let message = match collect(body, self.limits.message).await {
-            Collected::Whole(bytes) if is_blank(&bytes) => {
+        let message = match whole_body(body, self.limits.message).await {
+            Ok(bytes) if is_blank(&bytes) => {
                 let text = "there is no message in the body";
                 return error(400, ErrorCode::BAD_REQUEST, text);
             }
-            Collected::Whole(bytes) => Message::parse(bytes),
-            Collected::More(..) => return too_large(self.limits.message),
-            Collected::Broken(_, why) => {
-                let text = format!("the request's body broke off: {why}");
-                return error(400, ErrorCode::BAD_REQUEST, &text);
-            }
+            Ok(bytes) => Message::parse(bytes),
+            Err(answer) => return *answer,
         };
         let arrival = Arrival::Frame(frame(StreamId::Only, parts, message));
         match client.inbox.send_timeout(arrival, SEND_DEADLINE).await {
