@@ -14,6 +14,7 @@ pub mod lane;
 pub mod large;
 pub mod link;
 pub mod mock;
+pub mod multiplexer;
 pub mod peer;
 pub mod pipeline;
 pub mod replay;
@@ -26,5 +27,8 @@ pub use connection::Connection;
 pub use intercept::{HoldOptions, HoldPolicy, Intercept, InterceptMode};
 pub use lane::{Lane, Offered, Passed, Telling};
 pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd};
+pub use multiplexer::{
+    Delivery, MultiplexerError, MultiplexerLimits, Recipient, RequestMultiplexer,
+};
 pub use peer::{Caller, Peer};
 pub use pipeline::{Pipeline, PipelineOptions};
