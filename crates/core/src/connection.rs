@@ -11,9 +11,12 @@ use mcp_proxy_wire::{
 use crate::correlate::{Asked, Correlator, Noting, Seen};
 use crate::lane::Lane;
 use crate::link::LinkEnd;
+use crate::multiplexer::{Recipient, RequestMultiplexer};
 use crate::pipeline::Pipeline;
 use crate::replay::{Awaited, DELIVERY, Opening, needed};
-use crate::share::{Share, Whose};
+
+/// The exchange of messages that the proxy itself makes: their ids are ours already.
+pub const PROXY_EXCHANGE: ExchangeId = ExchangeId(u64::MAX);
 
 /// A connection: its number in the record, its two kinds of transport, its open requests.
 pub struct Connection {
@@ -26,7 +29,8 @@ pub struct Connection {
     /// How the server speaks; a URL of unknown kind is found out on the way.
     server: Mutex<Transport>,
     correlator: Mutex<Correlator>,
-    share: Option<Mutex<Share>>,
+    /// Tells the clients apart where several share the connection. Each exchange is a client of its own.
+    multiplexer: Option<Mutex<RequestMultiplexer<ExchangeId>>>,
     /// How the client opened it, while rules may want to open another session like it.
     opening: Mutex<Opening<Message>>,
     /// Answers that are not the client's.
@@ -39,7 +43,7 @@ impl Connection {
         id: u32,
         client: Transport,
         server: Transport,
-        share: Option<Share>,
+        multiplexer: Option<RequestMultiplexer<ExchangeId>>,
     ) -> Arc<Connection> {
         let connection = Arc::new(Connection {
             pipeline,
@@ -47,7 +51,7 @@ impl Connection {
             client,
             server: Mutex::new(server),
             correlator: Mutex::default(),
-            share: share.map(Mutex::new),
+            multiplexer: multiplexer.map(Mutex::new),
             opening: Mutex::default(),
             awaited: Awaited::default(),
         });
@@ -131,8 +135,14 @@ impl Connection {
 
     /// On a shared connection: whether a message of the server's is for this exchange.
     fn belongs_to(&self, exchange: ExchangeId, message: &Message) -> bool {
-        let whose = self.share().map(|share| share.whose(message));
-        matches!(whose, Some(Whose::Owned(owner, _)) if owner == exchange)
+        let Some(multiplexer) = self.multiplexer() else {
+            return false;
+        };
+        match multiplexer.recipient(message) {
+            Recipient::Client(client, _) => client == exchange,
+            Recipient::Everyone => multiplexer.oldest_open() == Some(exchange),
+            Recipient::AnyClient | Recipient::Nobody => false,
+        }
     }
 
     /// A request goes on as something else.
@@ -301,18 +311,20 @@ impl Connection {
 
     /// On a shared connection: the client of this exchange has gone; what to tell the server, if it still works.
     pub fn cancel(&self, exchange: ExchangeId) -> Option<Message> {
-        self.share()?.closed(exchange)
+        // An exchange carries one request.
+        self.multiplexer()?.close(&exchange).pop()
     }
 
     /// On a shared connection: whether the request of this exchange still waits for its answer.
     pub fn awaits_answer(&self, exchange: ExchangeId) -> bool {
-        self.share().is_some_and(|share| share.is_open(exchange))
+        self.multiplexer()
+            .is_some_and(|multiplexer| multiplexer.is_open(&exchange))
     }
 
-    /// The table of a connection that several clients share.
-    pub(crate) fn share(&self) -> Option<MutexGuard<'_, Share>> {
-        let share = self.share.as_ref()?;
-        Some(share.lock().unwrap_or_else(PoisonError::into_inner))
+    /// What tells the clients of a shared connection apart.
+    pub(crate) fn multiplexer(&self) -> Option<MutexGuard<'_, RequestMultiplexer<ExchangeId>>> {
+        let multiplexer = self.multiplexer.as_ref()?;
+        Some(multiplexer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Notes that messages read and recorded could not be delivered.

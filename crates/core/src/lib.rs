@@ -19,7 +19,6 @@ pub mod peer;
 pub mod pipeline;
 pub mod replay;
 pub mod rules;
-pub mod share;
 pub mod step;
 
 pub use carry::{CarryEnd, CarryOptions, carry};

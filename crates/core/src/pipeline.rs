@@ -11,9 +11,9 @@ use tokio::sync::Notify;
 use crate::connection::Connection;
 use crate::intercept::{HoldOptions, Intercept};
 use crate::link::LinkEnd;
+use crate::multiplexer::RequestMultiplexer;
 use crate::replay::{Inlets, Poster};
 use crate::rules::LiveRules;
-use crate::share::Share;
 
 /// Told once, when something the user must see happens to the record.
 pub type Warn = Arc<dyn Fn(&str) + Send + Sync>;
@@ -187,19 +187,20 @@ impl Pipeline {
         )
     }
 
-    /// A connection that several clients share: their ids are told apart by [`Share`].
+    /// A connection that several clients share: their ids are told apart by a
+    /// [`RequestMultiplexer`].
     pub fn connect_shared(
         self: &Arc<Self>,
         client: Transport,
         server: Transport,
     ) -> Arc<Connection> {
-        let share = Some(Share::default());
+        let multiplexer = Some(RequestMultiplexer::default());
         Connection::new(
             Arc::clone(self),
             self.next_connection(),
             client,
             server,
-            share,
+            multiplexer,
         )
     }
 

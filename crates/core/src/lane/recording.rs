@@ -13,8 +13,8 @@ use super::Lane;
 use crate::correlate::{About, Answer, Correlator, Noting, Seen};
 use crate::large::Large;
 use crate::link::LinkEnd;
+use crate::multiplexer::Recipient;
 use crate::pipeline::Ledger;
-use crate::share::Whose;
 
 impl Lane {
     /// Wraps and records one frame. `None`: it is not forwarded (a stray line).
@@ -145,10 +145,10 @@ impl Lane {
     ) -> Option<Answer> {
         if self.direction == Direction::ServerToClient
             && matches!(message.kind(), Kind::Response | Kind::Error)
-            && let Some(share) = self.connection.share()
+            && let Some(multiplexer) = self.connection.multiplexer()
             && !self.connection.is_of_replay(message)
         {
-            let Whose::Owned(exchange, id) = share.whose(message) else {
+            let Recipient::Client(exchange, id) = multiplexer.recipient(message) else {
                 return None;
             };
             return correlator.answer(self.direction, exchange, &id);

@@ -1,11 +1,14 @@
 //! On a shared connection: the client's ids become ours on the way out, and its own again on the way back.
 
-use mcp_proxy_wire::{Body, Direction, ErrorCode, Frame, Instead, Kind, Message, error_response};
+use mcp_proxy_wire::{
+    Body, Direction, ErrorCode, ExchangeId, Frame, Instead, Kind, Message, error_response,
+};
 
 use super::Stage;
+use crate::connection::PROXY_EXCHANGE;
 use crate::lane::Passed;
 use crate::link::LinkEnd;
-use crate::share::PROXY_EXCHANGE;
+use crate::multiplexer::{Delivery, MultiplexerError};
 
 pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd> {
     let frames = std::mem::take(&mut passed.on);
@@ -23,7 +26,7 @@ pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd
             _ => continue,
         };
         let kept = match stage.direction {
-            Direction::ClientToServer => out(stage, frame, &message, sequence),
+            Direction::ClientToServer => out(stage, frame, &message, sequence, passed)?,
             Direction::ServerToClient => back(stage, frame, &message, sequence, passed)?,
         };
         if let Some(mut frame) = kept {
@@ -47,21 +50,15 @@ fn instead_of(
     if stage.connection.is_of_replay(&instead.was) {
         return Some(frame.clone());
     }
-    let first = Frame {
-        body: Body::Whole(instead.was.clone()),
-        ..frame.clone()
-    };
-    let placed = stage
-        .connection
-        .share()
-        .and_then(|mut share| share.to_client(first, &instead.was));
-    let Some(placed) = placed else {
+    let Some((exchange, _)) = to_client(stage, &instead.was) else {
         let why = "no client waits for it";
         stage.connection.act(sequence, "drop", why);
         return None;
     };
-    let body = Body::Instead(Box::new(instead.clone()));
-    Some(Frame { body, ..placed })
+    Some(Frame {
+        exchange,
+        ..frame.clone()
+    })
 }
 
 fn out(
@@ -69,21 +66,63 @@ fn out(
     mut frame: Frame,
     message: &Message,
     sequence: Option<u64>,
-) -> Option<Frame> {
+    passed: &mut Passed,
+) -> Result<Option<Frame>, LinkEnd> {
     if frame.exchange == PROXY_EXCHANGE {
-        return Some(frame);
+        return Ok(Some(frame));
     }
-    let changed = stage.connection.share()?.to_server(frame.exchange, message);
-    let Some(changed) = changed else {
-        stage.connection.act(
-            sequence,
-            "drop",
-            "a cancel that belongs to no open request, or not clearly to one",
-        );
-        return None;
-    };
-    frame.body = Body::Whole(changed);
-    Some(frame)
+    match to_server(stage, frame.exchange, message) {
+        Ok(changed) => {
+            frame.body = Body::Whole(changed);
+            Ok(Some(frame))
+        }
+        Err(MultiplexerError::UnknownRequest) => {
+            stage.connection.act(
+                sequence,
+                "drop",
+                "a cancel that belongs to no open request, or not clearly to one",
+            );
+            Ok(None)
+        }
+        Err(error) => {
+            let why = error.to_string();
+            stage.connection.act(sequence, "refuse", &why);
+            let code = ErrorCode::PEER_STALLED;
+            let answer = error_response(message.id().as_ref(), code, &why, None);
+            let direction = Direction::ServerToClient;
+            let refusal = stage
+                .connection
+                .author(direction, frame.exchange, answer, stage.now)?;
+            passed.back.push(refusal);
+            Ok(None)
+        }
+    }
+}
+
+/// A client's message with the ids that the server knows.
+fn to_server(
+    stage: &Stage<'_>,
+    exchange: ExchangeId,
+    message: &Message,
+) -> Result<Message, MultiplexerError> {
+    let multiplexer = stage.connection.multiplexer();
+    match (multiplexer, message.kind()) {
+        (Some(mut multiplexer), Kind::Request) => multiplexer.to_server(&exchange, message),
+        // A modern client POSTs a cancel on an exchange of its own.
+        (Some(mut multiplexer), Kind::Notification) => multiplexer.cancel_any(message),
+        _ => Ok(message.clone()),
+    }
+}
+
+/// A server's message with the ids of the client it is for. What is for everyone goes to one open request: a modern client
+/// without one has no stream to receive it on.
+fn to_client(stage: &Stage<'_>, message: &Message) -> Option<(ExchangeId, Message)> {
+    let mut multiplexer = stage.connection.multiplexer()?;
+    match multiplexer.to_client(message) {
+        Delivery::To(exchange, message) => Some((exchange, message)),
+        Delivery::Everyone(message) => Some((multiplexer.oldest_open()?, message)),
+        Delivery::ToAny(_) | Delivery::Nobody => None,
+    }
 }
 
 fn back(
@@ -126,10 +165,11 @@ fn back(
     }
     // Of what was withheld the record has its verdict.
     let is_withheld = matches!(frame.body, Body::Withheld(_));
-    let placed = stage
-        .connection
-        .share()
-        .and_then(|mut share| share.to_client(frame, message));
+    let placed = to_client(stage, message).map(|(exchange, message)| Frame {
+        exchange,
+        body: Body::Whole(message),
+        ..frame
+    });
     if placed.is_none() && !is_withheld {
         stage
             .connection

@@ -37,6 +37,21 @@ impl Shared {
         passed.on.into_iter().map(text).collect()
     }
 
+    /// Many requests at once: how many went out, and the answers to the others.
+    fn flood(&self, count: u64) -> (usize, Vec<Frame>) {
+        let request = Message::parse(r#"{"id":7,"method":"a"}"#);
+        let frame = |exchange: u64| Frame {
+            exchange: ExchangeId(exchange),
+            carriage: Carriage::Line(LineEnd::Lf),
+            body: Body::Whole(request.clone()),
+        };
+        let mut frames: Vec<Frame> = (0..count).map(frame).collect();
+        let mut passed = Passed::default();
+        let mut lane = self.connection.lane(Direction::ClientToServer);
+        lane.pass(&mut frames, Duration::ZERO, &mut passed).unwrap();
+        (passed.on.len(), passed.back)
+    }
+
     fn up(&self, exchange: u64, text: &str) -> String {
         self.pass(Direction::ClientToServer, exchange, text)
             .remove(0)
@@ -126,4 +141,21 @@ fn a_cancel_never_hits_another_client() {
     shared.connection.cancel(ExchangeId(5)).unwrap();
     assert!(shared.pass(Direction::ClientToServer, 8, cancel).is_empty());
     assert_eq!(shared.down(r#"{"id":2,"result":{}}"#).len(), 1);
+}
+
+#[test]
+fn a_request_over_the_limit_is_answered_and_not_sent() {
+    let shared = Shared::new();
+    let (sent, refused) = shared.flood(16_385);
+    assert_eq!(sent, 16_384);
+    let [refusal] = &refused[..] else {
+        panic!("{} answers", refused.len());
+    };
+    assert_eq!(refusal.exchange, ExchangeId(16_384));
+    let Body::Whole(answer) = &refusal.body else {
+        panic!("{refusal:?}");
+    };
+    assert_eq!(answer.id().unwrap().token(), b"7");
+    assert_eq!(answer.error_code(), Some(-31008));
+    assert!(!shared.connection.awaits_answer(ExchangeId(16_384)));
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::request::Parts;
-use mcp_proxy_core::share::PROXY_EXCHANGE;
+use mcp_proxy_core::connection::PROXY_EXCHANGE;
 use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION};
 use mcp_proxy_wire::revision::{self, meta};
 use mcp_proxy_wire::{
