@@ -64,16 +64,16 @@ pub enum Delivery<K> {
     Nobody,
 }
 
-/// Whose message it is that a server sent: a [`Delivery`] without its effects.
+/// The clients that a server's message is for, found without delivering it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recipient<K> {
-    /// This client's, about the request that has this id on the client's side.
+    /// This client, which knows the request that the message is about by this id.
     Client(K, Id),
-    /// One client's, which the caller chooses.
+    /// One client, which the caller chooses.
     AnyClient,
-    /// No single client's.
+    /// No client in particular.
     Everyone,
-    /// Nobody's.
+    /// No client.
     Nobody,
 }
 

@@ -45,9 +45,9 @@ impl Conversation for Multiplexer {
         let received = message(received);
         let recipient = self.recipient(&received);
         let delivery = self.to_client(&received);
-        // What is foreseen is what happens.
+        // Both must agree.
         match (&recipient, &delivery) {
-            (Recipient::Client(foreseen, _), Delivery::To(client, _)) if foreseen == client => {}
+            (Recipient::Client(expected, _), Delivery::To(client, _)) if expected == client => {}
             (Recipient::AnyClient, Delivery::ToAny(_))
             | (Recipient::Everyone, Delivery::Everyone(_))
             | (Recipient::Nobody, Delivery::Nobody) => {}

@@ -23,7 +23,7 @@ enum Subject {
 }
 
 impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
-    /// Whose this message of the server's is. Nothing changes.
+    /// The clients that a server's message is for. Nothing changes.
     pub fn recipient(&self, message: &Message) -> Recipient<K> {
         let found = match self.subject(message) {
             Subject::Answer(number) | Subject::OpenRequest(number) => {

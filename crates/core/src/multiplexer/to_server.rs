@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 
-use mcp_proxy_wire::{ErrorCode, Field, Id, Kind, Message, error_response};
+use mcp_proxy_wire::{ErrorCode, Field, Id, Kind, Message, Span, error_response};
 
 use super::references::{is_cancel, renumber, splice};
 use super::table::PendingRequest;
@@ -50,7 +50,7 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
             return Err(MultiplexerError::UnknownRequest);
         }
         let number = self.open.find_only(&id);
-        self.cancel(message, number)
+        self.cancel(message, span, number)
     }
 
     /// A client's answer under the id that the server gave its request. `None`: the server did not ask this client, or
@@ -96,7 +96,7 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
         if let Some(span) = message.span(Field::RequestId) {
             let id = Id::from_token(message.slice(span));
             let number = self.open.find(client, &id);
-            return self.cancel(message, number);
+            return self.cancel(message, span, number);
         }
         let Some(span) = message.span(Field::ProgressToken) else {
             return Ok(message.clone());
@@ -110,23 +110,19 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
         Ok(splice(message, &mut [(span, token)]))
     }
 
-    /// Puts the number of the request into a notification that names it.
+    /// Puts the number of the request into a notification that names it at `span`.
     fn cancel(
         &mut self,
         message: &Message,
+        span: Span,
         number: Option<u64>,
     ) -> Result<Message, MultiplexerError> {
         let number = number.ok_or(MultiplexerError::UnknownRequest)?;
         if is_cancel(message) {
             self.open.note_cancelled(number);
         }
-        let span = message.span(Field::RequestId);
         let ours = number.to_string();
-        let mut edits: Vec<_> = span
-            .map(|span| (span, ours.as_bytes()))
-            .into_iter()
-            .collect();
-        Ok(splice(message, &mut edits))
+        Ok(splice(message, &mut [(span, ours.as_bytes())]))
     }
 }
 
