@@ -12,10 +12,10 @@ use mcp_proxy_wire::{
 use crate::correlate::{Answer, Asked, Correlator, Noting, Seen};
 use crate::lane::Lane;
 use crate::link::{LinkEnd, Outgoing};
+use crate::multiplexer::{Recipient, RequestMultiplexer};
 use crate::peer::Peer;
 use crate::pipeline::{Ledger, Pipeline};
 use crate::replay::{Awaited, DELIVERY, Opening, needed};
-use crate::share::{Share, Whose};
 
 /// A connection: its number in the record, its two peers, its open requests.
 pub struct Connection {
@@ -31,7 +31,8 @@ pub struct Connection {
     parent: Option<u64>,
     streams: ClientStreams,
     correlator: Mutex<Correlator>,
-    share: Option<Mutex<Share>>,
+    /// Tells the clients apart where several share the connection. Each stream is a client of its own.
+    multiplexer: Option<Mutex<RequestMultiplexer<StreamId>>>,
     /// How the client opened it, while rules may want to open another session like it.
     opening: Mutex<Opening<Message>>,
     /// Answers that are not the client's.
@@ -103,7 +104,8 @@ pub(crate) struct RecordLine<'a> {
 
 impl Connection {
     pub(crate) fn new(pipeline: Arc<Pipeline>, id: u32, new: NewConnection) -> Arc<Connection> {
-        let share = (new.streams == ClientStreams::Shared).then(Share::default);
+        let shared = new.streams == ClientStreams::Shared;
+        let multiplexer = shared.then(RequestMultiplexer::default);
         let (client, server) = (new.client.transport, new.server.transport);
         let connection = Arc::new(Connection {
             pipeline,
@@ -113,7 +115,7 @@ impl Connection {
             parent: new.parent,
             streams: new.streams,
             correlator: Mutex::default(),
-            share: share.map(Mutex::new),
+            multiplexer: multiplexer.map(Mutex::new),
             opening: Mutex::default(),
             awaited: Awaited::default(),
         });
@@ -197,8 +199,14 @@ impl Connection {
 
     /// On a shared connection: whether a message of the server's is for this exchange.
     fn belongs_to(&self, exchange: ExchangeId, message: &Message) -> bool {
-        let whose = self.share().map(|share| share.whose(message));
-        matches!(whose, Some(Whose::Owned(owner, _)) if owner == exchange)
+        let Some(multiplexer) = self.multiplexer() else {
+            return false;
+        };
+        match multiplexer.recipient(message) {
+            Recipient::Client(client, _) => client == exchange.into(),
+            Recipient::Everyone => multiplexer.oldest_open() == Some(exchange.into()),
+            Recipient::AnyClient | Recipient::Nobody => false,
+        }
     }
 
     /// A request goes on as something else.
@@ -400,18 +408,20 @@ impl Connection {
 
     /// On a shared connection: the client of this exchange has gone; what to tell the server, if it still works.
     pub fn cancel(&self, exchange: ExchangeId) -> Option<Message> {
-        self.share()?.closed(exchange)
+        // An exchange carries one request.
+        self.multiplexer()?.close(&exchange.into()).pop()
     }
 
     /// On a shared connection: whether the request of this exchange still waits for its answer.
     pub fn awaits_answer(&self, exchange: ExchangeId) -> bool {
-        self.share().is_some_and(|share| share.is_open(exchange))
+        self.multiplexer()
+            .is_some_and(|multiplexer| multiplexer.is_open(&exchange.into()))
     }
 
-    /// The table of a connection that several clients share.
-    pub(crate) fn share(&self) -> Option<MutexGuard<'_, Share>> {
-        let share = self.share.as_ref()?;
-        Some(share.lock().unwrap_or_else(PoisonError::into_inner))
+    /// What tells the clients of a shared connection apart.
+    pub(crate) fn multiplexer(&self) -> Option<MutexGuard<'_, RequestMultiplexer<StreamId>>> {
+        let multiplexer = self.multiplexer.as_ref()?;
+        Some(multiplexer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Notes that messages read and recorded could not be delivered.

@@ -15,11 +15,11 @@ pub mod lane;
 pub mod large;
 pub mod link;
 pub mod mock;
+pub mod multiplexer;
 pub mod peer;
 pub mod pipeline;
 pub mod replay;
 pub mod rules;
-pub mod share;
 pub mod step;
 
 pub use carry::{CarryEnd, CarryOptions, carry};
@@ -28,5 +28,8 @@ pub use in_process::{ClientGone, InProcessReceiver, InProcessSender, InProcessSe
 pub use intercept::{HoldOptions, HoldPolicy, Intercept, InterceptMode};
 pub use lane::{Lane, Offered, Passed, Telling};
 pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd, Outgoing};
+pub use multiplexer::{
+    Delivery, MultiplexerError, MultiplexerLimits, Recipient, RequestMultiplexer,
+};
 pub use peer::{Caller, Peer};
 pub use pipeline::{DurableWait, Pipeline, PipelineOptions};

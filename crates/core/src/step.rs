@@ -36,7 +36,7 @@ pub struct Stage<'a> {
 impl Step {
     /// The steps of a connection, in order. None when both sides are of one kind and one client: bytes pass.
     pub fn between(connection: &Connection) -> &'static [Step] {
-        if connection.share().is_some() {
+        if connection.multiplexer().is_some() {
             &[Step::Fit, Step::Own]
         } else if connection.client.transport == connection.server() {
             &[]

@@ -12,8 +12,8 @@ use crate::connection::{RecordLine, answers};
 use crate::correlate::{About, Answer, Correlator, Noting, Seen};
 use crate::large::Large;
 use crate::link::LinkEnd;
+use crate::multiplexer::Recipient;
 use crate::pipeline::Ledger;
-use crate::share::Whose;
 
 impl Lane {
     /// Records one frame and gives it its number. `None`: it is not forwarded (a stray line, or part of a message that is
@@ -132,13 +132,13 @@ impl Lane {
     ) -> Option<Answer> {
         if self.direction == Direction::ServerToClient
             && matches!(message.kind(), Kind::Response | Kind::Error)
-            && let Some(share) = self.connection.share()
+            && let Some(multiplexer) = self.connection.multiplexer()
             && !self.connection.is_of_replay(message)
         {
-            let Whose::Owned(exchange, id) = share.whose(message) else {
+            let Recipient::Client(stream, id) = multiplexer.recipient(message) else {
                 return None;
             };
-            return correlator.answer(self.direction, exchange.into(), &id);
+            return correlator.answer(self.direction, stream, &id);
         }
         correlator.see(seen, message)
     }

@@ -5,6 +5,9 @@ use mcp_proxy_wire::{Body, Direction, ErrorCode, Frame, Kind, Message, StreamId,
 use super::Stage;
 use crate::lane::Passed;
 use crate::link::{LinkEnd, Outgoing};
+use crate::multiplexer::{Delivery, MultiplexerError};
+
+const NOBODY: &str = "no client waits for it";
 
 pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd> {
     for outgoing in std::mem::take(&mut passed.on) {
@@ -14,7 +17,7 @@ pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd
                     continue;
                 };
                 match stage.direction {
-                    Direction::ClientToServer => to_server(stage, frame, &message),
+                    Direction::ClientToServer => to_server(stage, frame, &message, passed)?,
                     Direction::ServerToClient => to_client(stage, frame, &message, passed)?,
                 }
                 .map(Outgoing::Frame)
@@ -46,41 +49,83 @@ fn place_replacement(stage: &Stage<'_>, original: Message, frame: Frame) -> Opti
     if stage.connection.is_of_replay(&original) {
         return Some(Outgoing::Replacement { original, frame });
     }
-    let Some(placed) = place(stage, frame.clone(), &original) else {
-        let why = "no client waits for it";
-        stage.connection.act(frame.sequence, "drop", why);
+    let Some((stream, _)) = recipient(stage, &original) else {
+        stage.connection.act(frame.sequence, "drop", NOBODY);
         return None;
     };
-    let frame = Frame {
-        stream: placed.stream,
-        ..frame
-    };
+    let frame = Frame { stream, ..frame };
     Some(Outgoing::Replacement { original, frame })
 }
 
 /// Gives a server's message the stream and the ids of the client that waits for it.
 fn place(stage: &Stage<'_>, frame: Frame, message: &Message) -> Option<Frame> {
-    let mut share = stage.connection.share()?;
-    share.to_client(frame, message)
+    let (stream, message) = recipient(stage, message)?;
+    Some(Frame {
+        stream,
+        body: Body::Whole(message),
+        ..frame
+    })
 }
 
-fn to_server(stage: &Stage<'_>, mut frame: Frame, message: &Message) -> Option<Frame> {
+/// A server's message with the ids of the client it is for. What is for everyone goes to one open request: a modern client
+/// without one has no stream to receive it on.
+fn recipient(stage: &Stage<'_>, message: &Message) -> Option<(StreamId, Message)> {
+    let mut multiplexer = stage.connection.multiplexer()?;
+    match multiplexer.to_client(message) {
+        Delivery::To(stream, message) => Some((stream, message)),
+        Delivery::Everyone(message) => Some((multiplexer.oldest_open()?, message)),
+        Delivery::ToAny(_) | Delivery::Nobody => None,
+    }
+}
+
+fn to_server(
+    stage: &Stage<'_>,
+    mut frame: Frame,
+    message: &Message,
+    passed: &mut Passed,
+) -> Result<Option<Frame>, LinkEnd> {
     // The ids of what the proxy says itself are ours already.
-    let exchange = match frame.is_injected() {
-        true => None,
-        false => frame.stream.exchange(),
-    };
-    let Some(exchange) = exchange else {
-        return Some(frame);
-    };
-    let changed = stage.connection.share()?.to_server(exchange, message);
-    let Some(changed) = changed else {
-        let why = "a cancel that belongs to no open request, or not clearly to one";
-        stage.connection.act(frame.sequence, "drop", why);
-        return None;
-    };
-    frame.body = Body::Whole(changed);
-    Some(frame)
+    if frame.is_injected() {
+        return Ok(Some(frame));
+    }
+    match under_our_ids(stage, frame.stream, message) {
+        Ok(changed) => {
+            frame.body = Body::Whole(changed);
+            Ok(Some(frame))
+        }
+        Err(MultiplexerError::UnknownRequest) => {
+            let why = "a cancel that belongs to no open request, or not clearly to one";
+            stage.connection.act(frame.sequence, "drop", why);
+            Ok(None)
+        }
+        Err(error) => {
+            let why = error.to_string();
+            stage.connection.act(frame.sequence, "refuse", &why);
+            let code = ErrorCode::PEER_STALLED;
+            let answer = error_response(message.id().as_ref(), code, &why, None);
+            let direction = Direction::ServerToClient;
+            let refusal = stage
+                .connection
+                .author(direction, frame.stream, answer, stage.now)?;
+            passed.back.push(refusal.into());
+            Ok(None)
+        }
+    }
+}
+
+/// A client's message with the ids that the server knows.
+fn under_our_ids(
+    stage: &Stage<'_>,
+    stream: StreamId,
+    message: &Message,
+) -> Result<Message, MultiplexerError> {
+    let multiplexer = stage.connection.multiplexer();
+    match (multiplexer, message.kind()) {
+        (Some(mut multiplexer), Kind::Request) => multiplexer.to_server(&stream, message),
+        // A modern client POSTs a cancel on an exchange of its own.
+        (Some(mut multiplexer), Kind::Notification) => multiplexer.cancel_any(message),
+        _ => Ok(message.clone()),
+    }
 }
 
 fn to_client(
@@ -118,9 +163,7 @@ fn to_client(
     }
     let placed = place(stage, frame, message);
     if placed.is_none() {
-        stage
-            .connection
-            .act(sequence, "drop", "no client waits for it");
+        stage.connection.act(sequence, "drop", NOBODY);
     }
     Ok(placed)
 }
