@@ -6,6 +6,9 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
+#[macro_use]
+mod runtimes;
+
 mod control;
 mod conversations;
 mod correlation;

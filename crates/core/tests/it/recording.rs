@@ -5,7 +5,7 @@ use mcp_proxy_wire::Transport;
 
 use crate::transcript::{pipeline, play_on};
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(every_message_is_there_with_its_bytes_and_its_request);
 async fn every_message_is_there_with_its_bytes_and_its_request() {
     let folder = tempfile::tempdir().unwrap();
     let now = std::time::SystemTime::now();

@@ -21,6 +21,8 @@ use mcp_proxy_wire::{
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::runtimes::by_runtime;
+
 /// One side of a conversation as the test holds it.
 pub struct Peer {
     side: Side,
@@ -107,18 +109,22 @@ fn carry_on(connection: &Arc<Connection>) -> (Peer, Peer, JoinHandle<CarryEnd>) 
     let carrying = tokio::spawn({
         let connection = Arc::clone(connection);
         async move {
-            let options = CarryOptions::default();
-            carry(
-                &connection,
-                client_link,
-                server_link,
-                options,
-                std::future::pending(),
-            )
-            .await
+            let stop = std::future::pending();
+            carry(&connection, client_link, server_link, options(), stop).await
         }
     });
     (client, server, carrying)
+}
+
+/// The usual deadlines. Those that a transcript waits for in vain are short where time is real.
+fn options() -> CarryOptions {
+    let usual = CarryOptions::default();
+    let short = CarryOptions {
+        drain_idle: Duration::from_millis(50),
+        stray_wait: Duration::from_millis(300),
+        ..usual
+    };
+    by_runtime(usual, short)
 }
 
 /// Plays a transcript on a connection.

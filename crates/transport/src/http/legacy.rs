@@ -145,8 +145,8 @@ mod tests {
         http::Request::post("/mcp").body(()).unwrap().into_parts().0
     }
 
+    on_both_runtimes!(a_client_that_goes_before_its_message_is_taken_leaves_nothing_behind);
     /// A session with an open stream is never idle, so a stream that is forgotten keeps its server for ever.
-    #[tokio::test(start_paused = true)]
     async fn a_client_that_goes_before_its_message_is_taken_leaves_nothing_behind() {
         let pipeline = Pipeline::new(PipelineOptions {
             recorder: None,

@@ -325,7 +325,7 @@ impl Sessions {
             .open(NewConnection::between(client, server).with_streams(streams));
         let (sender, reader) = inbox();
         let session = Session::new(kind, Arc::clone(&connection), sender, tools);
-        let link = Link::new(reader, SessionWriter(Arc::clone(&session)));
+        let link = Link::new(reader, SessionWriter::new(Arc::clone(&session)));
         let (dial, options, own) = (
             Arc::clone(&self.dial),
             self.options.carry,

@@ -11,6 +11,7 @@ use super::writer::STREAM_STALL;
 use super::*;
 use crate::http::stream::StreamItem;
 use crate::inbox::{InboxReader, inbox};
+use crate::runtimes::by_runtime;
 
 const SLOW: ExchangeId = ExchangeId(1);
 const QUICK: ExchangeId = ExchangeId(2);
@@ -53,15 +54,16 @@ fn log(bytes: usize) -> Message {
     Message::parse(format!(r#"{{"method":"n","params":"{text}"}}"#))
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_slow_clients_large_messages_wait_until_it_reads);
 async fn a_slow_clients_large_messages_wait_until_it_reads() {
     let (session, _reader) = shared();
     let mut messages = ask(&session, SLOW);
-    let (large, mut writer) = (log(15 << 20), SessionWriter(Arc::clone(&session)));
+    let (large, mut writer) = (log(15 << 20), SessionWriter::new(Arc::clone(&session)));
     let mut frames: Vec<Outgoing> = (0..6).map(|_| to(SLOW, &large)).collect();
     let mut writing = tokio::spawn(async move { writer.write(&mut frames).await });
     // Paused time moves on only when nothing else can: then all that fits is in the queue.
-    let stuck = timeout(Duration::from_secs(1), &mut writing).await;
+    let limit = by_runtime(Duration::from_secs(1), Duration::from_millis(100));
+    let stuck = timeout(limit, &mut writing).await;
     assert!(stuck.is_err(), "one of 15 MiB fits, not six");
     for _ in 0..6 {
         assert_eq!(next(&mut messages).await.data, large.raw());
@@ -69,7 +71,7 @@ async fn a_slow_clients_large_messages_wait_until_it_reads() {
     writing.await.unwrap().unwrap();
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_client_that_reads_nothing_loses_its_stream_and_holds_the_others_up_no_longer);
 async fn a_client_that_reads_nothing_loses_its_stream_and_holds_the_others_up_no_longer() {
     let (session, _reader) = shared();
     let (_unread, mut messages) = (ask(&session, SLOW), ask(&session, QUICK));
@@ -77,10 +79,12 @@ async fn a_client_that_reads_nothing_loses_its_stream_and_holds_the_others_up_no
     let answer = Message::parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
     let mut frames: Vec<Outgoing> = (0..6).map(|_| to(SLOW, &large)).collect();
     frames.push(to(QUICK, &answer));
-    let (mut writer, start) = (SessionWriter(Arc::clone(&session)), Moment::now());
-    let writing = timeout(STREAM_STALL * 2, writer.write(&mut frames));
+    let stall = by_runtime(STREAM_STALL, Duration::from_millis(100));
+    let mut writer = SessionWriter::with_stall(Arc::clone(&session), stall);
+    let start = Moment::now();
+    let writing = timeout(stall * 100, writer.write(&mut frames));
     writing.await.unwrap().unwrap();
-    let waited = start.elapsed();
-    assert!(waited >= STREAM_STALL && waited < STREAM_STALL + Duration::from_secs(1));
+    let (waited, slack) = (start.elapsed(), by_runtime(1, 5));
+    assert!(waited >= stall && waited < stall + Duration::from_secs(slack));
     assert!(next(&mut messages).await.last);
 }
