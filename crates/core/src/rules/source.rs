@@ -107,10 +107,10 @@ impl RulesFile {
 
     /// Reads the file, and uses it if it is right.
     pub(super) fn reload(&self, live: &LiveRules) -> Result<usize, String> {
-        let stamp = self.stamp();
-        let read = self.read();
+        // Locked while it reads: of two threads that reload, the one that is last has also read last.
         let mut state = self.state();
-        state.stamp = stamp;
+        state.stamp = self.stamp();
+        let read = self.read();
         match read {
             Ok(rules) => {
                 state.fault = None;
