@@ -46,7 +46,8 @@ pub enum Away {
     HalfClosed,
 }
 
-/// The socket and what was last done with it. One task has both users, so the lock is always free.
+/// The socket and what was last done with it. One task has both users, so neither ever waits for the lock, however many
+/// threads run tasks.
 struct Line {
     stream: TcpStream,
     /// When bytes came last; none if bytes went out since.
