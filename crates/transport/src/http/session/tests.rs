@@ -1,4 +1,4 @@
-//! Streams that nobody reads.
+//! Streams that nobody reads, and streams that a client comes back for.
 
 use mcp_proxy_core::{
     ClientStreams, FrameWriter as _, HoldOptions, NewConnection, Outgoing, Pipeline,
@@ -18,6 +18,16 @@ const QUICK: ExchangeId = ExchangeId(2);
 
 /// A session that modern clients share: each POST has a stream of its own.
 fn shared() -> (Arc<Session>, InboxReader) {
+    session(SessionKind::Shared, ClientStreams::Shared)
+}
+
+/// A session of a client that can come back for its streams.
+fn legacy() -> (Arc<Session>, InboxReader) {
+    let kind = SessionKind::Legacy("s".to_owned());
+    session(kind, ClientStreams::FoundById)
+}
+
+fn session(kind: SessionKind, streams: ClientStreams) -> (Arc<Session>, InboxReader) {
     let pipeline = Pipeline::new(PipelineOptions {
         recorder: None,
         warn: Arc::new(|text| panic!("{text}")),
@@ -25,11 +35,10 @@ fn shared() -> (Arc<Session>, InboxReader) {
         hold: HoldOptions::default(),
     });
     let connection = pipeline.open(
-        NewConnection::between(Transport::StreamableHttp, Transport::Stdio)
-            .with_streams(ClientStreams::Shared),
+        NewConnection::between(Transport::StreamableHttp, Transport::Stdio).with_streams(streams),
     );
     let (sender, reader) = inbox();
-    let session = Session::new(SessionKind::Shared, connection, sender, Arc::default());
+    let session = Session::new(kind, connection, sender, Arc::default());
     (session, reader)
 }
 
@@ -87,4 +96,37 @@ async fn a_client_that_reads_nothing_loses_its_stream_and_holds_the_others_up_no
     let (waited, slack) = (start.elapsed(), by_runtime(1, 5));
     assert!(waited >= stall && waited < stall + Duration::from_secs(slack));
     assert!(next(&mut messages).await.last);
+}
+
+/// A legacy client's POST that has had one event; its stream, and what names the event.
+async fn posted(session: &Arc<Session>) -> (Opened, String) {
+    let request = Message::parse(r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#);
+    let mut opened = session.open_post(SLOW, &request).unwrap();
+    let mut writer = SessionWriter::new(Arc::clone(session));
+    writer.write(&mut vec![to(SLOW, &log(1))]).await.unwrap();
+    let event = next(&mut opened.messages).await.event_id.unwrap();
+    (opened, event)
+}
+
+on_both_runtimes!(an_old_connection_that_is_found_to_be_gone_does_not_close_the_resumed_stream);
+async fn an_old_connection_that_is_found_to_be_gone_does_not_close_the_resumed_stream() {
+    let (session, _reader) = legacy();
+    let (old, event) = posted(&session).await;
+    let (exchange, _, mut messages) = session.resume(&event).unwrap().live.unwrap();
+    assert_eq!(exchange, SLOW);
+    session.stream_closed(SLOW, old.number);
+    let answer = Message::parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+    let mut writer = SessionWriter::new(Arc::clone(&session));
+    writer.write(&mut vec![to(SLOW, &answer)]).await.unwrap();
+    assert_eq!(next(&mut messages).await.data, answer.raw());
+}
+
+on_both_runtimes!(a_session_that_has_ended_opens_no_stream_for_a_client_that_comes_back);
+async fn a_session_that_has_ended_opens_no_stream_for_a_client_that_comes_back() {
+    let (session, _reader) = legacy();
+    let (_, event) = posted(&session).await;
+    // It is over, and on another thread the table of sessions does not know it yet.
+    session.end();
+    assert!(session.resume(&event).is_none());
+    assert!(session.open_get().is_none());
 }

@@ -40,13 +40,17 @@ impl SessionWriter {
                 StreamItem::Message(message) => Some(message.sequence),
                 StreamItem::Dropped | StreamItem::Accepted => None,
             };
-            let sent = match placed.outlet {
-                Some(outlet) => outlet.send(item, self.stall).await,
+            let sent = match &placed.open {
+                Some(open) => open.outlet.send(item, self.stall).await,
                 None => Err(NotTaken::Gone),
             };
             let Err(not_taken) = sent else { continue };
-            if let StreamId::Exchange(exchange) = stream {
-                self.session.stream_closed(exchange);
+            match (stream, &placed.open) {
+                (StreamId::Exchange(exchange), Some(open)) => {
+                    self.session.stream_closed(exchange, open.number);
+                }
+                (StreamId::Exchange(_), None) => self.session.touch(),
+                _ => {}
             }
             if let Some(sequence) = message {
                 self.session.undelivered(sequence, &self.why(&not_taken));
