@@ -6,15 +6,16 @@
 //! `! forward 3`, `! drop 3`, `! modify 3 m`, `! as-is 3 m`, `! error 3 -1 text` decide about the held message of that
 //! number once it is held; `! held 3` waits until it is; `! break filter`, `! intercept`, `! passthrough`, `! step`.
 
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use mcp_proxy_core::intercept::{Check, InterceptAction, InterceptMode, NewBreakpoint};
 use mcp_proxy_core::{
     BoxFuture, CarryEnd, CarryOptions, Connection, FrameReader, FrameWriter, HoldOptions, Link,
     LinkEnd, Outgoing, Pipeline, PipelineOptions, carry,
 };
-use mcp_proxy_session::{Filter, Recorder};
+use mcp_proxy_session::{Filter, Place, RecordOptions, Recorder, SessionHeader, new_session_id};
 use mcp_proxy_wire::{
     Body, Carriage, ErrorCode, Frame, LineEnd, Message, Side, StreamId, Transport,
 };
@@ -73,6 +74,25 @@ pub fn peer(side: Side) -> (Peer, Link) {
         },
         Link::new(Says(says), Hears(hears)),
     )
+}
+
+/// A record of stdio on both sides, in a folder.
+pub fn recorder(folder: &Path, options: RecordOptions) -> Recorder {
+    let now = SystemTime::now();
+    let header = SessionHeader {
+        id: new_session_id(now),
+        started_at: now,
+        transport: Transport::Stdio,
+        listen: Transport::Stdio,
+        server_command: Some("x".into()),
+        server_url: None,
+        argv: vec![],
+        cwd: None,
+        version: "0".into(),
+        metadata: Default::default(),
+    };
+    let place = Place::File(folder.join("s.jsonl"));
+    Recorder::create(place, options, &header).unwrap()
 }
 
 /// A pipeline with or without a record.
