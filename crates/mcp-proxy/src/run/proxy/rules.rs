@@ -9,7 +9,7 @@ use mcp_proxy_core::rules::{OpenServer, RulesFile, told};
 use mcp_proxy_session::Io;
 use tokio::task::JoinHandle;
 
-use crate::config::{Config, Target};
+use crate::config::Config;
 use crate::printer;
 use crate::run::Usage;
 
@@ -52,7 +52,10 @@ pub fn follow(
 fn open_server(config: &Config) -> OpenServer {
     let config = config.clone();
     Arc::new(move |name| {
-        let target = Target::other(name).map_err(|error| format!("{error:#}"))?;
+        let target = config
+            .target
+            .other(name)
+            .map_err(|error| format!("{error:#}"))?;
         let transport = target.transport();
         let other = Config {
             target,
