@@ -14,6 +14,7 @@ pub mod lane;
 pub mod large;
 pub mod link;
 pub mod mock;
+mod overruns;
 pub mod peer;
 pub mod pipeline;
 pub mod replay;

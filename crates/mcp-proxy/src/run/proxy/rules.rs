@@ -41,7 +41,10 @@ pub fn follow(
     Ok(Some(Following(tokio::spawn(async move {
         loop {
             tokio::time::sleep(LOOK).await;
-            if let Some(read) = pipeline.rules().look() {
+            let reader = Arc::clone(&pipeline);
+            // On another thread: traffic does not wait for a slow disk or for rules that are compiled.
+            let read = tokio::task::spawn_blocking(move || reader.rules().look()).await;
+            if let Ok(Some(read)) = read {
                 tell(&pipeline, &read);
             }
         }
