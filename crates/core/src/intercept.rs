@@ -194,14 +194,17 @@ impl Intercept {
         self.inner().viewers
     }
 
-    /// Who holds this message, if somebody does. A breakpoint counts its hit.
-    pub(crate) fn wants(&self, facts: &Facts<'_>) -> Option<HeldBy> {
+    /// Who holds this message, if somebody does. A breakpoint counts its hit. `note_slow` is given the breakpoints that were
+    /// too slow for the message, where a note is due.
+    pub(crate) fn wants(&self, facts: &Facts<'_>, note_slow: impl FnMut(u32)) -> Option<HeldBy> {
         let mut inner = self.inner();
-        let by = match inner.mode {
-            InterceptMode::Intercept => Some(HeldBy::Intercept),
-            InterceptMode::Passthrough => inner.breakpoints.hit(facts).map(HeldBy::Breakpoint),
+        let hit = match inner.mode {
+            InterceptMode::Intercept => return Some(HeldBy::Intercept),
+            InterceptMode::Passthrough => inner.breakpoints.hit(facts),
         };
         drop(inner);
+        hit.too_slow.into_iter().for_each(note_slow);
+        let by = hit.number.map(HeldBy::Breakpoint);
         if let Some(HeldBy::Breakpoint(_)) = by {
             // It may have been its last hit.
             self.changed();

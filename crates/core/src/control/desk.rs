@@ -160,7 +160,7 @@ impl Desk {
                 params::read::<params::Nothing>(params)?;
                 holds::breakpoints(intercept)
             }
-            Method::BreakpointsAdd => holds::add_breakpoint(intercept, params::read(params)?),
+            Method::BreakpointsAdd => holds::add_breakpoint(intercept, params::read(params)?).await,
             Method::BreakpointsRemove => {
                 holds::remove_breakpoint(intercept, &params::read(params)?)
             }
@@ -170,7 +170,8 @@ impl Desk {
             }
             Method::RulesReload => {
                 params::read::<params::Nothing>(params)?;
-                rules::reload(&control.pipeline, &self.by()).map(|rules| to_json(&rules))
+                let read = rules::reload(&control.pipeline, &self.by()).await;
+                read.map(|rules| to_json(&rules))
             }
             Method::Replay => again::replay(&self.place.0, params::read(params)?, &self.by()).await,
             Method::Note => self.note(&params::read(params)?),

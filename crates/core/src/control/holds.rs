@@ -157,6 +157,7 @@ pub fn breakpoints(intercept: &Arc<Intercept>) -> Result<Vec<u8>, Fault> {
                 "direction": breakpoint.direction.map(|direction| direction.as_str()),
                 "left": breakpoint.left,
                 "hits": breakpoint.hits,
+                "too_slow": breakpoint.too_slow,
             })
         })
         .collect();
@@ -164,7 +165,10 @@ pub fn breakpoints(intercept: &Arc<Intercept>) -> Result<Vec<u8>, Fault> {
 }
 
 /// `breakpoints.add`
-pub fn add_breakpoint(intercept: &Arc<Intercept>, new: params::NewBreak) -> Result<Vec<u8>, Fault> {
+pub async fn add_breakpoint(
+    intercept: &Arc<Intercept>,
+    new: params::NewBreak,
+) -> Result<Vec<u8>, Fault> {
     let direction = match new.direction.as_deref() {
         None => None,
         Some(word) => Some(word.parse().map_err(|_| {
@@ -178,7 +182,9 @@ pub fn add_breakpoint(intercept: &Arc<Intercept>, new: params::NewBreak) -> Resu
             "hits: a breakpoint that holds nothing is none",
         ));
     }
-    let filter = Filter::parse(&new.filter);
+    // A large pattern takes a while to compile.
+    let filter = tokio::task::spawn_blocking(move || Filter::parse(&new.filter)).await;
+    let filter = filter.map_err(|error| Fault::new(Fault::FAILED, error.to_string()))?;
     let filter = filter.map_err(|error| Fault::params(format!("filter: {error}")))?;
     if filter.is_empty() {
         return Err(Fault::params(
