@@ -230,6 +230,14 @@ async fn whole(answer: Response<Incoming>) -> Value {
     serde_json::from_slice(&body).unwrap_or_else(|_| panic!("{body:?}"))
 }
 
+/// The data of the next event.
+async fn next_data(events: &mut Incoming) -> String {
+    let frame = soon(events.frame()).await.unwrap().unwrap();
+    let text = String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap();
+    let data = text.lines().find_map(|line| line.strip_prefix("data: "));
+    data.unwrap().to_owned()
+}
+
 fn call(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "whoami"}})
 }
@@ -291,17 +299,11 @@ async fn a_client_over_http_and_sse_is_seen() {
     let mut stream = Client::connect(at, "listener", Some("t")).await;
     let opened = stream.send(Method::GET, "/sse", &[], String::new()).await;
     let mut events = opened.into_body();
-    let mut next = async || {
-        let frame = soon(events.frame()).await.unwrap().unwrap();
-        let text = String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap();
-        let data = text.lines().find_map(|line| line.strip_prefix("data: "));
-        data.unwrap().to_owned()
-    };
-    let endpoint = next().await;
+    let endpoint = next_data(&mut events).await;
     let mut poster = Client::connect(at, "poster", Some("t")).await;
     let sent = poster.send(Method::POST, &endpoint, &[], call(7).to_string());
     assert_eq!(sent.await.status(), 202);
-    let answer: Value = serde_json::from_str(&next().await).unwrap();
+    let answer: Value = serde_json::from_str(&next_data(&mut events).await).unwrap();
     assert_eq!(answer["id"], 7);
     // The caller of the connection is who opened the stream.
     assert_eq!(answer["result"], stream.expected("/sse"));
