@@ -55,6 +55,7 @@ impl Connection {
             connection: id,
             facts: &[("client", client.as_str()), ("server", server.as_str())],
         });
+        connection.pipeline.registry().opened(&connection);
         connection
     }
 
@@ -281,6 +282,7 @@ impl Connection {
 
     /// Notes how the connection ended.
     pub fn close(&self, why: &str) {
+        self.pipeline.registry().ended(self);
         self.pipeline.note(&Io::Close {
             connection: self.id,
             why,
@@ -348,5 +350,11 @@ impl Connection {
         self.correlator
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.pipeline.registry().ended(self);
     }
 }

@@ -7,6 +7,7 @@
 
 pub mod carry;
 pub mod connection;
+pub mod connections;
 pub mod control;
 pub mod correlate;
 pub mod intercept;
@@ -23,6 +24,7 @@ pub mod step;
 
 pub use carry::{CarryEnd, CarryOptions, carry};
 pub use connection::Connection;
+pub use connections::ConnectionRegistry;
 pub use intercept::{HoldOptions, HoldPolicy, Intercept, InterceptMode};
 pub use lane::{Lane, Offered, Passed, Telling};
 pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd};

@@ -9,6 +9,7 @@ use mcp_proxy_wire::Transport;
 use tokio::sync::Notify;
 
 use crate::connection::Connection;
+use crate::connections::ConnectionRegistry;
 use crate::intercept::{HoldOptions, Intercept};
 use crate::link::LinkEnd;
 use crate::replay::{Inlets, Poster};
@@ -43,6 +44,7 @@ pub struct Pipeline {
     intercept: Arc<Intercept>,
     rules: LiveRules,
     inlets: Inlets,
+    registry: ConnectionRegistry,
     /// Where clients connect, once that is known.
     address: OnceLock<String>,
 }
@@ -106,6 +108,7 @@ impl Pipeline {
             intercept: Intercept::new(options.hold),
             rules: LiveRules::default(),
             inlets: Inlets::default(),
+            registry: ConnectionRegistry::default(),
             address: OnceLock::new(),
         })
     }
@@ -164,6 +167,11 @@ impl Pipeline {
     /// Where messages can be added to conversations.
     pub(crate) fn inlets(&self) -> &Inlets {
         &self.inlets
+    }
+
+    /// The connections of the run.
+    pub fn registry(&self) -> &ConnectionRegistry {
+        &self.registry
     }
 
     /// Time since the run began. It is the `now` of every pure function below.

@@ -3,6 +3,9 @@
 use mcp_proxy_session::{Facts, Filter};
 use mcp_proxy_wire::Direction;
 
+use super::modes::HoldScope;
+use crate::connection::Connection;
+
 /// A breakpoint to be set.
 #[derive(Clone, Debug, Default)]
 pub struct NewBreakpoint {
@@ -12,6 +15,8 @@ pub struct NewBreakpoint {
     pub direction: Option<Direction>,
     /// It goes after so many hits: 1 holds one message.
     pub hits: Option<u64>,
+    /// Only messages of this part of the run.
+    pub scope: HoldScope,
 }
 
 /// A breakpoint that is set.
@@ -23,6 +28,8 @@ pub struct Breakpoint {
     pub filter: String,
     /// Only those that go this way.
     pub direction: Option<Direction>,
+    /// Only messages of this part of the run.
+    pub scope: HoldScope,
     /// Hits until it goes.
     pub left: Option<u64>,
     /// Hits so far.
@@ -44,6 +51,7 @@ impl Breakpoints {
             number: self.next,
             filter: new.filter.text().to_owned(),
             direction: new.direction,
+            scope: new.scope,
             left: new.hits.map(|hits| hits.max(1)),
             hits: 0,
         };
@@ -70,10 +78,11 @@ impl Breakpoints {
 
     /// The first that a message hits; one that has had its last hit goes. A ping or a cancel is never hit by chance: only
     /// by a filter that has the word.
-    pub fn hit(&mut self, facts: &Facts<'_>) -> Option<u32> {
+    pub(crate) fn hit(&mut self, facts: &Facts<'_>, connection: &Connection) -> Option<u32> {
         let urgent = urgent(facts);
         let place = self.set.iter().position(|(set, filter)| {
             set.direction.is_none_or(|way| way == facts.direction)
+                && set.scope.has(connection)
                 && urgent.is_none_or(|word| names(&set.filter, word))
                 && filter.matches_facts(facts)
         })?;

@@ -13,6 +13,7 @@ use super::hold::{HeldBy, HeldMessage, HoldId, InterceptAction};
 use super::mailbox::{Mailbox, Released};
 use super::parts::{Refusal, ids, parts, refusal};
 use crate::connection::Connection;
+use crate::connections::server_name;
 use crate::lane::Telling;
 
 /// What a lane hands in.
@@ -97,6 +98,7 @@ impl Entry {
             hold,
             sequence: self.sequence.unwrap_or_default(),
             connection: self.connection.id,
+            server: server_name(&self.connection),
             direction: self.direction,
             message: self.message.clone(),
             since: self.since,

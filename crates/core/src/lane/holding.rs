@@ -127,7 +127,7 @@ impl Lane {
             return None;
         }
         let facts = self.facts(frame, message, sequence, now);
-        let by = intercept.wants(&facts)?;
+        let by = intercept.wants(&facts, &self.connection)?;
         Some((by, message.clone()))
     }
 

@@ -1,12 +1,14 @@
 //! The control protocol without a socket: what a desk answers, and what notices say.
 
+mod scopes;
+
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use mcp_proxy_core::control::{
-    Control, Existing, Fault, MAX_VIEWERS, METHODS, Means, Notice, RunFacts, Viewer,
-};
+use mcp_proxy_control::{Fault, METHODS, Notice};
+use mcp_proxy_core::connections::UNNAMED_SERVER;
+use mcp_proxy_core::control::{Control, Existing, MAX_VIEWERS, Means, RunFacts, RunServer, Viewer};
 use mcp_proxy_core::intercept::InterceptMode;
 use mcp_proxy_core::{Dial, LinkEnd, Passed, Pipeline};
 use mcp_proxy_session::{
@@ -94,7 +96,20 @@ impl Run {
         });
         let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
         Run {
-            control: Control::new(Arc::clone(&pipeline), facts, Means { export, save, dial }),
+            control: Control::new(
+                Arc::clone(&pipeline),
+                facts,
+                Means {
+                    export,
+                    save,
+                    servers: vec![RunServer {
+                        name: UNNAMED_SERVER.into(),
+                        transport: Transport::Stdio,
+                        target: "x".into(),
+                        dial,
+                    }],
+                },
+            ),
             pipeline,
             connection,
         }

@@ -151,6 +151,7 @@ async fn a_breakpoint_has_a_direction_and_so_many_hits() {
         filter: Filter::parse("tick").unwrap(),
         direction: Some(Direction::ServerToClient),
         hits: Some(2),
+        ..NewBreakpoint::default()
     });
     let tick = r#"{"method":"tick"}"#;
     client.say(tick);
