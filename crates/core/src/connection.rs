@@ -3,51 +3,119 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcp_proxy_session::{Act, Answers, Io, NewBody, NewMessage, Origin};
+use mcp_proxy_session::{Act, Answers, Io, NewBody, NewMessage, PartAnswer};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Message, Transport, error_response,
+    Body, Direction, ErrorCode, ExchangeId, Frame, Id, Message, Origin, StreamId, Transport,
+    error_response,
 };
 
-use crate::correlate::{Asked, Correlator, Noting, Seen};
+use crate::correlate::{Answer, Asked, Correlator, Noting, Seen};
 use crate::lane::Lane;
-use crate::link::LinkEnd;
-use crate::pipeline::Pipeline;
+use crate::link::{LinkEnd, Outgoing};
+use crate::multiplexer::{Recipient, RequestMultiplexer};
+use crate::peer::Peer;
+use crate::pipeline::{Ledger, Pipeline};
 use crate::replay::{Awaited, DELIVERY, Opening, needed};
-use crate::share::{Share, Whose};
 
-/// A connection: its number in the record, its two kinds of transport, its open requests.
+/// A connection: its number in the record, its two peers, its open requests.
 pub struct Connection {
     /// The run it belongs to.
     pub pipeline: Arc<Pipeline>,
     /// Its number; the record writes it as `c1`.
     pub id: u32,
-    /// How the client speaks.
-    pub client: Transport,
-    /// How the server speaks; a URL of unknown kind is found out on the way.
-    server: Mutex<Transport>,
+    /// The client.
+    pub client: Peer,
+    /// The server. What a URL of unknown kind speaks is found out with its first answer.
+    server: Mutex<Peer>,
+    /// The record's number of the call that this connection was opened for.
+    parent: Option<u64>,
+    streams: ClientStreams,
     correlator: Mutex<Correlator>,
-    share: Option<Mutex<Share>>,
+    /// Tells the clients apart where several share the connection. Each stream is a client of its own.
+    multiplexer: Option<Mutex<RequestMultiplexer<StreamId>>>,
     /// How the client opened it, while rules may want to open another session like it.
     opening: Mutex<Opening<Message>>,
     /// Answers that are not the client's.
     awaited: Awaited,
 }
 
+/// What a connection is made with.
+#[derive(Clone, Debug)]
+pub struct NewConnection {
+    /// The client.
+    pub client: Peer,
+    /// The server.
+    pub server: Peer,
+    /// The record's number of the call that it is opened for: the hub links a server's connection to its client's call.
+    pub parent: Option<u64>,
+    /// How a message from the server finds its way to the client.
+    pub streams: ClientStreams,
+}
+
+/// How a message from the server finds its way to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientStreams {
+    /// By its frame's stream, or there is only one.
+    Given,
+    /// By its id: an HTTP session that ends here has many streams, and the server knows none of them.
+    FoundById,
+    /// By its id, among the streams of several clients that share the server: requests go out under ids of ours.
+    Shared,
+}
+
+impl NewConnection {
+    /// A connection between these peers.
+    pub fn between(client: impl Into<Peer>, server: impl Into<Peer>) -> NewConnection {
+        NewConnection {
+            client: client.into(),
+            server: server.into(),
+            parent: None,
+            streams: ClientStreams::Given,
+        }
+    }
+
+    /// The same, with another way to the client's streams.
+    #[must_use]
+    pub fn with_streams(self, streams: ClientStreams) -> NewConnection {
+        NewConnection { streams, ..self }
+    }
+
+    /// The same, opened for this call.
+    #[must_use]
+    pub fn caused_by(self, call: u64) -> NewConnection {
+        NewConnection {
+            parent: Some(call),
+            ..self
+        }
+    }
+}
+
+/// A message on its way into the record.
+pub(crate) struct RecordLine<'a> {
+    /// Who wrote it, on which stream, in what.
+    pub frame: &'a Frame,
+    /// Its bytes, or where they are.
+    pub body: NewBody<'a>,
+    /// What it answers.
+    pub answer: Option<&'a Answer>,
+    /// What the parts of a batch answer.
+    pub parts: &'a [PartAnswer],
+}
+
 impl Connection {
-    pub(crate) fn new(
-        pipeline: Arc<Pipeline>,
-        id: u32,
-        client: Transport,
-        server: Transport,
-        share: Option<Share>,
-    ) -> Arc<Connection> {
+    pub(crate) fn new(pipeline: Arc<Pipeline>, id: u32, new: NewConnection) -> Arc<Connection> {
+        let shared = new.streams == ClientStreams::Shared;
+        let multiplexer = shared.then(RequestMultiplexer::default);
+        let (client, server) = (new.client.transport, new.server.transport);
         let connection = Arc::new(Connection {
             pipeline,
             id,
-            client,
-            server: Mutex::new(server),
+            client: new.client,
+            server: Mutex::new(new.server),
+            parent: new.parent,
+            streams: new.streams,
             correlator: Mutex::default(),
-            share: share.map(Mutex::new),
+            multiplexer: multiplexer.map(Mutex::new),
             opening: Mutex::default(),
             awaited: Awaited::default(),
         });
@@ -105,8 +173,8 @@ impl Connection {
     }
 
     /// A request that came in `direction` goes no further: it is not open, and an answer would be late.
-    pub(crate) fn give_up(&self, direction: Direction, exchange: ExchangeId, id: &Id) {
-        self.correlator().give_up(direction, exchange, id);
+    pub(crate) fn give_up(&self, direction: Direction, stream: StreamId, id: &Id) {
+        self.correlator().give_up(direction, stream, id);
     }
 
     /// The client of this exchange has gone before it had the answer to its request. If one of the two was stopped on its way,
@@ -118,9 +186,9 @@ impl Connection {
         let why = "the client went away before it was sent";
         let intercept = self.pipeline.intercept();
         let asking = (self.id, Direction::ClientToServer);
-        if self.correlator().leave(asking.1, exchange, id) {
+        if self.correlator().leave(asking.1, exchange.into(), id) {
             intercept.give_up(why, |entry| {
-                entry.way() == asking && entry.came_by(exchange)
+                entry.way() == asking && entry.came_by(exchange.into())
             });
         } else if self.awaits_answer(exchange) {
             let answering = (self.id, Direction::ServerToClient);
@@ -132,26 +200,32 @@ impl Connection {
 
     /// On a shared connection: whether a message of the server's is for this exchange.
     fn belongs_to(&self, exchange: ExchangeId, message: &Message) -> bool {
-        let whose = self.share().map(|share| share.whose(message));
-        matches!(whose, Some(Whose::Owned(owner, _)) if owner == exchange)
+        let Some(multiplexer) = self.multiplexer() else {
+            return false;
+        };
+        match multiplexer.recipient(message) {
+            Recipient::Client(client, _) => client == exchange.into(),
+            Recipient::Everyone => multiplexer.oldest_open() == Some(exchange.into()),
+            Recipient::AnyClient | Recipient::Nobody => false,
+        }
     }
 
     /// A request goes on as something else.
     pub(crate) fn change(
         &self,
         direction: Direction,
-        exchange: ExchangeId,
+        stream: StreamId,
         was: &Message,
         now: &Message,
     ) {
         if let Some(id) = was.id().filter(|_| was.asks()) {
-            self.correlator().change(direction, exchange, &id, now);
+            self.correlator().change(direction, stream, &id, now);
         }
     }
 
-    /// Whether the streams of its client are found by the ids of messages: those of HTTP clients of servers of another kind.
+    /// Whether the streams of its client are found by the ids of messages.
     pub(crate) fn finds_by_id(&self) -> bool {
-        self.client == Transport::StreamableHttp && self.server() != Transport::StreamableHttp
+        self.streams != ClientStreams::Given
     }
 
     /// Whether a request is open: not answered, cancelled or given up.
@@ -159,80 +233,113 @@ impl Connection {
         self.correlator().is_open(direction, id, sequence)
     }
 
-    /// A message of our own making, recorded as such, ready to be written.
+    /// A message that the proxy writes itself, recorded as such and ready to be sent.
     pub fn author(
         &self,
         direction: Direction,
-        exchange: ExchangeId,
+        stream: impl Into<StreamId>,
         message: Message,
         now: Duration,
     ) -> Result<Frame, LinkEnd> {
-        let authored = self.author_numbered(direction, exchange, message, now);
-        authored.map(|(frame, _)| frame)
+        self.inject(
+            direction,
+            Frame::message(stream, Origin::Proxy, message.clone()),
+            &message,
+            now,
+        )
     }
 
-    /// The same, with its number.
-    pub fn author_numbered(
+    /// A message that somebody sends again on the client's session, recorded as such and ready to be sent.
+    pub fn replay(
         &self,
-        direction: Direction,
-        exchange: ExchangeId,
+        stream: impl Into<StreamId>,
         message: Message,
         now: Duration,
-    ) -> Result<(Frame, u64), LinkEnd> {
-        let wall = self.pipeline.wall(now);
+    ) -> Result<Frame, LinkEnd> {
+        let frame = Frame::message(stream, Origin::Replay, message.clone());
+        self.inject(Direction::ClientToServer, frame, &message, now)
+    }
+
+    /// Records a message that neither peer sent.
+    fn inject(
+        &self,
+        direction: Direction,
+        mut frame: Frame,
+        message: &Message,
+        now: Duration,
+    ) -> Result<Frame, LinkEnd> {
         let mut ledger = self.pipeline.ledger();
-        let (sequence, id) = ledger.next(wall);
-        let answer = self.correlator().see(
-            Seen {
-                direction,
-                exchange,
-                sequence,
-                message: id,
-                at: now,
-                noting: match self.pipeline.may_stop() {
-                    true => Noting::About,
-                    false => Noting::Nothing,
-                },
+        let (sequence, id) = ledger.next(self.pipeline.wall(now));
+        let seen = Seen {
+            direction,
+            stream: frame.stream,
+            sequence,
+            message: id,
+            at: now,
+            noting: match self.pipeline.may_stop() {
+                true => Noting::About,
+                false => Noting::Nothing,
             },
-            &message,
-        );
-        if let Some(recorder) = &mut ledger.recorder {
-            recorder.message(&NewMessage {
-                sequence,
-                id,
-                time: wall,
-                mono: now,
-                direction,
-                transport: self.transport_from(direction),
-                connection: self.id,
-                exchange: exchange.0,
-                origin: Origin::Proxy,
-                carriage: &Carriage::Message,
-                body: NewBody::Whole(&message),
-                answers: answer.as_ref().map(|a| Answers {
-                    id: a.asked.message,
-                    sequence: a.asked.sequence,
-                    latency: now.saturating_sub(a.asked.at),
-                }),
-                late: false,
-                duplicate: false,
-                parts: &[],
-            });
-        }
-        self.pipeline.flush(&mut ledger)?;
-        let frame = Frame {
-            exchange,
-            carriage: Carriage::Message,
-            body: Body::Whole(message),
         };
-        Ok((frame, sequence))
+        let answer = self.correlator().see(seen, message);
+        // What the proxy says itself is not late or duplicate, whatever else answered the request.
+        let answer = answer.map(|answer| Answer {
+            late: false,
+            duplicate: false,
+            ..answer
+        });
+        self.append(
+            &mut ledger,
+            seen,
+            RecordLine {
+                frame: &frame,
+                body: NewBody::Whole(message),
+                answer: answer.as_ref(),
+                parts: &[],
+            },
+        );
+        self.pipeline.flush(&mut ledger)?;
+        frame.sequence = Some(sequence);
+        Ok(frame)
+    }
+
+    /// Adds the line of a message to what is written next.
+    pub(crate) fn append(&self, ledger: &mut Ledger, seen: Seen, line: RecordLine<'_>) {
+        let Some(recorder) = &mut ledger.recorder else {
+            return;
+        };
+        let origin = match line.frame.is_injected() {
+            true => mcp_proxy_session::Origin::Proxy,
+            false => mcp_proxy_session::Origin::Peer,
+        };
+        recorder.message(&NewMessage {
+            sequence: seen.sequence,
+            id: seen.message,
+            time: self.pipeline.wall(seen.at),
+            mono: seen.at,
+            direction: seen.direction,
+            transport: self.transport_from(seen.direction),
+            connection: self.id,
+            exchange: seen.stream.exchange().map_or(0, |exchange| exchange.0),
+            origin,
+            carriage: &line.frame.carriage,
+            body: line.body,
+            late: line.answer.is_some_and(|answer| answer.late),
+            duplicate: line.answer.is_some_and(|answer| answer.duplicate),
+            answers: answers(line.answer, seen.at),
+            parts: line.parts,
+        });
     }
 
     /// Sends an answer of ours to the server of a connection that is passed through, in a task. The server asked on the
     /// stream of `asked`.
-    pub fn deliver(self: &Arc<Self>, asked: ExchangeId, answer: Message) {
+    pub fn deliver(self: &Arc<Self>, asked: ExchangeId, answer: Frame) {
+        let Body::Whole(message) = answer.body else {
+            return;
+        };
+        let sequence = answer.sequence;
         let poster = self.pipeline.inlets().poster();
-        let sending = poster.map(|poster| poster.deliver(self, asked, answer));
+        let sending = poster.map(|poster| poster.deliver(self, asked, message));
         let connection = Arc::clone(self);
         tokio::spawn(async move {
             let why = match sending {
@@ -244,7 +351,7 @@ impl Connection {
                 Some(Err(error)) => error.to_string(),
                 None => "its session is over".to_owned(),
             };
-            connection.note(&format!("the server did not get our answer: {why}"));
+            connection.undelivered(sequence.as_slice(), &why);
         });
     }
 
@@ -259,13 +366,13 @@ impl Connection {
     }
 
     /// Error answers for every request of the client that is still open.
-    pub fn fail_open(&self, code: ErrorCode, text: &str, now: Duration) -> Vec<Frame> {
+    pub fn fail_open(&self, code: ErrorCode, text: &str, now: Duration) -> Vec<Outgoing> {
         let open = self.open(Direction::ClientToServer);
         open.iter()
             .filter_map(|asked| {
                 let message = error_response(Some(&asked.id), code, text, None);
-                self.author(Direction::ServerToClient, asked.exchange, message, now)
-                    .ok()
+                let answer = self.author(Direction::ServerToClient, asked.stream, message, now);
+                answer.ok().map(Outgoing::Frame)
             })
             .collect()
     }
@@ -303,18 +410,20 @@ impl Connection {
 
     /// On a shared connection: the client of this exchange has gone; what to tell the server, if it still works.
     pub fn cancel(&self, exchange: ExchangeId) -> Option<Message> {
-        self.share()?.closed(exchange)
+        // An exchange carries one request.
+        self.multiplexer()?.close(&exchange.into()).pop()
     }
 
     /// On a shared connection: whether the request of this exchange still waits for its answer.
     pub fn awaits_answer(&self, exchange: ExchangeId) -> bool {
-        self.share().is_some_and(|share| share.is_open(exchange))
+        self.multiplexer()
+            .is_some_and(|multiplexer| multiplexer.is_open(&exchange.into()))
     }
 
-    /// The table of a connection that several clients share.
-    pub(crate) fn share(&self) -> Option<MutexGuard<'_, Share>> {
-        let share = self.share.as_ref()?;
-        Some(share.lock().unwrap_or_else(PoisonError::into_inner))
+    /// What tells the clients of a shared connection apart.
+    pub(crate) fn multiplexer(&self) -> Option<MutexGuard<'_, RequestMultiplexer<StreamId>>> {
+        let multiplexer = self.multiplexer.as_ref()?;
+        Some(multiplexer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Notes that messages read and recorded could not be delivered.
@@ -327,23 +436,37 @@ impl Connection {
         }
     }
 
-    /// How the server speaks, as far as it is known.
-    pub fn server(&self) -> Transport {
-        *self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The server, as far as it is known.
+    pub fn server_peer(&self) -> Peer {
+        self.lock_server().clone()
     }
 
-    /// The server's kind was found out.
-    pub fn server_is(&self, kind: Transport) {
-        *self.server.lock().unwrap_or_else(PoisonError::into_inner) = kind;
-        self.note(&format!("the server speaks {kind}"));
+    /// The call that this connection was opened for.
+    pub fn parent(&self) -> Option<u64> {
+        self.parent
+    }
+
+    /// How the server is reached, as far as that is known.
+    pub fn server(&self) -> Transport {
+        self.lock_server().transport
+    }
+
+    /// What the server speaks was found out.
+    pub fn server_is(&self, transport: Transport) {
+        self.lock_server().transport = transport;
+        self.note(&format!("the server speaks {transport}"));
     }
 
     /// The transport of the link that a message travelling in `direction` is read from.
     pub fn transport_from(&self, direction: Direction) -> Transport {
         match direction {
-            Direction::ClientToServer => self.client,
+            Direction::ClientToServer => self.client.transport,
             Direction::ServerToClient => self.server(),
         }
+    }
+
+    fn lock_server(&self) -> MutexGuard<'_, Peer> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn correlator(&self) -> MutexGuard<'_, Correlator> {
@@ -357,4 +480,13 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.pipeline.registry().ended(self);
     }
+}
+
+/// What the record says about the request that is answered.
+pub(crate) fn answers(answer: Option<&Answer>, now: Duration) -> Option<Answers> {
+    answer.map(|answer| Answers {
+        id: answer.asked.message,
+        sequence: answer.asked.sequence,
+        latency: now.saturating_sub(answer.asked.at),
+    })
 }

@@ -25,15 +25,15 @@ struct State {
     ended: VecDeque<ConnectionRow>,
 }
 
-/// The two ends of a connection: the client and the server.
-fn peers(connection: &Connection) -> (Peer, Peer) {
-    (connection.client.into(), connection.server().into())
-}
-
 /// The name of a connection's server.
 pub fn server_name(connection: &Connection) -> Arc<str> {
-    let (_, server) = peers(connection);
-    server.name.unwrap_or_else(|| Arc::from(UNNAMED_SERVER))
+    name_of(&connection.server_peer())
+}
+
+/// The name that requests use for a server.
+pub(crate) fn name_of(server: &Peer) -> Arc<str> {
+    let name = server.name.clone();
+    name.unwrap_or_else(|| Arc::from(UNNAMED_SERVER))
 }
 
 impl ConnectionRegistry {
@@ -90,17 +90,16 @@ impl ConnectionRegistry {
 
 /// A connection as viewers see it.
 fn row(connection: &Connection) -> ConnectionRow {
-    let (client, server) = peers(connection);
-    let server_name = server_name(connection);
+    let server = connection.server_peer();
     ConnectionRow {
         connection: ConnectionNumber(connection.id),
-        client: peer_row(&client),
+        client: peer_row(&connection.client),
         server: PeerRow {
-            name: Some(server_name.as_ref().to_owned()),
+            name: Some(name_of(&server).as_ref().to_owned()),
             ..peer_row(&server)
         },
         open: true,
-        parent: None,
+        parent: connection.parent(),
     }
 }
 

@@ -23,7 +23,9 @@ use mcp_proxy_session::{Redaction, Session};
 use mcp_proxy_wire::Transport;
 use tokio::sync::{Semaphore, watch};
 
+use crate::connections::name_of;
 use crate::link::Dial;
+use crate::peer::Peer;
 use crate::pipeline::Pipeline;
 
 pub use desk::Desk;
@@ -68,14 +70,19 @@ pub struct Means {
 /// A server that the run's clients are connected to.
 #[derive(Clone)]
 pub struct RunServer {
-    /// The name that viewers use, which is that of the connections' server peer.
-    pub name: Arc<str>,
-    /// How it is reached.
-    pub transport: Transport,
+    /// Its name and how it is reached: the peer that the run's connections have.
+    pub peer: Peer,
     /// Its command or URL as it may be shown: secrets masked. Rules know the server by it.
     pub target: String,
     /// Opens a new link to it, which gives whole messages only.
     pub dial: Dial,
+}
+
+impl RunServer {
+    /// The name that requests use.
+    pub fn name(&self) -> Arc<str> {
+        name_of(&self.peer)
+    }
 }
 
 /// What a run says about itself.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proxy_session::{MessageId, name_of};
-use mcp_proxy_wire::{Direction, ExchangeId, Field, Id, IdKey, Kind, Message};
+use mcp_proxy_wire::{Direction, Field, Id, IdKey, Kind, Message, StreamId};
 use rustc_hash::FxHashMap;
 
 /// Open requests a connection may have before the oldest is forgotten.
@@ -28,8 +28,8 @@ pub struct Asked {
     pub sequence: u64,
     /// When it was received, since the start of the run.
     pub at: Duration,
-    /// The exchange that carried it.
-    pub exchange: ExchangeId,
+    /// The stream it came on.
+    pub stream: StreamId,
     /// Its id as the peer wrote it.
     pub id: Id,
     /// What it asks, noted only while somebody may want to choose by it.
@@ -121,8 +121,8 @@ struct Open {
 pub struct Seen {
     /// The way it goes.
     pub direction: Direction,
-    /// The exchange that carries it.
-    pub exchange: ExchangeId,
+    /// The stream that carries it.
+    pub stream: StreamId,
     /// Its sequence number.
     pub sequence: u64,
     /// Its record id.
@@ -144,7 +144,7 @@ impl Correlator {
                 }
                 None
             }
-            _ if message.answers() => self.answer(seen.direction, seen.exchange, &message.id()?),
+            _ if message.answers() => self.answer(seen.direction, seen.stream, &message.id()?),
             Kind::Notification => {
                 self.note_cancel(seen.direction, message);
                 None
@@ -159,7 +159,7 @@ impl Correlator {
             message: seen.message,
             sequence: seen.sequence,
             at: seen.at,
-            exchange: seen.exchange,
+            stream: seen.stream,
             id,
             about,
         };
@@ -183,14 +183,9 @@ impl Correlator {
     }
 
     /// Finds the request that an answer travelling in `direction` belongs to.
-    pub fn answer(
-        &mut self,
-        direction: Direction,
-        exchange: ExchangeId,
-        id: &Id,
-    ) -> Option<Answer> {
+    pub fn answer(&mut self, direction: Direction, stream: StreamId, id: &Id) -> Option<Answer> {
         let key = (direction.reverse(), id.key());
-        if let Some(asked) = self.take(&key, exchange) {
+        if let Some(asked) = self.take(&key, stream) {
             self.remember(key, asked.clone(), Over::Answered);
             return Some(Answer {
                 asked,
@@ -198,18 +193,18 @@ impl Correlator {
                 duplicate: false,
             });
         }
-        // The newest that is over, on the same exchange if there is one.
+        // The newest that is over, on the same stream if there is one.
         let of_key = |entry: &&mut (Key, Asked, Over)| entry.0 == key;
         let here = self
             .over
             .iter()
-            .any(|(k, asked, _)| *k == key && asked.exchange == exchange);
+            .any(|(k, asked, _)| *k == key && asked.stream == stream);
         let (_, asked, over) = self
             .over
             .iter_mut()
             .rev()
             .filter(of_key)
-            .find(|entry| !here || entry.1.exchange == exchange)?;
+            .find(|entry| !here || entry.1.stream == stream)?;
         let was = std::mem::replace(over, Over::Answered);
         Some(Answer {
             asked: asked.clone(),
@@ -219,17 +214,17 @@ impl Correlator {
     }
 
     /// A request was not passed on: it is not open any more, and an answer would be late.
-    pub fn give_up(&mut self, direction: Direction, exchange: ExchangeId, id: &Id) {
+    pub fn give_up(&mut self, direction: Direction, stream: StreamId, id: &Id) {
         let key = (direction, id.key());
-        if let Some(asked) = self.take(&key, exchange) {
+        if let Some(asked) = self.take(&key, stream) {
             self.remember(key, asked, Over::Cancelled);
         }
     }
 
     /// A request went on as something else: that is what an answer will name, if it still asks for one.
-    pub fn change(&mut self, direction: Direction, exchange: ExchangeId, was: &Id, now: &Message) {
+    pub fn change(&mut self, direction: Direction, stream: StreamId, was: &Id, now: &Message) {
         let key = (direction, was.key());
-        let Some(mut asked) = self.take(&key, exchange) else {
+        let Some(mut asked) = self.take(&key, stream) else {
             return;
         };
         let Some(id) = now.id().filter(|_| now.asks()) else {
@@ -243,12 +238,12 @@ impl Correlator {
         self.insert(direction, asked);
     }
 
-    /// Whoever sent a request on this exchange has gone: an answer would be late. Whether it was still open.
-    pub fn leave(&mut self, direction: Direction, exchange: ExchangeId, id: &Id) -> bool {
-        let of_exchange = |asked: &&Asked| asked.exchange == exchange;
-        let is_open = self.all_open(direction, id).find(of_exchange).is_some();
+    /// Whoever sent a request on this stream has gone: an answer would be late. Whether it was still open.
+    pub fn leave(&mut self, direction: Direction, stream: StreamId, id: &Id) -> bool {
+        let of_stream = |asked: &&Asked| asked.stream == stream;
+        let is_open = self.all_open(direction, id).find(of_stream).is_some();
         if is_open {
-            self.give_up(direction, exchange, id);
+            self.give_up(direction, stream, id);
         }
         is_open
     }
@@ -290,24 +285,21 @@ impl Correlator {
             return;
         };
         let key = (direction, Id::from_token(message.slice(span)).key());
-        if let Some(asked) = self.take(&key, ExchangeId::default()) {
+        if let Some(asked) = self.take(&key, StreamId::Only) {
             self.remember(key, asked, Over::Cancelled);
         }
     }
 
-    /// Takes the open request of the same exchange, else the oldest.
-    fn take(&mut self, key: &Key, exchange: ExchangeId) -> Option<Asked> {
+    /// Takes the open request of the same stream, else the oldest.
+    fn take(&mut self, key: &Key, stream: StreamId) -> Option<Asked> {
         let open = self.open.get_mut(key)?;
         self.count -= 1;
         if open.more.is_empty() {
             return self.open.remove(key).map(|open| open.first);
         }
-        let place = open
-            .more
-            .iter()
-            .position(|asked| asked.exchange == exchange);
+        let place = open.more.iter().position(|asked| asked.stream == stream);
         Some(match place {
-            Some(place) if open.first.exchange != exchange => open.more.remove(place),
+            Some(place) if open.first.stream != stream => open.more.remove(place),
             _ => std::mem::replace(&mut open.first, open.more.remove(0)),
         })
     }
@@ -323,7 +315,7 @@ impl Correlator {
     fn forget_oldest(&mut self) {
         let oldest = self.open.iter().min_by_key(|(_, open)| open.first.sequence);
         if let Some(key) = oldest.map(|(key, _)| key.clone()) {
-            self.take(&key, ExchangeId::default());
+            self.take(&key, StreamId::Only);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::connection::Connection;
 use crate::correlate::Answer;
 use crate::intercept::LaneMailbox;
 use crate::large::Large;
-use crate::link::LinkEnd;
+use crate::link::{LinkEnd, Outgoing};
 use crate::rules::KnownRules;
 use crate::step::{Stage, Step};
 
@@ -50,17 +50,23 @@ pub struct Lane {
 #[derive(Default)]
 pub struct Passed {
     /// For the side the frames were travelling to.
-    pub on: Vec<Frame>,
+    pub on: Vec<Outgoing>,
     /// For the side they came from.
-    pub back: Vec<Frame>,
-    /// The numbers of the messages in `on`, side by side with it; `None` for a frame that ends no message.
-    pub sequences: Vec<Option<u64>>,
+    pub back: Vec<Outgoing>,
+}
+
+impl Passed {
+    /// Removes the frames for the side ahead and returns the record numbers of their messages.
+    pub fn take_sequences(&mut self) -> Vec<u64> {
+        let written = self.on.drain(..).filter_map(Outgoing::into_written);
+        written.filter_map(|frame| frame.sequence).collect()
+    }
 }
 
 /// What became of a single frame.
 pub enum Offered {
     /// What came out for the peer ahead, or for the one behind if that is all.
-    Passed(Option<Frame>),
+    Passed(Option<Outgoing>),
     /// It is held.
     Held,
 }
@@ -153,7 +159,7 @@ impl Lane {
         &mut self,
         frame: Frame,
         now: Duration,
-    ) -> Result<Option<Frame>, LinkEnd> {
+    ) -> Result<Option<Outgoing>, LinkEnd> {
         match self.offer(frame, now).await? {
             Offered::Passed(frame) => Ok(frame),
             Offered::Held => self.released(|_| {}).await,
@@ -174,7 +180,7 @@ impl Lane {
         let connection = Arc::clone(&self.connection);
         let received = self.receive_one(&mut connection.pipeline.ledger(), frame, now)?;
         connection.pipeline.flush_together().await?;
-        Ok(Offered::Passed(received.map(|(frame, _)| frame)))
+        Ok(Offered::Passed(received.map(Outgoing::Frame)))
     }
 
     /// Waits for the message that was offered and held, as [`Lane::pass_one`] does. `tell` gets what its sender is to
@@ -182,15 +188,15 @@ impl Lane {
     pub async fn released(
         &mut self,
         mut tell: impl FnMut(Frame),
-    ) -> Result<Option<Frame>, LinkEnd> {
+    ) -> Result<Option<Outgoing>, LinkEnd> {
         let mut passed = Passed::default();
         while self.holds() && passed.on.is_empty() && passed.back.is_empty() {
             self.release(&mut passed).await?;
             // The answer to a message is no notification: that is progress.
             for frame in std::mem::take(&mut passed.back) {
-                match &frame.body {
-                    Body::Whole(told) if told.kind() == Kind::Notification => tell(frame),
-                    _ => passed.back.push(frame),
+                match frame {
+                    Outgoing::Frame(frame) if is_notification(&frame) => tell(frame),
+                    other => passed.back.push(other),
                 }
             }
         }
@@ -207,10 +213,8 @@ impl Lane {
         let connection = Arc::clone(&self.connection);
         let mut ledger = connection.pipeline.ledger();
         for frame in frames.drain(..) {
-            if let Some((frame, sequence)) = self.receive_one(&mut ledger, frame, now)? {
-                passed.on.push(frame);
-                passed.sequences.push(sequence);
-            }
+            let received = self.receive_one(&mut ledger, frame, now)?;
+            passed.on.extend(received.map(Outgoing::Frame));
         }
         Ok(())
     }
@@ -250,4 +254,8 @@ impl Lane {
     fn transport(&self) -> Transport {
         self.connection.transport_from(self.direction)
     }
+}
+
+fn is_notification(frame: &Frame) -> bool {
+    matches!(&frame.body, Body::Whole(message) if message.kind() == Kind::Notification)
 }

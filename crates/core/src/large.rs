@@ -2,15 +2,15 @@
 
 use bytes::Bytes;
 use mcp_proxy_session::{Error, Keeper, SideFile, SideName};
-use mcp_proxy_wire::{Carriage, EndsHead, Frame, head_from_ends};
+use mcp_proxy_wire::{Body, EndsHead, Frame, head_from_ends};
 
 const FRONT: usize = 64 * 1024;
 const BACK: usize = 4 * 1024;
 
 /// A large message on its way.
 pub struct Large {
-    /// The carriage of its first frame: request line, status, headers.
-    pub carriage: Carriage,
+    /// Its first frame, with an empty body: stream, writer, request line or status, headers.
+    pub first: Frame,
     /// Bytes of the message so far.
     pub len: u64,
     front: Vec<u8>,
@@ -22,7 +22,10 @@ impl Large {
     /// Begins with the frame that opens it.
     pub fn open(frame: &Frame, recorder: Option<&mut Keeper>) -> Large {
         Large {
-            carriage: frame.carriage.clone(),
+            first: Frame {
+                body: Body::Empty,
+                ..frame.clone()
+            },
             len: 0,
             front: Vec::new(),
             back: Vec::new(),

@@ -10,23 +10,28 @@ pub mod connection;
 pub mod connections;
 pub mod control;
 pub mod correlate;
+pub mod in_process;
 pub mod intercept;
 pub mod lane;
 pub mod large;
 pub mod link;
 pub mod mock;
+pub mod multiplexer;
 pub mod peer;
 pub mod pipeline;
 pub mod replay;
 pub mod rules;
-pub mod share;
 pub mod step;
 
 pub use carry::{CarryEnd, CarryOptions, carry};
-pub use connection::Connection;
+pub use connection::{ClientStreams, Connection, NewConnection};
 pub use connections::ConnectionRegistry;
+pub use in_process::{ClientGone, InProcessReceiver, InProcessSender, InProcessServer, in_process};
 pub use intercept::{HoldOptions, HoldPolicy, Intercept, InterceptMode};
 pub use lane::{Lane, Offered, Passed, Telling};
-pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd};
+pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd, Outgoing};
+pub use multiplexer::{
+    Delivery, MultiplexerError, MultiplexerLimits, Recipient, RequestMultiplexer,
+};
 pub use peer::{Caller, Peer};
-pub use pipeline::{Pipeline, PipelineOptions};
+pub use pipeline::{DurableWait, Pipeline, PipelineOptions};

@@ -1,7 +1,7 @@
 //! A [`Link`] is one side's conversation: frames in, frames out.
 //!
-//! For stdio there is one link in all; for HTTP passed through as it is there is one per exchange; where HTTP
-//! is ended here (another kind of transport stands on the other side) there is one per client session.
+//! For stdio there is one link in all; where HTTP ends here (the other side uses another transport) there is one per
+//! client session. HTTP that is passed through has no links: see `http/exchange.rs` in the transport crate.
 
 use std::fmt;
 use std::future::Future;
@@ -35,17 +35,69 @@ pub trait FrameReader: Send {
     }
 }
 
+/// What was decided about a frame, for the writer that it goes to.
+#[derive(Clone, Debug)]
+pub enum Outgoing {
+    /// Write it.
+    Frame(Frame),
+    /// Write it, but find its stream by the message that it replaces: an edit may have changed the id that streams are
+    /// found by.
+    Replacement {
+        /// The message as it was received.
+        original: Message,
+        /// What is written.
+        frame: Frame,
+    },
+    /// Write nothing: the message was dropped. A client that waits for it over HTTP is told that nothing will come.
+    Dropped(Frame),
+    /// Write nothing: before a client's request reached the server it was replaced by this one. The client's stream now
+    /// waits for the answer to the replacement.
+    RequestReplaced {
+        /// The request as the client sent it.
+        original: Message,
+        /// What the server got, on the client's stream.
+        frame: Frame,
+    },
+}
+
+impl Outgoing {
+    /// The frame, written or not.
+    pub fn frame(&self) -> &Frame {
+        match self {
+            Outgoing::Frame(frame)
+            | Outgoing::Replacement { frame, .. }
+            | Outgoing::Dropped(frame)
+            | Outgoing::RequestReplaced { frame, .. } => frame,
+        }
+    }
+
+    /// The frame to write, if one is.
+    pub fn into_written(self) -> Option<Frame> {
+        match self {
+            Outgoing::Frame(frame) | Outgoing::Replacement { frame, .. } => Some(frame),
+            Outgoing::Dropped(_) | Outgoing::RequestReplaced { .. } => None,
+        }
+    }
+}
+
+impl From<Frame> for Outgoing {
+    fn from(frame: Frame) -> Outgoing {
+        Outgoing::Frame(frame)
+    }
+}
+
 /// Frames to one side.
 pub trait FrameWriter: Send {
     /// Writes all frames and empties the vector. Returns when the peer (or its buffer) has them.
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>>;
+    fn write<'a>(&'a mut self, frames: &'a mut Vec<Outgoing>)
+    -> BoxFuture<'a, Result<(), LinkEnd>>;
 
-    /// Which frames of the last write the peer did not take although the link goes on, by their places, and why.
-    fn untaken(&mut self) -> Vec<(usize, String)> {
+    /// The record numbers of messages of the last write that the peer did not take although the link continues, and why.
+    fn untaken(&mut self) -> Vec<(u64, String)> {
         Vec::new()
     }
 
-    /// Says that nothing more will come. The other half of the link may go on.
+    /// Says that nothing more will come. The other half of the link may stay open.
     fn close(&mut self) -> BoxFuture<'_, ()>;
 }
 
@@ -91,7 +143,7 @@ impl FrameReader for Dead {
 }
 
 impl FrameWriter for Dead {
-    fn write<'a>(&'a mut self, _: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+    fn write<'a>(&'a mut self, _: &'a mut Vec<Outgoing>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(std::future::ready(Err(self.0.clone())))
     }
 

@@ -23,7 +23,8 @@ pub struct Peer {
 
 /// The HTTP request that a client introduced itself with.
 ///
-/// It is made once per request, after admission, and travels with the connection to whoever opens the server link.
+/// It is made after admission when a request opens a connection, and travels with the connection to the code that
+/// opens the server link.
 /// Its `Debug` output shows neither the token nor the headers.
 #[derive(Clone, Default)]
 pub struct Caller {

@@ -1,20 +1,21 @@
 //! What one run of the proxy shares: the clock, the sequence and the record.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime};
 
-use mcp_proxy_session::{Io, Keeper, MessageId, Recorder, Ring, new_salt};
-use mcp_proxy_wire::Transport;
+use mcp_proxy_session::{DiskSync, Io, Keeper, MessageId, Recorder, Ring, new_salt};
 use tokio::sync::Notify;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, NewConnection};
 use crate::connections::ConnectionRegistry;
 use crate::intercept::{HoldOptions, Intercept};
 use crate::link::LinkEnd;
+use crate::peer::Peer;
 use crate::replay::{Inlets, Poster};
 use crate::rules::LiveRules;
-use crate::share::Share;
 
 /// Told once, when something the user must see happens to the record.
 pub type Warn = Arc<dyn Fn(&str) + Send + Sync>;
@@ -47,7 +48,13 @@ pub struct Pipeline {
     registry: ConnectionRegistry,
     /// Where clients connect, once that is known.
     address: OnceLock<String>,
+    /// How far the record has reached the disk, where messages wait for that.
+    disk: Option<DiskSync>,
 }
+
+/// What a message that waits for the disk waits for.
+#[derive(Default)]
+pub struct DurableWait(Option<u64>);
 
 /// The sequence and the record move together: a line's place in the file is its number.
 pub(crate) struct Ledger {
@@ -58,8 +65,8 @@ pub(crate) struct Ledger {
     written: u64,
     /// How often the record was written; lines that were pending before a write are in it.
     flushes: u64,
-    /// The last write failed under `--on-record-error stop`: nobody's lines can be relied on.
-    failed: bool,
+    /// The last of these writes that failed under `--on-record-error stop`: lines that were pending then are lost.
+    failed_flush: Option<u64>,
 }
 
 /// How far a run has come, for those who look at it from outside.
@@ -89,6 +96,7 @@ impl Ledger {
 impl Pipeline {
     /// Starts a run.
     pub fn new(options: PipelineOptions) -> Arc<Pipeline> {
+        let disk = options.recorder.as_ref().and_then(Recorder::disk_sync);
         Arc::new(Pipeline {
             start: Instant::now(),
             wall: SystemTime::now(),
@@ -98,7 +106,7 @@ impl Pipeline {
                 recorder: options.recorder.map(Keeper::from),
                 written: 0,
                 flushes: 0,
-                failed: false,
+                failed_flush: None,
             }),
             connections: AtomicU32::new(0),
             warn: options.warn,
@@ -110,6 +118,7 @@ impl Pipeline {
             inlets: Inlets::default(),
             registry: ConnectionRegistry::default(),
             address: OnceLock::new(),
+            disk,
         })
     }
 
@@ -185,30 +194,17 @@ impl Pipeline {
     }
 
     /// A new connection: one client session towards one server session.
-    pub fn connect(self: &Arc<Self>, client: Transport, server: Transport) -> Arc<Connection> {
-        Connection::new(
-            Arc::clone(self),
-            self.next_connection(),
-            client,
-            server,
-            None,
-        )
+    pub fn connect(
+        self: &Arc<Self>,
+        client: impl Into<Peer>,
+        server: impl Into<Peer>,
+    ) -> Arc<Connection> {
+        self.open(NewConnection::between(client, server))
     }
 
-    /// A connection that several clients share: their ids are told apart by [`Share`].
-    pub fn connect_shared(
-        self: &Arc<Self>,
-        client: Transport,
-        server: Transport,
-    ) -> Arc<Connection> {
-        let share = Some(Share::default());
-        Connection::new(
-            Arc::clone(self),
-            self.next_connection(),
-            client,
-            server,
-            share,
-        )
+    /// The same, with everything that can be said about a connection.
+    pub fn open(self: &Arc<Self>, new: NewConnection) -> Arc<Connection> {
+        Connection::new(Arc::clone(self), self.next_connection(), new)
     }
 
     fn next_connection(&self) -> u32 {
@@ -309,10 +305,12 @@ impl Pipeline {
     /// Writes what is pending, unless it was written since the ticket was taken.
     pub(crate) fn flush_since(&self, ticket: Ticket) -> Result<(), LinkEnd> {
         let mut ledger = self.ledger();
-        if ledger.flushes == ticket.0 || ledger.failed {
-            self.flush(&mut ledger)
-        } else {
-            Ok(())
+        if ledger.failed_flush.is_some_and(|failed| failed > ticket.0) {
+            return Err(record_failed());
+        }
+        match ledger.flushes == ticket.0 {
+            true => self.flush(&mut ledger),
+            false => Ok(()),
         }
     }
 
@@ -329,7 +327,9 @@ impl Pipeline {
         {
             (self.warn)(&warning);
         }
-        ledger.failed = outcome.is_err();
+        if outcome.is_err() {
+            ledger.failed_flush = Some(ledger.flushes);
+        }
         outcome.map_err(|error| self.record_failed(&error))
     }
 
@@ -339,15 +339,48 @@ impl Pipeline {
             "record: {error}; stopping (--on-record-error stop)"
         ));
         self.failed.notify_one();
-        LinkEnd::failed(
-            mcp_proxy_wire::Side::Client,
-            mcp_proxy_wire::ErrorCode::RECORD_FAILED,
-            "the proxy cannot write its record and was told to stop",
-        )
+        record_failed()
+    }
+
+    /// Waits until everything that was recorded so far is on the disk, where messages must wait for that
+    /// (`--durability fsync`).
+    pub async fn durable(&self) -> Result<(), LinkEnd> {
+        if self.disk.is_none() {
+            return Ok(());
+        }
+        let mut wait = DurableWait::default();
+        poll_fn(|cx| self.poll_durable(cx, &mut wait)).await
+    }
+
+    /// The same for a body that is polled. `wait` remembers between polls what is waited for.
+    pub fn poll_durable(
+        &self,
+        cx: &mut Context<'_>,
+        wait: &mut DurableWait,
+    ) -> Poll<Result<(), LinkEnd>> {
+        let Some(disk) = &self.disk else {
+            return Poll::Ready(Ok(()));
+        };
+        let upto = *wait.0.get_or_insert_with(|| disk.written());
+        let synced = ready!(disk.poll_synced(cx, upto));
+        wait.0 = None;
+        Poll::Ready(synced.map_err(|why| {
+            (self.warn)(&format!("record: {why}; stopping (--on-record-error stop)"));
+            self.failed.notify_one();
+            record_failed()
+        }))
     }
 
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         // A poisoned ledger is still whole: every method leaves it between two lines.
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn record_failed() -> LinkEnd {
+    LinkEnd::failed(
+        mcp_proxy_wire::Side::Client,
+        mcp_proxy_wire::ErrorCode::RECORD_FAILED,
+        "the proxy cannot write its record and was told to stop",
+    )
 }

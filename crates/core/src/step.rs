@@ -4,12 +4,11 @@
 //! an `act` before it has an effect. To add one: a variant, its file under `step/`, a line in [`Step::between`].
 
 mod fit;
-mod number;
 mod own;
 
 use std::time::Duration;
 
-use mcp_proxy_wire::{Direction, Transport};
+use mcp_proxy_wire::Direction;
 
 use crate::connection::Connection;
 use crate::lane::Passed;
@@ -22,8 +21,6 @@ pub enum Step {
     Fit,
     /// On a connection that several clients share: gives messages our ids, and answers their owner's.
     Own,
-    /// Towards a session of an HTTP client: puts a message's number where its exchange will be.
-    Number,
 }
 
 /// Where a step stands: the connection, the way the frames go, and the time.
@@ -39,12 +36,10 @@ pub struct Stage<'a> {
 impl Step {
     /// The steps of a connection, in order. None when both sides are of one kind and one client: bytes pass.
     pub fn between(connection: &Connection) -> &'static [Step] {
-        if connection.share().is_some() {
+        if connection.multiplexer().is_some() {
             &[Step::Fit, Step::Own]
-        } else if connection.client == connection.server() {
+        } else if connection.client.transport == connection.server() {
             &[]
-        } else if connection.client == Transport::StreamableHttp {
-            &[Step::Fit, Step::Number]
         } else {
             &[Step::Fit]
         }
@@ -55,10 +50,6 @@ impl Step {
         match self {
             Step::Fit => fit::take(stage, passed),
             Step::Own => own::take(stage, passed),
-            Step::Number => {
-                number::take(stage, passed);
-                Ok(())
-            }
         }
     }
 }

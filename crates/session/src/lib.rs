@@ -48,7 +48,9 @@ pub use mask::{MASKED, Masks};
 pub use message::{Asked, Bodies, Http, Part, ProxyMessage, Raw, Sse, Told, Verdict, raw_member};
 pub use options::{Durability, OnRecordError, RecordOptions};
 pub use place::Place;
-pub use recorder::{Keeper, Recorder, Ring, SIDE_LIMIT, SideFile, SideName, name_of, side_folder};
+pub use recorder::{
+    DiskSync, Keeper, Recorder, Ring, SIDE_LIMIT, SideFile, SideName, name_of, side_folder,
+};
 pub use redact::{Redacted, Redaction, RedactionFacts, RedactionRules};
 pub use repair::{Cut, repair};
 pub use session::{Ending, Record, Records, Session};

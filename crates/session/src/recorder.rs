@@ -22,6 +22,7 @@ pub use line::name_of;
 pub(crate) use line::{kind_name, named_by};
 pub use ring::Ring;
 pub use side::{SIDE_LIMIT, SideFile, SideName, side_folder};
+pub use sync::DiskSync;
 
 use crate::entry::{Act, Io, NewBody, NewMessage};
 use crate::mask::Masks;
@@ -36,6 +37,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
+use sync::Syncer;
 
 /// A buffer that one huge batch has grown is given back.
 const KEPT_BUFFER: usize = 1 << 20;
@@ -64,7 +66,7 @@ pub struct Recorder {
     durability: Durability,
     on_error: OnRecordError,
     faults: Arc<Faults>,
-    syncer: Option<sync::Syncer>,
+    syncer: Option<Syncer>,
     /// A failure in a call that returns nothing, kept for the next flush.
     failed: Option<Error>,
 }
@@ -93,7 +95,7 @@ impl Recorder {
             Masks::new(options.secrets)
         };
         let faults = Arc::new(Faults::default());
-        let syncer = sync::start_for(options.durability, options.on_error, &file, &path, &faults)?;
+        let syncer = Syncer::start(options.durability, options.on_error, &file, &path, &faults)?;
         let mut recorder = Recorder {
             header: header.line(&masks, options.redaction.as_ref()),
             lines: LineWriter::new(masks, options.redaction),
@@ -248,7 +250,7 @@ impl Recorder {
         self.pending += 1;
     }
 
-    /// Writes everything pending with one `write(2)`, and as the durability says.
+    /// Writes everything pending with one `write(2)`. [`Recorder::disk_sync`] tells when it is on the disk.
     ///
     /// Under [`OnRecordError::Warn`] a failure is no error: see [`Recorder::warning`].
     pub fn flush(&mut self) -> Result<(), Error> {
@@ -273,6 +275,13 @@ impl Recorder {
         self.faults.take()
     }
 
+    /// How far the record has reached the disk, where messages wait for that (`--durability fsync`).
+    pub fn disk_sync(&self) -> Option<DiskSync> {
+        let waits = self.durability == Durability::Fsync;
+        let syncer = self.syncer.as_ref().filter(|_| waits)?;
+        Some(syncer.progress().clone())
+    }
+
     /// Lines that could not be written and are not yet accounted for in the record.
     pub fn lost(&self) -> u64 {
         self.lost
@@ -292,7 +301,7 @@ impl Recorder {
         SideFile::create(
             &self.path,
             self.sides,
-            self.durability,
+            self.disk_sync(),
             self.on_error,
             Arc::clone(&self.faults),
         )
@@ -329,14 +338,12 @@ impl Recorder {
             self.block_after_trouble()
         };
         // One write(2) for regular files; `write_all` only loops if the system took less.
-        let written = self.file.write_all(&block);
-        let result = written.and_then(|()| sync::sync_now(self.durability, &self.file));
-        match result {
+        match self.file.write_all(&block) {
             Ok(()) => {
                 self.good += block.len() as u64;
                 self.pending = 0;
                 if let Some(syncer) = &self.syncer {
-                    syncer.written();
+                    syncer.progress().note_write();
                 }
                 if !in_order {
                     self.header.clear();

@@ -25,9 +25,8 @@ impl Weigh for Arrival {
     fn bytes(&self) -> usize {
         match self {
             Arrival::Frame(frame) => match &frame.body {
-                Body::Whole(message) | Body::Withheld(message) => message.len(),
+                Body::Whole(message) => message.len(),
                 Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk) => chunk.wire.len(),
-                Body::Instead(instead) => instead.now.len(),
                 Body::Empty => 0,
             },
             Arrival::End(_) => 0,
@@ -98,17 +97,14 @@ impl FrameReader for InboxReader {
 
 #[cfg(test)]
 mod tests {
-    use mcp_proxy_wire::{Carriage, ExchangeId, Message};
+    use mcp_proxy_wire::{Message, Origin, StreamId};
     use tokio::time::timeout;
 
     use super::*;
 
     fn frame(message: &Message) -> Arrival {
-        Arrival::Frame(Frame {
-            exchange: ExchangeId(0),
-            carriage: Carriage::Message,
-            body: Body::Whole(message.clone()),
-        })
+        let message = message.clone();
+        Arrival::Frame(Frame::message(StreamId::Only, Origin::Client, message))
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,7 +6,6 @@
 
 pub mod child;
 pub mod control;
-pub mod front;
 pub mod http;
 mod inbox;
 pub mod lines;

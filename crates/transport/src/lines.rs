@@ -4,10 +4,10 @@
 //! newline) and because all lines that one read delivers travel together to one write.
 
 use bytes::{Bytes, BytesMut};
-use mcp_proxy_core::{BoxFuture, FrameReader, FrameWriter, LinkEnd};
+use mcp_proxy_core::{BoxFuture, FrameReader, FrameWriter, LinkEnd, Outgoing};
 use mcp_proxy_wire::{
-    Body, Carriage, Chunk, ErrorCode, ExchangeId, Frame, Kind, Limits, LineEnd, LineSplitter,
-    LineUnit, Message, Side, error_response, head_from_ends,
+    Body, Carriage, Chunk, ErrorCode, Frame, Kind, Limits, LineEnd, LineSplitter, LineUnit,
+    Message, Origin, Side, StreamId, error_response, head_from_ends,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -119,7 +119,7 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             if matches!(body, Body::Close(_)) {
                 self.end_of_cutting();
             }
-            into.push(frame(carriage, body));
+            into.push(frame(self.side, carriage, body));
         }
         self.units = units;
     }
@@ -132,7 +132,11 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                 wire: Bytes::from_static(b"\n"),
                 message: Bytes::new(),
             };
-            into.push(frame(Carriage::Line(LineEnd::Lf), Body::Close(end)));
+            into.push(frame(
+                self.side,
+                Carriage::Line(LineEnd::Lf),
+                Body::Close(end),
+            ));
         }
         self.skipping = !matches!(grown, Body::Close(_));
         let front = self.end_of_cutting();
@@ -150,18 +154,15 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
         match self.side {
             Side::Client => self.refusals.extend(answer),
             Side::Server => {
-                into.extend(answer.map(|answer| frame(Carriage::Message, Body::Whole(answer))));
+                let own = |answer| Frame::message(StreamId::Only, Origin::Proxy, answer);
+                into.extend(answer.map(own));
             }
         }
     }
 }
 
-fn frame(carriage: Carriage, body: Body) -> Frame {
-    Frame {
-        exchange: ExchangeId(0),
-        carriage,
-        body,
-    }
+fn frame(side: Side, carriage: Carriage, body: Body) -> Frame {
+    Frame::new(StreamId::Only, side.into(), carriage, body)
 }
 
 /// The error that stands for a message over the limit. Nobody waits for one in place of a notification.
@@ -224,15 +225,14 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
         }
     }
 
-    async fn put(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+    async fn put(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
         let Some(io) = &mut self.io else {
             return Err(LinkEnd::Closed);
         };
-        for frame in frames.drain(..) {
+        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
             let opens = matches!(frame.body, Body::Open(_));
             match frame.body {
-                // Here nobody is found by an id.
-                Body::Empty | Body::Withheld(_) | Body::Instead(_) => {}
+                Body::Empty => {}
                 Body::Whole(message) => {
                     let end = match frame.carriage {
                         Carriage::Line(end) => end,
@@ -287,7 +287,10 @@ fn gone(side: Side, error: &std::io::Error) -> LinkEnd {
 }
 
 impl<W: AsyncWrite + Unpin + Send> FrameWriter for LineWriter<W> {
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<Outgoing>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put(frames))
     }
 

@@ -9,3 +9,5 @@ pub mod front;
 
 /// Where HTTP+SSE streams begin.
 pub const PATH: &str = "/sse";
+/// Where clients of [`front`] POST their messages.
+pub const MESSAGE_PATH: &str = "/message";

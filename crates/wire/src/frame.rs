@@ -1,22 +1,41 @@
-//! A frame: one message (or a piece of one) together with how it was carried.
+//! A frame: one message (or a piece of one), who wrote it, the stream it travels on and what carried it.
 //!
-//! The carriage is plain data, so that a link of the same kind can write what it read and the record can tell what
-//! was on the wire. A frame does no I/O and knows no link.
+//! All of it is plain data, so that a link of the same kind can write what it read and the record can tell what
+//! was on the wire. A frame does no I/O, knows no link, and holds no decision about itself.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{Chunk, Message, SseEvent};
 
-/// One POST or GET over HTTP; one in all for stdio.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+/// One HTTP request with its response: a POST or a GET. Exchanges are numbered from 1 by whoever accepts them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ExchangeId(pub u64);
 
-/// A message, what carried it, and the exchange that it belongs to.
+/// The stream of a link that a message travels on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub enum StreamId {
+    /// The link has one stream: stdio, a peer in this process. A server's message for an HTTP client also starts here,
+    /// until the client's session chooses a stream for it.
+    #[default]
+    Only,
+    /// The standing stream of an HTTP session, opened by GET.
+    Standing,
+    /// One HTTP exchange.
+    Exchange(ExchangeId),
+}
+
+/// A message, who wrote it, and what carried it.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// The exchange that it belongs to.
-    pub exchange: ExchangeId,
+    /// The stream it travels on.
+    pub stream: StreamId,
+    /// Who wrote it.
+    pub origin: Origin,
+    /// Its number in the record, once it has one. A message in pieces gets it with its last piece.
+    pub sequence: Option<u64>,
+    /// The record's number of the call that made its sender send it. Only the hub knows one.
+    pub parent: Option<u64>,
     /// What it came in.
     pub carriage: Carriage,
     /// The message, or the piece of it that is here.
@@ -34,7 +53,7 @@ pub enum Carriage {
     Response(Box<http::response::Parts>),
     /// An event of an SSE stream.
     Event(Box<SseEvent>),
-    /// A terminated link, where messages have no carriage of their own.
+    /// Nothing: the peer runs in this process, or the link keeps no carriage.
     Message,
 }
 
@@ -74,21 +93,6 @@ pub enum Body {
     More(Chunk),
     /// The last piece. Until it is written the other side cannot take the message for complete.
     Close(Chunk),
-    /// A message that somebody decided not to pass on. It is written nowhere; where a client waits for an HTTP answer
-    /// to it, or where it is that answer, the exchange ends without one.
-    Withheld(Message),
-    /// A message that somebody put into the place of another, where whoever waits is found by that other one: it goes to
-    /// whom that would have gone. Towards a client that sent it: what it waits for has become this.
-    Instead(Box<Instead>),
-}
-
-/// What stands in the place of what.
-#[derive(Clone, Debug)]
-pub struct Instead {
-    /// As it was received.
-    pub was: Message,
-    /// As it goes on.
-    pub now: Message,
 }
 
 /// One of the two sides of the proxy.
@@ -135,6 +139,51 @@ pub enum Transport {
     WebSocket,
     /// No transport: the peer runs in this process (a mock, a replay, the hub).
     InProcess,
+}
+
+impl StreamId {
+    /// The exchange, if the stream is one.
+    pub const fn exchange(self) -> Option<ExchangeId> {
+        match self {
+            StreamId::Exchange(exchange) => Some(exchange),
+            StreamId::Only | StreamId::Standing => None,
+        }
+    }
+}
+
+impl From<ExchangeId> for StreamId {
+    fn from(exchange: ExchangeId) -> StreamId {
+        StreamId::Exchange(exchange)
+    }
+}
+
+impl Frame {
+    /// A frame that is not in the record yet.
+    pub fn new(
+        stream: impl Into<StreamId>,
+        origin: Origin,
+        carriage: Carriage,
+        body: Body,
+    ) -> Frame {
+        Frame {
+            stream: stream.into(),
+            origin,
+            sequence: None,
+            parent: None,
+            carriage,
+            body,
+        }
+    }
+
+    /// A whole message that nothing carried: one of the proxy's own, or of a peer in this process.
+    pub fn message(stream: impl Into<StreamId>, origin: Origin, message: Message) -> Frame {
+        Frame::new(stream, origin, Carriage::Message, Body::Whole(message))
+    }
+
+    /// Whether the proxy put it into the conversation: neither peer sent it.
+    pub fn is_injected(&self) -> bool {
+        matches!(self.origin, Origin::Proxy | Origin::Replay)
+    }
 }
 
 impl Side {

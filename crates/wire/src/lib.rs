@@ -41,7 +41,7 @@ pub use ends::{EndsHead, head_from_ends};
 pub use error::{ErrorCode, error_response, json_string};
 pub use field::Field;
 pub use frame::{
-    Body, Carriage, Direction, ExchangeId, Frame, Instead, LineEnd, Origin, Side, Transport,
+    Body, Carriage, Direction, ExchangeId, Frame, LineEnd, Origin, Side, StreamId, Transport,
     UnknownName,
 };
 pub use id::{Id, IdKey};

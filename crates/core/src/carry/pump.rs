@@ -5,14 +5,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mcp_proxy_wire::{Body, Direction, ErrorCode, ExchangeId, Frame, Side};
+use mcp_proxy_wire::{Body, Direction, ErrorCode, Frame, Side, StreamId};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::CarryOptions;
 use crate::connection::Connection;
 use crate::lane::{Lane, Passed};
-use crate::link::{Failure, FrameReader, FrameWriter, LinkEnd};
+use crate::link::{Failure, FrameReader, FrameWriter, LinkEnd, Outgoing};
 use crate::replay::{Inlet, Sieve};
 
 pub(super) type Writer = Mutex<Box<dyn FrameWriter>>;
@@ -30,6 +30,8 @@ pub(super) struct Pump {
     direction: Direction,
     batch: Vec<Frame>,
     passed: Passed,
+    /// The record numbers of what is being written.
+    sequences: Vec<u64>,
     messages: u64,
     garbage_until: Option<Instant>,
     pub(super) settle: Arc<Settle>,
@@ -86,6 +88,7 @@ impl Pump {
             direction,
             batch: Vec::new(),
             passed: Passed::default(),
+            sequences: Vec::new(),
             messages: 0,
             garbage_until: None,
             settle: Arc::default(),
@@ -116,9 +119,8 @@ impl Pump {
                 }
                 () = self.settle.came.notified(), if !settles => continue,
                 // What others have for the server goes between two messages of the client.
-                (frame, sequence) = self.inlet.next(), if takes => {
-                    self.passed.on.push(frame);
-                    self.passed.sequences.push(Some(sequence));
+                frame = self.inlet.next(), if takes => {
+                    self.passed.on.push(frame.into());
                     match self.write(ahead, behind).await {
                         Ok(()) => continue,
                         Err(end) => return PumpEnd::Written(end),
@@ -194,6 +196,7 @@ impl Pump {
 
     /// Writes what came out of the lane.
     async fn write(&mut self, ahead: &Writer, behind: &Writer) -> Result<(), LinkEnd> {
+        self.connection.pipeline.durable().await?;
         if !self.passed.back.is_empty() {
             let mut writer = behind.lock().await;
             drop(timeout(self.options.stall, writer.write(&mut self.passed.back)).await);
@@ -203,22 +206,25 @@ impl Pump {
             self.sieve.sift(&self.connection, &mut self.passed);
         }
         if let Some(last) = self.passed.on.last() {
-            self.amid = matches!(last.body, Body::Open(_) | Body::More(_));
+            self.amid = matches!(last.frame().body, Body::Open(_) | Body::More(_));
+            // A writer empties the vector, so the numbers are kept apart.
+            self.sequences.clear();
+            let sequences = self.passed.on.iter().filter_map(|out| out.frame().sequence);
+            self.sequences.extend(sequences);
             let mut writer = ahead.lock().await;
             let written = timeout(self.options.stall, writer.write(&mut self.passed.on)).await;
             let outcome = written.unwrap_or_else(|_| Err(self.stalled()));
             if let Err(end) = outcome {
-                let lost: Vec<u64> = self.passed.sequences.drain(..).flatten().collect();
-                self.connection.undelivered(&lost, &end.to_string());
+                self.passed.on.clear();
+                self.connection
+                    .undelivered(&self.sequences, &end.to_string());
                 return Err(end);
             }
-            for (place, why) in writer.untaken() {
-                let sequence = self.passed.sequences.get(place).copied().flatten();
-                self.connection.undelivered(sequence.as_slice(), &why);
+            for (sequence, why) in writer.untaken() {
+                self.connection.undelivered(&[sequence], &why);
             }
         }
         self.passed.on.clear();
-        self.passed.sequences.clear();
         Ok(())
     }
 
@@ -229,14 +235,14 @@ impl Pump {
             let now = self.connection.pipeline.now();
             let frame = self
                 .connection
-                .author(direction, ExchangeId(0), answer, now)?;
-            self.passed.back.push(frame);
+                .author(direction, StreamId::Only, answer, now)?;
+            self.passed.back.push(frame.into());
         }
         Ok(())
     }
 
     /// Waits for the client's next request and answers it with why the server is gone.
-    pub(super) async fn refuse_next(&mut self, failure: &Failure) -> Vec<Frame> {
+    pub(super) async fn refuse_next(&mut self, failure: &Failure) -> Vec<Outgoing> {
         loop {
             if self.reader.read(&mut self.batch).await.is_err() && self.batch.is_empty() {
                 return Vec::new();
@@ -249,9 +255,8 @@ impl Pump {
             {
                 return Vec::new();
             }
-            let lost: Vec<u64> = self.passed.sequences.drain(..).flatten().collect();
+            let lost = self.passed.take_sequences();
             self.connection.undelivered(&lost, &failure.text);
-            self.passed.on.clear();
             // What a rule answers needs no server.
             let mut answers = std::mem::take(&mut self.passed.back);
             answers.extend(self.fail_open(failure));
@@ -262,7 +267,7 @@ impl Pump {
     }
 
     /// Error answers for every request of the client that is still open.
-    pub(super) fn fail_open(&self, failure: &Failure) -> Vec<Frame> {
+    pub(super) fn fail_open(&self, failure: &Failure) -> Vec<Outgoing> {
         let now = self.connection.pipeline.now();
         let mut answers = self.connection.fail_open(failure.code, &failure.text, now);
         let awaited = self.connection.awaited();

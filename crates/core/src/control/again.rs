@@ -30,8 +30,8 @@ const MOST_TIMEOUT_MS: u64 = 600_000;
 enum Way {
     /// To this server, on a session of its own.
     Fresh(RunServer),
-    /// On the session of this connection, as the client would that sent what came by the exchange.
-    Live(u32, ExchangeId),
+    /// On the session of this connection, as the client that sent the exchange would, or as its client did last.
+    Live(u32, Option<ExchangeId>),
 }
 
 /// A message and what was said before it.
@@ -70,6 +70,7 @@ pub async fn replay(
     let once = Once {
         opening,
         message,
+        parent: None,
         timeout: Duration::from_millis(timeout),
     };
     let place = Arc::clone(&control.replays).try_acquire_owned();
@@ -85,8 +86,8 @@ pub async fn replay(
     let sent = tokio::spawn(async move {
         match way {
             Way::Fresh(server) => {
-                let (kind, dial) = (server.transport, &server.dial);
-                let asked = replay::fresh(&own.pipeline, kind, dial, once, place).await;
+                let (peer, dial) = (server.peer.clone(), &server.dial);
+                let asked = replay::fresh(&own.pipeline, peer, dial, once, place).await;
                 asked.map(|asked| asked.replayed)
             }
             Way::Live(connection, like) => {
@@ -123,9 +124,12 @@ fn way(control: &Control, params: &ReplayRequest, message: &ProxyMessage) -> Res
             Some(other) if other.0 != message.connection => {
                 let other = servers::find_connection(control, other)?;
                 // The exchange of the message means nothing on another connection.
-                Ok(Way::Live(other.id, ExchangeId::default()))
+                Ok(Way::Live(other.id, None))
             }
-            _ => Ok(Way::Live(message.connection, ExchangeId(message.exchange))),
+            _ => {
+                let like = (message.exchange != 0).then_some(ExchangeId(message.exchange));
+                Ok(Way::Live(message.connection, like))
+            }
         },
     }
 }

@@ -26,10 +26,10 @@ pub fn list(control: &Control) -> Vec<ServerRow> {
     }
     let servers = control.means.servers.iter();
     let row = |server: &RunServer| ServerRow {
-        name: server.name.as_ref().to_owned(),
-        transport: server.transport.as_str().to_owned(),
+        name: server.name().as_ref().to_owned(),
+        transport: server.peer.transport.as_str().to_owned(),
         target: server.target.clone(),
-        connections: open.get(&server.name).copied().unwrap_or_default(),
+        connections: open.get(&server.name()).copied().unwrap_or_default(),
     };
     servers.map(row).collect()
 }
@@ -55,7 +55,7 @@ pub fn connections(
     let server = server.map(|name| find_server(control, name)).transpose()?;
     let registry = control.pipeline.registry();
     let is_wanted = |row: &ConnectionRow| {
-        server.is_none_or(|server| row.server.name.as_deref() == Some(&*server.name))
+        server.is_none_or(|server| row.server.name.as_deref() == Some(&*server.name()))
     };
     let rows = registry.list().into_iter().filter(is_wanted);
     Ok(ConnectionsListResult {
@@ -74,7 +74,7 @@ pub fn hold_scope(
     Ok(match Scope::new(connection, server)? {
         Scope::Run => HoldScope::Run,
         Scope::Connection(number) => HoldScope::connection(&find_connection(control, number)?),
-        Scope::Server(name) => HoldScope::Server(Arc::clone(&find_server(control, &name)?.name)),
+        Scope::Server(name) => HoldScope::Server(find_server(control, &name)?.name()),
     })
 }
 
@@ -122,10 +122,10 @@ fn find_server<'a>(control: &'a Control, name: &str) -> Result<&'a RunServer, Fa
     let servers = &control.means.servers;
     let found = servers
         .iter()
-        .find(|server| &*server.name == name)
+        .find(|server| &*server.name() == name)
         .or_else(|| servers.iter().find(|server| server.target == name));
     found.ok_or_else(|| {
-        let names: Vec<&str> = servers.iter().map(|server| &*server.name).collect();
+        let names: Vec<Arc<str>> = servers.iter().map(RunServer::name).collect();
         let names = names.join(", ");
         Fault::params(format!(
             "server: there is no server `{name}` in this run, only: {names}"

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use mcp_proxy_session::Act;
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Field, Frame, Id, IdKey, Instead, Kind,
-    Message, flatten,
+    Body, Carriage, Direction, ErrorCode, Field, Frame, Id, IdKey, Kind, Message, StreamId, flatten,
 };
 
 use super::hold::{HeldBy, HeldMessage, HoldId, InterceptAction};
@@ -15,6 +14,7 @@ use super::parts::{Refusal, ids, parts, refusal};
 use crate::connection::Connection;
 use crate::connections::server_name;
 use crate::lane::Telling;
+use crate::link::Outgoing;
 
 /// What a lane hands in.
 pub(crate) struct NewHold {
@@ -22,7 +22,6 @@ pub(crate) struct NewHold {
     pub direction: Direction,
     pub frame: Frame,
     pub message: Message,
-    pub sequence: Option<u64>,
     pub now: Duration,
     pub by: HeldBy,
     pub telling: Telling,
@@ -35,7 +34,6 @@ pub(crate) struct Entry {
     pub direction: Direction,
     frame: Frame,
     pub message: Message,
-    sequence: Option<u64>,
     since: Duration,
     pub deadline: Option<Duration>,
     pub by: HeldBy,
@@ -52,7 +50,6 @@ impl Entry {
             direction: new.direction,
             frame: new.frame,
             message: new.message,
-            sequence: new.sequence,
             since: new.now,
             deadline: None,
             by: new.by,
@@ -67,9 +64,9 @@ impl Entry {
         (self.connection.id, self.direction)
     }
 
-    /// Whether this exchange carries it.
-    pub fn came_by(&self, exchange: ExchangeId) -> bool {
-        self.frame.exchange == exchange
+    /// Whether it came on this stream.
+    pub fn came_by(&self, stream: StreamId) -> bool {
+        self.frame.stream == stream
     }
 
     /// Whether it is the request of this id.
@@ -96,7 +93,7 @@ impl Entry {
     pub fn shown(&self, hold: HoldId) -> Option<HeldMessage> {
         self.decided.is_none().then(|| HeldMessage {
             hold,
-            sequence: self.sequence.unwrap_or_default(),
+            sequence: self.number(),
             connection: self.connection.id,
             server: server_name(&self.connection),
             direction: self.direction,
@@ -112,7 +109,7 @@ impl Entry {
         let pipeline = &self.connection.pipeline;
         Act {
             time: pipeline.wall(pipeline.now()),
-            sequence: self.sequence,
+            sequence: self.frame.sequence,
             message: None,
             kind,
             by: by.to_owned(),
@@ -140,11 +137,10 @@ impl Entry {
         );
         let direction = Direction::ServerToClient;
         let message = Message::parse(text);
-        let back = connection.author(direction, self.frame.exchange, message, now);
+        let back = connection.author(direction, self.frame.stream, message, now);
         Some(Released {
             on: None,
-            back: back.ok(),
-            sequence: None,
+            back: back.ok().map(Outgoing::Frame),
         })
     }
 
@@ -205,78 +201,69 @@ impl Entry {
 
     /// The message's number.
     pub fn number(&self) -> u64 {
-        self.sequence.unwrap_or_default()
+        self.frame.sequence.unwrap_or_default()
     }
 
-    fn on(&self, frame: Frame) -> Released {
+    fn on(&self, frame: impl Into<Outgoing>) -> Released {
         Released {
-            on: Some(frame),
+            on: Some(frame.into()),
             back: None,
-            sequence: self.sequence,
         }
     }
 
-    /// Another message goes on in its place. Whoever waits for it is still found.
+    /// Another message is forwarded in its place. The peer that waits for it is still found.
     fn instead(&self, now: Message) -> Released {
         let frame = with_message(self.frame.clone(), now.clone());
-        let was = self.message.clone();
+        let original = self.message.clone();
         self.connection
-            .change(self.direction, frame.exchange, &was, &now);
-        if !self.connection.finds_by_id() || ids(&was) == ids(&now) {
+            .change(self.direction, frame.stream, &original, &now);
+        if !self.connection.finds_by_id() || ids(&original) == ids(&now) {
             return self.on(frame);
         }
-        let body = Body::Instead(Box::new(Instead { was, now }));
         match self.direction {
             Direction::ClientToServer => {
-                let notice = Frame {
-                    exchange: frame.exchange,
-                    carriage: Carriage::Message,
-                    body,
-                };
+                let notice = Frame::message(frame.stream, frame.origin, now);
                 Released {
-                    back: Some(notice),
+                    back: Some(Outgoing::RequestReplaced {
+                        original,
+                        frame: notice,
+                    }),
                     ..self.on(frame)
                 }
             }
-            Direction::ServerToClient => self.on(Frame { body, ..frame }),
+            Direction::ServerToClient => self.on(Outgoing::Replacement { original, frame }),
         }
     }
 
-    /// It does not go on; who asked gets this answer.
+    /// It is not forwarded; its sender gets this answer.
     pub fn answered(&self, answer: Message) -> Released {
         self.give_up();
         let now = self.connection.pipeline.now();
-        let exchange = self.frame.exchange;
         let back = self
             .connection
-            .author(self.direction.reverse(), exchange, answer, now);
+            .author(self.direction.reverse(), self.frame.stream, answer, now);
         Released {
             on: None,
-            back: back.ok(),
-            sequence: self.sequence,
+            back: back.ok().map(Outgoing::Frame),
         }
     }
 
-    /// Nothing goes on; a client that waits over HTTP is told that nothing comes, and a replay who decided that.
+    /// Nothing is forwarded. A client that waits over HTTP is told that nothing will come, and a replay who decided that.
     pub fn withheld(&self, by: &str) -> Released {
         self.give_up();
         if self.direction == Direction::ServerToClient {
             self.connection.dropped(&self.message, self.number(), by);
         }
-        let frame = Frame {
-            exchange: self.frame.exchange,
-            carriage: Carriage::Message,
-            body: Body::Withheld(self.message.clone()),
-        };
+        let dropped = Outgoing::Dropped(Frame::message(
+            self.frame.stream,
+            self.frame.origin,
+            self.message.clone(),
+        ));
         let (on, back) = match self.direction {
-            Direction::ClientToServer => (None, Some(frame)),
-            Direction::ServerToClient => (Some(frame), None),
+            Direction::ClientToServer => (None, Some(dropped)),
+            Direction::ServerToClient => (Some(dropped), None),
         };
-        Released {
-            on,
-            back,
-            sequence: None,
-        }
+        Released { on, back }
     }
 
     /// A request that goes no further is not open: nobody will answer it.
@@ -284,7 +271,7 @@ impl Entry {
         for part in parts(&self.message) {
             if let (Kind::Request, Some(id)) = (part.kind(), part.id()) {
                 self.connection
-                    .give_up(self.direction, self.frame.exchange, &id);
+                    .give_up(self.direction, self.frame.stream, &id);
             }
         }
     }

@@ -5,18 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::Intercept;
-use mcp_proxy_wire::Frame;
+use crate::link::Outgoing;
 use tokio::sync::watch;
 
 /// What a decision lets go: at most one frame each way. Neither: the message was dropped and nobody waits.
 #[derive(Debug, Default)]
 pub(crate) struct Released {
     /// For the side that the message was travelling to.
-    pub on: Option<Frame>,
+    pub on: Option<Outgoing>,
     /// For the side that it came from.
-    pub back: Option<Frame>,
-    /// The message's number.
-    pub sequence: Option<u64>,
+    pub back: Option<Outgoing>,
 }
 
 /// The messages of one lane that are decided, and how many are not.

@@ -1,14 +1,14 @@
 //! A message that would be cut through is gathered whole while somebody may want to hold it.
 
 use bytes::{Bytes, BytesMut};
-use mcp_proxy_wire::{Body, Carriage, Chunk, ExchangeId, Frame, LineEnd, Message};
+use mcp_proxy_wire::{Body, Carriage, Chunk, Frame, LineEnd, Message};
 
 use super::Lane;
 
 /// A large message, so far.
 pub(super) struct Gathering {
-    exchange: ExchangeId,
-    carriage: Carriage,
+    /// The frame that opened it, with an empty body.
+    first: Frame,
     message: BytesMut,
     wire: BytesMut,
 }
@@ -19,10 +19,12 @@ impl Lane {
         match frame.body {
             Body::Open(chunk) if self.wants_whole(&frame.carriage, &chunk) => {
                 self.gathering = Some(Gathering {
-                    exchange: frame.exchange,
-                    carriage: frame.carriage,
                     message: BytesMut::from(&chunk.message[..]),
                     wire: BytesMut::from(&chunk.wire[..]),
+                    first: Frame {
+                        body: Body::Empty,
+                        ..frame
+                    },
                 });
                 None
             }
@@ -52,7 +54,7 @@ impl Gathering {
 
     fn whole(self) -> Frame {
         let (message, wire): (Bytes, Bytes) = (self.message.freeze(), self.wire.freeze());
-        let carriage = match self.carriage {
+        let carriage = match self.first.carriage {
             Carriage::Line(_) => Carriage::Line(match &wire[message.len().min(wire.len())..] {
                 b"\n" => LineEnd::Lf,
                 b"\r\n" => LineEnd::CrLf,
@@ -66,9 +68,9 @@ impl Gathering {
             other => other,
         };
         Frame {
-            exchange: self.exchange,
             carriage,
             body: Body::Whole(Message::parse(message)),
+            ..self.first
         }
     }
 }

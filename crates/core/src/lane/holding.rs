@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use mcp_proxy_session::{AskedFacts, Carried, Facts, Marks};
 use mcp_proxy_wire::revision::names_version;
-use mcp_proxy_wire::{Body, Field, Frame, Id, Kind, Message, Transport};
+use mcp_proxy_wire::{Body, Field, Frame, Id, Kind, Message};
 
 use super::{Lane, Passed};
 use crate::correlate::{Answer, Noting};
 use crate::intercept::{HeldBy, LaneMailbox, NewHold, Released};
-use crate::link::LinkEnd;
+use crate::link::{LinkEnd, Outgoing};
 
 impl Lane {
     /// Whether somebody may want to hold a message of this lane. While one is held, all are needed whole: it may come
@@ -70,22 +70,28 @@ impl Lane {
     /// Leaves what is to be held and takes what was let go, which goes first: that keeps the order.
     pub(super) fn hold(&mut self, now: Duration, passed: &mut Passed) {
         let frames = std::mem::take(&mut passed.on);
-        let sequences = std::mem::take(&mut passed.sequences);
         if let Some(own) = &self.mailbox {
             for released in own.mailbox.take() {
                 give(released, passed);
             }
         }
-        for (frame, sequence) in frames.into_iter().zip(sequences) {
-            let Some(frame) = self.rule(frame, sequence, now, passed) else {
-                continue;
+        for outgoing in frames {
+            let ruled = match outgoing {
+                Outgoing::Frame(frame) => self.rule(frame, now, passed),
+                decided => Some(decided),
             };
-            match self.wanted(&frame, sequence, now) {
-                Some((by, message)) => self.leave((frame, message, sequence), by, now, passed),
+            let frame = match ruled {
+                Some(Outgoing::Frame(frame)) => frame,
+                decided => {
+                    passed.on.extend(decided);
+                    continue;
+                }
+            };
+            match self.wanted(&frame, now) {
+                Some((by, message)) => self.leave((frame, message), by, now, passed),
                 None => {
                     self.note_cancel(&frame);
-                    passed.on.push(frame);
-                    passed.sequences.push(sequence);
+                    passed.on.push(frame.into());
                 }
             }
         }
@@ -100,7 +106,7 @@ impl Lane {
         };
         let is_cancel = message.kind() == Kind::Notification
             && message.method().as_deref() == Some("notifications/cancelled")
-            && !(self.transport() == Transport::StreamableHttp && names_version(message));
+            && !(frame.stream.exchange().is_some() && names_version(message));
         let named = is_cancel.then(|| message.span(Field::RequestId)).flatten();
         let Some(id) = named.map(|span| Id::from_token(message.slice(span)).key()) else {
             return;
@@ -113,13 +119,8 @@ impl Lane {
     }
 
     /// Who wants to hold it.
-    fn wanted(
-        &self,
-        frame: &Frame,
-        sequence: Option<u64>,
-        now: Duration,
-    ) -> Option<(HeldBy, Message)> {
-        let (Body::Whole(message), Some(sequence)) = (&frame.body, sequence) else {
+    fn wanted(&self, frame: &Frame, now: Duration) -> Option<(HeldBy, Message)> {
+        let (Body::Whole(message), Some(sequence)) = (&frame.body, frame.sequence) else {
             return None;
         };
         let intercept = self.connection.pipeline.intercept();
@@ -154,7 +155,7 @@ impl Lane {
             direction: self.direction,
             transport: self.transport(),
             connection: self.connection.id,
-            exchange: frame.exchange.0,
+            exchange: frame.stream.exchange().map_or(0, |exchange| exchange.0),
             message,
             cut: None,
             asked: answer.map(|answer| asked_facts(answer, now)),
@@ -169,7 +170,7 @@ impl Lane {
 
     fn leave(
         &mut self,
-        (frame, message, sequence): (Frame, Message, Option<u64>),
+        (frame, message): (Frame, Message),
         by: HeldBy,
         now: Duration,
         passed: &mut Passed,
@@ -185,7 +186,6 @@ impl Lane {
             direction: self.direction,
             frame,
             message,
-            sequence,
             now,
             by,
             telling: self.telling,
@@ -208,9 +208,6 @@ fn asked_facts(answer: &Answer, now: Duration) -> AskedFacts<'_> {
 }
 
 pub(super) fn give(released: Released, passed: &mut Passed) {
-    if let Some(frame) = released.on {
-        passed.on.push(frame);
-        passed.sequences.push(released.sequence);
-    }
+    passed.on.extend(released.on);
     passed.back.extend(released.back);
 }

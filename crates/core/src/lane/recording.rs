@@ -1,45 +1,41 @@
-//! The recording of messages: each frame that a lane reads gets its number, finds the request that it answers, and becomes
-//! a line of the record. Nothing is decided here.
+//! Recording: each frame that a lane reads gets its number, finds the request that it answers, and becomes a line of the
+//! record. Nothing is decided here.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_session::{Answers, Io, NewBody, NewMessage, Origin, PartAnswer};
-use mcp_proxy_wire::{
-    Body, Carriage, Chunk, Direction, ExchangeId, Frame, Kind, Message, Transport,
-};
+use mcp_proxy_session::{Io, NewBody, PartAnswer};
+use mcp_proxy_wire::{Body, Carriage, Chunk, Direction, Frame, Kind, Message};
 
 use super::Lane;
+use crate::connection::{RecordLine, answers};
 use crate::correlate::{About, Answer, Correlator, Noting, Seen};
 use crate::large::Large;
 use crate::link::LinkEnd;
+use crate::multiplexer::Recipient;
 use crate::pipeline::Ledger;
-use crate::share::Whose;
 
 impl Lane {
-    /// Wraps and records one frame. `None`: it is not forwarded (a stray line).
+    /// Records one frame and gives it its number. `None`: it is not forwarded (a stray line, or part of a message that is
+    /// still being collected).
     pub(super) fn receive_one(
         &mut self,
         ledger: &mut Ledger,
         frame: Frame,
         now: Duration,
-    ) -> Result<Option<(Frame, Option<u64>)>, LinkEnd> {
-        let Some(frame) = self.gather(frame) else {
+    ) -> Result<Option<Frame>, LinkEnd> {
+        let Some(mut frame) = self.gather(frame) else {
             return Ok(None);
         };
-        let sequence = match &frame.body {
-            Body::Withheld(_) | Body::Instead(_) => None,
+        match &frame.body {
             Body::Whole(message) => {
                 if self.is_stray(&frame.carriage, message.raw()) {
                     self.note_stray(ledger, message.raw(), now);
                     return Ok(None);
                 }
-                Some(self.record_whole(ledger, &frame, message, now))
+                frame.sequence = Some(self.record_whole(ledger, &frame, message, now));
             }
-            Body::Empty => {
-                self.record_empty(ledger, &frame, now);
-                None
-            }
+            Body::Empty => self.record_empty(ledger, &frame, now),
             Body::Open(chunk) if self.is_stray(&frame.carriage, &chunk.message) => {
                 // The record keeps its beginning; the rest of such a line is of no use to anybody.
                 self.note_stray(ledger, &chunk.message, now);
@@ -55,18 +51,14 @@ impl Lane {
                 let mut large = Large::open(&frame, ledger.recorder.as_mut());
                 large.add(&chunk.message);
                 self.large = Some(large);
-                None
             }
-            Body::More(chunk) => {
-                self.more(chunk);
-                None
-            }
+            Body::More(chunk) => self.more(chunk),
             Body::Close(chunk) => {
                 self.more(chunk);
-                self.record_large(ledger, frame.exchange, now)?
+                frame.sequence = self.record_large(ledger, now)?;
             }
-        };
-        Ok(Some((frame, sequence)))
+        }
+        Ok(Some(frame))
     }
 
     fn more(&mut self, chunk: &Chunk) {
@@ -82,16 +74,7 @@ impl Lane {
         message: &Message,
         now: Duration,
     ) -> u64 {
-        let wall = self.connection.pipeline.wall(now);
-        let (sequence, id) = ledger.next(wall);
-        let seen = Seen {
-            direction: self.direction,
-            exchange: frame.exchange,
-            sequence,
-            message: id,
-            at: now,
-            noting: self.noting(),
-        };
+        let seen = self.seen(ledger, frame, now);
         let mut correlator = self.connection.correlator();
         let mut parts = Vec::new();
         let answer = if message.kind() == Kind::Batch {
@@ -109,31 +92,35 @@ impl Lane {
             self.correlate(&mut correlator, seen, message)
         };
         drop(correlator);
-        if let Some(recorder) = &mut ledger.recorder {
-            recorder.message(&NewMessage {
-                sequence,
-                id,
-                time: wall,
-                mono: now,
-                direction: self.direction,
-                transport: self.transport(),
-                connection: self.connection.id,
-                exchange: frame.exchange.0,
-                origin: origin(&frame.carriage),
-                carriage: &frame.carriage,
+        self.connection.append(
+            ledger,
+            seen,
+            RecordLine {
+                frame,
                 body: NewBody::Whole(message),
-                late: answer.as_ref().is_some_and(|a| a.late),
-                duplicate: answer.as_ref().is_some_and(|a| a.duplicate),
-                answers: answers(answer.as_ref(), now),
+                answer: answer.as_ref(),
                 parts: &parts,
-            });
-        }
+            },
+        );
         if seen.noting == Noting::About
             && let Some(answer) = answer
         {
-            self.answers.push((sequence, answer));
+            self.answers.push((seen.sequence, answer));
         }
-        sequence
+        seen.sequence
+    }
+
+    /// Takes the next number for a message of this lane.
+    fn seen(&self, ledger: &mut Ledger, frame: &Frame, now: Duration) -> Seen {
+        let (sequence, message) = ledger.next(self.connection.pipeline.wall(now));
+        Seen {
+            direction: self.direction,
+            stream: frame.stream,
+            sequence,
+            message,
+            at: now,
+            noting: self.noting(),
+        }
     }
 
     /// On a shared connection the server's answer carries an id of ours; its owner's is what was asked.
@@ -145,37 +132,23 @@ impl Lane {
     ) -> Option<Answer> {
         if self.direction == Direction::ServerToClient
             && matches!(message.kind(), Kind::Response | Kind::Error)
-            && let Some(share) = self.connection.share()
+            && let Some(multiplexer) = self.connection.multiplexer()
             && !self.connection.is_of_replay(message)
         {
-            let Whose::Owned(exchange, id) = share.whose(message) else {
+            let Recipient::Client(stream, id) = multiplexer.recipient(message) else {
                 return None;
             };
-            return correlator.answer(self.direction, exchange, &id);
+            return correlator.answer(self.direction, stream, &id);
         }
         correlator.see(seen, message)
     }
 
-    fn record_large(
-        &mut self,
-        ledger: &mut Ledger,
-        exchange: ExchangeId,
-        now: Duration,
-    ) -> Result<Option<u64>, LinkEnd> {
+    fn record_large(&mut self, ledger: &mut Ledger, now: Duration) -> Result<Option<u64>, LinkEnd> {
         let Some(mut large) = self.large.take() else {
             return Ok(None);
         };
-        let wall = self.connection.pipeline.wall(now);
-        let (sequence, id) = ledger.next(wall);
         let head = large.head();
-        let seen = Seen {
-            direction: self.direction,
-            exchange,
-            sequence,
-            message: id,
-            at: now,
-            noting: self.noting(),
-        };
+        let seen = self.seen(ledger, &large.first, now);
         let mut correlator = self.connection.correlator();
         let answer = match (head.kind, &head.id) {
             (Kind::Request, Some(asked)) => {
@@ -187,38 +160,31 @@ impl Lane {
                 None
             }
             (Kind::Response | Kind::Error, Some(asked)) => {
-                correlator.answer(self.direction, exchange, asked)
+                correlator.answer(self.direction, seen.stream, asked)
             }
             _ => None,
         };
         drop(correlator);
         let file = large
-            .finish(sequence)
+            .finish(seen.sequence)
             .map_err(|error| self.connection.pipeline.record_failed(&error))?;
-        if let (Some(recorder), Some(file)) = (&mut ledger.recorder, &file) {
-            recorder.message(&NewMessage {
-                sequence,
-                id,
-                time: wall,
-                mono: now,
-                direction: self.direction,
-                transport: self.transport(),
-                connection: self.connection.id,
-                exchange: exchange.0,
-                origin: Origin::Peer,
-                carriage: &large.carriage,
-                body: NewBody::Large {
-                    file,
-                    len: large.len,
-                    head: &head,
+        if let Some(file) = &file {
+            self.connection.append(
+                ledger,
+                seen,
+                RecordLine {
+                    frame: &large.first,
+                    body: NewBody::Large {
+                        file,
+                        len: large.len,
+                        head: &head,
+                    },
+                    answer: answer.as_ref(),
+                    parts: &[],
                 },
-                late: answer.as_ref().is_some_and(|a| a.late),
-                duplicate: answer.as_ref().is_some_and(|a| a.duplicate),
-                answers: answers(answer.as_ref(), now),
-                parts: &[],
-            });
+            );
         }
-        Ok(Some(sequence))
+        Ok(Some(seen.sequence))
     }
 
     /// An HTTP request or response without a body, or an SSE block without data.
@@ -228,7 +194,7 @@ impl Lane {
                 self.connection.pipeline.wall(now),
                 &Io::Http {
                     connection: self.connection.id,
-                    exchange: frame.exchange.0,
+                    exchange: frame.stream.exchange().map_or(0, |exchange| exchange.0),
                     direction: self.direction,
                     transport: self.transport(),
                     carriage: &frame.carriage,
@@ -241,7 +207,6 @@ impl Lane {
     pub(super) fn is_stray(&self, carriage: &Carriage, line: &[u8]) -> bool {
         !self.connection.pipeline.pass_noise
             && self.direction == Direction::ServerToClient
-            && self.connection.server() == Transport::Stdio
             && matches!(carriage, Carriage::Line(_))
             && !matches!(first_byte(line), Some(b'{' | b'['))
     }
@@ -270,20 +235,4 @@ fn first_byte(line: &[u8]) -> Option<u8> {
     line.iter()
         .copied()
         .find(|byte| !byte.is_ascii_whitespace())
-}
-
-/// A whole message without a carriage was made here.
-fn origin(carriage: &Carriage) -> Origin {
-    match carriage {
-        Carriage::Message => Origin::Proxy,
-        _ => Origin::Peer,
-    }
-}
-
-fn answers(answer: Option<&Answer>, now: Duration) -> Option<Answers> {
-    answer.map(|answer| Answers {
-        id: answer.asked.message,
-        sequence: answer.asked.sequence,
-        latency: now.saturating_sub(answer.asked.at),
-    })
 }

@@ -9,6 +9,7 @@ use mcp_proxy_wire::{ErrorCode, Field, Kind, Message, error_response};
 use super::Lane;
 use crate::connection::Connection;
 use crate::intercept::{Entry, Released};
+use crate::peer::Peer;
 use crate::replay::{Asked, Once, ReplayError, fresh, standard};
 use crate::rules::{DelayPlace, REDIRECT_TIME};
 
@@ -32,7 +33,8 @@ impl Lane {
                 return;
             }
             // A client that goes does not leave half a session behind: it ends by itself.
-            let asking = tokio::spawn(ask(connection, message, server, place));
+            let call = entry.number();
+            let asking = tokio::spawn(ask(connection, message, call, server, place));
             let Some(asked) = entry.unless_abandoned(asking).await else {
                 return;
             };
@@ -52,6 +54,7 @@ impl Lane {
 async fn ask(
     connection: Arc<Connection>,
     message: Message,
+    call: u64,
     server: String,
     place: DelayPlace,
 ) -> Result<Asked, String> {
@@ -63,9 +66,11 @@ async fn ask(
     let once = Once {
         opening,
         message,
+        parent: Some(call),
         timeout: REDIRECT_TIME,
     };
-    let asked = fresh(&connection.pipeline, transport, &dial, once, place).await;
+    let server = Peer::new(transport).named(&server);
+    let asked = fresh(&connection.pipeline, server, &dial, once, place).await;
     asked.map_err(|error: ReplayError| error.to_string())
 }
 

@@ -7,6 +7,7 @@ use mcp_proxy_wire::{Body, Direction, Frame, Message};
 
 use super::{Lane, Passed, Telling, holding};
 use crate::intercept::{Entry, HeldBy, LaneMailbox, NewHold, Released};
+use crate::link::Outgoing;
 use crate::rules::{Outcome, Verdict, What};
 
 impl Lane {
@@ -15,16 +16,15 @@ impl Lane {
     pub(super) fn rule(
         &mut self,
         frame: Frame,
-        sequence: Option<u64>,
         now: Duration,
         passed: &mut Passed,
-    ) -> Option<Frame> {
+    ) -> Option<Outgoing> {
         let pipeline = &self.connection.pipeline;
-        let (Body::Whole(message), Some(number)) = (&frame.body, sequence) else {
-            return Some(frame);
+        let (Body::Whole(message), Some(number)) = (&frame.body, frame.sequence) else {
+            return Some(frame.into());
         };
         if !pipeline.rules().is_active() {
-            return Some(frame);
+            return Some(frame.into());
         }
         if self.direction == Direction::ClientToServer {
             self.connection.note_opening(message);
@@ -32,19 +32,19 @@ impl Lane {
         pipeline.rules().renew(&mut self.rules);
         let facts = self.facts(&frame, message, number, now);
         let Some(verdict) = self.rules.judge(&facts) else {
-            return Some(frame);
+            return Some(frame.into());
         };
         let message = message.clone();
-        self.obey(verdict, (frame, message, number), now, passed)
+        self.obey(verdict, (frame, message), now, passed)
     }
 
     fn obey(
         &mut self,
         verdict: Verdict,
-        (frame, message, number): (Frame, Message, u64),
+        (frame, message): (Frame, Message),
         now: Duration,
         passed: &mut Passed,
-    ) -> Option<Frame> {
+    ) -> Option<Outgoing> {
         let intercept = Arc::clone(self.connection.pipeline.intercept());
         let own = self
             .mailbox
@@ -55,7 +55,6 @@ impl Lane {
             direction: self.direction,
             frame,
             message,
-            sequence: Some(number),
             now,
             by: HeldBy::Rules,
             telling: Telling::No,
@@ -90,9 +89,10 @@ impl Lane {
     }
 
     /// A message that goes on may still be held; all else is done.
-    fn at_once(&self, entry: &Entry, verdict: &Verdict, passed: &mut Passed) -> Option<Frame> {
+    fn at_once(&self, entry: &Entry, verdict: &Verdict, passed: &mut Passed) -> Option<Outgoing> {
         let released = released(entry, verdict);
         if let Outcome::Pass = verdict.outcome {
+            passed.back.extend(released.back);
             return released.on;
         }
         holding::give(released, passed);

@@ -1,10 +1,10 @@
 //! A mock at the end of a link, before a real server or none.
 
-use mcp_proxy_wire::{Body, Carriage, ExchangeId, Frame, LineEnd, Message};
+use mcp_proxy_wire::{Body, Frame, Origin, StreamId};
 use tokio::sync::mpsc;
 
 use super::{Mock, Reply};
-use crate::link::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd};
+use crate::link::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, Outgoing};
 
 /// Messages that may wait for the client.
 const SAID: usize = 256;
@@ -39,28 +39,29 @@ struct MockWriter {
 }
 
 impl MockWriter {
-    async fn put(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+    async fn put(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
         let say = self.say.clone().ok_or(LinkEnd::Closed)?;
         let mut onward = Vec::new();
-        for frame in frames.drain(..) {
+        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
             let Body::Whole(message) = &frame.body else {
                 continue;
             };
             // A real server has to be greeted, and told what it is to know.
             if self.beyond.is_some() && !self.mock.concerns(message) {
-                onward.push(frame);
+                onward.push(frame.into());
                 continue;
             }
             let messages = match self.mock.hear(message) {
                 Reply::Say(messages) => messages,
                 Reply::Unmatched(_) if self.beyond.is_some() => {
-                    onward.push(frame);
+                    onward.push(frame.into());
                     continue;
                 }
                 Reply::Unmatched(lack) => vec![self.mock.unmatched(message, lack)],
             };
             for message in messages {
-                let said = say.send(line(message)).await;
+                let frame = Frame::message(StreamId::Only, Origin::Server, message);
+                let said = say.send(frame).await;
                 said.map_err(|_| LinkEnd::Closed)?;
             }
         }
@@ -71,16 +72,11 @@ impl MockWriter {
     }
 }
 
-fn line(message: Message) -> Frame {
-    Frame {
-        exchange: ExchangeId(0),
-        carriage: Carriage::Line(LineEnd::Lf),
-        body: Body::Whole(message),
-    }
-}
-
 impl FrameWriter for MockWriter {
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<Outgoing>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put(frames))
     }
 

@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use mcp_proxy_wire::{Body, Direction, ExchangeId, Frame, Kind, Message};
+use mcp_proxy_wire::{Body, Direction, ExchangeId, Frame, Kind, Message, Origin};
 
 use super::awaited::Sieve;
 use super::once::reply;
 use crate::connection::Connection;
 use crate::lane::{Lane, Passed};
-use crate::link::LinkEnd;
+use crate::link::{LinkEnd, Outgoing};
 
 /// The reading end of such a stream.
 pub struct Aside {
@@ -40,28 +40,20 @@ impl Aside {
         carriage: mcp_proxy_wire::Carriage,
         body: Body,
     ) -> Result<Vec<Message>, LinkEnd> {
-        let frame = Frame {
-            exchange: self.exchange,
-            carriage,
-            body,
-        };
+        let frame = Frame::new(self.exchange, Origin::Server, carriage, body);
         let now = self.connection.pipeline.now();
         self.lane.pass(&mut vec![frame], now, &mut self.passed)?;
         while self.lane.holds() {
             self.lane.release(&mut self.passed).await?;
         }
         self.sieve.sift(&self.connection, &mut self.passed);
-        self.passed.sequences.clear();
         let mut replies = Vec::new();
-        for frame in self.passed.back.drain(..) {
-            if let Body::Whole(answer) = frame.body {
-                replies.push(answer);
-            }
-        }
-        for frame in self.passed.on.drain(..) {
-            let Body::Whole(message) = frame.body else {
-                continue;
-            };
+        let written = |outgoing: Outgoing| match outgoing.into_written()?.body {
+            Body::Whole(message) => Some(message),
+            _ => None,
+        };
+        replies.extend(self.passed.back.drain(..).filter_map(written));
+        for message in self.passed.on.drain(..).filter_map(written) {
             for message in message.parts().unwrap_or_else(|| vec![message]) {
                 if message.kind() == Kind::Request {
                     let answer = reply(&message);

@@ -15,6 +15,7 @@ use super::once::ReplayError;
 use crate::connection::Connection;
 use crate::intercept::with_message;
 use crate::lane::Passed;
+use crate::link::Outgoing;
 
 /// Answers that a session may owe to others than its client.
 const OWED_MAX: usize = 64;
@@ -80,12 +81,12 @@ impl Awaited {
     }
 
     /// Takes the error answers that say that the server is gone.
-    pub fn take_failures(&self, answers: &mut Vec<Frame>, why: &str) {
+    pub fn take_failures(&self, answers: &mut Vec<Outgoing>, why: &str) {
         if !self.used() {
             return;
         }
-        answers.retain(|frame| {
-            let Body::Whole(message) = &frame.body else {
+        answers.retain(|answer| {
+            let Body::Whole(message) = &answer.frame().body else {
                 return true;
             };
             !self.tell(message, Err(why.to_owned()))
@@ -168,7 +169,7 @@ impl Connection {
 #[derive(Default)]
 pub struct Sieve {
     /// A large message that may be an answer, so far.
-    gathered: Vec<(Frame, Option<u64>)>,
+    gathered: Vec<Frame>,
 }
 
 impl Sieve {
@@ -177,57 +178,55 @@ impl Sieve {
         if !connection.awaited().used() {
             return;
         }
-        let frames = std::mem::take(&mut passed.on);
-        let sequences = std::mem::take(&mut passed.sequences);
-        for (frame, sequence) in frames.into_iter().zip(sequences) {
-            for (frame, sequence) in self.sift_one(connection, frame, sequence) {
-                passed.on.push(frame);
-                passed.sequences.push(sequence);
-            }
+        for outgoing in std::mem::take(&mut passed.on) {
+            self.sift_one(connection, outgoing, &mut passed.on);
         }
     }
 
-    fn sift_one(
-        &mut self,
-        connection: &Connection,
-        frame: Frame,
-        sequence: Option<u64>,
-    ) -> Vec<(Frame, Option<u64>)> {
+    fn sift_one(&mut self, connection: &Connection, outgoing: Outgoing, kept: &mut Vec<Outgoing>) {
+        match outgoing {
+            Outgoing::Frame(frame) => self.sift_frame(connection, frame, kept),
+            Outgoing::Dropped(frame) => {
+                let is_of_replay =
+                    matches!(&frame.body, Body::Whole(message) if connection.is_of_replay(message));
+                kept.extend((!is_of_replay).then_some(Outgoing::Dropped(frame)));
+            }
+            Outgoing::Replacement { original, frame } if connection.is_of_replay(&original) => {
+                if let Body::Whole(message) = &frame.body {
+                    drop(takes(connection, message, frame.sequence));
+                }
+                drop(takes(connection, &original, frame.sequence));
+            }
+            other => kept.push(other),
+        }
+    }
+
+    fn sift_frame(&mut self, connection: &Connection, frame: Frame, kept: &mut Vec<Outgoing>) {
         match &frame.body {
-            Body::Whole(message) => match takes(connection, message, sequence) {
-                Taken::Nothing => vec![(frame, sequence)],
-                Taken::All => Vec::new(),
-                Taken::Some(rest) => vec![(with_message(frame, rest), sequence)],
+            Body::Whole(message) => match takes(connection, message, frame.sequence) {
+                Taken::Nothing => kept.push(frame.into()),
+                Taken::All => {}
+                Taken::Some(rest) => kept.push(with_message(frame, rest).into()),
             },
-            Body::Withheld(message) if connection.is_of_replay(message) => Vec::new(),
-            Body::Instead(instead) if connection.is_of_replay(&instead.was) => {
-                let (was, now) = (&instead.was, &instead.now);
-                drop(takes(connection, now, sequence));
-                drop(takes(connection, was, sequence));
-                Vec::new()
-            }
-            Body::Open(_) if connection.awaited().owes() => {
-                self.gathered.push((frame, sequence));
-                Vec::new()
-            }
-            Body::More(_) if !self.gathered.is_empty() => {
-                self.gathered.push((frame, sequence));
-                Vec::new()
-            }
+            Body::Open(_) if connection.awaited().owes() => self.gathered.push(frame),
+            Body::More(_) if !self.gathered.is_empty() => self.gathered.push(frame),
             Body::Close(_) if !self.gathered.is_empty() => {
-                self.gathered.push((frame, sequence));
+                let sequence = frame.sequence;
+                self.gathered.push(frame);
                 let gathered = std::mem::take(&mut self.gathered);
                 match takes(connection, &whole(&gathered), sequence) {
-                    Taken::Nothing => gathered,
-                    Taken::All => Vec::new(),
+                    Taken::Nothing => kept.extend(gathered.into_iter().map(Outgoing::Frame)),
+                    Taken::All => {}
                     Taken::Some(rest) => {
                         let first = gathered.into_iter().next();
-                        let first = first.map(|(frame, _)| (with_message(frame, rest), sequence));
-                        first.into_iter().collect()
+                        kept.extend(first.map(|mut frame| {
+                            frame.sequence = sequence;
+                            with_message(frame, rest).into()
+                        }));
                     }
                 }
             }
-            _ => vec![(frame, sequence)],
+            _ => kept.push(frame.into()),
         }
     }
 }
@@ -271,9 +270,9 @@ fn takes(connection: &Connection, message: &Message, sequence: Option<u64>) -> T
     Taken::Some(rest)
 }
 
-fn whole(gathered: &[(Frame, Option<u64>)]) -> Message {
+fn whole(gathered: &[Frame]) -> Message {
     let mut bytes = BytesMut::new();
-    for (frame, _) in gathered {
+    for frame in gathered {
         if let Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk) = &frame.body {
             bytes.extend_from_slice(&chunk.message);
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use mcp_proxy_session::new_salt;
-use mcp_proxy_wire::{Direction, ExchangeId, Frame, IdKey, Message};
+use mcp_proxy_wire::{ExchangeId, Frame, IdKey, Message, StreamId};
 use rustc_hash::FxHashMap;
 
 use super::once::ReplayError;
@@ -23,11 +23,12 @@ pub trait Poster: Send + Sync {
     /// The connection of that number, if its session is open and the client's way of speaking is known.
     fn connection(&self, id: u32) -> Option<Arc<Connection>>;
 
-    /// Records a message and prepares to send it, in the place of the client that sent what came by `like`.
+    /// Records a message and prepares to send it, in the place of the client that sent what came by `like`; `None`: that
+    /// is not known, and any client of the session will do.
     fn post(
         &self,
         connection: &Arc<Connection>,
-        like: ExchangeId,
+        like: Option<ExchangeId>,
         message: Message,
     ) -> Result<Posted, ReplayError>;
 
@@ -136,7 +137,7 @@ pub(crate) struct Inlet {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<(Frame, u64)>,
+    queue: VecDeque<Frame>,
     /// No more is taken: the client has ended, or the server.
     closed: bool,
 }
@@ -181,19 +182,17 @@ impl Inlet {
             return Err(ReplayError::NotLive("its session is about to end"));
         }
         let now = self.connection.pipeline.now();
-        let direction = Direction::ClientToServer;
-        let authored = self
-            .connection
-            .author_numbered(direction, ExchangeId(0), message, now);
-        let (frame, request) = authored.map_err(ReplayError::Gone)?;
-        state.queue.push_back((frame, request));
+        let frame = self.connection.replay(StreamId::Only, message, now);
+        let frame = frame.map_err(ReplayError::Gone)?;
+        let request = frame.sequence.unwrap_or_default();
+        state.queue.push_back(frame);
         self.queued.store(true, Ordering::Relaxed);
         self.came.notify_one();
         Ok(request)
     }
 
     /// The next message that was left. Safe to cancel.
-    pub async fn next(&self) -> (Frame, u64) {
+    pub async fn next(&self) -> Frame {
         loop {
             if self.queued.load(Ordering::Relaxed) {
                 let mut state = self.lock();
@@ -212,7 +211,11 @@ impl Inlet {
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
-        let unsent: Vec<u64> = state.queue.drain(..).map(|(_, number)| number).collect();
+        let unsent: Vec<u64> = state
+            .queue
+            .drain(..)
+            .filter_map(|frame| frame.sequence)
+            .collect();
         drop(state);
         let why = "the session ended before it was sent";
         self.connection.undelivered(&unsent, why);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proxy_wire::revision::names_version;
-use mcp_proxy_wire::{Direction, ExchangeId, Id, Message, json_string};
+use mcp_proxy_wire::{Direction, ExchangeId, Id, Message, StreamId, json_string};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -24,7 +24,7 @@ pub(crate) const DELIVERY: Duration = Duration::from_secs(30);
 /// Sends a message on the session of a connection that is open, as the client would that sent what came by an exchange.
 pub async fn live(
     pipeline: &Pipeline,
-    (connection, like): (u32, ExchangeId),
+    (connection, like): (u32, Option<ExchangeId>),
     message: &Message,
     limit: Duration,
 ) -> Result<Replayed, ReplayError> {
@@ -55,7 +55,7 @@ pub async fn live(
     };
     let told = timeout(limit, until_told(sending, answer)).await;
     if !matches!(told, Ok(Ok(_))) {
-        connection.give_up(Direction::ClientToServer, ExchangeId(0), &id);
+        connection.give_up(Direction::ClientToServer, StreamId::Only, &id);
     }
     match told {
         Ok(Ok(answer)) => Ok(Replayed {
@@ -89,11 +89,15 @@ async fn until_told(sending: Sending, mut answer: oneshot::Receiver<Told>) -> To
 /// How a message gets into a conversation.
 enum Way {
     Leave(Arc<Inlet>),
-    Post(Arc<dyn Poster>, Arc<Connection>, ExchangeId),
+    Post(Arc<dyn Poster>, Arc<Connection>, Option<ExchangeId>),
 }
 
 impl Way {
-    fn to(pipeline: &Pipeline, connection: u32, like: ExchangeId) -> Result<Way, ReplayError> {
+    fn to(
+        pipeline: &Pipeline,
+        connection: u32,
+        like: Option<ExchangeId>,
+    ) -> Result<Way, ReplayError> {
         let inlets = pipeline.inlets();
         if let Some(inlet) = inlets.of(connection) {
             return Ok(Way::Leave(inlet));

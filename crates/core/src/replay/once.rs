@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, Transport,
-    error_response,
+    Body, Direction, ErrorCode, Field, Frame, Id, Kind, Message, Origin, StreamId, error_response,
 };
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, NewConnection};
 use crate::lane::{Lane, Passed};
-use crate::link::{BoxFuture, Dial, FrameReader, FrameWriter, LinkEnd};
+use crate::link::{BoxFuture, Dial, FrameReader, FrameWriter, LinkEnd, Outgoing};
+use crate::peer::Peer;
 use crate::pipeline::Pipeline;
 
 /// What was sent without asking for an answer may still have an effect: what the server says is recorded for so long.
@@ -30,7 +30,9 @@ pub struct Once {
     pub opening: Vec<Message>,
     /// The message, ids as recorded.
     pub message: Message,
-    /// All of it may take so long.
+    /// The record's number of the call that it is sent for, if there is one.
+    pub parent: Option<u64>,
+    /// All of it may take this long.
     pub timeout: Duration,
 }
 
@@ -81,14 +83,17 @@ pub enum ReplayError {
 /// kept until then.
 pub async fn fresh(
     pipeline: &Arc<Pipeline>,
-    server: Transport,
+    server: Peer,
     dial: &Dial,
     once: Once,
     place: impl Send + 'static,
 ) -> Result<Asked, ReplayError> {
     let deadline = Instant::now() + once.timeout;
     let late = ReplayError::Late(once.timeout);
-    let connection = pipeline.connect(Transport::Stdio, server);
+    let connection = pipeline.open(NewConnection {
+        parent: once.parent,
+        ..NewConnection::between(Peer::in_process("replay"), server)
+    });
     let opened = timeout_at(deadline, dial(Arc::clone(&connection))).await;
     let link = match opened.map_err(|_| late.clone()) {
         Ok(Ok(link)) => link,
@@ -171,15 +176,11 @@ impl Visit {
 
     /// Records and sends a message; returns its number.
     async fn say(&mut self, message: Message) -> Result<u64, LinkEnd> {
-        let frame = Frame {
-            exchange: ExchangeId(0),
-            carriage: Carriage::Message,
-            body: Body::Whole(message),
-        };
+        let frame = Frame::message(StreamId::Only, Origin::Replay, message);
         let now = self.connection.pipeline.now();
         let mut passed = Passed::default();
         self.up.pass(&mut vec![frame], now, &mut passed)?;
-        let sequence = passed.sequences.iter().flatten().next().copied();
+        let sequence = passed.on.first().and_then(|out| out.frame().sequence);
         let sequence = sequence.unwrap_or_default();
         if let Err(end) = self.writer.write(&mut passed.on).await {
             self.connection.undelivered(&[sequence], &end.to_string());
@@ -230,12 +231,12 @@ impl Visit {
         if let Err(lost) = self.down.pass(&mut batch, now, &mut passed) {
             end = Some(lost);
         }
-        let frames = passed.on.into_iter().zip(passed.sequences);
-        let heard = frames.filter_map(|(frame, sequence)| match frame.body {
+        let frames = passed.on.into_iter().filter_map(Outgoing::into_written);
+        let heard = frames.filter_map(|frame| match frame.body {
             Body::Whole(message) => Some(Heard {
-                sequence: sequence?,
+                sequence: frame.sequence?,
                 message,
-                own: matches!(frame.carriage, Carriage::Message),
+                own: frame.origin == Origin::Proxy,
             }),
             _ => None,
         });

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcp_proxy_wire::{
-    Body, Carriage, ErrorCode, ExchangeId, Field, Frame, Kind, LineEnd, Message, error_response,
+    Body, ErrorCode, Field, Frame, Kind, Message, Origin, StreamId, error_response,
 };
 use rustc_hash::FxHashMap;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -15,7 +15,7 @@ use super::handles::{self, Handles};
 use super::plan::{Line, Plan, Says, Script, own};
 use super::replies::Replies;
 use super::stage::{Stage, Turn};
-use crate::link::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd};
+use crate::link::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, Outgoing};
 
 /// A plan being played; shared by both halves of its link.
 pub struct Player {
@@ -294,11 +294,7 @@ impl FrameReader for Voice {
                 let changed = stage.changed();
                 match self.next() {
                     Next::Say(message) => {
-                        into.push(Frame {
-                            exchange: ExchangeId(0),
-                            carriage: Carriage::Line(LineEnd::Lf),
-                            body: Body::Whole(message),
-                        });
+                        into.push(Frame::message(StreamId::Only, Origin::Client, message));
                         return Ok(());
                     }
                     Next::Later(when) => tokio::select! {
@@ -318,13 +314,16 @@ impl FrameReader for Voice {
 struct Hears(Arc<Player>);
 
 impl FrameWriter for Hears {
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<Outgoing>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         let mut state = self.0.state();
         let before = state.open.len();
-        for frame in frames.drain(..) {
-            let whose = match frame.carriage {
-                Carriage::Message => Whose::Ours,
-                _ => Whose::Server,
+        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
+            let whose = match frame.is_injected() {
+                true => Whose::Ours,
+                false => Whose::Server,
             };
             if let Body::Whole(message) = frame.body {
                 state.hear(message, whose);

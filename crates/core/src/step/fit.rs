@@ -2,50 +2,57 @@
 //!
 //! What still cannot be carried (a line break inside a string, in broken JSON) is answered with an error to its sender.
 
-use mcp_proxy_wire::{Body, ErrorCode, ExchangeId, Frame, Kind, Message, error_response, flatten};
+use mcp_proxy_wire::{Body, ErrorCode, Frame, Kind, Message, StreamId, error_response, flatten};
 
 use super::Stage;
 use crate::lane::Passed;
-use crate::link::LinkEnd;
+use crate::link::{LinkEnd, Outgoing};
 
 const WHY_NOT: &str = "this message is broken JSON with a line break inside a string and cannot be carried \
                        on the other side's transport, where a message is one line";
 
 pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd> {
-    let fits = |body: &Body| !matches!(body, Body::Whole(message) if has_line_break(message.raw()));
-    if passed.on.iter().all(|frame| fits(&frame.body)) {
+    if !passed.on.iter().any(is_broken) {
         return Ok(());
     }
-    let frames = std::mem::take(&mut passed.on);
-    let sequences = std::mem::take(&mut passed.sequences);
-    for (mut frame, sequence) in frames.into_iter().zip(sequences) {
-        if let Body::Whole(message) = &frame.body
-            && has_line_break(message.raw())
-        {
-            let Some(flat) = flatten(message) else {
-                act(stage, sequence, "refuse", WHY_NOT);
-                passed.back.extend(refuse(stage, message, frame.exchange)?);
-                continue;
-            };
-            act(
-                stage,
-                sequence,
-                "flatten",
-                "line breaks between tokens became spaces",
-            );
-            frame.body = Body::Whole(flat);
+    for outgoing in std::mem::take(&mut passed.on) {
+        if !is_broken(&outgoing) {
+            passed.on.push(outgoing);
+            continue;
         }
-        passed.on.push(frame);
-        passed.sequences.push(sequence);
+        let Outgoing::Frame(mut frame) = outgoing else {
+            continue;
+        };
+        let Body::Whole(message) = &frame.body else {
+            continue;
+        };
+        let Some(flat) = flatten(message) else {
+            stage.connection.act(frame.sequence, "refuse", WHY_NOT);
+            let refused = refuse(stage, message, frame.stream)?;
+            passed.back.extend(refused.map(Outgoing::Frame));
+            continue;
+        };
+        let why = "line breaks between tokens became spaces";
+        stage.connection.act(frame.sequence, "flatten", why);
+        frame.body = Body::Whole(flat);
+        passed.on.push(frame.into());
     }
     Ok(())
+}
+
+/// Whether a message would not be one line.
+fn is_broken(outgoing: &Outgoing) -> bool {
+    let Outgoing::Frame(frame) = outgoing else {
+        return false;
+    };
+    matches!(&frame.body, Body::Whole(message) if has_line_break(message.raw()))
 }
 
 /// The answer to its sender; nobody waits for one to a notification or to an answer.
 fn refuse(
     stage: &Stage<'_>,
     message: &Message,
-    exchange: ExchangeId,
+    stream: StreamId,
 ) -> Result<Option<Frame>, LinkEnd> {
     if matches!(
         message.kind(),
@@ -62,12 +69,8 @@ fn refuse(
     let direction = stage.direction.reverse();
     stage
         .connection
-        .author(direction, exchange, answer, stage.now)
+        .author(direction, stream, answer, stage.now)
         .map(Some)
-}
-
-fn act(stage: &Stage<'_>, sequence: Option<u64>, kind: &'static str, why: &str) {
-    stage.connection.act(sequence, kind, why);
 }
 
 fn has_line_break(bytes: &[u8]) -> bool {

@@ -1,118 +1,155 @@
 //! On a shared connection: the client's ids become ours on the way out, and its own again on the way back.
 
-use mcp_proxy_wire::{Body, Direction, ErrorCode, Frame, Instead, Kind, Message, error_response};
+use mcp_proxy_wire::{Body, Direction, ErrorCode, Frame, Kind, Message, StreamId, error_response};
 
 use super::Stage;
 use crate::lane::Passed;
-use crate::link::LinkEnd;
-use crate::share::PROXY_EXCHANGE;
+use crate::link::{LinkEnd, Outgoing};
+use crate::multiplexer::{Delivery, MultiplexerError};
+
+const NOBODY: &str = "no client waits for it";
 
 pub(super) fn take(stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd> {
-    let frames = std::mem::take(&mut passed.on);
-    let sequences = std::mem::take(&mut passed.sequences);
-    for (frame, sequence) in frames.into_iter().zip(sequences) {
-        let (message, withheld) = match &frame.body {
-            Body::Whole(message) => (message.clone(), false),
-            Body::Withheld(message) => (message.clone(), true),
-            Body::Instead(instead) => {
-                let placed = instead_of(stage, &frame, instead, sequence);
-                passed.sequences.extend(placed.iter().map(|_| sequence));
-                passed.on.extend(placed);
-                continue;
+    for outgoing in std::mem::take(&mut passed.on) {
+        let kept = match outgoing {
+            Outgoing::Frame(frame) => {
+                let Some(message) = whole(&frame) else {
+                    continue;
+                };
+                match stage.direction {
+                    Direction::ClientToServer => to_server(stage, frame, &message, passed)?,
+                    Direction::ServerToClient => to_client(stage, frame, &message, passed)?,
+                }
+                .map(Outgoing::Frame)
             }
-            _ => continue,
+            // The record has the decision already, so nothing is noted when nobody waits for it.
+            Outgoing::Dropped(frame) => match whole(&frame) {
+                Some(message) if !stage.connection.is_of_replay(&message) => {
+                    place(stage, frame, &message).map(Outgoing::Dropped)
+                }
+                _ => Some(Outgoing::Dropped(frame)),
+            },
+            Outgoing::Replacement { original, frame } => place_replacement(stage, original, frame),
+            other => Some(other),
         };
-        let kept = match stage.direction {
-            Direction::ClientToServer => out(stage, frame, &message, sequence),
-            Direction::ServerToClient => back(stage, frame, &message, sequence, passed)?,
-        };
-        if let Some(mut frame) = kept {
-            if withheld && let Body::Whole(message) = frame.body {
-                frame.body = Body::Withheld(message);
-            }
-            passed.on.push(frame);
-            passed.sequences.push(sequence);
-        }
+        passed.on.extend(kept);
     }
     Ok(())
 }
 
-/// A changed answer goes to whom the first one belonged to. Its id is what somebody has written.
-fn instead_of(
-    stage: &Stage<'_>,
-    frame: &Frame,
-    instead: &Instead,
-    sequence: Option<u64>,
-) -> Option<Frame> {
-    if stage.connection.is_of_replay(&instead.was) {
-        return Some(frame.clone());
+fn whole(frame: &Frame) -> Option<Message> {
+    match &frame.body {
+        Body::Whole(message) => Some(message.clone()),
+        _ => None,
     }
-    let first = Frame {
-        body: Body::Whole(instead.was.clone()),
-        ..frame.clone()
-    };
-    let placed = stage
-        .connection
-        .share()
-        .and_then(|mut share| share.to_client(first, &instead.was));
-    let Some(placed) = placed else {
-        let why = "no client waits for it";
-        stage.connection.act(sequence, "drop", why);
-        return None;
-    };
-    let body = Body::Instead(Box::new(instead.clone()));
-    Some(Frame { body, ..placed })
 }
 
-fn out(
+/// An edited answer goes to the client that the original belonged to, under the id that the editor wrote.
+fn place_replacement(stage: &Stage<'_>, original: Message, frame: Frame) -> Option<Outgoing> {
+    if stage.connection.is_of_replay(&original) {
+        return Some(Outgoing::Replacement { original, frame });
+    }
+    let Some((stream, _)) = recipient(stage, &original) else {
+        stage.connection.act(frame.sequence, "drop", NOBODY);
+        return None;
+    };
+    let frame = Frame { stream, ..frame };
+    Some(Outgoing::Replacement { original, frame })
+}
+
+/// Gives a server's message the stream and the ids of the client that waits for it.
+fn place(stage: &Stage<'_>, frame: Frame, message: &Message) -> Option<Frame> {
+    let (stream, message) = recipient(stage, message)?;
+    Some(Frame {
+        stream,
+        body: Body::Whole(message),
+        ..frame
+    })
+}
+
+/// A server's message with the ids of the client it is for. What is for everyone goes to one open request: a modern client
+/// without one has no stream to receive it on.
+fn recipient(stage: &Stage<'_>, message: &Message) -> Option<(StreamId, Message)> {
+    let mut multiplexer = stage.connection.multiplexer()?;
+    match multiplexer.to_client(message) {
+        Delivery::To(stream, message) => Some((stream, message)),
+        Delivery::Everyone(message) => Some((multiplexer.oldest_open()?, message)),
+        Delivery::ToAny(_) | Delivery::Nobody => None,
+    }
+}
+
+fn to_server(
     stage: &Stage<'_>,
     mut frame: Frame,
     message: &Message,
-    sequence: Option<u64>,
-) -> Option<Frame> {
-    if frame.exchange == PROXY_EXCHANGE {
-        return Some(frame);
+    passed: &mut Passed,
+) -> Result<Option<Frame>, LinkEnd> {
+    // The ids of what the proxy says itself are ours already.
+    if frame.is_injected() {
+        return Ok(Some(frame));
     }
-    let changed = stage.connection.share()?.to_server(frame.exchange, message);
-    let Some(changed) = changed else {
-        stage.connection.act(
-            sequence,
-            "drop",
-            "a cancel that belongs to no open request, or not clearly to one",
-        );
-        return None;
-    };
-    frame.body = Body::Whole(changed);
-    Some(frame)
+    match under_our_ids(stage, frame.stream, message) {
+        Ok(changed) => {
+            frame.body = Body::Whole(changed);
+            Ok(Some(frame))
+        }
+        Err(MultiplexerError::UnknownRequest) => {
+            let why = "a cancel that belongs to no open request, or not clearly to one";
+            stage.connection.act(frame.sequence, "drop", why);
+            Ok(None)
+        }
+        Err(error) => {
+            let why = error.to_string();
+            stage.connection.act(frame.sequence, "refuse", &why);
+            let code = ErrorCode::PEER_STALLED;
+            let answer = error_response(message.id().as_ref(), code, &why, None);
+            let direction = Direction::ServerToClient;
+            let refusal = stage
+                .connection
+                .author(direction, frame.stream, answer, stage.now)?;
+            passed.back.push(refusal.into());
+            Ok(None)
+        }
+    }
 }
 
-fn back(
+/// A client's message with the ids that the server knows.
+fn under_our_ids(
+    stage: &Stage<'_>,
+    stream: StreamId,
+    message: &Message,
+) -> Result<Message, MultiplexerError> {
+    let multiplexer = stage.connection.multiplexer();
+    match (multiplexer, message.kind()) {
+        (Some(mut multiplexer), Kind::Request) => multiplexer.to_server(&stream, message),
+        // A modern client POSTs a cancel on an exchange of its own.
+        (Some(mut multiplexer), Kind::Notification) => multiplexer.cancel_any(message),
+        _ => Ok(message.clone()),
+    }
+}
+
+fn to_client(
     stage: &Stage<'_>,
     frame: Frame,
     message: &Message,
-    sequence: Option<u64>,
     passed: &mut Passed,
 ) -> Result<Option<Frame>, LinkEnd> {
+    let sequence = frame.sequence;
     if message.kind() == Kind::Request {
         // 2026-07-28 has no requests from servers, and no single client is meant.
-        stage.connection.act(
-            sequence,
-            "answer",
-            "server requests cannot reach clients that share a server",
-        );
+        let why = "server requests cannot reach clients that share a server";
+        stage.connection.act(sequence, "answer", why);
         let text =
             "this connection is shared by several clients; requests to a client are not possible";
-        let answer = error_response(
-            message.id().as_ref(),
-            ErrorCode::METHOD_NOT_FOUND,
-            text,
-            None,
-        );
-        let direction = Direction::ClientToServer;
-        let frame = stage
-            .connection
-            .author(direction, PROXY_EXCHANGE, answer, stage.now)?;
-        passed.back.push(frame);
+        let code = ErrorCode::METHOD_NOT_FOUND;
+        let answer = error_response(message.id().as_ref(), code, text, None);
+        let answer = stage.connection.author(
+            Direction::ClientToServer,
+            StreamId::Only,
+            answer,
+            stage.now,
+        )?;
+        passed.back.push(answer.into());
         return Ok(None);
     }
     // What belongs to a replay has ids of ours on both sides; it is taken out when it is about to be written.
@@ -121,19 +158,12 @@ fn back(
     }
     if message.kind() == Kind::Batch {
         let number = sequence.unwrap_or_default();
-        // The rest of it is nobody's, as any batch here.
+        // The rest of the batch belongs to nobody, like any batch on a shared connection.
         drop(stage.connection.without_replays(message, number));
     }
-    // Of what was withheld the record has its verdict.
-    let is_withheld = matches!(frame.body, Body::Withheld(_));
-    let placed = stage
-        .connection
-        .share()
-        .and_then(|mut share| share.to_client(frame, message));
-    if placed.is_none() && !is_withheld {
-        stage
-            .connection
-            .act(sequence, "drop", "no client waits for it");
+    let placed = place(stage, frame, message);
+    if placed.is_none() {
+        stage.connection.act(sequence, "drop", NOBODY);
     }
     Ok(placed)
 }

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use mcp_proxy_control::{Fault, METHODS, Notice};
-use mcp_proxy_core::connections::UNNAMED_SERVER;
 use mcp_proxy_core::control::{Control, Existing, MAX_VIEWERS, Means, RunFacts, RunServer, Viewer};
 use mcp_proxy_core::intercept::InterceptMode;
 use mcp_proxy_core::{Dial, LinkEnd, Passed, Pipeline};
@@ -16,7 +15,8 @@ use mcp_proxy_session::{
     new_session_id,
 };
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, LineEnd, Message, Side, Transport,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, LineEnd, Message, Origin, Side,
+    Transport,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
@@ -75,6 +75,21 @@ impl Run {
         redaction: Option<Redaction>,
         dial: Dial,
     ) -> Run {
+        let server = RunServer {
+            peer: Transport::Stdio.into(),
+            target: "x".into(),
+            dial,
+        };
+        Run::in_front_of(pipeline, record, redaction, vec![server])
+    }
+
+    /// In front of these servers.
+    fn in_front_of(
+        pipeline: Arc<Pipeline>,
+        record: Option<&Path>,
+        redaction: Option<Redaction>,
+        servers: Vec<RunServer>,
+    ) -> Run {
         let facts = RunFacts {
             redaction,
             version: "1.2.3",
@@ -102,12 +117,7 @@ impl Run {
                 Means {
                     export,
                     save,
-                    servers: vec![RunServer {
-                        name: UNNAMED_SERVER.into(),
-                        transport: Transport::Stdio,
-                        target: "x".into(),
-                        dial,
-                    }],
+                    servers,
                 },
             ),
             pipeline,
@@ -121,11 +131,12 @@ impl Run {
 
     /// A message passes.
     fn pass(&self, raw: &str) {
-        let frame = Frame {
-            exchange: ExchangeId(1),
-            carriage: Carriage::Line(LineEnd::Lf),
-            body: Body::Whole(Message::parse(raw.to_owned())),
-        };
+        let frame = Frame::new(
+            ExchangeId(1),
+            Origin::Client,
+            Carriage::Line(LineEnd::Lf),
+            Body::Whole(Message::parse(raw.to_owned())),
+        );
         let mut lane = self.connection.lane(Direction::ClientToServer);
         let now = self.pipeline.now();
         lane.pass(&mut vec![frame], now, &mut Passed::default())
@@ -297,7 +308,7 @@ async fn why_a_replay_failed_is_told_without_what_is_hidden() {
     let text = answer["error"]["message"].as_str().unwrap();
     assert!(text.starts_with("exit 3; stderr: [redacted:"), "{answer}");
 
-    let (mut server, link) = peer();
+    let (mut server, link) = peer(Side::Server);
     let link = Mutex::new(Some(link));
     let dial: Dial = Arc::new(move |_| {
         let link = link.lock().unwrap().take().unwrap();

@@ -9,7 +9,7 @@ use mcp_proxy_wire::{Direction, ExchangeId, Message};
 fn seen(direction: Direction, exchange: u64, sequence: u64) -> Seen {
     Seen {
         direction,
-        exchange: ExchangeId(exchange),
+        stream: ExchangeId(exchange).into(),
         sequence,
         message: MessageId::new(SystemTime::UNIX_EPOCH, 7, sequence),
         at: Duration::from_millis(sequence),

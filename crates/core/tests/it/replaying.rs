@@ -6,8 +6,10 @@ use std::time::Duration;
 use mcp_proxy_core::intercept::InterceptAction;
 use mcp_proxy_core::replay::{Once, ReplayError, Replayed, fresh, live};
 use mcp_proxy_core::rules::Rules;
-use mcp_proxy_core::{Connection, Dial, InterceptMode, Link, Pipeline};
-use mcp_proxy_wire::{Direction, ExchangeId, Message, Transport};
+use mcp_proxy_core::{
+    ClientStreams, Connection, Dial, InterceptMode, Link, NewConnection, Pipeline,
+};
+use mcp_proxy_wire::{Direction, Message, Side, Transport};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -47,7 +49,7 @@ impl Talk {
         let (pipeline, connection) = (Arc::clone(&self.pipeline), self.connection.id);
         tokio::spawn(async move {
             let message = Message::parse(CALL);
-            live(&pipeline, (connection, ExchangeId(0)), &message, limit).await
+            live(&pipeline, (connection, None), &message, limit).await
         })
     }
 
@@ -196,7 +198,10 @@ async fn an_answer_that_a_rule_drops_ends_the_replay() {
 #[tokio::test(start_paused = true)]
 async fn clients_that_share_a_session_hear_nothing_of_it() {
     let pipeline = pipeline(None);
-    let connection = pipeline.connect_shared(Transport::StreamableHttp, Transport::Stdio);
+    let connection = pipeline.open(
+        NewConnection::between(Transport::StreamableHttp, Transport::Stdio)
+            .with_streams(ClientStreams::Shared),
+    );
     let mut talk = Talk::on(pipeline, connection).await;
     let replay = talk.replay(Duration::from_secs(9));
     let id = talk.heard_id().await;
@@ -229,17 +234,18 @@ fn visit(opening: &[&'static str], server: Link) -> JoinHandle<Result<Replayed, 
     let once = Once {
         opening: opening.iter().map(|line| Message::parse(*line)).collect(),
         message: Message::parse(CALL),
+        parent: None,
         timeout: Duration::from_secs(9),
     };
     tokio::spawn(async move {
-        let asked = fresh(&pipeline(None), Transport::Stdio, &dial, once, ()).await;
+        let asked = fresh(&pipeline(None), Transport::Stdio.into(), &dial, once, ()).await;
         asked.map(|asked| asked.replayed)
     })
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_fresh_session_is_opened_and_the_server_gets_no_client_to_ask() {
-    let (mut server, link) = peer();
+    let (mut server, link) = peer(Side::Server);
     let opening = [
         r#"{"id":"x","method":"initialize"}"#,
         r#"{"method":"notifications/initialized"}"#,
@@ -268,18 +274,18 @@ async fn a_fresh_session_is_opened_and_the_server_gets_no_client_to_ask() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_refuses_ends_or_says_nothing_is_told() {
-    let (mut server, link) = peer();
+    let (mut server, link) = peer(Side::Server);
     let replay = visit(&[r#"{"id":"x","method":"initialize"}"#], link);
     server.hears("S<", r#"~initialize"#).await;
     server.say(r#"{"id":1,"error":{"code":-1,"message":"not you"}}"#);
     let error = replay.await.unwrap().unwrap_err().to_string();
     assert_eq!(error, "the server refused the handshake: not you");
-    let (mut server, link) = peer();
+    let (mut server, link) = peer(Side::Server);
     let replay = visit(&[], link);
     server.hears("S<", CALL).await;
     server.fail("it broke");
     assert_eq!(replay.await.unwrap().unwrap_err().to_string(), "it broke");
-    let (_server, link) = peer();
+    let (_server, link) = peer(Side::Server);
     let error = visit(&[], link).await.unwrap().unwrap_err().to_string();
     assert_eq!(error, "no answer within 9s");
 }

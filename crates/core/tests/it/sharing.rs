@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use mcp_proxy_core::Passed;
-use mcp_proxy_wire::{Body, Carriage, Direction, ExchangeId, Frame, LineEnd, Message, Transport};
+use mcp_proxy_core::{ClientStreams, NewConnection, Outgoing, Passed};
+use mcp_proxy_wire::{
+    Body, Carriage, Direction, ExchangeId, Frame, LineEnd, Message, Origin, Transport,
+};
 
 use crate::transcript::pipeline;
 
@@ -14,27 +16,48 @@ struct Shared {
 impl Shared {
     fn new() -> Shared {
         let pipeline = pipeline(None);
-        let connection = pipeline.connect_shared(Transport::StreamableHttp, Transport::Stdio);
+        let connection = pipeline.open(
+            NewConnection::between(Transport::StreamableHttp, Transport::Stdio)
+                .with_streams(ClientStreams::Shared),
+        );
         Shared { connection }
     }
 
     fn pass(&self, direction: Direction, exchange: u64, text: &str) -> Vec<(u64, String)> {
         let mut passed = Passed::default();
-        let mut frames = vec![Frame {
-            exchange: ExchangeId(exchange),
-            carriage: Carriage::Line(LineEnd::Lf),
-            body: Body::Whole(Message::parse(text.to_owned())),
-        }];
+        let mut frames = vec![Frame::new(
+            ExchangeId(exchange),
+            direction.from().into(),
+            Carriage::Line(LineEnd::Lf),
+            Body::Whole(Message::parse(text.to_owned())),
+        )];
         let mut lane = self.connection.lane(direction);
         lane.pass(&mut frames, Duration::ZERO, &mut passed).unwrap();
         let text = |frame: Frame| match frame.body {
             Body::Whole(message) => (
-                frame.exchange.0,
+                frame.stream.exchange().unwrap().0,
                 String::from_utf8(message.raw().to_vec()).unwrap(),
             ),
             other => panic!("{other:?}"),
         };
-        passed.on.into_iter().map(text).collect()
+        let written = passed.on.into_iter().filter_map(Outgoing::into_written);
+        written.map(text).collect()
+    }
+
+    /// Many requests at once: how many went out, and the answers to the others.
+    fn flood(&self, count: u64) -> (usize, Vec<Frame>) {
+        let request = Message::parse(r#"{"id":7,"method":"a"}"#);
+        let frame = |exchange: u64| {
+            let body = Body::Whole(request.clone());
+            let carriage = Carriage::Line(LineEnd::Lf);
+            Frame::new(ExchangeId(exchange), Origin::Client, carriage, body)
+        };
+        let mut frames: Vec<Frame> = (0..count).map(frame).collect();
+        let mut passed = Passed::default();
+        let mut lane = self.connection.lane(Direction::ClientToServer);
+        lane.pass(&mut frames, Duration::ZERO, &mut passed).unwrap();
+        let back = passed.back.into_iter().filter_map(Outgoing::into_written);
+        (passed.on.len(), back.collect())
     }
 
     fn up(&self, exchange: u64, text: &str) -> String {
@@ -126,4 +149,21 @@ fn a_cancel_never_hits_another_client() {
     shared.connection.cancel(ExchangeId(5)).unwrap();
     assert!(shared.pass(Direction::ClientToServer, 8, cancel).is_empty());
     assert_eq!(shared.down(r#"{"id":2,"result":{}}"#).len(), 1);
+}
+
+#[test]
+fn a_request_over_the_limit_is_answered_and_not_sent() {
+    let shared = Shared::new();
+    let (sent, refused) = shared.flood(16_385);
+    assert_eq!(sent, 16_384);
+    let [refusal] = &refused[..] else {
+        panic!("{} answers", refused.len());
+    };
+    assert_eq!(refusal.stream, ExchangeId(16_384).into());
+    let Body::Whole(answer) = &refusal.body else {
+        panic!("{refusal:?}");
+    };
+    assert_eq!(answer.id().unwrap().token(), b"7");
+    assert_eq!(answer.error_code(), Some(-31008));
+    assert!(!shared.connection.awaits_answer(ExchangeId(16_384)));
 }

@@ -12,17 +12,18 @@ use std::time::Duration;
 use mcp_proxy_core::intercept::{Check, InterceptAction, InterceptMode, NewBreakpoint};
 use mcp_proxy_core::{
     BoxFuture, CarryEnd, CarryOptions, Connection, FrameReader, FrameWriter, HoldOptions, Link,
-    LinkEnd, Pipeline, PipelineOptions, carry,
+    LinkEnd, Outgoing, Pipeline, PipelineOptions, carry,
 };
 use mcp_proxy_session::{Filter, Recorder};
 use mcp_proxy_wire::{
-    Body, Carriage, ErrorCode, ExchangeId, Frame, LineEnd, Message, Side, Transport,
+    Body, Carriage, ErrorCode, Frame, LineEnd, Message, Side, StreamId, Transport,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// One side of a conversation as the test holds it.
 pub struct Peer {
+    side: Side,
     say: Option<mpsc::UnboundedSender<Result<Frame, LinkEnd>>>,
     hear: mpsc::UnboundedReceiver<Option<Vec<u8>>>,
 }
@@ -40,8 +41,11 @@ impl FrameReader for Says {
 }
 
 impl FrameWriter for Hears {
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
-        for frame in frames.drain(..) {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<Outgoing>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
             if let Body::Whole(message) = frame.body {
                 let _ = self.0.send(Some(message.raw().to_vec()));
             }
@@ -56,11 +60,12 @@ impl FrameWriter for Hears {
 }
 
 /// A side, and the link to it.
-pub fn peer() -> (Peer, Link) {
+pub fn peer(side: Side) -> (Peer, Link) {
     let (say, says) = mpsc::unbounded_channel();
     let (hears, hear) = mpsc::unbounded_channel();
     (
         Peer {
+            side,
             say: Some(say),
             hear,
         },
@@ -97,8 +102,8 @@ pub fn carried(connection: &Arc<Connection>) -> (Peer, Peer) {
 }
 
 fn carry_on(connection: &Arc<Connection>) -> (Peer, Peer, JoinHandle<CarryEnd>) {
-    let (client, client_link) = peer();
-    let (server, server_link) = peer();
+    let (client, client_link) = peer(Side::Client);
+    let (server, server_link) = peer(Side::Server);
     let carrying = tokio::spawn({
         let connection = Arc::clone(connection);
         async move {
@@ -201,11 +206,12 @@ impl Peer {
     }
 
     pub fn say(&mut self, text: &str) {
-        let frame = Frame {
-            exchange: ExchangeId(0),
-            carriage: Carriage::Line(LineEnd::Lf),
-            body: Body::Whole(Message::parse(text.to_owned())),
-        };
+        let frame = Frame::new(
+            StreamId::Only,
+            self.side.into(),
+            Carriage::Line(LineEnd::Lf),
+            Body::Whole(Message::parse(text.to_owned())),
+        );
         self.say.as_ref().unwrap().send(Ok(frame)).unwrap();
     }
 

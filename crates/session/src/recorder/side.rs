@@ -5,7 +5,8 @@
 //! the recorder. With redaction it is kept in memory instead: no byte may reach the disk before the whole was looked through.
 
 use super::fault::Faults;
-use crate::{Durability, Error, OnRecordError};
+use super::sync::DiskSync;
+use crate::{Error, OnRecordError};
 use bytes::Bytes;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write;
@@ -66,7 +67,8 @@ pub struct SideFile {
     /// The body, if it must not be written before it is whole.
     held: Option<Vec<u8>>,
     len: u64,
-    durability: Durability,
+    /// Where messages wait for the disk: who forces the file onto it.
+    disk: Option<DiskSync>,
     on_error: OnRecordError,
     faults: Arc<Faults>,
 }
@@ -80,7 +82,7 @@ impl SideFile {
             file: None,
             held: None,
             len: 0,
-            durability: Durability::None,
+            disk: None,
             on_error: OnRecordError::Warn,
             faults: Arc::default(),
         }
@@ -89,7 +91,7 @@ impl SideFile {
     pub(super) fn create(
         record: &Path,
         number: u64,
-        durability: Durability,
+        disk: Option<DiskSync>,
         on_error: OnRecordError,
         faults: Arc<Faults>,
     ) -> Result<SideFile, Error> {
@@ -101,7 +103,7 @@ impl SideFile {
             file: None,
             held: None,
             len: 0,
-            durability,
+            disk,
             on_error,
             faults,
         };
@@ -153,16 +155,15 @@ impl SideFile {
         if let Some(held) = self.held.take() {
             return Ok(SideName(Stored::Held(held.into())));
         }
-        let Some(file) = &self.file else {
+        if self.file.is_none() {
             return Ok(SideName::NONE);
-        };
+        }
         let target = self.folder.join(&name);
-        let synced = match self.durability {
-            Durability::Fsync => file.sync_data(),
-            Durability::None | Durability::Interval => Ok(()),
-        };
-        match synced.and_then(|()| std::fs::rename(&self.temporary, &target)) {
+        match std::fs::rename(&self.temporary, &target) {
             Ok(()) => {
+                if let (Some(disk), Some(file)) = (&self.disk, self.file.take()) {
+                    disk.add_side(file);
+                }
                 self.file = None;
                 Ok(SideName(Stored::File(name)))
             }

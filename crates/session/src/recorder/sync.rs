@@ -1,121 +1,201 @@
-//! The thread behind `--durability interval`: it forces the record onto the disk at most once a second, and only after a write.
+//! The thread that forces the record onto the disk, because that takes milliseconds and no I/O thread may wait for it.
 //!
-//! It exists because fdatasync takes milliseconds and the traffic must not wait for it.
+//! With `--durability interval` it does so at most once a second, and only after a write. With `fsync` it does so after
+//! every write, and messages wait for it before they are forwarded ([`DiskSync::poll_synced`]); everything that is
+//! written during one sync shares the next.
 
 use super::fault::Faults;
 use crate::{Durability, Error, OnRecordError};
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
+/// How far the record has reached the disk.
+#[derive(Debug, Clone)]
+pub struct DiskSync(Arc<Shared>);
+
+/// Owns the thread.
 #[derive(Debug)]
 pub(super) struct Syncer {
-    shared: Arc<Shared>,
+    shared: DiskSync,
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
-    dirty: AtomicBool,
-    stop: Mutex<bool>,
+    /// How often the record was written.
+    written: AtomicU64,
+    /// The thread knows that there is something to do.
+    busy: AtomicBool,
+    state: Mutex<State>,
     wake: Condvar,
+    pause: Duration,
+    policy: OnRecordError,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The writes that are on the disk.
+    synced: u64,
+    /// Side files that are named by what is written and must be on the disk with it.
+    sides: Vec<File>,
+    waiting: Vec<Waker>,
+    /// Why nothing will be synced any more.
+    failed: Option<String>,
+    stop: bool,
+}
+
+impl DiskSync {
+    /// How often the record was written so far.
+    pub fn written(&self) -> u64 {
+        self.0.written.load(Ordering::Acquire)
+    }
+
+    /// Waits until the first `upto` writes are on the disk. An error says why they never will be.
+    pub fn poll_synced(&self, cx: &mut Context<'_>, upto: u64) -> Poll<Result<(), String>> {
+        let mut state = self.0.lock();
+        if let Some(why) = &state.failed {
+            return Poll::Ready(Err(why.clone()));
+        }
+        if state.synced >= upto {
+            return Poll::Ready(Ok(()));
+        }
+        if !state.waiting.iter().any(|it| it.will_wake(cx.waker())) {
+            state.waiting.push(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// A side file is whole. It reaches the disk before what is written next counts as synced.
+    pub(super) fn add_side(&self, file: File) {
+        self.0.lock().sides.push(file);
+    }
+
+    /// Something was written. Takes the lock only if the thread has nothing to do yet.
+    pub(super) fn note_write(&self) {
+        self.0.written.fetch_add(1, Ordering::AcqRel);
+        if !self.0.busy.swap(true, Ordering::AcqRel) {
+            drop(self.0.lock());
+            self.0.wake.notify_one();
+        }
+    }
 }
 
 impl Syncer {
-    pub(super) fn start(file: &File, path: PathBuf, faults: Arc<Faults>) -> io::Result<Syncer> {
-        let file = file.try_clone()?;
-        let shared = Arc::new(Shared::default());
-        let theirs = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("record-sync".to_owned())
-            .stack_size(64 * 1024)
-            .spawn(move || theirs.run(&file, &path, &faults))?;
-        Ok(Syncer {
-            shared,
-            thread: Some(thread),
-        })
+    /// Starts the thread that `durability` needs, if it needs one. A recorder without a thread is still a recorder: failing
+    /// to start it is treated like any other record error.
+    pub(super) fn start(
+        durability: Durability,
+        policy: OnRecordError,
+        file: &File,
+        path: &Path,
+        faults: &Arc<Faults>,
+    ) -> Result<Option<Syncer>, Error> {
+        let pause = match durability {
+            Durability::None => return Ok(None),
+            Durability::Interval => INTERVAL,
+            Durability::Fsync => Duration::ZERO,
+        };
+        let shared = Arc::new(Shared {
+            written: AtomicU64::new(0),
+            busy: AtomicBool::new(false),
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            pause,
+            policy,
+        });
+        match spawn(&shared, file, path.to_path_buf(), Arc::clone(faults)) {
+            Ok(thread) => Ok(Some(Syncer {
+                shared: DiskSync(shared),
+                thread: Some(thread),
+            })),
+            Err(error) => faults
+                .by_policy(policy, Error::io("start the sync thread for", path, error))
+                .map(|()| None),
+        }
     }
 
-    /// Something was written. Wakes the thread only if it has nothing to do yet.
-    pub(super) fn written(&self) {
-        if !self.shared.dirty.swap(true, Ordering::AcqRel) {
-            drop(
-                self.shared
-                    .stop
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner),
-            );
-            self.shared.wake.notify_one();
-        }
+    /// How far it has come.
+    pub(super) fn progress(&self) -> &DiskSync {
+        &self.shared
     }
 }
 
+fn spawn(
+    shared: &Arc<Shared>,
+    file: &File,
+    path: PathBuf,
+    faults: Arc<Faults>,
+) -> io::Result<JoinHandle<()>> {
+    let (file, shared) = (file.try_clone()?, Arc::clone(shared));
+    std::thread::Builder::new()
+        .name("record-sync".to_owned())
+        .stack_size(64 * 1024)
+        .spawn(move || shared.run(&file, &path, &faults))
+}
+
 impl Shared {
-    fn run(&self, file: &File, path: &std::path::Path, faults: &Faults) {
-        let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*stop {
-            if !self.dirty.load(Ordering::Acquire) {
-                stop = self.wake.wait(stop).unwrap_or_else(PoisonError::into_inner);
+    fn run(&self, file: &File, path: &Path, faults: &Faults) {
+        let mut state = self.lock();
+        loop {
+            if self.written.load(Ordering::Acquire) == state.synced {
+                if state.stop {
+                    return;
+                }
+                state = self.wait(state);
                 continue;
             }
-            stop = self
-                .wake
-                .wait_timeout_while(stop, INTERVAL, |stop| !*stop)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-            self.dirty.store(false, Ordering::Release);
-            drop(stop);
-            if let Err(error) = file.sync_data() {
-                faults.warn(&Error::io("force onto the disk", path, error));
+            if !self.pause.is_zero() && !state.stop {
+                state = self
+                    .wake
+                    .wait_timeout_while(state, self.pause, |state| !state.stop)
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0;
             }
-            stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+            self.busy.store(false, Ordering::Release);
+            let upto = self.written.load(Ordering::Acquire);
+            let sides = std::mem::take(&mut state.sides);
+            drop(state);
+            let synced = sides.iter().try_for_each(File::sync_data);
+            let synced = synced.and_then(|()| file.sync_data());
+            drop(sides);
+            state = self.lock();
+            state.synced = upto;
+            if let Err(error) = synced {
+                let error = Error::io("force onto the disk", path, error);
+                let why = error.chain();
+                if faults.by_policy(self.policy, error).is_err() {
+                    state.failed = Some(why);
+                }
+            }
+            state.waiting.drain(..).for_each(Waker::wake);
         }
+    }
+
+    fn wait<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.wake
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Syncer {
     fn drop(&mut self) {
-        *self
-            .shared
-            .stop
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = true;
-        self.shared.wake.notify_one();
+        self.shared.0.lock().stop = true;
+        self.shared.0.wake.notify_one();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-/// Whether a flush itself must sync.
-pub(super) fn sync_now(durability: Durability, file: &File) -> io::Result<()> {
-    match durability {
-        Durability::Fsync => file.sync_data(),
-        Durability::None | Durability::Interval => Ok(()),
-    }
-}
-
-/// A recorder without a sync thread is still a recorder: failing to start one is treated like any other record error.
-pub(super) fn start_for(
-    durability: Durability,
-    policy: OnRecordError,
-    file: &File,
-    path: &std::path::Path,
-    faults: &Arc<Faults>,
-) -> Result<Option<Syncer>, Error> {
-    if durability != Durability::Interval {
-        return Ok(None);
-    }
-    match Syncer::start(file, path.to_path_buf(), Arc::clone(faults)) {
-        Ok(syncer) => Ok(Some(syncer)),
-        Err(error) => faults
-            .by_policy(policy, Error::io("start the sync thread for", path, error))
-            .map(|()| None),
     }
 }

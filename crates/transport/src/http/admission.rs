@@ -2,6 +2,8 @@
 //!
 //! Pure checks on headers. The token is ours alone: it is removed before anything is recorded or forwarded.
 
+use std::sync::Arc;
+
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use mcp_proxy_wire::ErrorCode;
@@ -19,20 +21,21 @@ pub struct Admission {
 
 /// A secret that is never printed.
 #[derive(Clone)]
-pub struct Token(Vec<u8>);
+pub struct Token(Arc<str>);
 
 impl Token {
     /// From the bytes of a file; white space around it does not count.
     pub fn new(text: &str) -> Option<Token> {
         let text = text.trim();
-        (!text.is_empty()).then(|| Token(text.as_bytes().to_vec()))
+        (!text.is_empty()).then(|| Token(Arc::from(text)))
     }
 
     /// Compares without telling by time how much of it was right.
     fn is(&self, shown: &[u8]) -> bool {
-        let mut difference = usize::from(shown.len() != self.0.len());
+        let own_bytes = self.0.as_bytes();
+        let mut difference = usize::from(shown.len() != own_bytes.len());
         for (index, byte) in shown.iter().enumerate() {
-            let own = self.0.get(index).copied().unwrap_or_default();
+            let own = own_bytes.get(index).copied().unwrap_or_default();
             difference |= usize::from(own ^ byte);
         }
         difference == 0
@@ -78,23 +81,29 @@ const BAD_TOKEN: Refusal = Refusal {
 };
 
 impl Admission {
-    /// Checks a request's head; on success the proxy's own token is gone from it.
-    pub fn admit(&self, headers: &mut HeaderMap, authority: Option<&str>) -> Result<(), Refusal> {
+    /// Checks a request's head. On success the proxy's own token has been removed from it and is returned, if one is
+    /// required.
+    pub fn admit(
+        &self,
+        headers: &mut HeaderMap,
+        authority: Option<&str>,
+    ) -> Result<Option<Arc<str>>, Refusal> {
         self.admit_hosts(headers, authority)?;
         let mut origins = headers.get_all(ORIGIN).into_iter();
         if !origins.all(|origin| self.origin_is_known(origin.to_str().unwrap_or_default())) {
             return Err(BAD_ORIGIN);
         }
-        if let Some(token) = &self.token {
-            let shown = headers
-                .get(AUTHORIZATION)
-                .and_then(|value| bearer(value.as_bytes()));
-            if !shown.is_some_and(|shown| token.is(shown)) {
-                return Err(BAD_TOKEN);
-            }
-            headers.remove(AUTHORIZATION);
+        let Some(token) = &self.token else {
+            return Ok(None);
+        };
+        let shown = headers
+            .get(AUTHORIZATION)
+            .and_then(|value| bearer(value.as_bytes()));
+        if !shown.is_some_and(|shown| token.is(shown)) {
+            return Err(BAD_TOKEN);
         }
-        Ok(())
+        headers.remove(AUTHORIZATION);
+        Ok(Some(Arc::clone(&token.0)))
     }
 
     /// A request names its host in the Host header, in an absolute request target or `:authority`, or in both: who reads
@@ -142,7 +151,8 @@ impl Admission {
     }
 }
 
-fn bearer(value: &[u8]) -> Option<&[u8]> {
+/// The token of an `Authorization` header.
+pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked(7)?;
     scheme
         .eq_ignore_ascii_case(b"Bearer ")
@@ -177,6 +187,7 @@ mod tests {
         }
         admission
             .admit(&mut headers, None)
+            .map(drop)
             .map_err(|refusal| refusal.status)
     }
 
@@ -196,12 +207,12 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.append(HOST, "localhost".parse().unwrap());
             let admitted = open.admit(&mut headers, Some(authority));
-            admitted.map_err(|refusal| refusal.status)
+            admitted.map(drop).map_err(|refusal| refusal.status)
         };
         assert_eq!(target("evil.example"), Err(403));
         assert_eq!(target("localhost:80"), Ok(()));
         let mut headers = HeaderMap::new();
-        assert_eq!(open.admit(&mut headers, Some("localhost")), Ok(()));
+        assert_eq!(open.admit(&mut headers, Some("localhost")), Ok(None));
         assert_eq!(
             open.admit(&mut headers, Some("evil.example")),
             Err(BAD_HOST)
@@ -271,7 +282,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, "proxy.example".parse().unwrap());
         headers.insert(AUTHORIZATION, "bearer s3cret".parse().unwrap());
-        assert!(admission.admit(&mut headers, None).is_ok());
+        let admitted = admission.admit(&mut headers, None);
+        assert_eq!(admitted, Ok(Some(Arc::from("s3cret"))));
         assert!(!headers.contains_key(AUTHORIZATION));
     }
 }

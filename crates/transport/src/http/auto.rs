@@ -7,14 +7,14 @@ use std::sync::{Arc, OnceLock};
 
 use http::{Method, Request};
 use hyper::body::Incoming;
-use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, Pipeline};
-use mcp_proxy_wire::{Body, Frame, Message, Transport};
+use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, Outgoing, Pipeline};
+use mcp_proxy_wire::{Body, Message, Transport};
 
-use super::PATH;
 use super::collect::{Collected, collect};
 use super::dial::{HttpLink, HttpWriter, asked, is_rpc};
-use super::exchange::{Exchange, not_here};
-use super::listener::{Answer, is_path};
+use super::exchange::Exchange;
+use super::handler::{Handler, RequestSource};
+use super::listener::Answer;
 use super::payload::Payload;
 use super::remote::Remote;
 use super::sessions::Sessions;
@@ -63,7 +63,7 @@ struct AutoWriter {
     inbox: Inbox,
     max: usize,
     /// What the server did not take of the last write.
-    untaken: Vec<(usize, String)>,
+    untaken: Vec<(u64, String)>,
 }
 
 enum Mode {
@@ -73,8 +73,8 @@ enum Mode {
 }
 
 impl AutoWriter {
-    async fn put_all(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
-        for (place, frame) in frames.drain(..).enumerate() {
+    async fn put_all(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
+        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
             let Body::Whole(message) = frame.body else {
                 continue;
             };
@@ -86,7 +86,7 @@ impl AutoWriter {
                 Mode::Http(writer) => writer.put(message).await,
                 Mode::Sse(writer) => writer.put(message).await,
             };
-            self.untaken.extend(untold.map(|why| (place, why)));
+            self.untaken.extend(frame.sequence.zip(untold));
         }
         Ok(())
     }
@@ -142,11 +142,14 @@ impl AutoWriter {
 }
 
 impl FrameWriter for AutoWriter {
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<Outgoing>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put_all(frames))
     }
 
-    fn untaken(&mut self) -> Vec<(usize, String)> {
+    fn untaken(&mut self) -> Vec<(u64, String)> {
         std::mem::take(&mut self.untaken)
     }
 
@@ -191,26 +194,15 @@ impl AutoFront {
         })
     }
 
-    /// Answers one request.
-    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
-        match self.kind.get() {
-            Some(Transport::Sse) => return Arc::clone(&self.sessions).answer(request).await,
-            Some(_) => return Arc::clone(&self.exchange).answer(request).await,
-            None => {}
-        }
-        if *request.method() != Method::POST {
-            return Arc::clone(&self.exchange).answer(request).await;
-        }
-        if !is_path(request.uri(), PATH) && !is_path(request.uri(), self.remote.url().path()) {
-            return not_here(PATH);
-        }
+    /// Answers one request whose first answer is not known yet.
+    async fn answer(self: Arc<Self>, source: RequestSource, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
         let body = collect(body, self.max).await;
         let Collected::Whole(bytes) = &body else {
-            return self.exchange.pass(parts, body).await;
+            return self.exchange.pass(&source, parts, body).await;
         };
         let (again, message) = (parts.clone(), Message::parse(bytes.clone()));
-        let answer = self.exchange.pass(parts, body).await;
+        let answer = self.exchange.pass(&source, parts, body).await;
         let status = answer.status().as_u16();
         let other = match answer.body() {
             Payload::Whole(bytes) => is_other_kind(status, bytes.as_deref().unwrap_or_default()),
@@ -218,7 +210,8 @@ impl AutoFront {
         };
         if other && self.speaks_sse().await {
             let _ = self.kind.set(Transport::Sse);
-            return Arc::clone(&self.sessions).post(again, message).await;
+            let sessions = Arc::clone(&self.sessions);
+            return sessions.post(source, again, message).await;
         }
         // 502 is our own word for a server that is not there: nothing is decided yet.
         if status != 502 && !other {
@@ -245,14 +238,29 @@ impl AutoFront {
             .inspect_err(|end| connection.note(&not_sse(end)))
             .is_ok()
     }
+}
 
-    /// Asks every session to end.
-    pub fn stop_all(&self) {
+impl Handler for AutoFront {
+    fn handle(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, Answer> {
+        match self.kind.get() {
+            Some(Transport::Sse) => Arc::clone(&self.sessions).handle(source, request),
+            Some(_) => Arc::clone(&self.exchange).handle(source, request),
+            None if *request.method() != Method::POST => {
+                Arc::clone(&self.exchange).handle(source, request)
+            }
+            None => Box::pin(self.answer(source, request)),
+        }
+    }
+
+    fn stop_all(&self) {
         self.sessions.stop_all();
     }
 
-    /// How many sessions are open.
-    pub fn open_count(&self) -> usize {
+    fn open_count(&self) -> usize {
         self.sessions.open_count()
     }
 }

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response};
-use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd};
+use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, Outgoing};
 use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use mcp_proxy_wire::revision::{Era, names_version};
-use mcp_proxy_wire::{Body, ErrorCode, ExchangeId, Frame, Id, Kind, Message, error_response};
-use tokio::sync::Semaphore;
+use mcp_proxy_wire::{Body, ErrorCode, Frame, Id, Kind, Message, Origin, StreamId, error_response};
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::inflow::Inflow;
@@ -121,8 +121,13 @@ impl HttpLink {
         let era = era(&message);
         let keys: Vec<_> = asked.iter().map(Id::key).collect();
         let opened = self.state.opened();
+        let (start, started) = oneshot::channel();
         let task = tokio::spawn(async move {
             let _opened = opened;
+            // The task forgets its request at its end, so the request must be known before the task begins.
+            if started.await.is_err() {
+                return;
+            }
             let Ok(_place) = link.posts.acquire().await else {
                 return;
             };
@@ -136,6 +141,8 @@ impl HttpLink {
             };
             self.state.remember(key, open);
         }
+        // The task waits for this; it cannot have ended.
+        let _ = start.send(());
         task
     }
 
@@ -222,13 +229,9 @@ impl HttpLink {
     }
 }
 
-/// A frame of our own making: [`mcp_proxy_wire::Carriage::Message`] says so to the record.
+/// An answer that the proxy gives in the server's place.
 pub(crate) fn own_frame(message: Message) -> Frame {
-    Frame {
-        exchange: ExchangeId(0),
-        carriage: mcp_proxy_wire::Carriage::Message,
-        body: Body::Whole(message),
-    }
+    Frame::message(StreamId::Only, Origin::Proxy, message)
 }
 
 /// The era in which a message is written.
@@ -262,7 +265,7 @@ pub struct HttpWriter {
     /// `initialize` is on its way: its answer brings the session that all others need.
     opening: Option<tokio::task::JoinHandle<()>>,
     /// What the server did not take of the last write.
-    untaken: Vec<(usize, String)>,
+    untaken: Vec<(u64, String)>,
 }
 
 impl HttpWriter {
@@ -314,11 +317,11 @@ impl HttpWriter {
         untold
     }
 
-    async fn put_all(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
-        for (place, frame) in frames.drain(..).enumerate() {
+    async fn put_all(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
+        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
             if let Body::Whole(message) = frame.body {
                 let untold = self.put(message).await;
-                self.untaken.extend(untold.map(|why| (place, why)));
+                self.untaken.extend(frame.sequence.zip(untold));
             }
         }
         Ok(())
@@ -326,11 +329,14 @@ impl HttpWriter {
 }
 
 impl FrameWriter for HttpWriter {
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<Outgoing>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put_all(frames))
     }
 
-    fn untaken(&mut self) -> Vec<(usize, String)> {
+    fn untaken(&mut self) -> Vec<(u64, String)> {
         std::mem::take(&mut self.untaken)
     }
 

@@ -11,22 +11,22 @@ use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
-use mcp_proxy_core::{Connection, Lane, LinkEnd, Offered, Pipeline, Telling};
+use mcp_proxy_core::{BoxFuture, Connection, Lane, LinkEnd, Offered, Outgoing, Pipeline, Telling};
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Limits, Message,
-    Side, error_response,
+    Origin, Side, error_response,
 };
 
-use super::PATH;
 use super::collect::{Collected, collect};
+use super::handler::{Handler, RequestSource};
 use super::inflow::Inflow;
 use super::known::Known;
-use super::listener::{Answer, bare, error, is_path, json};
+use super::listener::{Answer, bare, error, json};
 use super::meanwhile::{Asked, Meanwhile, Teller, Withheld, told};
 use super::payload::Payload;
 use super::remote::Remote;
-use super::sessions::too_large;
+use super::request_body::{broke_off, too_large};
 use super::through::{Rewrite, Through};
 
 mod speaking;
@@ -106,17 +106,13 @@ impl Exchange {
     }
 
     /// Answers one request.
-    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
-        let own = self.remote.url().path();
-        if !is_path(request.uri(), PATH) && !is_path(request.uri(), own) {
-            return not_here(PATH);
-        }
+    async fn answer(self: Arc<Self>, source: RequestSource, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
         let body = collect(body, self.cut()).await;
         if self.is_too_large(&parts.headers, &body) {
             return too_large(self.limits.max);
         }
-        let entered = self.enter(parts, body);
+        let entered = self.enter(&source, parts, body);
         if !entered.may_be_told() {
             return self.go(entered, None).await;
         }
@@ -127,22 +123,23 @@ impl Exchange {
     }
 
     /// Passes one request on and its answer back.
-    pub async fn pass(&self, parts: Parts, body: Collected) -> Answer {
+    pub async fn pass(&self, source: &RequestSource, parts: Parts, body: Collected) -> Answer {
         if self.is_too_large(&parts.headers, &body) {
             return too_large(self.limits.max);
         }
-        self.go(self.enter(parts, body), None).await
+        self.go(self.enter(source, parts, body), None).await
     }
 
-    fn enter(&self, parts: Parts, body: Collected) -> Entered {
+    fn enter(&self, source: &RequestSource, parts: Parts, body: Collected) -> Entered {
         let exchange = self.next_exchange();
         let message = match &body {
             Collected::Whole(bytes) if !bytes.is_empty() => Some(Message::parse(bytes.clone())),
             _ => None,
         };
-        let connection =
-            self.known
-                .connection_of(&self.pipeline, exchange, &parts, message.as_ref());
+        let head = (source, &parts);
+        let connection = self
+            .known
+            .connection_of(&self.pipeline, exchange, head, message.as_ref());
         Entered {
             connection,
             exchange,
@@ -179,23 +176,23 @@ impl Exchange {
                 self.remote.tools().note_call(&parts.headers, message);
                 message.method().as_deref() == Some("tools/list")
             });
+        // The request's number in the record. One that is sent in pieces gets it with its last piece.
+        let mut request = None;
         let (mut headers, payload) = match body {
             Collected::Whole(_) => {
                 let before = message.clone();
                 let body = message.map_or(Body::Empty, Body::Whole);
                 let carriage = Carriage::Request(Box::new(parts));
-                let frame = Frame {
-                    exchange,
-                    carriage,
-                    body,
-                };
+                let frame = Frame::new(exchange, Origin::Client, carriage, body);
                 match until_released(&connection, &mut lane, frame, teller).await {
-                    // What comes out of the lane is what goes on.
-                    Ok(Some(Frame {
+                    // What comes out of the lane is what is sent.
+                    Ok(Some(Outgoing::Frame(Frame {
                         carriage: Carriage::Request(mut parts),
                         body,
+                        sequence,
                         ..
-                    })) => {
+                    }))) => {
+                        request = sequence;
                         if let (Body::Whole(after), Some(before)) = (&body, &before)
                             && after.raw() != before.raw()
                         {
@@ -225,11 +222,14 @@ impl Exchange {
             Collected::Broken(_, why) => {
                 leaving.0 = None;
                 connection.close_exchange(exchange, &why);
-                let text = format!("the request's body broke off: {why}");
-                return error(400, ErrorCode::BAD_REQUEST, &text);
+                return broke_off(&why);
             }
         };
         headers::strip_hop_by_hop(&mut headers);
+        if let Err(end) = connection.pipeline.durable().await {
+            leaving.0 = None;
+            return internal(500, asked.as_ref(), &end);
+        }
         let sent = self
             .remote
             .send(method.clone(), url, headers, payload)
@@ -256,7 +256,10 @@ impl Exchange {
                     false => error(400, failure.code, &failure.text),
                 }
             }
-            Err(end) => unreachable_server(&connection, exchange, asked.as_ref(), &end),
+            Err(end) => {
+                connection.undelivered(request.as_slice(), &end.to_string());
+                unreachable_server(&connection, exchange, asked.as_ref(), &end)
+            }
         };
         leaving.0 = None;
         answer
@@ -274,11 +277,8 @@ impl Exchange {
         headers::strip_hop_by_hop(&mut parts.headers);
         let mut lane = connection.lane(Direction::ServerToClient);
         if headers::is_sse(&parts.headers) {
-            let head = Frame {
-                exchange,
-                carriage: Carriage::Response(Box::new(parts.clone())),
-                body: Body::Empty,
-            };
+            let carriage = Carriage::Response(Box::new(parts.clone()));
+            let head = Frame::new(exchange, Origin::Server, carriage, Body::Empty);
             if let Err(end) = one(connection, &mut lane, head).await {
                 return internal(502, asked, &end);
             }
@@ -309,17 +309,15 @@ impl Exchange {
                     false => Body::Whole(Message::parse(bytes)),
                 };
                 let carriage = Carriage::Response(Box::new(parts));
-                let frame = Frame {
-                    exchange,
-                    carriage,
-                    body,
-                };
-                match one(connection, &mut lane, frame).await {
-                    Ok(Some(Frame {
+                let frame = Frame::new(exchange, Origin::Server, carriage, body);
+                let passed = one(connection, &mut lane, frame).await;
+                let durable = connection.pipeline.durable().await;
+                match durable.and(passed) {
+                    Ok(Some(Outgoing::Frame(Frame {
                         carriage: Carriage::Response(parts),
                         body,
                         ..
-                    })) => Response::from_parts(*parts, Payload::of(body)),
+                    }))) => Response::from_parts(*parts, Payload::of(body)),
                     Ok(_) => withheld(502),
                     Err(end) => internal(502, asked, &end),
                 }
@@ -377,6 +375,16 @@ impl Exchange {
     }
 }
 
+impl Handler for Exchange {
+    fn handle(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, Answer> {
+        Box::pin(self.answer(source, request))
+    }
+}
+
 /// Dropped while it holds an exchange: the client has gone before its answer came.
 struct Leaving<'a>(Option<(&'a Connection, ExchangeId)>);
 
@@ -389,10 +397,11 @@ impl Drop for Leaving<'_> {
 }
 
 /// The answer to a request that somebody did not let go on: an error of ours, or nothing at all.
-pub(crate) fn not_passed_on(frame: Option<Frame>) -> Answer {
-    match frame.map(|frame| frame.body) {
-        Some(Body::Whole(answer)) => json(200, answer),
-        Some(Body::Withheld(message)) if !message.asks_any() => withheld(202),
+pub(crate) fn not_passed_on(outgoing: Option<Outgoing>) -> Answer {
+    let is_dropped = matches!(outgoing, Some(Outgoing::Dropped(_)));
+    match outgoing.map(|outgoing| outgoing.frame().body.clone()) {
+        Some(Body::Whole(message)) if is_dropped && !message.asks_any() => withheld(202),
+        Some(Body::Whole(answer)) if !is_dropped => json(200, answer),
         _ => withheld(502),
     }
 }
@@ -403,21 +412,12 @@ fn withheld(status: u16) -> Answer {
     answer
 }
 
-/// The answer for a path that is not served.
-pub fn not_here(path: &str) -> Answer {
-    error(
-        404,
-        ErrorCode::BAD_REQUEST,
-        &format!("MCP is served at {path} on this listener"),
-    )
-}
-
 /// Passes one frame through a lane, and gives back what comes out for the peer ahead.
 pub async fn one(
     connection: &Connection,
     lane: &mut Lane,
     frame: Frame,
-) -> Result<Option<Frame>, LinkEnd> {
+) -> Result<Option<Outgoing>, LinkEnd> {
     lane.pass_one(frame, connection.pipeline.now()).await
 }
 
@@ -427,7 +427,7 @@ async fn until_released(
     lane: &mut Lane,
     frame: Frame,
     teller: Option<Teller>,
-) -> Result<Option<Frame>, LinkEnd> {
+) -> Result<Option<Outgoing>, LinkEnd> {
     match lane.offer(frame, connection.pipeline.now()).await? {
         Offered::Passed(frame) => Ok(frame),
         Offered::Held => {

@@ -99,11 +99,13 @@ impl Heads {
     }
 
     /// How the client speaks that sent what came by this exchange: as it did there, or as it did last.
-    pub fn like(&self, exchange: ExchangeId) -> Result<Arc<Head>, ReplayError> {
-        let place = self
-            .newest
-            .binary_search_by_key(&exchange.0, |(known, _)| known.0);
-        let there = place.ok().and_then(|place| self.newest.get(place));
+    pub fn like(&self, exchange: Option<ExchangeId>) -> Result<Arc<Head>, ReplayError> {
+        let there = exchange.and_then(|exchange| {
+            let place = self
+                .newest
+                .binary_search_by_key(&exchange, |(known, _)| *known);
+            self.newest.get(place.ok()?)
+        });
         match (there.or(self.newest.back()), self.whose) {
             (None, _) => Err(ReplayError::NotLive(
                 "how its client speaks is not known; use a fresh session",
@@ -221,7 +223,7 @@ mod tests {
     }
 
     fn token(heads: &Heads, exchange: u64) -> Result<String, String> {
-        let head = heads.like(ExchangeId(exchange));
+        let head = heads.like(Some(ExchangeId(exchange)));
         head.map(|head| head.headers["authorization"].to_str().unwrap().to_owned())
             .map_err(|error| error.to_string())
     }
@@ -242,7 +244,7 @@ mod tests {
         let message = Message::parse(
             r#"{"id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#,
         );
-        let head = heads.like(ExchangeId(9)).unwrap();
+        let head = heads.like(Some(ExchangeId(9))).unwrap();
         let headers = head.of(&message, &[]);
         assert_eq!(headers["authorization"], "Bearer t");
         assert_eq!(headers["mcp-method"], "tools/list");
@@ -265,7 +267,7 @@ mod tests {
             let sent = post(&[("authorization", token), ("content-length", length)]);
             heads.see(ExchangeId(exchange), &sent);
         }
-        let [first, second, third] = [1, 2, 3].map(|it| heads.like(ExchangeId(it)).unwrap());
+        let [first, second, third] = [1, 2, 3].map(|it| heads.like(Some(ExchangeId(it))).unwrap());
         assert!(Arc::ptr_eq(&first, &third) && !Arc::ptr_eq(&first, &second));
     }
 

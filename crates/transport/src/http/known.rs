@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::request::Parts;
 use http::{HeaderValue, Response};
 use mcp_proxy_core::replay::ReplayError;
-use mcp_proxy_core::{Connection, LinkEnd, Pipeline};
+use mcp_proxy_core::{Connection, LinkEnd, Peer, Pipeline};
 use mcp_proxy_wire::headers::MCP_SESSION_ID;
 use mcp_proxy_wire::{ExchangeId, Message, Transport};
 use rustc_hash::FxHashMap;
 
+use super::handler::RequestSource;
 use super::heads::{Head, Heads};
 
 /// Sessions whose connection is remembered; beyond that the oldest is forgotten and gets a new number.
@@ -55,7 +56,7 @@ impl Known {
         &self,
         pipeline: &Arc<Pipeline>,
         exchange: ExchangeId,
-        parts: &Parts,
+        (source, parts): (&RequestSource, &Parts),
         message: Option<&Message>,
     ) -> Arc<Connection> {
         let http = Transport::StreamableHttp;
@@ -69,8 +70,10 @@ impl Known {
             return session.see(exchange, parts);
         }
         if message.is_some_and(|message| message.method().as_deref() == Some("initialize")) {
-            return pipeline.connect(http, http);
+            let client = Peer::new(http).called_by(source.caller(parts));
+            return pipeline.connect(client, http);
         }
+        // Nobody in particular opened this one: its clients have nothing in common.
         let shared = sessions.sessionless.get_or_insert_with(|| {
             Session::new(pipeline.connect(http, http), 0, Heads::of_several())
         });
@@ -120,7 +123,7 @@ impl Known {
     }
 
     /// How the client speaks that sent what came by an exchange of a connection.
-    pub fn head(&self, id: u32, like: ExchangeId) -> Result<Arc<Head>, ReplayError> {
+    pub fn head(&self, id: u32, like: Option<ExchangeId>) -> Result<Arc<Head>, ReplayError> {
         let sessions = self.lock();
         let found = sessions.of(id);
         found.map_or(Err(ReplayError::Gone(LinkEnd::Closed)), |found| {

@@ -10,10 +10,10 @@ use tokio::time::timeout;
 
 use super::listener::{Answer, bare, events, json, json_bytes};
 use super::payload::Payload;
+use super::request_body::unreadable;
 use super::router::Awaits;
 use super::session::{Opened, Session, frame};
-use super::sessions::unreadable;
-use super::stream::{EventStream, encode};
+use super::stream::{EventStream, StreamItem, encode};
 use crate::inbox::{Arrival, SEND_DEADLINE};
 
 /// A server that answers nothing to a body it cannot read is waited for this long.
@@ -57,7 +57,7 @@ pub(super) async fn legacy_post(
         Awaits::Nothing => return bare(202),
         Awaits::Blind => {
             return match timeout(BLIND_WAIT, messages.next()).await {
-                Ok(Some(out)) => json_bytes(400, out.data),
+                Ok(Some(StreamItem::Message(message))) => json_bytes(400, message.data),
                 _ => bare(202),
             };
         }
@@ -68,10 +68,13 @@ pub(super) async fn legacy_post(
         exchange,
     });
     match messages.next().await {
-        Some(out) if out.is_nothing() => bare(out.bare_status()),
-        Some(out) if out.last && !is_batch => json_bytes(200, out.data),
-        Some(out) => {
-            let first = vec![encode(&out)];
+        Some(StreamItem::Dropped) => bare(502),
+        Some(StreamItem::Accepted) => bare(202),
+        Some(StreamItem::Message(message)) if message.last && !is_batch => {
+            json_bytes(200, message.data)
+        }
+        Some(StreamItem::Message(message)) => {
+            let first = vec![encode(&message)];
             events(Payload::Events(Box::new(EventStream::new(
                 first,
                 messages,
@@ -135,6 +138,7 @@ mod tests {
     use mcp_proxy_wire::Transport;
 
     use super::*;
+    use crate::http::session::SessionKind;
     use crate::inbox::inbox;
 
     fn parts() -> Parts {
@@ -152,7 +156,12 @@ mod tests {
         });
         let connection = pipeline.connect(Transport::StreamableHttp, Transport::Stdio);
         let (sender, _reader) = inbox();
-        let session = Session::new("s".to_owned(), connection, sender);
+        let session = Session::new(
+            SessionKind::Legacy("s".to_owned()),
+            connection,
+            sender,
+            Arc::default(),
+        );
         let mut exchange = 0;
         let mut leave_soon = async |text: &'static str| {
             exchange += 1;

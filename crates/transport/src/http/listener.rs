@@ -1,4 +1,4 @@
-//! Accepts HTTP connections from clients, checks who they are, and hands requests to a [`Front`].
+//! Accepts HTTP connections from clients, checks who they are, and hands requests to the handlers of their paths.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -9,26 +9,26 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, StatusCode, Uri};
+use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use mcp_proxy_wire::{ErrorCode, Message, error_response};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::admission::{Admission, Refusal};
+use super::handler::RequestSource;
 use super::joined::{Away, Joined};
 use super::payload::Payload;
-use crate::front::Front;
+use super::routes::Routes;
+use super::upgrade::{ConnectionPlace, PendingUpgrade};
 
-/// Client connections at once; more wait in the kernel's queue.
-const CONNECTIONS_MAX: usize = 4_096;
-const HEADER_DEADLINE: Duration = Duration::from_secs(30);
-const TLS_DEADLINE: Duration = Duration::from_secs(10);
+/// How long to wait after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// A response of ours.
 pub type Answer = Response<Payload>;
@@ -46,8 +46,31 @@ pub struct ListenerOptions {
     pub stall: Duration,
     /// Others than this machine's own programs can connect: a head that comes too slowly ends its connection.
     pub is_public: bool,
+    /// How much it takes on.
+    pub limits: ListenerLimits,
     /// Where refusals are noted.
     pub on_refusal: OnRefusal,
+}
+
+/// How many connections a listener takes, and how long it waits for each.
+#[derive(Clone, Copy, Debug)]
+pub struct ListenerLimits {
+    /// Client connections at once, upgraded ones included; more wait in the kernel's queue.
+    pub connections: usize,
+    /// How long the head of a request may take.
+    pub header_deadline: Duration,
+    /// How long a TLS handshake may take.
+    pub tls_deadline: Duration,
+}
+
+impl Default for ListenerLimits {
+    fn default() -> ListenerLimits {
+        ListenerLimits {
+            connections: 4_096,
+            header_deadline: Duration::from_secs(30),
+            tls_deadline: Duration::from_secs(10),
+        }
+    }
 }
 
 /// A bound port that does not accept yet.
@@ -83,50 +106,57 @@ impl Listener {
         format!("{scheme}://{}{path}", self.address)
     }
 
-    /// Accepts until `stop` resolves. Connections that are open then are dropped by the caller's runtime.
-    pub async fn run(self, front: Front, stop: impl Future<Output = ()>) {
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    /// Accepts until `stop` resolves. Upgraded connections end then; requests that are being answered are left to their
+    /// tasks, so that sessions can still say that they end.
+    pub async fn run(self, routes: Arc<Routes>, stop: impl Future<Output = ()>) {
+        let places = Arc::new(Semaphore::new(self.options.limits.connections));
         let acceptor = self.options.tls.clone().map(TlsAcceptor::from);
         let options = Arc::new(self.options);
-        let mut stop = std::pin::pin!(stop);
+        // Dropped with this future: that tells the upgraded connections.
+        let (_running, listening) = watch::channel(());
+        let mut stop = pin!(stop);
         loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                return;
-            };
-            let stream = tokio::select! {
-                accepted = self.socket.accept() => match accepted {
-                    Ok((stream, _)) => stream,
-                    Err(_) => {
-                        // Out of descriptors, or the client left already: a short pause, then on.
-                        tokio::time::sleep(Duration::from_millis(10)).await;
-                        continue;
-                    }
-                },
+            // A listener whose places are all taken still has to hear that it should stop.
+            let accepted = tokio::select! {
+                accepted = accept(&self.socket, &places) => accepted,
                 () = &mut stop => return,
             };
-            let (front, options) = (front.clone(), Arc::clone(&options));
-            let acceptor = acceptor.clone();
-            tokio::spawn(async move {
-                serve(stream, acceptor, front, options).await;
-                drop(place);
+            let Some((stream, address, permit)) = accepted else {
+                // Out of descriptors, or the client left already: a short pause, then the next.
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            };
+            let client = Arc::new(ClientConnection {
+                address,
+                routes: Arc::clone(&routes),
+                options: Arc::clone(&options),
+                place: ConnectionPlace::new(permit, listening.clone()),
             });
+            tokio::spawn(serve(stream, acceptor.clone(), client));
         }
     }
 }
 
-async fn serve(
-    stream: TcpStream,
-    acceptor: Option<TlsAcceptor>,
-    front: Front,
-    options: Arc<ListenerOptions>,
-) {
+/// Waits for a free place and then for a client to take it.
+async fn accept(
+    socket: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let permit = Arc::clone(places).acquire_owned().await.ok()?;
+    let (stream, address) = socket.accept().await.ok()?;
+    Some((stream, address, permit))
+}
+
+async fn serve(stream: TcpStream, acceptor: Option<TlsAcceptor>, client: Arc<ClientConnection>) {
+    let options = &client.options;
     let _ = tune(&stream, options.stall);
     match acceptor {
-        None => http1(stream, front, options).await,
+        None => http1(stream, client).await,
         Some(acceptor) => {
-            let accepted = tokio::time::timeout(TLS_DEADLINE, acceptor.accept(stream)).await;
+            let deadline = options.limits.tls_deadline;
+            let accepted = tokio::time::timeout(deadline, acceptor.accept(stream)).await;
             if let Ok(Ok(stream)) = accepted {
-                http1_or_2(stream, front, options).await;
+                http1_or_2(stream, client).await;
             }
         }
     }
@@ -150,46 +180,44 @@ pub(super) fn tune(stream: &TcpStream, stall: Duration) -> std::io::Result<()> {
 }
 
 /// HTTP/1.1 on a plain socket; under TLS the client may choose h2.
-async fn http1(stream: TcpStream, front: Front, options: Arc<ListenerOptions>) {
+async fn http1(stream: TcpStream, client: Arc<ClientConnection>) {
+    let options = Arc::clone(&client.options);
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new());
-    builder.header_read_timeout(options.is_public.then_some(HEADER_DEADLINE));
+    let deadline = options.limits.header_deadline;
+    builder.header_read_timeout(options.is_public.then_some(deadline));
     // hyper takes every end of input for the client's; which one is, `Presence` says.
     builder.half_close(true);
-    let (stall, on_refusal) = (options.stall, Arc::clone(&options.on_refusal));
-    let (joined, mut presence) = Joined::new(stream, stall);
-    let mut serving = pin!(builder.serve_connection(TokioIo::new(joined), service(front, options)));
+    let (joined, mut presence) = Joined::new(stream, options.stall);
+    let serving = builder.serve_connection(TokioIo::new(joined), service(client));
+    let mut serving = pin!(serving.with_upgrades());
     let away = poll_fn(|cx| match serving.as_mut().poll(cx) {
-        // The peer's own troubles (a reset, a bad request line) end its connection and nothing else.
+        // The peer's own troubles (a reset, a bad request line) end its connection and nothing else. Or it was upgraded:
+        // the socket belongs to another task now, and nobody watches it from here.
         Poll::Ready(_) => Poll::Ready(None),
         Poll::Pending => presence.poll_away(cx).map(Some),
     });
     // What the connection was working on is dropped with it, and says so where it matters.
     if let Some(Away::HalfClosed) = away.await {
-        let seconds = stall.as_secs();
-        on_refusal(&format!(
+        let seconds = options.stall.as_secs();
+        (options.on_refusal)(&format!(
             "a client that had closed its sending side was given up: its answer was not complete after {seconds} s"
         ));
     }
 }
 
-async fn http1_or_2(stream: TlsStream<TcpStream>, front: Front, options: Arc<ListenerOptions>) {
+async fn http1_or_2(stream: TlsStream<TcpStream>, client: Arc<ClientConnection>) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_DEADLINE);
-    let service = service(front, options);
-    drop(
-        builder
-            .serve_connection(TokioIo::new(stream), service)
-            .await,
-    );
+        .header_read_timeout(client.options.limits.header_deadline);
+    let serving = builder.serve_connection_with_upgrades(TokioIo::new(stream), service(client));
+    drop(serving.await);
 }
 
 fn service(
-    front: Front,
-    options: Arc<ListenerOptions>,
+    client: Arc<ClientConnection>,
 ) -> impl hyper::service::Service<
     Request<Incoming>,
     Response = Answer,
@@ -197,23 +225,39 @@ fn service(
     Future: Future<Output = Result<Answer, Infallible>> + Send,
 > {
     service_fn(move |request| {
-        let (front, options) = (front.clone(), Arc::clone(&options));
-        async move { Ok(admit(request, front, &options).await) }
+        let client = Arc::clone(&client);
+        async move { Ok(client.answer(request).await) }
     })
 }
 
-async fn admit(mut request: Request<Incoming>, front: Front, options: &ListenerOptions) -> Answer {
-    let authority = request.uri().authority().cloned();
-    let authority = authority.as_ref().map(http::uri::Authority::as_str);
-    let admitted = options.admission.admit(request.headers_mut(), authority);
-    let answer = match admitted {
-        Ok(()) => front.answer(request).await,
-        Err(refusal) => refused(refusal),
-    };
-    if answer.status().is_client_error() || answer.status().is_server_error() {
-        note_refusal(&answer, &options.on_refusal);
+/// What all requests of one connection have in common.
+struct ClientConnection {
+    address: SocketAddr,
+    routes: Arc<Routes>,
+    options: Arc<ListenerOptions>,
+    place: Arc<ConnectionPlace>,
+}
+
+impl ClientConnection {
+    async fn answer(&self, mut request: Request<Incoming>) -> Answer {
+        let options = &self.options;
+        let authority = request.uri().authority().cloned();
+        let authority = authority.as_ref().map(http::uri::Authority::as_str);
+        let admitted = options.admission.admit(request.headers_mut(), authority);
+        let answer = match admitted {
+            Ok(token) => {
+                PendingUpgrade::offer(&mut request, &self.place);
+                let address = self.address;
+                let source = RequestSource { token, address };
+                self.routes.handle(source, request).await
+            }
+            Err(refusal) => refused(refusal),
+        };
+        if answer.status().is_client_error() || answer.status().is_server_error() {
+            note_refusal(&answer, &options.on_refusal);
+        }
+        answer
     }
-    answer
 }
 
 /// Answers of our own making are known by their error code; a server's failures are in the record already.
@@ -285,10 +329,4 @@ pub fn events(payload: Payload) -> Answer {
     );
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     answer
-}
-
-/// Whether a request's path is `path`, with or without a slash at its end.
-pub fn is_path(uri: &Uri, path: &str) -> bool {
-    let asked = uri.path();
-    asked == path || asked.strip_suffix('/') == Some(path)
 }

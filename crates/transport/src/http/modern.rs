@@ -6,18 +6,17 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::request::Parts;
-use mcp_proxy_core::share::PROXY_EXCHANGE;
 use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION};
 use mcp_proxy_wire::revision::{self, meta};
 use mcp_proxy_wire::{
-    Body, Carriage, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, error_response,
+    ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, Origin, StreamId, error_response,
 };
 
 use super::listener::{Answer, bare, events, json};
 use super::payload::Payload;
+use super::request_body::unreadable;
 use super::session::{Opened, Session, frame};
-use super::sessions::unreadable;
-use super::stream::{EventStream, encode};
+use super::stream::{EventStream, StreamItem, encode};
 use crate::inbox::{Arrival, SEND_DEADLINE};
 
 /// Whether a head alone says that its client is modern.
@@ -42,6 +41,11 @@ pub async fn post(
 ) -> Answer {
     let id = message.id();
     let lists_tools = message.method().as_deref() == Some("tools/list");
+    let guard = Box::new(CancelGuard {
+        session: Arc::clone(&session),
+        exchange,
+        id: id.clone(),
+    });
     if let Some((code, text)) = fault(&session, &parts, &message) {
         let status = if code == ErrorCode::METHOD_NOT_FOUND {
             404
@@ -63,11 +67,6 @@ pub async fn post(
             error_response(id.as_ref(), ErrorCode::SERVER_EXITED, text, None),
         );
     };
-    let guard = Box::new(CancelGuard {
-        session: Arc::clone(&session),
-        exchange,
-        id: id.clone(),
-    });
     let arrival = Arrival::Frame(frame(exchange, parts, message));
     let sent = session.inbox.send_timeout(arrival, SEND_DEADLINE).await;
     if sent.is_err() {
@@ -81,9 +80,10 @@ pub async fn post(
         return bare(202);
     }
     match messages.next().await {
-        Some(out) if out.is_nothing() => bare(out.bare_status()),
-        Some(out) if out.last => {
-            let answer = Message::parse(out.data);
+        Some(StreamItem::Dropped) => bare(502),
+        Some(StreamItem::Accepted) => bare(202),
+        Some(StreamItem::Message(message)) if message.last => {
+            let answer = Message::parse(message.data);
             if lists_tools {
                 session.tools.note(&answer);
             }
@@ -93,8 +93,8 @@ pub async fn post(
             };
             json(status, answer)
         }
-        Some(out) => {
-            let first = vec![encode(&out)];
+        Some(StreamItem::Message(message)) => {
+            let first = vec![encode(&message)];
             events(Payload::Events(Box::new(EventStream::new(
                 first,
                 messages,
@@ -150,14 +150,12 @@ impl Drop for CancelGuard {
         if let Some(id) = &self.id {
             self.session.connection.client_left(self.exchange, id);
         }
-        if let Some(cancelled) = self.session.connection.cancel(self.exchange) {
-            let frame = Frame {
-                exchange: PROXY_EXCHANGE,
-                carriage: Carriage::Message,
-                body: Body::Whole(cancelled),
-            };
+        let cancel = |id: &Id| self.session.cancel(self.exchange, id);
+        if let Some(cancelled) = self.id.as_ref().and_then(cancel) {
+            let frame = Frame::message(StreamId::Only, Origin::Proxy, cancelled);
             // A full inbox means a stalled server, which a cancel would not reach either.
             drop(self.session.inbox.try_send(Arrival::Frame(frame)));
         }
+        self.session.request_over();
     }
 }

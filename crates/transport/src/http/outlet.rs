@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use mcp_proxy_core::Connection;
 use tokio::time::timeout;
 
-use super::stream::Out;
+use super::stream::StreamItem;
 
 /// Messages that may wait before their sender does.
 const MESSAGES_MAX: usize = 64;
@@ -22,12 +23,15 @@ const BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The feeding end.
 pub struct Outlet(Arc<Mutex<Queue>>);
 
-/// The reading end.
-pub struct Messages(Arc<Mutex<Queue>>);
+/// The reading end. What is unread when it is dropped is undelivered, and the connection's record says so.
+pub struct Messages {
+    queue: Arc<Mutex<Queue>>,
+    connection: Option<Arc<Connection>>,
+}
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Out>,
+    waiting: VecDeque<StreamItem>,
     bytes: usize,
     outlets: usize,
     closed: bool,
@@ -45,25 +49,28 @@ pub enum NotTaken {
 }
 
 /// A queue that begins with what is given, whatever its size.
-pub fn outlet(first: impl IntoIterator<Item = Out>) -> (Outlet, Messages) {
+pub fn outlet(
+    connection: Option<Arc<Connection>>,
+    first: impl IntoIterator<Item = StreamItem>,
+) -> (Outlet, Messages) {
     let mut queue = Queue {
         outlets: 1,
         ..Queue::default()
     };
     first.into_iter().for_each(|out| queue.push(out));
     let queue = Arc::new(Mutex::new(queue));
-    (Outlet(Arc::clone(&queue)), Messages(queue))
+    (Outlet(Arc::clone(&queue)), Messages { queue, connection })
 }
 
 impl Queue {
-    fn push(&mut self, out: Out) {
-        self.bytes += out.data.len();
+    fn push(&mut self, out: StreamItem) {
+        self.bytes += out.size();
         self.waiting.push_back(out);
     }
 
-    fn has_room_for(&self, out: &Out) -> bool {
+    fn has_room_for(&self, out: &StreamItem) -> bool {
         self.waiting.is_empty()
-            || (self.waiting.len() < MESSAGES_MAX && self.bytes + out.data.len() <= BYTES_MAX)
+            || (self.waiting.len() < MESSAGES_MAX && self.bytes + out.size() <= BYTES_MAX)
     }
 }
 
@@ -73,7 +80,7 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
 
 impl Outlet {
     /// Puts a message on its way; waits for room, but not longer than `stall`.
-    pub async fn send(&self, out: Out, stall: Duration) -> Result<(), NotTaken> {
+    pub async fn send(&self, out: StreamItem, stall: Duration) -> Result<(), NotTaken> {
         let mut out = Some(out);
         let mut send = |cx: &mut Context<'_>| self.poll_send(&mut out, cx);
         // Nearly always there is room, and then no timer is needed.
@@ -84,7 +91,11 @@ impl Outlet {
         sent.unwrap_or(Err(NotTaken::Stalled))
     }
 
-    fn poll_send(&self, out: &mut Option<Out>, cx: &mut Context<'_>) -> Poll<Result<(), NotTaken>> {
+    fn poll_send(
+        &self,
+        out: &mut Option<StreamItem>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), NotTaken>> {
         let mut queue = lock(&self.0);
         if queue.closed {
             return Poll::Ready(Err(NotTaken::Gone));
@@ -133,10 +144,10 @@ impl Drop for Outlet {
 
 impl Messages {
     /// The next message. `None`: no more will come.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Out>> {
-        let mut queue = lock(&self.0);
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<StreamItem>> {
+        let mut queue = lock(&self.queue);
         if let Some(out) = queue.waiting.pop_front() {
-            queue.bytes -= out.data.len();
+            queue.bytes -= out.size();
             let writers = std::mem::take(&mut queue.writers);
             drop(queue);
             writers.into_iter().for_each(Waker::wake);
@@ -150,40 +161,46 @@ impl Messages {
     }
 
     /// The next message, awaited.
-    pub async fn next(&mut self) -> Option<Out> {
+    pub async fn next(&mut self) -> Option<StreamItem> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 }
 
 impl Drop for Messages {
     fn drop(&mut self) {
-        let mut queue = lock(&self.0);
+        let mut queue = lock(&self.queue);
         queue.closed = true;
-        queue.waiting.clear();
+        let unread = std::mem::take(&mut queue.waiting);
         let writers = std::mem::take(&mut queue.writers);
         drop(queue);
         writers.into_iter().for_each(Waker::wake);
+        if let (Some(connection), false) = (&self.connection, unread.is_empty()) {
+            let unread: Vec<u64> = unread.iter().filter_map(StreamItem::sequence).collect();
+            connection.undelivered(&unread, "the client had closed its stream");
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::stream::StreamMessage;
     use bytes::Bytes;
 
     const STALL: Duration = Duration::from_secs(60);
 
-    fn out(size: usize) -> Out {
-        Out {
+    fn out(size: usize) -> StreamItem {
+        StreamItem::Message(StreamMessage {
             data: Bytes::from(vec![b'x'; size]),
             event_id: None,
             last: false,
-        }
+            sequence: None,
+        })
     }
 
     /// How many messages of `size` go in before the sender has to wait.
     async fn room(size: usize) -> usize {
-        let (outlet, _messages) = outlet([]);
+        let (outlet, _messages) = outlet(None, []);
         let mut sent = 0;
         while outlet.send(out(size), Duration::ZERO).await.is_ok() {
             sent += 1;
@@ -200,7 +217,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_sender_goes_on_when_the_reader_does() {
-        let (outlet, mut messages) = outlet([]);
+        let (outlet, mut messages) = outlet(None, []);
         let sending = tokio::spawn(async move {
             for _ in 0..1_000 {
                 outlet.send(out(100_000), STALL).await.unwrap();
@@ -216,7 +233,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_stalls_or_goes_is_noticed() {
-        let (outlet, messages) = outlet([out(1)]);
+        let (outlet, messages) = outlet(None, [out(1)]);
         while outlet.send(out(BYTES_MAX), Duration::ZERO).await.is_ok() {}
         let unread = outlet.send(out(BYTES_MAX), STALL).await;
         assert_eq!(unread, Err(NotTaken::Stalled));
@@ -229,11 +246,11 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_sent_is_read_before_the_end() {
-        let (outlet, mut messages) = outlet([out(1)]);
+        let (outlet, mut messages) = outlet(None, [out(1)]);
         outlet.send(out(2), STALL).await.unwrap();
         drop(outlet);
-        assert_eq!(messages.next().await.map(|out| out.data.len()), Some(1));
-        assert_eq!(messages.next().await.map(|out| out.data.len()), Some(2));
+        assert_eq!(messages.next().await.map(|out| out.size()), Some(1));
+        assert_eq!(messages.next().await.map(|out| out.size()), Some(2));
         assert!(messages.next().await.is_none());
     }
 }

@@ -9,9 +9,7 @@ use http::{HeaderMap, Method, Response, Uri};
 use mcp_proxy_core::replay::{Aside, Posted};
 use mcp_proxy_core::{Connection, LinkEnd};
 use mcp_proxy_wire::headers::{self, ParamHeader};
-use mcp_proxy_wire::{
-    Body, Carriage, Direction, ExchangeId, Limits, Message, Side, SseSplitter, SseUnit,
-};
+use mcp_proxy_wire::{Body, Carriage, ExchangeId, Limits, Message, Side, SseSplitter, SseUnit};
 
 use super::collect::{Collected, collect};
 use super::dial::{first_line, is_rpc};
@@ -41,10 +39,10 @@ impl Posting {
     /// Records a message and prepares to send it. `params` are the arguments that its tool wants in headers.
     pub fn post(self, message: Message, params: &[ParamHeader]) -> Result<Posted, LinkEnd> {
         let now = self.connection.pipeline.now();
-        let direction = Direction::ClientToServer;
-        let (_, request) =
-            self.connection
-                .author_numbered(direction, self.exchange, message.clone(), now)?;
+        let frame = self
+            .connection
+            .replay(self.exchange, message.clone(), now)?;
+        let request = frame.sequence.unwrap_or_default();
         let headers = self.head.of(&message, params);
         Ok(Posted {
             request,

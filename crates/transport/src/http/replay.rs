@@ -3,13 +3,10 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use mcp_proxy_wire::ExchangeId;
+use mcp_proxy_wire::{ExchangeId, StreamId};
 
 /// Bytes of events that a session keeps.
 const KEPT_MAX: usize = 1024 * 1024;
-
-/// The stream of GET; POSTs have their own exchange's number.
-pub const GET_STREAM: ExchangeId = ExchangeId(0);
 
 /// Events sent, oldest first.
 #[derive(Default)]
@@ -25,7 +22,7 @@ pub struct Sent {
     /// Its place in the session.
     pub number: u64,
     /// The stream it was sent on.
-    pub stream: ExchangeId,
+    pub stream: StreamId,
     /// Its data.
     pub data: Bytes,
     /// It ended its stream.
@@ -34,7 +31,7 @@ pub struct Sent {
 
 impl Replay {
     /// Keeps an event and gives it its id.
-    pub fn keep(&mut self, stream: ExchangeId, data: Bytes, last: bool) -> String {
+    pub fn keep(&mut self, stream: StreamId, data: Bytes, last: bool) -> String {
         self.next += 1;
         let number = self.next;
         self.bytes += data.len();
@@ -54,9 +51,12 @@ impl Replay {
     }
 
     /// What came on the same stream after the event that `last_event_id` names.
-    pub fn after(&self, last_event_id: &str) -> Option<(ExchangeId, Vec<Sent>)> {
+    pub fn after(&self, last_event_id: &str) -> Option<(StreamId, Vec<Sent>)> {
         let (stream, number) = last_event_id.split_once('-')?;
-        let stream = ExchangeId(stream.parse().ok()?);
+        let stream = match stream.parse().ok()? {
+            0 => StreamId::Standing,
+            exchange => StreamId::Exchange(ExchangeId(exchange)),
+        };
         let number: u64 = number.parse().ok()?;
         let events = self
             .events
@@ -68,9 +68,11 @@ impl Replay {
     }
 }
 
-/// `stream-number`: opaque to clients, unique within the session.
-pub fn event_id(stream: ExchangeId, number: u64) -> String {
-    format!("{}-{number}", stream.0)
+/// `stream-number`: opaque to clients, unique within the session. Exchanges are numbered from 1, so 0 is the standing
+/// stream.
+pub fn event_id(stream: StreamId, number: u64) -> String {
+    let stream = stream.exchange().map_or(0, |exchange| exchange.0);
+    format!("{stream}-{number}")
 }
 
 #[cfg(test)]
@@ -80,11 +82,11 @@ mod tests {
     #[test]
     fn only_the_same_stream_is_replayed() {
         let mut replay = Replay::default();
-        let first = replay.keep(ExchangeId(3), Bytes::from_static(b"a"), false);
-        replay.keep(GET_STREAM, Bytes::from_static(b"b"), false);
-        replay.keep(ExchangeId(3), Bytes::from_static(b"c"), true);
+        let first = replay.keep(ExchangeId(3).into(), Bytes::from_static(b"a"), false);
+        replay.keep(StreamId::Standing, Bytes::from_static(b"b"), false);
+        replay.keep(ExchangeId(3).into(), Bytes::from_static(b"c"), true);
         let (stream, events) = replay.after(&first).unwrap();
-        assert_eq!(stream, ExchangeId(3));
+        assert_eq!(stream, ExchangeId(3).into());
         assert_eq!(events.len(), 1);
         assert_eq!(events[0].data, "c");
         assert!(replay.after("nonsense").is_none());
@@ -93,8 +95,12 @@ mod tests {
     #[test]
     fn the_oldest_go_when_it_is_full() {
         let mut replay = Replay::default();
-        let first = replay.keep(GET_STREAM, Bytes::from(vec![b'x'; KEPT_MAX / 2]), false);
-        replay.keep(GET_STREAM, Bytes::from(vec![b'x'; KEPT_MAX]), false);
+        let first = replay.keep(
+            StreamId::Standing,
+            Bytes::from(vec![b'x'; KEPT_MAX / 2]),
+            false,
+        );
+        replay.keep(StreamId::Standing, Bytes::from(vec![b'x'; KEPT_MAX]), false);
         assert_eq!(replay.after(&first).unwrap().1.len(), 1);
         assert!(replay.bytes <= KEPT_MAX);
     }

@@ -3,24 +3,25 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mcp_proxy_core::{Connection, Passed};
+use mcp_proxy_core::{Connection, LinkEnd, Passed};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Kind, Message, error_response,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Kind, Message, Origin, StreamId,
+    error_response,
 };
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
 use super::outlet::{Messages, Outlet, outlet};
-use super::replay::{GET_STREAM, Replay};
+use super::replay::Replay;
 use super::router::{Awaits, Router};
-use super::stream::Out;
+use super::stream::StreamMessage;
 use super::tool_headers::ToolHeaders;
-use crate::inbox::Inbox;
+use crate::inbox::{Arrival, Inbox};
 
-/// A session: a legacy one of one client, or the shared one of the clients without a session.
+/// A session of one or several clients with a server.
 pub struct Session {
-    /// The `Mcp-Session-Id`; empty for a shared one.
-    pub id: String,
+    /// Whose it is.
+    pub kind: SessionKind,
     /// The connection in the record.
     pub connection: Arc<Connection>,
     /// Frames on their way to the server.
@@ -28,15 +29,26 @@ pub struct Session {
     /// Told to end it.
     pub stop: Notify,
     /// Which arguments its server wants in headers (modern clients).
-    pub tools: ToolHeaders,
+    pub tools: Arc<ToolHeaders>,
     state: Mutex<State>,
+}
+
+/// Whose a session is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionKind {
+    /// A legacy client's, with its `Mcp-Session-Id`.
+    Legacy(String),
+    /// Shared by all modern clients that show the same token: each request is a stream of its own.
+    Shared,
+    /// One request of a modern client.
+    Request(ExchangeId),
 }
 
 struct State {
     router: Router,
     replay: Replay,
-    streams: FxHashMap<ExchangeId, Outlet>,
-    /// Which GET holds [`GET_STREAM`], so that a replaced one does not close its successor.
+    streams: FxHashMap<StreamId, Outlet>,
+    /// Which GET holds the standing stream, so that a replaced one does not close its successor.
     get: u64,
     last_used: Instant,
     ended: bool,
@@ -50,15 +62,28 @@ pub struct Opened {
     pub awaits: Awaits,
 }
 
+/// A stream that a client came back for.
+pub struct Resumed {
+    /// What it missed.
+    pub missed: Vec<StreamMessage>,
+    /// What is still to come, if the stream is that of a POST that is not over.
+    pub live: Option<(ExchangeId, Messages)>,
+}
+
 impl Session {
     /// A session whose frames go to `inbox`.
-    pub fn new(id: String, connection: Arc<Connection>, inbox: Inbox) -> Arc<Session> {
+    pub fn new(
+        kind: SessionKind,
+        connection: Arc<Connection>,
+        inbox: Inbox,
+        tools: Arc<ToolHeaders>,
+    ) -> Arc<Session> {
         Arc::new(Session {
-            id,
+            kind,
             connection,
             inbox,
             stop: Notify::new(),
-            tools: ToolHeaders::default(),
+            tools,
             state: Mutex::new(State {
                 router: Router::default(),
                 replay: Replay::default(),
@@ -89,9 +114,9 @@ impl Session {
             Awaits::Answers => state.router.take_waiting(),
             Awaits::Blind | Awaits::Nothing => Vec::new(),
         };
-        let (sender, messages) = self.stream(&mut state, exchange, waiting);
+        let (sender, messages) = self.stream(&mut state, exchange.into(), waiting);
         if awaits != Awaits::Nothing {
-            state.streams.insert(exchange, sender);
+            state.streams.insert(exchange.into(), sender);
         }
         Some(Opened { messages, awaits })
     }
@@ -105,38 +130,42 @@ impl Session {
         state.last_used = Instant::now();
         state.get += 1;
         let waiting = state.router.get_opened();
-        let (sender, messages) = self.stream(&mut state, GET_STREAM, waiting);
-        state.streams.insert(GET_STREAM, sender);
+        let (sender, messages) = self.stream(&mut state, StreamId::Standing, waiting);
+        state.streams.insert(StreamId::Standing, sender);
         Some((state.get, messages))
     }
 
     /// A client is back with `Last-Event-ID`: what it missed, and the stream goes on here. `None`: unknown id.
-    pub fn resume(&self, last_event_id: &str) -> Option<(Vec<Out>, Option<Messages>, ExchangeId)> {
+    pub fn resume(&self, last_event_id: &str) -> Option<Resumed> {
         let mut state = self.state();
         let (stream, missed) = state.replay.after(last_event_id)?;
         let finished = missed.iter().any(|sent| sent.last);
-        let outs = missed
+        let missed = missed
             .into_iter()
-            .map(|sent| Out {
+            .map(|sent| StreamMessage {
                 event_id: Some(super::replay::event_id(sent.stream, sent.number)),
                 data: sent.data,
                 last: sent.last,
+                sequence: None,
             })
             .collect();
-        if finished || stream == GET_STREAM {
-            return Some((outs, None, stream));
-        }
-        let (sender, messages) = outlet([]);
-        state.streams.insert(stream, sender);
-        state.router.post_back(stream);
-        Some((outs, Some(messages), stream))
+        let live = match stream {
+            StreamId::Exchange(exchange) if !finished => {
+                let (sender, messages) = outlet(Some(Arc::clone(&self.connection)), []);
+                state.streams.insert(stream, sender);
+                state.router.post_back(exchange);
+                Some((exchange, messages))
+            }
+            _ => None,
+        };
+        Some(Resumed { missed, live })
     }
 
     /// A stream's client went away.
     pub fn stream_closed(&self, exchange: ExchangeId) {
         let mut state = self.state();
         state.last_used = Instant::now();
-        state.streams.remove(&exchange);
+        state.streams.remove(&StreamId::Exchange(exchange));
         state.router.post_left(exchange);
     }
 
@@ -144,7 +173,7 @@ impl Session {
     pub fn get_closed(&self, which: u64) {
         let mut state = self.state();
         if state.get == which {
-            state.streams.remove(&GET_STREAM);
+            state.streams.remove(&StreamId::Standing);
             state.router.get_closed();
         }
     }
@@ -153,7 +182,7 @@ impl Session {
     pub fn forget_post(&self, exchange: ExchangeId) {
         let mut state = self.state();
         state.router.post_closed(exchange);
-        state.streams.remove(&exchange);
+        state.streams.remove(&StreamId::Exchange(exchange));
     }
 
     /// The server side is over: every stream ends, no new one opens.
@@ -175,8 +204,8 @@ impl Session {
 
     /// Records a message that is turned away by a rule of the transport, and the answer to it.
     pub fn refuse(&self, frame: Frame, code: ErrorCode, text: &str) {
-        let (exchange, id) = match &frame.body {
-            Body::Whole(message) => (frame.exchange, message.id()),
+        let (stream, id) = match &frame.body {
+            Body::Whole(message) => (frame.stream, message.id()),
             _ => return,
         };
         let now = self.connection.pipeline.now();
@@ -186,12 +215,12 @@ impl Session {
         if lane.pass(&mut vec![frame], now, &mut passed).is_err() {
             return;
         }
-        self.connection
-            .act(passed.sequences.first().copied().flatten(), "refuse", text);
+        let recorded = passed.on.first().and_then(|out| out.frame().sequence);
+        self.connection.act(recorded, "refuse", text);
         let answer = error_response(id.as_ref(), code, text, None);
         drop(
             self.connection
-                .author(Direction::ServerToClient, exchange, answer, now),
+                .author(Direction::ServerToClient, stream, answer, now),
         );
     }
 
@@ -204,9 +233,36 @@ impl Session {
         }
     }
 
-    /// Whether it is the one for requests without a session.
+    /// Whether several clients share it.
     pub fn is_shared(&self) -> bool {
-        self.id.is_empty()
+        self.kind == SessionKind::Shared
+    }
+
+    /// Whether a client can come back for what it missed. 2026-07-28 has no such thing.
+    fn is_resumable(&self) -> bool {
+        matches!(self.kind, SessionKind::Legacy(_))
+    }
+
+    /// A request of a modern client is over: it has its answer, or its client has gone. A server of its own ends with it.
+    pub fn request_over(&self) {
+        if let SessionKind::Request(_) = self.kind {
+            // A full inbox means a server that reads nothing; it is stopped then.
+            let end = Arrival::End(LinkEnd::Closed);
+            if self.inbox.try_send(end).is_err() {
+                self.stop.notify_one();
+            }
+        }
+    }
+
+    /// What tells the server that the client of this exchange has gone before it had its answer.
+    pub fn cancel(&self, exchange: ExchangeId, id: &Id) -> Option<Message> {
+        match self.kind {
+            SessionKind::Shared => self.connection.cancel(exchange),
+            SessionKind::Request(_) if self.connection.has_open(Direction::ClientToServer) => {
+                Some(cancelled(id))
+            }
+            SessionKind::Request(_) | SessionKind::Legacy(_) => None,
+        }
     }
 
     /// Notes that a server's message reached nobody.
@@ -226,13 +282,18 @@ impl Session {
     }
 }
 
+/// Closing the stream is how a modern client cancels; a server that is not on HTTP is told in words.
+fn cancelled(id: &Id) -> Message {
+    let id = String::from_utf8_lossy(id.token());
+    Message::parse(format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"the client closed its stream"}}}}"#
+    ))
+}
+
 /// A frame for the server with its HTTP head.
-pub fn frame(exchange: ExchangeId, parts: http::request::Parts, message: Message) -> Frame {
-    Frame {
-        exchange,
-        carriage: Carriage::Request(Box::new(parts)),
-        body: Body::Whole(message),
-    }
+pub fn frame(stream: impl Into<StreamId>, parts: http::request::Parts, message: Message) -> Frame {
+    let carriage = Carriage::Request(Box::new(parts));
+    Frame::new(stream, Origin::Client, carriage, Body::Whole(message))
 }
 
 mod placing;

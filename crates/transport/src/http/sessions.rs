@@ -1,7 +1,8 @@
-//! Streamable HTTP that ends here, because the server speaks something else.
+//! An MCP endpoint for streamable HTTP: HTTP ends here, and messages go to whatever server `dial` opens.
 //!
-//! A legacy client has a session and with it a server of its own; requests without a session (2026-07-28) share
-//! one server per bearer token. Which stream a server's message goes to is [`super::router`]'s decision.
+//! A legacy client has a session and with it a server of its own. Requests without a session (2026-07-28) share one server
+//! per bearer token, or each get a server of their own if that is cheap ([`ModernClients`]). Which stream a server's
+//! message goes to is [`super::router`]'s decision. The connection that `dial` gets names the caller.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,68 +12,82 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request};
 use hyper::body::Incoming;
-use mcp_proxy_core::{CarryOptions, Connection, Dial, Link, Pipeline, carry};
-use mcp_proxy_wire::headers::{self, LAST_EVENT_ID, MCP_SESSION_ID};
-use mcp_proxy_wire::{
-    ErrorCode, ExchangeId, Id, Kind, Message, Transport, error_response, is_blank,
+use mcp_proxy_core::{
+    BoxFuture, Caller, CarryOptions, ClientStreams, Connection, Dial, Link, NewConnection, Peer,
+    Pipeline, carry,
 };
-use rustc_hash::FxHashMap;
+use mcp_proxy_wire::headers::{self, LAST_EVENT_ID, MCP_SESSION_ID};
+use mcp_proxy_wire::{ErrorCode, ExchangeId, Id, Kind, Message, Transport, error_response};
 
-use super::PATH;
-use super::collect::{Collected, collect};
-use super::exchange::not_here;
+use super::handler::{Handler, RequestSource};
 use super::legacy::{GetGuard, StreamGuard, legacy_post, session_not_found};
-use super::listener::{Answer, bare, error, events, is_path, json};
+use super::listener::{Answer, bare, error, events, json};
 use super::modern;
 use super::payload::Payload;
-use super::session::{Session, SessionWriter};
+use super::request_body::{unreadable, whole_body};
+use super::session::{Resumed, Session, SessionKind, SessionWriter};
 use super::stream::{EventStream, encode};
+use super::tool_headers::ToolHeaders;
 use crate::inbox::inbox;
+
+mod table;
+
+use table::SessionTable;
 
 /// What a listener allows.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionLimits {
     /// Sessions (and so server processes) at once.
     pub sessions: usize,
+    /// Requests of modern clients at once, where each has a server of its own.
+    pub requests: usize,
     /// A session that nobody uses ends after this.
     pub idle: Duration,
     /// Bytes of one message.
     pub message: usize,
 }
 
-/// The front for streamable HTTP clients of another kind of server.
+/// How modern clients, which have no sessions, reach a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModernClients {
+    /// Those with the same bearer token share one server: right where a server is a process.
+    Shared,
+    /// Each request has a server of its own, which sees who called: right for a server in this process.
+    OneByOne,
+}
+
+/// What an endpoint is made with.
+pub struct EndpointOptions {
+    /// The server, for the record.
+    pub server: Peer,
+    /// How modern clients reach it.
+    pub modern: ModernClients,
+    /// What is allowed.
+    pub limits: SessionLimits,
+    /// Deadlines of each conversation.
+    pub carry: CarryOptions,
+}
+
+/// The endpoint for streamable HTTP clients, in both eras.
 pub struct Sessions {
     pipeline: Arc<Pipeline>,
     dial: Dial,
-    server: Transport,
-    limits: SessionLimits,
-    carry: CarryOptions,
+    options: EndpointOptions,
+    /// Which arguments tools want in headers, where requests have servers of their own.
+    tools: Arc<ToolHeaders>,
     next: AtomicU64,
-    table: Mutex<Table>,
+    table: Mutex<SessionTable>,
     own: Weak<Sessions>,
 }
 
-#[derive(Default)]
-struct Table {
-    legacy: FxHashMap<String, Arc<Session>>,
-    shared: FxHashMap<Option<HeaderValue>, Arc<Session>>,
-}
-
 impl Sessions {
-    /// Sessions towards servers that `dial` opens.
-    pub fn new(
-        pipeline: Arc<Pipeline>,
-        dial: Dial,
-        server: Transport,
-        limits: SessionLimits,
-        carry: CarryOptions,
-    ) -> Arc<Sessions> {
+    /// An endpoint for servers that `dial` opens.
+    pub fn new(pipeline: Arc<Pipeline>, dial: Dial, options: EndpointOptions) -> Arc<Sessions> {
         let sessions = Arc::new_cyclic(|own| Sessions {
             pipeline,
             dial,
-            server,
-            limits,
-            carry,
+            options,
+            tools: Arc::default(),
             next: AtomicU64::new(0),
             table: Mutex::default(),
             own: Weak::clone(own),
@@ -82,23 +97,13 @@ impl Sessions {
     }
 
     /// Answers one request.
-    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+    async fn answer(self: Arc<Self>, source: RequestSource, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
-        if !is_path(&parts.uri, PATH) {
-            return not_here(PATH);
-        }
         match parts.method {
-            Method::POST => {
-                let message = match collect(body, self.limits.message).await {
-                    Collected::Whole(bytes) => Message::parse(bytes),
-                    Collected::More(..) => return too_large(self.limits.message),
-                    Collected::Broken(_, why) => {
-                        let text = format!("the request's body broke off: {why}");
-                        return error(400, ErrorCode::BAD_REQUEST, &text);
-                    }
-                };
-                self.post(parts, message).await
-            }
+            Method::POST => match whole_body(body, self.options.limits.message).await {
+                Ok(bytes) => self.post(source, parts, Message::parse(bytes)).await,
+                Err(answer) => *answer,
+            },
             Method::GET if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
             Method::DELETE if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
             Method::GET => self.get(&parts),
@@ -108,7 +113,12 @@ impl Sessions {
     }
 
     /// A client's message, in either era.
-    pub async fn post(self: Arc<Self>, parts: Parts, message: Message) -> Answer {
+    pub async fn post(
+        self: Arc<Self>,
+        source: RequestSource,
+        parts: Parts,
+        message: Message,
+    ) -> Answer {
         let id = message.id();
         if !headers::is_json(&parts.headers) {
             let text = "Content-Type must be application/json";
@@ -117,18 +127,24 @@ impl Sessions {
         }
         let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
         if modern::is_modern(&parts.headers, &message) {
-            return match self.shared(parts.headers.get(AUTHORIZATION).cloned(), id.as_ref()) {
+            let session = match self.options.modern {
+                ModernClients::Shared => self.shared(&source, &parts, id.as_ref()),
+                ModernClients::OneByOne => self.own(&source, &parts, exchange, id.as_ref()),
+            };
+            return match session {
                 Ok(session) => modern::post(session, exchange, parts, message).await,
                 Err(answer) => *answer,
             };
         }
-        let session = match self.legacy_session(&parts, &message) {
+        let session = match self.legacy_session(&source, &parts, &message) {
             Ok(session) => session,
             Err(answer) => return *answer,
         };
         let is_new = !parts.headers.contains_key(MCP_SESSION_ID);
         let mut answer = legacy_post(&session, exchange, parts, message).await;
-        if is_new && let Ok(id) = HeaderValue::from_str(&session.id) {
+        if let (true, SessionKind::Legacy(id)) = (is_new, &session.kind)
+            && let Ok(id) = HeaderValue::from_str(id)
+        {
             answer.headers_mut().insert(MCP_SESSION_ID, id);
         }
         answer
@@ -152,14 +168,11 @@ impl Sessions {
             .and_then(|value| value.to_str().ok())
             .and_then(|id| session.resume(id));
         let mut first = Vec::new();
-        if let Some((missed, live, stream)) = resumed {
-            let finished = missed.iter().any(|out| out.last);
+        if let Some(Resumed { missed, live }) = resumed {
+            let finished = missed.iter().any(|message| message.last);
             first = missed.iter().map(encode).collect();
-            if let Some(messages) = live {
-                let guard = Box::new(StreamGuard {
-                    session,
-                    exchange: stream,
-                });
+            if let Some((exchange, messages)) = live {
+                let guard = Box::new(StreamGuard { session, exchange });
                 return events(Payload::Events(Box::new(EventStream::new(
                     first,
                     messages,
@@ -184,7 +197,7 @@ impl Sessions {
     fn delete(&self, parts: &Parts) -> Answer {
         match self.known(parts) {
             Ok(session) => {
-                self.table().legacy.remove(&session.id);
+                self.remove(&session);
                 session.stop.notify_one();
                 bare(200)
             }
@@ -194,6 +207,7 @@ impl Sessions {
 
     fn legacy_session(
         &self,
+        source: &RequestSource,
         parts: &Parts,
         message: &Message,
     ) -> Result<Arc<Session>, Box<Answer>> {
@@ -208,7 +222,12 @@ impl Sessions {
         let opens = |message: &Message| message.method().as_deref() == Some("initialize");
         let batch_opens = || message.parts().unwrap_or_default().iter().any(opens);
         if opens(message) || (message.kind() == Kind::Batch && batch_opens()) {
-            return self.open(uuid::Uuid::new_v4().to_string(), message.id().as_ref());
+            let (id, caller) = (uuid::Uuid::new_v4().to_string(), source.caller(parts));
+            let mut table = self.table();
+            let kind = SessionKind::Legacy(id.clone());
+            let session = self.open(&table, kind, caller, message.id().as_ref())?;
+            table.legacy.insert(id, Arc::clone(&session));
+            return Ok(session);
         }
         if message.kind() == Kind::Malformed {
             let text = unreadable(message);
@@ -233,50 +252,88 @@ impl Sessions {
 
     fn shared(
         &self,
-        token: Option<HeaderValue>,
+        source: &RequestSource,
+        parts: &Parts,
         asked: Option<&Id>,
     ) -> Result<Arc<Session>, Box<Answer>> {
-        if let Some(session) = self.table().shared.get(&token) {
+        let token = parts.headers.get(AUTHORIZATION);
+        // Looked up and inserted under one lock: two requests that come at once must not open two servers, of which only
+        // one would be in the table.
+        let mut table = self.table();
+        if let Some(session) = table.shared.get(&token.cloned()) {
             return Ok(Arc::clone(session));
         }
-        let session = self.open(String::new(), asked)?;
-        self.table().shared.insert(token, Arc::clone(&session));
+        let session = self.open(&table, SessionKind::Shared, source.caller(parts), asked)?;
+        table.shared.insert(token.cloned(), Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// A server for this request alone.
+    fn own(
+        &self,
+        source: &RequestSource,
+        parts: &Parts,
+        exchange: ExchangeId,
+        asked: Option<&Id>,
+    ) -> Result<Arc<Session>, Box<Answer>> {
+        let mut table = self.table();
+        let session = self.open(
+            &table,
+            SessionKind::Request(exchange),
+            source.caller(parts),
+            asked,
+        )?;
+        table.requests.insert(exchange, Arc::clone(&session));
         Ok(session)
     }
 
     /// Opens a session: a connection in the record, a link to a server, and the pumps between. `asked` is the request
-    /// that needs it.
-    fn open(&self, id: String, asked: Option<&Id>) -> Result<Arc<Session>, Box<Answer>> {
-        let mut table = self.table();
-        if table.legacy.len() + table.shared.len() >= self.limits.sessions {
-            let text = format!(
+    /// that needs it. The table is locked until the session has been inserted, so that its task, which removes it when
+    /// it ends, cannot come first.
+    fn open(
+        &self,
+        table: &SessionTable,
+        kind: SessionKind,
+        caller: Arc<Caller>,
+        asked: Option<&Id>,
+    ) -> Result<Arc<Session>, Box<Answer>> {
+        let limits = self.options.limits;
+        let full = match kind {
+            SessionKind::Request(_) if table.requests.len() >= limits.requests => {
+                Some(format!("{} requests are open", limits.requests))
+            }
+            SessionKind::Request(_) => None,
+            _ if table.lasting() >= limits.sessions => Some(format!(
                 "{} sessions are open (--max-sessions)",
-                self.limits.sessions
-            );
+                limits.sessions
+            )),
+            _ => None,
+        };
+        if let Some(text) = full {
             let answer = error_response(asked, ErrorCode::SESSION_LIMIT, &text, None);
             return Err(Box::new(json(503, answer)));
         }
-        let connection = match id.is_empty() {
-            true => self
-                .pipeline
-                .connect_shared(Transport::StreamableHttp, self.server),
-            false => self
-                .pipeline
-                .connect(Transport::StreamableHttp, self.server),
+        let client = Peer::new(Transport::StreamableHttp).called_by(caller);
+        let (streams, tools) = match kind {
+            SessionKind::Shared => (ClientStreams::Shared, Arc::default()),
+            SessionKind::Legacy(_) => (ClientStreams::FoundById, Arc::default()),
+            SessionKind::Request(_) => (ClientStreams::FoundById, Arc::clone(&self.tools)),
         };
+        let server = self.options.server.clone();
+        let connection = self
+            .pipeline
+            .open(NewConnection::between(client, server).with_streams(streams));
         let (sender, reader) = inbox();
-        let session = Session::new(id, Arc::clone(&connection), sender);
-        if !session.is_shared() {
-            table
-                .legacy
-                .insert(session.id.clone(), Arc::clone(&session));
-        }
-        drop(table);
-        let client = Link::new(reader, SessionWriter(Arc::clone(&session)));
-        let (dial, options, own) = (Arc::clone(&self.dial), self.carry, Weak::clone(&self.own));
+        let session = Session::new(kind, Arc::clone(&connection), sender, tools);
+        let link = Link::new(reader, SessionWriter(Arc::clone(&session)));
+        let (dial, options, own) = (
+            Arc::clone(&self.dial),
+            self.options.carry,
+            Weak::clone(&self.own),
+        );
         let running = Arc::clone(&session);
         tokio::spawn(async move {
-            run(&running, &connection, client, dial, options).await;
+            run(&running, &connection, link, dial, options).await;
             if let Some(sessions) = own.upgrade() {
                 sessions.remove(&running);
             }
@@ -285,29 +342,32 @@ impl Sessions {
     }
 
     fn remove(&self, session: &Arc<Session>) {
-        let mut table = self.table();
-        table.legacy.remove(&session.id);
-        table
-            .shared
-            .retain(|_, shared| !Arc::ptr_eq(shared, session));
+        self.table().remove(session);
     }
 
-    /// Asks every session to end.
-    pub fn stop_all(&self) {
+    fn table(&self) -> MutexGuard<'_, SessionTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Handler for Sessions {
+    fn handle(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, Answer> {
+        Box::pin(self.answer(source, request))
+    }
+
+    fn stop_all(&self) {
         let table = self.table();
-        for session in table.legacy.values().chain(table.shared.values()) {
+        for session in table.all() {
             session.stop.notify_one();
         }
     }
 
-    /// How many sessions are open.
-    pub fn open_count(&self) -> usize {
-        let table = self.table();
-        table.legacy.len() + table.shared.len()
-    }
-
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open_count(&self) -> usize {
+        self.table().all().count()
     }
 }
 
@@ -332,7 +392,7 @@ async fn sweep(sessions: Weak<Sessions>) {
     loop {
         let Some(pause) = sessions
             .upgrade()
-            .map(|s| (s.limits.idle / 4).min(Duration::from_secs(30)))
+            .map(|s| (s.options.limits.idle / 4).min(Duration::from_secs(30)))
         else {
             return;
         };
@@ -341,26 +401,12 @@ async fn sweep(sessions: Weak<Sessions>) {
             return;
         };
         let table = sessions.table();
-        for session in table.legacy.values().chain(table.shared.values()) {
-            if session.idle() >= sessions.limits.idle {
+        for session in table.all() {
+            if session.idle() >= sessions.options.limits.idle {
                 session.stop.notify_one();
             }
         }
     }
-}
-
-/// What to say of a body that cannot be read.
-pub(super) fn unreadable(message: &Message) -> &'static str {
-    match is_blank(message.raw()) {
-        true => "there is no message in the body",
-        false => "the body is no JSON",
-    }
-}
-
-/// The answer to a request that is larger than allowed.
-pub(crate) fn too_large(max: usize) -> Answer {
-    let text = format!("a message may have {max} bytes at most (--max-message)");
-    error(413, ErrorCode::TOO_LARGE, &text)
 }
 
 fn not_allowed(allowed: &'static str) -> Answer {
@@ -371,3 +417,6 @@ fn not_allowed(allowed: &'static str) -> Answer {
         .insert(http::header::ALLOW, HeaderValue::from_static(allowed));
     answer
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,45 +14,44 @@ use super::outlet::{Messages, outlet};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(25);
 
+/// What a stream gets.
+#[derive(Debug)]
+pub enum StreamItem {
+    /// A message.
+    Message(StreamMessage),
+    /// No message: the answer was dropped, and the stream ends without it.
+    Dropped,
+    /// No message: the request was edited into something that expects no answer. The POST ends with 202.
+    Accepted,
+}
+
 /// A message for a stream.
 #[derive(Debug)]
-pub struct Out {
+pub struct StreamMessage {
     /// The message's bytes.
     pub data: Bytes,
     /// Its event id, if clients may resume.
     pub event_id: Option<String>,
     /// The stream ends with it.
     pub last: bool,
+    /// Its number in the record, if it is there.
+    pub sequence: Option<u64>,
 }
 
-impl Out {
-    /// No message, and none will come: the stream ends without its answer.
-    pub fn nothing() -> Out {
-        Out {
-            data: Bytes::new(),
-            event_id: None,
-            last: true,
+impl StreamItem {
+    /// How many bytes of message it has.
+    pub fn size(&self) -> usize {
+        match self {
+            StreamItem::Message(message) => message.data.len(),
+            StreamItem::Dropped | StreamItem::Accepted => 0,
         }
     }
 
-    /// No message, and none was to come: what was sent asks for nothing any more. So it is the last of nothing.
-    pub fn accepted() -> Out {
-        Out {
-            last: false,
-            ..Out::nothing()
-        }
-    }
-
-    /// Whether it is [`Out::nothing`] or [`Out::accepted`]. A message has bytes.
-    pub fn is_nothing(&self) -> bool {
-        self.data.is_empty()
-    }
-
-    /// The status of an answer that is this and nothing more.
-    pub fn bare_status(&self) -> u16 {
-        match self.last {
-            true => 502,
-            false => 202,
+    /// The record's number of its message.
+    pub fn sequence(&self) -> Option<u64> {
+        match self {
+            StreamItem::Message(message) => message.sequence,
+            StreamItem::Dropped | StreamItem::Accepted => None,
         }
     }
 }
@@ -86,7 +85,7 @@ impl EventStream {
 
     /// The stream ends with what is in `first`.
     pub fn finished(first: Vec<Bytes>) -> EventStream {
-        let (_, messages) = outlet([]);
+        let (_, messages) = outlet(None, []);
         EventStream::new(first, messages, None)
     }
 
@@ -99,16 +98,12 @@ impl EventStream {
             return Poll::Ready(None);
         }
         match self.messages.poll_next(cx) {
-            Poll::Ready(Some(out)) if out.is_nothing() => {
-                self.ended = true;
-                Poll::Ready(None)
-            }
-            Poll::Ready(Some(out)) => {
-                self.ended = out.last;
+            Poll::Ready(Some(StreamItem::Message(message))) => {
+                self.ended = message.last;
                 self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
-                Poll::Ready(Some(encode(&out)))
+                Poll::Ready(Some(encode(&message)))
             }
-            Poll::Ready(None) => {
+            Poll::Ready(Some(StreamItem::Dropped | StreamItem::Accepted) | None) => {
                 self.ended = true;
                 Poll::Ready(None)
             }
@@ -124,6 +119,6 @@ impl EventStream {
 }
 
 /// A message as an event.
-pub fn encode(out: &Out) -> Bytes {
-    encode_event(out.event_id.as_deref(), Some("message"), &out.data)
+pub fn encode(message: &StreamMessage) -> Bytes {
+    encode_event(message.event_id.as_deref(), Some("message"), &message.data)
 }

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Frame as BodyFrame, SizeHint};
 use mcp_proxy_core::replay::Sieve;
-use mcp_proxy_core::{Connection, Lane, LinkEnd, Passed};
+use mcp_proxy_core::{Connection, DurableWait, Lane, LinkEnd, Outgoing, Passed};
 use mcp_proxy_wire::{
     Body, Carriage, Chunk, Direction, ExchangeId, Frame, Kind, Limits, Side, Transport,
     encode_event, error_response,
@@ -36,7 +36,10 @@ pub struct Through {
     passed: Passed,
     /// Takes out what is not the client's.
     sieve: Sieve,
-    out: VecDeque<Bytes>,
+    /// What is to be sent, with the record's number of the message that ends there.
+    out: VecDeque<(Bytes, Option<u64>)>,
+    /// `out` waits until its messages are on the disk, if it must.
+    durable: DurableWait,
     /// Bytes of the whole body, when its head told.
     length: Option<u64>,
     ended: bool,
@@ -115,6 +118,7 @@ impl Through {
             passed: Passed::default(),
             sieve: Sieve::default(),
             out: VecDeque::new(),
+            durable: DurableWait::default(),
             length,
             ended: false,
             withheld: false,
@@ -133,7 +137,11 @@ impl Through {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<BodyFrame<Bytes>, BodyError>>> {
         loop {
-            if let Some(bytes) = self.out.pop_front() {
+            if !self.out.is_empty() {
+                let durable = self.connection.pipeline.poll_durable(cx, &mut self.durable);
+                ready!(durable).map_err(BodyError::Stopped)?;
+            }
+            if let Some((bytes, _)) = self.out.pop_front() {
                 return Poll::Ready(Some(Ok(BodyFrame::data(bytes))));
             }
             if !self.withheld
@@ -144,7 +152,7 @@ impl Through {
                     .map_err(BodyError::Stopped)?
                     .is_ready()
             {
-                self.take_passed();
+                self.take_passed().map_err(BodyError::Stopped)?;
                 continue;
             }
             if self.ended {
@@ -195,7 +203,7 @@ impl Through {
         }
         let (now, direction) = (self.connection.pipeline.now(), Direction::ServerToClient);
         for asked in self.connection.open(direction.reverse()) {
-            if asked.exchange != self.exchange {
+            if asked.stream != self.exchange.into() {
                 continue;
             }
             let answer = error_response(Some(&asked.id), failure.code, &failure.text, None);
@@ -204,7 +212,7 @@ impl Through {
                 .connection
                 .author(direction, self.exchange, answer, now);
             if authored.is_ok() {
-                self.out.push_back(event);
+                self.out.push_back((event, None));
             }
         }
     }
@@ -225,11 +233,9 @@ impl Through {
                 if let Some(piece) = last.replace(bytes) {
                     let body = chunk_body(piece, opened);
                     let carriage = std::mem::replace(carriage, Carriage::Message);
-                    self.batch.push(Frame {
-                        exchange: self.exchange,
-                        carriage,
-                        body,
-                    });
+                    let origin = self.lane.from().into();
+                    self.batch
+                        .push(Frame::new(self.exchange, origin, carriage, body));
                 }
             }
             Shape::Events(events) => {
@@ -261,17 +267,13 @@ impl Through {
                         message: Bytes::new(),
                     };
                     let body = Body::Open(empty);
-                    self.batch.push(Frame {
-                        exchange: self.exchange,
-                        carriage,
-                        body,
-                    });
+                    let origin = self.lane.from().into();
+                    self.batch
+                        .push(Frame::new(self.exchange, origin, carriage, body));
                 }
-                self.batch.push(Frame {
-                    exchange: self.exchange,
-                    carriage: Carriage::Message,
-                    body: Body::Close(chunk),
-                });
+                let (origin, body) = (self.lane.from().into(), Body::Close(chunk));
+                self.batch
+                    .push(Frame::new(self.exchange, origin, Carriage::Message, body));
             }
             Shape::Events(events) => {
                 let units = events.finish();
@@ -287,44 +289,53 @@ impl Through {
         }
         let now = self.connection.pipeline.now();
         self.lane.pass(&mut self.batch, now, &mut self.passed)?;
-        self.take_passed();
-        Ok(())
+        self.take_passed()
     }
 
     /// What came out of the lane goes on. A stream ends where an answer was withheld, unless it is all that a client has;
     /// without any other event it goes on.
-    fn take_passed(&mut self) {
+    fn take_passed(&mut self) -> Result<(), LinkEnd> {
         let in_stream = matches!(self.shape, Shape::Events(_));
-        let is_all = self.connection.client == Transport::Sse;
+        let is_all = self.connection.client.transport == Transport::Sse;
         if in_stream {
             self.sieve.sift(&self.connection, &mut self.passed);
         }
-        self.passed.sequences.clear();
-        for frame in self.passed.on.drain(..) {
-            if let Body::Withheld(message) = &frame.body {
-                let answers = matches!(message.kind(), Kind::Response | Kind::Error);
-                if in_stream && (is_all || !answers) {
+        for outgoing in self.passed.on.drain(..) {
+            if let Outgoing::Dropped(frame) = &outgoing {
+                if in_stream && (is_all || !is_answer(frame)) {
                     continue;
                 }
                 self.ended = true;
                 self.withheld = true;
                 break;
             }
+            let Some(mut frame) = outgoing.into_written() else {
+                continue;
+            };
+            if let Shape::Events(events) = &mut self.shape {
+                frame = events.rewrite(frame)?;
+            }
+            let sequence = frame.sequence;
             let bytes = wire_bytes(frame);
             if !bytes.is_empty() {
-                self.out.push_back(bytes);
+                self.out.push_back((bytes, sequence));
             }
         }
-        for frame in self.passed.back.drain(..) {
-            if let Body::Whole(answer) = frame.body {
-                self.connection.deliver(frame.exchange, answer);
+        for outgoing in self.passed.back.drain(..) {
+            if let Some(frame) = outgoing.into_written() {
+                self.connection.deliver(self.exchange, frame);
             }
         }
+        Ok(())
     }
 }
 
 impl Drop for Through {
     fn drop(&mut self) {
+        let unread = self.out.iter().filter_map(|(_, sequence)| *sequence);
+        let unread: Vec<u64> = unread.collect();
+        let why = "the receiving side went away before it took the message";
+        self.connection.undelivered(&unread, why);
         if !self.ended {
             self.connection.close_exchange(
                 self.exchange,
@@ -332,6 +343,10 @@ impl Drop for Through {
             );
         }
     }
+}
+
+fn is_answer(frame: &Frame) -> bool {
+    matches!(&frame.body, Body::Whole(message) if matches!(message.kind(), Kind::Response | Kind::Error))
 }
 
 fn chunk_body(piece: Bytes, opened: &mut bool) -> Body {
@@ -352,6 +367,6 @@ fn wire_bytes(frame: Frame) -> Bytes {
         (Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk), _) => chunk.wire,
         (_, Carriage::Event(event)) => event.wire,
         (Body::Whole(message), _) => message.into_raw(),
-        (Body::Empty | Body::Withheld(_) | Body::Instead(_), _) => Bytes::new(),
+        (Body::Empty, _) => Bytes::new(),
     }
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Uri};
-use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd};
+use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, Outgoing};
 use mcp_proxy_wire::{
-    Body, ErrorCode, ExchangeId, Frame, Limits, Message, Side, SseEvent, SseSplitter, SseUnit,
-    error_response, headers,
+    Body, Carriage, ErrorCode, Frame, Limits, Message, Origin, Side, SseEvent, SseSplitter,
+    SseUnit, StreamId, error_response, headers,
 };
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
@@ -130,11 +130,7 @@ impl Stream {
                     continue;
                 };
                 let (carriage, body) = event_frame(event);
-                let frame = Frame {
-                    exchange: ExchangeId(0),
-                    carriage,
-                    body,
-                };
+                let frame = Frame::new(StreamId::Only, Origin::Server, carriage, body);
                 if matches!(frame.body, Body::Whole(_))
                     && inbox.send(Arrival::Frame(frame)).await.is_err()
                 {
@@ -182,7 +178,7 @@ pub struct SseWriter {
     /// The POST before, if it was a request's.
     last: Option<JoinHandle<()>>,
     /// What the server did not take of the last write.
-    untaken: Vec<(usize, String)>,
+    untaken: Vec<(u64, String)>,
 }
 
 struct Post {
@@ -209,14 +205,19 @@ impl Post {
         let failure = match sent {
             Ok(response) if response.status().is_success() => return None,
             Ok(response) => {
-                let status = response.status().as_u16();
-                let body = match collect(response.into_body(), self.max).await {
+                let (parts, body) = response.into_parts();
+                let status = parts.status.as_u16();
+                let body = match collect(body, self.max).await {
                     Collected::Whole(bytes) => bytes,
                     Collected::More(bytes, _) | Collected::Broken(bytes, _) => bytes,
                 };
                 let message = Message::parse(body);
                 if is_rpc(&message) && message.id().is_some_and(|id| asked.contains(&id)) {
-                    drop(self.inbox.send(Arrival::Frame(own_frame(message))).await);
+                    // The server's own answer, although it did not come on its stream.
+                    let carriage = Carriage::Response(Box::new(parts));
+                    let body = Body::Whole(message);
+                    let frame = Frame::new(StreamId::Only, Origin::Server, carriage, body);
+                    drop(self.inbox.send(Arrival::Frame(frame)).await);
                     return None;
                 }
                 format!(
@@ -257,11 +258,11 @@ impl SseWriter {
         None
     }
 
-    async fn put_all(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
-        for (place, frame) in frames.drain(..).enumerate() {
+    async fn put_all(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
+        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
             if let Body::Whole(message) = frame.body {
                 let untold = self.put(message).await;
-                self.untaken.extend(untold.map(|why| (place, why)));
+                self.untaken.extend(frame.sequence.zip(untold));
             }
         }
         Ok(())
@@ -269,11 +270,14 @@ impl SseWriter {
 }
 
 impl FrameWriter for SseWriter {
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<Outgoing>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put_all(frames))
     }
 
-    fn untaken(&mut self) -> Vec<(usize, String)> {
+    fn untaken(&mut self) -> Vec<(u64, String)> {
         std::mem::take(&mut self.untaken)
     }
 

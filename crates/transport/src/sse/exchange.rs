@@ -8,23 +8,28 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, Uri};
 use hyper::body::Incoming;
 use mcp_proxy_core::replay::{Posted, Poster, ReplayError, Sending};
-use mcp_proxy_core::{Connection, Lane, LinkEnd, Offered, Pipeline, Telling};
+use mcp_proxy_core::{
+    BoxFuture, Connection, Lane, LinkEnd, Offered, Outgoing, Peer, Pipeline, Telling,
+};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Limits, Message, Side, Transport,
-    encode_event, headers,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Limits, Message, Origin, Side,
+    Transport, encode_event, headers,
 };
 
 use super::PATH;
 use super::dial::endpoint_of;
 use crate::http::collect::{Collected, collect};
-use crate::http::exchange::{internal, not_here, not_passed_on, one, unreachable_server};
+use crate::http::exchange::{internal, not_passed_on, one, unreachable_server};
+use crate::http::handler::{Handler, RequestSource};
 use crate::http::heads::Heads;
 use crate::http::inflow::Inflow;
-use crate::http::listener::{Answer, bare, error, is_path};
+use crate::http::listener::{Answer, bare};
 use crate::http::meanwhile::{Asked, Teller, Withheld, event_of, told};
 use crate::http::payload::Payload;
 use crate::http::posting::Posting;
 use crate::http::remote::Remote;
+use crate::http::request_body::whole_body;
+use crate::http::routes::not_found;
 use crate::http::through::{Rewrite, Through};
 
 /// Endpoints that are remembered; the oldest go first.
@@ -89,21 +94,32 @@ impl SseExchange {
         exchange
     }
 
-    /// Answers one request.
-    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+    /// The handler of the endpoints that servers name, which may have any path. The exchange itself handles the streams.
+    pub fn endpoints_handler(self: &Arc<Self>) -> Arc<dyn Handler> {
+        Arc::new(MessageEndpoints(Arc::clone(self)))
+    }
+
+    /// Answers one request to the path of the streams, which may be that of an endpoint as well.
+    async fn answer(self: Arc<Self>, source: RequestSource, request: Request<Incoming>) -> Answer {
         let (parts, body) = request.into_parts();
         let exchange = self.next_exchange();
-        if let Some((url, connection, stream)) = self.endpoint(exchange, &parts) {
-            let to = (url, connection, Some(stream));
-            return self.post(parts, body, to, exchange).await;
-        }
-        if is_path(&parts.uri, PATH) || is_path(&parts.uri, self.remote.url().path()) {
-            let connection = self.pipeline.connect(Transport::Sse, Transport::Sse);
+        let to = self.endpoint(exchange, &parts).unwrap_or_else(|| {
+            let client = Peer::new(Transport::Sse).called_by(source.caller(&parts));
+            let connection = self.pipeline.connect(client, Transport::Sse);
             let url = self.remote.url_with_query(parts.uri.query());
-            let to = (url, connection, None);
-            return self.post(parts, body, to, exchange).await;
+            (url, connection, None)
+        });
+        self.post(parts, body, to, exchange).await
+    }
+
+    /// Answers one request to any other path: an endpoint, or nothing that is known here.
+    async fn answer_endpoint(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+        let (parts, body) = request.into_parts();
+        let exchange = self.next_exchange();
+        match self.endpoint(exchange, &parts) {
+            Some(to) => self.post(parts, body, to, exchange).await,
+            None => not_found(PATH),
         }
-        not_here(PATH)
     }
 
     /// Sends a request on, whatever its method, and its answer back.
@@ -114,19 +130,9 @@ impl SseExchange {
         (url, connection, stream): (Uri, Arc<Connection>, Option<Teller>),
         exchange: ExchangeId,
     ) -> Answer {
-        let bytes = match collect(body, self.limits.max).await {
-            Collected::Whole(bytes) => bytes,
-            Collected::More(..) => {
-                let text = format!(
-                    "a message may have {} bytes at most (--max-message)",
-                    self.limits.max
-                );
-                return error(413, ErrorCode::TOO_LARGE, &text);
-            }
-            Collected::Broken(_, why) => {
-                let text = format!("the request's body broke off: {why}");
-                return error(400, ErrorCode::BAD_REQUEST, &text);
-            }
+        let bytes = match whole_body(body, self.limits.max).await {
+            Ok(bytes) => bytes,
+            Err(answer) => return *answer,
         };
         let mut headers = parts.headers.clone();
         headers::strip_hop_by_hop(&mut headers);
@@ -154,11 +160,8 @@ impl SseExchange {
             },
             stream,
         };
-        let frame = Frame {
-            exchange,
-            carriage: Carriage::Request(Box::new(parts)),
-            body,
-        };
+        let carriage = Carriage::Request(Box::new(parts));
+        let frame = Frame::new(exchange, Origin::Client, carriage, body);
         let now = self.pipeline.now();
         match lane.offer(frame, now).await {
             Ok(Offered::Passed(frame)) => self.go_on(going, frame).await,
@@ -198,22 +201,23 @@ impl SseExchange {
     }
 
     /// What came out of the lane: for the server, or for the client.
-    async fn go_on(&self, going: Going, frame: Option<Frame>) -> Answer {
+    async fn go_on(&self, going: Going, outgoing: Option<Outgoing>) -> Answer {
         let asked = going.asked;
-        let body = match (frame, &going.stream) {
+        let (body, request) = match (outgoing, &going.stream) {
             (
-                Some(Frame {
+                Some(Outgoing::Frame(Frame {
                     carriage: Carriage::Request(_),
                     body,
+                    sequence,
                     ..
-                }),
+                })),
                 _,
-            ) => body,
+            ) => (body, sequence),
             (
-                Some(Frame {
+                Some(Outgoing::Frame(Frame {
                     body: Body::Whole(answer),
                     ..
-                }),
+                })),
                 Some(stream),
             ) => {
                 return match stream.say(event_of(&answer)).await {
@@ -222,15 +226,12 @@ impl SseExchange {
                 };
             }
             // Over HTTP+SSE a POST is only taken; nothing comes.
-            (
-                Some(Frame {
-                    body: Body::Withheld(_),
-                    ..
-                }),
-                _,
-            ) => return bare(202),
-            (frame, _) => return not_passed_on(frame),
+            (Some(Outgoing::Dropped(_)), _) => return bare(202),
+            (outgoing, _) => return not_passed_on(outgoing),
         };
+        if let Err(end) = asked.connection.pipeline.durable().await {
+            return internal(500, asked.id.as_ref(), &end);
+        }
         let method = going.method;
         let sent = self
             .remote
@@ -242,7 +243,10 @@ impl SseExchange {
                 let id = asked.id.as_ref();
                 self.back(response, &method, connection, exchange, id).await
             }
-            Err(end) => unreachable_server(connection, exchange, asked.id.as_ref(), &end),
+            Err(end) => {
+                connection.undelivered(request.as_slice(), &end.to_string());
+                unreachable_server(connection, exchange, asked.id.as_ref(), &end)
+            }
         }
     }
 
@@ -257,10 +261,9 @@ impl SseExchange {
         let (mut parts, body) = response.into_parts();
         headers::strip_hop_by_hop(&mut parts.headers);
         let mut lane = connection.lane(Direction::ServerToClient);
-        let head = |body| Frame {
-            exchange,
-            carriage: Carriage::Response(Box::new(parts.clone())),
-            body,
+        let head = |body| {
+            let carriage = Carriage::Response(Box::new(parts.clone()));
+            Frame::new(exchange, Origin::Server, carriage, body)
         };
         if *method == Method::GET && headers::is_sse(&parts.headers) {
             if let Err(end) = one(connection, &mut lane, head(Body::Empty)).await {
@@ -334,7 +337,7 @@ impl SseExchange {
         &self,
         exchange: ExchangeId,
         parts: &Parts,
-    ) -> Option<(Uri, Arc<Connection>, Teller)> {
+    ) -> Option<(Uri, Arc<Connection>, Option<Teller>)> {
         if parts.method != Method::POST {
             return None;
         }
@@ -346,7 +349,8 @@ impl SseExchange {
             endpoint.heads.see(exchange, parts);
         }
         let connection = Arc::clone(&endpoint.connection);
-        Some((endpoint.url.clone(), connection, endpoint.stream.clone()))
+        let stream = Some(endpoint.stream.clone());
+        Some((endpoint.url.clone(), connection, stream))
     }
 
     fn endpoints(&self) -> MutexGuard<'_, Endpoints> {
@@ -360,7 +364,7 @@ impl SseExchange {
     }
 
     /// How messages of ours get to the server of a connection. What is answered comes on the client's stream.
-    fn posting(&self, connection: u32, like: ExchangeId) -> Result<Posting, ReplayError> {
+    fn posting(&self, connection: u32, like: Option<ExchangeId>) -> Result<Posting, ReplayError> {
         let endpoints = self.endpoints();
         let endpoint = known(&endpoints, connection).ok_or(ReplayError::Gone(LinkEnd::Closed))?;
         Ok(Posting {
@@ -371,6 +375,29 @@ impl SseExchange {
             exchange: self.next_exchange(),
             max: self.limits.max,
         })
+    }
+}
+
+impl Handler for SseExchange {
+    fn handle(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, Answer> {
+        Box::pin(self.answer(source, request))
+    }
+}
+
+/// The endpoints of an [`SseExchange`].
+struct MessageEndpoints(Arc<SseExchange>);
+
+impl Handler for MessageEndpoints {
+    fn handle(
+        self: Arc<Self>,
+        _: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, Answer> {
+        Box::pin(Arc::clone(&self.0).answer_endpoint(request))
     }
 }
 
@@ -389,7 +416,7 @@ impl Poster for SseExchange {
     fn post(
         &self,
         connection: &Arc<Connection>,
-        like: ExchangeId,
+        like: Option<ExchangeId>,
         message: Message,
     ) -> Result<Posted, ReplayError> {
         let posting = self.posting(connection.id, like)?;
@@ -402,7 +429,7 @@ impl Poster for SseExchange {
         like: ExchangeId,
         answer: Message,
     ) -> Result<Sending, ReplayError> {
-        let posting = self.posting(connection.id, like)?;
+        let posting = self.posting(connection.id, Some(like))?;
         Ok(Box::pin(posting.deliver(answer)))
     }
 }

@@ -8,32 +8,30 @@ use http::request::Parts;
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
 use mcp_proxy_core::{
-    BoxFuture, CarryOptions, Connection, Dial, FrameWriter, Link, LinkEnd, Pipeline, carry,
+    BoxFuture, Caller, CarryOptions, Connection, Dial, FrameWriter, Link, LinkEnd, Outgoing, Peer,
+    Pipeline, carry,
 };
-use mcp_proxy_wire::{
-    Body, ErrorCode, ExchangeId, Frame, Message, Transport, encode_event, is_blank,
-};
+use mcp_proxy_wire::{Body, ErrorCode, Message, StreamId, Transport, encode_event, is_blank};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-use super::PATH;
-use crate::http::collect::{Collected, collect};
-use crate::http::exchange::not_here;
-use crate::http::listener::{Answer, bare, error, events, is_path};
+use super::{MESSAGE_PATH, PATH};
+use crate::http::handler::{Handler, RequestSource};
+use crate::http::listener::{Answer, bare, error, events};
 use crate::http::outlet::{Outlet, outlet};
 use crate::http::payload::Payload;
+use crate::http::request_body::whole_body;
+use crate::http::routes::not_found;
 use crate::http::session::frame;
-use crate::http::sessions::{SessionLimits, too_large};
-use crate::http::stream::{EventStream, Out};
+use crate::http::sessions::SessionLimits;
+use crate::http::stream::{EventStream, StreamItem, StreamMessage};
 use crate::inbox::{Arrival, Inbox, SEND_DEADLINE, inbox};
-
-const MESSAGE_PATH: &str = "/message";
 
 /// The front for HTTP+SSE clients of another kind of server.
 pub struct SseFront {
     pipeline: Arc<Pipeline>,
     dial: Dial,
-    server: Transport,
+    server: Peer,
     limits: SessionLimits,
     carry: CarryOptions,
     sessions: Mutex<FxHashMap<String, Client>>,
@@ -51,10 +49,11 @@ impl SseFront {
     pub fn new(
         pipeline: Arc<Pipeline>,
         dial: Dial,
-        server: Transport,
+        server: impl Into<Peer>,
         limits: SessionLimits,
         carry: CarryOptions,
     ) -> Arc<SseFront> {
+        let server = server.into();
         Arc::new_cyclic(|own| SseFront {
             pipeline,
             dial,
@@ -66,20 +65,15 @@ impl SseFront {
         })
     }
 
-    /// Answers one request.
-    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
-        let (parts, body) = request.into_parts();
-        match parts.method {
-            Method::GET if is_path(&parts.uri, PATH) => self.open(),
-            Method::POST if is_path(&parts.uri, MESSAGE_PATH) => self.post(parts, body).await,
-            // Clients that try streamable HTTP first go by this to HTTP+SSE.
-            Method::POST if is_path(&parts.uri, PATH) => method_not_allowed(),
-            _ => not_here(PATH),
-        }
+    /// The handler of the message endpoint, to be served at [`MESSAGE_PATH`]. The front itself handles the streams.
+    pub fn messages(self: &Arc<Self>) -> Arc<dyn Handler> {
+        Arc::new(SseMessages(Arc::clone(self)))
     }
 
-    fn open(&self) -> Answer {
-        if self.open_count() >= self.limits.sessions {
+    fn open(&self, caller: Arc<Caller>) -> Answer {
+        // The place is counted and taken under one lock, so that there are never more sessions than allowed.
+        let mut sessions = self.sessions();
+        if sessions.len() >= self.limits.sessions {
             let text = format!(
                 "{} sessions are open (--max-sessions)",
                 self.limits.sessions
@@ -87,15 +81,17 @@ impl SseFront {
             return error(503, ErrorCode::SESSION_LIMIT, &text);
         }
         let id = uuid::Uuid::new_v4().simple().to_string();
-        let connection = self.pipeline.connect(Transport::Sse, self.server);
+        let peer = Peer::new(Transport::Sse).called_by(caller);
+        let connection = self.pipeline.connect(peer, self.server.clone());
         let (sender, reader) = inbox();
-        let (out, messages) = outlet([]);
+        let (out, messages) = outlet(Some(Arc::clone(&connection)), []);
         let stop = Arc::new(Notify::new());
         let client = Client {
             inbox: sender,
             stop: Arc::clone(&stop),
         };
-        self.sessions().insert(id.clone(), client);
+        sessions.insert(id.clone(), client);
+        drop(sessions);
         let link = Link::new(reader, StreamWriter(Some(out)));
         let task = Running {
             connection,
@@ -125,19 +121,15 @@ impl SseFront {
             let text = "this session is not known here or has ended; open /sse again";
             return error(404, ErrorCode::SESSION_NOT_FOUND, text);
         };
-        let message = match collect(body, self.limits.message).await {
-            Collected::Whole(bytes) if is_blank(&bytes) => {
+        let message = match whole_body(body, self.limits.message).await {
+            Ok(bytes) if is_blank(&bytes) => {
                 let text = "there is no message in the body";
                 return error(400, ErrorCode::BAD_REQUEST, text);
             }
-            Collected::Whole(bytes) => Message::parse(bytes),
-            Collected::More(..) => return too_large(self.limits.message),
-            Collected::Broken(_, why) => {
-                let text = format!("the request's body broke off: {why}");
-                return error(400, ErrorCode::BAD_REQUEST, &text);
-            }
+            Ok(bytes) => Message::parse(bytes),
+            Err(answer) => return *answer,
         };
-        let arrival = Arrival::Frame(frame(ExchangeId(0), parts, message));
+        let arrival = Arrival::Frame(frame(StreamId::Only, parts, message));
         match client.inbox.send_timeout(arrival, SEND_DEADLINE).await {
             Ok(()) => accepted(),
             Err(_) => error(
@@ -159,17 +151,52 @@ impl SseFront {
     fn sessions(&self) -> MutexGuard<'_, FxHashMap<String, Client>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Asks every session to end.
-    pub fn stop_all(&self) {
+impl Handler for SseFront {
+    fn handle(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, Answer> {
+        let (parts, _) = request.into_parts();
+        let answer = match parts.method {
+            Method::GET => self.open(source.caller(&parts)),
+            // Clients that try streamable HTTP first go by this to HTTP+SSE.
+            Method::POST => method_not_allowed(),
+            _ => not_found(PATH),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+
+    fn stop_all(&self) {
         for client in self.sessions().values() {
             client.stop.notify_one();
         }
     }
 
-    /// How many sessions are open.
-    pub fn open_count(&self) -> usize {
+    fn open_count(&self) -> usize {
         self.sessions().len()
+    }
+}
+
+/// The message endpoint of an [`SseFront`].
+struct SseMessages(Arc<SseFront>);
+
+impl Handler for SseMessages {
+    fn handle(
+        self: Arc<Self>,
+        _: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, Answer> {
+        let front = Arc::clone(&self.0);
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            match parts.method {
+                Method::POST => front.post(parts, body).await,
+                _ => not_found(PATH),
+            }
+        })
     }
 }
 
@@ -196,21 +223,22 @@ impl Running {
 struct StreamWriter(Option<Outlet>);
 
 impl StreamWriter {
-    async fn put(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+    async fn put(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
         let Some(stream) = &self.0 else {
             return Err(LinkEnd::Closed);
         };
-        for frame in frames.drain(..) {
+        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
             let Body::Whole(message) = frame.body else {
                 continue;
             };
-            let out = Out {
+            let item = StreamItem::Message(StreamMessage {
                 data: message.into_raw(),
                 event_id: None,
                 last: false,
-            };
+                sequence: frame.sequence,
+            });
             // The pump has a deadline for all of it.
-            if stream.send(out, Duration::MAX).await.is_err() {
+            if stream.send(item, Duration::MAX).await.is_err() {
                 return Err(LinkEnd::Closed);
             }
         }
@@ -219,7 +247,10 @@ impl StreamWriter {
 }
 
 impl FrameWriter for StreamWriter {
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<Outgoing>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put(frames))
     }
 

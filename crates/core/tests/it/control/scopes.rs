@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_proxy_core::Connection;
+use mcp_proxy_core::control::RunServer;
 use mcp_proxy_core::rules::Rules;
+use mcp_proxy_core::{Connection, Peer as ServerPeer};
+use mcp_proxy_session::{Masks, Ring};
 use mcp_proxy_wire::Transport;
 use serde_json::{Value, json};
 
-use super::{Run, ask};
-use crate::transcript::{Peer, carried};
+use super::{Run, ask, gone};
+use crate::transcript::{Peer, carried, pipeline};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo"}}"#;
@@ -22,9 +24,32 @@ struct Two {
     connections: [Arc<Connection>; 2],
 }
 
+/// Both to the same server.
 fn two() -> Two {
     let run = Run::ringed(1 << 20);
-    let connections = [(); 2].map(|()| run.pipeline.connect(Transport::Stdio, Transport::Stdio));
+    carrying(run, [Transport::Stdio.into(), Transport::Stdio.into()])
+}
+
+/// Each to a server of its own, `db` and `web`.
+fn two_servers() -> Two {
+    let pipeline = pipeline(None);
+    pipeline.keep_recent(Ring::new(1 << 20, Masks::none(), None));
+    let peers = ["db", "web"].map(|name| ServerPeer::new(Transport::Stdio).named(name));
+    let [db, web] = peers.clone();
+    let server = |peer: ServerPeer, target: &str, why: &'static str| RunServer {
+        peer,
+        target: target.to_owned(),
+        dial: gone(why),
+    };
+    let servers = vec![
+        server(db, "db-server", "the database is gone"),
+        server(web, "http://web", "the web is gone"),
+    ];
+    carrying(Run::in_front_of(pipeline, None, None, servers), peers)
+}
+
+fn carrying(run: Run, servers: [ServerPeer; 2]) -> Two {
+    let connections = servers.map(|server| run.pipeline.connect(Transport::Stdio, server));
     let [second, third] = connections.each_ref().map(carried);
     Two {
         run,
@@ -116,6 +141,26 @@ async fn a_connection_counts_more_than_its_server_and_that_more_than_the_run() {
     two.second.1.hears("what was held", PING).await;
     two.second.0.say(CALL);
     two.second.1.hears("nothing is held", CALL).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_server_is_intercepted_and_the_others_pass() {
+    let mut two = two_servers();
+    let params = json!({"mode": "intercept", "server": "db"});
+    result(&two.run, "intercept.set", params).await;
+    two.third.0.say(PING);
+    two.third.1.hears("another server", PING).await;
+    two.second.0.say(PING);
+    two.held(1).await;
+    let listed = result(&two.run, "hold.list", json!({})).await;
+    assert_eq!(listed["holds"][0]["server"], "db");
+    let present = result(&two.run, "intercept.get", json!({"server": "web"})).await;
+    assert_eq!(present, json!({"mode": "passthrough", "held": []}));
+    let listed = result(&two.run, "connections.list", json!({"server": "web"})).await;
+    let rows = listed["connections"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[0]["connection"]), (1, &json!(3)));
+    let text = refused(&two.run, "intercept.get", json!({"server": "mail"})).await;
+    assert!(text.contains("db, web"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -270,20 +315,21 @@ async fn a_live_replay_uses_the_session_that_is_named() {
     assert_eq!(replayed["result"]["conn"], "c3", "{replayed}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_fresh_replay_goes_to_the_server_that_is_named() {
-    // The run of the other tests has a server that cannot be reached.
-    let run = Run::ringed(1 << 20);
+    let mut two = two_servers();
     let modern = r#"{"id":1,"method":"x","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
-    run.pass(modern);
-    for scope in [
-        json!({}),
-        json!({"server": "server"}),
-        json!({"connection": 1}),
+    two.third.0.say(modern);
+    two.third.1.hears("the first time", modern).await;
+    for (scope, why) in [
+        (json!({}), "the web is gone"),
+        (json!({"server": "db"}), "the database is gone"),
+        (json!({"server": "http://web"}), "the web is gone"),
+        (json!({"connection": "c2"}), "the database is gone"),
     ] {
         let mut params = scope;
         params["sequence"] = json!(1);
-        let answer = ask(&run.viewer(), "replay", params).await;
-        assert_eq!(answer["error"]["message"], "it is gone", "{answer}");
+        let answer = ask(&two.run.viewer(), "replay", params).await;
+        assert_eq!(answer["error"]["message"], why, "{answer}");
     }
 }

@@ -5,7 +5,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mcp_proxy_core::connections::UNNAMED_SERVER;
 use mcp_proxy_core::control::{Control, Existing, Export, Means, RING, RunFacts, RunServer, Save};
 use mcp_proxy_core::{Dial, LinkEnd, Pipeline};
 use mcp_proxy_session::export::exporter;
@@ -77,8 +76,7 @@ pub fn open(config: &Config, pipeline: &Arc<Pipeline>, about: &About) -> Option<
         export: export(),
         save: save(),
         servers: vec![RunServer {
-            name: UNNAMED_SERVER.into(),
-            transport: facts.server,
+            peer: facts.server.into(),
             target: facts.target.clone(),
             dial: dial(config),
         }],

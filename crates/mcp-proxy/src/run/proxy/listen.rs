@@ -1,4 +1,4 @@
-//! The client side on a port: picks the front for the two kinds, listens, and ends in order.
+//! The client side on a port: picks the handlers for the two kinds of transport, listens, and shuts down cleanly.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,14 +7,17 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use mcp_proxy_core::Pipeline;
 use mcp_proxy_session::Io;
-use mcp_proxy_transport::front::Front;
 use mcp_proxy_transport::http::auto::AutoFront;
 use mcp_proxy_transport::http::exchange::Exchange;
-use mcp_proxy_transport::http::listener::{Listener, ListenerOptions};
-use mcp_proxy_transport::http::sessions::{SessionLimits, Sessions};
+use mcp_proxy_transport::http::listener::{Listener, ListenerLimits, ListenerOptions};
+use mcp_proxy_transport::http::remote::Remote;
+use mcp_proxy_transport::http::routes::{Route, Routes};
+use mcp_proxy_transport::http::sessions::{
+    EndpointOptions, ModernClients, SessionLimits, Sessions,
+};
 use mcp_proxy_transport::sse::exchange::SseExchange;
 use mcp_proxy_transport::sse::front::SseFront;
-use mcp_proxy_transport::tls;
+use mcp_proxy_transport::{http, sse, tls};
 use mcp_proxy_wire::Transport;
 
 use super::dial::{dial, dial_remote, remote};
@@ -50,6 +53,7 @@ pub async fn over_port(
         tls,
         stall: config.limits.stall,
         is_public: !crate::config::is_loopback(host),
+        limits: ListenerLimits::default(),
         on_refusal: Arc::new(move |text| refusals.note(&Io::Note { text })),
     };
     let listener = Listener::bind(host, *port, options)
@@ -57,24 +61,24 @@ pub async fn over_port(
         .with_context(|| {
             format!("cannot listen on {host}:{port} (--listen-port 0 picks a free port)")
         })?;
-    let front = front(config, pipeline, *kind)?;
-    let address = listener.url(front.path());
+    let routes = Arc::new(routes(config, pipeline, *kind)?);
+    let address = listener.url(path(*kind));
     pipeline.listens_on(&address);
     printer::say(&format!("listening on {address}"));
     notices.iter().for_each(|notice| printer::say(notice));
     let mut stopped = None;
     let mut record_lost = false;
     listener
-        .run(front.clone(), async {
+        .run(Arc::clone(&routes), async {
             tokio::select! {
                 end = stop.wait() => stopped = Some(end),
                 () = pipeline.record_lost() => record_lost = true,
             }
         })
         .await;
-    front.stop_all();
+    routes.stop_all();
     let deadline = tokio::time::Instant::now() + STOP_DEADLINE;
-    while front.open_count() > 0 && tokio::time::Instant::now() < deadline {
+    while routes.open_count() > 0 && tokio::time::Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     if record_lost {
@@ -87,17 +91,35 @@ pub async fn over_port(
     Ok(stopped.unwrap_or_else(RunEnd::done))
 }
 
-/// Same kind on both sides: pass through. Else HTTP ends here.
-fn front(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Result<Front> {
+/// The path that clients are told to use.
+fn path(client: Transport) -> &'static str {
+    match client {
+        Transport::Sse => sse::PATH,
+        _ => http::PATH,
+    }
+}
+
+/// The path table: the one list of the handlers on a port. With the same kind of transport on both sides HTTP is passed
+/// through, else it ends here.
+fn routes(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Result<Routes> {
     let pipeline = Arc::clone(pipeline);
     let carry = carry_options(config.limits);
     let session_limits = SessionLimits {
         sessions: config.limits.sessions,
+        requests: config.limits.sessions,
         idle: config.limits.idle,
         message: config.limits.message,
     };
     let whole = limits(config.limits, Transport::Stdio, Transport::StreamableHttp);
     let cut = limits(config.limits, client, client);
+    let endpoint = |server: Transport| EndpointOptions {
+        server: server.into(),
+        modern: ModernClients::Shared,
+        limits: session_limits,
+        carry,
+    };
+    let own = Route::exact(path(client));
+    let routes = Routes::new();
     Ok(match (client, &config.target) {
         (
             Transport::StreamableHttp,
@@ -105,40 +127,52 @@ fn front(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Result
                 kind: Some(Transport::StreamableHttp),
                 ..
             },
-        ) => Front::Exchange(Exchange::new(
-            pipeline,
-            remote(config, &config.target)?,
-            cut,
-        )),
+        ) => {
+            let remote = remote(config, &config.target)?;
+            let same = same_path(&remote);
+            routes.with(Exchange::new(pipeline, remote, cut), [own, same])
+        }
         (
             Transport::Sse,
             Target::Url {
                 kind: Some(Transport::Sse),
                 ..
             },
-        ) => Front::SseExchange(SseExchange::new(
-            pipeline,
-            remote(config, &config.target)?,
-            cut,
-        )),
+        ) => {
+            let remote = remote(config, &config.target)?;
+            let same = same_path(&remote);
+            let exchange = SseExchange::new(pipeline, remote, cut);
+            let endpoints = Route::prefix("/").unlisted();
+            routes
+                .with(exchange.endpoints_handler(), [endpoints])
+                .with(exchange, [own, same])
+        }
         (Transport::StreamableHttp, Target::Url { kind: None, .. }) => {
             let remote = remote(config, &config.target)?;
+            let same = same_path(&remote);
             let exchange = Exchange::new(Arc::clone(&pipeline), Arc::clone(&remote), cut);
             let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), whole.max);
-            let kind = Transport::Sse;
-            let sessions = Sessions::new(Arc::clone(&pipeline), dial, kind, session_limits, carry);
-            let max = whole.max;
-            Front::Auto(AutoFront::new(pipeline, remote, exchange, sessions, max))
+            let sessions = Sessions::new(Arc::clone(&pipeline), dial, endpoint(Transport::Sse));
+            let auto = AutoFront::new(pipeline, remote, exchange, sessions, whole.max);
+            routes.with(auto, [own, same])
         }
         (Transport::Sse, target) => {
             let dial = dial(config, whole)?;
             let kind = target.transport();
-            Front::Sse(SseFront::new(pipeline, dial, kind, session_limits, carry))
+            let front = SseFront::new(pipeline, dial, kind, session_limits, carry);
+            let messages = Route::exact(sse::MESSAGE_PATH).unlisted();
+            routes.with(front.messages(), [messages]).with(front, [own])
         }
         (_, target) => {
             let dial = dial(config, whole)?;
-            let kind = target.transport();
-            Front::Sessions(Sessions::new(pipeline, dial, kind, session_limits, carry))
+            let sessions = Sessions::new(pipeline, dial, endpoint(target.transport()));
+            routes.with(sessions, [own])
         }
     })
+}
+
+/// The path that the server itself is reached at: clients whose configuration only got another host find it here too.
+/// Unlisted, because the paths of hosted servers may hold keys.
+fn same_path(remote: &Remote) -> Route {
+    Route::exact(remote.url().path()).unlisted()
 }

@@ -8,14 +8,14 @@ use http::{Response, StatusCode};
 use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Limits, Message,
-    Side, SseSplitter, SseUnit,
+    Body, Carriage, Direction, ErrorCode, Field, Frame, Id, Kind, Limits, Message, Origin, Side,
+    SseSplitter, SseUnit, StreamId,
 };
 
 use super::super::collect::{Collected, collect};
 use super::super::inflow::Inflow;
 use super::super::through::event_frame;
-use super::HttpLink;
+use super::{HttpLink, own_frame};
 
 /// Where a stream stood when it ended.
 #[derive(Default)]
@@ -74,15 +74,18 @@ impl HttpLink {
                 self.session_lost().await;
                 return None;
             }
-            let message = self.with_id(message, asked);
             self.learn(method, &message);
-            let left = unanswered(asked, &message);
-            self.hand_over(Frame {
-                exchange: ExchangeId(0),
-                carriage: Carriage::Response(Box::new(parts)),
-                body: Body::Whole(message),
-            })
-            .await;
+            let mut left = unanswered(asked, &message);
+            match (left.as_slice(), lacks_id(&message)) {
+                ([id], true) => {
+                    self.answer_for_server(parts, message, id).await;
+                    left.clear();
+                }
+                _ => {
+                    let carriage = Carriage::Response(Box::new(parts));
+                    self.hand_over(received(carriage, message)).await;
+                }
+            }
             if !left.is_empty() && !self.answers_later(status) {
                 let text = format!(
                     "the server answered HTTP {} without an answer to this request",
@@ -131,14 +134,31 @@ impl HttpLink {
             true => Body::Empty,
             false => Body::Whole(body),
         };
-        let frame = Frame {
-            exchange: ExchangeId(0),
-            carriage: Carriage::Response(Box::new(parts)),
-            body,
-        };
+        let carriage = Carriage::Response(Box::new(parts));
+        self.record(Frame::new(StreamId::Only, Origin::Server, carriage, body))
+            .await;
+    }
+
+    /// Records what the server sent and forwards nothing of it; its number.
+    async fn record(&self, frame: Frame) -> Option<u64> {
         let mut lane = self.connection.record_lane(Direction::ServerToClient);
         // A record that cannot be written ends the run by itself.
-        drop(lane.pass_one(frame, self.connection.pipeline.now()).await);
+        let recorded = lane.pass_one(frame, self.connection.pipeline.now()).await;
+        recorded.ok()??.frame().sequence
+    }
+
+    /// An error that the server could not tie to a request (`id: null`, or none) still answers the one of its POST. The
+    /// record keeps what the server sent; what the client gets under its own id is the proxy's.
+    async fn answer_for_server(&self, parts: Parts, message: Message, id: &Id) {
+        let Some(answer) = with_id(&message, id) else {
+            let carriage = Carriage::Response(Box::new(parts));
+            return self.hand_over(received(carriage, message)).await;
+        };
+        let carriage = Carriage::Response(Box::new(parts));
+        let sequence = self.record(received(carriage, message)).await;
+        let why = "the error has no id; the client gets it under its request's id";
+        self.connection.act(sequence, "drop", why);
+        self.hand_over(own_frame(answer)).await;
     }
 
     /// Reads a stream to its end; answered ids leave `open`.
@@ -196,37 +216,7 @@ impl HttpLink {
             } else if message.kind() == Kind::Batch {
                 *open = unanswered(open, &message);
             }
-            self.hand_over(Frame {
-                exchange: ExchangeId(0),
-                carriage,
-                body: Body::Whole(message),
-            })
-            .await;
-        }
-    }
-
-    /// An error that the server could not tie to a request (`id: null`) still answers the one of its POST.
-    fn with_id(&self, message: Message, asked: &[Id]) -> Message {
-        let [id] = asked else {
-            return message;
-        };
-        if message.kind() != Kind::Error || message.id().is_some_and(|id| !id.is_null()) {
-            return message;
-        }
-        self.note("the server's error had no id; the client gets it under its request's id");
-        match message.span(Field::Id) {
-            Some(span) => message.splice(&[(span, id.token())]).unwrap_or(message),
-            None => match message.error() {
-                Some(error) => {
-                    let mut text = br#"{"jsonrpc":"2.0","id":"#.to_vec();
-                    text.extend_from_slice(id.token());
-                    text.extend_from_slice(br#","error":"#);
-                    text.extend_from_slice(message.slice(error));
-                    text.push(b'}');
-                    Message::parse(text)
-                }
-                None => message,
-            },
+            self.hand_over(received(carriage, message)).await;
         }
     }
 
@@ -246,6 +236,31 @@ impl HttpLink {
         ))
         .await;
     }
+}
+
+/// A message from the server.
+fn received(carriage: Carriage, message: Message) -> Frame {
+    Frame::new(
+        StreamId::Only,
+        Origin::Server,
+        carriage,
+        Body::Whole(message),
+    )
+}
+
+fn lacks_id(message: &Message) -> bool {
+    message.kind() == Kind::Error && message.id().is_none_or(|id| id.is_null())
+}
+
+/// The same error under this id, with all its other bytes as they were.
+fn with_id(error: &Message, id: &Id) -> Option<Message> {
+    if let Some(span) = error.span(Field::Id) {
+        return error.splice(&[(span, id.token())]).ok();
+    }
+    let open = error.raw().iter().position(|byte| *byte == b'{')? + 1;
+    let (before, after) = error.raw().split_at(open);
+    let member = [br#""id":"#.as_slice(), id.token(), b","].concat();
+    Some(Message::parse([before, &member, after].concat()))
 }
 
 pub(super) fn http_failure(text: String) -> LinkEnd {

@@ -81,10 +81,7 @@ impl State {
     }
 
     pub(super) fn remember(&self, key: IdKey, open: Open) {
-        // A very short request may be over before it is remembered.
-        if !open.abort.is_finished() {
-            self.inner().requests.insert(key, open);
-        }
+        self.inner().requests.insert(key, open);
     }
 
     pub(super) fn forget(&self, key: &IdKey) {

@@ -14,7 +14,7 @@ impl Exchange {
     fn posting(
         &self,
         connection: &Arc<Connection>,
-        like: ExchangeId,
+        like: Option<ExchangeId>,
     ) -> Result<Posting, ReplayError> {
         let head = self.known.head(connection.id, like)?;
         Ok(Posting {
@@ -36,7 +36,7 @@ impl Poster for Exchange {
     fn post(
         &self,
         connection: &Arc<Connection>,
-        like: ExchangeId,
+        like: Option<ExchangeId>,
         message: Message,
     ) -> Result<Posted, ReplayError> {
         let params = self.remote.tools().of(&message);
@@ -50,7 +50,7 @@ impl Poster for Exchange {
         like: ExchangeId,
         answer: Message,
     ) -> Result<Sending, ReplayError> {
-        let posting = self.posting(connection, like)?;
+        let posting = self.posting(connection, Some(like))?;
         Ok(Box::pin(posting.deliver(answer)))
     }
 }

@@ -1,143 +1,129 @@
 //! Where what the server sends goes: the stream of the client that waits for it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use mcp_proxy_core::Outgoing;
 use mcp_proxy_wire::{
-    Body, Carriage, ErrorCode, ExchangeId, Frame, Instead, Kind, Message, error_response,
+    Body, ErrorCode, ExchangeId, Frame, Kind, Message, Origin, StreamId, error_response,
 };
 
 use super::{Session, State};
 use crate::http::outlet::{Messages, Outlet, outlet};
-use crate::http::replay::GET_STREAM;
 use crate::http::router::{Awaits, Waiting, Way};
-use crate::http::stream::Out;
+use crate::http::stream::{StreamItem, StreamMessage};
 use crate::inbox::Arrival;
 
 /// A server's message with its place.
 pub(super) struct Placed {
-    pub(super) stream: ExchangeId,
+    pub(super) stream: StreamId,
     /// Nobody reads that stream at present: none.
     pub(super) outlet: Option<Outlet>,
-    pub(super) out: Out,
-    /// Its number in the record, where it is known.
-    pub(super) sequence: Option<u64>,
+    pub(super) item: StreamItem,
 }
 
 impl Session {
     /// Finds the stream for a frame from the server, and what to put on it.
-    pub(super) fn place(&self, frame: Frame) -> Option<Placed> {
-        let message = match frame.body {
-            Body::Whole(message) => message,
-            Body::Withheld(message) => return self.withhold(frame.exchange, &message),
-            Body::Instead(instead) => return self.place_instead(frame.exchange, *instead),
-            _ => return None,
+    pub(super) fn place(&self, outgoing: Outgoing) -> Option<Placed> {
+        match outgoing {
+            Outgoing::Frame(frame) => self.place_message(frame, None),
+            Outgoing::Replacement { original, frame } => self.place_message(frame, Some(original)),
+            Outgoing::Dropped(frame) => self.place_dropped(frame),
+            Outgoing::RequestReplaced { frame, .. } => self.request_replaced(frame),
+        }
+    }
+
+    /// A message goes to the stream that waits for it, or that waits for the one it replaces.
+    fn place_message(&self, frame: Frame, replaces: Option<Message>) -> Option<Placed> {
+        let (sequence, is_injected) = (frame.sequence, frame.is_injected());
+        let Body::Whole(message) = frame.body else {
+            return None;
         };
         let mut state = self.state();
-        if self.is_shared() {
+        let (stream, last) = if self.is_shared() {
             // A server may also end a subscription by cancelling it; then no answer will follow.
             let is_over = message.method().as_deref() == Some("notifications/cancelled")
-                && !self.connection.awaits_answer(frame.exchange);
-            let last = is_over || matches!(message.kind(), Kind::Response | Kind::Error);
-            let sender = match last {
-                true => state.streams.remove(&frame.exchange),
-                false => state.streams.get(&frame.exchange).cloned(),
+                && !self.awaits_answer(frame.stream);
+            let answers = matches!(message.kind(), Kind::Response | Kind::Error);
+            (frame.stream, is_over || answers || replaces.is_some())
+        } else {
+            let own = match frame.stream {
+                StreamId::Exchange(exchange) if is_injected => state.router.refuse(exchange),
+                _ => None,
             };
-            let out = Out {
-                data: message.into_raw(),
-                event_id: None,
-                last,
-            };
-            return Some(Placed {
-                stream: frame.exchange,
-                outlet: sender,
-                out,
-                sequence: None,
-            });
-        }
-        // What comes from the server has its number there: the step `Number` has put it.
-        let sequence = match frame.carriage {
-            Carriage::Message => None,
-            _ => Some(frame.exchange.0),
-        };
-        let own = match frame.carriage {
-            Carriage::Message => state.router.refuse(frame.exchange),
-            _ => None,
-        };
-        let (stream, last) = match own.unwrap_or_else(|| state.router.route(&message)) {
-            Way::Post { exchange, last } => (exchange, last),
-            Way::Get => (GET_STREAM, false),
-            Way::Waiting => {
-                let waits = state.router.wait(sequence, &message);
-                drop(state);
-                if let Err(why) = waits {
-                    self.undelivered(sequence, &why);
-                    self.answer_lost(&message, &why);
+            let routed = replaces.as_ref().unwrap_or(&message);
+            match own.unwrap_or_else(|| state.router.route(routed)) {
+                Way::Post { exchange, last } => (exchange.into(), last),
+                Way::Get => (StreamId::Standing, false),
+                Way::Waiting if replaces.is_some() => (StreamId::Standing, false),
+                Way::Waiting => {
+                    let waits = state.router.wait(sequence, &message);
+                    drop(state);
+                    if let Err(why) = waits {
+                        self.undelivered(sequence, &why);
+                        self.answer_lost(&message, &why);
+                    }
+                    return None;
                 }
-                return None;
             }
         };
-        let sender = match last {
+        let outlet = match last {
             true => state.streams.remove(&stream),
             false => state.streams.get(&stream).cloned(),
         };
-        let out = self.stored(&mut state, stream, message.into_raw(), last);
+        let data = message.into_raw();
+        let message = self.stored(&mut state, stream, data, last, sequence);
         Some(Placed {
             stream,
-            outlet: sender,
-            out,
-            sequence,
+            outlet,
+            item: StreamItem::Message(message),
         })
     }
 
-    /// What stands in the place of another: an answer goes where that would have gone; a client that asked waits for what
-    /// its request has become.
-    fn place_instead(&self, exchange: ExchangeId, instead: Instead) -> Option<Placed> {
-        let Instead { was, now } = instead;
+    /// On a shared session: whether the request of this stream still waits for its answer.
+    fn awaits_answer(&self, stream: StreamId) -> bool {
+        let exchange = stream.exchange();
+        exchange.is_some_and(|exchange| self.connection.awaits_answer(exchange))
+    }
+
+    /// The client's request reached the server as something else: its stream waits for the answer to that, if there will
+    /// be one.
+    fn request_replaced(&self, frame: Frame) -> Option<Placed> {
+        let (Body::Whole(message), StreamId::Exchange(exchange)) = (&frame.body, frame.stream)
+        else {
+            return None;
+        };
         let mut state = self.state();
-        if was.asks_any() {
-            let awaits = match self.is_shared() {
-                true if now.kind() == Kind::Request => Awaits::Answers,
-                true => Awaits::Nothing,
-                false => state.router.post(exchange, &now),
-            };
-            if awaits == Awaits::Answers {
-                return None;
-            }
-            state.router.post_closed(exchange);
-            return Some(Placed {
-                stream: exchange,
-                outlet: state.streams.remove(&exchange),
-                out: Out::accepted(),
-                sequence: None,
-            });
+        let awaits = match self.is_shared() {
+            true if message.kind() == Kind::Request => Awaits::Answers,
+            true => Awaits::Nothing,
+            false => state.router.post(exchange, message),
+        };
+        if awaits == Awaits::Answers {
+            return None;
         }
-        let (stream, last, sequence) = match self.is_shared() {
-            true => (exchange, true, None),
-            false => match state.router.route(&was) {
-                Way::Post {
-                    exchange: post,
-                    last,
-                } => (post, last, Some(exchange.0)),
-                Way::Get | Way::Waiting => (GET_STREAM, false, Some(exchange.0)),
+        Some(end_post(&mut state, exchange, StreamItem::Accepted))
+    }
+
+    /// A message that was dropped ends the exchange of the client that waits for it.
+    fn place_dropped(&self, frame: Frame) -> Option<Placed> {
+        let Body::Whole(message) = &frame.body else {
+            return None;
+        };
+        let mut state = self.state();
+        let exchange = match (message.kind(), frame.stream) {
+            (Kind::Request, StreamId::Exchange(exchange)) => exchange,
+            (Kind::Batch, StreamId::Exchange(exchange)) if message.asks_any() => exchange,
+            (Kind::Response | Kind::Error, StreamId::Exchange(exchange)) if self.is_shared() => {
+                exchange
+            }
+            (Kind::Response | Kind::Error | Kind::Batch, _) => match state.router.route(message) {
+                Way::Post { exchange, .. } => exchange,
+                _ => return None,
             },
+            _ => return None,
         };
-        let sender = match last {
-            true => state.streams.remove(&stream),
-            false => state.streams.get(&stream).cloned(),
-        };
-        let out = match self.is_shared() {
-            true => Out {
-                data: now.into_raw(),
-                event_id: None,
-                last,
-            },
-            false => self.stored(&mut state, stream, now.into_raw(), last),
-        };
-        Some(Placed {
-            stream,
-            outlet: sender,
-            out,
-            sequence,
-        })
+        Some(end_post(&mut state, exchange, StreamItem::Dropped))
     }
 
     /// The server waits for an answer to each request of its own: for those that reach nobody, this is it.
@@ -150,12 +136,8 @@ impl Session {
                 &format!("the request could not be delivered: {why}"),
                 None,
             );
-            let frame = Frame {
-                exchange: GET_STREAM,
-                carriage: Carriage::Message,
-                body: Body::Whole(answer),
-            };
-            // Not awaited: whoever calls this reads the server, and a server that is not read may not read either.
+            let frame = Frame::message(StreamId::Only, Origin::Proxy, answer);
+            // Not awaited: the caller reads the server, and a server that is not read may not read either.
             if self.inbox.try_send(Arrival::Frame(frame)).is_err() {
                 self.note(
                     "the server takes no more messages, not even an error for its own request",
@@ -164,45 +146,47 @@ impl Session {
         }
     }
 
-    /// A message that is not let go on ends the exchange of the client that waits for it.
-    fn withhold(&self, exchange: ExchangeId, message: &Message) -> Option<Placed> {
-        let mut state = self.state();
-        let exchange = match message.kind() {
-            Kind::Request if exchange != GET_STREAM => exchange,
-            Kind::Batch if exchange != GET_STREAM && message.asks_any() => exchange,
-            Kind::Response | Kind::Error if self.is_shared() => exchange,
-            Kind::Response | Kind::Error | Kind::Batch => match state.router.route(message) {
-                Way::Post { exchange, .. } => exchange,
-                _ => return None,
-            },
-            _ => return None,
-        };
-        state.router.post_closed(exchange);
-        Some(Placed {
-            stream: exchange,
-            outlet: state.streams.remove(&exchange),
-            out: Out::nothing(),
-            sequence: None,
-        })
-    }
-
     /// A stream that begins with what waited for one.
     pub(super) fn stream(
         &self,
         state: &mut State,
-        stream: ExchangeId,
+        stream: StreamId,
         waiting: Vec<Waiting>,
     ) -> (Outlet, Messages) {
-        let waiting = waiting.into_iter();
-        outlet(waiting.map(|waiting| self.stored(state, stream, waiting.message.into_raw(), false)))
+        let waiting = waiting.into_iter().map(|waiting| {
+            let data = waiting.message.into_raw();
+            StreamItem::Message(self.stored(state, stream, data, false, waiting.sequence))
+        });
+        outlet(Some(Arc::clone(&self.connection)), waiting)
     }
 
-    fn stored(&self, state: &mut State, stream: ExchangeId, data: Bytes, last: bool) -> Out {
-        let event_id = Some(state.replay.keep(stream, data.clone(), last));
-        Out {
+    /// A message for a stream. It is kept if clients can come back for it.
+    fn stored(
+        &self,
+        state: &mut State,
+        stream: StreamId,
+        data: Bytes,
+        last: bool,
+        sequence: Option<u64>,
+    ) -> StreamMessage {
+        let event_id = self
+            .is_resumable()
+            .then(|| state.replay.keep(stream, data.clone(), last));
+        StreamMessage {
             data,
             event_id,
             last,
+            sequence,
         }
+    }
+}
+
+/// Nothing more will come for a POST.
+fn end_post(state: &mut State, exchange: ExchangeId, item: StreamItem) -> Placed {
+    state.router.post_closed(exchange);
+    Placed {
+        stream: exchange.into(),
+        outlet: state.streams.remove(&StreamId::Exchange(exchange)),
+        item,
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_core::{BoxFuture, FrameWriter, LinkEnd};
-use mcp_proxy_wire::Frame;
+use mcp_proxy_core::{BoxFuture, FrameWriter, LinkEnd, Outgoing};
+use mcp_proxy_wire::StreamId;
 
 use super::Session;
 use crate::http::outlet::NotTaken;
+use crate::http::stream::StreamItem;
 
 /// A client that takes nothing from a stream for this long loses it; its session goes on.
 pub(super) const STREAM_STALL: Duration = Duration::from_secs(60);
@@ -16,20 +17,26 @@ pub(super) const STREAM_STALL: Duration = Duration::from_secs(60);
 pub struct SessionWriter(pub Arc<Session>);
 
 impl SessionWriter {
-    async fn put(&mut self, frames: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+    async fn put(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
         for frame in frames.drain(..) {
             let Some(placed) = self.0.place(frame) else {
                 continue;
             };
-            let (stream, is_message) = (placed.stream, !placed.out.is_nothing());
+            let (stream, item) = (placed.stream, placed.item);
+            let message = match &item {
+                StreamItem::Message(message) => Some(message.sequence),
+                StreamItem::Dropped | StreamItem::Accepted => None,
+            };
             let sent = match placed.outlet {
-                Some(outlet) => outlet.send(placed.out, STREAM_STALL).await,
+                Some(outlet) => outlet.send(item, STREAM_STALL).await,
                 None => Err(NotTaken::Gone),
             };
             let Err(not_taken) = sent else { continue };
-            self.0.stream_closed(stream);
-            if is_message {
-                self.0.undelivered(placed.sequence, why(&not_taken));
+            if let StreamId::Exchange(exchange) = stream {
+                self.0.stream_closed(exchange);
+            }
+            if let Some(sequence) = message {
+                self.0.undelivered(sequence, why(&not_taken));
             }
         }
         Ok(())
@@ -46,7 +53,10 @@ fn why(not_taken: &NotTaken) -> &'static str {
 }
 
 impl FrameWriter for SessionWriter {
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<Outgoing>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put(frames))
     }
 

@@ -20,7 +20,7 @@ pub struct Events {
     inserted: Option<mpsc::Receiver<Bytes>>,
 }
 
-/// What is done to an event before it goes on.
+/// What is done to an event after it was recorded and before it is sent.
 pub type Rewrite = Option<Box<dyn FnMut(Frame) -> Result<Frame, LinkEnd> + Send>>;
 
 impl Events {
@@ -92,17 +92,17 @@ impl Events {
                     return Err(crate::lines::too_large(side, seen, self.max));
                 }
             };
-            let mut frame = Frame {
-                exchange,
-                carriage,
-                body,
-            };
-            if let Some(rewrite) = &mut self.rewrite {
-                frame = rewrite(frame)?;
-            }
-            into.push(frame);
+            into.push(Frame::new(exchange, side.into(), carriage, body));
         }
         Ok(())
+    }
+
+    /// Changes an event that has been recorded, if this stream's events are changed.
+    pub fn rewrite(&mut self, frame: Frame) -> Result<Frame, LinkEnd> {
+        match &mut self.rewrite {
+            Some(rewrite) => rewrite(frame),
+            None => Ok(frame),
+        }
     }
 
     /// An event that is cut through is never held, but it may not be larger than any other message.
