@@ -123,6 +123,7 @@ impl Connection {
             connection: id,
             facts: &[("client", client.as_str()), ("server", server.as_str())],
         });
+        connection.pipeline.registry().opened(&connection);
         connection
     }
 
@@ -388,6 +389,7 @@ impl Connection {
 
     /// Notes how the connection ended.
     pub fn close(&self, why: &str) {
+        self.pipeline.registry().ended(self);
         self.pipeline.note(&Io::Close {
             connection: self.id,
             why,
@@ -471,6 +473,12 @@ impl Connection {
         self.correlator
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.pipeline.registry().ended(self);
     }
 }
 

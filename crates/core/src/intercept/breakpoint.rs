@@ -3,6 +3,8 @@
 use mcp_proxy_session::{Budget, Facts, Filter, RunError};
 use mcp_proxy_wire::Direction;
 
+use super::modes::HoldScope;
+use crate::connection::Connection;
 use crate::overruns::Overruns;
 
 /// A breakpoint to be set.
@@ -14,6 +16,8 @@ pub struct NewBreakpoint {
     pub direction: Option<Direction>,
     /// It goes after so many hits: 1 holds one message.
     pub hits: Option<u64>,
+    /// Only messages of this part of the run.
+    pub scope: HoldScope,
 }
 
 /// A breakpoint that is set.
@@ -25,6 +29,8 @@ pub struct Breakpoint {
     pub filter: String,
     /// Only those that go this way.
     pub direction: Option<Direction>,
+    /// Only messages of this part of the run.
+    pub scope: HoldScope,
     /// Hits until it goes.
     pub left: Option<u64>,
     /// Hits so far.
@@ -57,6 +63,7 @@ impl Breakpoints {
             number: self.next,
             filter: new.filter.text().to_owned(),
             direction: new.direction,
+            scope: new.scope,
             left: new.hits.map(|hits| hits.max(1)),
             hits: 0,
             too_slow: 0,
@@ -88,11 +95,12 @@ impl Breakpoints {
 
     /// The first that a message hits; one that has had its last hit goes. A ping or a cancel is never hit by chance: only
     /// by a filter that has the word.
-    pub fn hit(&mut self, facts: &Facts<'_>) -> BreakpointHit {
+    pub(crate) fn hit(&mut self, facts: &Facts<'_>, connection: &Connection) -> BreakpointHit {
         let urgent = urgent(facts);
         let mut too_slow = Vec::new();
         let place = self.set.iter().position(|(set, filter, overruns)| {
             let is_for = set.direction.is_none_or(|way| way == facts.direction)
+                && set.scope.has(connection)
                 && urgent.is_none_or(|word| names(&set.filter, word));
             if !is_for {
                 return false;
@@ -150,6 +158,10 @@ mod tests {
     use super::*;
     use mcp_proxy_session::{Carried, Marks};
     use mcp_proxy_wire::{Message, Transport};
+    use std::sync::Arc;
+
+    use crate::intercept::HoldOptions;
+    use crate::pipeline::{Pipeline, PipelineOptions};
 
     #[test]
     fn one_that_is_too_slow_holds_nothing_and_says_so_once_in_a_while() {
@@ -174,7 +186,15 @@ mod tests {
             carried: Carried::Plainly,
             marks: Marks::default(),
         };
-        let hits: Vec<_> = (0..5).map(|_| breakpoints.hit(&facts)).collect();
+        let pipeline = Pipeline::new(PipelineOptions {
+            recorder: None,
+            warn: Arc::new(|text| panic!("{text}")),
+            pass_noise: false,
+            hold: HoldOptions::default(),
+        });
+        let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
+        let hit = |_| breakpoints.hit(&facts, &connection);
+        let hits: Vec<_> = (0..5).map(hit).collect();
         assert!(hits.iter().all(|hit| hit.number == Some(2)), "{hits:?}");
         let noted: Vec<_> = hits.iter().map(|hit| hit.too_slow.len()).collect();
         assert_eq!(noted, [1, 0, 0, 0, 0]);

@@ -6,11 +6,13 @@ use mcp_proxy_wire::Direction;
 
 use super::entry::Entry;
 use super::hold::{HeldBy, HoldId};
+use super::modes::Modes;
 use super::{Breakpoints, HELD_BYTES_MAX, HELD_MAX, InterceptMode, REMEMBERED};
+use crate::connections::server_name;
 
 /// All that changes.
 pub(super) struct Inner {
-    pub(super) mode: InterceptMode,
+    pub(super) modes: Modes,
     pub(super) breakpoints: Breakpoints,
     pub(super) holds: BTreeMap<HoldId, Entry>,
     pub(super) bytes: usize,
@@ -23,7 +25,7 @@ pub(super) struct Inner {
 impl Inner {
     pub(super) fn new(mode: InterceptMode) -> Inner {
         Inner {
-            mode,
+            modes: Modes::new(mode),
             breakpoints: Breakpoints::default(),
             holds: BTreeMap::new(),
             bytes: 0,
@@ -40,8 +42,17 @@ impl Inner {
         holds.map(|(hold, _)| *hold).collect()
     }
 
-    pub(super) fn has_room(&self, length: usize) -> bool {
-        self.holds.len() < HELD_MAX && self.bytes + length <= HELD_BYTES_MAX
+    /// Whether a message of this length can be held: its server has a share of the places, all share the bytes.
+    pub(super) fn has_room(&self, length: usize, new: &Entry) -> bool {
+        if self.bytes + length > HELD_BYTES_MAX {
+            return false;
+        }
+        // Counted only where the share can be full.
+        self.holds.len() < HELD_MAX || {
+            let server = server_name(&new.connection);
+            let is_of = |entry: &&Entry| server_name(&entry.connection) == server;
+            self.holds.values().filter(is_of).count() < HELD_MAX
+        }
     }
 
     /// The first that is undecided on the way of a message which keeps its order.

@@ -128,7 +128,7 @@ impl Lane {
             return None;
         }
         let facts = self.facts(frame, message, sequence, now);
-        let by = intercept.wants(&facts, |breakpoint| {
+        let by = intercept.wants(&facts, &self.connection, |breakpoint| {
             let subject = HeldBy::Breakpoint(breakpoint).to_string();
             let text = ruling::too_slow(&subject, sequence, Budget::LIVE);
             self.connection.note(&text);

@@ -1,12 +1,13 @@
 //! The control protocol without a socket: what a desk answers, and what notices say.
 
+mod scopes;
+
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use mcp_proxy_core::control::{
-    Control, Existing, Fault, MAX_VIEWERS, METHODS, Means, Notice, RunFacts, Viewer,
-};
+use mcp_proxy_control::{Fault, METHODS, Notice};
+use mcp_proxy_core::control::{Control, Existing, MAX_VIEWERS, Means, RunFacts, RunServer, Viewer};
 use mcp_proxy_core::intercept::InterceptMode;
 use mcp_proxy_core::{Dial, LinkEnd, Passed, Pipeline};
 use mcp_proxy_session::{
@@ -74,6 +75,21 @@ impl Run {
         redaction: Option<Redaction>,
         dial: Dial,
     ) -> Run {
+        let server = RunServer {
+            peer: Transport::Stdio.into(),
+            target: "x".into(),
+            dial,
+        };
+        Run::in_front_of(pipeline, record, redaction, vec![server])
+    }
+
+    /// In front of these servers.
+    fn in_front_of(
+        pipeline: Arc<Pipeline>,
+        record: Option<&Path>,
+        redaction: Option<Redaction>,
+        servers: Vec<RunServer>,
+    ) -> Run {
         let facts = RunFacts {
             redaction,
             version: "1.2.3",
@@ -95,7 +111,15 @@ impl Run {
         });
         let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
         Run {
-            control: Control::new(Arc::clone(&pipeline), facts, Means { export, save, dial }),
+            control: Control::new(
+                Arc::clone(&pipeline),
+                facts,
+                Means {
+                    export,
+                    save,
+                    servers,
+                },
+            ),
             pipeline,
             connection,
         }

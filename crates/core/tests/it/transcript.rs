@@ -161,8 +161,7 @@ async fn decide(connection: &Arc<Connection>, line: &str) {
             let filter = Filter::parse(rest).unwrap();
             let new = NewBreakpoint {
                 filter,
-                direction: None,
-                hits: None,
+                ..NewBreakpoint::default()
             };
             intercept.add_breakpoint(new);
             return;

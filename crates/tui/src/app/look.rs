@@ -1,5 +1,6 @@
 //! Looking at messages: from one to another, folded, compared, copied.
 
+use mcp_proxy_control::{MarkChange, NoteRequest};
 use mcp_proxy_session::{Mark, ProxyMessage};
 use mcp_proxy_wire::{Direction, Kind};
 
@@ -85,9 +86,15 @@ impl App {
         tab.view.mark(selected, mark);
         // A record that is only looked at is not written.
         if self.tab == 0 && self.proxy.link == Link::Live {
-            let mark = mark.as_str();
-            let params = format!(r#"{{"sequence":{selected},"mark":"{mark}"}}"#);
-            self.ask("note", params, Then::Say(String::new()));
+            let request = NoteRequest {
+                sequence: Some(selected),
+                mark: Some(match mark {
+                    Mark::Set => MarkChange::Set,
+                    Mark::Removed => MarkChange::Removed,
+                }),
+                ..NoteRequest::default()
+            };
+            self.ask(&request, Then::Say(String::new()));
         }
     }
 

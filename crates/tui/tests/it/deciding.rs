@@ -1,6 +1,6 @@
 //! Held messages: how they come to the screen, and what each decision asks of the proxy.
 
-use mcp_proxy_tui::proxy::Mode;
+use mcp_proxy_control::InterceptMode;
 use serde_json::json;
 
 use crate::record::Record;
@@ -107,7 +107,7 @@ fn step_continue_and_the_mode() {
     stage.expect("intercept.set", params, Ok(json!({})));
     stage.mode = "intercept";
     stage.notice("holds", json!({"mode": "intercept", "held": [1]}));
-    assert_eq!(stage.app.proxy.mode, Mode::Intercept);
+    assert_eq!(stage.app.proxy.mode, InterceptMode::Intercept);
     stage.press(&["i"]);
     let params = json!({"mode": "passthrough"});
     assert_eq!(stage.asked(), [("intercept.set", params)]);

@@ -1,8 +1,9 @@
 //! Leaving, and being left.
 
+use mcp_proxy_control::InterceptMode;
 use mcp_proxy_tui::Owner;
 use mcp_proxy_tui::app::Overlay;
-use mcp_proxy_tui::proxy::{Link, Mode};
+use mcp_proxy_tui::proxy::Link;
 use serde_json::json;
 
 use crate::record::Record;
@@ -49,7 +50,7 @@ fn a_proxy_that_goes_on_holding_is_not_left_without_a_question() {
     assert!(!stage.quits(), "messages go on first");
     stage.expect("continue", json!({}), Ok(json!({})));
     assert!(stage.quits());
-    assert_eq!(stage.app.proxy.mode, Mode::Passthrough);
+    assert_eq!(stage.app.proxy.mode, InterceptMode::Passthrough);
     // One that is gone holds nothing.
     let mut stage = held();
     stage.press(&["q"]);

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use mcp_proxy_control::{Method, Notice};
 use mcp_proxy_tui::app::{Effect, Event, Overlay};
 use mcp_proxy_tui::command::Command;
 use mcp_proxy_tui::port::{Ask, FarEnd, News, Port};
@@ -20,12 +21,12 @@ use crate::record::Record;
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
 /// What the app asks by itself.
-const BY_ITSELF: [&str; 5] = [
-    "hello",
-    "subscribe",
-    "hold.list",
-    "breakpoints.list",
-    "rules.list",
+const BY_ITSELF: [Method; 5] = [
+    Method::Hello,
+    Method::Subscribe,
+    Method::HoldList,
+    Method::BreakpointsList,
+    Method::RulesList,
 ];
 
 pub struct Stage {
@@ -119,13 +120,13 @@ impl Stage {
         }
     }
 
-    fn answer_of(&self, method: &str) -> Value {
+    fn answer_of(&self, method: Method) -> Value {
         let numbers: Vec<&Value> = self.holds.iter().map(|hold| &hold["hold"]).collect();
         match method {
-            "hello" => self.hello.clone(),
-            "subscribe" => json!({"mode": self.mode, "held": numbers, "upto": 1}),
-            "hold.list" => json!({"mode": self.mode, "holds": self.holds}),
-            "breakpoints.list" => json!({"breakpoints": self.breakpoints}),
+            Method::Hello => self.hello.clone(),
+            Method::Subscribe => json!({"mode": self.mode, "held": numbers, "upto": 1}),
+            Method::HoldList => json!({"mode": self.mode, "holds": self.holds}),
+            Method::BreakpointsList => json!({"breakpoints": self.breakpoints}),
             _ => self.rules.clone(),
         }
     }
@@ -181,8 +182,8 @@ impl Stage {
     }
 
     pub fn notice(&mut self, method: &str, params: Value) {
-        let method = method.to_owned();
-        self.far.news.send(News::Notice { method, params }).unwrap();
+        let notice = Notice::new(method, params).unwrap();
+        self.far.news.send(News::Notice(notice)).unwrap();
         self.settle();
     }
 
@@ -198,7 +199,12 @@ impl Stage {
         self.settle();
         let asked = self.asked.drain(..);
         asked
-            .map(|ask| (ask.method, serde_json::from_str(&ask.params).unwrap()))
+            .map(|ask| {
+                (
+                    ask.method.info().name,
+                    serde_json::from_str(&ask.params).unwrap(),
+                )
+            })
             .collect()
     }
 
@@ -209,7 +215,7 @@ impl Stage {
             panic!("one question was expected: {:?}", self.asked);
         };
         let asked: Value = serde_json::from_str(&ask.params).unwrap();
-        assert_eq!((ask.method, &asked), (method, &params));
+        assert_eq!((ask.method.info().name, &asked), (method, &params));
         let id = ask.id;
         self.asked.clear();
         match answer {
