@@ -31,6 +31,8 @@ mod repair;
 mod session;
 mod stamp;
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use change::{Change, ChangeError, ChangePart};
 pub use copy::copy_record;

@@ -8,6 +8,7 @@ mod store;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::run::pipe;
+use mcp_proxy_session::NewBody;
 use sample::*;
 
 /// A place with `session.jsonl` in it.
@@ -36,7 +37,7 @@ fn one_connection_needs_no_column() {
     let place = Place::new();
     let mut sample = place.sample();
     sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
-    sample.client("");
+    sample.from_client("").with_body(NewBody::Empty).write();
     sample.end();
     insta::assert_snapshot!(
         "table-one-connection",

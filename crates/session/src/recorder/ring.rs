@@ -261,32 +261,13 @@ fn asked(line: &[u8]) -> Asked {
 mod tests {
     use super::*;
     use crate::message::Bodies;
-    use crate::{Answers, MessageId, Origin};
-    use mcp_proxy_wire::{Direction, Transport};
-    use std::time::Duration;
+    use crate::testing::{answers, new_message};
 
-    fn put(ring: &mut Ring, sequence: u64, raw: &str, answers: Option<u64>) {
+    fn put(ring: &mut Ring, sequence: u64, raw: &str, request: Option<u64>) {
         let message = Message::parse(raw.to_owned());
         ring.message(&NewMessage {
-            sequence,
-            id: MessageId::from_bytes([7; 16]),
-            time: SystemTime::UNIX_EPOCH,
-            mono: Duration::ZERO,
-            direction: Direction::ClientToServer,
-            transport: Transport::Stdio,
-            connection: 1,
-            exchange: 1,
-            origin: Origin::Peer,
-            carriage: &Carriage::Message,
-            body: NewBody::Whole(&message),
-            answers: answers.map(|sequence| Answers {
-                id: MessageId::from_bytes([7; 16]),
-                sequence,
-                latency: Duration::from_millis(2),
-            }),
-            late: false,
-            duplicate: false,
-            parts: &[],
+            answers: request.map(|request| answers(request, sequence)),
+            ..new_message(sequence, &Carriage::Message, NewBody::Whole(&message))
         });
     }
 
