@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcp_proxy_session::{Act, Answers, Io, NewBody, NewMessage, Origin};
+use mcp_proxy_session::{Act, Answers, Io, NewBody, NewMessage, PeerInfo};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Message, Transport, error_response,
+    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Message, Origin, Transport,
+    error_response,
 };
 
 use crate::correlate::{Asked, Correlator, Noting, Seen};
@@ -53,7 +54,9 @@ impl Connection {
         });
         connection.pipeline.note(&Io::Open {
             connection: id,
-            facts: &[("client", client.as_str()), ("server", server.as_str())],
+            client: &PeerInfo::new(client),
+            server: &PeerInfo::new(server),
+            parent: None,
         });
         connection
     }
@@ -206,6 +209,7 @@ impl Connection {
                 connection: self.id,
                 exchange: exchange.0,
                 origin: Origin::Proxy,
+                parent: None,
                 carriage: &Carriage::Message,
                 body: NewBody::Whole(&message),
                 answers: answer.as_ref().map(|a| Answers {

@@ -16,11 +16,11 @@ pub use message::SampleMessage;
 pub use verdict::SampleVerdict;
 
 use crate::{
-    Answers, Durability, Io, Mark, MessageId, NewBody, NewMessage, OnRecordError, Origin, Place,
+    Answers, Durability, Io, Mark, MessageId, NewBody, NewMessage, OnRecordError, PeerInfo, Place,
     RecordOptions, Recorder, Session, SessionHeader,
 };
 use bytes::Bytes;
-use mcp_proxy_wire::{Carriage, Direction, SseEvent, Transport};
+use mcp_proxy_wire::{Carriage, Direction, Origin, SseEvent, Transport};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
@@ -232,6 +232,37 @@ impl SampleRecord {
         self.recorder.io(self.at(self.next), io);
     }
 
+    /// A connection between these two opens.
+    pub fn opened(&mut self, connection: u32, client: &PeerInfo, server: &PeerInfo) {
+        self.io(&Io::Open {
+            connection,
+            client,
+            server,
+            parent: None,
+        });
+    }
+
+    /// A connection opens because of the message with this number.
+    pub fn opened_by(
+        &mut self,
+        parent: u64,
+        connection: u32,
+        client: &PeerInfo,
+        server: &PeerInfo,
+    ) {
+        self.io(&Io::Open {
+            connection,
+            client,
+            server,
+            parent: Some(parent),
+        });
+    }
+
+    /// A connection ends.
+    pub fn closed(&mut self, connection: u32, why: &str) {
+        self.io(&Io::Close { connection, why });
+    }
+
     /// The server writes a line to stderr.
     pub fn stderr(&mut self, line: &str) {
         self.io(&Io::Stderr {
@@ -296,8 +327,8 @@ pub fn header() -> SessionHeader {
     SessionHeader {
         id: "019a8888-0000-7000-8000-00005e550001".to_owned(),
         started_at: start(),
-        transport: Transport::Stdio,
-        listen: Transport::Stdio,
+        client: PeerInfo::new(Transport::Stdio),
+        server: PeerInfo::new(Transport::Stdio),
         server_command: Some("python server.py".to_owned()),
         server_url: None,
         argv: Vec::new(),
@@ -327,7 +358,8 @@ pub fn new_message<'a>(sequence: u64, carriage: &'a Carriage, body: NewBody<'a>)
         transport: transport_of(carriage),
         connection: 1,
         exchange: 0,
-        origin: Origin::Peer,
+        origin: Origin::Client,
+        parent: None,
         carriage,
         body,
         answers: None,

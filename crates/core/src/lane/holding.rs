@@ -152,6 +152,8 @@ impl Lane {
             sequence,
             time: pipeline.wall(now),
             direction: self.direction,
+            origin: self.direction.from().into(),
+            parent: None,
             transport: self.transport(),
             connection: self.connection.id,
             exchange: frame.exchange.0,

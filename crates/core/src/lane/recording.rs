@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_session::{Answers, Io, NewBody, NewMessage, Origin, PartAnswer};
+use mcp_proxy_session::{Answers, Io, NewBody, NewMessage, PartAnswer};
 use mcp_proxy_wire::{
-    Body, Carriage, Chunk, Direction, ExchangeId, Frame, Kind, Message, Transport,
+    Body, Carriage, Chunk, Direction, ExchangeId, Frame, Kind, Message, Origin, Transport,
 };
 
 use super::Lane;
@@ -119,7 +119,8 @@ impl Lane {
                 transport: self.transport(),
                 connection: self.connection.id,
                 exchange: frame.exchange.0,
-                origin: origin(&frame.carriage),
+                origin: self.origin(&frame.carriage),
+                parent: None,
                 carriage: &frame.carriage,
                 body: NewBody::Whole(message),
                 late: answer.as_ref().is_some_and(|a| a.late),
@@ -205,7 +206,8 @@ impl Lane {
                 transport: self.transport(),
                 connection: self.connection.id,
                 exchange: exchange.0,
-                origin: Origin::Peer,
+                origin: self.direction.from().into(),
+                parent: None,
                 carriage: &large.carriage,
                 body: NewBody::Large {
                     file,
@@ -241,9 +243,18 @@ impl Lane {
     pub(super) fn is_stray(&self, carriage: &Carriage, line: &[u8]) -> bool {
         !self.connection.pipeline.pass_noise
             && self.direction == Direction::ServerToClient
-            && self.connection.server() == Transport::Stdio
+            // A mock may have a process behind it.
+            && matches!(self.connection.server(), Transport::Stdio | Transport::InProcess)
             && matches!(carriage, Carriage::Line(_))
             && !matches!(first_byte(line), Some(b'{' | b'['))
+    }
+
+    /// A whole message without a carriage was made here.
+    fn origin(&self, carriage: &Carriage) -> Origin {
+        match carriage {
+            Carriage::Message => Origin::Proxy,
+            _ => self.direction.from().into(),
+        }
     }
 
     fn note_stray(&mut self, ledger: &mut Ledger, line: &[u8], now: Duration) {
@@ -270,14 +281,6 @@ fn first_byte(line: &[u8]) -> Option<u8> {
     line.iter()
         .copied()
         .find(|byte| !byte.is_ascii_whitespace())
-}
-
-/// A whole message without a carriage was made here.
-fn origin(carriage: &Carriage) -> Origin {
-    match carriage {
-        Carriage::Message => Origin::Proxy,
-        _ => Origin::Peer,
-    }
 }
 
 fn answers(answer: Option<&Answer>, now: Duration) -> Option<Answers> {

@@ -1,8 +1,8 @@
 //! One message of a sample, described step by step and then written.
 
 use super::{SALT, SampleRecord, bytes, transport_of};
-use crate::{Answers, MessageId, NewBody, NewMessage, Origin, PartAnswer};
-use mcp_proxy_wire::{Carriage, Direction, Message, Transport};
+use crate::{Answers, MessageId, NewBody, NewMessage, PartAnswer};
+use mcp_proxy_wire::{Carriage, Direction, Message, Origin, Transport};
 
 /// A message that is not written yet: [`SampleMessage::write`] does that.
 #[derive(Debug)]
@@ -18,6 +18,7 @@ pub struct SampleMessage<'a> {
     connection: u32,
     exchange: u64,
     origin: Origin,
+    parent: Option<u64>,
     answers: Option<u64>,
     late: bool,
     duplicate: bool,
@@ -38,7 +39,8 @@ impl<'a> SampleMessage<'a> {
             transport: None,
             connection: record.connection,
             exchange: 0,
-            origin: record.origin.unwrap_or(Origin::Peer),
+            origin: record.origin.unwrap_or(direction.from().into()),
+            parent: None,
             answers: None,
             late: false,
             duplicate: false,
@@ -86,6 +88,14 @@ impl<'a> SampleMessage<'a> {
         SampleMessage { origin, ..self }
     }
 
+    /// The message with this number caused it.
+    pub fn caused_by(self, parent: u64) -> SampleMessage<'a> {
+        SampleMessage {
+            parent: Some(parent),
+            ..self
+        }
+    }
+
     /// It answers the message with this number.
     pub fn answering(self, request: u64) -> SampleMessage<'a> {
         SampleMessage {
@@ -128,6 +138,7 @@ impl<'a> SampleMessage<'a> {
             connection: self.connection,
             exchange: self.exchange,
             origin: self.origin,
+            parent: self.parent,
             carriage: &self.carriage,
             body: self.body.unwrap_or(NewBody::Whole(&self.message)),
             answers: self.answers.map(|request| Answers {

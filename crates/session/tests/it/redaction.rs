@@ -53,6 +53,7 @@ fn holds(bytes: &[u8], word: &str) -> bool {
 fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
     let mut header = header();
     header.server_command = Some(format!("server --x {SECRET}"));
+    header.server.name = Some(SECRET.to_owned());
     header.argv = ["p", "--redact-value", SECRET, "--", "server", SECRET]
         .map(str::to_owned)
         .into();
@@ -140,6 +141,14 @@ fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
         wire: format!(": {SECRET}\n\n").into(),
         ..SseEvent::default()
     }));
+    let named = PeerInfo::in_process(&line);
+    let called = PeerInfo {
+        caller: Some(CallerInfo {
+            path: format!("/mcp/{SECRET}"),
+            address: Some(SECRET.to_owned()),
+        }),
+        ..named.clone()
+    };
     for io in [
         Io::Stderr {
             connection: 1,
@@ -157,7 +166,9 @@ fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
         Io::Note { text: &line },
         Io::Open {
             connection: 1,
-            facts: &[("peer", &line)],
+            client: &called,
+            server: &named,
+            parent: None,
         },
         Io::Close {
             connection: 1,

@@ -53,7 +53,7 @@ fn a_file_without_a_whole_header_is_no_record() {
         b"{\"t\":\"session\"",
         b"hello\n",
         b"{}\n",
-        b"{\"t\":\"session\",\"format\":1}\n",
+        b"{\"t\":\"session\",\"format\":2}\n",
     ] {
         std::fs::write(&path, content).unwrap();
         assert!(matches!(
@@ -63,11 +63,14 @@ fn a_file_without_a_whole_header_is_no_record() {
         assert!(repair(&path).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), content);
     }
-    std::fs::write(&path, "{\"t\":\"session\",\"format\":2}\n").unwrap();
-    assert!(matches!(
-        Session::open(&path),
-        Err(Error::Format { format: 2, .. })
-    ));
+    for other in [u64::from(FORMAT) - 1, u64::from(FORMAT) + 1] {
+        let line = format!("{{\"t\":\"session\",\"format\":{other}}}\n");
+        std::fs::write(&path, line).unwrap();
+        assert!(matches!(
+            Session::open(&path),
+            Err(Error::Format { format, .. }) if format == other
+        ));
+    }
 }
 
 #[test]

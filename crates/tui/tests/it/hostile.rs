@@ -27,11 +27,11 @@ fn stage() -> Stage {
         call,
         &format!(r#"{{"{hostile}":["{hostile}"],"isError":true}}"#),
     );
-    record.client(&format!(
+    record.client(format!(
         r#"{{"jsonrpc":"2.0","id":"{hostile}","method":"{hostile}"}}"#
     ));
     record.server(HOSTILE);
-    record.client(&format!(
+    record.client(format!(
         r#"[{{"jsonrpc":"2.0","id":7,"method":"{hostile}"}}]"#
     ));
     record.on(2);

@@ -1,7 +1,8 @@
 //! Moving about, marks, folds, copies.
 
-use mcp_proxy_session::Mark;
+use mcp_proxy_session::{Mark, PeerInfo};
 use mcp_proxy_tui::app::{Effect, Focus, Overlay};
+use mcp_proxy_wire::Transport;
 use serde_json::json;
 
 use crate::record;
@@ -84,6 +85,25 @@ fn marks_are_set_gone_to_and_taken_away() {
     let note = |sequence, mark| ("note", json!({"sequence": sequence, "mark": mark}));
     let asked = stage.asked();
     assert_eq!(asked, [note(2, "set"), note(6, "set"), note(6, "removed")]);
+}
+
+#[test]
+fn a_message_leads_to_the_call_that_caused_it() {
+    let mut record = record::ordinary();
+    let call = record.call(4, "search", "{}");
+    let hub = PeerInfo::in_process("hub");
+    record.opened_by(call, 2, &hub, &PeerInfo::new(Transport::Stdio));
+    let asked = record.on(2).call(1, "find", "{}");
+    record.flush();
+    let mut stage = Stage::live(record);
+    stage.all_read(11);
+    stage.command(&asked.to_string());
+    let screen = stage.screen(120, 30);
+    assert!(screen.contains("caused by #10: P goes there"), "{screen}");
+    stage.press(&["P"]);
+    assert_eq!(stage.app.tabs[0].selected, Some(call));
+    stage.press(&["P"]);
+    assert_eq!(stage.said(), "no other call caused #10");
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use mcp_proxy_session::PeerInfo;
 use mcp_proxy_session::testing::{self, SamplePace, SampleRecord, SampleVerdict};
 use mcp_proxy_wire::Transport;
 
 /// A record without messages, of HTTP clients of a stdio server.
 pub fn empty() -> SampleRecord {
     let mut header = testing::header();
-    header.listen = Transport::StreamableHttp;
+    header.client = PeerInfo::new(Transport::StreamableHttp);
     SampleRecord::with(testing::options(), &header).paced(SamplePace {
         step: Duration::from_millis(17),
         latency: Duration::from_micros(17_300),

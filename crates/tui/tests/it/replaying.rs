@@ -1,8 +1,8 @@
 //! Sending again, and comparing.
 
-use mcp_proxy_session::Origin;
 use mcp_proxy_tui::app::Overlay;
 use mcp_proxy_tui::text::Difference;
+use mcp_proxy_wire::Origin;
 use serde_json::{Value, json};
 
 use crate::record;
@@ -127,7 +127,7 @@ fn a_notification_has_no_answer_to_compare() {
     let mut stage = Stage::live(record::ordinary());
     stage.command("3");
     stage.press(&["r"]);
-    stage.record.on(2).by(Origin::Proxy);
+    stage.record.on(2).by(Origin::Replay);
     stage
         .record
         .client(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);

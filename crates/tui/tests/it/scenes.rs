@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use mcp_proxy_session::Origin;
 use mcp_proxy_tui::port::Port;
 use mcp_proxy_tui::source::State;
 use mcp_proxy_tui::{App, Owner, Tab, Theme};
+use mcp_proxy_wire::Origin;
 use serde_json::{Value, json};
 
 use crate::record;
@@ -251,10 +251,9 @@ pub fn edited() -> Stage {
 pub fn replayed() -> Stage {
     let mut stage = listed();
     stage.press(&["p", "r"]);
-    stage.record.on(2).by(Origin::Proxy);
-    let call = stage
-        .record
-        .call(2, "read_file", r#"{"path":"/srv/notes/plan.md"}"#);
+    let again = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"/srv/notes/plan.md"}}}"#;
+    let call = stage.record.on(2).from_client(again);
+    let call = call.by(Origin::Replay).write();
     let found = r##"{"content":[{"type":"text","text":"# Plan"}],"isError":false}"##;
     stage.record.result(2, call, found);
     stage.record.flush();

@@ -7,8 +7,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use mcp_proxy_session::testing::{event, header, post, response};
-use mcp_proxy_session::{Io, Origin, SessionHeader};
-use mcp_proxy_wire::Direction;
+use mcp_proxy_session::{Io, SessionHeader};
+use mcp_proxy_wire::{Direction, Origin};
 use tempfile::TempDir;
 
 /// A folder with a state directory and files of its own.
