@@ -246,7 +246,7 @@ async fn find(control: &Arc<Control>, sequence: u64) -> Result<Found, Fault> {
             let mut opening = Opening::default();
             for (index, row) in session.rows().iter().enumerate() {
                 let of_client = row.direction() == Direction::ClientToServer;
-                if row.connection() != message.connection || !of_client || row.is_from_proxy() {
+                if row.connection() != message.connection || !of_client || !row.is_from_peer() {
                     continue;
                 }
                 let method = session.method(row);
@@ -280,7 +280,7 @@ async fn find(control: &Arc<Control>, sequence: u64) -> Result<Found, Fault> {
             let one = one.message;
             let of_client = one.direction == Direction::ClientToServer;
             let method = one.method.as_deref();
-            if one.connection == message.connection && of_client && !one.from_proxy {
+            if one.connection == message.connection && of_client && one.is_from_peer() {
                 if begins_another(method, next, sequence) {
                     break;
                 }

@@ -180,6 +180,8 @@ mod tests {
             transport: Transport::Stdio,
             connection: 1,
             exchange: 0,
+            origin: mcp_proxy_wire::Origin::Client,
+            parent: None,
             message: &message,
             cut: None,
             asked: None,

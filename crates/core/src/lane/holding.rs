@@ -157,6 +157,8 @@ impl Lane {
             sequence,
             time: pipeline.wall(now),
             direction: self.direction,
+            origin: frame.origin,
+            parent: frame.parent.or(self.connection.parent()),
             transport: self.transport(),
             connection: self.connection.id,
             exchange: frame.stream.exchange().map_or(0, |exchange| exchange.0),

@@ -12,6 +12,8 @@ fn facts<'a>(message: &'a Message, direction: Direction, sequence: u64) -> Facts
         sequence,
         time: SystemTime::UNIX_EPOCH,
         direction,
+        origin: direction.from().into(),
+        parent: None,
         transport: Transport::Stdio,
         connection: 1,
         exchange: 0,

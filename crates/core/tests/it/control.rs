@@ -11,8 +11,7 @@ use mcp_proxy_core::control::{Control, Existing, MAX_VIEWERS, Means, RunFacts, R
 use mcp_proxy_core::intercept::InterceptMode;
 use mcp_proxy_core::{Dial, LinkEnd, Passed, Pipeline};
 use mcp_proxy_session::{
-    Masks, Place, RecordOptions, Recorder, Redaction, RedactionRules, Ring, Session, SessionHeader,
-    new_session_id,
+    Masks, Place, RecordOptions, Recorder, Redaction, RedactionRules, Ring, Session, testing,
 };
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, LineEnd, Message, Origin, Side,
@@ -32,21 +31,9 @@ struct Run {
 
 impl Run {
     fn recorded(folder: &Path) -> Run {
-        let now = SystemTime::now();
-        let header = SessionHeader {
-            id: new_session_id(now),
-            started_at: now,
-            transport: Transport::Stdio,
-            listen: Transport::Stdio,
-            server_command: Some("x".into()),
-            server_url: None,
-            argv: vec![],
-            cwd: None,
-            version: "0".into(),
-            metadata: Default::default(),
-        };
         let place = Place::File(folder.join("s.jsonl"));
-        let recorder = Recorder::create(place, RecordOptions::default(), &header).unwrap();
+        let recorder =
+            Recorder::create(place, RecordOptions::default(), &testing::header()).unwrap();
         let path = recorder.path().to_owned();
         Run::of(pipeline(Some(recorder)), Some(&path))
     }

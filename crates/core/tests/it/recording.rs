@@ -1,6 +1,6 @@
 //! What the record holds after a conversation.
 
-use mcp_proxy_session::{Place, RecordOptions, Recorder, Session, SessionHeader, new_session_id};
+use mcp_proxy_session::{Place, RecordOptions, Recorder, Session, testing};
 use mcp_proxy_wire::Transport;
 
 use crate::transcript::{pipeline, play_on};
@@ -8,21 +8,8 @@ use crate::transcript::{pipeline, play_on};
 #[tokio::test(start_paused = true)]
 async fn every_message_is_there_with_its_bytes_and_its_request() {
     let folder = tempfile::tempdir().unwrap();
-    let now = std::time::SystemTime::now();
-    let header = SessionHeader {
-        id: new_session_id(now),
-        started_at: now,
-        transport: Transport::Stdio,
-        listen: Transport::Stdio,
-        server_command: Some("x".into()),
-        server_url: None,
-        argv: vec![],
-        cwd: None,
-        version: "0".into(),
-        metadata: Default::default(),
-    };
     let place = Place::File(folder.path().join("s.jsonl"));
-    let recorder = Recorder::create(place, RecordOptions::default(), &header).unwrap();
+    let recorder = Recorder::create(place, RecordOptions::default(), &testing::header()).unwrap();
     let path = recorder.path().to_owned();
     let pipeline = pipeline(Some(recorder));
     let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);

@@ -102,6 +102,8 @@ fn facts_of<'a>(
         sequence: read.sequence,
         time: read.timestamp,
         direction: read.direction,
+        origin: read.origin,
+        parent: read.parent,
         transport: read.transport,
         connection: read.connection,
         exchange: read.exchange,
@@ -120,7 +122,6 @@ fn facts_of<'a>(
         marks: Marks {
             late: read.late,
             duplicate: read.duplicate,
-            from_proxy: read.from_proxy,
             modified: read.modified,
             dropped: read.dropped,
         },

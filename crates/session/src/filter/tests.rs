@@ -1,7 +1,7 @@
 //! The three forms on messages that a table names.
 
 use super::*;
-use mcp_proxy_wire::{Carriage, Direction, Message, Transport};
+use mcp_proxy_wire::{Carriage, Direction, Message, Origin, Transport};
 use proptest::prelude::*;
 use std::time::{Duration, SystemTime};
 
@@ -18,6 +18,12 @@ fn facts(message: &Message) -> Facts<'_> {
         } else {
             Direction::ClientToServer
         },
+        origin: if answer {
+            Origin::Server
+        } else {
+            Origin::Client
+        },
+        parent: answer.then_some(1),
         transport: Transport::Stdio,
         connection: 1,
         exchange: 0,
@@ -59,6 +65,8 @@ fn what_matches() {
             true,
         ),
         (".kind == \"request\"", true, false),
+        (".origin == \"client\" and .parent == null", true, false),
+        (".parent == 1", false, true),
         (".status == \"error\"", false, true),
         (".status == \"none\"", true, false),
         (".latency_ms == 1500", false, true),

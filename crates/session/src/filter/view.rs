@@ -69,6 +69,12 @@ pub const FIELDS: &[Field] = &[
         |f, _| Some(word(f.direction.as_str())),
     ),
     field(
+        "origin",
+        "string",
+        "who wrote it: client, server, proxy or replay",
+        |f, _| Some(word(f.origin.as_str())),
+    ),
+    field(
         "kind",
         "string",
         "request, notification, response, error, batch, other or malformed",
@@ -144,6 +150,12 @@ pub const FIELDS: &[Field] = &[
         |f, _| f.asked.map(|asked| number(asked.sequence)),
     ),
     field(
+        "parent",
+        "number",
+        "the number of the call that caused it, where the proxy sent it because of a client's request",
+        |f, _| f.parent.map(number),
+    ),
+    field(
         "latency_ms",
         "number",
         "of an answer, how long it took",
@@ -155,7 +167,7 @@ pub const FIELDS: &[Field] = &[
     field(
         "transport",
         "string",
-        "stdio, sse or streamable_http: that of the side it came from",
+        "stdio, sse, streamable_http, websocket or in_process: that of the side it came from",
         |f, _| Some(word(f.transport.as_str())),
     ),
     field(
@@ -194,9 +206,6 @@ pub const FIELDS: &[Field] = &[
         "it answers a request that had its answer",
         |f, _| Some(Val::Bool(f.marks.duplicate)),
     ),
-    field("from_proxy", "boolean", "the proxy made it", |f, _| {
-        Some(Val::Bool(f.marks.from_proxy))
-    }),
     field(
         "modified",
         "boolean",

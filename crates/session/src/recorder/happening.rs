@@ -63,11 +63,18 @@ impl LineWriter {
                     self.noise(&event.wire);
                 }
             }
-            Io::Open { connection, facts } => {
+            Io::Open {
+                connection,
+                client,
+                server,
+                parent,
+            } => {
                 self.word("kind", "open");
                 self.connection(connection);
-                for (name, value) in facts {
-                    self.fact(name, value);
+                self.peer("client", client);
+                self.peer("server", server);
+                if let Some(parent) = parent {
+                    self.number("parent", parent);
                 }
             }
             Io::Close { connection, why } => {

@@ -77,6 +77,7 @@ impl App {
                 detail.fold_changed();
             }),
             Command::Peer => self.go_to_peer(),
+            Command::Parent => self.go_to_parent(),
             Command::Diff => self.diff(),
             Command::Original => self.original(),
             Command::Stderr => self.open(Overlay::Happenings { back: 0 }),

@@ -91,6 +91,7 @@ fn clients(app: &App) -> String {
         (Some(url), _) => url.as_str(),
         (None, "") => return String::new(),
         (None, "stdio") => "client over stdio",
+        (None, "in_process") => "client in this process",
         (None, "sse") => "clients over HTTP+SSE",
         (None, _) => "clients over HTTP",
     };

@@ -7,8 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mcp_proxy_session::{Mark, Record, time_from_text};
+use mcp_proxy_session::{Mark, PeerInfo, Record, time_from_text};
 use mcp_proxy_wire::visible::visible_bytes;
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 /// Happenings that are kept.
@@ -167,6 +168,13 @@ fn describe(record: &Record, kind: HappeningKind) -> String {
             // Bytes that are no UTF-8.
             ("b64", Value::String(value)) => told.push(from_base64(value)),
             ("sequence", value) => told.push(format!("#{value}")),
+            ("parent", value) => told.push(format!("caused by #{value}")),
+            ("client" | "server", value @ Value::Object(_)) => {
+                told.push(match PeerInfo::deserialize(value) {
+                    Ok(peer) => format!("{name} {peer}"),
+                    Err(_) => format!("{name} {value}"),
+                });
+            }
             (name, Value::String(value)) => told.push(format!("{name} {value}")),
             (name, value) => told.push(format!("{name} {value}")),
         }
@@ -217,6 +225,10 @@ mod tests {
             (
                 r#"{"t":"io","kind":"stderr","conn":"c1","b64":"Y2Fm6SBvayAb"}"#,
                 told(Stderr, r"caf\xe9 ok \u{1b}"),
+            ),
+            (
+                r#"{"t":"io","kind":"open","conn":"c2","client":{"transport":"stdio"},"server":{"name":"mock","transport":"in_process"},"parent":4}"#,
+                told(Open, "client stdio, server mock (in process), caused by #4"),
             ),
             (r#"{"t":"note","text":"here"}"#, told(Note, "here")),
             (

@@ -16,7 +16,7 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use serde_json::{Value, json};
 
-use crate::record::Record;
+use mcp_proxy_session::testing::SampleRecord;
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ const BY_ITSELF: [Method; 5] = [
 pub struct Stage {
     pub app: App,
     pub far: FarEnd,
-    pub record: Record,
+    pub record: SampleRecord,
     /// What the proxy says when it is asked.
     pub hello: Value,
     pub mode: &'static str,
@@ -46,14 +46,14 @@ pub struct Stage {
 
 impl Stage {
     /// A proxy that writes this record.
-    pub fn live(record: Record) -> Stage {
+    pub fn live(record: SampleRecord) -> Stage {
         let hello = json!({"protocol": 1, "version": "0.1.0", "target": "python server.py", "client": "streamable_http",
             "server": "stdio", "record": record.path(), "pid": 4711});
         Stage::with(record, hello)
     }
 
     /// One whose hello says this.
-    pub fn with(record: Record, hello: Value) -> Stage {
+    pub fn with(record: SampleRecord, hello: Value) -> Stage {
         let mut stage = Stage::silent(record, hello);
         stage.until("the session is open", |app| {
             let ready = |tab: &Tab| *tab.view.state() == State::Ready;
@@ -64,7 +64,7 @@ impl Stage {
     }
 
     /// Before anything was said.
-    pub fn silent(record: Record, hello: Value) -> Stage {
+    pub fn silent(record: SampleRecord, hello: Value) -> Stage {
         let (port, far) = Port::pair();
         Stage::of(
             App::live(port, Owner::Other, Theme::Dark),
@@ -75,7 +75,7 @@ impl Stage {
     }
 
     /// A record that is looked at without a proxy.
-    pub fn opened(record: Record) -> Stage {
+    pub fn opened(record: SampleRecord) -> Stage {
         let (port, far) = Port::pair();
         let tab = Tab::open(record.path().to_owned());
         let app = App::recorded(tab, port, Theme::Dark);
@@ -86,7 +86,7 @@ impl Stage {
         stage
     }
 
-    fn of(app: App, far: FarEnd, record: Record, hello: Value) -> Stage {
+    fn of(app: App, far: FarEnd, record: SampleRecord, hello: Value) -> Stage {
         Stage {
             app,
             far,
