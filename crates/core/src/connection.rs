@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcp_proxy_session::{Act, Answers, Io, NewBody, NewMessage, PartAnswer};
+use mcp_proxy_session::{Act, Answers, CallerInfo, Io, NewBody, NewMessage, PartAnswer, PeerInfo};
 use mcp_proxy_wire::{
     Body, Direction, ErrorCode, ExchangeId, Frame, Id, Message, Origin, StreamId, Transport,
     error_response,
@@ -106,7 +106,7 @@ impl Connection {
     pub(crate) fn new(pipeline: Arc<Pipeline>, id: u32, new: NewConnection) -> Arc<Connection> {
         let shared = new.streams == ClientStreams::Shared;
         let multiplexer = shared.then(RequestMultiplexer::default);
-        let (client, server) = (new.client.transport, new.server.transport);
+        let (client, server) = (described(&new.client), described(&new.server));
         let connection = Arc::new(Connection {
             pipeline,
             id,
@@ -121,8 +121,11 @@ impl Connection {
         });
         connection.pipeline.note(&Io::Open {
             connection: id,
-            facts: &[("client", client.as_str()), ("server", server.as_str())],
+            client: &client,
+            server: &server,
+            parent: connection.parent,
         });
+        connection.pipeline.registry().opened(&connection);
         connection
     }
 
@@ -307,10 +310,6 @@ impl Connection {
         let Some(recorder) = &mut ledger.recorder else {
             return;
         };
-        let origin = match line.frame.is_injected() {
-            true => mcp_proxy_session::Origin::Proxy,
-            false => mcp_proxy_session::Origin::Peer,
-        };
         recorder.message(&NewMessage {
             sequence: seen.sequence,
             id: seen.message,
@@ -320,7 +319,8 @@ impl Connection {
             transport: self.transport_from(seen.direction),
             connection: self.id,
             exchange: seen.stream.exchange().map_or(0, |exchange| exchange.0),
-            origin,
+            origin: line.frame.origin,
+            parent: line.frame.parent.or(self.parent),
             carriage: &line.frame.carriage,
             body: line.body,
             late: line.answer.is_some_and(|answer| answer.late),
@@ -388,6 +388,7 @@ impl Connection {
 
     /// Notes how the connection ended.
     pub fn close(&self, why: &str) {
+        self.pipeline.registry().ended(self);
         self.pipeline.note(&Io::Close {
             connection: self.id,
             why,
@@ -474,6 +475,12 @@ impl Connection {
     }
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.pipeline.registry().ended(self);
+    }
+}
+
 /// What the record says about the request that is answered.
 pub(crate) fn answers(answer: Option<&Answer>, now: Duration) -> Option<Answers> {
     answer.map(|answer| Answers {
@@ -481,4 +488,16 @@ pub(crate) fn answers(answer: Option<&Answer>, now: Duration) -> Option<Answers>
         sequence: answer.asked.sequence,
         latency: now.saturating_sub(answer.asked.at),
     })
+}
+
+/// A peer as the record shows it: never its token or its headers.
+fn described(peer: &Peer) -> PeerInfo {
+    PeerInfo {
+        name: peer.name.as_deref().map(str::to_owned),
+        transport: peer.transport,
+        caller: peer.caller.as_ref().map(|caller| CallerInfo {
+            path: caller.path.clone(),
+            address: caller.address.map(|address| address.to_string()),
+        }),
+    }
 }

@@ -1,8 +1,7 @@
-//! The control protocol: how a viewer looks at a running proxy and decides about its messages.
+//! The proxy's side of the control protocol: how a viewer looks at a running proxy and decides about its messages.
 //!
-//! Newline-delimited JSON-RPC 2.0; `docs/control.md` is its description for people and [`METHODS`] the one list of what can be
-//! asked. A [`Viewer`] is one who looks, wherever it sits: its [`Desk`] answers requests, its [`Notices`] say that
-//! something is new. Notices are asked for, never sent: whoever carries them asks when there is room, so a viewer that
+//! The protocol itself, its methods and their types, is [`mcp_proxy_control`]. A [`Viewer`] is one who looks, wherever it
+//! sits: its [`Desk`] answers requests, its [`Notices`] say that something is new. Notices are asked for, never sent: whoever carries them asks when there is room, so a viewer that
 //! is slow finds many changes in one notice, and messages never wait for it and pay nothing for it.
 //!
 //! This module knows no socket. Another way to carry a viewer needs only the two halves.
@@ -10,11 +9,10 @@
 mod again;
 mod desk;
 mod holds;
-mod method;
 mod notices;
-mod params;
 mod rows;
 mod rules;
+mod servers;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,15 +23,13 @@ use mcp_proxy_session::{Redaction, Session};
 use mcp_proxy_wire::Transport;
 use tokio::sync::{Semaphore, watch};
 
+use crate::connections::name_of;
 use crate::link::Dial;
+use crate::peer::Peer;
 use crate::pipeline::Pipeline;
 
-pub use desk::{Desk, Fault};
-pub use method::{METHODS, Method, MethodInfo, Pace, Param, ParamKind};
-pub use notices::{Notice, Notices};
-
-/// The version of the protocol. It is raised when something that was there changes its meaning.
-pub const PROTOCOL: u32 = 1;
+pub use desk::Desk;
+pub use notices::Notices;
 
 /// Viewers at once.
 pub const MAX_VIEWERS: usize = 32;
@@ -67,8 +63,26 @@ pub struct Means {
     pub export: Export,
     /// Copies the record at the first path, with its side files, to the second; says how many bytes that were.
     pub save: Save,
-    /// Opens a new link to the run's server, which gives whole messages only.
+    /// The servers of the run.
+    pub servers: Vec<RunServer>,
+}
+
+/// A server that the run's clients are connected to.
+#[derive(Clone)]
+pub struct RunServer {
+    /// Its name and how it is reached: the peer that the run's connections have.
+    pub peer: Peer,
+    /// Its command or URL as it may be shown: secrets masked. Rules know the server by it.
+    pub target: String,
+    /// Opens a new link to it, which gives whole messages only.
     pub dial: Dial,
+}
+
+impl RunServer {
+    /// The name that requests use.
+    pub fn name(&self) -> Arc<str> {
+        name_of(&self.peer)
+    }
 }
 
 /// What a run says about itself.

@@ -1,6 +1,6 @@
 //! Holding messages until somebody decides: the engine behind `--intercept` and breakpoints.
 //!
-//! Global intercept holds everything and keeps order: a message that was decided waits until those before it on the
+//! Intercept mode holds everything of a run, a server or a connection, and keeps order: a message that was decided waits until those before it on the
 //! same connection and in the same direction are. A breakpoint holds single messages and delays no other. A lane
 //! leaves a message here and finds it again in its mailbox; whoever decides never touches the traffic, so a
 //! viewer that is slow, stopped or killed costs nothing. Every hold has a deadline, and there are only so many.
@@ -11,14 +11,18 @@ mod entry;
 mod held;
 mod hold;
 mod mailbox;
+mod modes;
 mod parts;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use mcp_proxy_control::ModeOverride;
 use mcp_proxy_session::Facts;
 use tokio::sync::watch;
+
+use crate::connection::Connection;
 
 pub use breakpoint::{Breakpoint, Breakpoints, NewBreakpoint};
 pub use deadline::{HoldOptions, HoldPolicy};
@@ -26,41 +30,26 @@ pub(crate) use entry::{Entry, NewHold, with_message};
 use held::{Inner, NotHeld};
 pub use hold::{Check, HeldBy, HeldMessage, HoldId, InterceptAction, ResolveError};
 pub(crate) use mailbox::{LaneMailbox, Mailbox, Released};
+pub use mcp_proxy_control::InterceptMode;
+pub use modes::HoldScope;
+use modes::Modes;
 
-/// Messages that may be held at once.
+/// Messages of one server that may be held at once: a server that fills its share leaves room for the others.
 pub const HELD_MAX: usize = 1_000;
-/// Bytes of messages that may be held at once.
+/// Bytes of messages that may be held at once, of all servers together.
 pub const HELD_BYTES_MAX: usize = 64 << 20;
 /// Decisions that are remembered, for the viewer that comes second.
 const REMEMBERED: usize = 256;
 
-/// Whether everything is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum InterceptMode {
-    /// Messages are forwarded at once, unless a breakpoint holds one.
-    #[default]
-    Passthrough,
-    /// All messages are held.
-    Intercept,
-}
-
-impl InterceptMode {
-    /// `passthrough` or `intercept`, as the seed spells it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            InterceptMode::Passthrough => "passthrough",
-            InterceptMode::Intercept => "intercept",
-        }
-    }
-}
-
 /// What the engine is doing, as the seed shows it.
 #[derive(Clone, Debug)]
 pub struct InterceptState {
-    /// The mode.
+    /// The mode of the run.
     pub mode: InterceptMode,
     /// The messages that wait for a decision, oldest first.
     pub held: Vec<HeldMessage>,
+    /// The modes of connections and servers that have one of their own.
+    pub overrides: Vec<ModeOverride>,
 }
 
 /// The engine of one run.
@@ -110,25 +99,47 @@ impl Intercept {
         let inner = self.inner();
         let undecided = |(hold, entry): (&HoldId, &Entry)| entry.shown(*hold);
         InterceptState {
-            mode: inner.mode,
+            mode: inner.modes.run(),
             held: inner.holds.iter().filter_map(undecided).collect(),
+            overrides: inner.modes.overrides(),
         }
     }
 
-    /// Switches. What global intercept holds is released when it is switched off, under the same lock: a message that is
-    /// not held any more must not pass one that is still to be released.
-    pub fn set_mode(self: &Arc<Self>, mode: InterceptMode, by: &str) {
-        let mut inner = self.inner();
-        inner.mode = mode;
-        if mode == InterceptMode::Passthrough {
-            let held = inner.undecided(|entry| entry.by == HeldBy::Intercept);
-            inner.decide_all(&held, &InterceptAction::Forward, by, "");
+    /// Mode and held messages of a part of the run.
+    pub fn state_of(&self, scope: &HoldScope) -> InterceptState {
+        let inner = self.inner();
+        let held = inner.holds.iter();
+        let held = held.filter(|(_, entry)| scope.has(&entry.connection));
+        InterceptState {
+            mode: inner.modes.of(scope),
+            held: held
+                .filter_map(|(hold, entry)| entry.shown(*hold))
+                .collect(),
+            overrides: Vec::new(),
         }
+    }
+
+    /// Sets the mode of the run. What intercept holds is forwarded when it is switched off.
+    pub fn set_mode(self: &Arc<Self>, mode: InterceptMode, by: &str) {
+        self.set_mode_of(&HoldScope::Run, Some(mode), by);
+    }
+
+    /// Sets the mode of a part of the run; `None` leaves it without one of its own. What intercept holds and would not
+    /// hold now is forwarded.
+    pub fn set_mode_of(self: &Arc<Self>, scope: &HoldScope, mode: Option<InterceptMode>, by: &str) {
+        let mut inner = self.inner();
+        inner.modes.set(scope, mode);
+        let passes = |entry: &Entry| {
+            inner.modes.of_connection(&entry.connection) == InterceptMode::Passthrough
+        };
+        let held = inner.undecided(|entry| entry.by == HeldBy::Intercept && passes(entry));
+        // Under the same lock: a message that is not held any more must not pass one that is still to be forwarded.
+        inner.decide_all(&held, &InterceptAction::Forward, by, "");
         drop(inner);
         self.changed();
     }
 
-    /// Releases the oldest held message; the next stays held.
+    /// Forwards the oldest held message; the next stays held.
     pub fn step(self: &Arc<Self>, by: &str) {
         let mut inner = self.inner();
         let Some(oldest) = inner.undecided(|_| true).first().copied() else {
@@ -139,10 +150,10 @@ impl Intercept {
         self.changed();
     }
 
-    /// Releases everything that is held, and no longer holds everything; breakpoints stay.
+    /// Forwards everything that is held. The mode of the run and of all its parts is passthrough; breakpoints stay.
     pub fn resume(self: &Arc<Self>, by: &str) {
         let mut inner = self.inner();
-        inner.mode = InterceptMode::Passthrough;
+        inner.modes = Modes::default();
         let held = inner.undecided(|_| true);
         inner.decide_all(&held, &InterceptAction::Forward, by, "");
         drop(inner);
@@ -192,14 +203,32 @@ impl Intercept {
         self.inner().viewers
     }
 
-    /// Who holds this message, if somebody does. A breakpoint counts its hit. If somebody does, [`Intercept::hold`]
-    /// follows: it tells watchers, who may learn of the last hit of a breakpoint only when the message is held.
-    pub(crate) fn wants(&self, facts: &Facts<'_>) -> Option<HeldBy> {
+    /// What holds this message of a connection, if anything does. A breakpoint counts its hit. `note_slow` is given the
+    /// breakpoints that were too slow for the message, where a note is due. If something holds it, [`Intercept::hold`]
+    /// follows and tells watchers: it may have been the breakpoint's last hit, but while the message is not yet held,
+    /// messages still have to be looked at.
+    pub(crate) fn wants(
+        &self,
+        facts: &Facts<'_>,
+        connection: &Connection,
+        note_slow: impl FnMut(u32),
+    ) -> Option<HeldBy> {
         let mut inner = self.inner();
-        match inner.mode {
-            InterceptMode::Intercept => Some(HeldBy::Intercept),
-            InterceptMode::Passthrough => inner.breakpoints.hit(facts).map(HeldBy::Breakpoint),
+        let (by, too_slow) = match inner.modes.of_connection(connection) {
+            InterceptMode::Intercept => (Some(HeldBy::Intercept), Vec::new()),
+            InterceptMode::Passthrough => {
+                let hit = inner.breakpoints.hit(facts, connection);
+                (hit.number.map(HeldBy::Breakpoint), hit.too_slow)
+            }
+        };
+        let forgot = inner.modes.forget_ended();
+        drop(inner);
+        too_slow.into_iter().for_each(note_slow);
+        // The last connection that holds messages may have ended.
+        if forgot && by.is_none() {
+            self.changed();
         }
+        by
     }
 
     /// Holds a message. `Some`: there is no room, and the policy has decided.
@@ -268,9 +297,8 @@ impl Intercept {
     fn changed(&self) {
         let inner = self.inner();
         // While something is held, a cancel has to be seen.
-        let active = inner.mode == InterceptMode::Intercept
-            || !inner.breakpoints.is_empty()
-            || !inner.holds.is_empty();
+        let active =
+            inner.modes.hold_anything() || !inner.breakpoints.is_empty() || !inner.holds.is_empty();
         self.active.store(active, Ordering::Release);
         drop(inner);
         self.changes.send_modify(|count| *count += 1);

@@ -7,6 +7,7 @@
 
 pub mod carry;
 pub mod connection;
+pub mod connections;
 pub mod control;
 pub mod correlate;
 pub mod in_process;
@@ -16,6 +17,7 @@ pub mod large;
 pub mod link;
 pub mod mock;
 pub mod multiplexer;
+mod overruns;
 pub mod peer;
 pub mod pipeline;
 pub mod replay;
@@ -24,6 +26,7 @@ pub mod step;
 
 pub use carry::{CarryEnd, CarryOptions, carry};
 pub use connection::{ClientStreams, Connection, NewConnection};
+pub use connections::ConnectionRegistry;
 pub use in_process::{ClientGone, InProcessReceiver, InProcessSender, InProcessServer, in_process};
 pub use intercept::{HoldOptions, HoldPolicy, Intercept, InterceptMode};
 pub use lane::{Lane, Offered, Passed, Telling};

@@ -10,6 +10,7 @@ use mcp_proxy_session::{DiskSync, Io, Keeper, MessageId, Recorder, Ring, new_sal
 use tokio::sync::Notify;
 
 use crate::connection::{Connection, NewConnection};
+use crate::connections::ConnectionRegistry;
 use crate::intercept::{HoldOptions, Intercept};
 use crate::link::LinkEnd;
 use crate::peer::Peer;
@@ -49,6 +50,7 @@ pub struct Pipeline {
     intercept: Arc<Intercept>,
     rules: LiveRules,
     inlets: Inlets,
+    registry: ConnectionRegistry,
     /// Where clients connect, once that is known.
     address: OnceLock<String>,
     /// How far the record has reached the disk, where messages wait for that.
@@ -142,6 +144,7 @@ impl Pipeline {
             intercept: Intercept::new(options.hold),
             rules: LiveRules::default(),
             inlets: Inlets::default(),
+            registry: ConnectionRegistry::default(),
             address: OnceLock::new(),
             disk,
         })
@@ -201,6 +204,11 @@ impl Pipeline {
     /// Where messages can be added to conversations.
     pub(crate) fn inlets(&self) -> &Inlets {
         &self.inlets
+    }
+
+    /// The connections of the run.
+    pub fn registry(&self) -> &ConnectionRegistry {
+        &self.registry
     }
 
     /// Time since the run began. It is the `now` of every pure function below.

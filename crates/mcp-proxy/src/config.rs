@@ -2,7 +2,7 @@
 
 mod check;
 
-pub use check::is_loopback;
+pub use check::{is_loopback, supervisor};
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::HoldOptions;
 use mcp_proxy_core::mock::{Match, Recording, RedactedAnswers};
-use mcp_proxy_session::{Filter, Masks, Place, RecordOptions, Redaction};
+use mcp_proxy_session::{Filter, Masks, PeerInfo, Place, RecordOptions, Redaction};
 use mcp_proxy_transport::http::admission::Admission;
 use mcp_proxy_transport::http::tool_headers::ToolHeaders;
-use mcp_proxy_transport::process::ServerCommand;
+use mcp_proxy_transport::process::{Environment, ServerCommand, Supervisor};
 use mcp_proxy_wire::Transport;
 
 use crate::cli::tui::TuiArgs;
@@ -26,7 +26,7 @@ pub struct Config {
     pub target: Target,
     /// The client side.
     pub listen: Listen,
-    /// The session whose clients a replay plays; there is no client side then.
+    /// The session whose clients a replay plays. The replay is the client then, whatever `listen` says.
     pub replay_of: Option<String>,
     /// The record, or none.
     pub record: Option<Record>,
@@ -52,6 +52,8 @@ pub struct Config {
     pub rules: Option<PathBuf>,
     /// What is known of the server's tools, by whatever link.
     pub tools: Arc<ToolHeaders>,
+    /// Starts the server processes of the run.
+    pub supervisor: Supervisor,
 }
 
 /// The server.
@@ -133,12 +135,40 @@ pub struct RunLimits {
     pub stall: Duration,
 }
 
+impl Config {
+    /// Who is at the clients' end.
+    pub fn client(&self) -> PeerInfo {
+        match self.replay_of {
+            Some(_) => PeerInfo::in_process("replay"),
+            None => PeerInfo::new(self.listen.transport()),
+        }
+    }
+}
+
 impl Target {
+    /// Who is at the server's end, with the transport as far as it is known.
+    pub fn peer(&self) -> PeerInfo {
+        match self {
+            Target::Command(_) => PeerInfo::new(Transport::Stdio),
+            Target::Recording(_) => PeerInfo::in_process("mock"),
+            Target::Url { kind, .. } => PeerInfo::new(kind.unwrap_or(Transport::StreamableHttp)),
+        }
+    }
+
     /// The transport towards the server, as far as it is known.
     pub fn transport(&self) -> Transport {
+        self.peer().transport
+    }
+
+    /// What server processes of this run get of our own environment.
+    pub fn environment(&self) -> Environment {
         match self {
-            Target::Command(_) | Target::Recording(_) => Transport::Stdio,
-            Target::Url { kind, .. } => kind.unwrap_or(Transport::StreamableHttp),
+            Target::Command(command) => command.environment,
+            Target::Recording(played) => match &played.beyond {
+                Some(target) => target.environment(),
+                None => Environment::default(),
+            },
+            Target::Url { .. } => Environment::default(),
         }
     }
 }

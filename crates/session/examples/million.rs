@@ -8,11 +8,11 @@
     reason = "an example that prints figures"
 )]
 
-use mcp_proxy_session::*;
-use mcp_proxy_wire::{Carriage, Direction, Message, Transport};
+use mcp_proxy_session::testing::{self, SampleRecord};
+use mcp_proxy_session::{Filter, Place, Session};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Instant;
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1);
@@ -94,69 +94,10 @@ fn open(path: &Path) {
 }
 
 fn make(folder: &Path, messages: u64) -> PathBuf {
-    let started_at = SystemTime::now();
-    let header = SessionHeader {
-        id: new_session_id(started_at),
-        started_at,
-        transport: Transport::Stdio,
-        listen: Transport::Stdio,
-        server_command: Some("server".to_owned()),
-        server_url: None,
-        argv: Vec::new(),
-        cwd: None,
-        version: "0".to_owned(),
-        metadata: Default::default(),
-    };
-    let options = RecordOptions {
-        durability: Durability::None,
-        ..RecordOptions::default()
-    };
-    let mut recorder = Recorder::create(Place::In(folder.to_path_buf()), options, &header).unwrap();
-    for pair in 0..messages / 2 {
-        let sequence = pair * 2 + 1;
-        let time = started_at + Duration::from_micros(sequence * 20);
-        let request = Message::parse(format!(
-            r#"{{"jsonrpc":"2.0","id":{pair},"method":"tools/call","params":{{"name":"tool_{}","arguments":{{"path":"/home/user/README-{pair}.md","limit":100}}}}}}"#,
-            pair % 40
-        ));
-        let answer = Message::parse(format!(
-            r#"{{"result":{{"content":[{{"type":"text","text":"{}"}}]}},"jsonrpc":"2.0","id":{pair}}}"#,
-            "some text of the answer ".repeat(16)
-        ));
-        let mut new = NewMessage {
-            sequence,
-            id: MessageId::new(time, 1, sequence),
-            time,
-            mono: Duration::from_micros(sequence * 20),
-            direction: Direction::ClientToServer,
-            transport: Transport::Stdio,
-            connection: 1,
-            exchange: 0,
-            origin: Origin::Peer,
-            carriage: &Carriage::Message,
-            body: NewBody::Whole(&request),
-            answers: None,
-            late: false,
-            duplicate: false,
-            parts: &[],
-        };
-        recorder.message(&new);
-        new.answers = Some(Answers {
-            id: new.id,
-            sequence,
-            latency: Duration::from_micros(20),
-        });
-        new.sequence += 1;
-        new.id = MessageId::new(time, 1, sequence + 1);
-        new.direction = Direction::ServerToClient;
-        new.body = NewBody::Whole(&answer);
-        recorder.message(&new);
-        if pair % 32 == 31 {
-            recorder.flush().unwrap();
-        }
-    }
-    recorder.flush().unwrap();
-    recorder.path().to_path_buf()
+    let place = Place::In(folder.to_path_buf());
+    let mut record = SampleRecord::at_place(place, &testing::header());
+    record.calls(messages);
+    record.path().to_path_buf()
 }
 
 fn peak_memory() -> String {

@@ -8,8 +8,9 @@
     reason = "an example that prints figures"
 )]
 
-use mcp_proxy_session::*;
-use mcp_proxy_wire::{Carriage, Direction, Message, Transport};
+use mcp_proxy_session::testing;
+use mcp_proxy_session::{NewBody, NewMessage, Place, Recorder};
+use mcp_proxy_wire::{Carriage, Message};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -98,24 +99,8 @@ fn record(folder: &std::path::Path, message: &Message, carriage: &Carriage, batc
 }
 
 fn recorder(folder: &std::path::Path) -> Recorder {
-    let now = SystemTime::now();
-    let header = SessionHeader {
-        id: new_session_id(now),
-        started_at: now,
-        transport: Transport::Stdio,
-        listen: Transport::Stdio,
-        server_command: None,
-        server_url: None,
-        argv: Vec::new(),
-        cwd: None,
-        version: "0".to_owned(),
-        metadata: Default::default(),
-    };
-    let options = RecordOptions {
-        durability: Durability::None,
-        ..RecordOptions::default()
-    };
-    Recorder::create(Place::In(folder.to_path_buf()), options, &header).unwrap()
+    let place = Place::In(folder.to_path_buf());
+    Recorder::create(place, testing::options(), &testing::header()).unwrap()
 }
 
 fn new_message<'a>(
@@ -125,21 +110,8 @@ fn new_message<'a>(
     carriage: &'a Carriage,
 ) -> NewMessage<'a> {
     NewMessage {
-        sequence,
-        id: MessageId::new(time, 7, sequence),
         time,
-        mono: Duration::from_micros(sequence),
-        direction: Direction::ClientToServer,
-        transport: Transport::Stdio,
-        connection: 1,
-        exchange: 1,
-        origin: Origin::Peer,
-        carriage,
-        body: NewBody::Whole(message),
-        answers: None,
-        late: false,
-        duplicate: false,
-        parts: &[],
+        ..testing::new_message(sequence, carriage, NewBody::Whole(message))
     }
 }
 
@@ -149,18 +121,19 @@ fn body(len: usize) -> String {
 }
 
 fn ten_headers() -> Carriage {
-    let request = http::Request::post("/mcp")
-        .header("host", "127.0.0.1:8888")
-        .header("accept", "application/json, text/event-stream")
-        .header("content-type", "application/json")
-        .header("content-length", "200")
-        .header("user-agent", "node")
-        .header("authorization", "Bearer 0123456789abcdef")
-        .header("mcp-session-id", "6f9b3c1e-7c1f-4a52-9a55-0d8c1d7e6f11")
-        .header("mcp-protocol-version", "2025-11-25")
-        .header("accept-encoding", "gzip, deflate, br")
-        .header("sec-fetch-mode", "cors")
-        .body(())
-        .unwrap();
-    Carriage::Request(Box::new(request.into_parts().0))
+    testing::post(
+        "/mcp",
+        &[
+            ("host", "127.0.0.1:8888"),
+            ("accept", "application/json, text/event-stream"),
+            ("content-type", "application/json"),
+            ("content-length", "200"),
+            ("user-agent", "node"),
+            ("authorization", "Bearer 0123456789abcdef"),
+            ("mcp-session-id", "6f9b3c1e-7c1f-4a52-9a55-0d8c1d7e6f11"),
+            ("mcp-protocol-version", "2025-11-25"),
+            ("accept-encoding", "gzip, deflate, br"),
+            ("sec-fetch-mode", "cors"),
+        ],
+    )
 }

@@ -3,9 +3,9 @@
 //! All of it is borrowed or small, so that recording a message copies its bytes once, into the pending line. The shapes on disk
 //! are described in `docs/record-format.md`.
 
-use crate::{MessageId, SideName};
+use crate::{MessageId, PeerInfo, SideName};
 use bytes::Bytes;
-use mcp_proxy_wire::{Carriage, Direction, EndsHead, Id, Kind, Message, Side, Transport};
+use mcp_proxy_wire::{Carriage, Direction, EndsHead, Id, Kind, Message, Origin, Transport};
 use std::time::{Duration, SystemTime};
 
 /// A message as it was received, before any verdict.
@@ -27,8 +27,11 @@ pub struct NewMessage<'a> {
     pub connection: u32,
     /// The exchange within the connection (one per POST or GET; one in all for stdio).
     pub exchange: u64,
-    /// Whether a peer sent it or the proxy made it.
+    /// Who wrote it.
     pub origin: Origin,
+    /// The sequence number of the client's request that made the proxy send it. Not needed where that is the parent of the
+    /// request that it answers, or of its connection ([`Io::Open`]).
+    pub parent: Option<u64>,
     /// How it was carried: HTTP facts and SSE facts become part of the record.
     pub carriage: &'a Carriage,
     /// Its bytes.
@@ -41,15 +44,6 @@ pub struct NewMessage<'a> {
     pub duplicate: bool,
     /// For a batch: what the caller found out about each part.
     pub parts: &'a [PartAnswer],
-}
-
-/// Who made a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// The client or the server.
-    Peer,
-    /// The proxy itself: an error answer, a replay, a mock.
-    Proxy,
 }
 
 /// Where a message's bytes are.
@@ -152,8 +146,13 @@ pub enum Io<'a> {
     Open {
         /// The connection.
         connection: u32,
-        /// Facts about the peer: `("address", "127.0.0.1:5000")`, `("pid", "77")`, …
-        facts: &'a [(&'a str, &'a str)],
+        /// Who is at the client's end.
+        client: &'a PeerInfo,
+        /// Who is at the server's end.
+        server: &'a PeerInfo,
+        /// The sequence number of the client's request that made the proxy open it. It counts for every message of the
+        /// connection that has none of its own or of its request.
+        parent: Option<u64>,
     },
     /// A connection ended.
     Close {
@@ -178,15 +177,6 @@ pub enum Io<'a> {
         /// The message.
         sequence: u64,
         /// Why.
-        why: &'a str,
-    },
-    /// A peer took or gave nothing for longer than its deadline.
-    Stalled {
-        /// The connection.
-        connection: u32,
-        /// Which peer.
-        side: Side,
-        /// How it showed.
         why: &'a str,
     },
     /// Anything else worth keeping.

@@ -31,14 +31,14 @@ pub enum Error {
         /// What its first line looks like.
         why: String,
     },
-    /// The record was written by a newer format than this build reads.
-    #[error("{path} has record format {format}, this build reads up to {supported}")]
+    /// The record has another format than this build reads.
+    #[error("{path} has record format {format}, this build reads format {supported}")]
     Format {
         /// The file.
         path: PathBuf,
         /// The format it states.
         format: u64,
-        /// The newest format we read.
+        /// The format we read.
         supported: u32,
     },
     /// A running proxy holds the record.

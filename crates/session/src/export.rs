@@ -1,8 +1,8 @@
 //! Exports: a record in other people's formats.
 //!
-//! [`SessionExporter`] is the extension point that the seed names. To add a format, write one file in `export/` and add it to
-//! [`exporters`]; help texts and `--output-format` are made from that list. Every exporter streams: it holds one message at a
-//! time, and the body of a large one never.
+//! [`SessionExporter`] is the extension point that the seed names. To add a format, write one file in `export/` with an
+//! `ExportFormat` and add that to [`exporters`]; help texts and `--output-format` are made from that list. Every exporter
+//! streams: it holds one message at a time, and the body of a large one never.
 
 mod body;
 mod har;
@@ -33,6 +33,41 @@ pub trait SessionExporter: Sync {
     ) -> Result<Exported, Error>;
 }
 
+/// A format of this crate: what it is called, and the function that writes it.
+struct ExportFormat {
+    name: &'static str,
+    extension: &'static str,
+    about: &'static str,
+    write: WriteExport,
+}
+
+/// What [`SessionExporter::export`] does.
+type WriteExport =
+    fn(&Session, &mut dyn Write, &mut dyn FnMut(u64, u64)) -> Result<Exported, Error>;
+
+impl SessionExporter for ExportFormat {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn extension(&self) -> &'static str {
+        self.extension
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn export(
+        &self,
+        session: &Session,
+        out: &mut dyn Write,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Exported, Error> {
+        (self.write)(session, out, progress)
+    }
+}
+
 /// What an export has to say about itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Exported {
@@ -42,7 +77,7 @@ pub struct Exported {
 
 /// All formats.
 pub fn exporters() -> &'static [&'static dyn SessionExporter] {
-    &[&json::Json, &jsonl::Jsonl, &har::Har, &markdown::Markdown]
+    &[&json::JSON, &jsonl::JSONL, &har::HAR, &markdown::MARKDOWN]
 }
 
 /// The format with this name.

@@ -4,7 +4,7 @@
 //! [`ProxySession`] is the two put together.
 
 use crate::mask::Masks;
-use crate::{Error, FORMAT, Redaction, RedactionFacts, stamp};
+use crate::{Error, FORMAT, PeerInfo, Redaction, RedactionFacts, stamp};
 use mcp_proxy_wire::Transport;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -18,11 +18,10 @@ pub struct SessionHeader {
     pub id: String,
     /// When the session started.
     pub started_at: SystemTime,
-    /// The transport of the server side.
-    pub transport: Transport,
-    /// The transport of the client side; of a replay, which has none, that of the server side. See
-    /// [`SessionHeader::client_side`].
-    pub listen: Transport,
+    /// Who is at the clients' end.
+    pub client: PeerInfo,
+    /// Who is at the server's end.
+    pub server: PeerInfo,
     /// For stdio: the command that launched the server.
     pub server_command: Option<String>,
     /// For HTTP and SSE: the server's URL.
@@ -60,14 +59,6 @@ impl SessionHeader {
     /// The member of `metadata` that names the session whose clients a replay plays.
     pub const REPLAY_OF: &str = "replay_of";
 
-    /// What is on the client side, in one word: the transport, or `replay` where a record plays the clients.
-    pub fn client_side(&self) -> &'static str {
-        match self.metadata.get(SessionHeader::REPLAY_OF) {
-            Some(Value::String(_)) => "replay",
-            _ => self.listen.as_str(),
-        }
-    }
-
     /// The first line of a record.
     pub(crate) fn line(&self, masks: &Masks, redaction: Option<&Redaction>) -> Vec<u8> {
         let mut line = Map::new();
@@ -75,8 +66,14 @@ impl SessionHeader {
         line.insert("format".into(), FORMAT.into());
         line.insert("id".into(), self.id.clone().into());
         line.insert("started_at".into(), stamp::to_text(self.started_at).into());
-        line.insert("transport".into(), self.transport.as_str().into());
-        line.insert("listen".into(), self.client_side().into());
+        for (key, peer) in [("client", &self.client), ("server", &self.server)] {
+            let masked = peer
+                .clone()
+                .map_texts(|text| masks.string(&text).into_owned());
+            // Strings only: this cannot fail, and a header without it can still be read.
+            let peer = serde_json::to_value(masked).unwrap_or_default();
+            line.insert(key.into(), peer);
+        }
         let (command, url) = self.masked_server(masks);
         line.insert("server_command".into(), command.into());
         line.insert("server_url".into(), url.into());
@@ -128,6 +125,8 @@ impl SessionHeader {
             None => text,
         };
         SessionHeader {
+            client: self.client.map_texts(masked),
+            server: self.server.map_texts(masked),
             server_command: self.server_command.map(masked),
             server_url: self.server_url.map(masked),
             argv: self.argv.into_iter().map(masked).collect(),
@@ -148,29 +147,30 @@ impl SessionHeader {
             return Err(not_a_record("its first line is no session header"));
         }
         let format = line.get("format").and_then(Value::as_u64).unwrap_or(0);
-        if format > u64::from(FORMAT) {
+        if format != u64::from(FORMAT) {
             return Err(Error::Format {
                 path: path.to_path_buf(),
                 format,
                 supported: FORMAT,
             });
         }
+        let mut peer = |key: &str| {
+            let peer = line.remove(key).unwrap_or_default();
+            // Redaction leaves the transport alone, so what cannot be read was never there.
+            PeerInfo::deserialize(peer).unwrap_or_else(|_| PeerInfo::new(Transport::Stdio))
+        };
+        let (client, server) = (peer("client"), peer("server"));
         let mut text = |key: &str| match line.remove(key) {
             Some(Value::String(text)) => Some(text),
             _ => None,
         };
-        let transport = text("transport")
-            .and_then(|word| word.parse().ok())
-            .unwrap_or(Transport::Stdio);
         Ok(SessionHeader {
             id: text("id").ok_or_else(|| not_a_record("its header has no id"))?,
             started_at: text("started_at")
                 .and_then(|time| stamp::parse(&time))
                 .ok_or_else(|| not_a_record("its header has no started_at"))?,
-            transport,
-            listen: text("listen")
-                .and_then(|word| word.parse().ok())
-                .unwrap_or(transport),
+            client,
+            server,
             server_command: text("server_command"),
             server_url: text("server_url"),
             cwd: text("cwd"),

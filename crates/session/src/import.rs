@@ -4,15 +4,15 @@
 //! `original_payload`. The document is read twice, for its head and for its messages, so that only one message is in memory at a
 //! time. A `raw` that is a string is taken as the text (or `base64:` bytes) of something that was no JSON, as our export writes it.
 
-use crate::entry::{Act, Answers, Io, NewBody, NewMessage, Origin};
+use crate::entry::{Act, Answers, Io, NewBody, NewMessage};
 use crate::{
-    Durability, Error, MessageId, OnRecordError, Place, RecordOptions, Recorder, SessionHeader, id,
-    stamp,
+    Durability, Error, MessageId, OnRecordError, PeerInfo, Place, RecordOptions, Recorder,
+    SessionHeader, id, stamp,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use mcp_proxy_wire::{Carriage, Direction, Kind, Message, Transport, flatten};
+use mcp_proxy_wire::{Carriage, Direction, Kind, Message, Origin, Transport, flatten};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -46,7 +46,7 @@ pub fn import(source: &Path, place: Place) -> Result<PathBuf, Error> {
     let header = head.header().map_err(wrong)?;
     let mut writer = Writer {
         recorder: Recorder::create(place, options, &header)?,
-        transport: header.transport,
+        transport: header.server.transport,
         started_at: header.started_at,
         salt: id::new_salt(),
         next: 0,
@@ -110,8 +110,8 @@ impl Head {
                 .clone()
                 .unwrap_or_else(|| id::new_session_id(started_at)),
             started_at,
-            transport,
-            listen: transport,
+            client: PeerInfo::new(transport),
+            server: PeerInfo::new(transport),
             server_command: self.server_command.clone(),
             server_url: self.server_url.clone(),
             argv: Vec::new(),
@@ -143,6 +143,10 @@ struct Imported {
     #[serde(alias = "payload")]
     raw: Box<RawValue>,
     correlated_id: Option<String>,
+    /// Written by our export where it is not the peer in the direction.
+    origin: Option<String>,
+    /// Written by our export where there is one.
+    parent: Option<u64>,
     #[serde(default)]
     modified: bool,
     #[serde(alias = "original_payload")]
@@ -217,7 +221,15 @@ impl Writer {
                 .unwrap_or(self.transport),
             connection: 1,
             exchange: 0,
-            origin: Origin::Peer,
+            origin: match imported.origin.as_deref() {
+                Some("proxy") => Origin::Proxy,
+                Some("replay") => Origin::Replay,
+                _ => direction.from().into(),
+            },
+            // A document that was numbered anew has no message of that number any more.
+            parent: imported
+                .parent
+                .filter(|parent| imported.sequence == Some(sequence) && *parent < sequence),
             carriage: &Carriage::Message,
             body: NewBody::Whole(&received),
             answers,

@@ -1,15 +1,17 @@
-//! The row index: 48 bytes a message, enough to list, sort, pair and filter without reading the record.
+//! The row index: 64 bytes a message, enough to list, sort, pair and filter without reading the record.
 //!
 //! It is a cache. It is built from the record in one pass over the envelopes, kept beside the record as `<record>.idx`, extended
 //! from the offset that it covers when the record has grown, and thrown away when it does not fit the record.
 
 mod build;
+mod connections;
 mod file;
 mod row;
 mod strings;
 
 pub use row::Row;
 
+pub(crate) use connections::ConnectionPlace;
 pub(crate) use file::{load, path_for, store};
 
 use crate::stamp::StampReader;
@@ -22,6 +24,8 @@ pub(crate) struct Index {
     pub(crate) strings: Strings,
     /// Verdicts, by row and then in file order.
     pub(crate) acts: Vec<ActPlace>,
+    /// Connections, by number.
+    pub(crate) connections: Vec<ConnectionPlace>,
     /// Where the last `end` line is.
     pub(crate) end: Option<LinePlace>,
     /// Everything before this offset is in the index. Always the start of a line.

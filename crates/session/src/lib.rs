@@ -6,6 +6,7 @@
 //!
 //! This crate knows messages (`mcp-proxy-wire`) and files. It must never know sockets, the terminal, or what a verdict means.
 
+mod budget;
 mod change;
 mod copy;
 mod entry;
@@ -24,6 +25,7 @@ mod lock;
 mod mask;
 mod message;
 mod options;
+mod peer;
 mod place;
 mod recorder;
 pub mod redact;
@@ -31,10 +33,13 @@ mod repair;
 mod session;
 mod stamp;
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 
+pub use budget::{Budget, Stopwatch};
 pub use change::{Change, ChangeError, ChangePart};
 pub use copy::copy_record;
-pub use entry::{Act, Answers, Io, Mark, NewBody, NewMessage, Origin, PartAnswer};
+pub use entry::{Act, Answers, Io, Mark, NewBody, NewMessage, PartAnswer};
 pub use error::Error;
 pub use export::{SessionExporter, exporters};
 pub use filter::{AskedFacts, Carried, Facts, Filter, FilterError, Marks};
@@ -47,6 +52,7 @@ pub use lock::is_live;
 pub use mask::{MASKED, Masks};
 pub use message::{Asked, Bodies, Http, Part, ProxyMessage, Raw, Sse, Told, Verdict, raw_member};
 pub use options::{Durability, OnRecordError, RecordOptions};
+pub use peer::{CallerInfo, ConnectionInfo, PeerInfo};
 pub use place::Place;
 pub use recorder::{
     DiskSync, Keeper, Recorder, Ring, SIDE_LIMIT, SideFile, SideName, name_of, side_folder,
@@ -56,5 +62,5 @@ pub use repair::{Cut, repair};
 pub use session::{Ending, Record, Records, Session};
 pub use stamp::{parse as time_from_text, to_text as time_text};
 
-/// The record format this build writes. Older ones are read, newer ones are refused with a clear text.
-pub const FORMAT: u32 = 1;
+/// The record format that this build writes and reads. Records of another one are refused with a clear text.
+pub const FORMAT: u32 = 2;

@@ -11,7 +11,7 @@ pub(crate) use part::told;
 
 use crate::{MessageId, name_of};
 use bytes::Bytes;
-use mcp_proxy_wire::{Direction, Kind, Message, Transport, flatten};
+use mcp_proxy_wire::{Direction, Kind, Message, Origin, Transport, flatten};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -63,8 +63,10 @@ pub struct ProxyMessage {
     pub late: bool,
     /// It answers a request that had its answer.
     pub duplicate: bool,
-    /// The proxy made it.
-    pub from_proxy: bool,
+    /// Who wrote it.
+    pub origin: Origin,
+    /// The sequence number of the call that caused it: its own, that of its request, or that of its connection.
+    pub parent: Option<u64>,
     /// A verdict dropped it.
     pub dropped: bool,
     /// A verdict refused it.
@@ -227,6 +229,11 @@ impl Raw {
 }
 
 impl ProxyMessage {
+    /// The client or the server of its connection wrote it, and not the proxy or a replay.
+    pub fn is_from_peer(&self) -> bool {
+        self.origin == Origin::from(self.direction.from())
+    }
+
     /// The verdicts, applied in order: `raw` is what went on, `original_raw` what came.
     pub(crate) fn fold(&mut self, verdict: Verdict) {
         match verdict.kind.as_str() {

@@ -12,15 +12,16 @@ mod records;
 pub(crate) use read::{message as read_line, verdict as read_verdict};
 pub use records::{Record, Records};
 
-use crate::index::{self, Index, LinePlace, Row};
+use crate::index::{self, ConnectionPlace, Index, LinePlace, Row};
 use crate::lines::Lines;
 use crate::{
-    Asked, Error, ProxyMessage, ProxySession, Redaction, RedactionFacts, SessionHeader, Told, lock,
-    recorder,
+    Asked, ConnectionInfo, Error, PeerInfo, ProxyMessage, ProxySession, Redaction, RedactionFacts,
+    SessionHeader, Told, lock, recorder,
 };
 use bytes::Bytes;
-use mcp_proxy_wire::{Direction, Transport};
+use mcp_proxy_wire::{Origin, Transport};
 use std::fs::File;
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -80,7 +81,7 @@ impl Session {
             folder: recorder::side_folder(path),
             path: path.to_path_buf(),
             file,
-            transport: header.transport,
+            transport: header.server.transport,
             header,
             thinned: false,
             redaction,
@@ -136,11 +137,8 @@ impl Session {
     /// The kind of a URL may be unknown when the header is written. It is taken for streamable HTTP then, and turns out to
     /// be HTTP+SSE when the server's first message comes that way.
     fn find_transport(&mut self, from: usize) {
-        let came_by_sse = |row: &Row| {
-            row.transport() == Transport::Sse
-                && row.direction() == Direction::ServerToClient
-                && !row.is_from_proxy()
-        };
+        let came_by_sse =
+            |row: &Row| row.transport() == Transport::Sse && row.origin() == Origin::Server;
         if self.transport == Transport::StreamableHttp
             && self.index.rows[from..].iter().any(came_by_sse)
         {
@@ -167,6 +165,36 @@ impl Session {
     /// The transport of the server side. Differs from the header's where that was found out later.
     pub fn transport(&self) -> Transport {
         self.transport
+    }
+
+    /// The server, with the transport that it turned out to have.
+    pub fn server(&self) -> PeerInfo {
+        PeerInfo {
+            transport: self.transport,
+            ..self.header.server.clone()
+        }
+    }
+
+    /// The connections of the session, by number. A record without `open` lines has none.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionInfo> + '_ {
+        self.index
+            .connections
+            .iter()
+            .map(|known| self.read_connection(known))
+    }
+
+    /// One connection.
+    pub fn connection(&self, number: u32) -> Option<ConnectionInfo> {
+        let known = self.index.connection(number)?;
+        Some(self.read_connection(known))
+    }
+
+    /// The rows of the messages that a call caused, in order.
+    pub fn caused_by(&self, sequence: u64) -> impl Iterator<Item = usize> + '_ {
+        let first = self.find(sequence).unwrap_or(self.len());
+        let rows = self.index.rows[first..].iter().enumerate();
+        rows.filter(move |(_, row)| row.parent() == Some(sequence))
+            .map(move |(index, _)| first + index)
     }
 
     /// How the session ended; `None` while it runs or if it was killed.
@@ -344,11 +372,26 @@ impl Session {
 
     /// A row's line as a message; verdicts are not folded in.
     pub(crate) fn read_line(&self, row: &Row, line: &Bytes) -> Result<ProxyMessage, Error> {
-        read::message(line, &self.folder).map_err(|why| Error::Damaged {
+        let mut message = read::message(line, &self.folder).map_err(|why| Error::Damaged {
             path: self.path.clone(),
             offset: row.offset(),
             why,
-        })
+        })?;
+        // The line has no parent if it is that of the request or of the connection.
+        message.parent = row.parent();
+        Ok(message)
+    }
+
+    fn read_connection(&self, known: &ConnectionPlace) -> ConnectionInfo {
+        let line = self.line(known.line).unwrap_or_default();
+        let record = Record { offset: 0, line };
+        ConnectionInfo {
+            number: known.number,
+            client: record.member("client"),
+            server: record.member("server"),
+            parent: known.parent.map(NonZeroU64::get),
+            closed: known.closed,
+        }
     }
 
     pub(crate) fn line(&self, place: LinePlace) -> Result<Bytes, Error> {

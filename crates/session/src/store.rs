@@ -10,8 +10,7 @@ use beside::Names;
 pub use prune::{Pruned, Which, keep_under, prune};
 
 use crate::session::Record;
-use crate::{Error, Session, SessionHeader, lines, lock};
-use mcp_proxy_wire::Transport;
+use crate::{Error, PeerInfo, Session, SessionHeader, lines, lock};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -46,8 +45,8 @@ pub struct Listed {
     pub ended_at: Option<SystemTime>,
     /// A running proxy is writing it.
     pub live: bool,
-    /// The transport of the server side, as the first line has it. [`Session::transport`] knows better.
-    pub transport: Transport,
+    /// The server, as the first line has it. [`Session::server`] knows the transport better.
+    pub server: PeerInfo,
     /// The server's command or URL.
     pub target: String,
     /// Bytes, with side files, index, and what else stands beside it.
@@ -74,7 +73,7 @@ impl Listed {
             started_at: header.started_at,
             ended_at: ended_at(&file, size),
             live: lock::is_live(path),
-            transport: header.transport,
+            server: header.server,
             target: header
                 .server_command
                 .or(header.server_url)

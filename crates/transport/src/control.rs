@@ -1,6 +1,6 @@
 //! The control socket: every proxy listens on one, viewers dial.
 //!
-//! What is said on it is known to [`mcp_proxy_core::control`]; here are the socket's place and who may come ([`place`]),
+//! What is said on it is typed in [`mcp_proxy_control`] and answered by [`mcp_proxy_core::control`]; here are the socket's place and who may come ([`place`]),
 //! the proxy's end ([`serve`]) and the viewer's ([`Client`]). It carries no MCP, and nothing here can hold a message up.
 
 pub mod client;

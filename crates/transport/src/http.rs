@@ -34,6 +34,7 @@ pub mod socket;
 pub mod stream;
 pub mod through;
 pub mod tool_headers;
+pub mod upgrade;
 
 /// Where streamable HTTP is served.
 pub const PATH: &str = "/mcp";

@@ -9,9 +9,8 @@
     reason = "an example that prints figures"
 )]
 
-#[path = "written/writer.rs"]
-mod writer;
-
+use mcp_proxy_session::Place;
+use mcp_proxy_session::testing::{self, SampleRecord};
 use mcp_proxy_tui::command::Command;
 use mcp_proxy_tui::port::Port;
 use mcp_proxy_tui::source::State;
@@ -22,7 +21,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use writer::Writer;
 
 /// Thirty frames a second, as the UI draws at most.
 const TURN: Duration = Duration::from_millis(33);
@@ -49,9 +47,9 @@ fn main() {
         .next()
         .and_then(|text| text.to_string_lossy().parse().ok())
         .unwrap_or(1_000_000);
-    let mut writer = Writer::new(&folder);
-    writer.put(messages);
-    let path = writer.recorder.path().to_path_buf();
+    let mut record = SampleRecord::at_place(Place::In(folder.clone()), &testing::header());
+    record.calls(messages);
+    let path = record.path().to_path_buf();
     let (port, _far) = Port::pair();
     let mut app = App::recorded(Tab::open(path), port, Theme::Dark);
     while *app.tabs[0].view.state() == State::Opening {
@@ -66,7 +64,7 @@ fn main() {
         while !stopped.load(Ordering::Relaxed) {
             let due = start.elapsed().as_millis() as u64 * 5;
             if due > written {
-                writer.put((due - written).next_multiple_of(2));
+                record.calls((due - written).next_multiple_of(2));
                 written = due.next_multiple_of(2).max(written);
             }
             std::thread::sleep(Duration::from_millis(5));

@@ -8,15 +8,13 @@
     reason = "an example that prints figures"
 )]
 
-#[path = "written/writer.rs"]
-mod writer;
-
+use mcp_proxy_session::Place;
+use mcp_proxy_session::testing::{self, SampleRecord};
 use mcp_proxy_tui::source::{State, View};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use writer::Writer;
 
 const FRAME: Duration = Duration::from_millis(16);
 const SCREEN: usize = 50;
@@ -31,9 +29,9 @@ fn main() {
         .next()
         .and_then(|text| text.to_string_lossy().parse().ok())
         .unwrap_or(1_000_000);
-    let mut writer = Writer::new(&folder);
-    writer.put(messages);
-    let path = writer.recorder.path().to_path_buf();
+    let mut record = SampleRecord::at_place(Place::In(folder.clone()), &testing::header());
+    record.calls(messages);
+    let path = record.path().to_path_buf();
     println!("{messages} messages; resident {}", memory("VmRSS:"));
     drop(first_window(&path, "without an index"));
     let mut view = first_window(&path, "with the index");
@@ -41,7 +39,7 @@ fn main() {
     let stopped = Arc::clone(&stop);
     let appender = std::thread::spawn(move || {
         while !stopped.load(Ordering::Relaxed) {
-            writer.put(50);
+            record.calls(50);
             std::thread::sleep(Duration::from_millis(10));
         }
     });

@@ -13,6 +13,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyEvent, MouseEvent};
+use mcp_proxy_control::{
+    BreakpointsListRequest, ControlRequest, HelloRequest, HoldListRequest, RulesListRequest,
+    SubscribeRequest,
+};
 
 use crate::command::Command;
 use crate::editor::{Editor, Purpose};
@@ -223,18 +227,20 @@ pub enum Event {
 impl App {
     /// A UI for a proxy.
     pub fn live(mut port: Port, owner: Owner, theme: Theme) -> App {
-        let mut asked = HashMap::new();
-        for (method, params, then) in [
-            ("hello", r#"{"name":"tui"}"#, Then::Hello),
-            ("subscribe", "{}", Then::Subscribed),
-            ("hold.list", "{}", Then::Holds),
-            ("breakpoints.list", "{}", Then::Breakpoints),
-            ("rules.list", "{}", Then::Rules),
-        ] {
-            if let Some(id) = port.ask(method, params.to_owned()) {
-                asked.insert(id, then);
-            }
-        }
+        let hello = HelloRequest {
+            name: Some("tui".to_owned()),
+        };
+        let asked = [
+            (port.ask(&hello), Then::Hello),
+            (port.ask(&SubscribeRequest {}), Then::Subscribed),
+            (port.ask(&HoldListRequest::default()), Then::Holds),
+            (port.ask(&BreakpointsListRequest {}), Then::Breakpoints),
+            (port.ask(&RulesListRequest::default()), Then::Rules),
+        ];
+        let asked = asked
+            .into_iter()
+            .filter_map(|(id, then)| Some((id?, then)))
+            .collect();
         let mut app = App::new(Proxy::unknown(Link::Live), theme);
         app.port = Some(port);
         app.asked = asked;
@@ -298,7 +304,7 @@ impl App {
         while let Some(news) = self.port.as_ref().and_then(Port::news) {
             changed = true;
             match news {
-                News::Notice { method, params } => self.noticed(&method, &params),
+                News::Notice(notice) => self.noticed(&notice),
                 News::Answer { id, result } => self.answered(id, result),
                 News::Gone { why } => self.lost(why),
             }
@@ -370,13 +376,13 @@ impl App {
     }
 
     /// Asks the proxy.
-    fn ask(&mut self, method: &'static str, params: String, then: Then) {
+    fn ask(&mut self, request: &impl ControlRequest, then: Then) {
         let asked = match (&self.proxy.link, &mut self.port) {
             (Link::Gone(why), _) => {
                 let text = format!("the proxy is gone: {why}");
                 return self.complain(text);
             }
-            (_, Some(port)) => port.ask(method, params),
+            (_, Some(port)) => port.ask(request),
             (_, None) => None,
         };
         match asked {

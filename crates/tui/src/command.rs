@@ -161,6 +161,7 @@ commands! {
         FoldAll "fold-all" ["z"] "Fold all parts";
         UnfoldAll "unfold-all" ["Z"] "Unfold all parts";
         Peer "peer" ["p"] "Go to the answer, or to the request that this answers";
+        Parent "parent" ["P"] "Go to the call that caused this message";
         Diff "diff" ["D"] "Side by side: as received and as sent on, or first sent and replayed";
         Original "original" ["o"] "The message as it was received, or as it went on";
         Stderr "stderr" ["l"] "What the server wrote on stderr, and other events";

@@ -2,10 +2,12 @@
 //!
 //! Channels, because the UI waits for keys and never for a proxy.
 
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use bytes::Bytes;
-use serde_json::Value;
+use mcp_proxy_control::{ControlRequest, Method, Notice};
+use serde::Serialize;
 
 /// Questions and news that may wait.
 const WAITING: usize = 256;
@@ -31,21 +33,33 @@ pub struct Ask {
     /// Its number; the answer has the same.
     pub id: u64,
     /// A method of the control protocol.
-    pub method: &'static str,
+    pub method: Method,
     /// Its parameters, a JSON object.
     pub params: String,
+}
+
+/// A request about a record that no proxy writes. The program that opened the UI carries it out, and needs to know which
+/// record is meant.
+#[derive(Clone, Debug, Serialize)]
+pub struct RecordRequest<R> {
+    /// The request.
+    #[serde(flatten)]
+    pub request: R,
+    /// The record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<PathBuf>,
+}
+
+impl<R: ControlRequest> ControlRequest for RecordRequest<R> {
+    const METHOD: Method = R::METHOD;
+    type Result = R::Result;
 }
 
 /// Something from the proxy.
 #[derive(Clone, Debug)]
 pub enum News {
     /// A notice.
-    Notice {
-        /// `rows`, `holds` or `lagged`.
-        method: String,
-        /// What it says.
-        params: Value,
-    },
+    Notice(Notice),
     /// An answer: the result as it was written, or why there is none.
     Answer {
         /// The question's number.
@@ -78,10 +92,14 @@ impl Port {
     }
 
     /// Asks. `None`: the proxy takes no more questions now.
-    pub fn ask(&mut self, method: &'static str, params: String) -> Option<u64> {
+    pub fn ask<R: ControlRequest>(&mut self, request: &R) -> Option<u64> {
         self.asked += 1;
         let id = self.asked;
-        let ask = Ask { id, method, params };
+        let ask = Ask {
+            id,
+            method: R::METHOD,
+            params: request.params(),
+        };
         self.asks.try_send(ask).ok().map(|()| id)
     }
 

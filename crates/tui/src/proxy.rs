@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use mcp_proxy_control::{
+    BreakpointRow, HeldRow, HelloResult, HoldListResult, InterceptMode, RulesListResult,
+};
 use mcp_proxy_wire::Direction;
-use serde::Deserialize;
 
 /// How it stands with the proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,53 +18,21 @@ pub enum Link {
     Gone(String),
 }
 
-/// Whether messages are held.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// All pass, but for breakpoints.
-    #[default]
-    Passthrough,
-    /// All are held.
-    Intercept,
-}
-
 /// The proxy as it was last heard of.
 #[derive(Clone, Debug)]
 pub struct Proxy {
     /// Whether it is there.
     pub link: Link,
     /// What it says about itself.
-    pub hello: Hello,
+    pub hello: HelloResult,
     /// Whether all messages are held.
-    pub mode: Mode,
+    pub mode: InterceptMode,
     /// What is held, the oldest first.
     pub held: Vec<Held>,
     /// Its breakpoints.
-    pub breakpoints: Vec<Breakpoint>,
+    pub breakpoints: Vec<BreakpointRow>,
     /// Its rules.
-    pub rules: RulesList,
-}
-
-/// An answer to `hello`.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct Hello {
-    /// The server.
-    #[serde(default)]
-    pub target: String,
-    /// How the server speaks.
-    #[serde(default)]
-    pub server: String,
-    /// How clients speak.
-    #[serde(default)]
-    pub client: String,
-    /// Where they connect.
-    #[serde(default)]
-    pub listens: Option<String>,
-    /// The record's file.
-    pub record: Option<std::path::PathBuf>,
-    /// The proxy's process.
-    #[serde(default)]
-    pub pid: u32,
+    pub rules: RulesListResult,
 }
 
 /// A message that waits for a decision.
@@ -82,106 +52,28 @@ pub struct Held {
     pub method: Option<String>,
 }
 
-/// A breakpoint.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Breakpoint {
-    /// Its number.
-    pub id: u32,
-    /// What it holds.
-    pub filter: String,
-    /// Only messages this way.
-    pub direction: Option<String>,
-    /// How many more.
-    pub left: Option<u64>,
-    /// How many so far.
-    pub hits: u64,
-}
-
-/// An answer to `rules.list`.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct RulesList {
-    /// The rules file.
-    pub file: Option<String>,
-    /// Why the file as it is now is not used.
-    pub fault: Option<String>,
-    /// The rules.
-    #[serde(default)]
-    pub rules: Vec<RuleLine>,
-}
-
-/// One rule.
-#[derive(Clone, Debug, Deserialize)]
-pub struct RuleLine {
-    /// Its place.
-    pub rule: u64,
-    /// Its name.
-    pub name: Option<String>,
-    /// Its line in the file.
-    pub line: u64,
-    /// What it does.
-    pub does: String,
-}
-
-#[derive(Deserialize)]
-struct HoldList {
-    mode: String,
-    holds: Vec<HoldRow>,
-}
-
-#[derive(Deserialize)]
-struct HoldRow {
-    hold: u64,
-    sequence: u64,
-    direction: String,
-    by: String,
-    left_ms: Option<u64>,
-    method: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct BreakpointList {
-    breakpoints: Vec<Breakpoint>,
-}
-
 impl Proxy {
     /// Before anything is known.
     pub fn unknown(link: Link) -> Proxy {
         Proxy {
             link,
-            hello: Hello::default(),
-            mode: Mode::default(),
+            hello: HelloResult::default(),
+            mode: InterceptMode::default(),
             held: Vec::new(),
             breakpoints: Vec::new(),
-            rules: RulesList::default(),
+            rules: RulesListResult::default(),
         }
     }
 
     /// Takes an answer to `hold.list`.
-    pub fn take_holds(&mut self, answer: &[u8], now: Instant) -> Result<(), serde_json::Error> {
-        let list: HoldList = serde_json::from_slice(answer)?;
-        self.set_mode(&list.mode);
+    pub fn take_holds(&mut self, list: HoldListResult, now: Instant) {
+        self.mode = list.mode;
         self.held = list.holds.into_iter().map(|row| held(row, now)).collect();
-        Ok(())
-    }
-
-    /// Takes an answer to `breakpoints.list`.
-    pub fn take_breakpoints(&mut self, answer: &[u8]) -> Result<(), serde_json::Error> {
-        let list: BreakpointList = serde_json::from_slice(answer)?;
-        self.breakpoints = list.breakpoints;
-        Ok(())
-    }
-
-    /// The mode by its name.
-    pub fn set_mode(&mut self, name: &str) {
-        self.mode = match name {
-            "intercept" => Mode::Intercept,
-            _ => Mode::Passthrough,
-        };
     }
 
     /// Whether it holds messages, or would hold the next.
     pub fn holds(&self) -> bool {
-        let holds = self.mode == Mode::Intercept || !self.held.is_empty();
+        let holds = self.mode == InterceptMode::Intercept || !self.held.is_empty();
         self.link == Link::Live && holds
     }
 
@@ -191,14 +83,11 @@ impl Proxy {
     }
 }
 
-fn held(row: HoldRow, now: Instant) -> Held {
+fn held(row: HeldRow, now: Instant) -> Held {
     Held {
         hold: row.hold,
         sequence: row.sequence,
-        direction: match row.direction.as_str() {
-            "server_to_client" => Direction::ServerToClient,
-            _ => Direction::ClientToServer,
-        },
+        direction: row.direction,
         by: row.by,
         until: row.left_ms.map(|left| now + Duration::from_millis(left)),
         method: row.method,

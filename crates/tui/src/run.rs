@@ -10,13 +10,14 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event as TerminalEvent};
+use mcp_proxy_control::InterceptMode;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
 use crate::app::{App, Effect, Event};
 use crate::editor::Purpose;
 use crate::panes;
-use crate::proxy::{Link, Mode};
+use crate::proxy::Link;
 use crate::screen::{Mouse, Screen};
 
 /// The longest wait for a key, so that news are seen.
@@ -58,7 +59,7 @@ pub enum RunError {
 }
 
 /// Runs the UI until the user leaves. Tells whether the proxy goes on holding every message.
-pub fn run(app: &mut App, options: &Options) -> Result<Mode, RunError> {
+pub fn run(app: &mut App, options: &Options) -> Result<InterceptMode, RunError> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(RunError::NoTerminal);
     }
@@ -121,10 +122,10 @@ pub fn run(app: &mut App, options: &Options) -> Result<Mode, RunError> {
     Ok(left(app))
 }
 
-fn left(app: &App) -> Mode {
+fn left(app: &App) -> InterceptMode {
     match app.proxy.link {
         Link::Live => app.proxy.mode,
-        Link::None | Link::Gone(_) => Mode::Passthrough,
+        Link::None | Link::Gone(_) => InterceptMode::Passthrough,
     }
 }
 

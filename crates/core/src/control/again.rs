@@ -9,15 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_proxy_control::{
+    ConnectionNumber, Fault, ReplayRequest, ReplayResult, ReplaySession, with_member,
+};
 use mcp_proxy_session::redact::{self, Unfilled};
 use mcp_proxy_session::{ProxyMessage, Redaction, RedactionFacts, raw_member};
 use mcp_proxy_wire::{Direction, ErrorCode, ExchangeId, Kind, Message, error_response};
-use serde_json::json;
 
-use super::desk::Fault;
+use super::desk::to_json;
 use super::rows::{self, AT_ONCE};
-use super::{Control, MAX_REPLAYS, params};
-use crate::peer::Peer;
+use super::{Control, MAX_REPLAYS, RunServer, servers};
 use crate::replay::{self, INITIALIZE, Once, Opening, ReplayError, Replayed, needed};
 
 /// How long it may take, unless told.
@@ -25,11 +26,12 @@ const TIMEOUT_MS: u64 = 30_000;
 /// And at most.
 const MOST_TIMEOUT_MS: u64 = 600_000;
 
-/// Which session a message is sent on.
-#[derive(Clone, Copy)]
+/// Where a message is sent.
 enum Way {
-    Fresh,
-    Live,
+    /// To this server, on a session of its own.
+    Fresh(RunServer),
+    /// On the session of this connection, as the client that sent the exchange would, or as its client did last.
+    Live(u32, Option<ExchangeId>),
 }
 
 /// A message and what was said before it.
@@ -45,32 +47,25 @@ struct Found {
 /// Answers `replay`.
 pub async fn replay(
     control: &Arc<Control>,
-    params: params::Replay<'_>,
+    params: ReplayRequest,
     by: &str,
 ) -> Result<Vec<u8>, Fault> {
-    let way = match params.session.as_deref() {
-        None | Some("fresh") => Way::Fresh,
-        Some("live") if params.as_is => {
-            return Err(Fault::params(
-                "as_is: what is no JSON-RPC goes on a fresh session only; its answer would reach the client",
-            ));
-        }
-        Some("live") => Way::Live,
-        Some(other) => {
-            let text = format!("session: `{other}` is neither fresh nor live");
-            return Err(Fault::params(text));
-        }
-    };
+    if params.session == Some(ReplaySession::Live) && params.as_is {
+        return Err(Fault::params(
+            "as_is: what is not JSON-RPC is sent on a fresh session only; its answer would reach the client",
+        ));
+    }
     let timeout = params.timeout_ms.unwrap_or(TIMEOUT_MS);
     if !(1..=MOST_TIMEOUT_MS).contains(&timeout) {
         let text = format!("timeout_ms: 1 to {MOST_TIMEOUT_MS}, not {timeout}");
         return Err(Fault::params(text));
     }
     let found = find(control, params.sequence).await?;
+    let way = way(control, &params, &found.message)?;
     let message = chosen(&found, &params)?;
     let opening = match way {
-        Way::Fresh => opening(&found, &message)?,
-        Way::Live => Vec::new(),
+        Way::Fresh(_) => opening(&found, &message)?,
+        Way::Live(..) => Vec::new(),
     };
     let once = Once {
         opening,
@@ -90,16 +85,14 @@ pub async fn replay(
     // A viewer that goes does not leave half a session behind.
     let sent = tokio::spawn(async move {
         match way {
-            Way::Fresh => {
-                let (server, dial) = (Peer::new(own.facts.server), &own.means.dial);
-                let asked = replay::fresh(&own.pipeline, server, dial, once, place).await;
+            Way::Fresh(server) => {
+                let (peer, dial) = (server.peer.clone(), &server.dial);
+                let asked = replay::fresh(&own.pipeline, peer, dial, once, place).await;
                 asked.map(|asked| asked.replayed)
             }
-            Way::Live => {
+            Way::Live(connection, like) => {
                 let _place = place;
-                let recorded = found.message.exchange;
-                let like = (recorded != 0).then_some(ExchangeId(recorded));
-                let session = (found.message.connection, like);
+                let session = (connection, like);
                 replay::live(&own.pipeline, session, &once.message, once.timeout).await
             }
         }
@@ -108,6 +101,36 @@ pub async fn replay(
         Ok(Ok(replayed)) => tell(control, replayed).await,
         Ok(Err(error)) => Err(refused(error, control.facts.redaction.as_ref())),
         Err(_) => Err(Fault::new(Fault::FAILED, "the replay was stopped")),
+    }
+}
+
+/// Where the request wants the message to go; unless it says so, where the message went the first time.
+fn way(control: &Control, params: &ReplayRequest, message: &ProxyMessage) -> Result<Way, Fault> {
+    let (connection, server) = (params.connection, params.server.as_deref());
+    match params.session.unwrap_or_default() {
+        ReplaySession::Fresh => {
+            let named = servers::named_server(control, connection, server)?;
+            let server = named
+                .or_else(|| servers::server_of(control, message.connection))
+                .or_else(|| control.means.servers.first());
+            let server =
+                server.ok_or_else(|| Fault::new(Fault::FAILED, "this run has no server"))?;
+            Ok(Way::Fresh(server.clone()))
+        }
+        ReplaySession::Live if server.is_some() => Err(Fault::params(
+            "server: a live session is that of a connection; give connection instead",
+        )),
+        ReplaySession::Live => match connection {
+            Some(other) if other.0 != message.connection => {
+                let other = servers::find_connection(control, other)?;
+                // The exchange of the message means nothing on another connection.
+                Ok(Way::Live(other.id, None))
+            }
+            _ => {
+                let like = (message.exchange != 0).then_some(ExchangeId(message.exchange));
+                Ok(Way::Live(message.connection, like))
+            }
+        },
     }
 }
 
@@ -139,7 +162,7 @@ fn shown(message: Message, hidden: &Redaction) -> Message {
 }
 
 /// What is sent: the edit, or what went to the server the last time.
-fn chosen(found: &Found, params: &params::Replay<'_>) -> Result<Message, Fault> {
+fn chosen(found: &Found, params: &ReplayRequest) -> Result<Message, Fault> {
     let recorded = &found.message;
     let sequence = recorded.sequence;
     if recorded.direction == Direction::ServerToClient {
@@ -147,7 +170,7 @@ fn chosen(found: &Found, params: &params::Replay<'_>) -> Result<Message, Fault> 
             "sequence: #{sequence} is a message of the server; only those of a client can be replayed"
         )));
     }
-    let edit = match params.raw.map(|raw| raw.get()) {
+    let edit = match params.raw.as_deref().map(|raw| raw.get()) {
         None => None,
         Some(text) if text.starts_with('"') => {
             let text: String = serde_json::from_str(text)
@@ -223,7 +246,7 @@ async fn find(control: &Arc<Control>, sequence: u64) -> Result<Found, Fault> {
             let mut opening = Opening::default();
             for (index, row) in session.rows().iter().enumerate() {
                 let of_client = row.direction() == Direction::ClientToServer;
-                if row.connection() != message.connection || !of_client || row.is_from_proxy() {
+                if row.connection() != message.connection || !of_client || !row.is_from_peer() {
                     continue;
                 }
                 let method = session.method(row);
@@ -257,7 +280,7 @@ async fn find(control: &Arc<Control>, sequence: u64) -> Result<Found, Fault> {
             let one = one.message;
             let of_client = one.direction == Direction::ClientToServer;
             let method = one.method.as_deref();
-            if one.connection == message.connection && of_client && !one.from_proxy {
+            if one.connection == message.connection && of_client && one.is_from_peer() {
                 if begins_another(method, next, sequence) {
                     break;
                 }
@@ -297,22 +320,18 @@ async fn tell(control: &Arc<Control>, replayed: Replayed) -> Result<Vec<u8>, Fau
         None => None,
     };
     let latency = answer.as_ref().and_then(|answer| answer.latency);
-    let facts = json!({
-        "request": replayed.request,
-        "answer": replayed.answer,
-        "conn": format!("c{}", replayed.connection),
-        "latency_ms": latency.map(|latency| latency.as_micros() as f64 / 1000.0),
+    let facts = to_json(&ReplayResult {
+        request: replayed.request,
+        answer: replayed.answer,
+        conn: ConnectionNumber(replayed.connection),
+        latency_ms: latency.map(|latency| latency.as_micros() as f64 / 1000.0),
+        raw: None,
     });
     let raw: Cow<'_, [u8]> = match &answer {
         Some(answer) => raw_member(&answer.raw).into(),
         None => b"\"raw\":null".as_slice().into(),
     };
-    let mut out = facts.to_string().into_bytes();
-    out.pop();
-    out.push(b',');
-    out.extend_from_slice(&raw);
-    out.push(b'}');
-    Ok(out)
+    Ok(with_member(facts, &raw))
 }
 
 async fn find_one(control: &Arc<Control>, sequence: u64) -> Result<ProxyMessage, Fault> {

@@ -6,13 +6,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use mcp_proxy_session::{Io, Mark, export};
-use mcp_proxy_wire::{ErrorCode, Kind, Message, json_string};
-use serde_json::{Value, json};
+use mcp_proxy_control::{
+    BreakpointsAddRequest, BreakpointsListRequest, BreakpointsRemoveRequest, ConnectionNumber,
+    ConnectionsListRequest, ContinueRequest, ControlRequest, ExportRequest, Fault, FileResult,
+    HelloRequest, HelloResult, HoldResolveRequest, InterceptGetRequest, InterceptSetRequest,
+    MarkChange, Method, NoResult, NoteRequest, PROTOCOL, RingStats, RulesListRequest,
+    RulesReloadRequest, SaveRequest, ServersListRequest, ServersListResult, ShutdownRequest,
+    StatsRequest, StatsResult, StepRequest, SubscribeRequest, SubscribeResult, read_params,
+};
+use mcp_proxy_session::{Bodies, Io, Mark, export};
+use mcp_proxy_wire::{ErrorCode, Kind, Message};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::method::Method;
-use super::{Existing, PROTOCOL, Place, again, holds, params, rows, rules};
+use super::{Existing, Place, again, holds, rows, rules, servers};
+use crate::intercept::HoldScope;
 
 /// A note longer than this is no note.
 const NOTE: usize = 64 * 1024;
@@ -25,41 +34,6 @@ pub struct Desk {
     process: Option<i32>,
     name: Mutex<String>,
     subscribe: watch::Sender<bool>,
-}
-
-/// Why a request was refused: a JSON-RPC error.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Fault {
-    /// Its code.
-    pub code: i64,
-    /// Its text.
-    pub text: String,
-    /// More for programs.
-    pub data: Option<Value>,
-}
-
-impl Fault {
-    /// There is no such hold.
-    pub const NO_SUCH_HOLD: i64 = -31101;
-    /// Somebody else decided before.
-    pub const RESOLVED: i64 = -31102;
-    /// The run does not keep what was asked for.
-    pub const NOT_KEPT: i64 = -31103;
-    /// It was tried and did not work.
-    pub const FAILED: i64 = -31104;
-
-    /// The parameters are wrong.
-    pub fn params(text: impl Into<String>) -> Fault {
-        Fault::new(ErrorCode::INVALID_PARAMS.get(), text)
-    }
-
-    pub(super) fn new(code: i64, text: impl Into<String>) -> Fault {
-        Fault {
-            code,
-            text: text.into(),
-            data: None,
-        }
-    }
 }
 
 impl Desk {
@@ -116,129 +90,154 @@ impl Desk {
         self.run(method, params).await
     }
 
-    /// One arm for each line of [`super::METHODS`].
+    /// One arm for each method.
     async fn run(&self, method: Method, params: Option<&[u8]>) -> Result<Vec<u8>, Fault> {
-        let control = &*self.place.0;
+        let control = &self.place.0;
         let intercept = control.pipeline.intercept();
         match method {
-            Method::Hello => self.hello(params::read(params)?),
-            Method::Subscribe => {
-                params::read::<params::Nothing>(params)?;
+            Method::Hello => reply(params, |request: HelloRequest| Ok(self.hello(request))),
+            Method::Subscribe => reply(params, |_: SubscribeRequest| {
                 self.subscribe.send_replace(true);
-                Ok(to_json(&self.present()))
-            }
-            Method::Get => rows::get(&self.place.0, params::read(params)?).await,
-            Method::Stats => {
-                params::read::<params::Nothing>(params)?;
-                Ok(to_json(&self.stats()))
-            }
-            Method::InterceptGet => {
-                params::read::<params::Nothing>(params)?;
-                Ok(to_json(&holds::present(intercept)))
-            }
-            Method::InterceptSet => holds::set(intercept, &params::read(params)?, &self.by()),
+                Ok(self.present())
+            }),
+            Method::ServersList => reply(params, |_: ServersListRequest| {
+                let servers = servers::list(control);
+                Ok(ServersListResult { servers })
+            }),
+            Method::ConnectionsList => reply(params, |request: ConnectionsListRequest| {
+                servers::connections(control, &request)
+            }),
+            Method::Get => rows::get(control, read_params(params)?).await,
+            Method::Stats => reply(params, |_: StatsRequest| Ok(self.stats())),
+            Method::InterceptGet => reply(params, |request: InterceptGetRequest| {
+                let scope = self.scope(request.connection, request.server.as_deref())?;
+                Ok(holds::present_of(intercept, &scope))
+            }),
+            Method::InterceptSet => reply(params, |request: InterceptSetRequest| {
+                let scope = self.scope(request.connection, request.server.as_deref())?;
+                holds::set(intercept, request.mode, &scope, &self.by())
+            }),
             Method::HoldList => {
-                let wanted = params::read(params)?;
+                let wanted = read_params(params)?;
                 let answers = holds::answers(intercept, &wanted);
-                let asked = rows::asked(&self.place.0, answers).await;
+                let asked = rows::asked(control, answers).await;
                 let hidden = control.facts.redaction.as_ref();
                 holds::list(intercept, &wanted, control.pipeline.now(), (hidden, &asked))
             }
-            Method::HoldResolve => {
+            Method::HoldResolve => reply(params, |request: HoldResolveRequest| {
                 let hidden = control.facts.redaction.as_ref();
-                holds::resolve(intercept, params::read(params)?, &self.by(), hidden)
+                holds::resolve(intercept, request, &self.by(), hidden)
+            }),
+            Method::Step => reply(params, |_: StepRequest| {
+                Ok(holds::step(intercept, &self.by()))
+            }),
+            Method::Continue => reply(params, |_: ContinueRequest| {
+                Ok(holds::resume(intercept, &self.by()))
+            }),
+            Method::BreakpointsList => reply(params, |_: BreakpointsListRequest| {
+                Ok(holds::breakpoints(intercept))
+            }),
+            Method::BreakpointsAdd => {
+                let request: BreakpointsAddRequest = read_params(params)?;
+                let scope = self.scope(request.connection, request.server.as_deref())?;
+                let added = holds::add_breakpoint(intercept, request, scope).await;
+                added.map(|number| to_json(&number))
             }
-            Method::Step => {
-                params::read::<params::Nothing>(params)?;
-                holds::step(intercept, &self.by())
-            }
-            Method::Continue => {
-                params::read::<params::Nothing>(params)?;
-                holds::resume(intercept, &self.by())
-            }
-            Method::BreakpointsList => {
-                params::read::<params::Nothing>(params)?;
-                holds::breakpoints(intercept)
-            }
-            Method::BreakpointsAdd => holds::add_breakpoint(intercept, params::read(params)?),
-            Method::BreakpointsRemove => {
-                holds::remove_breakpoint(intercept, &params::read(params)?)
-            }
-            Method::RulesList => {
-                params::read::<params::Nothing>(params)?;
-                Ok(to_json(&rules::list(control.pipeline.rules())))
-            }
+            Method::BreakpointsRemove => reply(params, |request: BreakpointsRemoveRequest| {
+                holds::remove_breakpoint(intercept, request)
+            }),
+            Method::RulesList => reply(params, |request: RulesListRequest| {
+                let server = request.server.as_deref();
+                let server = servers::named_server(control, request.connection, server)?;
+                Ok(rules::list(control.pipeline.rules(), server))
+            }),
             Method::RulesReload => {
-                params::read::<params::Nothing>(params)?;
-                rules::reload(&control.pipeline, &self.by()).map(|rules| to_json(&rules))
+                let RulesReloadRequest {} = read_params(params)?;
+                let read = rules::reload(&control.pipeline, &self.by()).await;
+                read.map(|rules| to_json(&rules))
             }
-            Method::Replay => again::replay(&self.place.0, params::read(params)?, &self.by()).await,
-            Method::Note => self.note(&params::read(params)?),
-            Method::Export => self.export(params::read(params)?).await,
-            Method::Save => self.save(params::read(params)?).await,
-            Method::Shutdown => {
-                params::read::<params::Nothing>(params)?;
+            Method::Replay => again::replay(control, read_params(params)?, &self.by()).await,
+            Method::Note => reply(params, |request: NoteRequest| self.note(&request)),
+            Method::Export => self.export(read_params(params)?).await,
+            Method::Save => self.save(read_params(params)?).await,
+            Method::Shutdown => reply(params, |_: ShutdownRequest| {
                 control.ended_by.send_replace(Some(self.by()));
-                Ok(to_json(&json!({})))
-            }
+                Ok(NoResult {})
+            }),
         }
     }
 
-    fn hello(&self, params: params::Hello) -> Result<Vec<u8>, Fault> {
-        if let Some(name) = params.name {
+    fn scope(
+        &self,
+        connection: Option<ConnectionNumber>,
+        server: Option<&str>,
+    ) -> Result<HoldScope, Fault> {
+        servers::hold_scope(&self.place.0, connection, server)
+    }
+
+    fn hello(&self, request: HelloRequest) -> HelloResult {
+        if let Some(name) = request.name {
             *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name
                 .chars()
                 .filter(|c| !c.is_control())
                 .take(NAME)
                 .collect();
         }
-        let facts = self.place.0.facts();
-        Ok(to_json(&json!({
-            "protocol": PROTOCOL,
-            "version": facts.version,
-            "session": facts.session,
-            "target": facts.target,
-            "client": facts.client.as_str(),
-            "listens": self.place.0.pipeline.address(),
-            "server": facts.server.as_str(),
-            "record": facts.record.as_ref().map(|path| path.to_string_lossy()),
-            "started": mcp_proxy_session::time_text(facts.started),
-            "pid": facts.pid,
-        })))
+        let control = &*self.place.0;
+        let facts = control.facts();
+        let record = facts.record.as_ref();
+        HelloResult {
+            protocol: PROTOCOL,
+            version: facts.version.to_owned(),
+            session: facts.session.clone(),
+            target: facts.target.clone(),
+            client: facts.client.as_str().to_owned(),
+            listens: control.pipeline.address().map(str::to_owned),
+            server: facts.server.as_str().to_owned(),
+            // JSON has no place for a path that is not UTF-8.
+            record: record.map(|path| path.to_string_lossy().into_owned().into()),
+            started: mcp_proxy_session::time_text(facts.started),
+            pid: facts.pid,
+            servers: servers::list(control),
+            connections: servers::newest(control),
+            connection_count: control.pipeline.connections().into(),
+        }
     }
 
     /// What a new subscriber sees first.
-    fn present(&self) -> Value {
+    fn present(&self) -> SubscribeResult {
         let pipeline = &self.place.0.pipeline;
-        let mut present = holds::present(pipeline.intercept());
-        if let Value::Object(members) = &mut present {
-            members.insert("upto".to_owned(), pipeline.progress().upto.into());
+        let present = holds::present(pipeline.intercept());
+        SubscribeResult {
+            mode: present.mode,
+            held: present.held,
+            overrides: present.overrides,
+            upto: pipeline.progress().upto,
         }
-        present
     }
 
-    fn stats(&self) -> Value {
+    fn stats(&self) -> StatsResult {
         let control = &*self.place.0;
         let pipeline = &control.pipeline;
         let state = pipeline.intercept().state();
-        let ring = pipeline.recent(|ring| {
-            let first = ring.range().map(|(first, _)| first);
-            json!({"messages": ring.len(), "bytes": ring.bytes(), "first": first})
-        });
-        json!({
-            "messages": pipeline.messages(),
-            "connections": pipeline.connections(),
-            "viewers": control.viewers.load(std::sync::atomic::Ordering::Relaxed),
-            "uptime_ms": u64::try_from(pipeline.now().as_millis()).unwrap_or(u64::MAX),
-            "mode": state.mode.as_str(),
-            "held": state.held.len(),
-            "breakpoints": pipeline.intercept().breakpoints().len(),
-            "ring": ring,
-        })
+        StatsResult {
+            messages: pipeline.messages(),
+            connections: pipeline.connections(),
+            viewers: control.viewers.load(std::sync::atomic::Ordering::Relaxed),
+            uptime_ms: u64::try_from(pipeline.now().as_millis()).unwrap_or(u64::MAX),
+            mode: state.mode,
+            held: state.held.len(),
+            breakpoints: pipeline.intercept().breakpoints().len(),
+            ring: pipeline.recent(|ring| RingStats {
+                messages: ring.len(),
+                bytes: ring.bytes(),
+                first: ring.range().map(|(first, _)| first),
+            }),
+        }
     }
 
-    fn note(&self, note: &params::Note) -> Result<Vec<u8>, Fault> {
-        match (note.sequence, &note.mark) {
+    fn note(&self, note: &NoteRequest) -> Result<NoResult, Fault> {
+        match (note.sequence, note.mark) {
             (None, None) => {}
             (Some(sequence), Some(mark)) => return self.mark(sequence, mark),
             _ => return Err(Fault::params("sequence and mark go together".to_owned())),
@@ -251,16 +250,17 @@ impl Desk {
         }
         let text = format!("{}: {}", self.by(), note.text);
         self.place.0.pipeline.note(&Io::Note { text: &text });
-        Ok(to_json(&json!({})))
+        Ok(NoResult {})
     }
 
-    fn mark(&self, sequence: u64, mark: &str) -> Result<Vec<u8>, Fault> {
+    fn mark(&self, sequence: u64, mark: MarkChange) -> Result<NoResult, Fault> {
         let pipeline = &self.place.0.pipeline;
         if sequence == 0 || sequence > pipeline.messages() {
             return Err(Fault::params(format!("there is no message {sequence}")));
         }
-        let Some(mark) = Mark::named(mark) else {
-            return Err(Fault::params("mark must be set or removed".to_owned()));
+        let mark = match mark {
+            MarkChange::Set => Mark::Set,
+            MarkChange::Removed => Mark::Removed,
         };
         let text = format!("{}: mark {}", self.by(), mark.as_str());
         pipeline.note(&Io::Mark {
@@ -268,10 +268,10 @@ impl Desk {
             mark,
             text: &text,
         });
-        Ok(to_json(&json!({})))
+        Ok(NoResult {})
     }
 
-    async fn export(&self, wanted: params::Export) -> Result<Vec<u8>, Fault> {
+    async fn export(&self, wanted: ExportRequest) -> Result<Vec<u8>, Fault> {
         let record = self.record("export")?;
         if export::exporter(&wanted.format).is_none() {
             let known: Vec<_> = export::exporters().iter().map(|one| one.name()).collect();
@@ -293,7 +293,7 @@ impl Desk {
         .await
     }
 
-    async fn save(&self, wanted: params::Save) -> Result<Vec<u8>, Fault> {
+    async fn save(&self, wanted: SaveRequest) -> Result<Vec<u8>, Fault> {
         let record = self.record("copy")?;
         let copy = Arc::clone(&self.place.0.means.save);
         written(wanted.output, move |output| copy(&record, output)).await
@@ -328,8 +328,23 @@ impl Desk {
     }
 }
 
-pub(super) fn to_json(value: &Value) -> Vec<u8> {
-    value.to_string().into_bytes()
+/// Reads the parameters of a request, and writes its result: the two belong to one method, which the compiler checks.
+fn reply<R: ControlRequest + DeserializeOwned>(
+    params: Option<&[u8]>,
+    work: impl FnOnce(R) -> Result<R::Result, Fault>,
+) -> Result<Vec<u8>, Fault> {
+    work(read_params(params)?).map(|result| to_json(&result))
+}
+
+/// A result as it is written.
+pub(super) fn to_json(value: &impl Serialize) -> Vec<u8> {
+    // Strings, numbers and lists of them: writing these cannot fail.
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+/// What the parameter `raw` means.
+pub(super) fn bodies(raw: bool) -> Bodies {
+    if raw { Bodies::Given } else { Bodies::Left }
 }
 
 fn answered(id: &[u8], result: &[u8]) -> Vec<u8> {
@@ -344,18 +359,11 @@ fn answered(id: &[u8], result: &[u8]) -> Vec<u8> {
 }
 
 fn refused(id: &[u8], fault: &Fault) -> Vec<u8> {
-    let data = fault.data.as_ref().map(|data| format!(",\"data\":{data}"));
-    let error = format!(
-        "{{\"code\":{},\"message\":{}{}}}",
-        fault.code,
-        json_string(&fault.text),
-        data.unwrap_or_default()
-    );
     [
         br#"{"jsonrpc":"2.0","id":"#,
         id,
         br#","error":"#,
-        error.as_bytes(),
+        &to_json(fault),
         b"}",
     ]
     .concat()
@@ -373,7 +381,10 @@ async fn written(
     }
     let path = PathBuf::from(&output);
     match tokio::task::spawn_blocking(move || write(&path)).await {
-        Ok(Ok(bytes)) => Ok(to_json(&json!({"output": output, "bytes": bytes}))),
+        Ok(Ok(bytes)) => Ok(to_json(&FileResult {
+            output,
+            bytes: Some(bytes),
+        })),
         Ok(Err(text)) => Err(Fault::new(Fault::FAILED, text)),
         Err(_) => Err(Fault::new(Fault::FAILED, "the writing was stopped")),
     }

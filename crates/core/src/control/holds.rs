@@ -2,6 +2,7 @@
 //!
 //! The engine decides who was first; this only puts its words into JSON and back.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,24 +10,43 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use mcp_proxy_control::{
+    BreakpointNumber, BreakpointRow, BreakpointsAddRequest, BreakpointsListResult,
+    BreakpointsRemoveRequest, ConnectionNumber, Fault, HeldRow, HoldAction, HoldListRequest,
+    HoldListResult, HoldNumber, HoldResolveRequest, InterceptResult, ModeChange, Replacement,
+    with_member,
+};
 use mcp_proxy_session::redact::fill;
 use mcp_proxy_session::{Asked, Bodies, Filter, Raw, Redaction, name_of, raw_member};
 use mcp_proxy_wire::{ErrorCode, Kind, Message};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::desk::{Fault, to_json};
-use super::params;
+use super::desk::{bodies, to_json};
 use crate::intercept::{
-    Check, HeldMessage, HoldId, Intercept, InterceptAction, InterceptMode, NewBreakpoint,
-    ResolveError, ViewerGuard,
+    Breakpoint, Check, HeldMessage, HoldId, HoldScope, Intercept, InterceptAction, InterceptMode,
+    InterceptState, NewBreakpoint, ResolveError, ViewerGuard,
 };
 
 /// The mode and the numbers of the holds: what the notice says as well.
-pub fn present(intercept: &Arc<Intercept>) -> Value {
-    let state = intercept.state();
-    let held: Vec<u64> = state.held.iter().map(|held| held.hold.0).collect();
-    json!({"mode": state.mode.as_str(), "held": held})
+pub fn present(intercept: &Arc<Intercept>) -> InterceptResult {
+    told(intercept.state())
+}
+
+/// The same for a part of the run.
+pub fn present_of(intercept: &Arc<Intercept>, scope: &HoldScope) -> InterceptResult {
+    match scope {
+        HoldScope::Run => present(intercept),
+        part => told(intercept.state_of(part)),
+    }
+}
+
+fn told(state: InterceptState) -> InterceptResult {
+    InterceptResult {
+        mode: state.mode,
+        held: state.held.iter().map(|held| held.hold.0).collect(),
+        overrides: state.overrides,
+    }
 }
 
 /// What changes at every hold and every decision.
@@ -40,22 +60,28 @@ pub fn viewer_came(intercept: &Arc<Intercept>) -> ViewerGuard {
 }
 
 /// `intercept.set`
-pub fn set(intercept: &Arc<Intercept>, params: &params::Set, by: &str) -> Result<Vec<u8>, Fault> {
-    let mode = match params.mode.as_str() {
-        "passthrough" => InterceptMode::Passthrough,
-        "intercept" => InterceptMode::Intercept,
-        other => {
-            return Err(Fault::params(format!(
-                "mode: `{other}` is neither passthrough nor intercept"
-            )));
+pub fn set(
+    intercept: &Arc<Intercept>,
+    mode: ModeChange,
+    scope: &HoldScope,
+    by: &str,
+) -> Result<InterceptResult, Fault> {
+    let mode = match (mode, scope) {
+        (ModeChange::Passthrough, _) => Some(InterceptMode::Passthrough),
+        (ModeChange::Intercept, _) => Some(InterceptMode::Intercept),
+        (ModeChange::Inherit, HoldScope::Run) => {
+            return Err(Fault::params(
+                "mode: only a connection or a server can inherit its mode",
+            ));
         }
+        (ModeChange::Inherit, _) => None,
     };
-    intercept.set_mode(mode, by);
-    Ok(to_json(&present(intercept)))
+    intercept.set_mode_of(scope, mode, by);
+    Ok(present_of(intercept, scope))
 }
 
 /// The numbers of the held messages that are wanted and answer something.
-pub fn answers(intercept: &Arc<Intercept>, params: &params::List) -> Vec<u64> {
+pub fn answers(intercept: &Arc<Intercept>, params: &HoldListRequest) -> Vec<u64> {
     let state = intercept.state();
     let wanted = state.held.iter().filter(|held| {
         let is_answer = matches!(held.message.kind(), Kind::Response | Kind::Error);
@@ -67,13 +93,19 @@ pub fn answers(intercept: &Arc<Intercept>, params: &params::List) -> Vec<u64> {
 /// `hold.list`. `asked` is what held answers answer.
 pub fn list(
     intercept: &Arc<Intercept>,
-    params: &params::List,
+    params: &HoldListRequest,
     now: Duration,
     (hidden, asked): (Option<&Redaction>, &BTreeMap<u64, Asked>),
 ) -> Result<Vec<u8>, Fault> {
     let state = intercept.state();
     let wanted = |held: &&HeldMessage| params.hold.is_none_or(|hold| hold == held.hold.0);
-    let mut out = format!("{{\"mode\":\"{}\",\"holds\":[", state.mode.as_str()).into_bytes();
+    let empty = HoldListResult {
+        mode: state.mode,
+        holds: Vec::new(),
+    };
+    // The rows are written into the empty list, so that the bytes of a held message are copied once and never parsed.
+    let mut out = to_json(&empty);
+    out.truncate(out.len() - b"]}".len());
     for (index, held) in state.held.iter().filter(wanted).enumerate() {
         if index > 0 {
             out.push(b',');
@@ -83,8 +115,7 @@ pub fn list(
             .as_ref()
             .map_or(&held.message, |redacted| &redacted.message);
         let about = asked.get(&held.sequence);
-        let bodies = params::bodies(params.raw);
-        out.extend(held_json((held, about), shown, now, bodies));
+        out.extend(held_json((held, about), shown, now, bodies(params.raw)));
     }
     out.extend_from_slice(b"]}");
     Ok(out)
@@ -93,17 +124,17 @@ pub fn list(
 /// `hold.resolve`
 pub fn resolve(
     intercept: &Arc<Intercept>,
-    params: params::Resolve<'_>,
+    request: HoldResolveRequest,
     by: &str,
     hidden: Option<&Redaction>,
-) -> Result<Vec<u8>, Fault> {
-    let hold = HoldId(params.hold);
-    let action = action(params)?;
+) -> Result<HoldNumber, Fault> {
+    let hold = HoldId(request.hold);
+    let action = action(request.action)?;
     if let (Some(hidden), InterceptAction::Modify(bytes, _)) = (hidden, &action) {
         whole(bytes, hidden)?;
     }
     match intercept.resolve(hold, action, by) {
-        Ok(()) => Ok(to_json(&json!({"hold": hold.0}))),
+        Ok(()) => Ok(HoldNumber { hold: hold.0 }),
         Err(error) => {
             let (code, data) = match &error {
                 ResolveError::Unknown(_) => (Fault::NO_SUCH_HOLD, None),
@@ -134,51 +165,55 @@ fn whole(bytes: &Bytes, hidden: &Redaction) -> Result<(), Fault> {
 }
 
 /// `step`
-pub fn step(intercept: &Arc<Intercept>, by: &str) -> Result<Vec<u8>, Fault> {
+pub fn step(intercept: &Arc<Intercept>, by: &str) -> InterceptResult {
     intercept.step(by);
-    Ok(to_json(&present(intercept)))
+    present(intercept)
 }
 
 /// `continue`
-pub fn resume(intercept: &Arc<Intercept>, by: &str) -> Result<Vec<u8>, Fault> {
+pub fn resume(intercept: &Arc<Intercept>, by: &str) -> InterceptResult {
     intercept.resume(by);
-    Ok(to_json(&present(intercept)))
+    present(intercept)
 }
 
 /// `breakpoints.list`
-pub fn breakpoints(intercept: &Arc<Intercept>) -> Result<Vec<u8>, Fault> {
-    let list: Vec<_> = intercept
-        .breakpoints()
-        .iter()
-        .map(|breakpoint| {
-            json!({
-                "id": breakpoint.number,
-                "filter": breakpoint.filter,
-                "direction": breakpoint.direction.map(|direction| direction.as_str()),
-                "left": breakpoint.left,
-                "hits": breakpoint.hits,
-            })
-        })
-        .collect();
-    Ok(to_json(&json!({"breakpoints": list})))
+pub fn breakpoints(intercept: &Arc<Intercept>) -> BreakpointsListResult {
+    let row = |breakpoint: Breakpoint| {
+        let (connection, server) = match &breakpoint.scope {
+            HoldScope::Run => (None, None),
+            HoldScope::Connection { id, .. } => (Some(ConnectionNumber(*id)), None),
+            HoldScope::Server(name) => (None, Some(name.as_ref().to_owned())),
+        };
+        BreakpointRow {
+            id: breakpoint.number,
+            filter: breakpoint.filter,
+            direction: breakpoint.direction,
+            connection,
+            server,
+            left: breakpoint.left,
+            hits: breakpoint.hits,
+            too_slow: breakpoint.too_slow,
+        }
+    };
+    BreakpointsListResult {
+        breakpoints: intercept.breakpoints().into_iter().map(row).collect(),
+    }
 }
 
 /// `breakpoints.add`
-pub fn add_breakpoint(intercept: &Arc<Intercept>, new: params::NewBreak) -> Result<Vec<u8>, Fault> {
-    let direction = match new.direction.as_deref() {
-        None => None,
-        Some(word) => Some(word.parse().map_err(|_| {
-            Fault::params(format!(
-                "direction: `{word}` is neither client_to_server nor server_to_client"
-            ))
-        })?),
-    };
+pub async fn add_breakpoint(
+    intercept: &Arc<Intercept>,
+    new: BreakpointsAddRequest,
+    scope: HoldScope,
+) -> Result<BreakpointNumber, Fault> {
     if new.hits == Some(0) {
         return Err(Fault::params(
             "hits: a breakpoint that holds nothing is none",
         ));
     }
-    let filter = Filter::parse(&new.filter);
+    // A large pattern takes a while to compile.
+    let filter = tokio::task::spawn_blocking(move || Filter::parse(&new.filter)).await;
+    let filter = filter.map_err(|error| Fault::new(Fault::FAILED, error.to_string()))?;
     let filter = filter.map_err(|error| Fault::params(format!("filter: {error}")))?;
     if filter.is_empty() {
         return Err(Fault::params(
@@ -187,19 +222,20 @@ pub fn add_breakpoint(intercept: &Arc<Intercept>, new: params::NewBreak) -> Resu
     }
     let id = intercept.add_breakpoint(NewBreakpoint {
         filter,
-        direction,
+        direction: new.direction,
         hits: new.hits,
+        scope,
     });
-    Ok(to_json(&json!({"id": id})))
+    Ok(BreakpointNumber { id })
 }
 
 /// `breakpoints.remove`
 pub fn remove_breakpoint(
     intercept: &Arc<Intercept>,
-    params: &params::Remove,
-) -> Result<Vec<u8>, Fault> {
+    params: BreakpointsRemoveRequest,
+) -> Result<BreakpointNumber, Fault> {
     if intercept.remove_breakpoint(params.id) {
-        Ok(to_json(&json!({"id": params.id})))
+        Ok(BreakpointNumber { id: params.id })
     } else {
         Err(Fault::params(format!(
             "id: there is no breakpoint {}",
@@ -216,91 +252,73 @@ fn held_json(
     bodies: Bodies,
 ) -> Vec<u8> {
     let (method, name) = match asked {
-        Some(asked) => (
-            Some(asked.method.as_str().into()),
-            asked.name.as_deref().map(Into::into),
+        Some(asked) => (Some(asked.method.clone()), asked.name.clone()),
+        None => (
+            message.method().map(Cow::into_owned),
+            name_of(message).map(Cow::into_owned),
         ),
-        None => (message.method(), name_of(message)),
     };
     let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
-    let by = held.by.to_string();
     let id = message
         .id_token()
         .and_then(|token| serde_json::from_slice::<Value>(token).ok());
     let left = held.deadline.map(|end| millis(end.saturating_sub(now)));
-    let mut out = to_json(&json!({
-        "hold": held.hold.0,
-        "sequence": held.sequence,
-        "conn": format!("c{}", held.connection),
-        "direction": held.direction.as_str(),
-        "by": by,
-        "held_ms": millis(now.saturating_sub(held.since)),
-        "left_ms": left,
-        "method": method,
-        "name": name,
-        "jsonrpc_id": id,
-        "len": message.len(),
-    }));
-    if bodies == Bodies::Given {
-        out.pop();
-        out.push(b',');
-        out.extend(raw_member(&Raw::of(message.raw().clone())));
-        out.push(b'}');
+    let row = to_json(&HeldRow {
+        hold: held.hold.0,
+        sequence: held.sequence,
+        conn: ConnectionNumber(held.connection),
+        server: held.server.as_ref().to_owned(),
+        direction: held.direction,
+        by: held.by.to_string(),
+        held_ms: millis(now.saturating_sub(held.since)),
+        left_ms: left,
+        method,
+        name,
+        jsonrpc_id: id,
+        len: message.len(),
+        raw: None,
+        raw_text: None,
+        raw_b64: None,
+    });
+    match bodies {
+        Bodies::Given => with_member(row, &raw_member(&Raw::of(message.raw().clone()))),
+        Bodies::Left => row,
     }
-    out
 }
 
-fn action(params: params::Resolve<'_>) -> Result<InterceptAction, Fault> {
-    let wants = |name: &str, given: bool| {
-        if given && params.action != name {
-            let text = format!("`{}` takes none of the parameters of {name}", params.action);
-            return Err(Fault::params(text));
-        }
-        Ok(())
-    };
-    let replaced = params.raw.is_some() || params.raw_text.is_some() || params.raw_b64.is_some();
-    wants("modify", replaced || params.as_is)?;
-    wants("error", params.code.is_some() || params.message.is_some())?;
-    match params.action.as_str() {
-        "forward" => Ok(InterceptAction::Forward),
-        "drop" => Ok(InterceptAction::Drop),
-        "error" => Ok(InterceptAction::Error {
-            code: params.code.unwrap_or(ErrorCode::WITHHELD.get()),
-            message: params
-                .message
-                .unwrap_or_else(|| "refused at the proxy".to_owned()),
-        }),
-        "modify" => {
-            let check = if params.as_is {
-                Check::AsIs
-            } else {
-                Check::Json
+fn action(action: HoldAction) -> Result<InterceptAction, Fault> {
+    Ok(match action {
+        HoldAction::Forward => InterceptAction::Forward,
+        HoldAction::Drop => InterceptAction::Drop,
+        HoldAction::Error { code, message } => InterceptAction::Error {
+            code: code.unwrap_or(ErrorCode::WITHHELD.get()),
+            message: message.unwrap_or_else(|| "refused at the proxy".to_owned()),
+        },
+        HoldAction::Modify { message, as_is } => {
+            let check = match as_is {
+                true => Check::AsIs,
+                false => Check::Json,
             };
-            Ok(InterceptAction::Modify(replacement(params)?, check))
+            InterceptAction::Modify(replacement(message)?, check)
         }
-        other => Err(Fault::params(format!(
-            "action: `{other}` is none of forward, modify, drop, error"
-        ))),
-    }
+    })
 }
 
 /// The new message, byte for byte as it was given.
-fn replacement(params: params::Resolve<'_>) -> Result<Bytes, Fault> {
-    match (params.raw, params.raw_text, params.raw_b64) {
-        (Some(raw), None, None) => Ok(Bytes::copy_from_slice(raw.get().as_bytes())),
-        (None, Some(text), None) => Ok(text.into()),
-        (None, None, Some(text)) => STANDARD
+fn replacement(message: Replacement) -> Result<Bytes, Fault> {
+    match message {
+        Replacement::Json(raw) => Ok(String::from(Box::<str>::from(raw)).into()),
+        Replacement::Text(text) => Ok(text.into()),
+        Replacement::Base64(text) => STANDARD
             .decode(text)
             .map(Bytes::from)
             .map_err(|error| Fault::params(format!("raw_b64: {error}"))),
-        _ => Err(Fault::params(
-            "modify needs the new message: one of raw, raw_text, raw_b64",
-        )),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use mcp_proxy_control::read_params;
     use mcp_proxy_wire::Direction;
 
     use super::*;
@@ -312,6 +330,7 @@ mod tests {
             hold: HoldId(3),
             sequence: 7,
             connection: 2,
+            server: "db".into(),
             direction: Direction::ClientToServer,
             message: Message::parse(r#"{"id":1.0,  "method":"ping"}"#),
             since: Duration::from_secs(10),
@@ -326,12 +345,13 @@ mod tests {
         );
         assert_eq!(
             String::from_utf8(told).unwrap(),
-            r#"{"hold":3,"sequence":7,"conn":"c2","direction":"client_to_server","by":"breakpoint 4","held_ms":2000,"left_ms":53000,"method":"ping","name":null,"jsonrpc_id":1.0,"len":28,"raw":{"id":1.0,  "method":"ping"}}"#
+            r#"{"hold":3,"sequence":7,"conn":"c2","server":"db","direction":"client_to_server","by":"breakpoint 4","held_ms":2000,"left_ms":53000,"method":"ping","name":null,"jsonrpc_id":1.0,"len":28,"raw":{"id":1.0,  "method":"ping"}}"#
         );
     }
 
     fn parsed(text: &str) -> Result<InterceptAction, Fault> {
-        action(params::read(Some(text.as_bytes())).unwrap())
+        let request: HoldResolveRequest = read_params(Some(text.as_bytes()))?;
+        action(request.action)
     }
 
     #[test]

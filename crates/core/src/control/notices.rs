@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use mcp_proxy_control::Notice;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -15,24 +15,6 @@ use crate::pipeline::Progress;
 
 /// Between two looks at how far the run has come: at most 30 notices of rows a second.
 const LOOK_EVERY: Duration = Duration::from_millis(34);
-
-/// One notice.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Notice {
-    /// The record has something new. The number is that of the newest message; if it is the one of the notice before,
-    /// something was added about older messages.
-    Rows {
-        /// The newest message that can be fetched.
-        upto: u64,
-    },
-    /// Something is held, or was decided, or the mode has changed.
-    Holds {
-        /// The present, as `intercept.get` tells it.
-        present: serde_json::Value,
-    },
-    /// The viewer took no notices for a while; those that follow state the present.
-    Lagged,
-}
 
 /// One viewer's notices.
 pub struct Notices {
@@ -97,8 +79,7 @@ impl Notices {
                     if changed.is_err() {
                         return std::future::pending().await;
                     }
-                    let present = holds::present(intercept);
-                    return Notice::Holds { present };
+                    return Notice::Holds(holds::present(intercept));
                 }
                 () = tokio::time::sleep_until(looking.next_look) => {
                     looking.next_look = Instant::now() + LOOK_EVERY;
@@ -115,19 +96,5 @@ impl Notices {
     /// There was no room for notices: the viewer is told so once there is.
     pub fn fell_behind(&mut self) {
         self.lagged = self.looking.is_some();
-    }
-}
-
-impl Notice {
-    /// The line, without its newline.
-    pub fn to_json(&self) -> Vec<u8> {
-        let (method, params) = match self {
-            Notice::Rows { upto } => ("rows", json!({"upto": upto})),
-            Notice::Holds { present } => ("holds", present.clone()),
-            Notice::Lagged => ("lagged", json!({})),
-        };
-        json!({"jsonrpc": "2.0", "method": method, "params": params})
-            .to_string()
-            .into_bytes()
     }
 }

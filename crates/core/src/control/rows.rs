@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
+use mcp_proxy_control::{Fault, GetRequest, PageWriter};
 use mcp_proxy_session::{Asked, Bodies, Session, Told};
 
-use super::desk::Fault;
-use super::{Control, params};
+use super::Control;
+use super::desk::bodies;
 
 /// Rows of one answer, unless told.
 const ROWS: u64 = 100;
@@ -31,15 +32,14 @@ struct Wanted {
 
 /// An answer in the making.
 struct Rows {
-    json: Vec<u8>,
-    count: u64,
+    page: PageWriter,
     wanted: Wanted,
     /// Where the next answer begins.
     next: Option<u64>,
 }
 
 /// Answers `get`.
-pub async fn get(control: &Arc<Control>, params: params::Get) -> Result<Vec<u8>, Fault> {
+pub async fn get(control: &Arc<Control>, params: GetRequest) -> Result<Vec<u8>, Fault> {
     let upto = control.pipeline.progress().upto;
     let limit = params.limit.or(params.last).unwrap_or(ROWS);
     if !(1..=MOST_ROWS).contains(&limit) {
@@ -50,12 +50,12 @@ pub async fn get(control: &Arc<Control>, params: params::Get) -> Result<Vec<u8>,
     let wanted = Wanted {
         from: match params.last {
             Some(last) => (upto + 1).saturating_sub(last.max(1)),
-            None => params.from,
+            None => params.from.unwrap_or(1),
         }
         .max(1),
         to: params.to.unwrap_or(upto).min(upto),
         limit,
-        bodies: params::bodies(params.raw),
+        bodies: bodies(params.raw),
     };
     match control.facts.record {
         Some(_) => from_record(control, wanted, upto).await,
@@ -172,8 +172,7 @@ async fn from_ring(control: &Control, wanted: Wanted, upto: u64) -> Result<Vec<u
 impl Rows {
     fn new(wanted: Wanted) -> Rows {
         Rows {
-            json: br#"{"rows":["#.to_vec(),
-            count: 0,
+            page: PageWriter::default(),
             wanted,
             next: None,
         }
@@ -181,7 +180,7 @@ impl Rows {
 
     /// Whether no more fits; then `sequence` is where the next answer begins.
     fn is_full(&mut self, sequence: u64) -> bool {
-        let full = self.count >= self.wanted.limit || self.json.len() > BYTES;
+        let full = self.page.rows() >= self.wanted.limit || self.page.bytes() > BYTES;
         if full {
             self.next.get_or_insert(sequence);
         }
@@ -189,19 +188,12 @@ impl Rows {
     }
 
     fn add(&mut self, told: &Told) {
-        if self.count > 0 {
-            self.json.push(b',');
-        }
-        self.count += 1;
-        self.json.extend(told.to_json(self.wanted.bodies));
+        self.page.add(&told.to_json(self.wanted.bodies));
     }
 
     /// `first` is the oldest message that can be had at all.
-    fn answer(mut self, upto: u64, first: u64) -> Vec<u8> {
-        let next = self.next.map_or("null".to_owned(), |next| next.to_string());
-        let tail = format!("],\"next\":{next},\"first\":{first},\"upto\":{upto}}}");
-        self.json.extend(tail.into_bytes());
-        self.json
+    fn answer(self, upto: u64, first: u64) -> Vec<u8> {
+        self.page.finish(self.next, first, upto)
     }
 }
 

@@ -1,38 +1,47 @@
 //! What viewers see of the rules, and can do with them. The rules themselves are in their file: there they are changed.
 
+use std::sync::Arc;
+
+use mcp_proxy_control::{Fault, RuleRow, RulesListResult, RulesReloadResult};
 use mcp_proxy_session::Io;
-use serde_json::{Value, json};
 
-use super::Fault;
+use super::RunServer;
 use crate::pipeline::Pipeline;
-use crate::rules::{LiveRules, told};
+use crate::rules::{LiveRules, Rule, told};
 
-/// `rules.list`
-pub fn list(live: &LiveRules) -> Value {
+/// `rules.list`, for one server if one is named.
+pub fn list(live: &LiveRules, server: Option<&RunServer>) -> RulesListResult {
     let file = live.file();
-    let rules: Vec<Value> = live
-        .now()
-        .list()
-        .iter()
-        .map(|rule| {
-            json!({
-                "rule": rule.name.number,
-                "name": rule.name.name,
-                "line": rule.line,
-                "does": rule.to_string(),
-            })
-        })
-        .collect();
-    json!({
-        "file": file.map(|file| file.path().to_string_lossy()),
-        "fault": file.and_then(|file| file.fault()),
-        "rules": rules,
-    })
+    let now = live.now();
+    let rules = match server {
+        Some(server) => rows(now.for_server(&server.target).list()),
+        None => rows(now.list()),
+    };
+    RulesListResult {
+        file: file.map(|file| file.path().to_string_lossy().into_owned()),
+        fault: file.and_then(|file| file.fault()),
+        rules,
+    }
+}
+
+fn rows(rules: &[Rule]) -> Vec<RuleRow> {
+    let row = |rule: &Rule| RuleRow {
+        rule: rule.name.number,
+        name: rule.name.name.clone(),
+        line: rule.line,
+        does: rule.to_string(),
+        too_slow: rule.too_slow(),
+    };
+    rules.iter().map(row).collect()
 }
 
 /// `rules.reload`
-pub fn reload(pipeline: &Pipeline, by: &str) -> Result<Value, Fault> {
-    let Some(read) = pipeline.rules().reload() else {
+pub async fn reload(pipeline: &Arc<Pipeline>, by: &str) -> Result<RulesReloadResult, Fault> {
+    let reader = Arc::clone(pipeline);
+    // Files are read and rules compiled on another thread: traffic does not wait for them.
+    let read = tokio::task::spawn_blocking(move || reader.rules().reload()).await;
+    let read = read.map_err(|error| Fault::new(Fault::FAILED, error.to_string()))?;
+    let Some(read) = read else {
         return Err(Fault::new(
             Fault::NOT_KEPT,
             "this run has no rules file; start it with --rules FILE",
@@ -41,7 +50,7 @@ pub fn reload(pipeline: &Pipeline, by: &str) -> Result<Value, Fault> {
     let text = format!("{by}: {}", told(&read));
     pipeline.note(&Io::Note { text: &text });
     match read {
-        Ok(count) => Ok(json!({"rules": count})),
+        Ok(rules) => Ok(RulesReloadResult { rules }),
         Err(fault) => Err(Fault::new(Fault::FAILED, fault)),
     }
 }

@@ -12,6 +12,7 @@ use super::hold::{HeldBy, HeldMessage, HoldId, InterceptAction};
 use super::mailbox::{Mailbox, Released};
 use super::parts::{Refusal, ids, parts, refusal};
 use crate::connection::Connection;
+use crate::connections::server_name;
 use crate::lane::Telling;
 use crate::link::Outgoing;
 
@@ -94,6 +95,7 @@ impl Entry {
             hold,
             sequence: self.number(),
             connection: self.connection.id,
+            server: server_name(&self.connection),
             direction: self.direction,
             message: self.message.clone(),
             since: self.since,

@@ -11,11 +11,13 @@ use mcp_proxy_wire::Direction;
 use super::entry::Entry;
 use super::hold::{HeldBy, HoldId, InterceptAction, ResolveError};
 use super::mailbox::{Mailbox, Released};
+use super::modes::Modes;
 use super::{Breakpoints, HELD_BYTES_MAX, HELD_MAX, InterceptMode, REMEMBERED};
+use crate::connections::server_name;
 
 /// All that changes.
 pub(super) struct Inner {
-    pub(super) mode: InterceptMode,
+    pub(super) modes: Modes,
     pub(super) breakpoints: Breakpoints,
     pub(super) holds: BTreeMap<HoldId, Entry>,
     pub(super) bytes: usize,
@@ -36,7 +38,7 @@ pub(super) enum NotHeld {
 impl Inner {
     pub(super) fn new(mode: InterceptMode) -> Inner {
         Inner {
-            mode,
+            modes: Modes::new(mode),
             breakpoints: Breakpoints::default(),
             holds: BTreeMap::new(),
             bytes: 0,
@@ -59,15 +61,18 @@ impl Inner {
         entry: Entry,
         policy: &InterceptAction,
     ) -> Result<HoldId, NotHeld> {
-        if entry.by == HeldBy::Intercept && self.mode == InterceptMode::Passthrough {
+        if entry.by == HeldBy::Intercept
+            && self.modes.of_connection(&entry.connection) == InterceptMode::Passthrough
+        {
             // It was switched off since the message was looked at. What was released then goes first.
             entry.mailbox.expect();
             entry.give_back(entry.pass(None));
             return Err(NotHeld::InMailbox);
         }
         let length = entry.message.len();
-        while !self.has_room(length) {
-            let (by, why) = ("limit", "1,000 messages or 64 MiB are held already");
+        while !self.has_room(length, &entry) {
+            let by = "limit";
+            let why = "1,000 messages of this server or 64 MiB in all are held already";
             // Where order is kept, the oldest has to go first, and so do those before this one.
             if let Some(first) = self.first_before(&entry) {
                 self.decide_all(&[first], policy, by, why);
@@ -163,8 +168,17 @@ impl Inner {
         }
     }
 
-    fn has_room(&self, length: usize) -> bool {
-        self.holds.len() < HELD_MAX && self.bytes + length <= HELD_BYTES_MAX
+    /// Whether a message of this length can be held: its server has a share of the places, all share the bytes.
+    fn has_room(&self, length: usize, new: &Entry) -> bool {
+        if self.bytes + length > HELD_BYTES_MAX {
+            return false;
+        }
+        // Counted only where the share can be full.
+        self.holds.len() < HELD_MAX || {
+            let server = server_name(&new.connection);
+            let is_of = |entry: &&Entry| server_name(&entry.connection) == server;
+            self.holds.values().filter(is_of).count() < HELD_MAX
+        }
     }
 
     /// The first that is undecided on the way of a message which keeps its order.

@@ -1,6 +1,7 @@
 //! One held message, and what can be decided about it.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +14,7 @@ pub struct HoldId(pub u64);
 /// Who holds a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeldBy {
-    /// Global intercept.
+    /// Intercept mode.
     Intercept,
     /// The breakpoint of this number.
     Breakpoint(u32),
@@ -40,6 +41,8 @@ pub struct HeldMessage {
     pub sequence: u64,
     /// Its connection.
     pub connection: u32,
+    /// The name of the connection's server.
+    pub server: Arc<str>,
     /// The way it goes.
     pub direction: Direction,
     /// The message as it was received.

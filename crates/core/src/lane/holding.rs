@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use mcp_proxy_session::{AskedFacts, Carried, Facts, Marks};
+use mcp_proxy_session::{AskedFacts, Budget, Carried, Facts, Marks};
 use mcp_proxy_wire::revision::names_version;
 use mcp_proxy_wire::{Body, Field, Frame, Id, Kind, Message};
 
-use super::{Lane, Passed};
+use super::{Lane, Passed, ruling};
 use crate::correlate::{Answer, Noting};
 use crate::intercept::{HeldBy, LaneMailbox, NewHold, Released};
 use crate::link::{LinkEnd, Outgoing};
@@ -136,7 +136,11 @@ impl Lane {
             return None;
         }
         let facts = self.facts(frame, message, sequence, now);
-        let by = intercept.wants(&facts)?;
+        let by = intercept.wants(&facts, &self.connection, |breakpoint| {
+            let subject = HeldBy::Breakpoint(breakpoint).to_string();
+            let text = ruling::too_slow(&subject, sequence, Budget::LIVE);
+            self.connection.note(&text);
+        })?;
         Some((by, message.clone()))
     }
 
@@ -161,6 +165,8 @@ impl Lane {
             sequence,
             time: pipeline.wall(now),
             direction: self.direction,
+            origin: frame.origin,
+            parent: frame.parent.or(self.connection.parent()),
             transport: self.transport(),
             connection: self.connection.id,
             exchange: frame.stream.exchange().map_or(0, |exchange| exchange.0),

@@ -54,7 +54,7 @@ impl Recording {
                     });
                 }
                 (Direction::ClientToServer, _) => calls.told(&message, &read),
-                (Direction::ServerToClient, _) if !message.from_proxy => {
+                (Direction::ServerToClient, _) if message.is_from_peer() => {
                     calls.said(row, &message, &read);
                 }
                 _ => {}

@@ -136,7 +136,7 @@ impl Plan {
         let mut drafts: FxHashMap<u32, Draft> = FxHashMap::default();
         for (index, recorded) in session.messages(0).enumerate() {
             let recorded = recorded?;
-            if recorded.from_proxy || !connections.contains(&recorded.connection) {
+            if !recorded.is_from_peer() || !connections.contains(&recorded.connection) {
                 continue;
             }
             let draft = drafts.entry(recorded.connection).or_default();
@@ -174,7 +174,7 @@ impl Plan {
         let of_clients = session
             .rows()
             .iter()
-            .filter(|row| row.direction() == Direction::ClientToServer && !row.is_from_proxy());
+            .filter(|row| row.direction() == Direction::ClientToServer && row.is_from_peer());
         let connections = of_clients.map(Row::connection);
         connections.filter(|number| seen.insert(*number)).collect()
     }

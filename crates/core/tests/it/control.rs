@@ -1,17 +1,17 @@
 //! The control protocol without a socket: what a desk answers, and what notices say.
 
+mod scopes;
+
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use mcp_proxy_core::control::{
-    Control, Existing, Fault, MAX_VIEWERS, METHODS, Means, Notice, RunFacts, Viewer,
-};
+use mcp_proxy_control::{Fault, METHODS, Notice};
+use mcp_proxy_core::control::{Control, Existing, MAX_VIEWERS, Means, RunFacts, RunServer, Viewer};
 use mcp_proxy_core::intercept::InterceptMode;
 use mcp_proxy_core::{Dial, LinkEnd, Passed, Pipeline};
 use mcp_proxy_session::{
-    Masks, Place, RecordOptions, Recorder, Redaction, RedactionRules, Ring, Session, SessionHeader,
-    new_session_id,
+    Masks, Place, RecordOptions, Recorder, Redaction, RedactionRules, Ring, Session, testing,
 };
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, LineEnd, Message, Origin, Side,
@@ -32,21 +32,9 @@ struct Run {
 
 impl Run {
     fn recorded(folder: &Path) -> Run {
-        let now = SystemTime::now();
-        let header = SessionHeader {
-            id: new_session_id(now),
-            started_at: now,
-            transport: Transport::Stdio,
-            listen: Transport::Stdio,
-            server_command: Some("x".into()),
-            server_url: None,
-            argv: vec![],
-            cwd: None,
-            version: "0".into(),
-            metadata: Default::default(),
-        };
         let place = Place::File(folder.join("s.jsonl"));
-        let recorder = Recorder::create(place, RecordOptions::default(), &header).unwrap();
+        let recorder =
+            Recorder::create(place, RecordOptions::default(), &testing::header()).unwrap();
         let path = recorder.path().to_owned();
         Run::of(pipeline(Some(recorder)), Some(&path))
     }
@@ -75,6 +63,21 @@ impl Run {
         redaction: Option<Redaction>,
         dial: Dial,
     ) -> Run {
+        let server = RunServer {
+            peer: Transport::Stdio.into(),
+            target: "x".into(),
+            dial,
+        };
+        Run::in_front_of(pipeline, record, redaction, vec![server])
+    }
+
+    /// In front of these servers.
+    fn in_front_of(
+        pipeline: Arc<Pipeline>,
+        record: Option<&Path>,
+        redaction: Option<Redaction>,
+        servers: Vec<RunServer>,
+    ) -> Run {
         let facts = RunFacts {
             redaction,
             version: "1.2.3",
@@ -96,7 +99,15 @@ impl Run {
         });
         let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
         Run {
-            control: Control::new(Arc::clone(&pipeline), facts, Means { export, save, dial }),
+            control: Control::new(
+                Arc::clone(&pipeline),
+                facts,
+                Means {
+                    export,
+                    save,
+                    servers,
+                },
+            ),
             pipeline,
             connection,
         }

@@ -1,44 +1,33 @@
 //! What a mock plays of records in which requests were open at the same time.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use mcp_proxy_core::mock::{Match, Mock, Recording, RedactedAnswers, Reply};
-use mcp_proxy_session::Session;
+use mcp_proxy_session::testing::SampleRecord;
 use mcp_proxy_wire::Message;
 
 /// One line a message: who, connection, exchange, the request answered or 0, the body.
 fn recorded(lines: &str) -> Arc<Recording> {
-    let time = r#""timestamp":"2026-01-01T00:00:00Z""#;
-    let mut record = String::from(
-        r#"{"t":"session","format":1,"id":"01a1e4a1-c4a9-7190-a07d-bd0bd8088c4e","started_at":"2026-01-01T00:00:00Z","transport":"http","listen":"http","server_command":null,"server_url":null,"argv":[],"cwd":null,"version":"0","metadata":{}}"#,
-    );
+    let mut record = SampleRecord::new();
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
-    for (index, line) in lines.enumerate() {
+    for line in lines {
         let mut words = line.splitn(5, ' ');
         let mut word = || words.next().unwrap();
-        let direction = match word() {
-            "C" => "client_to_server",
-            _ => "server_to_client",
+        let (who, connection, exchange, answers) = (word(), word(), word(), word());
+        let message = match who {
+            "C" => record.from_client(word()),
+            _ => record.from_server(word()),
         };
-        let (conn, exchange, answers, body) = (word(), word(), word(), word());
-        let answers = match answers {
-            "0" => String::new(),
-            number => format!(r#""answers":{number},"#),
+        let connection = connection.trim_start_matches('c').parse().unwrap();
+        let message = message
+            .on(connection)
+            .in_exchange(exchange.parse().unwrap());
+        match answers.parse().unwrap() {
+            0 => message.write(),
+            request => message.answering(request).write(),
         };
-        let sequence = index + 1;
-        write!(
-            record,
-            "\n{{\"t\":\"msg\",{time},\"sequence\":{sequence},\"id\":\"01a1e4a1-c4cb-764c-a966-3bec{sequence:08x}\",\"mono_ns\":1,\"direction\":\"{direction}\",\"transport\":\"http\",\"conn\":\"{conn}\",\"exchange\":{exchange},{answers}\"len\":{},\"raw\":{body}}}",
-            body.len()
-        )
-        .unwrap();
     }
-    record.push('\n');
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("s.jsonl");
-    std::fs::write(&file, record).unwrap();
-    let session = Session::open(&file).unwrap();
+    let session = record.open();
     Arc::new(Recording::read(session).unwrap())
 }
 

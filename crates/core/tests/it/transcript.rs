@@ -8,14 +8,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use mcp_proxy_core::intercept::{Check, InterceptAction, InterceptMode, NewBreakpoint};
 use mcp_proxy_core::{
     BoxFuture, CarryEnd, CarryOptions, Connection, FrameReader, FrameWriter, HoldOptions, Link,
     LinkEnd, Outgoing, Pipeline, PipelineOptions, carry,
 };
-use mcp_proxy_session::{Filter, Place, RecordOptions, Recorder, SessionHeader, new_session_id};
+use mcp_proxy_session::{Filter, Place, RecordOptions, Recorder, testing};
 use mcp_proxy_wire::{
     Body, Carriage, ErrorCode, Frame, LineEnd, Message, Side, StreamId, Transport,
 };
@@ -78,21 +78,8 @@ pub fn peer(side: Side) -> (Peer, Link) {
 
 /// A record of stdio on both sides, in a folder.
 pub fn recorder(folder: &Path, options: RecordOptions) -> Recorder {
-    let now = SystemTime::now();
-    let header = SessionHeader {
-        id: new_session_id(now),
-        started_at: now,
-        transport: Transport::Stdio,
-        listen: Transport::Stdio,
-        server_command: Some("x".into()),
-        server_url: None,
-        argv: vec![],
-        cwd: None,
-        version: "0".into(),
-        metadata: Default::default(),
-    };
     let place = Place::File(folder.join("s.jsonl"));
-    Recorder::create(place, options, &header).unwrap()
+    Recorder::create(place, options, &testing::header()).unwrap()
 }
 
 /// A pipeline with or without a record.
@@ -187,8 +174,7 @@ async fn decide(connection: &Arc<Connection>, line: &str) {
             let filter = Filter::parse(rest).unwrap();
             let new = NewBreakpoint {
                 filter,
-                direction: None,
-                hits: None,
+                ..NewBreakpoint::default()
             };
             intercept.add_breakpoint(new);
             return;

@@ -1,6 +1,6 @@
 //! The flags of the commands that speak to a running proxy: `ls`, `attach` and `ctl`.
 
-use mcp_proxy_core::control::METHODS;
+use mcp_proxy_control::METHODS;
 
 use super::tui::TuiArgs;
 

@@ -12,7 +12,7 @@ use mcp_proxy_core::replay::diff::Ignore;
 use mcp_proxy_core::replay::{Fills, Outcome, Pace, Plan, Script, Stage, player};
 use mcp_proxy_core::{CarryEnd, Link, LinkEnd, Pipeline, PipelineOptions, carry};
 use mcp_proxy_session::{Filter, Session};
-use mcp_proxy_wire::{Limits, Transport};
+use mcp_proxy_wire::Limits;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -240,7 +240,7 @@ async fn play(
                 break;
             }
         }
-        let connection = pipeline.connect(Transport::Stdio, config.target.transport());
+        let connection = pipeline.connect(config.client().transport, config.target.transport());
         let dial = Arc::clone(&dial);
         let mut halted = halted.clone();
         sessions.spawn(async move {

@@ -14,9 +14,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use mcp_proxy_control::InterceptMode;
 use mcp_proxy_session::store::Listed;
 use mcp_proxy_tui::port::Port;
-use mcp_proxy_tui::proxy::Mode;
 use mcp_proxy_tui::screen::{Mouse, give_back};
 use mcp_proxy_tui::{App, Colours, Edit, Options, Owner, Tab, Theme};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -94,7 +94,7 @@ pub fn attach(socket: &Path, args: TuiArgs) -> Result<ExitCode> {
 /// Nobody else is in this process who would say that a signal came; the exit code is the shell's own for that.
 fn alone(app: App, args: TuiArgs) -> Result<ExitCode> {
     let left = show(app, args, Arc::default(), EditorRuns::default(), None)?;
-    if left.mode == Mode::Intercept {
+    if left.mode == InterceptMode::Intercept {
         printer::say(
             "mcp-proxy: the proxy goes on holding every message; `mcp-proxy ctl continue` lets them go",
         );
@@ -164,7 +164,7 @@ impl Drop for Beside {
 /// How the UI was left.
 struct Left {
     /// Whether the proxy goes on holding every message.
-    mode: Mode,
+    mode: InterceptMode,
     /// The signal that ended it, by its number and name.
     signal: Option<(i32, &'static str)>,
     /// What was being edited when it ended.
@@ -262,7 +262,7 @@ fn show(
         };
         if ended.recv_timeout(grace) == Err(RecvTimeoutError::Timeout) {
             give_back();
-            return Ok(left(Mode::Passthrough, None));
+            return Ok(left(InterceptMode::Passthrough, None));
         }
         break;
     }

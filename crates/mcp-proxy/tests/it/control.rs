@@ -5,6 +5,7 @@ mod attach;
 mod document;
 pub mod house;
 pub mod live;
+mod scopes;
 mod sockets;
 
 use serde_json::{Value, json};

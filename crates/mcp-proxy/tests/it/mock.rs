@@ -119,6 +119,37 @@ fn what_is_not_recorded_can_go_to_a_real_server() {
 }
 
 #[test]
+fn a_mock_is_a_peer_in_process_and_the_server_behind_it_may_make_noise() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = record(&folder);
+    let new = folder.path().join("new.jsonl");
+    let noisy = format!("echo noise; exec '{PROXY}' demo-server stdio");
+    let flags = ["--session-file", new.to_str().unwrap()];
+    let server = ["--unmatched", "forward", "--", "sh", "-c", &noisy];
+    let other = ECHO.replace("hi", "live");
+    let input = format!("{INITIALIZE}\n{INITIALIZED}\n{other}\n");
+    let more = [&flags[..], &server[..]].concat();
+    let said = play(file.to_str().unwrap(), &more, &input);
+    assert!(
+        said.contains(r#""text":"live""#) && !said.contains("noise"),
+        "{said}"
+    );
+    let lines = std::fs::read_to_string(&new).unwrap();
+    let line = |number: usize| {
+        let line = lines.lines().nth(number).unwrap();
+        serde_json::from_str::<serde_json::Value>(line).unwrap()
+    };
+    let mock = serde_json::json!({"name": "mock", "transport": "in_process"});
+    assert_eq!(line(0)["server"], mock);
+    assert_eq!(line(1)["kind"], "open");
+    assert_eq!(line(1)["server"]["transport"], "in_process");
+    assert!(lines.contains(r#""kind":"stray""#), "{lines}");
+    let shown = pipe(&["inspect", new.to_str().unwrap()], b"");
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("  stdio ► mock (in process)  "), "{shown}");
+}
+
+#[test]
 fn over_http_each_session_is_a_conversation_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let file = record(&folder);

@@ -8,6 +8,8 @@ mod store;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::run::pipe;
+use mcp_proxy_session::{NewBody, PeerInfo};
+use mcp_proxy_wire::{Origin, Transport};
 use sample::*;
 
 /// A place with `session.jsonl` in it.
@@ -36,12 +38,58 @@ fn one_connection_needs_no_column() {
     let place = Place::new();
     let mut sample = place.sample();
     sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
-    sample.client("");
+    sample.from_client("").with_body(NewBody::Empty).write();
     sample.end();
     insta::assert_snapshot!(
         "table-one-connection",
         place.print(&["inspect", "session.jsonl"])
     );
+}
+
+#[test]
+fn causes_are_told_from_both_ends() {
+    let place = Place::new();
+    let mut sample = place.sample();
+    let server = PeerInfo {
+        name: Some("files".to_owned()),
+        ..PeerInfo::new(Transport::Stdio)
+    };
+    let hub = PeerInfo::in_process("hub");
+    sample.opened(1, &PeerInfo::new(Transport::Stdio), &hub);
+    let call = sample.call(1, "proxy", "{}");
+    sample.opened_by(call, 2, &hub, &server);
+    for id in 0..25 {
+        sample.on(2).call(id, "read_file", "{}");
+    }
+    let again = r#"{"jsonrpc":"2.0","method":"notifications/again"}"#;
+    let again = sample.from_client(again).on(1).by(Origin::Replay);
+    again.write();
+    sample.end();
+    let shown = |words: &[&str]| place.print(&[&["inspect", "session.jsonl"], words].concat());
+    let parent = shown(&["--seq", "1"]);
+    assert!(
+        parent.contains("  between      stdio ► hub (in process)\n"),
+        "{parent}"
+    );
+    assert!(parent.contains("  caused       #2, #3, "), "{parent}");
+    assert!(parent.contains(", #21 and 5 more\n"), "{parent}");
+    let child = shown(&["--seq", "2"]);
+    assert!(
+        child.contains("  between      hub (in process) ► files (stdio)\n"),
+        "{child}"
+    );
+    assert!(child.contains("  caused by    #1\n"), "{child}");
+    let table = shown(&["--all"]);
+    let row = |number: &str| {
+        let mut rows = table.lines().map(str::trim_start);
+        rows.find(|row| row.starts_with(number)).unwrap().to_owned()
+    };
+    assert!(row("2 ").ends_with("  caused by #1"), "{table}");
+    assert!(row("27 ").ends_with("  sent by a replay"), "{table}");
+    let open = "open: client hub (in process), server files (stdio), caused by #1";
+    assert!(table.contains(open), "{table}");
+    let json = shown(&["--json", "--seq", "2"]);
+    assert!(json.contains(r#""parent":1,"#), "{json}");
 }
 
 #[test]

@@ -49,13 +49,16 @@ fn the_same_server_answers_the_same() {
         shown.contains("initialize") && shown.contains("echo"),
         "{shown}"
     );
-    assert!(shown.contains("  replay ► stdio  "), "{shown}");
+    assert!(shown.contains("  replay (in process) ► stdio  "), "{shown}");
     let header = |name: &str| {
         let lines = std::fs::read_to_string(folder.path().join(name)).unwrap();
         serde_json::from_str::<serde_json::Value>(lines.lines().next().unwrap()).unwrap()
     };
     let (old, new) = (header("s.jsonl"), header("new.jsonl"));
-    assert_eq!(new["listen"], "replay");
+    assert_eq!(
+        new["client"],
+        serde_json::json!({"name": "replay", "transport": "in_process"})
+    );
     assert_eq!(new["metadata"]["replay_of"], old["id"]);
     // A replay can be replayed.
     let again = folder.path().join("new.jsonl");

@@ -9,47 +9,37 @@ mod entry;
 mod events;
 mod plan;
 
-use super::{Exported, SessionExporter};
+use super::{ExportFormat, Exported};
 use crate::{Error, Session};
 use std::io::Write;
 
-pub(super) struct Har;
+pub(super) const HAR: ExportFormat = ExportFormat {
+    name: "har",
+    extension: "har",
+    about: "HAR 1.2 for browsers' network panels and HTTP tools",
+    write,
+};
 
-impl SessionExporter for Har {
-    fn name(&self) -> &'static str {
-        "har"
+fn write(
+    session: &Session,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Exported, Error> {
+    let mut exported = Exported::default();
+    let entries = plan::plan(session)?;
+    write!(
+        out,
+        "{{\"log\":{{\"version\":\"1.2\",\"creator\":{{\"name\":\"mcp-proxy\",\"version\":{}}},\"_session\":{},\"entries\":[",
+        mcp_proxy_wire::json_string(&session.header().version),
+        mcp_proxy_wire::json_string(&session.header().id),
+    )
+    .map_err(Error::Output)?;
+    for (index, planned) in entries.iter().enumerate() {
+        out.write_all(if index == 0 { b"\n" } else { b",\n" })
+            .map_err(Error::Output)?;
+        exported.missing += entry::write(session, planned, out)?;
+        super::step(index + 1, entries.len(), progress);
     }
-
-    fn extension(&self) -> &'static str {
-        "har"
-    }
-
-    fn about(&self) -> &'static str {
-        "HAR 1.2 for browsers' network panels and HTTP tools"
-    }
-
-    fn export(
-        &self,
-        session: &Session,
-        out: &mut dyn Write,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Exported, Error> {
-        let mut exported = Exported::default();
-        let entries = plan::plan(session)?;
-        write!(
-            out,
-            "{{\"log\":{{\"version\":\"1.2\",\"creator\":{{\"name\":\"mcp-proxy\",\"version\":{}}},\"_session\":{},\"entries\":[",
-            mcp_proxy_wire::json_string(&session.header().version),
-            mcp_proxy_wire::json_string(&session.header().id),
-        )
-        .map_err(Error::Output)?;
-        for (index, planned) in entries.iter().enumerate() {
-            out.write_all(if index == 0 { b"\n" } else { b",\n" })
-                .map_err(Error::Output)?;
-            exported.missing += entry::write(session, planned, out)?;
-            super::step(index + 1, entries.len(), progress);
-        }
-        out.write_all(b"\n]}}\n").map_err(Error::Output)?;
-        Ok(exported)
-    }
+    out.write_all(b"\n]}}\n").map_err(Error::Output)?;
+    Ok(exported)
 }

@@ -1,77 +1,68 @@
-//! `json`: exactly the seed's `ProxySession` with its `ProxyMessage`s, and nothing else.
+//! `json`: the seed's `ProxySession` with its `ProxyMessage`s.
 //!
+//! A message has `origin` and `parent` besides, but only where its peer did not write it or where a call caused it.
 //! If values were redacted, or bodies are not there (`raw` is `null` then), `metadata`, which the seed leaves open, says in which
 //! messages.
 
 use super::body::{self, id, lacks, text, time, write_value};
-use super::{Exported, SessionExporter, step};
+use super::{ExportFormat, Exported, step};
 use crate::{Error, ProxyMessage, Session};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
-pub(super) struct Json;
+pub(super) const JSON: ExportFormat = ExportFormat {
+    name: "json",
+    extension: "json",
+    about: "one JSON document: the session and its messages",
+    write,
+};
 
-impl SessionExporter for Json {
-    fn name(&self) -> &'static str {
-        "json"
-    }
-
-    fn extension(&self) -> &'static str {
-        "json"
-    }
-
-    fn about(&self) -> &'static str {
-        "one JSON document: the session and its messages"
-    }
-
-    fn export(
-        &self,
-        session: &Session,
-        out: &mut dyn Write,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Exported, Error> {
-        let head = session.session();
-        write!(
-            out,
-            "{{\"id\":{},\"started_at\":{},\"ended_at\":{},\"transport\":\"{}\",\"server_command\":{},\"server_url\":{},\"messages\":[",
-            text(Some(&head.id)),
-            time(head.started_at),
-            head.ended_at.map_or_else(|| "null".to_owned(), time),
-            head.transport,
-            text(head.server_command.as_deref()),
-            text(head.server_url.as_deref()),
-        )
-        .map_err(Error::Output)?;
-        let mut redacted = Map::new();
-        let mut missing = Map::new();
-        let mut exported = Exported::default();
-        for (index, message) in session.messages(0).enumerate() {
-            let message = message?;
-            out.write_all(if index == 0 { b"\n" } else { b",\n" })
-                .map_err(Error::Output)?;
-            write_message(out, &message)?;
-            if message.redacted > 0 {
-                redacted.insert(message.sequence.to_string(), message.redacted.into());
-            }
-            if body::missing(&message.raw).is_some() {
-                missing.insert(message.sequence.to_string(), message.raw.len().into());
-            }
-            exported.missing += u64::from(lacks(&message));
-            step(index + 1, session.len(), progress);
+fn write(
+    session: &Session,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Exported, Error> {
+    let head = session.session();
+    write!(
+        out,
+        "{{\"id\":{},\"started_at\":{},\"ended_at\":{},\"transport\":\"{}\",\"server_command\":{},\"server_url\":{},\"messages\":[",
+        text(Some(&head.id)),
+        time(head.started_at),
+        head.ended_at.map_or_else(|| "null".to_owned(), time),
+        head.transport,
+        text(head.server_command.as_deref()),
+        text(head.server_url.as_deref()),
+    )
+    .map_err(Error::Output)?;
+    let mut redacted = Map::new();
+    let mut missing = Map::new();
+    let mut exported = Exported::default();
+    for (index, message) in session.messages(0).enumerate() {
+        let message = message?;
+        out.write_all(if index == 0 { b"\n" } else { b",\n" })
+            .map_err(Error::Output)?;
+        write_message(out, &message)?;
+        if message.redacted > 0 {
+            redacted.insert(message.sequence.to_string(), message.redacted.into());
         }
-        let mut metadata = head.metadata;
-        if let Some(facts) = session.redaction().filter(|_| !redacted.is_empty()) {
-            metadata.insert(
-                "redaction".to_owned(),
-                json!({"nonce": facts.nonce, "redacted": redacted}),
-            );
+        if body::missing(&message.raw).is_some() {
+            missing.insert(message.sequence.to_string(), message.raw.len().into());
         }
-        if !missing.is_empty() {
-            metadata.insert("missing".to_owned(), missing.into());
-        }
-        writeln!(out, "\n],\"metadata\":{}}}", Value::Object(metadata)).map_err(Error::Output)?;
-        Ok(exported)
+        exported.missing += u64::from(lacks(&message));
+        step(index + 1, session.len(), progress);
     }
+    let mut metadata = head.metadata;
+    if let Some(facts) = session.redaction().filter(|_| !redacted.is_empty()) {
+        metadata.insert(
+            "redaction".to_owned(),
+            json!({"nonce": facts.nonce, "redacted": redacted}),
+        );
+    }
+    if !missing.is_empty() {
+        metadata.insert("missing".to_owned(), missing.into());
+    }
+    writeln!(out, "\n],\"metadata\":{}}}", Value::Object(metadata)).map_err(Error::Output)?;
+    Ok(exported)
 }
 
 fn write_message(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> {
@@ -98,6 +89,12 @@ fn write_message(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Erro
     match &message.original_raw {
         Some(raw) => write_value(out, raw)?,
         None => out.write_all(b"null").map_err(Error::Output)?,
+    }
+    if !message.is_from_peer() {
+        write!(out, ",\"origin\":\"{}\"", message.origin.as_str()).map_err(Error::Output)?;
+    }
+    if let Some(parent) = message.parent {
+        write!(out, ",\"parent\":{parent}").map_err(Error::Output)?;
     }
     out.write_all(b"}").map_err(Error::Output)
 }

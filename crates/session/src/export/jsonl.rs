@@ -4,52 +4,42 @@
 //! large bodies into them: the side files are not redacted.
 
 use super::body::lacks;
-use super::{Exported, SessionExporter};
+use super::{ExportFormat, Exported};
 use crate::session::{Record, read_line};
 use crate::{Error, SIDE_LIMIT, Session};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 
-pub(super) struct Jsonl;
+pub(super) const JSONL: ExportFormat = ExportFormat {
+    name: "jsonl",
+    extension: "jsonl",
+    about: "the record's lines as they are, without a torn last one",
+    write,
+};
 
-impl SessionExporter for Jsonl {
-    fn name(&self) -> &'static str {
-        "jsonl"
+fn write(
+    session: &Session,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Exported, Error> {
+    if session.is_thinned() || session.hides() {
+        return lines(session, out, progress);
     }
-
-    fn extension(&self) -> &'static str {
-        "jsonl"
+    let total = session.covered();
+    let mut buffer = vec![0; 1 << 20];
+    let mut done = 0;
+    while done < total {
+        let len = (total - done).min(buffer.len() as u64) as usize;
+        session
+            .file()
+            .read_exact_at(&mut buffer[..len], done)
+            .map_err(|error| Error::io("read", session.path(), error))?;
+        out.write_all(&buffer[..len]).map_err(Error::Output)?;
+        done += len as u64;
+        progress(done, total);
     }
-
-    fn about(&self) -> &'static str {
-        "the record's lines as they are, without a torn last one"
-    }
-
-    fn export(
-        &self,
-        session: &Session,
-        out: &mut dyn Write,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Exported, Error> {
-        if session.is_thinned() || session.hides() {
-            return lines(session, out, progress);
-        }
-        let total = session.covered();
-        let mut buffer = vec![0; 1 << 20];
-        let mut done = 0;
-        while done < total {
-            let len = (total - done).min(buffer.len() as u64) as usize;
-            session
-                .file()
-                .read_exact_at(&mut buffer[..len], done)
-                .map_err(|error| Error::io("read", session.path(), error))?;
-            out.write_all(&buffer[..len]).map_err(Error::Output)?;
-            done += len as u64;
-            progress(done, total);
-        }
-        // Bodies in side files are no part of this export, so none is missing from it.
-        Ok(Exported::default())
-    }
+    // Bodies in side files are no part of this export, so none is missing from it.
+    Ok(Exported::default())
 }
 
 /// Line by line, where some are left out or not shown as they are.

@@ -4,12 +4,12 @@
 //! than any run of backticks inside it. Bodies in side files are shown by their beginning.
 
 use super::body::{lacks, missing};
-use super::{Exported, SessionExporter, step};
+use super::{ExportFormat, Exported, step};
 use crate::message::Raw;
 use crate::recorder::kind_name;
 use crate::session::Record;
-use crate::{Error, Http, ProxyMessage, Session, stamp};
-use mcp_proxy_wire::{Direction, Kind};
+use crate::{Error, Http, PeerInfo, ProxyMessage, Session, stamp};
+use mcp_proxy_wire::{Direction, Kind, Origin};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -17,60 +17,50 @@ use std::time::Duration;
 /// How much of a side file is shown.
 const EXCERPT: u64 = 8 * 1024;
 
-pub(super) struct Markdown;
+pub(super) const MARKDOWN: ExportFormat = ExportFormat {
+    name: "markdown",
+    extension: "md",
+    about: "a report for people, with a table and every message",
+    write,
+};
 
-impl SessionExporter for Markdown {
-    fn name(&self) -> &'static str {
-        "markdown"
+fn write(
+    session: &Session,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Exported, Error> {
+    let mut exported = Exported::default();
+    let put =
+        |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(Error::Output);
+    let total = session.len() * 2;
+    put(out, &head(session))?;
+    put(
+        out,
+        "\n## Messages\n\n| # | direction | method | name | latency | size | remarks |\n|--:|---|---|---|--:|--:|---|\n",
+    )?;
+    for (index, message) in session.messages(0).enumerate() {
+        put(out, &table_row(&message?))?;
+        step(index + 1, total, progress);
     }
-
-    fn extension(&self) -> &'static str {
-        "md"
-    }
-
-    fn about(&self) -> &'static str {
-        "a report for people, with a table and every message"
-    }
-
-    fn export(
-        &self,
-        session: &Session,
-        out: &mut dyn Write,
-        progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Exported, Error> {
-        let mut exported = Exported::default();
-        let put =
-            |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(Error::Output);
-        let total = session.len() * 2;
-        put(out, &head(session))?;
-        put(
-            out,
-            "\n## Messages\n\n| # | direction | method | name | latency | size | remarks |\n|--:|---|---|---|--:|--:|---|\n",
-        )?;
-        for (index, message) in session.messages(0).enumerate() {
-            put(out, &table_row(&message?))?;
-            step(index + 1, total, progress);
+    let mut heading = "\n## What else happened\n\n";
+    for record in session.records() {
+        let record = record?;
+        if !session.has_line(&record) {
+            continue;
         }
-        let mut heading = "\n## What else happened\n\n";
-        for record in session.records() {
-            let record = record?;
-            if !session.has_line(&record) {
-                continue;
-            }
-            if let Some(line) = happening(&record) {
-                put(out, std::mem::take(&mut heading))?;
-                put(out, &line)?;
-            }
+        if let Some(line) = happening(&record) {
+            put(out, std::mem::take(&mut heading))?;
+            put(out, &line)?;
         }
-        put(out, "\n## Message bodies\n")?;
-        for (index, message) in session.messages(0).enumerate() {
-            let message = message?;
-            exported.missing += u64::from(lacks(&message));
-            write_body(out, &message)?;
-            step(session.len() + index + 1, total, progress);
-        }
-        Ok(exported)
     }
+    put(out, "\n## Message bodies\n")?;
+    for (index, message) in session.messages(0).enumerate() {
+        let message = message?;
+        exported.missing += u64::from(lacks(&message));
+        write_body(out, &message)?;
+        step(session.len() + index + 1, total, progress);
+    }
+    Ok(exported)
 }
 
 fn head(session: &Session) -> String {
@@ -93,8 +83,8 @@ fn head(session: &Session) -> String {
         ),
     );
     row("reason", session.end().map(|end| end.why).as_deref());
-    row("server side", Some(facts.transport.as_str()));
-    row("client side", Some(header.client_side()));
+    row("server side", Some(&session.server().to_string()));
+    row("client side", Some(&header.client.to_string()));
     row("server command", facts.server_command.as_deref());
     row("server URL", facts.server_url.as_deref());
     row("proxy version", Some(&header.version));
@@ -114,6 +104,9 @@ fn table_row(message: &ProxyMessage) -> String {
     if let Some(request) = message.answers {
         remarks.push(format!("answers #{request}"));
     }
+    if let Some(parent) = message.parent {
+        remarks.push(format!("caused by #{parent}"));
+    }
     for (is, word) in [
         (message.modified, "modified"),
         (message.dropped, "dropped"),
@@ -122,7 +115,8 @@ fn table_row(message: &ProxyMessage) -> String {
         (message.undecided, "held, not decided"),
         (message.late, "late"),
         (message.duplicate, "duplicate"),
-        (message.from_proxy, "from the proxy"),
+        (message.origin == Origin::Proxy, "from the proxy"),
+        (message.origin == Origin::Replay, "from a replay"),
     ] {
         if is {
             remarks.push(word.to_owned());
@@ -233,6 +227,14 @@ fn happening(record: &Record) -> Option<String> {
     }
     if let Some(http) = record.member::<Http>("http") {
         let _ = write!(line, ": {}", cell(&http_line(&http)));
+    }
+    for key in ["client", "server"] {
+        if let Some(peer) = record.member::<PeerInfo>(key) {
+            let _ = write!(line, " {key} {}", cell(&peer.to_string()));
+        }
+    }
+    if let Some(parent) = record.member::<u64>("parent") {
+        let _ = write!(line, " caused by #{parent}");
     }
     for key in ["sequence", "code", "signal", "lost"] {
         if let Some(number) = record.member::<i64>(key) {

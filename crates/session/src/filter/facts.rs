@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
-use mcp_proxy_wire::{Carriage, Direction, EndsHead, Kind, Message, Transport};
+use mcp_proxy_wire::{Carriage, Direction, EndsHead, Kind, Message, Origin, Transport};
 
 use crate::message::{Http, Sse};
 use crate::recorder::named_by;
@@ -17,6 +17,10 @@ pub struct Facts<'a> {
     pub time: SystemTime,
     /// Which way it travels.
     pub direction: Direction,
+    /// Who wrote it.
+    pub origin: Origin,
+    /// The sequence number of the call that caused it.
+    pub parent: Option<u64>,
     /// The transport of the link it was read from.
     pub transport: Transport,
     /// The connection's number.
@@ -72,8 +76,6 @@ pub struct Marks {
     pub late: bool,
     /// It answers a request that had its answer.
     pub duplicate: bool,
-    /// The proxy made it.
-    pub from_proxy: bool,
     /// A verdict changed it.
     pub modified: bool,
     /// A verdict dropped it.

@@ -1,5 +1,6 @@
 //! Building the index: one pass over the envelopes of the lines it does not cover yet.
 
+use super::connections::ConnectionPlace;
 use super::row::Flag;
 use super::strings::hash;
 use super::{ActPlace, Index, LinePlace, Row};
@@ -7,6 +8,7 @@ use crate::envelope::{self, Members};
 use crate::lines::Lines;
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 
 impl Index {
     /// Reads what was appended since, at most `most` lines. Returns how many rows are new.
@@ -38,7 +40,7 @@ impl Index {
                 None => self.damaged += 1,
             },
             Some(b"act") => self.add_act(place, line),
-            Some(b"io") => self.add_io(line),
+            Some(b"io") => self.add_io(place, line),
             Some(b"end") => self.end = Some(place),
             Some(_) => {}
             None if line.is_empty() => {}
@@ -62,14 +64,13 @@ impl Index {
             }
             let value = members.value()?;
             match key {
-                b"sequence" => {
-                    row.sequence = u32::try_from(envelope::number(value)?).unwrap_or(u32::MAX)
-                }
+                b"sequence" => row.sequence = envelope::number(value)?,
                 b"timestamp" => row.micros = self.stamps.micros(envelope::string(value)?)?,
                 b"direction" => row.set_direction(envelope::string(value)?),
                 b"transport" => row.set_transport(envelope::string(value)?),
-                b"conn" => row.set_connection(envelope::connection(value)?),
-                b"origin" if value == b"\"proxy\"" => row.set(Flag::Proxy),
+                b"conn" => row.connection = envelope::connection(value)?,
+                b"origin" => row.set_origin(envelope::string(value)?),
+                b"parent" => row.parent = sequence(value),
                 b"kind" => row.set_kind(envelope::string(value)?),
                 b"jsonrpc_id" => row.id_hash = id_hash(value),
                 b"method" => row.method = self.intern(value),
@@ -89,11 +90,16 @@ impl Index {
         if let Some(request) = answers.and_then(|sequence| self.find(sequence)) {
             row.peer = request as u32;
             let request = &mut self.rows[request];
+            row.parent = row.parent.or(request.parent);
             // The first answer stays the request's peer; a duplicate points at the request all the same.
             if request.peer().is_none() {
                 request.peer = index;
             }
         }
+        let connection = self.connection(row.connection);
+        row.parent = row
+            .parent
+            .or(connection.and_then(|connection| connection.parent));
         self.rows.push(row);
     }
 
@@ -133,24 +139,52 @@ impl Index {
         }
     }
 
-    fn add_io(&mut self, line: &[u8]) {
+    fn add_io(&mut self, place: LinePlace, line: &[u8]) {
         let mut members = Members::new(line);
-        let mut undelivered = false;
         while let Some(key) = members.next_key() {
             let Some(value) = members.value() else { return };
+            if key == b"kind" {
+                return match value {
+                    b"\"undelivered\"" => self.add_undelivered(members),
+                    b"\"open\"" => self.add_open(place, members),
+                    b"\"close\"" => self.add_close(members),
+                    _ => {}
+                };
+            }
+        }
+    }
+
+    fn add_undelivered(&mut self, members: Members<'_>) {
+        let sequence = find(members, b"sequence").and_then(envelope::number);
+        if let Some(row) = sequence.and_then(|sequence| self.find(sequence)) {
+            self.rows[row].set(Flag::Undelivered);
+        }
+    }
+
+    fn add_open(&mut self, line: LinePlace, mut members: Members<'_>) {
+        let mut number = None;
+        let mut parent = None;
+        while let Some(key) = members.next_key() {
+            let Some(value) = members.value() else { break };
             match key {
-                b"kind" if value == b"\"undelivered\"" => undelivered = true,
-                b"kind" => return,
-                b"sequence" if undelivered => {
-                    if let Some(row) =
-                        envelope::number(value).and_then(|sequence| self.find(sequence))
-                    {
-                        self.rows[row].set(Flag::Undelivered);
-                    }
-                    return;
-                }
+                b"conn" => number = envelope::connection(value),
+                b"parent" => parent = sequence(value),
                 _ => {}
             }
+        }
+        if let Some(number) = number {
+            self.open_connection(ConnectionPlace {
+                number,
+                line,
+                parent,
+                closed: false,
+            });
+        }
+    }
+
+    fn add_close(&mut self, members: Members<'_>) {
+        if let Some(number) = find(members, b"conn").and_then(envelope::connection) {
+            self.close_connection(number);
         }
     }
 
@@ -165,6 +199,22 @@ impl Index {
                 .intern(&envelope::text(value).unwrap_or_default()),
         }
     }
+}
+
+/// The value of the next member with this name.
+fn find<'a>(mut members: Members<'a>, name: &[u8]) -> Option<&'a [u8]> {
+    while let Some(key) = members.next_key() {
+        let value = members.value()?;
+        if key == name {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// The sequence number of another message.
+fn sequence(value: &[u8]) -> Option<NonZeroU64> {
+    envelope::number(value).and_then(NonZeroU64::new)
 }
 
 /// Never 0, which says that there is no id.

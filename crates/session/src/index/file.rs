@@ -1,9 +1,10 @@
 //! The index on disk: `<record>.idx`.
 //!
-//! Little-endian: magic, the offset it covers, a fingerprint of the record's bytes at both ends of that range, four counts, the
-//! rows, the verdicts, the strings, a checksum. Whatever does not fit makes the whole file worthless, and that is no loss: it is
+//! Little-endian: magic, the offset it covers, a fingerprint of the record's bytes at both ends of that range, five counts, the
+//! rows, the verdicts, the connections, the strings, a checksum. Whatever does not fit makes the whole file worthless, and that is no loss: it is
 //! rebuilt from the record. Written under a temporary name and renamed.
 
+use super::connections::ConnectionPlace;
 use super::strings::{Strings, hash};
 use super::{ActPlace, Index, LinePlace, Row};
 use std::fs::{File, OpenOptions};
@@ -12,7 +13,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Ends in the number of this layout.
-const MAGIC: &[u8; 8] = b"mcpidx\0\x01";
+const MAGIC: &[u8; 8] = b"mcpidx\0\x02";
 
 /// Bytes of the record that are hashed at each end of the covered range.
 const FINGERPRINT: u64 = 256;
@@ -75,7 +76,8 @@ fn read(reader: &mut Summed<BufReader<File>>, file: &File) -> Option<Index> {
     if reader.number()? != fingerprint(file, covered)? {
         return None;
     }
-    let (rows, acts, strings, text) = (
+    let (rows, acts, connections, strings, text) = (
+        reader.number()?,
         reader.number()?,
         reader.number()?,
         reader.number()?,
@@ -94,7 +96,8 @@ fn read(reader: &mut Summed<BufReader<File>>, file: &File) -> Option<Index> {
     // Before anything is reserved: the counts must make up the file.
     let stated = rows
         .checked_mul(Row::SIZE as u64)?
-        .checked_add(acts.checked_mul(16)?)?;
+        .checked_add(acts.checked_mul(16)?)?
+        .checked_add(connections.checked_mul(8 * ConnectionPlace::WORDS as u64)?)?;
     if stated
         .checked_add(strings.checked_mul(4)?)?
         .checked_add(text)?
@@ -117,6 +120,13 @@ fn read(reader: &mut Summed<BufReader<File>>, file: &File) -> Option<Index> {
             line,
         });
     }
+    for _ in 0..connections {
+        let mut words = [0; ConnectionPlace::WORDS];
+        for word in &mut words {
+            *word = reader.number()?;
+        }
+        index.connections.push(ConnectionPlace::from_words(words));
+    }
     let mut ends = Vec::with_capacity(usize::try_from(strings).ok()?);
     for _ in 0..strings {
         ends.push(u32::from_le_bytes(reader.take()?));
@@ -129,7 +139,8 @@ fn read(reader: &mut Summed<BufReader<File>>, file: &File) -> Option<Index> {
         .rows
         .iter()
         .all(|row| row.peer().is_none_or(|peer| fits(peer as u32)))
-        && index.acts.iter().all(|act| fits(act.row));
+        && index.acts.iter().all(|act| fits(act.row))
+        && index.connections.is_sorted_by_key(|known| known.number);
     sound.then_some(index)
 }
 
@@ -142,6 +153,7 @@ fn write(writer: &mut Summed<BufWriter<File>>, file: &File, index: &Index) -> io
         fingerprint,
         index.rows.len() as u64,
         index.acts.len() as u64,
+        index.connections.len() as u64,
         index.strings.ends.len() as u64,
         index.strings.text.len() as u64,
         index.damaged,
@@ -156,6 +168,11 @@ fn write(writer: &mut Summed<BufWriter<File>>, file: &File, index: &Index) -> io
     for act in &index.acts {
         writer.put(&(u64::from(act.row) << 32 | u64::from(act.line.len)).to_le_bytes())?;
         writer.put(&act.line.offset.to_le_bytes())?;
+    }
+    for connection in &index.connections {
+        for word in connection.to_words() {
+            writer.put(&word.to_le_bytes())?;
+        }
     }
     for end in &index.strings.ends {
         writer.put(&end.to_le_bytes())?;

@@ -1,63 +1,90 @@
-//! One row of the index, packed into 48 bytes.
+//! One row of the index, packed into 64 bytes.
 
 use super::LinePlace;
 use super::strings::StringId;
+use crate::recorder::kind_name;
 use crate::stamp;
-use mcp_proxy_wire::{Direction, Kind, Transport};
+use mcp_proxy_wire::{Direction, Kind, Origin, Transport};
+use std::num::NonZeroU64;
 use std::time::{Duration, SystemTime};
 
-/// No peer, no id.
+/// No peer, no latency.
 const NONE: u32 = u32::MAX;
 
-/// Bits below the connection number: one of direction, two of transport, three of kind, eight flags.
-const CONNECTION_SHIFT: u32 = 14;
+/// Every kind, in the order of their numbers in the index.
+const KINDS: [Kind; 7] = [
+    Kind::Request,
+    Kind::Notification,
+    Kind::Response,
+    Kind::Error,
+    Kind::Batch,
+    Kind::Other,
+    Kind::Malformed,
+];
+
+/// The place of [`Kind::Other`] among them, which stands for kinds that this build does not know.
+const OTHER: u8 = 5;
 
 /// What a list needs to know about one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     pub(super) offset: u64,
     pub(super) micros: i64,
+    pub(super) sequence: u64,
+    /// The call that caused it. Sequence numbers start at 1.
+    pub(super) parent: Option<NonZeroU64>,
     pub(super) len: u32,
-    pub(super) sequence: u32,
     pub(crate) method: StringId,
     pub(crate) name: StringId,
     pub(super) id_hash: u32,
     pub(super) peer: u32,
     /// Microseconds; `u32::MAX` is none, the value before it "that or longer".
     pub(super) latency: u32,
-    pub(super) bits: u32,
+    pub(super) connection: u32,
+    pub(super) flags: u16,
+    pub(super) transport: u8,
+    pub(super) kind: u8,
 }
 
-/// Things that are true or not of a row.
+/// Things that are true or not of a row, by their bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flag {
-    Modified = 6,
-    Dropped = 7,
-    Refused = 8,
-    Late = 9,
-    Duplicate = 10,
-    Proxy = 11,
+    /// It goes to the client.
+    ServerToClient,
+    Modified,
+    Dropped,
+    Refused,
+    Late,
+    Duplicate,
+    /// The proxy wrote it.
+    Proxy,
+    /// A replay wrote it.
+    Replay,
     /// Carried by HTTP or SSE, with facts in its line.
-    Carried = 12,
-    Undelivered = 13,
+    Carried,
+    Undelivered,
 }
 
 impl Row {
     /// Bytes of a row in memory and on disk.
-    pub const SIZE: usize = 48;
+    pub const SIZE: usize = 64;
 
     pub(super) fn new(line: LinePlace) -> Row {
         Row {
             offset: line.offset,
             micros: 0,
-            len: line.len,
             sequence: 0,
+            parent: None,
+            len: line.len,
             method: StringId::NONE,
             name: StringId::NONE,
             id_hash: 0,
             peer: NONE,
             latency: NONE,
-            bits: kind_bits(Kind::Other),
+            connection: 0,
+            flags: 0,
+            transport: 0,
+            kind: OTHER,
         }
     }
 
@@ -80,7 +107,7 @@ impl Row {
 
     /// The message's sequence number.
     pub fn sequence(&self) -> u64 {
-        u64::from(self.sequence)
+        self.sequence
     }
 
     /// When it was received.
@@ -90,38 +117,32 @@ impl Row {
 
     /// Which way it travels.
     pub fn direction(&self) -> Direction {
-        if self.bits & 1 == 0 {
-            Direction::ClientToServer
-        } else {
-            Direction::ServerToClient
+        match self.has(Flag::ServerToClient) {
+            false => Direction::ClientToServer,
+            true => Direction::ServerToClient,
         }
     }
 
     /// The transport of the link it was read from.
     pub fn transport(&self) -> Transport {
-        match (self.bits >> 1) & 3 {
-            0 => Transport::Stdio,
-            1 => Transport::Sse,
-            _ => Transport::StreamableHttp,
-        }
+        let known = Transport::ALL.get(usize::from(self.transport)).copied();
+        known.unwrap_or(Transport::Stdio)
     }
 
     /// What kind of message it is.
     pub fn kind(&self) -> Kind {
-        match (self.bits >> 3) & 7 {
-            0 => Kind::Request,
-            1 => Kind::Notification,
-            2 => Kind::Response,
-            3 => Kind::Error,
-            4 => Kind::Batch,
-            5 => Kind::Other,
-            _ => Kind::Malformed,
-        }
+        let known = KINDS.get(usize::from(self.kind)).copied();
+        known.unwrap_or(Kind::Other)
     }
 
-    /// The connection's number (at most 262,143; a session with more shows that for the rest).
+    /// The connection's number.
     pub fn connection(&self) -> u32 {
-        self.bits >> CONNECTION_SHIFT
+        self.connection
+    }
+
+    /// The sequence number of the call that caused it: its own, that of its request, or that of its connection.
+    pub fn parent(&self) -> Option<u64> {
+        self.parent.map(NonZeroU64::get)
     }
 
     /// A hash of the JSON-RPC id's token, 0 for none: equal ids have equal hashes.
@@ -172,9 +193,18 @@ impl Row {
         self.has(Flag::Duplicate)
     }
 
-    /// The proxy made it.
-    pub fn is_from_proxy(&self) -> bool {
-        self.has(Flag::Proxy)
+    /// Who wrote it.
+    pub fn origin(&self) -> Origin {
+        match (self.has(Flag::Proxy), self.has(Flag::Replay)) {
+            (true, _) => Origin::Proxy,
+            (false, true) => Origin::Replay,
+            (false, false) => self.direction().from().into(),
+        }
+    }
+
+    /// The client or the server of its connection wrote it, and not the proxy or a replay.
+    pub fn is_from_peer(&self) -> bool {
+        !self.has(Flag::Proxy) && !self.has(Flag::Replay)
     }
 
     /// It could not be delivered.
@@ -183,42 +213,40 @@ impl Row {
     }
 
     pub(crate) fn has(&self, flag: Flag) -> bool {
-        self.bits & (1 << flag as u32) != 0
+        self.flags & (1 << flag as u16) != 0
     }
 
     pub(super) fn set(&mut self, flag: Flag) {
-        self.bits |= 1 << flag as u32;
+        self.flags |= 1 << flag as u16;
     }
 
     pub(super) fn set_direction(&mut self, direction: &[u8]) {
-        self.bits = (self.bits & !1) | u32::from(direction == b"server_to_client");
+        if direction == b"server_to_client" {
+            self.set(Flag::ServerToClient);
+        }
     }
 
     pub(super) fn set_transport(&mut self, transport: &[u8]) {
-        let bits = match transport {
-            b"stdio" => 0,
-            b"sse" => 1,
-            _ => 2,
-        };
-        self.bits = (self.bits & !(3 << 1)) | bits << 1;
+        let known = Transport::ALL
+            .iter()
+            .position(|known| known.as_str().as_bytes() == transport);
+        // There are a handful, and the rest of a byte is room for more.
+        self.transport = known.unwrap_or(0) as u8;
+    }
+
+    pub(super) fn set_origin(&mut self, origin: &[u8]) {
+        match origin {
+            b"proxy" => self.set(Flag::Proxy),
+            b"replay" => self.set(Flag::Replay),
+            _ => {}
+        }
     }
 
     pub(super) fn set_kind(&mut self, kind: &[u8]) {
-        let kind = match kind {
-            b"request" => Kind::Request,
-            b"notification" => Kind::Notification,
-            b"response" => Kind::Response,
-            b"error" => Kind::Error,
-            b"batch" => Kind::Batch,
-            b"malformed" => Kind::Malformed,
-            _ => Kind::Other,
-        };
-        self.bits = (self.bits & !(7 << 3)) | kind_bits(kind);
-    }
-
-    pub(super) fn set_connection(&mut self, connection: u32) {
-        let shown = connection.min(u32::MAX >> CONNECTION_SHIFT);
-        self.bits = (self.bits & ((1 << CONNECTION_SHIFT) - 1)) | shown << CONNECTION_SHIFT;
+        let known = KINDS
+            .iter()
+            .position(|known| kind_name(*known).as_bytes() == kind);
+        self.kind = known.map_or(OTHER, |place| place as u8);
     }
 
     pub(super) fn set_latency(&mut self, micros: u64) {
@@ -227,91 +255,119 @@ impl Row {
 
     pub(super) fn to_bytes(self) -> [u8; Row::SIZE] {
         let mut bytes = [0; Row::SIZE];
-        bytes[..8].copy_from_slice(&self.offset.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.micros.to_le_bytes());
+        let longs = [
+            self.offset,
+            self.micros as u64,
+            self.sequence,
+            self.parent.map_or(0, NonZeroU64::get),
+        ];
+        let (front, back) = bytes.split_at_mut(32);
+        for (slot, long) in front.chunks_exact_mut(8).zip(longs) {
+            slot.copy_from_slice(&long.to_le_bytes());
+        }
         let words = [
             self.len,
-            self.sequence,
             self.method.0,
             self.name.0,
             self.id_hash,
             self.peer,
             self.latency,
-            self.bits,
+            self.connection,
+            u32::from(self.flags) | u32::from(self.transport) << 16 | u32::from(self.kind) << 24,
         ];
-        for (slot, word) in bytes[16..].chunks_exact_mut(4).zip(words) {
+        for (slot, word) in back.chunks_exact_mut(4).zip(words) {
             slot.copy_from_slice(&word.to_le_bytes());
         }
         bytes
     }
 
     pub(super) fn from_bytes(bytes: &[u8; Row::SIZE]) -> Row {
-        let word = |index: usize| {
-            let at = 16 + index * 4;
-            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-        };
-        let long = |at: usize| {
+        let long = |index: usize| {
             let mut eight = [0; 8];
-            eight.copy_from_slice(&bytes[at..at + 8]);
+            eight.copy_from_slice(&bytes[index * 8..index * 8 + 8]);
             u64::from_le_bytes(eight)
         };
+        let word = |index: usize| {
+            let at = 32 + index * 4;
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let [flags_low, flags_high, transport, kind] = word(7).to_le_bytes();
         Row {
             offset: long(0),
-            micros: long(8) as i64,
+            micros: long(1) as i64,
+            sequence: long(2),
+            parent: NonZeroU64::new(long(3)),
             len: word(0),
-            sequence: word(1),
-            method: StringId(word(2)),
-            name: StringId(word(3)),
-            id_hash: word(4),
-            peer: word(5),
-            latency: word(6),
-            bits: word(7),
+            method: StringId(word(1)),
+            name: StringId(word(2)),
+            id_hash: word(3),
+            peer: word(4),
+            latency: word(5),
+            connection: word(6),
+            flags: u16::from_le_bytes([flags_low, flags_high]),
+            transport,
+            kind,
         }
     }
-}
-
-fn kind_bits(kind: Kind) -> u32 {
-    let bits = match kind {
-        Kind::Request => 0,
-        Kind::Notification => 1,
-        Kind::Response => 2,
-        Kind::Error => 3,
-        Kind::Batch => 4,
-        Kind::Other => 5,
-        Kind::Malformed => 6,
-    };
-    bits << 3
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_row_is_48_bytes_and_reads_back() {
-        assert_eq!(size_of::<Row>(), Row::SIZE);
-        let mut row = Row::new(LinePlace {
+    fn row() -> Row {
+        Row::new(LinePlace {
             offset: 1 << 40,
             len: 77,
-        });
+        })
+    }
+
+    #[test]
+    fn a_row_is_64_bytes_and_reads_back() {
+        assert_eq!(size_of::<Row>(), Row::SIZE);
+        let mut row = row();
         row.micros = -5;
-        row.sequence = 9;
+        row.sequence = 1 << 50;
+        row.parent = NonZeroU64::new((1 << 50) - 1);
+        row.connection = u32::MAX - 1;
         row.set_direction(b"server_to_client");
         row.set_transport(b"streamable_http");
         row.set_kind(b"error");
-        row.set_connection(9_000_000);
+        row.set_origin(b"replay");
         row.set(Flag::Undelivered);
         row.set_latency(u64::MAX);
         assert_eq!(Row::from_bytes(&row.to_bytes()), row);
         assert_eq!(row.direction(), Direction::ServerToClient);
         assert_eq!(row.transport(), Transport::StreamableHttp);
         assert_eq!(row.kind(), Kind::Error);
-        assert_eq!(row.connection(), 262_143);
+        assert_eq!((row.sequence(), row.connection()), (1 << 50, u32::MAX - 1));
+        assert_eq!(row.parent(), Some((1 << 50) - 1));
+        assert_eq!((row.origin(), row.is_from_peer()), (Origin::Replay, false));
         assert!(row.is_undelivered() && !row.is_modified());
         assert_eq!(
             row.latency(),
             Some(Duration::from_micros(u64::from(u32::MAX) - 1))
         );
         assert_eq!(row.peer(), None);
+    }
+
+    #[test]
+    fn every_transport_kind_and_origin_has_a_place() {
+        for transport in Transport::ALL {
+            let mut row = row();
+            row.set_transport(transport.as_str().as_bytes());
+            assert_eq!(Row::from_bytes(&row.to_bytes()).transport(), transport);
+        }
+        for kind in KINDS {
+            let mut row = row();
+            row.set_kind(kind_name(kind).as_bytes());
+            assert_eq!(Row::from_bytes(&row.to_bytes()).kind(), kind);
+        }
+        let mut row = row();
+        assert_eq!((row.origin(), row.kind()), (Origin::Client, Kind::Other));
+        row.set_direction(b"server_to_client");
+        assert_eq!(row.origin(), Origin::Server);
+        row.set_origin(b"proxy");
+        assert_eq!(row.origin(), Origin::Proxy);
     }
 }

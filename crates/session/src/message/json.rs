@@ -71,6 +71,7 @@ impl Told {
             message.correlated_id.map(|id| id.to_string()),
         );
         line.some("answers", message.answers);
+        line.some("parent", message.parent);
         if let Some(asked) = &self.asked {
             let asked = json!({"method": asked.method, "name": asked.name});
             line.value("asked", asked);
@@ -143,8 +144,8 @@ impl Told {
         for (name, _) in flags.iter().filter(|(_, is)| *is) {
             line.value(name, true);
         }
-        if message.from_proxy {
-            line.value("origin", "proxy");
+        if !message.is_from_peer() {
+            line.value("origin", message.origin.as_str());
         }
     }
 }

@@ -63,11 +63,18 @@ impl LineWriter {
                     self.noise(&event.wire);
                 }
             }
-            Io::Open { connection, facts } => {
+            Io::Open {
+                connection,
+                client,
+                server,
+                parent,
+            } => {
                 self.word("kind", "open");
                 self.connection(connection);
-                for (name, value) in facts {
-                    self.fact(name, value);
+                self.peer("client", client);
+                self.peer("server", server);
+                if let Some(parent) = parent {
+                    self.number("parent", parent);
                 }
             }
             Io::Close { connection, why } => {
@@ -94,16 +101,6 @@ impl LineWriter {
             Io::Undelivered { sequence, why } => {
                 self.word("kind", "undelivered");
                 self.number("sequence", sequence);
-                self.text("why", why);
-            }
-            Io::Stalled {
-                connection,
-                side,
-                why,
-            } => {
-                self.word("kind", "stalled");
-                self.connection(connection);
-                self.word("side", side.as_str());
                 self.text("why", why);
             }
             Io::Note { .. } | Io::Mark { .. } => {}

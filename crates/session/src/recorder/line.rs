@@ -5,13 +5,13 @@
 //! for people; change both together.
 
 use super::hidden::Hidden;
-use crate::entry::{NewBody, NewMessage, Origin, PartAnswer};
+use crate::entry::{NewBody, NewMessage, PartAnswer};
 use crate::json::{push_base64, push_escaped, push_octets, push_string, push_u64};
 use crate::mask::Masks;
 use crate::stamp::StampWriter;
-use crate::{MessageId, Redacted, Redaction, SideName};
+use crate::{MessageId, PeerInfo, Redacted, Redaction, SideName};
 use bytes::Bytes;
-use mcp_proxy_wire::{Field, Kind, Message};
+use mcp_proxy_wire::{Field, Kind, Message, Origin};
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
@@ -163,8 +163,11 @@ impl LineWriter {
         self.word("transport", message.transport.as_str());
         self.connection(message.connection);
         self.number("exchange", message.exchange);
-        if message.origin == Origin::Proxy {
-            self.word("origin", "proxy");
+        if message.origin != Origin::from(message.direction.from()) {
+            self.word("origin", message.origin.as_str());
+        }
+        if let Some(parent) = message.parent {
+            self.number("parent", parent);
         }
         self.head(&message.body);
         if let Some(answers) = message.answers {
@@ -304,17 +307,29 @@ impl LineWriter {
         }
     }
 
-    /// A fact whose name also comes from outside.
-    pub(super) fn fact(&mut self, name: &str, value: &str) {
-        self.out.push(b',');
-        push_string(&mut self.out, name);
-        self.out.push(b':');
-        let masked = self.masks.string(value);
-        let hidden = self.hide(masked.as_bytes());
-        push_octets(
-            &mut self.out,
-            hidden.as_deref().unwrap_or(masked.as_bytes()),
-        );
+    /// One end of a connection.
+    pub(super) fn peer(&mut self, key: &str, peer: &PeerInfo) {
+        self.key(key);
+        self.out.push(b'{');
+        let start = self.out.len();
+        if let Some(name) = &peer.name {
+            self.text("name", name);
+        }
+        self.word("transport", peer.transport.as_str());
+        // Members begin with a comma, which the first one must not have.
+        self.out.remove(start);
+        if let Some(caller) = &peer.caller {
+            self.key("caller");
+            self.out.push(b'{');
+            let start = self.out.len();
+            self.text("path", &caller.path);
+            self.out.remove(start);
+            if let Some(address) = &caller.address {
+                self.text("address", address);
+            }
+            self.out.push(b'}');
+        }
+        self.out.push(b'}');
     }
 
     pub(super) fn side(&mut self, key: &str, name: &SideName, len: u64) {

@@ -14,6 +14,7 @@ use crate::session::{read_line, read_verdict};
 use crate::{Redaction, RedactionFacts};
 use bytes::Bytes;
 use mcp_proxy_wire::{Carriage, Message};
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::time::SystemTime;
@@ -31,6 +32,8 @@ pub struct Ring {
     limit: usize,
     /// Lines and facts that were ever added.
     added: u64,
+    /// The calls that caused the connections that are open.
+    parents: FxHashMap<u32, u64>,
 }
 
 /// A message's line, and what became of it.
@@ -40,6 +43,8 @@ struct Kept {
     line: Bytes,
     verdicts: Vec<Bytes>,
     undelivered: bool,
+    /// The call that caused it.
+    parent: Option<u64>,
 }
 
 impl Ring {
@@ -51,6 +56,7 @@ impl Ring {
             bytes: 0,
             limit,
             added: 0,
+            parents: FxHashMap::default(),
         }
     }
 
@@ -92,6 +98,13 @@ impl Ring {
             }
             NewBody::Empty => Stored::Empty,
         };
+        // The line tells it itself: no `open` line is kept, and its request may not be either.
+        let request = message.answers.and_then(|asked| self.find(asked.sequence));
+        let parent = message
+            .parent
+            .or_else(|| self.kept[request?].parent)
+            .or_else(|| self.parents.get(&message.connection).copied());
+        let message = &NewMessage { parent, ..*message };
         self.lines.message(message, stored, hidden);
         let line = self.take_line();
         self.bytes += line.len() + OVERHEAD;
@@ -100,6 +113,7 @@ impl Ring {
             line,
             verdicts: Vec::new(),
             undelivered: false,
+            parent,
         });
         self.make_room();
     }
@@ -145,13 +159,26 @@ impl Ring {
         self.make_room();
     }
 
-    /// Keeps whether a message arrived.
+    /// Keeps whether a message arrived, and what caused a connection.
     pub fn io(&mut self, _: SystemTime, io: &Io<'_>) {
-        if let Io::Undelivered { sequence, .. } = io
-            && let Some(place) = self.find(*sequence)
-        {
-            self.kept[place].undelivered = true;
-            self.added += 1;
+        match io {
+            Io::Undelivered { sequence, .. } => {
+                if let Some(place) = self.find(*sequence) {
+                    self.kept[place].undelivered = true;
+                    self.added += 1;
+                }
+            }
+            Io::Open {
+                connection,
+                parent: Some(parent),
+                ..
+            } => {
+                self.parents.insert(*connection, *parent);
+            }
+            Io::Close { connection, .. } => {
+                self.parents.remove(connection);
+            }
+            _ => {}
         }
     }
 
@@ -261,32 +288,13 @@ fn asked(line: &[u8]) -> Asked {
 mod tests {
     use super::*;
     use crate::message::Bodies;
-    use crate::{Answers, MessageId, Origin};
-    use mcp_proxy_wire::{Direction, Transport};
-    use std::time::Duration;
+    use crate::testing::{answers, new_message};
 
-    fn put(ring: &mut Ring, sequence: u64, raw: &str, answers: Option<u64>) {
+    fn put(ring: &mut Ring, sequence: u64, raw: &str, request: Option<u64>) {
         let message = Message::parse(raw.to_owned());
         ring.message(&NewMessage {
-            sequence,
-            id: MessageId::from_bytes([7; 16]),
-            time: SystemTime::UNIX_EPOCH,
-            mono: Duration::ZERO,
-            direction: Direction::ClientToServer,
-            transport: Transport::Stdio,
-            connection: 1,
-            exchange: 1,
-            origin: Origin::Peer,
-            carriage: &Carriage::Message,
-            body: NewBody::Whole(&message),
-            answers: answers.map(|sequence| Answers {
-                id: MessageId::from_bytes([7; 16]),
-                sequence,
-                latency: Duration::from_millis(2),
-            }),
-            late: false,
-            duplicate: false,
-            parts: &[],
+            answers: request.map(|request| answers(request, sequence)),
+            ..new_message(sequence, &Carriage::Message, NewBody::Whole(&message))
         });
     }
 

@@ -1,30 +1,13 @@
 //! A full disk, played by `/dev/full` and by a file-size limit of our own: a file that was closed to writing.
 
 use super::*;
-use crate::new_session_id;
-use mcp_proxy_wire::Transport;
+use crate::testing::{self, header};
 use std::fs::OpenOptions;
-
-fn header() -> SessionHeader {
-    SessionHeader {
-        id: new_session_id(SystemTime::now()),
-        started_at: SystemTime::now(),
-        transport: Transport::Stdio,
-        listen: Transport::Stdio,
-        server_command: None,
-        server_url: None,
-        argv: Vec::new(),
-        cwd: None,
-        version: "0".to_owned(),
-        metadata: Default::default(),
-    }
-}
 
 fn options(on_error: OnRecordError) -> RecordOptions {
     RecordOptions {
-        durability: Durability::None,
         on_error,
-        ..RecordOptions::default()
+        ..testing::options()
     }
 }
 

@@ -55,7 +55,7 @@ impl Redaction {
 
     /// Hides what a session's header must not tell, and says what was asked for.
     pub(crate) fn header(&self, line: &mut Map<String, Value>) {
-        for key in ["server_command", "server_url", "argv"] {
+        for key in ["client", "server", "server_command", "server_url", "argv"] {
             if let Some(value) = line.get_mut(key) {
                 self.mask_strings(value);
             }
@@ -173,7 +173,7 @@ impl Redaction {
         new.end()
     }
 
-    /// Masks a string, or the strings of a list.
+    /// Masks a string, or the strings of a list or of a peer.
     fn mask_strings(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -182,6 +182,10 @@ impl Redaction {
                 }
             }
             Value::Array(list) => list.iter_mut().for_each(|value| self.mask_strings(value)),
+            Value::Object(members) => members
+                .iter_mut()
+                .filter(|(key, _)| *key != "transport")
+                .for_each(|(_, value)| self.mask_strings(value)),
             _ => {}
         }
     }

@@ -6,7 +6,7 @@ use crate::{MessageId, stamp};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use mcp_proxy_wire::{Direction, Kind, Message, Transport};
+use mcp_proxy_wire::{Direction, Kind, Message, Origin, Transport};
 use serde::Deserialize;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,8 @@ use std::time::{Duration, SystemTime};
 pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, String> {
     let mut id = None;
     let mut timestamp = None;
-    let mut direction = None;
+    let mut direction: Option<Direction> = None;
+    let mut origin = None;
     let mut found = ProxyMessage {
         id: MessageId::from_bytes([0; 16]),
         sequence: 0,
@@ -37,7 +38,8 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
         latency: None,
         late: false,
         duplicate: false,
-        from_proxy: false,
+        origin: Origin::Client,
+        parent: None,
         dropped: false,
         refused: false,
         answered: false,
@@ -73,7 +75,8 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
             }
             b"conn" => found.connection = envelope::connection(value).unwrap_or(0),
             b"exchange" => found.exchange = envelope::number(value).unwrap_or(0),
-            b"origin" => found.from_proxy = value == b"\"proxy\"",
+            b"origin" => origin = origin_of(value),
+            b"parent" => found.parent = envelope::number(value),
             b"kind" => found.kind = kind(value),
             b"jsonrpc_id" => found.jsonrpc_id = Some(String::from_utf8_lossy(value).into_owned()),
             b"method" => found.method = envelope::text(value),
@@ -97,6 +100,7 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
     found.id = id.ok_or("there is no id")?;
     found.timestamp = timestamp.ok_or("there is no timestamp")?;
     found.direction = direction.ok_or("there is no direction")?;
+    found.origin = origin.unwrap_or(found.direction.from().into());
     // What the proxy made or an import brought has none in its line.
     if let (Kind::Batch, true, Raw::Json(raw)) = (found.kind, found.parts.is_empty(), &found.raw) {
         found.parts = told(&Message::parse(raw.clone()));
@@ -217,6 +221,19 @@ fn time(value: &[u8]) -> Option<SystemTime> {
 
 fn message_id(value: &[u8]) -> Option<MessageId> {
     MessageId::parse(std::str::from_utf8(envelope::string(value)?).ok()?)
+}
+
+/// A line says who wrote it only if that was not the peer itself.
+fn origin_of(value: &[u8]) -> Option<Origin> {
+    let all = [
+        Origin::Client,
+        Origin::Server,
+        Origin::Proxy,
+        Origin::Replay,
+    ];
+    let word = envelope::string(value)?;
+    all.into_iter()
+        .find(|origin| origin.as_str().as_bytes() == word)
 }
 
 fn kind(value: &[u8]) -> Kind {

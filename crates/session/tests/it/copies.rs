@@ -2,17 +2,17 @@
 
 use mcp_proxy_session::{Session, copy_record, side_folder};
 
-use crate::sample::Sample;
+use crate::sample::SampleRecord;
 
 #[test]
 fn a_copy_has_all_messages_and_their_large_bodies() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     let large = format!(
         r#"{{"jsonrpc":"2.0","id":1,"result":"{}"}}"#,
         "x".repeat(100_000)
     );
-    sample.server(&large, Some(1));
+    sample.answer(1, &large);
     let from = sample.open().path().to_owned();
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("copy.jsonl");

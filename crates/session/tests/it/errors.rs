@@ -5,7 +5,7 @@ use mcp_proxy_session::*;
 
 #[test]
 fn a_side_file_that_cannot_be_stored_is_a_warning_once_and_the_message_stays() {
-    let mut sample = Sample::with(
+    let mut sample = SampleRecord::with(
         RecordOptions {
             on_error: OnRecordError::Warn,
             ..options()
@@ -16,7 +16,7 @@ fn a_side_file_that_cannot_be_stored_is_a_warning_once_and_the_message_stays() {
     std::fs::write(side_folder(sample.path()), "in the way").unwrap();
     for _ in 0..2 {
         sample.client(vec![b'x'; SIDE_LIMIT + 1]);
-        sample.recorder.flush().unwrap();
+        sample.flush();
     }
     assert!(
         sample
@@ -38,7 +38,7 @@ fn a_side_file_that_cannot_be_stored_is_a_warning_once_and_the_message_stays() {
 
 #[test]
 fn the_same_under_stop_is_an_error() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     std::fs::write(side_folder(sample.path()), "in the way").unwrap();
     sample.client(vec![b'x'; SIDE_LIMIT + 1]);
     assert!(sample.recorder.flush().is_err());
@@ -58,7 +58,7 @@ fn a_place_that_cannot_be_written_says_which() {
 #[test]
 fn every_durability_records() {
     for durability in [Durability::None, Durability::Interval, Durability::Fsync] {
-        let mut sample = Sample::with(
+        let mut sample = SampleRecord::with(
             RecordOptions {
                 durability,
                 ..options()

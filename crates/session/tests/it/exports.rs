@@ -2,7 +2,6 @@
 
 use crate::sample::*;
 use mcp_proxy_session::*;
-use mcp_proxy_wire::{Direction, Message};
 use serde_json::Value;
 use std::path::Path;
 
@@ -93,11 +92,11 @@ fn side_files_are_put_in() {
         [&b"\xff\xfe"[..], filler.as_bytes()].concat(),
         format!("[\"{filler}\",{deep}]").into_bytes(),
     ];
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     for body in &bodies {
-        sample.server(body, None);
+        sample.server(body);
     }
-    sample.recorder.flush().unwrap();
+    sample.flush();
     let session: Value = serde_json::from_str(&exported(sample.path(), "json")).unwrap();
     let raw = |index: usize| &session["messages"][index]["raw"];
     assert_eq!(raw(0)["result"].as_str().unwrap().len(), SIDE_LIMIT + 2);
@@ -180,8 +179,8 @@ fn har_has_what_readers_ask_for() {
     assert_eq!(http["_eventSourceMessages"][0]["eventId"], "e-1");
 }
 
-fn har(sample: &mut Sample) -> Vec<Value> {
-    sample.recorder.flush().unwrap();
+fn har(sample: &mut SampleRecord) -> Vec<Value> {
+    sample.flush();
     let mut har: Value = serde_json::from_str(&exported(sample.path(), "har")).unwrap();
     match har["log"]["entries"].take() {
         Value::Array(entries) => entries,
@@ -193,15 +192,16 @@ fn har(sample: &mut Sample) -> Vec<Value> {
 /// events once became those of the first request.
 #[test]
 fn har_gives_each_answer_of_a_bridge_to_the_request_that_asked() {
-    let mut sample = Sample::new();
-    let to_client = Direction::ServerToClient;
+    let mut sample = SampleRecord::new();
     let first = sample.client(r#"{"id":1,"method":"initialize"}"#);
     let second = sample.client(r#"{"id":2,"method":"tools/list"}"#);
     let event = event("e-1");
     let log = br#"{"method":"notifications/message"}"#;
-    sample.put(to_client, &event, br#"{"id":1,"result":1}"#, Some(first));
-    sample.put(to_client, &event, log, None);
-    sample.put(to_client, &event, br#"{"id":2,"result":2}"#, Some(second));
+    let answer = sample.from_server(r#"{"id":1,"result":1}"#);
+    answer.carried_by(&event).answering(first).write();
+    sample.from_server(log).carried_by(&event).write();
+    let answer = sample.from_server(r#"{"id":2,"result":2}"#);
+    answer.carried_by(&event).answering(second).write();
     let entries = har(&mut sample);
     let pairs: Vec<(&Value, &Value)> = entries
         .iter()
@@ -231,15 +231,16 @@ fn har_gives_each_answer_of_a_bridge_to_the_request_that_asked() {
 /// `_eventSourceMessages` is known to Chrome only; to all others a stream without a body was empty.
 #[test]
 fn har_has_the_events_of_a_stream_as_its_body() {
-    let mut sample = Sample::new();
-    let request = Message::parse(r#"{"id":7,"method":"tools/list"}"#);
-    sample.put_with(&post(), NewBody::Whole(&request), |new| new.exchange = 5);
+    let mut sample = SampleRecord::new();
+    sample
+        .from_client(r#"{"id":7,"method":"tools/list"}"#)
+        .carried_by(&post())
+        .in_exchange(5)
+        .write();
     for data in ["{\n\"id\":7}", "\"é\""] {
-        let message = Message::parse(data);
-        sample.put_with(&event("e-1"), NewBody::Whole(&message), |new| {
-            new.exchange = 5;
-            new.direction = Direction::ServerToClient;
-        });
+        let event = event("e-1");
+        let message = sample.from_server(data).carried_by(&event);
+        message.in_exchange(5).write();
     }
     let entries = har(&mut sample);
     let content = &entries[0]["response"]["content"];
@@ -248,11 +249,8 @@ fn har_has_the_events_of_a_stream_as_its_body() {
     assert_eq!(content["size"], text.len());
     assert_eq!(entries[0]["response"]["bodySize"], text.len());
 
-    let binary = Message::parse(&b"\xff"[..]);
-    sample.put_with(&event("e-2"), NewBody::Whole(&binary), |new| {
-        new.exchange = 5;
-        new.direction = Direction::ServerToClient;
-    });
+    let binary = sample.from_server(b"\xff").carried_by(&event("e-2"));
+    binary.in_exchange(5).write();
     let entries = har(&mut sample);
     assert!(entries[0]["response"]["content"]["text"].is_null());
     assert_eq!(entries[0]["_eventSourceMessages"][2]["data"], "base64:/w==");
@@ -260,17 +258,15 @@ fn har_has_the_events_of_a_stream_as_its_body() {
 
 #[test]
 fn har_does_not_call_json_what_the_server_did_not() {
-    let mut sample = Sample::new();
-    let request = Message::parse(r#"{"id":7,"method":"tools/list"}"#);
-    sample.put_with(&post(), NewBody::Whole(&request), |new| new.exchange = 5);
-    let (body, moved) = (
-        Message::parse("moved"),
-        response(308, &[("location", "/b")]),
-    );
-    sample.put_with(&moved, NewBody::Whole(&body), |new| {
-        new.exchange = 5;
-        new.direction = Direction::ServerToClient;
-    });
+    let mut sample = SampleRecord::new();
+    sample
+        .from_client(r#"{"id":7,"method":"tools/list"}"#)
+        .carried_by(&post())
+        .in_exchange(5)
+        .write();
+    let moved = response(308, &[("location", "/b")]);
+    let moved = sample.from_server("moved").carried_by(&moved);
+    moved.in_exchange(5).write();
     let entries = har(&mut sample);
     assert_eq!(entries[0]["response"]["content"]["mimeType"], "x-unknown");
     assert_eq!(entries[0]["response"]["redirectURL"], "/b");
@@ -278,8 +274,8 @@ fn har_does_not_call_json_what_the_server_did_not() {
 
 #[test]
 fn a_session_that_is_empty_exports_too() {
-    let mut sample = Sample::new();
-    sample.recorder.flush().unwrap();
+    let mut sample = SampleRecord::new();
+    sample.flush();
     for name in ["json", "har", "markdown", "jsonl"] {
         let session = Session::open(sample.path()).unwrap();
         let mut out = Vec::new();
@@ -293,14 +289,14 @@ fn a_session_that_is_empty_exports_too() {
 
 #[test]
 fn a_body_that_is_gone_is_counted_and_marked() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     let large = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":"{}"}}"#,
         "z".repeat(SIDE_LIMIT)
     );
     sample.client(large.as_str());
     sample.client("{}");
-    sample.recorder.flush().unwrap();
+    sample.flush();
     let path = sample.path().to_path_buf();
     let sides = side_folder(&path);
     let run = |name: &str, session: &Session| {
@@ -341,9 +337,9 @@ fn a_body_that_is_gone_is_counted_and_marked() {
 
 #[test]
 fn broken_json_is_called_malformed_in_a_report_whatever_was_readable_of_it() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"#);
-    sample.recorder.flush().unwrap();
+    sample.flush();
     let report = exported(sample.path(), "markdown");
     let lines = |start: &str| report.lines().find(|line| line.starts_with(start)).unwrap();
     assert!(lines("| 1 |").contains("tools/call"), "{report}");

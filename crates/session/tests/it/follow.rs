@@ -11,13 +11,13 @@ fn index_of(path: &Path) -> PathBuf {
 
 #[test]
 fn refresh_takes_in_what_was_added() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     let one = sample.client(r#"{"id":1,"method":"tools/list"}"#);
     let mut session = sample.open();
     assert_eq!((session.len(), session.row(0).unwrap().peer()), (1, None));
-    sample.server(r#"{"id":1,"result":{}}"#, Some(one));
+    sample.answer(one, r#"{"id":1,"result":{}}"#);
     assert_eq!(session.refresh().unwrap(), 0, "not written yet");
-    sample.recorder.act(&act("drop", one));
+    sample.verdict("drop", one).write();
     sample.recorder.io(
         at(3),
         &Io::Undelivered {
@@ -25,7 +25,7 @@ fn refresh_takes_in_what_was_added() {
             why: "gone",
         },
     );
-    sample.recorder.flush().unwrap();
+    sample.flush();
     assert_eq!(session.refresh().unwrap(), 1);
     assert_eq!(session.row(0).unwrap().peer(), Some(1));
     assert!(session.row(0).unwrap().is_dropped());
@@ -47,7 +47,7 @@ fn a_stored_index_gives_the_same_rows_and_is_extended() {
     let loaded = Session::open(&path).unwrap();
     assert_eq!(loaded.rows(), fresh.rows());
     sample.client(r#"{"id":99,"method":"later"}"#);
-    sample.recorder.flush().unwrap();
+    sample.flush();
     let extended = Session::open(&path).unwrap();
     assert_eq!(extended.len(), fresh.len() + 1);
     assert_eq!(&extended.rows()[..fresh.len()], fresh.rows());
@@ -88,7 +88,7 @@ fn an_index_that_does_not_fit_is_rebuilt() {
 
 #[test]
 fn large_bodies_recorded_late_are_found_by_their_number() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     for _ in 0..50 {
         sample.client("{\"id\":1,\"method\":\"m\"}");
     }
@@ -97,7 +97,7 @@ fn large_bodies_recorded_late_are_found_by_their_number() {
     // Message 10 ended after message 40 came.
     let late = lines.remove(10);
     lines.insert(40, late);
-    let path = sample.folder.path().join("late.jsonl");
+    let path = sample.beside("late.jsonl");
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
     let session = Session::open(&path).unwrap();
     for sequence in 1..=50 {

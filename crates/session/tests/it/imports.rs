@@ -18,13 +18,9 @@ fn json_of(path: &Path) -> Value {
 fn an_export_comes_back_as_it_was() {
     let (sample, path) = everything();
     let exported = json_of(&path);
-    let source = sample.folder.path().join("session.json");
+    let source = sample.beside("session.json");
     std::fs::write(&source, serde_json::to_string_pretty(&exported).unwrap()).unwrap();
-    let imported = import(
-        &source,
-        Place::File(sample.folder.path().join("imported.jsonl")),
-    )
-    .unwrap();
+    let imported = import(&source, Place::File(sample.beside("imported.jsonl"))).unwrap();
     assert_eq!(json_of(&imported), exported);
     let session = Session::open(&imported).unwrap();
     assert_eq!(session.row(1).unwrap().peer(), Some(0));

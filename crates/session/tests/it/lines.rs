@@ -2,7 +2,7 @@
 
 use crate::sample::*;
 use mcp_proxy_session::*;
-use mcp_proxy_wire::{Carriage, Direction, EndsHead, Id, Kind, Message};
+use mcp_proxy_wire::{EndsHead, Id, Kind, Message};
 use proptest::prelude::*;
 use std::os::unix::fs::PermissionsExt;
 
@@ -23,7 +23,7 @@ fn every_line_is_json_and_starts_with_its_type() {
 
 #[test]
 fn files_are_private() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     sample.client(vec![b'x'; SIDE_LIMIT + 1]);
     sample.recorder.end(start(), "done").unwrap();
     let mode =
@@ -44,7 +44,7 @@ fn credentials_are_masked_and_kept_on_request() {
         header.argv = ["proxy", "--header", "X-Key: very-secret"]
             .map(str::to_owned)
             .into();
-        let mut sample = Sample::with(
+        let mut sample = SampleRecord::with(
             RecordOptions {
                 keep_secrets,
                 secrets,
@@ -52,13 +52,9 @@ fn credentials_are_masked_and_kept_on_request() {
             },
             &header,
         );
-        sample.put(Direction::ClientToServer, &post(), b"{}", None);
-        sample.put(
-            Direction::ServerToClient,
-            &response(200, &[("set-cookie", "very-secret")]),
-            b"{}",
-            None,
-        );
+        sample.from_client(b"{}").carried_by(&post()).write();
+        let cookie = response(200, &[("set-cookie", "very-secret")]);
+        sample.from_server(b"{}").carried_by(&cookie).write();
         sample.recorder.io(
             start(),
             &Io::Stderr {
@@ -79,7 +75,7 @@ fn credentials_are_masked_and_kept_on_request() {
 
 #[test]
 fn message_bodies_are_never_masked() {
-    let mut sample = Sample::with(
+    let mut sample = SampleRecord::with(
         RecordOptions {
             secrets: vec!["very-secret".to_owned()],
             ..options()
@@ -92,15 +88,11 @@ fn message_bodies_are_never_masked() {
 
 #[test]
 fn an_encoded_http_body_is_base64_even_if_it_looks_like_json() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     let encoded = response(200, &[("content-encoding", "gzip")]);
-    sample.put(Direction::ServerToClient, &encoded, b"{}", None);
-    sample.put(
-        Direction::ServerToClient,
-        &response(200, &[("content-encoding", "identity")]),
-        b"{}",
-        None,
-    );
+    sample.from_server(b"{}").carried_by(&encoded).write();
+    let plain = response(200, &[("content-encoding", "identity")]);
+    sample.from_server(b"{}").carried_by(&plain).write();
     let session = sample.open();
     assert_eq!(session.message(0).unwrap().raw, Raw::Binary("{}".into()));
     assert_eq!(session.message(1).unwrap().raw, Raw::Json("{}".into()));
@@ -108,9 +100,9 @@ fn an_encoded_http_body_is_base64_even_if_it_looks_like_json() {
 
 #[test]
 fn a_large_body_goes_to_a_side_file() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     let body = format!(r#"{{"id":1,"result":"{}"}}"#, "y".repeat(SIDE_LIMIT));
-    sample.server(&body, None);
+    sample.server(&body);
     let line = sample.text().lines().nth(1).unwrap().to_owned();
     assert!(
         line.contains(&format!(
@@ -127,7 +119,7 @@ fn a_large_body_goes_to_a_side_file() {
 
 #[test]
 fn a_body_that_was_cut_through() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     let mut side = sample.recorder.side_file().unwrap();
     side.write(b"{\"result\":[").unwrap();
     side.write(b"],\"id\":3}").unwrap();
@@ -145,7 +137,7 @@ fn a_body_that_was_cut_through() {
         len,
         head: &head,
     };
-    sample.put_with(&Carriage::Message, body, |_| {});
+    sample.from_client("").with_body(body).write();
     let abandoned = sample.recorder.side_file().unwrap();
     drop(abandoned);
     let message = sample.open().message(0).unwrap();
@@ -163,10 +155,10 @@ fn a_body_that_was_cut_through() {
 
 #[test]
 fn a_record_cannot_name_files_outside_its_folder() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     sample.client(vec![b'x'; SIDE_LIMIT + 1]);
     let text = sample.text().replace("1.raw", "../session.jsonl");
-    let other = sample.folder.path().join("other.jsonl");
+    let other = sample.beside("other.jsonl");
     std::fs::write(&other, text).unwrap();
     let error = Session::open(&other).unwrap().message(0).unwrap_err();
     assert!(error.to_string().contains("no side file"), "{error}");
@@ -174,8 +166,12 @@ fn a_record_cannot_name_files_outside_its_folder() {
 
 #[test]
 fn what_http_carried_without_a_body_is_no_message() {
-    let mut sample = Sample::new();
-    sample.put_with(&response(202, &[]), NewBody::Empty, |_| {});
+    let mut sample = SampleRecord::new();
+    sample
+        .from_client("")
+        .with_body(NewBody::Empty)
+        .carried_by(&response(202, &[]))
+        .write();
     let session = sample.open();
     assert_eq!(session.len(), 0);
     let kinds: Vec<String> = session
@@ -214,26 +210,22 @@ fn answers_and_verdicts_are_folded_in() {
 
 #[test]
 fn the_parts_of_a_batch_follow_its_bytes() {
-    let mut sample = Sample::new();
-    let change = |sample: &mut Sample, of: u64, to: &str| {
-        let mut change = act("modify", of);
-        change.raw = Some(to.to_owned().into());
-        sample.recorder.act(&change);
+    let mut sample = SampleRecord::new();
+    let change = |sample: &mut SampleRecord, of: u64, to: &str| {
+        sample.verdict("modify", of).raw(to).write();
     };
     let asked = sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#);
     // Two answers, cut to one.
-    let batch = Message::parse(r#"[{"id":1,"result":1},{"id":2,"result":2}]"#);
+    let raw = r#"[{"id":1,"result":1},{"id":2,"result":2}]"#;
     let part = |message: Message| PartAnswer {
         kind: message.kind(),
         id: message.id(),
         method: None,
         answers: Some(answers(asked, 9)),
     };
-    let parts: Vec<_> = batch.parts().unwrap().into_iter().map(part).collect();
-    let cut = sample.put_with(&Carriage::Message, NewBody::Whole(&batch), |new| {
-        new.direction = Direction::ServerToClient;
-        new.parts = parts.leak();
-    });
+    let parts = Message::parse(raw).parts().unwrap();
+    let parts: Vec<_> = parts.into_iter().map(part).collect();
+    let cut = sample.from_server(raw).with_parts(&parts).write();
     change(&mut sample, cut, r#"[{"id":2,"result":3}]"#);
     // A request that became a batch, a batch that became a request, and one that became empty.
     change(
@@ -268,7 +260,7 @@ proptest! {
     /// Any bytes, whatever they are, come back as they were.
     #[test]
     fn bytes_out_are_bytes_in(bodies in proptest::collection::vec(body(), 1..8)) {
-        let mut sample = Sample::new();
+        let mut sample = SampleRecord::new();
         for body in &bodies {
             sample.client(body);
         }

@@ -5,6 +5,7 @@
     reason = "a test's helper functions may stop the test too"
 )]
 
+mod causes;
 mod copies;
 mod errors;
 mod exports;

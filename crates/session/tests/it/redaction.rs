@@ -50,30 +50,30 @@ fn holds(bytes: &[u8], word: &str) -> bool {
 }
 
 /// The secret in every place that a record has.
-fn secrets_everywhere(options: RecordOptions) -> Sample {
+fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
     let mut header = header();
     header.server_command = Some(format!("server --x {SECRET}"));
+    header.server.name = Some(SECRET.to_owned());
     header.argv = ["p", "--redact-value", SECRET, "--", "server", SECRET]
         .map(str::to_owned)
         .into();
-    let mut sample = Sample::with(options, &header);
+    let mut sample = SampleRecord::with(options, &header);
     let call = sample.client(format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{SECRET}","arguments":{{"password":"{SECRET}","n":1.0}}}}}}"#
     ));
-    let mut change = act("modify", call);
-    change.why = format!("because of {SECRET}");
-    change.original_raw = Some(format!(r#"{{"password":"{SECRET}"}}"#).into());
-    change.raw = Some(
-        format!(
-            r#"{{"id":1,"method":"tools/call","a":"{SECRET}","pad":"{}"}}"#,
-            "x".repeat(SIDE_LIMIT)
-        )
-        .into(),
+    let changed = format!(
+        r#"{{"id":1,"method":"tools/call","a":"{SECRET}","pad":"{}"}}"#,
+        "x".repeat(SIDE_LIMIT)
     );
-    sample.recorder.act(&change);
-    sample.server(
+    sample
+        .verdict("modify", call)
+        .why(&format!("because of {SECRET}"))
+        .original(format!(r#"{{"password":"{SECRET}"}}"#))
+        .raw(changed)
+        .write();
+    sample.answer(
+        call,
         format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{{\"password\":\"{SECRET}\"}}"}}]}}}}"#),
-        Some(call),
     );
     // Large, and large and cut through.
     let large = format!(
@@ -98,12 +98,10 @@ fn secrets_everywhere(options: RecordOptions) -> Sample {
         len: large.len() as u64,
         head: &head,
     };
-    sample.put_with(&Carriage::Message, body, |_| {});
+    sample.from_client("").with_body(body).write();
     // A batch, broken JSON, bytes that are no text.
-    let batch = Message::parse(format!(
-        r#"[{{"id":"{SECRET}","method":"{SECRET}"}},{{"id":2,"method":"b"}}]"#
-    ));
-    let parts: Vec<PartAnswer> = batch
+    let batch = format!(r#"[{{"id":"{SECRET}","method":"{SECRET}"}},{{"id":2,"method":"b"}}]"#);
+    let parts: Vec<PartAnswer> = Message::parse(batch.clone())
         .parts()
         .unwrap()
         .iter()
@@ -114,11 +112,8 @@ fn secrets_everywhere(options: RecordOptions) -> Sample {
             answers: None,
         })
         .collect();
-    let parts: &'static [PartAnswer] = Box::leak(parts.into_boxed_slice());
-    sample.put_with(&Carriage::Message, NewBody::Whole(&batch), |new| {
-        new.parts = parts
-    });
-    sample.put_with(&Carriage::Message, NewBody::Empty, |_| {});
+    sample.from_client(batch).with_parts(&parts).write();
+    sample.from_client("").with_body(NewBody::Empty).write();
     sample.client(format!(r#"{{"password":"{SECRET}","#));
     sample.client([format!("{SECRET} ").as_bytes(), b"\xff"].concat());
     // HTTP and SSE.
@@ -131,14 +126,14 @@ fn secrets_everywhere(options: RecordOptions) -> Sample {
         .unwrap();
     let carriage = Carriage::Request(Box::new(request.into_parts().0));
     let body = format!(r#"{{"id":7,"method":"m","params":{{"cardNumber":"{SECRET}"}}}}"#);
-    sample.put(Direction::ClientToServer, &carriage, body.as_bytes(), None);
+    sample.from_client(&body).carried_by(&carriage).write();
     let event = Carriage::Event(Box::new(SseEvent {
         id: Some(SECRET.to_owned()),
         ..SseEvent::default()
     }));
-    sample.put(Direction::ServerToClient, &event, body.as_bytes(), None);
+    sample.from_server(body).carried_by(&event).write();
     let zipped = response(200, &[("content-encoding", "gzip")]);
-    sample.put(Direction::ServerToClient, &zipped, SECRET.as_bytes(), None);
+    sample.from_server(SECRET).carried_by(&zipped).write();
     // What is no message.
     let line = format!("login with {SECRET} and {{\"password\": \"{SECRET}\"}}");
     let bytes = [line.as_bytes(), b"\xff"].concat();
@@ -146,6 +141,14 @@ fn secrets_everywhere(options: RecordOptions) -> Sample {
         wire: format!(": {SECRET}\n\n").into(),
         ..SseEvent::default()
     }));
+    let named = PeerInfo::in_process(&line);
+    let called = PeerInfo {
+        caller: Some(CallerInfo {
+            path: format!("/mcp/{SECRET}"),
+            address: Some(SECRET.to_owned()),
+        }),
+        ..named.clone()
+    };
     for io in [
         Io::Stderr {
             connection: 1,
@@ -163,7 +166,9 @@ fn secrets_everywhere(options: RecordOptions) -> Sample {
         Io::Note { text: &line },
         Io::Open {
             connection: 1,
-            facts: &[("peer", &line)],
+            client: &called,
+            server: &named,
+            parent: None,
         },
         Io::Close {
             connection: 1,
@@ -187,11 +192,11 @@ fn secrets_everywhere(options: RecordOptions) -> Sample {
 fn what_is_hidden_is_in_no_file_of_the_record() {
     let sample = secrets_everywhere(options());
     assert!(
-        holds(&everything_in(sample.folder.path()), SECRET),
+        holds(&everything_in(sample.folder()), SECRET),
         "the test tests nothing"
     );
     let sample = secrets_everywhere(hiding());
-    let bytes = everything_in(sample.folder.path());
+    let bytes = everything_in(sample.folder());
     for word in [SECRET, "S3CR", "UzNDUkVU"] {
         assert!(
             !holds(&bytes, word),
@@ -289,7 +294,7 @@ fn an_export_of_lines_is_a_record_of_its_own() {
         .unwrap()
         .export(&session, &mut out, &mut |_, _| {})
         .unwrap();
-    let path = sample.folder.path().join("copy.jsonl");
+    let path = sample.beside("copy.jsonl");
     std::fs::write(&path, &out).unwrap();
     let copy = Session::open(&path).unwrap();
     assert_eq!((copy.len(), copy.damaged()), (session.len(), 0));
@@ -322,7 +327,7 @@ fn json_tells_of_redaction_in_its_metadata_and_only_then() {
     assert_eq!(told["redacted"]["1"], 5);
     assert!(json["messages"][0].get("redacted").is_none());
 
-    let mut sample = Sample::with(hiding(), &header());
+    let mut sample = SampleRecord::with(hiding(), &header());
     sample.client("{}");
     let mut out = Vec::new();
     export::exporter("json")
@@ -336,13 +341,13 @@ fn json_tells_of_redaction_in_its_metadata_and_only_then() {
 fn an_import_still_knows_what_was_redacted() {
     let sample = secrets_everywhere(hiding());
     let session = Session::open(sample.path()).unwrap();
-    let document = sample.folder.path().join("s.json");
+    let document = sample.beside("s.json");
     let mut out = std::fs::File::create(&document).unwrap();
     export::exporter("json")
         .unwrap()
         .export(&session, &mut out, &mut |_, _| {})
         .unwrap();
-    let place = Place::File(sample.folder.path().join("imported.jsonl"));
+    let place = Place::File(sample.beside("imported.jsonl"));
     let imported = Session::open(import(&document, place).unwrap()).unwrap();
     let nonce = |session: &Session| session.redaction().unwrap().nonce.clone();
     assert_eq!(nonce(&imported), nonce(&session));
@@ -381,12 +386,12 @@ proptest! {
         let body = format!("{before}{SECRET}{after}{}", " ".repeat(pad));
         let raws = [body.clone(), serde_json::json!({"a": body, "password": body, "b": [before]}).to_string()];
         for (options, hides) in [(options(), false), (hiding(), true)] {
-            let mut sample = Sample::with(options, &header());
+            let mut sample = SampleRecord::with(options, &header());
             for raw in &raws {
                 sample.client(raw);
             }
             let session = sample.open();
-            prop_assert_eq!(holds(&everything_in(sample.folder.path()), SECRET), !hides);
+            prop_assert_eq!(holds(&everything_in(sample.folder()), SECRET), !hides);
             for (index, raw) in raws.iter().enumerate() {
                 let shown = session.message(index).unwrap().raw.load().unwrap();
                 let shown = String::from_utf8(shown.into()).unwrap();

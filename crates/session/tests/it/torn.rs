@@ -13,7 +13,7 @@ fn a_record_cut_anywhere_keeps_every_whole_line() {
     let (sample, path) = everything();
     let whole = std::fs::read(&path).unwrap();
     let header_len = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    let cut_path = sample.folder.path().join("cut.jsonl");
+    let cut_path = sample.beside("cut.jsonl");
     // Every byte of the last three lines, every 97th of the rest.
     let (early, late) = (whole.len() - 1200, whole.len());
     for cut in (header_len..early).step_by(97).chain(early..=late) {
@@ -53,7 +53,7 @@ fn a_file_without_a_whole_header_is_no_record() {
         b"{\"t\":\"session\"",
         b"hello\n",
         b"{}\n",
-        b"{\"t\":\"session\",\"format\":1}\n",
+        b"{\"t\":\"session\",\"format\":2}\n",
     ] {
         std::fs::write(&path, content).unwrap();
         assert!(matches!(
@@ -63,29 +63,28 @@ fn a_file_without_a_whole_header_is_no_record() {
         assert!(repair(&path).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), content);
     }
-    std::fs::write(&path, "{\"t\":\"session\",\"format\":2}\n").unwrap();
-    assert!(matches!(
-        Session::open(&path),
-        Err(Error::Format { format: 2, .. })
-    ));
+    for other in [u64::from(FORMAT) - 1, u64::from(FORMAT) + 1] {
+        let line = format!("{{\"t\":\"session\",\"format\":{other}}}\n");
+        std::fs::write(&path, line).unwrap();
+        assert!(matches!(
+            Session::open(&path),
+            Err(Error::Format { format, .. }) if format == other
+        ));
+    }
 }
 
 #[test]
 fn a_live_record_is_not_repaired() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     sample.client("{}");
-    sample.recorder.flush().unwrap();
+    sample.flush();
     let mut file = OpenOptions::new().append(true).open(sample.path()).unwrap();
     file.write_all(b"{\"t\":\"ms").unwrap();
     let before = std::fs::read(sample.path()).unwrap();
     assert!(matches!(repair(sample.path()), Err(Error::Locked { .. })));
     assert_eq!(std::fs::read(sample.path()).unwrap(), before);
     assert!(is_live(sample.path()));
-    let Sample {
-        folder, recorder, ..
-    } = sample;
-    drop(recorder);
-    let path = folder.path().join("session.jsonl");
+    let (path, _folder) = sample.killed();
     assert!(!is_live(&path));
     assert_eq!(repair(&path).unwrap().unwrap().bytes, 8);
     assert_eq!(repair(path).unwrap(), None);
@@ -95,7 +94,7 @@ fn a_live_record_is_not_repaired() {
 fn what_is_cut_off_is_kept_and_a_read_only_record_stays_as_it_is() {
     let (sample, path) = everything();
     let whole = std::fs::read(&path).unwrap();
-    let torn = sample.folder.path().join("torn.jsonl");
+    let torn = sample.beside("torn.jsonl");
     std::fs::write(&torn, &whole[..whole.len() - 10]).unwrap();
     let mut permissions = std::fs::metadata(&torn).unwrap().permissions();
     permissions.set_mode(0o400);
@@ -107,7 +106,7 @@ fn what_is_cut_off_is_kept_and_a_read_only_record_stays_as_it_is() {
     for name in ["torn.jsonl.torn", "torn.jsonl.torn.2"] {
         std::fs::write(&torn, &whole[..whole.len() - 10]).unwrap();
         let cut = repair(&torn).unwrap().unwrap();
-        assert_eq!(cut.kept, sample.folder.path().join(name));
+        assert_eq!(cut.kept, sample.folder().join(name));
         let kept = std::fs::metadata(&cut.kept).unwrap();
         assert_eq!(
             (kept.len(), kept.permissions().mode() & 0o777),
@@ -119,7 +118,7 @@ fn what_is_cut_off_is_kept_and_a_read_only_record_stays_as_it_is() {
 
 #[test]
 fn a_damaged_line_in_the_middle_is_skipped_and_counted() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     sample.client("{\"method\":\"a\"}");
     let mut text = sample.text();
     text.push_str("garbage\n");
@@ -130,7 +129,7 @@ fn a_damaged_line_in_the_middle_is_skipped_and_counted() {
         .replace("\"sequence\":1", "\"sequence\":2");
     text.push_str(&second);
     text.push('\n');
-    let path = sample.folder.path().join("damaged.jsonl");
+    let path = sample.beside("damaged.jsonl");
     std::fs::write(&path, &text).unwrap();
     let session = Session::open(&path).unwrap();
     assert_eq!((session.len(), session.damaged()), (2, 1));
@@ -139,11 +138,11 @@ fn a_damaged_line_in_the_middle_is_skipped_and_counted() {
 
 #[test]
 fn unknown_kinds_of_record_are_kept() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     sample.client("{}");
     let mut text = sample.text();
     text.push_str("{\"t\":\"find\",\"rule\":\"from the future\"}\n");
-    let path = sample.folder.path().join("newer.jsonl");
+    let path = sample.beside("newer.jsonl");
     std::fs::write(&path, &text).unwrap();
     let session = Session::open(&path).unwrap();
     let kinds: Vec<String> = session

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_proxy_control::{ControlRequest, Fault, Method, Notice, Pace};
 use mcp_proxy_wire::{Kind, Message};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -33,13 +34,11 @@ pub struct Client {
     notices: VecDeque<Message>,
 }
 
-/// What a notice says.
+/// A notice, and the line that it came in.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// `rows`, `holds`, `lagged`, or something newer.
-    pub method: String,
-    /// Its parameters.
-    pub params: Value,
+    /// The notice. `None`: it is one that this program does not know, of a newer proxy.
+    pub notice: Option<Notice>,
     /// The line.
     pub line: Bytes,
 }
@@ -87,21 +86,30 @@ impl Client {
         })
     }
 
-    /// Asks, and waits for the answer: the result as it was written. `params` is a JSON object.
-    pub async fn ask(&mut self, method: &str, params: &str) -> Result<Bytes, ClientError> {
-        let deadline = match method {
-            "export" | "save" | "replay" => LONG_ANSWER,
-            _ => ANSWER,
+    /// Sends a request and waits for its result.
+    pub async fn call<R: ControlRequest>(&mut self, request: &R) -> Result<R::Result, ClientError> {
+        let result = self.ask(R::METHOD, &request.params()).await?;
+        R::result(&result).map_err(|error| {
+            let method = R::METHOD.info().name;
+            ClientError::Nonsense(format!("{method}: {error}"))
+        })
+    }
+
+    /// Sends parameters that are JSON already, an object, and waits for the result as it was written.
+    pub async fn ask(&mut self, method: Method, params: &str) -> Result<Bytes, ClientError> {
+        let deadline = match method.info().pace {
+            Pace::Slow => LONG_ANSWER,
+            Pace::Quick => ANSWER,
         };
         timeout(deadline, self.ask_patiently(method, params))
             .await
             .map_err(|_| ClientError::Silent)?
     }
 
-    async fn ask_patiently(&mut self, method: &str, params: &str) -> Result<Bytes, ClientError> {
+    async fn ask_patiently(&mut self, method: Method, params: &str) -> Result<Bytes, ClientError> {
         self.asked += 1;
         let id = self.asked.to_string();
-        let method = mcp_proxy_wire::json_string(method);
+        let method = mcp_proxy_wire::json_string(method.info().name);
         // A request is a line: in JSON a line break outside a string means nothing, and inside there is none.
         let params = params.replace(['\n', '\r'], " ");
         let line = format!(
@@ -172,25 +180,19 @@ impl Client {
 
 fn told(message: &Message) -> Told {
     let params = message.params().map(|span| message.slice(span));
+    let params = params.and_then(|params| serde_json::from_slice(params).ok());
+    let method = message.method().unwrap_or_default();
     Told {
-        method: message.method().unwrap_or_default().into_owned(),
-        params: params
-            .and_then(|params| serde_json::from_slice(params).ok())
-            .unwrap_or_default(),
+        notice: Notice::new(&method, params.unwrap_or_default()),
         line: message.raw().clone(),
     }
 }
 
 fn refused(message: &Message) -> ClientError {
     let error = message.error().map(|span| message.slice(span));
-    let error: Value = error
-        .and_then(|error| serde_json::from_slice(error).ok())
-        .unwrap_or_default();
-    ClientError::Refused {
-        code: error["code"].as_i64().unwrap_or_default(),
-        text: error["message"].as_str().unwrap_or("no reason").to_owned(),
-        data: error.get("data").cloned(),
-    }
+    let fault = error.and_then(|error| serde_json::from_slice(error).ok());
+    let Fault { code, text, data } = fault.unwrap_or_else(|| Fault::new(0, "no reason"));
+    ClientError::Refused { code, text, data }
 }
 
 fn nonsense(message: &Message) -> ClientError {

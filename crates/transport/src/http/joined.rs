@@ -29,7 +29,8 @@ pub struct Joined {
     together: Vec<u8>,
 }
 
-/// Watches for the client's end while hyper does not read, because it works on a request.
+/// Watches for the client's end while hyper does not read, because it works on a request. Not polled any more after an
+/// upgrade: what a FIN means is then up to the other protocol.
 pub struct Presence {
     line: Arc<Mutex<Line>>,
     /// The client sends no more, but may read: until when it is served.
@@ -46,8 +47,10 @@ pub enum Away {
     HalfClosed,
 }
 
-/// The socket and what was last done with it. One task has both users, so neither ever waits for the lock, however many
-/// threads run tasks.
+/// The socket and what was last done with it.
+///
+/// The lock is never waited for, whatever the runtime: [`Joined`] and [`Presence`] are polled by the connection's task
+/// only, one after the other. An upgrade gives `Joined` to another task; by then that of the connection polls neither.
 struct Line {
     stream: TcpStream,
     /// When bytes came last; none if bytes went out since.

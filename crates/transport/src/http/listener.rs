@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use mcp_proxy_wire::{ErrorCode, Message, error_response};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -25,6 +25,7 @@ use super::handler::RequestSource;
 use super::joined::{Away, Joined};
 use super::payload::Payload;
 use super::routes::Routes;
+use super::upgrade::{ConnectionPlace, PendingUpgrade};
 
 /// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
@@ -54,7 +55,7 @@ pub struct ListenerOptions {
 /// How many connections a listener takes, and how long it waits for each.
 #[derive(Clone, Copy, Debug)]
 pub struct ListenerLimits {
-    /// Client connections at once; more wait in the kernel's queue.
+    /// Client connections at once, upgraded ones included; more wait in the kernel's queue.
     pub connections: usize,
     /// How long the head of a request may take.
     pub header_deadline: Duration,
@@ -105,11 +106,14 @@ impl Listener {
         format!("{scheme}://{}{path}", self.address)
     }
 
-    /// Accepts until `stop` resolves. Connections that are open then are dropped by the caller's runtime.
+    /// Accepts until `stop` resolves. Upgraded connections end then; requests that are being answered are left to their
+    /// tasks, so that sessions can still say that they end.
     pub async fn run(self, routes: Arc<Routes>, stop: impl Future<Output = ()>) {
         let places = Arc::new(Semaphore::new(self.options.limits.connections));
         let acceptor = self.options.tls.clone().map(TlsAcceptor::from);
         let options = Arc::new(self.options);
+        // Dropped with this future: that tells the upgraded connections.
+        let (_running, listening) = watch::channel(());
         let mut stop = pin!(stop);
         loop {
             // A listener whose places are all taken still has to hear that it should stop.
@@ -117,7 +121,7 @@ impl Listener {
                 accepted = accept(&self.socket, &places) => accepted,
                 () = &mut stop => return,
             };
-            let Some((stream, address, place)) = accepted else {
+            let Some((stream, address, permit)) = accepted else {
                 // Out of descriptors, or the client left already: a short pause, then the next.
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
@@ -126,12 +130,9 @@ impl Listener {
                 address,
                 routes: Arc::clone(&routes),
                 options: Arc::clone(&options),
+                place: ConnectionPlace::new(permit, listening.clone()),
             });
-            let acceptor = acceptor.clone();
-            tokio::spawn(async move {
-                serve(stream, acceptor, client).await;
-                drop(place);
-            });
+            tokio::spawn(serve(stream, acceptor.clone(), client));
         }
     }
 }
@@ -141,9 +142,9 @@ async fn accept(
     socket: &TcpListener,
     places: &Arc<Semaphore>,
 ) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await.ok()?;
+    let permit = Arc::clone(places).acquire_owned().await.ok()?;
     let (stream, address) = socket.accept().await.ok()?;
-    Some((stream, address, place))
+    Some((stream, address, permit))
 }
 
 async fn serve(stream: TcpStream, acceptor: Option<TlsAcceptor>, client: Arc<ClientConnection>) {
@@ -188,9 +189,11 @@ async fn http1(stream: TcpStream, client: Arc<ClientConnection>) {
     // hyper takes every end of input for the client's; which one is, `Presence` says.
     builder.half_close(true);
     let (joined, mut presence) = Joined::new(stream, options.stall);
-    let mut serving = pin!(builder.serve_connection(TokioIo::new(joined), service(client)));
+    let serving = builder.serve_connection(TokioIo::new(joined), service(client));
+    let mut serving = pin!(serving.with_upgrades());
     let away = poll_fn(|cx| match serving.as_mut().poll(cx) {
-        // The peer's own troubles (a reset, a bad request line) end its connection and nothing else.
+        // The peer's own troubles (a reset, a bad request line) end its connection and nothing else. Or it was upgraded:
+        // the socket belongs to another task now, and nobody watches it from here.
         Poll::Ready(_) => Poll::Ready(None),
         Poll::Pending => presence.poll_away(cx).map(Some),
     });
@@ -209,7 +212,7 @@ async fn http1_or_2(stream: TlsStream<TcpStream>, client: Arc<ClientConnection>)
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(client.options.limits.header_deadline);
-    let serving = builder.serve_connection(TokioIo::new(stream), service(client));
+    let serving = builder.serve_connection_with_upgrades(TokioIo::new(stream), service(client));
     drop(serving.await);
 }
 
@@ -232,6 +235,7 @@ struct ClientConnection {
     address: SocketAddr,
     routes: Arc<Routes>,
     options: Arc<ListenerOptions>,
+    place: Arc<ConnectionPlace>,
 }
 
 impl ClientConnection {
@@ -242,6 +246,7 @@ impl ClientConnection {
         let admitted = options.admission.admit(request.headers_mut(), authority);
         let answer = match admitted {
             Ok(token) => {
+                PendingUpgrade::offer(&mut request, &self.place);
                 let address = self.address;
                 let source = RequestSource { token, address };
                 self.routes.handle(source, request).await

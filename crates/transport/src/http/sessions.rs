@@ -421,3 +421,6 @@ fn not_allowed(allowed: &'static str) -> Answer {
         .insert(http::header::ALLOW, HeaderValue::from_static(allowed));
     answer
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,10 @@
 //! What commands do.
 
-use super::again::ReplaySession;
+use mcp_proxy_control::{
+    BreakpointsAddRequest, BreakpointsRemoveRequest, ContinueRequest, ReplaySession,
+    RulesListRequest, ShutdownRequest,
+};
+
 use super::answers::Then;
 use super::decide::Decision;
 use super::typed::Writing;
@@ -24,7 +28,7 @@ impl App {
             return self.complain("which breakpoint? b shows them, `:unbreak NUMBER` removes one");
         };
         let then = Then::BreakpointsChanged(format!("breakpoint {id} is gone"));
-        self.ask("breakpoints.remove", format!(r#"{{"id":{id}}}"#), then);
+        self.ask(&BreakpointsRemoveRequest { id }, then);
     }
 
     /// Does what a command says. `rest` is what was typed behind its name.
@@ -52,7 +56,7 @@ impl App {
             Command::Unbreak => self.unbreak(rest),
             Command::Rules => {
                 self.open(Overlay::Rules { top: 0 });
-                self.ask("rules.list", "{}".to_owned(), Then::Rules);
+                self.ask(&RulesListRequest::default(), Then::Rules);
             }
             Command::Filter if rest.is_empty() => self.type_filter(),
             Command::Filter => self.set_filter(rest),
@@ -73,6 +77,7 @@ impl App {
                 detail.fold_changed();
             }),
             Command::Peer => self.go_to_peer(),
+            Command::Parent => self.go_to_parent(),
             Command::Diff => self.diff(),
             Command::Original => self.original(),
             Command::Stderr => self.open(Overlay::Happenings { back: 0 }),
@@ -164,13 +169,13 @@ impl App {
 
     pub(super) fn resume_and_leave(&mut self) {
         self.overlay = Overlay::None;
-        self.ask("continue", "{}".to_owned(), Then::Resumed);
+        self.ask(&ContinueRequest {}, Then::Resumed);
     }
 
     pub(super) fn end_proxy(&mut self) {
         self.overlay = Overlay::None;
         self.say("the proxy ends …");
-        self.ask("shutdown", "{}".to_owned(), Then::Ended);
+        self.ask(&ShutdownRequest {}, Then::Ended);
     }
 
     fn close_tab(&mut self) {
@@ -260,9 +265,12 @@ impl App {
                 return self.type_command(&format!("break {}", method.unwrap_or_default()));
             }
         };
-        let params = format!(r#"{{"filter":{}}}"#, mcp_proxy_wire::json_string(&filter));
         let then =
             Then::BreakpointsChanged(format!("messages with `{filter}` are held from now on"));
-        self.ask("breakpoints.add", params, then);
+        let request = BreakpointsAddRequest {
+            filter,
+            ..BreakpointsAddRequest::default()
+        };
+        self.ask(&request, then);
     }
 }

@@ -1,31 +1,13 @@
 //! Sending messages again.
 
-use mcp_proxy_wire::{Direction, json_string};
+use mcp_proxy_control::{ReplayRequest, ReplaySession};
+use mcp_proxy_wire::Direction;
 
 use super::answers::Then;
 use super::decide::{Check, Room, editable};
 use super::{App, Overlay};
 use crate::editor::{Editor, Purpose};
 use crate::proxy::Link;
-
-/// The session that a message is sent again on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReplaySession {
-    /// A new one.
-    Fresh,
-    /// The client's own.
-    Live,
-}
-
-impl ReplaySession {
-    /// As the control protocol calls it.
-    fn name(self) -> &'static str {
-        match self {
-            ReplaySession::Fresh => "fresh",
-            ReplaySession::Live => "live",
-        }
-    }
-}
 
 impl App {
     /// Sends the selected message again.
@@ -58,17 +40,15 @@ impl App {
         raw: Option<(String, Check)>,
         session: ReplaySession,
     ) {
-        let raw = raw.map(|(raw, check)| {
-            let as_is = match check {
-                Check::AsIs => r#","as_is":true"#,
-                Check::Json => "",
-            };
-            format!(r#","raw":{}{as_is}"#, json_string(&raw))
-        });
-        let (raw, session) = (raw.unwrap_or_default(), session.name());
-        let params = format!(r#"{{"sequence":{sequence},"session":"{session}"{raw}}}"#);
+        let request = ReplayRequest {
+            sequence,
+            session: Some(session),
+            as_is: matches!(&raw, Some((_, Check::AsIs))),
+            raw: raw.and_then(|(raw, _)| ReplayRequest::text(&raw)),
+            ..ReplayRequest::default()
+        };
         self.say(format!("#{sequence} is sent again …"));
-        self.ask("replay", params, Then::Replayed(sequence));
+        self.ask(&request, Then::Replayed(sequence));
     }
 
     /// The selected message, or the request that it answers.

@@ -1,14 +1,16 @@
 //! What the proxy tells, taken into the state.
 
 use bytes::Bytes;
+use mcp_proxy_control::{
+    BreakpointsListRequest, ControlRequest, ExportRequest, GetRequest, HelloRequest,
+    HoldListRequest, InterceptMode, Notice, ReplayRequest, ReplayResult, RulesListRequest,
+    SubscribeRequest,
+};
 use mcp_proxy_session::Told;
-use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::typed::Writing;
 use super::{App, Effect, Overlay, Owner};
-use crate::proxy::{Link, Mode};
+use crate::proxy::Link;
 use crate::source::View;
 use crate::tab::Tab;
 
@@ -40,40 +42,18 @@ pub(super) enum Then {
     Ended,
 }
 
-#[derive(Deserialize)]
-struct Rows<'a> {
-    #[serde(borrow)]
-    rows: Vec<&'a RawValue>,
-    next: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct Replayed {
-    request: u64,
-    answer: Option<u64>,
-    latency_ms: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct Written {
-    output: String,
-    bytes: Option<u64>,
-}
-
 impl App {
-    pub(super) fn noticed(&mut self, method: &str, params: &Value) {
-        match method {
-            "rows" => self.look(),
-            "holds" => {
+    pub(super) fn noticed(&mut self, notice: &Notice) {
+        match notice {
+            Notice::Rows { .. } => self.look(),
+            Notice::Holds(present) => {
                 self.look();
-                if let Some(mode) = params["mode"].as_str() {
-                    self.proxy.set_mode(mode);
-                }
-                self.ask("hold.list", "{}".to_owned(), Then::Holds);
-                self.ask("breakpoints.list", "{}".to_owned(), Then::Breakpoints);
+                self.proxy.mode = present.mode;
+                self.ask(&HoldListRequest::default(), Then::Holds);
+                self.ask(&BreakpointsListRequest {}, Then::Breakpoints);
             }
             // The next notice tells the present.
-            _ => {}
+            Notice::Lagged => {}
         }
     }
 
@@ -91,8 +71,13 @@ impl App {
     }
 
     fn ask_rows(&mut self, from: u64) {
-        let params = format!(r#"{{"from":{from},"limit":1000,"raw":true}}"#);
-        self.ask("get", params, Then::Rows);
+        let request = GetRequest {
+            from: Some(from),
+            limit: Some(1000),
+            raw: true,
+            ..GetRequest::default()
+        };
+        self.ask(&request, Then::Rows);
     }
 
     pub(super) fn lost(&mut self, why: String) {
@@ -148,14 +133,14 @@ impl App {
             _ => self.complain(why),
         }
         if self.proxy.link == Link::Live {
-            self.ask("hold.list", "{}".to_owned(), Then::Holds);
+            self.ask(&HoldListRequest::default(), Then::Holds);
         }
     }
 
     fn take_answer(&mut self, then: Then, answer: &Bytes) -> Result<(), serde_json::Error> {
         match then {
             Then::Hello => {
-                self.proxy.hello = serde_json::from_slice(answer)?;
+                self.proxy.hello = HelloRequest::result(answer)?;
                 if let Some(address) = &self.proxy.hello.listens {
                     self.listens = Some(address.clone());
                 }
@@ -169,17 +154,18 @@ impl App {
                 self.look();
             }
             Then::Subscribed => {
-                let present: Value = serde_json::from_slice(answer)?;
-                let mode = present["mode"].as_str().unwrap_or_default();
-                self.proxy.set_mode(mode);
+                self.proxy.mode = SubscribeRequest::result(answer)?.mode;
             }
             Then::Holds => {
                 let before: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
-                self.proxy.take_holds(answer, self.now)?;
+                let list = HoldListRequest::result(answer)?;
+                self.proxy.take_holds(list, self.now);
                 self.holds_changed(&before);
             }
-            Then::Breakpoints => self.proxy.take_breakpoints(answer)?,
-            Then::Rules => self.proxy.rules = serde_json::from_slice(answer)?,
+            Then::Breakpoints => {
+                self.proxy.breakpoints = BreakpointsListRequest::result(answer)?.breakpoints;
+            }
+            Then::Rules => self.proxy.rules = RulesListRequest::result(answer)?,
             Then::Rows => self.take_rows(answer)?,
             Then::Say(text) if text.is_empty() => {}
             Then::Say(text) => self.say(text),
@@ -196,17 +182,18 @@ impl App {
             }
             Then::BreakpointsChanged(text) => {
                 self.say(text);
-                self.ask("breakpoints.list", "{}".to_owned(), Then::Breakpoints);
+                self.ask(&BreakpointsListRequest {}, Then::Breakpoints);
             }
-            Then::Replayed(sequence) => self.replayed(sequence, &serde_json::from_slice(answer)?),
+            Then::Replayed(sequence) => self.replayed(sequence, &ReplayRequest::result(answer)?),
             Then::Written(what) => {
-                let written: Written = serde_json::from_slice(answer)?;
+                // A copy is answered as an export is.
+                let written = ExportRequest::result(answer)?;
                 let size = written.bytes.map(|bytes| format!(", {bytes} bytes"));
                 let size = size.unwrap_or_default();
                 self.say(format!("{}: {}{size}", what.done(), written.output));
             }
             Then::Resumed => {
-                self.proxy.mode = Mode::Passthrough;
+                self.proxy.mode = InterceptMode::Passthrough;
                 self.effects.push(Effect::Quit);
             }
             Then::Ended => self.effects.push(Effect::Quit),
@@ -215,10 +202,11 @@ impl App {
     }
 
     fn take_rows(&mut self, answer: &Bytes) -> Result<(), serde_json::Error> {
-        let rows: Rows<'_> = serde_json::from_slice(answer)?;
-        let lines = rows.rows.iter();
-        let told: Vec<Told> = lines
-            .filter_map(|row| Told::from_json(&answer.slice_ref(row.get().as_bytes())).ok())
+        let page = GetRequest::result(answer)?;
+        let rows = page.rows.into_iter();
+        let told: Vec<Told> = rows
+            .map(|row| Bytes::from(String::from(Box::<str>::from(row))))
+            .filter_map(|row| Told::from_json(&row).ok())
             .collect();
         if let Some(last) = told.last() {
             self.fetched = self.fetched.max(last.message.sequence);
@@ -226,13 +214,13 @@ impl App {
         if let Some(tab) = self.tabs.first_mut() {
             tab.view.push(told);
         }
-        if let Some(next) = rows.next {
+        if let Some(next) = page.next {
             self.ask_rows(next);
         }
         Ok(())
     }
 
-    fn replayed(&mut self, sequence: u64, replayed: &Replayed) {
+    fn replayed(&mut self, sequence: u64, replayed: &ReplayResult) {
         self.look();
         self.unsent = None;
         let Some(tab) = self.tabs.first_mut() else {

@@ -1,14 +1,17 @@
 //! Deciding about held messages.
 
+use mcp_proxy_control::{
+    ContinueRequest, HoldAction, HoldResolveRequest, InterceptMode, InterceptSetRequest,
+    ModeChange, Replacement, ReplaySession, StepRequest,
+};
+use mcp_proxy_wire::Kind;
 use mcp_proxy_wire::visible::visible_json;
-use mcp_proxy_wire::{Kind, json_string};
 
-use super::again::ReplaySession;
 use super::answers::Then;
 use super::held::NOTHING_HELD;
 use super::{App, Effect, Overlay};
 use crate::editor::{Editor, Purpose};
-use crate::proxy::{Held, Link, Mode};
+use crate::proxy::{Held, Link};
 use crate::tab::Detail;
 use crate::text::{Form, plain};
 
@@ -50,23 +53,19 @@ pub(super) enum Check {
 }
 
 impl Decision {
-    /// The members of `hold.resolve` for it.
-    fn params(&self) -> String {
+    /// The same in the words of the control protocol.
+    fn action(&self) -> HoldAction {
         match self {
-            Decision::Forward | Decision::Unchanged => r#""action":"forward""#.to_owned(),
-            Decision::Modify { text, check } => {
-                let (text, as_is) = (json_string(text), *check == Check::AsIs);
-                format!(r#""action":"modify","raw_text":{text},"as_is":{as_is}"#)
-            }
-            Decision::Drop => r#""action":"drop""#.to_owned(),
-            Decision::Error { code, message, .. } => {
-                let code = code.map(|code| format!(r#","code":{code}"#));
-                let message = match message.is_empty() {
-                    true => String::new(),
-                    false => format!(r#","message":{}"#, json_string(message)),
-                };
-                format!(r#""action":"error"{}{message}"#, code.unwrap_or_default())
-            }
+            Decision::Forward | Decision::Unchanged => HoldAction::Forward,
+            Decision::Modify { text, check } => HoldAction::Modify {
+                message: Replacement::Text(text.clone()),
+                as_is: *check == Check::AsIs,
+            },
+            Decision::Drop => HoldAction::Drop,
+            Decision::Error { code, message, .. } => HoldAction::Error {
+                code: *code,
+                message: Some(message.clone()).filter(|message| !message.is_empty()),
+            },
         }
     }
 
@@ -94,10 +93,13 @@ impl App {
     }
 
     fn resolve_hold(&mut self, held: &Held, decision: &Decision) {
-        let params = format!(r#"{{"hold":{},{}}}"#, held.hold, decision.params());
+        let request = HoldResolveRequest {
+            hold: held.hold,
+            action: decision.action(),
+        };
         let said = format!("#{} {}", held.sequence, decision.done());
         let then = Then::Resolved(held.sequence, said);
-        self.ask("hold.resolve", params, then);
+        self.ask(&request, then);
     }
 
     /// Has the error typed that a held request is answered with.
@@ -150,17 +152,17 @@ impl App {
             return self.complain("this is a loaded record; the live session is the first one");
         }
         let (mode, then) = match self.proxy.mode {
-            Mode::Passthrough => {
+            InterceptMode::Passthrough => {
                 let said = "every message is held from now on";
-                ("intercept", Then::Say(said.to_owned()))
+                (ModeChange::Intercept, Then::Say(said.to_owned()))
             }
-            Mode::Intercept => {
+            InterceptMode::Intercept => {
                 let said = "all messages pass again".to_owned();
-                ("passthrough", Then::Released(self.all_held(), said))
+                let then = Then::Released(self.all_held(), said);
+                (ModeChange::Passthrough, then)
             }
         };
-        let params = format!(r#"{{"mode":"{mode}"}}"#);
-        self.ask("intercept.set", params, then);
+        self.ask(&InterceptSetRequest::run(mode), then);
     }
 
     /// Sends the oldest held message on.
@@ -183,14 +185,14 @@ impl App {
         };
         let oldest = held.into_iter().take(1).collect();
         let then = Then::Released(oldest, said);
-        self.ask("step", "{}".to_owned(), then);
+        self.ask(&StepRequest {}, then);
     }
 
     /// Sends everything on.
     pub(super) fn resume(&mut self) {
         let said = "all messages pass again".to_owned();
         let then = Then::Released(self.all_held(), said);
-        self.ask("continue", "{}".to_owned(), then);
+        self.ask(&ContinueRequest {}, then);
     }
 
     fn all_held(&self) -> Vec<u64> {

@@ -1,5 +1,6 @@
 //! Looking at messages: from one to another, folded, compared, copied.
 
+use mcp_proxy_control::{MarkChange, NoteRequest};
 use mcp_proxy_session::{Mark, ProxyMessage};
 use mcp_proxy_wire::{Direction, Kind};
 
@@ -71,6 +72,20 @@ impl App {
         });
     }
 
+    pub(super) fn go_to_parent(&mut self) {
+        let told = self
+            .current()
+            .and_then(|tab| Some(tab.view.told(tab.selected?)));
+        match told {
+            None => self.complain("no message is selected"),
+            Some(Err(why)) => self.complain(why),
+            Some(Ok(told)) => match told.message.parent {
+                Some(parent) => self.go_to(parent),
+                None => self.complain(format!("no other call caused #{}", told.message.sequence)),
+            },
+        }
+    }
+
     pub(super) fn mark(&mut self) {
         let Some((tab, selected)) = self.current().and_then(|tab| {
             let selected = tab.selected?;
@@ -85,9 +100,15 @@ impl App {
         tab.view.mark(selected, mark);
         // A record that is only looked at is not written.
         if self.tab == 0 && self.proxy.link == Link::Live {
-            let mark = mark.as_str();
-            let params = format!(r#"{{"sequence":{selected},"mark":"{mark}"}}"#);
-            self.ask("note", params, Then::Say(String::new()));
+            let request = NoteRequest {
+                sequence: Some(selected),
+                mark: Some(match mark {
+                    Mark::Set => MarkChange::Set,
+                    Mark::Removed => MarkChange::Removed,
+                }),
+                ..NoteRequest::default()
+            };
+            self.ask(&request, Then::Say(String::new()));
         }
     }
 
@@ -167,7 +188,10 @@ impl App {
 
     /// Where clients connect, as they say it themselves: a proxy that runs elsewhere does not tell.
     pub(super) fn find_address(&mut self) {
-        let speaks_http = !matches!(self.proxy.hello.client.as_str(), "" | "stdio");
+        let speaks_http = !matches!(
+            self.proxy.hello.client.as_str(),
+            "" | "stdio" | "in_process"
+        );
         let Some(tab) = self.tabs.first().filter(|_| speaks_http) else {
             return;
         };

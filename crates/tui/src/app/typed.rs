@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use mcp_proxy_control::{ExportRequest, NoteRequest, SaveRequest};
 use mcp_proxy_session::Filter;
 use mcp_proxy_session::store::Listed;
-use mcp_proxy_wire::json_string;
 
 use super::answers::Then;
 use super::{App, Focus, Overlay, Typing};
 use crate::command::Command;
 use crate::input::Input;
+use crate::port::RecordRequest;
 use crate::proxy::Link;
 use crate::tab::Tab;
 
@@ -39,8 +40,11 @@ impl App {
         if let Some(why) = self.cannot_note() {
             return self.complain(why);
         }
-        let params = format!(r#"{{"text":{}}}"#, mcp_proxy_wire::json_string(text));
-        self.ask("note", params, Then::Say("noted in the record".to_owned()));
+        let request = NoteRequest {
+            text: text.to_owned(),
+            ..NoteRequest::default()
+        };
+        self.ask(&request, Then::Say("noted in the record".to_owned()));
     }
 
     fn cannot_note(&self) -> Option<String> {
@@ -191,25 +195,32 @@ impl App {
                 what.in_the_shell()
             ));
         }
-        let (format, path) = match (what, rest.split_once(' ')) {
-            (Writing::Copy, _) => (String::new(), rest),
-            (Writing::Export, Some((format, path))) => {
-                (format!(r#""format":{},"#, json_string(format)), path)
-            }
-            (Writing::Export, None) => {
-                return self.complain("export what, and where? `:export har session.har`");
-            }
-        };
-        let output = json_string(&absolute(path).to_string_lossy());
-        // Without a proxy whoever answers has to be told which record is meant.
+        // Without a proxy, the program that answers has to be told which record is meant.
         let record = match self.proxy.link {
             Link::None => self.current().and_then(|tab| tab.view.path()),
             _ => None,
         };
-        let record = record.map(|path| json_string(&path.to_string_lossy()));
-        let record = record.map_or(String::new(), |path| format!(r#","record":{path}"#));
-        let params = format!(r#"{{{format}"output":{output}{record}}}"#);
-        self.ask(what.method(), params, Then::Written(what));
+        let record = record.map(|path| PathBuf::from(path.to_string_lossy().into_owned()));
+        let output = |path: &str| absolute(path).to_string_lossy().into_owned();
+        let then = Then::Written(what);
+        match (what, rest.split_once(' ')) {
+            (Writing::Copy, _) => {
+                let output = output(rest);
+                let request = SaveRequest { output };
+                self.ask(&RecordRequest { request, record }, then);
+            }
+            (Writing::Export, Some((format, path))) => {
+                let request = ExportRequest {
+                    format: format.to_owned(),
+                    output: output(path),
+                    force: false,
+                };
+                self.ask(&RecordRequest { request, record }, then);
+            }
+            (Writing::Export, None) => {
+                self.complain("export what, and where? `:export har session.har`");
+            }
+        }
     }
 }
 
@@ -223,13 +234,6 @@ pub(super) enum Writing {
 }
 
 impl Writing {
-    fn method(self) -> &'static str {
-        match self {
-            Writing::Copy => "save",
-            Writing::Export => "export",
-        }
-    }
-
     /// What does the same without a UI.
     fn in_the_shell(self) -> &'static str {
         match self {

@@ -1,5 +1,6 @@
 //! Filter, control and status bar.
 
+use mcp_proxy_control::InterceptMode;
 use mcp_proxy_wire::visible::visible;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
@@ -11,7 +12,7 @@ use super::title::NARROW;
 use super::{cut, span, wrapped};
 use crate::app::{App, Hit, Overlay, Target, Tone, Typing};
 use crate::command::{Command, Group, shown_key};
-use crate::proxy::{Link, Mode};
+use crate::proxy::Link;
 use crate::source::State;
 use crate::theme::Role;
 
@@ -173,8 +174,8 @@ fn filter(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let mode = app.proxy.mode;
     let modes = match app.proxy.link {
         Link::Live => [
-            ("Passthrough", Mode::Passthrough),
-            ("Intercept", Mode::Intercept),
+            ("Passthrough", InterceptMode::Passthrough),
+            ("Intercept", InterceptMode::Intercept),
         ]
         .map(|(word, one)| (format!("[{word}]"), one == mode))
         .to_vec(),

@@ -1,6 +1,7 @@
 //! The selected message: what is known of it, and its body, highlighted and foldable.
 
 use mcp_proxy_session::{Told, Verdict};
+use mcp_proxy_wire::Origin;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -10,6 +11,7 @@ use unicode_width::UnicodeWidthChar as _;
 use super::rows::{short_size, short_time};
 use super::{cut, framed, span, style};
 use crate::app::{App, Focus, Hit, Target};
+use crate::command::Command;
 use crate::tab::{Detail, Shown, Tab};
 use crate::text::{Piece, PieceKind};
 use crate::theme::Role;
@@ -217,8 +219,14 @@ fn facts(told: &Told, sequence: u64, app: &App) -> Vec<String> {
         let latency = latency.unwrap_or_default();
         first.push_str(&format!(" answers #{request}{latency}"));
     }
-    if message.from_proxy {
-        lines.push("made by the proxy".to_owned());
+    match message.origin {
+        Origin::Proxy => lines.push("made by the proxy".to_owned()),
+        Origin::Replay => lines.push("sent by a replay".to_owned()),
+        Origin::Client | Origin::Server => {}
+    }
+    if let Some(parent) = message.parent {
+        let key = Command::Parent.key();
+        lines.push(format!("caused by #{parent}: {key} goes there"));
     }
     lines.push(first);
     if let Some(http) = &message.http {

@@ -1,5 +1,6 @@
 //! Breakpoints and rules.
 
+use mcp_proxy_wire::Direction;
 use mcp_proxy_wire::visible::visible;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -22,10 +23,10 @@ pub fn breakpoints(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let rows = app.proxy.breakpoints.iter().enumerate();
     let mut lines: Vec<Line<'static>> = rows
         .map(|(place, breakpoint)| {
-            let way = match breakpoint.direction.as_deref() {
-                Some("client_to_server") => "→",
-                Some("server_to_client") => "←",
-                _ => "↔",
+            let way = match breakpoint.direction {
+                Some(Direction::ClientToServer) => "→",
+                Some(Direction::ServerToClient) => "←",
+                None => "↔",
             };
             let left = breakpoint.left.map(|left| format!(", {left} left"));
             let text = format!(

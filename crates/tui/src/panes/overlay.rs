@@ -1,5 +1,6 @@
 //! What lies over the panes: a window in the middle, or the editor in place of the message.
 
+use mcp_proxy_control::InterceptMode;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Text};
@@ -11,7 +12,6 @@ use super::{framed, happenings, help, lists, sides, span, style};
 use crate::app::{App, Overlay};
 use crate::command::Command;
 use crate::editor::Purpose;
-use crate::proxy::Mode;
 use crate::theme::Role;
 
 pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
@@ -66,12 +66,12 @@ fn confirm_quit(app: &App, frame: &mut Frame<'_>, area: Rect) {
 
 fn confirm_leave(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let what = match (app.proxy.mode, app.proxy.held.len()) {
-        (Mode::Intercept, 0) => "The proxy goes on holding every message.".to_owned(),
-        (Mode::Intercept, held) => {
+        (InterceptMode::Intercept, 0) => "The proxy goes on holding every message.".to_owned(),
+        (InterceptMode::Intercept, held) => {
             format!("The proxy goes on holding every message; {held} held now.")
         }
-        (Mode::Passthrough, 1) => "A message is held, and stays so.".to_owned(),
-        (Mode::Passthrough, held) => format!("{held} messages are held, and stay so."),
+        (InterceptMode::Passthrough, 1) => "A message is held, and stays so.".to_owned(),
+        (InterceptMode::Passthrough, held) => format!("{held} messages are held, and stay so."),
     };
     let choices = [
         (Command::LetGo, "let all go on"),

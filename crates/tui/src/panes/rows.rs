@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use mcp_proxy_wire::visible::visible;
-use mcp_proxy_wire::{Direction, Kind};
+use mcp_proxy_wire::{Direction, Kind, Origin};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -161,7 +161,7 @@ struct What {
     answer: &'static str,
     /// ` (failed) · changed`
     outcome: String,
-    /// ` · by the proxy`, if there is room.
+    /// ` · by the proxy` or ` · by a replay`, if there is room.
     maker: &'static str,
     kind: Kind,
 }
@@ -210,9 +210,10 @@ impl What {
             name: name.unwrap_or_default(),
             answer,
             outcome,
-            maker: match row.from_proxy {
-                true => " · by the proxy",
-                false => "",
+            maker: match row.origin {
+                Origin::Proxy => " · by the proxy",
+                Origin::Replay => " · by a replay",
+                Origin::Client | Origin::Server => "",
             },
             kind: row.kind,
         }

@@ -1,5 +1,6 @@
 //! The title bar: which server, where its clients are, and what is out of the ordinary.
 
+use mcp_proxy_control::InterceptMode;
 use mcp_proxy_wire::visible::visible;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -9,7 +10,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{cut, span, style};
 use crate::app::App;
-use crate::proxy::{Link, Mode};
+use crate::proxy::Link;
 use crate::theme::Role;
 
 /// Below this width what everybody knows is left out.
@@ -29,14 +30,14 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     match (&app.proxy.link, app.proxy.mode) {
         (Link::Gone(_), _) => marks.push("[ENDED]".to_owned()),
         (Link::None, _) => marks.push("[RECORD]".to_owned()),
-        (Link::Live, Mode::Intercept) => marks.push("[INTERCEPT]".to_owned()),
-        (Link::Live, Mode::Passthrough) => {}
+        (Link::Live, InterceptMode::Intercept) => marks.push("[INTERCEPT]".to_owned()),
+        (Link::Live, InterceptMode::Passthrough) => {}
     }
     if app.tab != 0 && app.proxy.link != Link::None {
         marks.push("[RECORD]".to_owned());
     }
     let marks = marks.join(" ");
-    let alarm = app.proxy.mode == Mode::Intercept || !app.proxy.held.is_empty();
+    let alarm = app.proxy.mode == InterceptMode::Intercept || !app.proxy.held.is_empty();
     let hello = &app.proxy.hello;
     let width = usize::from(area.width);
     let room = width.saturating_sub(marks.width() + 2);
@@ -90,6 +91,7 @@ fn clients(app: &App) -> String {
         (Some(url), _) => url.as_str(),
         (None, "") => return String::new(),
         (None, "stdio") => "client over stdio",
+        (None, "in_process") => "client in this process",
         (None, "sse") => "clients over HTTP+SSE",
         (None, _) => "clients over HTTP",
     };

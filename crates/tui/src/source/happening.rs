@@ -7,8 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mcp_proxy_session::{Mark, Record, time_from_text};
+use mcp_proxy_session::{Mark, PeerInfo, Record, time_from_text};
 use mcp_proxy_wire::visible::visible_bytes;
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 /// Happenings that are kept.
@@ -55,8 +56,6 @@ pub enum HappeningKind {
     Failed,
     /// A message could not be delivered.
     Undelivered,
-    /// A peer took or gave nothing for too long.
-    Stalled,
     /// Lines are missing in the record.
     Gap,
     /// Somebody noted something.
@@ -105,8 +104,8 @@ impl Happenings {
 impl HappeningKind {
     /// Whether it is bad news.
     pub fn is_trouble(self) -> bool {
-        use HappeningKind::{Failed, Gap, Stalled, Stray, Undelivered};
-        matches!(self, Stray | Failed | Undelivered | Stalled | Gap)
+        use HappeningKind::{Failed, Gap, Stray, Undelivered};
+        matches!(self, Stray | Failed | Undelivered | Gap)
     }
 }
 
@@ -125,7 +124,6 @@ impl Happening {
             ("io", "exit") if record.member::<i64>("code") == Some(0) => HappeningKind::Exit,
             ("io", "exit") => HappeningKind::Failed,
             ("io", "undelivered") => HappeningKind::Undelivered,
-            ("io", "stalled") => HappeningKind::Stalled,
             ("io", "gap") => HappeningKind::Gap,
             _ => HappeningKind::Other,
         };
@@ -170,6 +168,13 @@ fn describe(record: &Record, kind: HappeningKind) -> String {
             // Bytes that are no UTF-8.
             ("b64", Value::String(value)) => told.push(from_base64(value)),
             ("sequence", value) => told.push(format!("#{value}")),
+            ("parent", value) => told.push(format!("caused by #{value}")),
+            ("client" | "server", value @ Value::Object(_)) => {
+                told.push(match PeerInfo::deserialize(value) {
+                    Ok(peer) => format!("{name} {peer}"),
+                    Err(_) => format!("{name} {value}"),
+                });
+            }
             (name, Value::String(value)) => told.push(format!("{name} {value}")),
             (name, value) => told.push(format!("{name} {value}")),
         }
@@ -220,6 +225,10 @@ mod tests {
             (
                 r#"{"t":"io","kind":"stderr","conn":"c1","b64":"Y2Fm6SBvayAb"}"#,
                 told(Stderr, r"caf\xe9 ok \u{1b}"),
+            ),
+            (
+                r#"{"t":"io","kind":"open","conn":"c2","client":{"transport":"stdio"},"server":{"name":"mock","transport":"in_process"},"parent":4}"#,
+                told(Open, "client stdio, server mock (in process), caused by #4"),
             ),
             (r#"{"t":"note","text":"here"}"#, told(Note, "here")),
             (

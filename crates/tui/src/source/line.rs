@@ -5,7 +5,7 @@
 use std::time::{Duration, SystemTime};
 
 use mcp_proxy_session::{Raw, Row, Session, Told};
-use mcp_proxy_wire::{Direction, Field, Kind, Message};
+use mcp_proxy_wire::{Direction, Field, Kind, Message, Origin};
 
 /// Bytes of a message that has no method and answers nothing, enough to fill a line.
 const EXCERPT: usize = 256;
@@ -51,8 +51,8 @@ pub struct RowLine {
     pub late: bool,
     /// It answers a request that had its answer.
     pub duplicate: bool,
-    /// The proxy made it.
-    pub from_proxy: bool,
+    /// Who wrote it.
+    pub origin: Origin,
     /// It could not be delivered.
     pub undelivered: bool,
 }
@@ -85,7 +85,7 @@ impl RowLine {
             undecided: message.undecided,
             late: message.late,
             duplicate: message.duplicate,
-            from_proxy: message.from_proxy,
+            origin: message.origin,
             undelivered: told.undelivered,
         }
     }
@@ -116,7 +116,7 @@ impl RowLine {
             undecided: false,
             late: row.is_late(),
             duplicate: row.is_duplicate(),
-            from_proxy: row.is_from_proxy(),
+            origin: row.origin(),
             undelivered: row.is_undelivered(),
         }
     }

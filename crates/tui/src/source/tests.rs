@@ -1,15 +1,14 @@
 //! Views of records that grow, change and cannot be read.
 
 mod pushed;
-mod sample;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcp_proxy_session::testing::{SampleRecord, at};
 use mcp_proxy_session::{Io, Mark};
 
 use super::{HappeningKind, State, View};
-use sample::{Sample, act, at};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
@@ -23,9 +22,9 @@ fn until(view: &mut View, what: &str, so: impl Fn(&View) -> bool) {
     }
 }
 
-fn opened(sample: &mut Sample) -> View {
-    sample.recorder.flush().unwrap();
-    let mut view = View::open(sample.recorder.path().to_path_buf());
+fn opened(sample: &mut SampleRecord) -> View {
+    sample.flush();
+    let mut view = View::open(sample.path().to_path_buf());
     until(&mut view, "open", |view| *view.state() == State::Ready);
     view
 }
@@ -46,18 +45,18 @@ fn sequences(view: &mut View) -> Vec<u64> {
 
 #[test]
 fn a_record_that_grows_under_a_filter() {
-    let mut sample = Sample::new();
-    let call = sample.call(1, "alpha");
-    sample.call(2, "beta");
+    let mut sample = SampleRecord::new();
+    let call = sample.call(1, "alpha", "{}");
+    sample.call(2, "beta", "{}");
     let mut view = opened(&mut sample);
     assert_eq!((view.total(), view.len()), (2, 2));
     view.set_filter(" alpha ").unwrap();
     searched(&mut view);
     assert_eq!(view.filter(), "alpha");
     assert_eq!(sequences(&mut view), [1]);
-    let answer = sample.answer(1, call, r#"{"isError":true,"content":"alpha"}"#);
-    sample.call(3, "gamma");
-    sample.recorder.flush().unwrap();
+    let answer = sample.result(1, call, r#"{"isError":true,"content":"alpha"}"#);
+    sample.call(3, "gamma", "{}");
+    sample.flush();
     view.look();
     until(&mut view, "four rows", |view| view.total() == 4);
     searched(&mut view);
@@ -79,8 +78,8 @@ fn a_record_that_grows_under_a_filter() {
 
 #[test]
 fn a_wrong_filter_leaves_the_old_one() {
-    let mut sample = Sample::new();
-    sample.call(1, "alpha");
+    let mut sample = SampleRecord::new();
+    sample.call(1, "alpha", "{}");
     let mut view = opened(&mut sample);
     view.set_filter("beta").unwrap();
     assert!(view.set_filter("/(/").is_err());
@@ -93,24 +92,23 @@ fn a_wrong_filter_leaves_the_old_one() {
 
 #[test]
 fn verdicts_on_older_messages_show_up_and_are_filtered_again() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     for id in 1..=3 {
-        sample.call(id, "alpha");
+        sample.call(id, "alpha", "{}");
     }
     let mut view = opened(&mut sample);
     view.set_filter("jq:.dropped | not").unwrap();
     searched(&mut view);
     assert_eq!(sequences(&mut view), [1, 2, 3]);
-    sample.recorder.act(&act("drop", 2));
-    let mut change = act("modify", 3);
-    change.raw = Some(r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#.into());
-    sample.recorder.act(&change);
+    sample.verdict("drop", 2).write();
+    let changed = r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
+    sample.verdict("modify", 3).raw(changed).write();
     let gone = Io::Undelivered {
         sequence: 1,
         why: "gone",
     };
-    sample.recorder.io(at(9), &gone);
-    sample.recorder.flush().unwrap();
+    sample.io(&gone);
+    sample.flush();
     view.look();
     until(&mut view, "one is gone", |view| view.len() == 2);
     let lines = view.window(0, 2);
@@ -124,9 +122,9 @@ fn verdicts_on_older_messages_show_up_and_are_filtered_again() {
 
 #[test]
 fn a_filter_changed_amid_a_search_leaves_nothing_of_the_old_one() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     for id in 1..=5_000 {
-        sample.call(id, if id % 1000 == 0 { "rare" } else { "common" });
+        sample.call(id, if id % 1000 == 0 { "rare" } else { "common" }, "{}");
     }
     let mut view = opened(&mut sample);
     for round in 0..20 {
@@ -139,9 +137,9 @@ fn a_filter_changed_amid_a_search_leaves_nothing_of_the_old_one() {
     searched(&mut view);
     assert_eq!(sequences(&mut view), [1000, 2000, 3000, 4000, 5000]);
     for id in 5_001..=8_000 {
-        sample.call(id, if id % 1000 == 0 { "rare" } else { "common" });
+        sample.call(id, if id % 1000 == 0 { "rare" } else { "common" }, "{}");
     }
-    sample.recorder.flush().unwrap();
+    sample.flush();
     // One look takes in all of it, in portions.
     view.look();
     until(&mut view, "all are taken in", |view| view.total() == 8_000);
@@ -151,12 +149,12 @@ fn a_filter_changed_amid_a_search_leaves_nothing_of_the_old_one() {
 
 #[test]
 fn happenings_before_and_after_opening() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     sample.stderr("before");
-    sample.call(1, "alpha");
-    sample.recorder.act(&act("hold", 1));
+    sample.call(1, "alpha", "{}");
+    sample.verdict("hold", 1).write();
     sample.stderr("between");
-    sample.call(2, "alpha");
+    sample.call(2, "alpha", "{}");
     let mut view = opened(&mut sample);
     until(&mut view, "two lines", |view| view.happenings().len() == 2);
     sample.stderr("after");
@@ -175,7 +173,7 @@ fn happenings_before_and_after_opening() {
     );
     assert_eq!(
         (told[3].0, view.happenings().get(2).unwrap().time),
-        (End, at(7))
+        (End, at(3))
     );
     assert_eq!(view.happenings().get(0).unwrap().connection, Some(1));
 }
@@ -195,8 +193,8 @@ fn a_record_that_cannot_be_opened_says_so() {
 
 #[test]
 fn the_worker_ends_with_its_view() {
-    let mut sample = Sample::new();
-    sample.call(1, "alpha");
+    let mut sample = SampleRecord::new();
+    sample.call(1, "alpha", "{}");
     let view = opened(&mut sample);
     let desk = Arc::downgrade(&view.desk);
     drop(view);
@@ -209,11 +207,11 @@ fn the_worker_ends_with_its_view() {
 
 #[test]
 fn of_a_flood_of_stderr_the_end_is_told() {
-    let mut sample = Sample::new();
+    let mut sample = SampleRecord::new();
     for number in 0..40_000 {
         sample.stderr(&format!("{number} {}", "x".repeat(100)));
     }
-    sample.call(1, "alpha");
+    sample.call(1, "alpha", "{}");
     sample.stderr("last");
     let mut view = opened(&mut sample);
     until(&mut view, "told", |view| !view.happenings().is_empty());
@@ -226,14 +224,14 @@ fn of_a_flood_of_stderr_the_end_is_told() {
 
 #[test]
 fn marks_are_found_behind_any_number_of_happenings() {
-    let mut sample = Sample::new();
-    let flood = |sample: &mut Sample| {
+    let mut sample = SampleRecord::new();
+    let flood = |sample: &mut SampleRecord| {
         for number in 0..6_000 {
             sample.stderr(&format!("{number} {}", "x".repeat(1_000)));
         }
     };
     for number in 1..=6 {
-        sample.call(number, "alpha");
+        sample.call(number, "alpha", "{}");
     }
     for number in 1..=4 {
         sample.mark(number, Mark::Set);
@@ -241,7 +239,7 @@ fn marks_are_found_behind_any_number_of_happenings() {
     flood(&mut sample);
     sample.mark(2, Mark::Removed);
     flood(&mut sample);
-    sample.call(7, "alpha");
+    sample.call(7, "alpha", "{}");
     flood(&mut sample);
     sample.mark(5, Mark::Set);
     flood(&mut sample);
@@ -253,7 +251,7 @@ fn marks_are_found_behind_any_number_of_happenings() {
         view.marks().iter().eq(&[1, 4, 5, 6])
     });
     sample.mark(4, Mark::Removed);
-    sample.recorder.flush().unwrap();
+    sample.flush();
     view.look();
     until(&mut view, "it is gone", |view| {
         view.marks().iter().eq(&[1, 5, 6])

@@ -5,7 +5,7 @@ use mcp_proxy_tui::app::Event;
 use mcp_proxy_tui::command::COMMANDS;
 use proptest::prelude::*;
 
-use crate::record::Record;
+use crate::record;
 use crate::scenes::{SCENES, held};
 use crate::stage::{Stage, key};
 
@@ -46,7 +46,7 @@ fn every_command_in_every_window() {
 /// Each command on each window, where there is no message at all.
 #[test]
 fn every_command_without_a_message() {
-    let mut stage = Stage::opened(Record::new());
+    let mut stage = Stage::opened(record::empty());
     for entry in COMMANDS {
         for open in ["", "F1", "b", "u", "l", "F6", "R", "F2", ":", "/", "D"] {
             stage.press(&["esc", "esc"]);

@@ -1,15 +1,15 @@
 //! Held messages: how they come to the screen, and what each decision asks of the proxy.
 
-use mcp_proxy_tui::proxy::Mode;
+use mcp_proxy_control::InterceptMode;
 use serde_json::json;
 
-use crate::record::Record;
+use crate::record;
 use crate::scenes::held;
 use crate::stage::Stage;
 
 #[test]
 fn the_first_held_message_is_selected_wherever_the_user_was() {
-    let mut stage = Stage::live(crate::record::Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.press(&["g"]);
     assert_eq!(stage.selected(), Some(1));
     let call = stage.record.call(4, "read_file", "{}");
@@ -32,7 +32,7 @@ fn the_first_held_message_is_selected_wherever_the_user_was() {
 
 #[test]
 fn a_user_who_has_moved_on_meanwhile_is_left_alone() {
-    let mut stage = Stage::live(crate::record::Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.press(&["g"]);
     // Held, but not in the record yet.
     stage.hold(1, 10, "breakpoint 1");
@@ -107,7 +107,7 @@ fn step_continue_and_the_mode() {
     stage.expect("intercept.set", params, Ok(json!({})));
     stage.mode = "intercept";
     stage.notice("holds", json!({"mode": "intercept", "held": [1]}));
-    assert_eq!(stage.app.proxy.mode, Mode::Intercept);
+    assert_eq!(stage.app.proxy.mode, InterceptMode::Intercept);
     stage.press(&["i"]);
     let params = json!({"mode": "passthrough"});
     assert_eq!(stage.asked(), [("intercept.set", params)]);
@@ -116,7 +116,12 @@ fn step_continue_and_the_mode() {
 /// Two calls are held, the first of them selected.
 fn two_held() -> Stage {
     let mut stage = held();
-    stage.record.acted(10, "hold", "proxy", "breakpoint 1");
+    stage
+        .record
+        .verdict("hold", 10)
+        .by("proxy")
+        .why("breakpoint 1")
+        .write();
     let call = stage.record.call(5, "search", "{}");
     stage.hold(2, call, "breakpoint 1");
     stage.all_read(11);
@@ -131,7 +136,12 @@ fn what_somebody_else_decides_stays_selected() {
     assert_eq!(stage.selected(), Some(10), "the next is not selected");
     assert!(stage.said().starts_with("#10 was decided already"));
     // The record says by whom.
-    stage.record.acted(10, "forward", "user (ctl, pid 9)", "");
+    stage
+        .record
+        .verdict("forward", 10)
+        .by("user (ctl, pid 9)")
+        .why("")
+        .write();
     stage.record.flush();
     stage.notice("rows", json!({"upto": 11}));
     let by = "#10 was already forwarded by user (ctl, pid 9)";
@@ -201,7 +211,12 @@ fn a_message_that_stops_matching_the_filter_when_it_is_decided_stays_selected() 
     stage.command("filter .sequence > 9 and (.dropped | not)");
     stage.all_read(11);
     assert_eq!(stage.selected(), Some(10));
-    stage.record.acted(10, "drop", "user (ctl, pid 9)", "");
+    stage
+        .record
+        .verdict("drop", 10)
+        .by("user (ctl, pid 9)")
+        .why("")
+        .write();
     stage.record.flush();
     stage.let_go(1);
     stage.notice("rows", json!({"upto": 11}));
@@ -254,7 +269,7 @@ fn breakpoints_are_added_and_removed() {
 
 #[test]
 fn keys_reach_only_what_they_are_for() {
-    let mut record = Record::ordinary();
+    let mut record = record::ordinary();
     let call = record.call(4, "search", "{}");
     record.flush();
     let mut stage = Stage::live(record);

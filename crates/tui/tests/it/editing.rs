@@ -4,7 +4,7 @@ use mcp_proxy_tui::app::{Effect, Overlay};
 use mcp_proxy_tui::editor::Purpose;
 use serde_json::{Value, json};
 
-use crate::record::Record;
+use crate::record;
 use crate::scenes::held;
 use crate::stage::Stage;
 
@@ -81,9 +81,9 @@ fn what_is_no_json_is_sent_only_when_asked_twice() {
 
 #[test]
 fn what_is_no_message_is_sent_only_when_asked_twice() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     let call = stage.record.call(4, "search", "{}");
-    let answer = stage.record.answer(4, call, r#"{"content":[]}"#);
+    let answer = stage.record.result(4, call, r#"{"content":[]}"#);
     stage.hold(1, answer, "breakpoint 1");
     stage.all_read(11);
     stage.until("it is selected", |app| app.tabs[0].selected == Some(11));

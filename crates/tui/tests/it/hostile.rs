@@ -1,12 +1,11 @@
 //! Payloads that would act on a terminal, or hide on it: nothing of them reaches a cell.
 
-use mcp_proxy_session::Origin;
 use mcp_proxy_tui::command::COMMANDS;
 use mcp_proxy_wire::visible::visible;
 use ratatui::buffer::Buffer;
 use serde_json::json;
 
-use crate::record::Record;
+use crate::record;
 use crate::stage::Stage;
 
 /// Clears the screen, rings, sets the title, turns the reading direction, hides a sentence in tags, joins and splits letters.
@@ -20,22 +19,22 @@ fn in_json() -> String {
 
 fn stage() -> Stage {
     let hostile = in_json();
-    let mut record = Record::new();
+    let mut record = record::empty();
     let call = record.call(1, &hostile, &format!(r#"{{"{hostile}":"{hostile}"}}"#));
     record.stderr(HOSTILE);
-    record.answer(
+    record.result(
         1,
         call,
         &format!(r#"{{"{hostile}":["{hostile}"],"isError":true}}"#),
     );
-    record.client(&format!(
+    record.client(format!(
         r#"{{"jsonrpc":"2.0","id":"{hostile}","method":"{hostile}"}}"#
     ));
     record.server(HOSTILE);
-    record.client(&format!(
+    record.client(format!(
         r#"[{{"jsonrpc":"2.0","id":7,"method":"{hostile}"}}]"#
     ));
-    record.on(2, Origin::Peer);
+    record.on(2);
     let held = record.call(2, &hostile, &format!(r#"{{"path":"{hostile}"}}"#));
     record.flush();
     let hello = json!({"protocol": 1, "target": HOSTILE, "server": HOSTILE, "client": HOSTILE, "record": record.path()});

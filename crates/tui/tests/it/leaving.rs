@@ -1,18 +1,19 @@
 //! Leaving, and being left.
 
+use mcp_proxy_control::InterceptMode;
 use mcp_proxy_tui::Owner;
 use mcp_proxy_tui::app::Overlay;
-use mcp_proxy_tui::proxy::{Link, Mode};
+use mcp_proxy_tui::proxy::Link;
 use serde_json::json;
 
-use crate::record::Record;
+use crate::record;
 use crate::scenes::{held, undecided};
 use crate::stage::Stage;
 
 #[test]
 fn a_viewer_leaves_the_proxy_alone() {
     for key in ["q", "Q", "ctrl-c"] {
-        let mut stage = Stage::live(Record::ordinary());
+        let mut stage = Stage::live(record::ordinary());
         stage.press(&[key]);
         assert!(stage.quits(), "{key}");
         assert_eq!(stage.asked(), []);
@@ -42,14 +43,14 @@ fn a_proxy_that_goes_on_holding_is_not_left_without_a_question() {
     assert!(stage.quits(), "left as it is");
     assert_eq!(stage.asked(), []);
     // Nothing is held, but the next message would be.
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.mode = "intercept";
     stage.notice("holds", json!({"mode": "intercept", "held": []}));
     stage.press(&["q", "c"]);
     assert!(!stage.quits(), "messages go on first");
     stage.expect("continue", json!({}), Ok(json!({})));
     assert!(stage.quits());
-    assert_eq!(stage.app.proxy.mode, Mode::Passthrough);
+    assert_eq!(stage.app.proxy.mode, InterceptMode::Passthrough);
     // One that is gone holds nothing.
     let mut stage = held();
     stage.press(&["q"]);
@@ -61,7 +62,7 @@ fn a_proxy_that_goes_on_holding_is_not_left_without_a_question() {
 
 #[test]
 fn where_the_proxy_runs_here_it_asks_first() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.app.owner = Owner::Here;
     for key in ["n", "esc", "q"] {
         stage.press(&["q"]);
@@ -78,7 +79,7 @@ fn where_the_proxy_runs_here_it_asks_first() {
 
 #[test]
 fn a_proxy_that_is_gone_before_it_answers_has_ended_too() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.app.owner = Owner::Here;
     stage.press(&["q", "enter"]);
     stage.gone("the proxy has ended");
@@ -160,8 +161,18 @@ fn what_was_held_when_the_proxy_was_killed_is_told_as_undecided() {
     // While it is held the proxy says so, and afterwards the record.
     let mut stage = held();
     assert!(!stage.screen(160, 24).contains("not decided"));
-    stage.record.acted(10, "hold", "proxy", "breakpoint 1");
-    stage.record.acted(10, "forward", "timeout", "");
+    stage
+        .record
+        .verdict("hold", 10)
+        .by("proxy")
+        .why("breakpoint 1")
+        .write();
+    stage
+        .record
+        .verdict("forward", 10)
+        .by("timeout")
+        .why("")
+        .write();
     stage.record.flush();
     stage.gone("the proxy has ended");
     stage.until("the record is read", |app| {
@@ -173,7 +184,7 @@ fn what_was_held_when_the_proxy_was_killed_is_told_as_undecided() {
 
 #[test]
 fn a_proxy_that_was_never_there() {
-    let mut stage = Stage::silent(Record::ordinary(), json!({}));
+    let mut stage = Stage::silent(record::ordinary(), json!({}));
     stage.far.asks.try_iter().for_each(drop);
     stage.gone("nobody listens there");
     assert_eq!(
@@ -186,7 +197,7 @@ fn a_proxy_that_was_never_there() {
 
 #[test]
 fn what_the_program_says_is_shown() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.app.heard("listening on http://127.0.0.1:8888/mcp");
     assert_eq!(stage.said(), "");
     assert!(stage.screen(160, 50).contains("http://127.0.0.1:8888/mcp"));

@@ -1,15 +1,16 @@
 //! Moving about, marks, folds, copies.
 
-use mcp_proxy_session::Mark;
+use mcp_proxy_session::{Mark, PeerInfo};
 use mcp_proxy_tui::app::{Effect, Focus, Overlay};
+use mcp_proxy_wire::Transport;
 use serde_json::json;
 
-use crate::record::Record;
+use crate::record;
 use crate::stage::Stage;
 
 #[test]
 fn new_messages_are_followed_until_the_user_moves_away() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     assert_eq!(stage.selected(), Some(9));
     stage.record.call(4, "search", "{}");
     stage.grown(10);
@@ -36,7 +37,7 @@ fn new_messages_are_followed_until_the_user_moves_away() {
 
 #[test]
 fn a_request_leads_to_its_answer_and_back() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.press(&["p"]);
     assert_eq!(stage.selected(), Some(8));
     stage.press(&["p"]);
@@ -59,7 +60,7 @@ fn a_request_leads_to_its_answer_and_back() {
 #[test]
 fn what_was_said_does_not_hide_the_keys_of_a_window() {
     for key in ["F1", "b", "u", "l", "R"] {
-        let mut stage = Stage::live(Record::ordinary());
+        let mut stage = Stage::live(record::ordinary());
         stage.press(&["s"]);
         assert!(stage.said().starts_with("no message is held"));
         stage.press(&[key]);
@@ -69,7 +70,7 @@ fn what_was_said_does_not_hide_the_keys_of_a_window() {
 
 #[test]
 fn marks_are_set_gone_to_and_taken_away() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.press(&["'"]);
     assert!(stage.said().starts_with("no message is marked"));
     stage.command("2");
@@ -87,8 +88,27 @@ fn marks_are_set_gone_to_and_taken_away() {
 }
 
 #[test]
+fn a_message_leads_to_the_call_that_caused_it() {
+    let mut record = record::ordinary();
+    let call = record.call(4, "search", "{}");
+    let hub = PeerInfo::in_process("hub");
+    record.opened_by(call, 2, &hub, &PeerInfo::new(Transport::Stdio));
+    let asked = record.on(2).call(1, "find", "{}");
+    record.flush();
+    let mut stage = Stage::live(record);
+    stage.all_read(11);
+    stage.command(&asked.to_string());
+    let screen = stage.screen(120, 30);
+    assert!(screen.contains("caused by #10: P goes there"), "{screen}");
+    stage.press(&["P"]);
+    assert_eq!(stage.app.tabs[0].selected, Some(call));
+    stage.press(&["P"]);
+    assert_eq!(stage.said(), "no other call caused #10");
+}
+
+#[test]
 fn marks_are_kept_in_the_record() {
-    let mut record = Record::ordinary();
+    let mut record = record::ordinary();
     for (sequence, mark) in [(2, Mark::Set), (4, Mark::Set), (4, Mark::Removed)] {
         record.mark(sequence, mark);
     }
@@ -112,7 +132,7 @@ fn marks_are_kept_in_the_record() {
 
 #[test]
 fn pages_are_as_high_as_the_screen() {
-    let mut record = Record::new();
+    let mut record = record::empty();
     for id in 0..200 {
         record.call(id, "search", "{}");
     }
@@ -130,7 +150,7 @@ fn pages_are_as_high_as_the_screen() {
 
 #[test]
 fn the_message_has_keys_of_its_own() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.press(&["tab", "G"]);
     assert_eq!(
         (stage.app.focus, stage.selected()),
@@ -154,7 +174,7 @@ fn the_message_has_keys_of_its_own() {
 
 #[test]
 fn copies_go_to_the_clipboard() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.app.heard("listening on http://127.0.0.1:18942/mcp");
     stage.command("4");
     stage.press(&["y", "Y"]);
@@ -173,7 +193,7 @@ fn copies_go_to_the_clipboard() {
 
 #[test]
 fn windows_open_scroll_and_close() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     for key in ["F1", "?", "b", "u", "l"] {
         stage.press(&[key]);
         assert!(!stage.is_plain(), "{key}");
@@ -193,12 +213,12 @@ fn windows_open_scroll_and_close() {
 
 #[test]
 fn rows_tell_what_became_of_a_message_though_there_is_little_room() {
-    let mut record = Record::ordinary();
+    let mut record = record::ordinary();
     let answered = record.call(4, "a_tool_with_a_long_name", "{}");
-    record.decided(answered, "hold", None);
-    record.decided(answered, "error", None);
+    record::decide(&mut record, "hold", answered).write();
+    record::decide(&mut record, "error", answered).write();
     let waits = record.call(5, "another_long_name", "{}");
-    record.decided(waits, "hold", None);
+    record::decide(&mut record, "hold", waits).write();
     record.flush();
     let shown = |stage: &mut Stage| {
         let screen = stage.screen(80, 24);

@@ -5,7 +5,7 @@ use mcp_proxy_tui::app::{Focus, Overlay, Target, Typing};
 use mcp_proxy_tui::command::Command;
 use serde_json::json;
 
-use crate::record::Record;
+use crate::record;
 use crate::scenes::held;
 use crate::stage::Stage;
 
@@ -50,7 +50,7 @@ fn rows_lines_and_buttons_are_pressed() {
 
 #[test]
 fn the_wheel_moves_what_it_is_over() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.press(&["g"]);
     stage.screen(160, 50);
     let (column, row) = place(&stage, Target::List);
@@ -69,7 +69,7 @@ fn the_wheel_moves_what_it_is_over() {
 
 #[test]
 fn what_is_behind_a_window_is_not_pressed() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.press(&["F1"]);
     stage.screen(160, 50);
     for row in 2..40 {

@@ -3,11 +3,12 @@
 use mcp_proxy_session::{Bodies, Session};
 use serde_json::{Value, json};
 
-use crate::record::Record;
+use crate::record;
 use crate::stage::Stage;
+use mcp_proxy_session::testing::SampleRecord;
 
 /// The messages as `get` gives them.
-fn rows(record: &Record) -> Vec<Value> {
+fn rows(record: &SampleRecord) -> Vec<Value> {
     let session = Session::open(record.path()).unwrap();
     let told = (0..session.len()).map(|row| session.told(row).unwrap());
     told.map(|told| serde_json::from_slice(told.to_json(Bodies::Given).as_ref()).unwrap())
@@ -20,7 +21,7 @@ fn hello() -> Value {
 
 #[test]
 fn messages_are_fetched_portion_by_portion() {
-    let record = Record::ordinary();
+    let record = record::ordinary();
     let rows = rows(&record);
     let mut stage = Stage::with(record, hello());
     let params = json!({"from": 1, "limit": 1000, "raw": true});
@@ -46,7 +47,7 @@ fn messages_are_fetched_portion_by_portion() {
 
 #[test]
 fn without_a_record_the_proxy_says_why_it_saves_nothing() {
-    let mut stage = Stage::with(Record::ordinary(), hello());
+    let mut stage = Stage::with(record::ordinary(), hello());
     stage.asked();
     stage.command("save /var/copy.jsonl");
     let why = "this run keeps no record";
@@ -57,9 +58,9 @@ fn without_a_record_the_proxy_says_why_it_saves_nothing() {
 #[test]
 fn the_title_says_where_clients_connect() {
     let title = |stage: &mut Stage| stage.screen(100, 20).lines().next().unwrap().to_owned();
-    let mut stage = Stage::with(Record::ordinary(), hello());
+    let mut stage = Stage::with(record::ordinary(), hello());
     assert!(title(&mut stage).ends_with("python server.py — client over stdio"));
-    let record = Record::ordinary();
+    let record = record::ordinary();
     let mut rows = rows(&record);
     let headers = json!([["host", "127.0.0.1:8888"]]);
     rows[0]["http"] =

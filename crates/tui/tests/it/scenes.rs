@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use mcp_proxy_session::Origin;
 use mcp_proxy_tui::port::Port;
 use mcp_proxy_tui::source::State;
 use mcp_proxy_tui::{App, Owner, Tab, Theme};
+use mcp_proxy_wire::Origin;
 use serde_json::{Value, json};
 
-use crate::record::Record;
+use crate::record;
 use crate::stage::Stage;
 
 /// A screen's name, and how it comes about.
@@ -58,19 +58,19 @@ pub const SCENES: &[Scene] = &[
     }),
     ("ended", ended),
     ("undecided", undecided),
-    ("record", || Stage::opened(Record::ordinary())),
+    ("record", || Stage::opened(record::ordinary())),
     ("sessions", two_sessions),
     ("connections", connections),
     ("verdicts", verdicts),
-    ("connecting", || Stage::silent(Record::new(), Value::Null)),
-    ("no-messages", || Stage::live(Record::new())),
+    ("connecting", || Stage::silent(record::empty(), Value::Null)),
+    ("no-messages", || Stage::live(record::empty())),
     ("opening", opening),
     ("failed", failed),
 ];
 
 /// The ordinary session, live; the newest message is selected.
 pub fn listed() -> Stage {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.app.heard("listening on http://127.0.0.1:8888/mcp");
     stage
 }
@@ -115,9 +115,19 @@ fn intercepting() -> Stage {
 /// The first of two held messages went on by its time limit while it was selected.
 fn decided_elsewhere() -> Stage {
     let mut stage = intercepting();
-    stage.record.acted(10, "hold", "proxy", "intercept");
+    stage
+        .record
+        .verdict("hold", 10)
+        .by("proxy")
+        .why("intercept")
+        .write();
     let why = "nobody decided within 55 s";
-    stage.record.acted(10, "forward", "timeout", why);
+    stage
+        .record
+        .verdict("forward", 10)
+        .by("timeout")
+        .why(why)
+        .write();
     stage.record.flush();
     stage.let_go(1);
     stage.until("it is told", |app| {
@@ -224,7 +234,10 @@ pub fn edited() -> Stage {
     let (before, after) = (body("/srv/notes/plan.txt"), body("/srv/notes/plan.md"));
     let params = json!({"hold": 1, "action": "modify", "raw_text": after, "as_is": false});
     stage.expect("hold.resolve", params, Ok(json!({"hold": 1})));
-    stage.record.decided(10, "modify", Some((&before, &after)));
+    record::decide(&mut stage.record, "modify", 10)
+        .original(&before)
+        .raw(&after)
+        .write();
     stage.record.flush();
     stage.let_go(1);
     stage.until("it has changed", |app| {
@@ -238,12 +251,11 @@ pub fn edited() -> Stage {
 pub fn replayed() -> Stage {
     let mut stage = listed();
     stage.press(&["p", "r"]);
-    stage.record.on(2, Origin::Proxy);
-    let call = stage
-        .record
-        .call(2, "read_file", r#"{"path":"/srv/notes/plan.md"}"#);
+    let again = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"/srv/notes/plan.md"}}}"#;
+    let call = stage.record.on(2).from_client(again);
+    let call = call.by(Origin::Replay).write();
     let found = r##"{"content":[{"type":"text","text":"# Plan"}],"isError":false}"##;
-    stage.record.answer(2, call, found);
+    stage.record.result(2, call, found);
     stage.record.flush();
     let answer = json!({"request": 10, "answer": 11, "conn": "c2", "latency_ms": 31.0, "raw": {}});
     let params = json!({"sequence": 8, "session": "fresh"});
@@ -268,7 +280,12 @@ fn ended() -> Stage {
 /// The proxy was killed while it held a message.
 pub fn undecided() -> Stage {
     let mut stage = held();
-    stage.record.acted(10, "hold", "proxy", "breakpoint 1");
+    stage
+        .record
+        .verdict("hold", 10)
+        .by("proxy")
+        .why("breakpoint 1")
+        .write();
     stage.record.flush();
     stage.gone("the proxy has closed the connection");
     stage.until("the record is read", |app| {
@@ -288,10 +305,10 @@ fn two_sessions() -> Stage {
 }
 
 fn connections() -> Stage {
-    let mut record = Record::ordinary();
-    record.on(2, Origin::Peer);
-    record.open_session();
-    record.exit(3);
+    let mut record = record::ordinary();
+    record.on(2);
+    record::open_session(&mut record);
+    record.exit(3, "it ended by itself");
     record.flush();
     let mut stage = Stage::live(record);
     stage.press(&["m", "k", "k", "m"]);
@@ -299,9 +316,9 @@ fn connections() -> Stage {
 }
 
 fn verdicts() -> Stage {
-    let mut record = Record::ordinary();
+    let mut record = record::ordinary();
     let call = record.call(4, "search", r#"{"query":"secrets"}"#);
-    record.decided(call, "drop", None);
+    record::decide(&mut record, "drop", call).write();
     record.client("this is no JSON");
     record.client(r#"[{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"}]"#);
     record.server(r#"{"hello":"there"}"#);
@@ -312,7 +329,7 @@ fn verdicts() -> Stage {
 }
 
 fn opening() -> Stage {
-    let record = Record::ordinary();
+    let record = record::ordinary();
     let mut stage = Stage::silent(record, Value::Null);
     let (port, far) = Port::pair();
     let tab = Tab::open(stage.record.path().to_owned());
@@ -325,7 +342,7 @@ fn opening() -> Stage {
 fn failed() -> Stage {
     let (port, far) = Port::pair();
     let path = PathBuf::from("/nowhere/session.jsonl");
-    let mut stage = Stage::silent(Record::new(), Value::Null);
+    let mut stage = Stage::silent(record::empty(), Value::Null);
     stage.app = App::recorded(Tab::open(path), port, Theme::Dark);
     stage.far = far;
     stage.until("it has failed", |app| {

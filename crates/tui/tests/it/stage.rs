@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use mcp_proxy_control::{Method, Notice};
 use mcp_proxy_tui::app::{Effect, Event, Overlay};
 use mcp_proxy_tui::command::Command;
 use mcp_proxy_tui::port::{Ask, FarEnd, News, Port};
@@ -15,23 +16,23 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use serde_json::{Value, json};
 
-use crate::record::Record;
+use mcp_proxy_session::testing::SampleRecord;
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
 /// What the app asks by itself.
-const BY_ITSELF: [&str; 5] = [
-    "hello",
-    "subscribe",
-    "hold.list",
-    "breakpoints.list",
-    "rules.list",
+const BY_ITSELF: [Method; 5] = [
+    Method::Hello,
+    Method::Subscribe,
+    Method::HoldList,
+    Method::BreakpointsList,
+    Method::RulesList,
 ];
 
 pub struct Stage {
     pub app: App,
     pub far: FarEnd,
-    pub record: Record,
+    pub record: SampleRecord,
     /// What the proxy says when it is asked.
     pub hello: Value,
     pub mode: &'static str,
@@ -45,14 +46,14 @@ pub struct Stage {
 
 impl Stage {
     /// A proxy that writes this record.
-    pub fn live(record: Record) -> Stage {
+    pub fn live(record: SampleRecord) -> Stage {
         let hello = json!({"protocol": 1, "version": "0.1.0", "target": "python server.py", "client": "streamable_http",
             "server": "stdio", "record": record.path(), "pid": 4711});
         Stage::with(record, hello)
     }
 
     /// One whose hello says this.
-    pub fn with(record: Record, hello: Value) -> Stage {
+    pub fn with(record: SampleRecord, hello: Value) -> Stage {
         let mut stage = Stage::silent(record, hello);
         stage.until("the session is open", |app| {
             let ready = |tab: &Tab| *tab.view.state() == State::Ready;
@@ -63,7 +64,7 @@ impl Stage {
     }
 
     /// Before anything was said.
-    pub fn silent(record: Record, hello: Value) -> Stage {
+    pub fn silent(record: SampleRecord, hello: Value) -> Stage {
         let (port, far) = Port::pair();
         Stage::of(
             App::live(port, Owner::Other, Theme::Dark),
@@ -74,7 +75,7 @@ impl Stage {
     }
 
     /// A record that is looked at without a proxy.
-    pub fn opened(record: Record) -> Stage {
+    pub fn opened(record: SampleRecord) -> Stage {
         let (port, far) = Port::pair();
         let tab = Tab::open(record.path().to_owned());
         let app = App::recorded(tab, port, Theme::Dark);
@@ -85,7 +86,7 @@ impl Stage {
         stage
     }
 
-    fn of(app: App, far: FarEnd, record: Record, hello: Value) -> Stage {
+    fn of(app: App, far: FarEnd, record: SampleRecord, hello: Value) -> Stage {
         Stage {
             app,
             far,
@@ -119,13 +120,13 @@ impl Stage {
         }
     }
 
-    fn answer_of(&self, method: &str) -> Value {
+    fn answer_of(&self, method: Method) -> Value {
         let numbers: Vec<&Value> = self.holds.iter().map(|hold| &hold["hold"]).collect();
         match method {
-            "hello" => self.hello.clone(),
-            "subscribe" => json!({"mode": self.mode, "held": numbers, "upto": 1}),
-            "hold.list" => json!({"mode": self.mode, "holds": self.holds}),
-            "breakpoints.list" => json!({"breakpoints": self.breakpoints}),
+            Method::Hello => self.hello.clone(),
+            Method::Subscribe => json!({"mode": self.mode, "held": numbers, "upto": 1}),
+            Method::HoldList => json!({"mode": self.mode, "holds": self.holds}),
+            Method::BreakpointsList => json!({"breakpoints": self.breakpoints}),
             _ => self.rules.clone(),
         }
     }
@@ -181,8 +182,8 @@ impl Stage {
     }
 
     pub fn notice(&mut self, method: &str, params: Value) {
-        let method = method.to_owned();
-        self.far.news.send(News::Notice { method, params }).unwrap();
+        let notice = Notice::new(method, params).unwrap();
+        self.far.news.send(News::Notice(notice)).unwrap();
         self.settle();
     }
 
@@ -198,7 +199,12 @@ impl Stage {
         self.settle();
         let asked = self.asked.drain(..);
         asked
-            .map(|ask| (ask.method, serde_json::from_str(&ask.params).unwrap()))
+            .map(|ask| {
+                (
+                    ask.method.info().name,
+                    serde_json::from_str(&ask.params).unwrap(),
+                )
+            })
             .collect()
     }
 
@@ -209,7 +215,7 @@ impl Stage {
             panic!("one question was expected: {:?}", self.asked);
         };
         let asked: Value = serde_json::from_str(&ask.params).unwrap();
-        assert_eq!((ask.method, &asked), (method, &params));
+        assert_eq!((ask.method.info().name, &asked), (method, &params));
         let id = ask.id;
         self.asked.clear();
         match answer {

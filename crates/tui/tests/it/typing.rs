@@ -4,7 +4,7 @@ use mcp_proxy_tui::Theme;
 use mcp_proxy_tui::app::{Focus, Overlay};
 use serde_json::json;
 
-use crate::record::Record;
+use crate::record;
 use crate::stage::Stage;
 
 fn shown(stage: &mut Stage) -> Vec<u64> {
@@ -21,7 +21,7 @@ fn filter(stage: &mut Stage, text: &str) {
 
 #[test]
 fn a_filter_is_typed_changed_and_taken_away() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     filter(&mut stage, "read_file");
     assert_eq!(shown(&mut stage), [5, 8]);
     assert_eq!(stage.selected(), Some(8));
@@ -67,7 +67,7 @@ fn a_filter_is_typed_changed_and_taken_away() {
 
 #[test]
 fn a_selection_that_the_filter_hides_goes_to_the_nearest() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.command("7");
     stage.command("filter read_file");
     stage.all_read(9);
@@ -79,7 +79,7 @@ fn a_selection_that_the_filter_hides_goes_to_the_nearest() {
 
 #[test]
 fn a_search_goes_round_in_the_message() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.press(&["n"]);
     assert!(stage.said().starts_with("nothing is searched for"));
     stage.press(&["/"]);
@@ -104,7 +104,7 @@ fn a_search_goes_round_in_the_message() {
 
 #[test]
 fn commands_are_typed_by_name() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.command("forw");
     assert!(
         stage.said().starts_with("no message is held"),
@@ -145,7 +145,7 @@ fn commands_are_typed_by_name() {
 
 #[test]
 fn a_filter_that_never_ends_is_stopped_and_told() {
-    let mut stage = Stage::live(Record::ordinary());
+    let mut stage = Stage::live(record::ordinary());
     stage.command("filter .method | until(false; .)");
     stage.until("it is stopped", |app| app.tabs[0].view.trouble().is_some());
     let screen = stage.screen(160, 50);

@@ -61,6 +61,25 @@ async fn beyond_a_thousand_messages_the_policy_decides_and_order_is_kept() {
     }
 }
 
+on_both_runtimes!(a_server_with_a_thousand_held_messages_leaves_room_for_the_others);
+async fn a_server_with_a_thousand_held_messages_leaves_room_for_the_others() {
+    let pipeline = holding(None, INTERCEPT);
+    let connections = ["full", "other"].map(|name| {
+        let server = mcp_proxy_core::Peer::new(Transport::Stdio).named(name);
+        pipeline.connect(Transport::Stdio, server)
+    });
+    let [(mut client, mut server), (mut other, _others)] = connections.each_ref().map(carried);
+    for number in 0..HELD_MAX {
+        client.say(&format!(r#"{{"method":"n{number}"}}"#));
+    }
+    held(&connections[0], HELD_MAX).await;
+    other.say(r#"{"method":"of another server"}"#);
+    held(&connections[0], HELD_MAX + 1).await;
+    // Its own share is full all the same.
+    client.say(r#"{"method":"one too many"}"#);
+    server.hears("", r#"{"method":"n0"}"#).await;
+}
+
 on_both_runtimes!(a_breakpoint_over_the_limit_decides_about_the_new_message);
 async fn a_breakpoint_over_the_limit_decides_about_the_new_message() {
     let (connection, mut client, mut server) = stdio(HoldOptions::default());
@@ -158,6 +177,7 @@ async fn a_breakpoint_has_a_direction_and_so_many_hits() {
         filter: Filter::parse("tick").unwrap(),
         direction: Some(Direction::ServerToClient),
         hits: Some(2),
+        ..NewBreakpoint::default()
     });
     let tick = r#"{"method":"tick"}"#;
     client.say(tick);

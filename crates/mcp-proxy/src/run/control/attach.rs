@@ -12,10 +12,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
+use mcp_proxy_control::{
+    ContinueRequest, ControlRequest, HelloRequest, HoldAction, HoldListRequest, HoldResolveRequest,
+    InterceptGetRequest, InterceptSetRequest, ModeChange, Notice, Replacement, StepRequest,
+    SubscribeRequest,
+};
 use mcp_proxy_transport::control::client::Told;
 use mcp_proxy_transport::control::{Client, ClientError, Running};
-use mcp_proxy_wire::{Message, json_string};
-use serde_json::Value;
+use mcp_proxy_wire::Message;
 
 use super::choose;
 use crate::cli::control::AttachArgs;
@@ -49,11 +53,13 @@ pub fn run(args: &AttachArgs) -> Result<ExitCode> {
 
 async fn follow(args: &AttachArgs, running: &Running) -> Result<ExitCode> {
     let mut client = Client::connect(&running.socket).await?;
-    let hello = client.ask("hello", r#"{"name":"attach"}"#).await?;
-    let hello: Value = serde_json::from_slice(&hello).context("the proxy says no hello")?;
+    let hello = HelloRequest {
+        name: Some("attach".to_owned()),
+    };
+    let hello = client.call(&hello).await?;
     let inspect = InspectArgs::default();
     let feed = Feed::open(&inspect, &hello, args.last, &mut client).await?;
-    client.ask("subscribe", "{}").await?;
+    client.call(&SubscribeRequest {}).await?;
     let mut viewer = Attached {
         client,
         feed,
@@ -122,7 +128,7 @@ impl Attached<'_> {
 
     async fn take(&mut self, told: &Told) -> Result<()> {
         self.feed.show(&mut self.client).await?;
-        if told.method == "holds" {
+        if let Some(Notice::Holds(_)) = told.notice {
             self.look_again().await?;
         }
         Ok(())
@@ -130,17 +136,12 @@ impl Attached<'_> {
 
     /// A notice may have waited here while something was decided, so the present is asked for.
     async fn look_again(&mut self) -> Result<()> {
-        let present = self.client.ask("intercept.get", "{}").await?;
-        let present = serde_json::from_slice(&present).context("the proxy tells no mode")?;
-        self.look(&present).await
+        let present = self.client.call(&InterceptGetRequest::default()).await?;
+        self.look(&present.held).await
     }
 
     /// Asks about the oldest held message, unless one is asked about already.
-    async fn look(&mut self, present: &Value) -> Result<()> {
-        let held: Vec<u64> = present["held"]
-            .as_array()
-            .map(|held| held.iter().filter_map(Value::as_u64).collect())
-            .unwrap_or_default();
+    async fn look(&mut self, held: &[u64]) -> Result<()> {
         if let Some(asking) = &self.asking {
             if held.contains(&asking.hold) {
                 return Ok(());
@@ -152,10 +153,13 @@ impl Attached<'_> {
         let Some(first) = held.first() else {
             return Ok(());
         };
-        let params = format!("{{\"hold\":{first},\"raw\":true}}");
-        let list = self.client.ask("hold.list", &params).await?;
+        let request = HoldListRequest {
+            hold: Some(*first),
+            raw: true,
+        };
+        let list = self.client.call(&request).await?;
         // Gone meanwhile: the next notice says so.
-        if let Some(held) = Held::first(&list)? {
+        if let Some(held) = Held::first(list) {
             printer::say(&held.shown());
             if self.keyboard.is_some() {
                 printer::ask(CHOICES);
@@ -177,22 +181,20 @@ impl Attached<'_> {
             return self.modify(text.into_bytes(), checked).await;
         }
         match Answer::read(line) {
-            Answer::Forward => self.resolve("\"action\":\"forward\"").await,
-            Answer::Drop => self.resolve("\"action\":\"drop\"").await,
-            Answer::Error(code, text) => {
-                let code = code.map(|code| format!(",\"code\":{code}"));
-                let text = text.map(|text| format!(",\"message\":{}", json_string(&text)));
-                let rest = code.unwrap_or_default() + &text.unwrap_or_default();
-                self.resolve(&format!("\"action\":\"error\"{rest}")).await
-            }
+            Answer::Forward => self.resolve(HoldAction::Forward).await,
+            Answer::Drop => self.resolve(HoldAction::Drop).await,
+            Answer::Error(code, message) => self.resolve(HoldAction::Error { code, message }).await,
             Answer::Modify(Some(text), checked) => self.modify(text.into_bytes(), checked).await,
             Answer::Modify(None, checked) => match self.draft().map(<[u8]>::to_vec) {
                 Some(draft) if checked == Checked::AsIs => self.modify(draft, checked).await,
                 _ => self.ask_message(checked).await,
             },
-            Answer::Step => self.tell("step", "{}").await,
-            Answer::Continue => self.tell("continue", "{}").await,
-            Answer::Intercept => self.tell("intercept.set", r#"{"mode":"intercept"}"#).await,
+            Answer::Step => self.tell(&StepRequest {}).await,
+            Answer::Continue => self.tell(&ContinueRequest {}).await,
+            Answer::Intercept => {
+                let request = InterceptSetRequest::run(ModeChange::Intercept);
+                self.tell(&request).await
+            }
             Answer::Quit => Ok(Quit::Yes),
             Answer::Unknown => {
                 printer::ask(CHOICES);
@@ -267,11 +269,10 @@ impl Attached<'_> {
             let why = "the new message is no JSON: m! sends it all the same";
             return self.refuse(why).await;
         }
-        let as_is = checked == Checked::AsIs;
-        let text = json_string(&text);
-        self.resolve(&format!(
-            "\"action\":\"modify\",\"raw_text\":{text},\"as_is\":{as_is}"
-        ))
+        self.resolve(HoldAction::Modify {
+            message: Replacement::Text(text),
+            as_is: checked == Checked::AsIs,
+        })
         .await
     }
 
@@ -289,18 +290,18 @@ impl Attached<'_> {
         self.ask_again().await
     }
 
-    async fn resolve(&mut self, action: &str) -> Result<Quit> {
+    async fn resolve(&mut self, action: HoldAction) -> Result<Quit> {
         let Some(held) = &self.asking else {
             printer::say("no message is held");
             return Ok(Quit::No);
         };
-        let params = format!("{{\"hold\":{},{action}}}", held.hold);
-        self.tell("hold.resolve", &params).await
+        let hold = held.hold;
+        self.tell(&HoldResolveRequest { hold, action }).await
     }
 
     /// Tells the proxy, and asks about what is held then.
-    async fn tell(&mut self, method: &str, params: &str) -> Result<Quit> {
-        match self.client.ask(method, params).await {
+    async fn tell(&mut self, request: &impl ControlRequest) -> Result<Quit> {
+        match self.client.call(request).await {
             Ok(_) => self.asking = None,
             Err(ClientError::Refused { text, .. }) => printer::say(&visible(&text)),
             Err(error) => return Err(error.into()),

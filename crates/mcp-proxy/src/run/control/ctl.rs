@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_core::control::{METHODS, Method, MethodInfo, ParamKind};
+use mcp_proxy_control::{Fault, HelloRequest, METHODS, Method, MethodInfo, ParamKind};
 use mcp_proxy_transport::control::{Client, ClientError};
 use mcp_proxy_wire::json_string;
 use serde_json::json;
@@ -48,14 +48,14 @@ pub fn run(args: &CtlArgs) -> Result<ExitCode> {
     let running = choose(request.id)?;
     quiet_pipe(runtime().context("cannot start")?.block_on(async {
         let mut client = Client::connect(&running.socket).await?;
-        client.ask("hello", r#"{"name":"ctl"}"#).await?;
-        match client.ask(request.method.name, &params).await {
+        let hello = HelloRequest {
+            name: Some("ctl".to_owned()),
+        };
+        client.call(&hello).await?;
+        match client.ask(request.method.method, &params).await {
             Ok(result) => print(&result)?,
             Err(ClientError::Refused { code, text, data }) => {
-                let mut error = json!({"code": code, "message": text});
-                if let Some(data) = data {
-                    error["data"] = data;
-                }
+                let error = Fault { code, text, data };
                 print(json!({"error": error}).to_string().as_bytes())?;
                 return Ok(ExitCode::FAILURE);
             }

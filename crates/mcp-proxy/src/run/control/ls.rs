@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use mcp_proxy_session::PeerInfo;
 use mcp_proxy_transport::control::{Running, running};
 use serde_json::json;
 
@@ -51,7 +52,8 @@ fn table(found: &[Running], out: &mut impl Write) -> Result<()> {
     )?;
     for one in found {
         let descriptor = &one.descriptor;
-        let transports = format!("{} ► {}", descriptor.client, descriptor.server);
+        let transports = [&descriptor.client, &descriptor.server].map(|word| shown(word));
+        let transports = transports.join(" ► ");
         writeln!(
             out,
             "{:<8}  {:<19}  {:>7}  {:<33}  {}",
@@ -63,6 +65,14 @@ fn table(found: &[Running], out: &mut impl Write) -> Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// A transport as inspect and sessions show it too.
+fn shown(transport: &str) -> String {
+    match transport.parse() {
+        Ok(transport) => PeerInfo::new(transport).to_string(),
+        Err(_) => transport.to_owned(),
+    }
 }
 
 fn json_line(one: &Running) -> Result<String> {

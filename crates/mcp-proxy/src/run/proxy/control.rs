@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mcp_proxy_core::control::{Control, Existing, Export, Means, RING, RunFacts, Save};
+use mcp_proxy_core::control::{Control, Existing, Export, Means, RING, RunFacts, RunServer, Save};
 use mcp_proxy_core::{Dial, LinkEnd, Pipeline};
 use mcp_proxy_session::export::exporter;
 use mcp_proxy_session::{Ring, copy_record, time_text};
@@ -75,7 +75,11 @@ pub fn open(config: &Config, pipeline: &Arc<Pipeline>, about: &About) -> Option<
     let means = Means {
         export: export(),
         save: save(),
-        dial: dial(config),
+        servers: vec![RunServer {
+            peer: facts.server.into(),
+            target: facts.target.clone(),
+            dial: dial(config),
+        }],
     };
     let control = Control::new(Arc::clone(pipeline), facts, means);
     let (listener, serves) = (socket.listener, Arc::clone(&control));
@@ -111,8 +115,8 @@ fn facts(config: &Config, about: &About) -> RunFacts {
         version: env!("CARGO_PKG_VERSION"),
         session: header.id.clone(),
         target,
-        client: header.listen,
-        server: header.transport,
+        client: header.client.transport,
+        server: header.server.transport,
         record: about.path.clone(),
         started: header.started_at,
         pid: std::process::id(),

@@ -162,7 +162,6 @@ fn header(config: &Config) -> SessionHeader {
         Target::Url { url, .. } => (None, Some(url.to_string())),
         Target::Recording(played) => (Some(format!("mcp-proxy mock {}", played.shown)), None),
     };
-    let transport = config.target.transport();
     let replay_of = config.replay_of.iter().map(|session| {
         let key = SessionHeader::REPLAY_OF.to_owned();
         (key, session.as_str().into())
@@ -170,11 +169,8 @@ fn header(config: &Config) -> SessionHeader {
     SessionHeader {
         id: new_session_id(started_at),
         started_at,
-        transport,
-        listen: match config.replay_of {
-            Some(_) => transport,
-            None => config.listen.transport(),
-        },
+        client: config.client(),
+        server: config.target.peer(),
         server_command,
         server_url,
         argv: std::env::args_os()

@@ -144,11 +144,12 @@ impl<'a> View<'a> {
             .map(|target| format!("  {}", visible(target)))
             .unwrap_or_default();
         let started = words::day_and_time(header.started_at);
-        let (listen, server) = (header.client_side(), self.session.transport());
+        let peers = format!("{} ► {}", header.client, self.session.server());
         writeln!(
             out,
-            "{}  {started}  {listen} ► {server}{target}\n",
-            visible(&header.id)
+            "{}  {started}  {}{target}\n",
+            visible(&header.id),
+            visible(&peers)
         )?;
         Ok(())
     }

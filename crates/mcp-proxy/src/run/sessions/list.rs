@@ -17,6 +17,8 @@ use mcp_proxy_wire::visible::{visible, visible_json};
 
 /// A command or URL is shown up to here.
 const TARGET: usize = 60;
+/// A server's name and transport are shown up to here.
+const SERVER: usize = 17;
 
 /// Lists the records.
 pub fn run(args: &SessionsArgs) -> Result<ExitCode> {
@@ -51,23 +53,23 @@ fn table(folder: &Path, records: &[Listed], now: SystemTime, out: &mut impl Writ
     let width = named::id_width(records);
     writeln!(
         out,
-        "{:<width$}  {:<19}  {:>9} {:>9} {:>9}  {:<15} target",
-        "id", "started (UTC)", "lasted", "messages", "size", "transport"
+        "{:<width$}  {:<19}  {:>9} {:>9} {:>9}  {:<SERVER$} target",
+        "id", "started (UTC)", "lasted", "messages", "size", "server"
     )?;
     for record in records {
         let session = Session::open(&record.path);
-        let (messages, transport) = match &session {
-            Ok(session) => (session.len().to_string(), session.transport()),
-            Err(_) => ("?".to_owned(), record.transport),
+        let (messages, server) = match &session {
+            Ok(session) => (session.len().to_string(), session.server()),
+            Err(_) => ("?".to_owned(), record.server.clone()),
         };
         writeln!(
             out,
-            "{:<width$}  {}  {:>9} {messages:>9} {:>9}  {:<15} {}",
+            "{:<width$}  {}  {:>9} {messages:>9} {:>9}  {:<SERVER$} {}",
             named::short_id(record, width),
             words::day_and_time(record.started_at),
             lasted(record, now),
             words::size(record.bytes),
-            transport.as_str(),
+            words::cut(&visible(&server.to_string()), SERVER),
             words::cut(&visible(&record.target), TARGET),
         )?;
     }
@@ -92,9 +94,9 @@ fn lasted(record: &Listed, now: SystemTime) -> String {
 
 fn json_line(record: &Listed, out: &mut impl Write) -> Result<()> {
     let session = Session::open(&record.path).ok();
-    let transport = session
+    let server = session
         .as_ref()
-        .map_or(record.transport, Session::transport);
+        .map_or_else(|| record.server.clone(), Session::server);
     let line = json!({
         "id": record.id,
         "path": record.path.to_string_lossy(),
@@ -103,7 +105,8 @@ fn json_line(record: &Listed, out: &mut impl Write) -> Result<()> {
         "live": record.live,
         "messages": session.as_ref().map(Session::len),
         "bytes": record.bytes,
-        "transport": transport.as_str(),
+        "transport": server.transport.as_str(),
+        "server": server,
         "target": record.target,
     })
     .to_string();

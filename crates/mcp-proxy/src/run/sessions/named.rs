@@ -174,6 +174,7 @@ fn looks_like_a_path(name: &str) -> bool {
 mod tests {
     use std::time::{Duration, SystemTime};
 
+    use mcp_proxy_session::PeerInfo;
     use mcp_proxy_wire::Transport;
 
     use super::*;
@@ -185,7 +186,7 @@ mod tests {
             started_at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_794_765_600),
             ended_at: None,
             live: false,
-            transport: Transport::Stdio,
+            server: PeerInfo::new(Transport::Stdio),
             target: "python server.py".to_owned(),
             bytes: 0,
         }

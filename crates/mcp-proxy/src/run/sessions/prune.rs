@@ -144,6 +144,7 @@ mod tests {
     use std::path::PathBuf;
     use std::time::Duration;
 
+    use mcp_proxy_session::PeerInfo;
     use mcp_proxy_wire::Transport;
 
     use super::*;
@@ -160,7 +161,7 @@ mod tests {
             started_at: now() - Duration::from_secs(hours * 3600),
             ended_at: None,
             live: id.ends_with("live"),
-            transport: Transport::Stdio,
+            server: PeerInfo::new(Transport::Stdio),
             target: String::new(),
             bytes: 100,
         });

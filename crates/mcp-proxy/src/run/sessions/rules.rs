@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Error, Result};
 use mcp_proxy_core::rules::{Outcome, RuleName, Rules, Verdict, What};
-use mcp_proxy_session::{Facts, Session};
-use mcp_proxy_wire::{Direction, Message, flatten};
+use mcp_proxy_session::{Budget, Facts, Session};
+use mcp_proxy_wire::{Direction, Message, Origin, flatten};
 use serde_json::{Value, json};
 
 use super::table::Table;
@@ -45,8 +45,11 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
     for index in 0..session.len() {
         let verdict = session.with_facts(index, |facts| {
             // Rules never see what the proxy makes, nor what it asks and hears on a session of its own.
-            let unseen = facts.marks.from_proxy || own.contains(&facts.connection);
-            let verdict = (!unseen).then(|| rules.judge(facts)).flatten();
+            let of_peer = facts.origin == Origin::from(facts.direction.from());
+            let unseen = !of_peer || own.contains(&facts.connection);
+            let verdict = (!unseen)
+                .then(|| rules.judge(facts, Budget::OFFLINE))
+                .flatten();
             let line = args.json.then(|| described(facts, verdict.as_ref()));
             (verdict, line)
         })?;
@@ -76,9 +79,9 @@ fn own_connections(session: &Session) -> BTreeSet<u32> {
     let mut of_clients = BTreeSet::new();
     let rows = (0..session.len()).filter_map(|index| session.row(index));
     for row in rows.filter(|row| row.direction() == Direction::ClientToServer) {
-        match row.is_from_proxy() {
-            true => own.insert(row.connection()),
-            false => of_clients.insert(row.connection()),
+        match row.is_from_peer() {
+            true => of_clients.insert(row.connection()),
+            false => own.insert(row.connection()),
         };
     }
     &own - &of_clients
@@ -200,7 +203,7 @@ impl Tally {
         let Some(verdict) = verdict else { return };
         self.messages += 1;
         for applied in &verdict.applied {
-            self.failed |= matches!(applied.what, What::Failed(_));
+            self.failed |= matches!(applied.what, What::Failed(_) | What::TooSlow(_));
             match self
                 .times
                 .iter_mut()

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use mcp_proxy_session::{Asked, ProxyMessage, Row, Session, Told};
-use mcp_proxy_wire::{Direction, Field, Kind, Message};
+use mcp_proxy_wire::{Direction, Field, Kind, Message, Origin};
 
 use super::words;
 use mcp_proxy_wire::visible::{visible, visible_bytes};
@@ -233,7 +233,8 @@ pub fn remarks(told: &Told) -> (String, String) {
         (message.undecided, "held, not decided"),
         (message.late, "late"),
         (message.duplicate, "duplicate"),
-        (message.from_proxy, "made by the proxy"),
+        (message.origin == Origin::Proxy, "made by the proxy"),
+        (message.origin == Origin::Replay, "sent by a replay"),
         (told.undelivered, "not delivered"),
     ];
     let mut words: Vec<_> = flags
@@ -241,6 +242,9 @@ pub fn remarks(told: &Told) -> (String, String) {
         .filter(|(is, _)| *is)
         .map(|(_, word)| (*word).to_owned())
         .collect();
+    if let Some(parent) = message.parent {
+        words.push(format!("caused by #{parent}"));
+    }
     if message.redacted > 0 {
         words.push(format!("{} redacted", message.redacted));
     }

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::mpsc::{self, SyncSender};
 
-use mcp_proxy_core::control::{Method, Pace};
+use mcp_proxy_control::{HelloRequest, Method, Pace};
+use mcp_proxy_transport::control::client::Told;
 use mcp_proxy_transport::control::{Client, ClientError};
 use mcp_proxy_tui::port::{Ask, FarEnd, News};
 use tokio::sync::mpsc::{Receiver, channel};
@@ -19,8 +20,6 @@ use crate::run::sessions::export::file::{RENAME, RENAME_OR_FORCE};
 
 /// Questions on their way.
 const WAITING: usize = 256;
-/// Who we are.
-const HELLO: &str = r#"{"name":"tui"}"#;
 
 /// Tells whether the proxy lets the UI in; if not, why.
 pub type Entry = mpsc::Receiver<Result<(), String>>;
@@ -80,7 +79,10 @@ async fn enter(
 /// A proxy that lets nobody in says so to the first question only, so that is not one of the UI's.
 async fn greet(socket: &Path) -> Result<Client, ClientError> {
     let mut client = Client::connect(socket).await?;
-    client.ask("hello", HELLO).await?;
+    let hello = HelloRequest {
+        name: Some("tui".to_owned()),
+    };
+    client.call(&hello).await?;
     Ok(client)
 }
 
@@ -106,7 +108,9 @@ async fn carry(
                 },
             },
             notice = client.notice() => match notice {
-                Ok(told) => News::Notice { method: told.method, params: told.params },
+                Ok(Told { notice: Some(notice), .. }) => News::Notice(notice),
+                // One of a newer proxy, which this UI does not know.
+                Ok(Told { notice: None, .. }) => continue,
                 Err(error) => return error.to_string(),
             },
         };
@@ -116,8 +120,8 @@ async fn carry(
     }
 }
 
-fn is_slow(method: &str) -> bool {
-    Method::named(method).is_some_and(|method| method.info().pace == Pace::Slow)
+fn is_slow(method: Method) -> bool {
+    method.info().pace == Pace::Slow
 }
 
 /// Asks on a connection of its own.
@@ -153,11 +157,11 @@ mod tests {
 
     #[test]
     fn what_takes_its_time_does_not_delay_a_hold() {
-        for slow in ["replay", "export", "save"] {
-            assert!(is_slow(slow), "{slow}");
+        for slow in [Method::Replay, Method::Export, Method::Save] {
+            assert!(is_slow(slow), "{slow:?}");
         }
-        for quick in ["hold.resolve", "hold.list", "get", "no such method"] {
-            assert!(!is_slow(quick), "{quick}");
+        for quick in [Method::HoldResolve, Method::HoldList, Method::Get] {
+            assert!(!is_slow(quick), "{quick:?}");
         }
     }
 }

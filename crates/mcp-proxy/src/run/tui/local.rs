@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use mcp_proxy_core::control::Method;
+use mcp_proxy_control::{FileResult, Method};
 use mcp_proxy_session::export::exporter;
 use mcp_proxy_session::{copy_record, exporters};
 use mcp_proxy_tui::port::{Ask, FarEnd, News};
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::run::proxy;
 use crate::run::sessions::export::file::{Existing, RENAME};
@@ -16,7 +15,7 @@ use crate::run::sessions::export::file::{Existing, RENAME};
 #[derive(Deserialize)]
 struct Wanted {
     format: Option<String>,
-    output: PathBuf,
+    output: String,
     /// The record that is meant, if it is not the first that was opened.
     record: Option<PathBuf>,
 }
@@ -36,26 +35,27 @@ pub fn serve(far: FarEnd, record: PathBuf) {
 }
 
 fn answer(ask: &Ask, record: &Path) -> Result<Bytes, String> {
-    if !matches!(
-        Method::named(ask.method),
-        Some(Method::Save | Method::Export)
-    ) {
+    if !matches!(ask.method, Method::Save | Method::Export) {
         return Err("this is a record: there is no proxy that could do that".to_owned());
     }
     let wanted: Wanted = serde_json::from_str(&ask.params).map_err(|error| error.to_string())?;
     let record = wanted.record.as_deref().unwrap_or(record);
+    let output = Path::new(&wanted.output);
     let bytes = match &wanted.format {
-        None => copy_record(record, &wanted.output).map_err(|error| error.chain())?,
+        None => copy_record(record, output).map_err(|error| error.chain())?,
         Some(format) => {
             let Some(exporter) = exporter(format) else {
                 let known: Vec<_> = exporters().iter().map(|one| one.name()).collect();
                 return Err(format!("`{format}` is not known: {}", known.join(", ")));
             };
             let existing = Existing::Keep(RENAME);
-            proxy::export(record, exporter, &wanted.output, existing)
+            proxy::export(record, exporter, output, existing)
                 .map_err(|error| format!("{error:#}"))?
         }
     };
-    let told = json!({"output": wanted.output, "bytes": bytes});
-    Ok(Bytes::from(told.to_string()))
+    let told = serde_json::to_vec(&FileResult {
+        output: wanted.output,
+        bytes: Some(bytes),
+    });
+    told.map(Bytes::from).map_err(|error| error.to_string())
 }

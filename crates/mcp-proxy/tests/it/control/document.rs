@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use mcp_proxy_core::control::METHODS;
+use mcp_proxy_control::METHODS;
 use serde_json::Value;
 
 use super::house::House;

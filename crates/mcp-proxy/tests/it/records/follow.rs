@@ -41,21 +41,17 @@ fn shows_what_is_added_until_the_session_ends() {
     let place = Place::new();
     let mut sample = place.sample();
     let one = sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"first"}"#);
-    sample.recorder.flush().unwrap();
+    sample.flush();
     let (child, mut lines) = follow(&place, &[]);
     until(&mut lines, "first");
-    sample.server(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Some(one));
-    sample.act("drop", one, None);
-    sample.recorder.flush().unwrap();
+    sample.answer(one, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+    sample.verdict("drop", one).write();
+    sample.flush();
     assert!(until(&mut lines, "↩ first").contains("1.0 ms"));
     // What became of a message that is on the screen already.
     until(&mut lines, "drop #1 by user: as asked");
-    sample.put(
-        br#"{"method":"elsewhere"}"#,
-        &mcp_proxy_wire::Carriage::Message,
-        |new| new.connection = 2,
-    );
-    sample.recorder.flush().unwrap();
+    sample.on(2).client(r#"{"method":"elsewhere"}"#);
+    sample.flush();
     until(&mut lines, "conn");
     until(&mut lines, "c2   elsewhere");
     sample.end();
@@ -71,7 +67,7 @@ fn waits_for_the_rest_of_a_line_that_is_being_written() {
     let place = Place::new();
     let mut sample = place.sample();
     sample.client(r#"{"method":"first"}"#);
-    sample.recorder.flush().unwrap();
+    sample.flush();
     let text = std::fs::read_to_string(sample.path()).unwrap();
     let line = text
         .lines()
@@ -102,7 +98,7 @@ fn a_record_that_nobody_writes_is_not_waited_for() {
     let place = Place::new();
     let mut sample = place.sample();
     sample.client(r#"{"method":"first"}"#);
-    sample.recorder.flush().unwrap();
+    sample.flush();
     drop(sample);
     let text = place.print(&["inspect", "session.jsonl", "--follow"]);
     assert!(

@@ -3,7 +3,7 @@
 use super::sample::*;
 
 /// Two finished records and a live one, which the sample keeps open.
-fn stored(place: &Place) -> Sample {
+fn stored(place: &Place) -> SampleRecord {
     for number in [1, 2] {
         let mut sample = place.stored(number);
         sample.client(format!(
@@ -19,7 +19,7 @@ fn stored(place: &Place) -> Sample {
     }
     let mut live = place.stored(3);
     live.client(r#"{"method":"number/3"}"#);
-    live.recorder.flush().unwrap();
+    live.flush();
     live
 }
 

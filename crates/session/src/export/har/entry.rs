@@ -5,7 +5,7 @@ use super::plan::{Part, Planned};
 use crate::export::body::{Form, form, is_gone, missing, time, write_string};
 use crate::session::Record;
 use crate::{Error, Http, ProxyMessage, Raw, Session};
-use mcp_proxy_wire::{Transport, json_string};
+use mcp_proxy_wire::{Origin, Transport, json_string};
 use std::io::Write;
 use std::time::{Duration, SystemTime};
 
@@ -73,6 +73,13 @@ pub(super) fn write(
                 message.connection, message.transport
             ),
         )?;
+    }
+    let parent = [&request, &response, &first]
+        .into_iter()
+        .flatten()
+        .find_map(|read| read.message.as_ref()?.parent);
+    if let Some(parent) = parent {
+        put(out, &format!(",\"_parent\":{parent}"))?;
     }
     let sequences: Vec<String> = [&request, &response]
         .into_iter()
@@ -188,8 +195,9 @@ fn write_request(request: Option<&Read>, out: &mut dyn Write) -> Result<(), Erro
     put(
         out,
         &format!(
-            ",\"headersSize\":-1,\"bodySize\":{}}}",
-            message.map_or(0, |message| message.raw.len())
+            ",\"headersSize\":-1,\"bodySize\":{}{}}}",
+            message.map_or(0, |message| message.raw.len()),
+            message.map_or_else(String::new, |message| origin(message.origin)),
         ),
     )
 }
@@ -236,8 +244,9 @@ fn write_response(
     put(
         out,
         &format!(
-            ",\"size\":{size}}},\"redirectURL\":{},\"headersSize\":-1,\"bodySize\":{size}}}",
-            json_string(location)
+            ",\"size\":{size}}},\"redirectURL\":{},\"headersSize\":-1,\"bodySize\":{size}{}}}",
+            json_string(location),
+            message.map_or_else(String::new, |message| origin(message.origin)),
         ),
     )
 }
@@ -311,6 +320,14 @@ pub(super) fn comment(raw: &Raw) -> String {
     missing(raw).map_or_else(String::new, |text| {
         format!(",\"comment\":{}", json_string(&text))
     })
+}
+
+/// `_origin`, if the proxy or a replay wrote it.
+pub(super) fn origin(origin: Origin) -> String {
+    match origin {
+        Origin::Client | Origin::Server => String::new(),
+        other => format!(",\"_origin\":\"{}\"", other.as_str()),
+    }
 }
 
 /// `_redacted`, if anything is.

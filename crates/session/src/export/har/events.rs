@@ -1,13 +1,13 @@
 //! The events of a stream: each as Chrome writes it, and together as the body that all other readers look for.
 
-use super::entry::{comment, put, told};
+use super::entry::{comment, origin, put, told};
 use super::plan::Part;
 use crate::export::body::{Form, copy, form, is_gone, write_string};
 use crate::json::push_escaped;
 use crate::message::Sse;
 use crate::session::Record;
 use crate::{Error, Raw, Session};
-use mcp_proxy_wire::json_string;
+use mcp_proxy_wire::{Origin, json_string};
 use std::cell::Cell;
 use std::io::Write;
 use std::time::SystemTime;
@@ -18,6 +18,8 @@ struct Event {
     sse: Sse,
     raw: Raw,
     redacted: u32,
+    /// Who wrote the message in it.
+    origin: Option<Origin>,
     /// An event without data is recorded as it stood on the wire.
     wire: Option<String>,
 }
@@ -31,6 +33,7 @@ fn read(session: &Session, part: Part) -> Result<Event, Error> {
                 sse: message.sse.unwrap_or_default(),
                 raw: message.raw,
                 redacted: message.redacted,
+                origin: Some(message.origin),
                 wire: None,
             })
         }
@@ -47,6 +50,7 @@ fn read(session: &Session, part: Part) -> Result<Event, Error> {
                 sse: record.member("sse").unwrap_or_default(),
                 raw: Raw::Text(String::new()),
                 redacted: record.member("redacted").unwrap_or(0),
+                origin: None,
                 wire: Some(record.member("text").unwrap_or_default()),
             })
         }
@@ -60,6 +64,7 @@ pub(super) fn write(session: &Session, part: Part, out: &mut dyn Write) -> Resul
         sse,
         raw,
         redacted,
+        origin: author,
         ..
     } = read(session, part)?;
     let seconds = timestamp
@@ -78,6 +83,7 @@ pub(super) fn write(session: &Session, part: Part, out: &mut dyn Write) -> Resul
     write_string(out, &raw, form(&raw)?, "base64:")?;
     put(out, &comment(&raw))?;
     put(out, &told(redacted))?;
+    put(out, &author.map_or_else(String::new, origin))?;
     put(out, "}")?;
     Ok(is_gone(&raw))
 }

@@ -4,16 +4,16 @@ use mcp_proxy_session::{Bodies, Raw, Session, Told};
 
 use super::super::View;
 use super::super::remembered::MOST_ROWS;
-use super::sample::Sample;
 use super::{searched, until};
+use mcp_proxy_session::testing::SampleRecord;
 
 #[test]
 fn rows_that_are_pushed_are_kept_replaced_and_let_go() {
-    let mut sample = Sample::new();
-    let call = sample.call(1, "alpha");
-    sample.answer(1, call, "{}");
-    sample.recorder.flush().unwrap();
-    let record = Session::open(sample.recorder.path()).unwrap();
+    let mut sample = SampleRecord::new();
+    let call = sample.call(1, "alpha", "{}");
+    sample.result(1, call, "{}");
+    sample.flush();
+    let record = Session::open(sample.path()).unwrap();
     let fetched = |row: usize| {
         let line = record.told(row).unwrap().to_json(Bodies::Given);
         Told::from_json(&line.into()).unwrap()

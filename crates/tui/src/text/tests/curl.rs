@@ -4,7 +4,7 @@ use super::super::shell::quote;
 use super::*;
 use mcp_proxy_session::{Http, MessageId, ProxyMessage, Raw};
 use mcp_proxy_wire::visible::visible_lines;
-use mcp_proxy_wire::{Direction, Transport};
+use mcp_proxy_wire::{Direction, Origin, Transport};
 use proptest::prelude::*;
 use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
@@ -34,7 +34,8 @@ fn message(body: &str) -> ProxyMessage {
         latency: None,
         late: false,
         duplicate: false,
-        from_proxy: false,
+        origin: Origin::Client,
+        parent: None,
         dropped: false,
         refused: false,
         answered: false,

@@ -1,15 +1,12 @@
 //! What is shown as it comes: from the record while there is one, else from the proxy's ring.
 
 use std::io::Write as _;
-use std::path::Path;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use bytes::Bytes;
+use mcp_proxy_control::{GetRequest, HelloResult};
 use mcp_proxy_session::Told;
 use mcp_proxy_transport::control::Client;
-use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
@@ -30,50 +27,43 @@ pub enum Feed<'a> {
     },
 }
 
-/// An answer to `get`.
-#[derive(Deserialize)]
-struct Rows<'a> {
-    #[serde(borrow)]
-    rows: Vec<&'a RawValue>,
-    next: Option<u64>,
-    upto: u64,
-}
-
 impl<'a> Feed<'a> {
     /// Shows the last of what is there.
     pub async fn open(
         args: &'a InspectArgs,
-        hello: &Value,
+        hello: &HelloResult,
         last: usize,
         client: &mut Client,
     ) -> Result<Feed<'a>> {
         let mut out = printer::out();
-        if let Some(record) = hello["record"].as_str() {
-            let mut view = View::open(args, Path::new(record))?;
+        if let Some(record) = &hello.record {
+            let mut view = View::open(args, record)?;
             view.title(&mut out)?;
             let left_out = view.skip_to_last(last);
             if left_out > 0 {
                 writeln!(
                     out,
                     "({left_out} earlier: mcp-proxy inspect {})\n",
-                    visible(record)
+                    visible(&record.to_string_lossy())
                 )?;
             }
             out.flush()?;
             return Ok(Feed::Record(Box::new(view)));
         }
-        let word = |name: &str| visible(hello[name].as_str().unwrap_or("?"));
         writeln!(
             out,
             "{}  {} ► {}  {}  (no record: the newest 16 MiB can be seen)\n",
-            word("session"),
-            word("client"),
-            word("server"),
-            word("target")
+            visible(&hello.session),
+            visible(&hello.client),
+            visible(&hello.server),
+            visible(&hello.target)
         )?;
         out.flush()?;
-        let upto = client.ask("get", r#"{"limit":1}"#).await?;
-        let upto = serde_json::from_slice::<Rows<'_>>(&upto)?.upto;
+        let request = GetRequest {
+            limit: Some(1),
+            ..GetRequest::default()
+        };
+        let upto = client.call(&request).await?.upto;
         Ok(Feed::Ring {
             table: Table::new(printer::colours()),
             next: (upto + 1).saturating_sub(last as u64).max(1),
@@ -86,21 +76,24 @@ impl<'a> Feed<'a> {
         match self {
             Feed::Record(view) => view.take_in(&mut out)?,
             Feed::Ring { table, next } => loop {
-                let params = format!("{{\"from\":{next},\"raw\":true,\"limit\":200}}");
-                let answer: Bytes = client.ask("get", &params).await?;
-                let rows: Rows<'_> =
-                    serde_json::from_slice(&answer).context("the proxy answers no rows")?;
-                for row in rows.rows {
-                    let line = answer.slice_ref(row.get().as_bytes());
+                let request = GetRequest {
+                    from: Some(*next),
+                    raw: true,
+                    limit: Some(200),
+                    ..GetRequest::default()
+                };
+                let page = client.call(&request).await?;
+                for row in page.rows {
+                    let line = Bytes::from(String::from(Box::<str>::from(row)));
                     let told = Told::from_json(&line).map_err(|why| anyhow!("a row: {why}"))?;
                     *next = (*next).max(told.message.sequence + 1);
                     table.told(&told, &mut out)?;
                 }
                 out.flush()?;
-                match rows.next {
+                match page.next {
                     Some(more) => *next = more,
                     None => {
-                        *next = (*next).max(rows.upto + 1);
+                        *next = (*next).max(page.upto + 1);
                         break;
                     }
                 }

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use mcp_proxy_control::{HeldRow, HoldListResult};
+use mcp_proxy_wire::Direction;
 
 use crate::run::sessions::words;
 use mcp_proxy_wire::visible::{visible, visible_bytes};
@@ -21,38 +20,16 @@ pub struct Held {
     title: String,
 }
 
-/// An answer to `hold.list`.
-#[derive(Deserialize)]
-struct List<'a> {
-    #[serde(borrow)]
-    holds: Vec<Row<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Row<'a> {
-    hold: u64,
-    sequence: u64,
-    conn: String,
-    direction: String,
-    by: String,
-    left_ms: Option<u64>,
-    len: u64,
-    #[serde(borrow)]
-    raw: Option<&'a RawValue>,
-    raw_text: Option<String>,
-}
-
 impl Held {
     /// The first of a list.
-    pub fn first(list: &[u8]) -> Result<Option<Held>> {
-        let list: List<'_> = serde_json::from_slice(list).context("the proxy lists no holds")?;
-        Ok(list.holds.into_iter().next().map(Held::new))
+    pub fn first(list: HoldListResult) -> Option<Held> {
+        list.holds.into_iter().next().map(Held::new)
     }
 
-    fn new(row: Row<'_>) -> Held {
-        let arrow = match row.direction.as_str() {
-            "server_to_client" => "◄",
-            _ => "►",
+    fn new(row: HeldRow) -> Held {
+        let arrow = match row.direction {
+            Direction::ServerToClient => "◄",
+            Direction::ClientToServer => "►",
         };
         let left = row.left_ms.map_or("no time limit yet".to_owned(), |left| {
             format!("{} left", words::span(Duration::from_millis(left)))
@@ -68,7 +45,7 @@ impl Held {
                 "hold {}: #{} {arrow} {}, held by {}, {left}",
                 row.hold,
                 row.sequence,
-                visible(&row.conn),
+                row.conn,
                 visible(&row.by)
             ),
             raw,

@@ -14,6 +14,8 @@ use mcp_proxy_wire::visible::{visible, visible_bytes};
 /// A body over this is shown by its beginning.
 const WHOLE: u64 = 1 << 20;
 const BEGINNING: u64 = 16 << 10;
+/// Messages that a call caused are listed up to this many.
+const CAUSED: usize = 20;
 
 /// Writes the message of row `index`.
 pub fn write(session: &Session, index: usize, out: &mut impl Write) -> Result<()> {
@@ -29,6 +31,7 @@ pub fn write(session: &Session, index: usize, out: &mut impl Write) -> Result<()
         words::arrow(message.direction)
     )?;
     facts(&told, peer, out)?;
+    causes(session, message, out)?;
     carriage(message, out)?;
     for verdict in &message.verdicts {
         fact(out, "verdict", &verdict_line(verdict))?;
@@ -113,6 +116,33 @@ fn facts(told: &Told, peer: Option<&Row>, out: &mut impl Write) -> Result<()> {
     let (trouble, remarks) = table::remarks(told);
     for text in [trouble, remarks].iter().filter(|text| !text.is_empty()) {
         fact(out, "remark", text)?;
+    }
+    Ok(())
+}
+
+/// Who its connection is between, which call caused it, and what it caused itself.
+fn causes(session: &Session, message: &ProxyMessage, out: &mut impl Write) -> Result<()> {
+    if let Some(connection) = session.connection(message.connection)
+        && let (Some(client), Some(server)) = (connection.client, connection.server)
+    {
+        fact(out, "between", &visible(&format!("{client} ► {server}")))?;
+    }
+    if let Some(parent) = message.parent {
+        fact(out, "caused by", &format!("#{parent}"))?;
+    }
+    let caused: Vec<usize> = session.caused_by(message.sequence).collect();
+    let numbers: Vec<String> = caused
+        .iter()
+        .take(CAUSED)
+        .filter_map(|row| session.row(*row))
+        .map(|row| format!("#{}", row.sequence()))
+        .collect();
+    if !numbers.is_empty() {
+        let rest = match caused.len() - numbers.len() {
+            0 => String::new(),
+            rest => format!(" and {rest} more"),
+        };
+        fact(out, "caused", &format!("{}{rest}", numbers.join(", ")))?;
     }
     Ok(())
 }

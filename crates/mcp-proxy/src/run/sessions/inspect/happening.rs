@@ -3,7 +3,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mcp_proxy_session::{Http, Record};
+use mcp_proxy_session::{Http, PeerInfo, Record};
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use crate::run::sessions::words;
@@ -40,7 +41,7 @@ impl Happening {
             time: words::cut(&visible(timestamp.get(11..23).unwrap_or("")), 12),
             connection: connection.and_then(|text| text.strip_prefix('c')?.parse().ok()),
             text: words::cut(&text, LONGEST),
-            trouble: failed || matches!(kind.as_str(), "undelivered" | "stalled" | "gap" | "stray"),
+            trouble: failed || matches!(kind.as_str(), "undelivered" | "gap" | "stray"),
         }
     }
 }
@@ -84,6 +85,12 @@ fn describe(record: &Record, kind: &str) -> String {
             // Bytes that are no UTF-8.
             ("b64", Value::String(value)) => told.push(from_base64(value)),
             ("sequence", value) => text.push_str(&format!(" #{value}")),
+            ("parent", value) => told.push(format!("caused by #{value}")),
+            ("client" | "server", value @ Value::Object(_)) => {
+                let peer = PeerInfo::deserialize(value).map(|peer| peer.to_string());
+                let peer = peer.unwrap_or_else(|_| value.to_string());
+                told.push(format!("{name} {}", visible(&peer)));
+            }
             (name, Value::String(value)) => {
                 told.push(format!("{} {}", visible(name), visible(value)))
             }
@@ -151,6 +158,12 @@ mod tests {
             "drop #4 by user: no"
         );
         assert_eq!(
+            shown(
+                r#"{"t":"io","kind":"open","conn":"c2","client":{"transport":"stdio"},"server":{"name":"\u001bx","transport":"in_process"},"parent":4}"#
+            ),
+            r"open: client stdio, server \u{1b}x (in process), caused by #4"
+        );
+        assert_eq!(
             shown(r#"{"t":"find","rule":7,"severity":"high"}"#),
             "find: rule 7, severity high"
         );
@@ -168,6 +181,6 @@ mod tests {
         assert!(read(r#"{"t":"io","kind":"exit","code":1}"#).trouble);
         assert!(read(r#"{"t":"io","kind":"exit","signal":9}"#).trouble);
         assert!(!read(r#"{"t":"io","kind":"exit","code":0}"#).trouble);
-        assert!(read(r#"{"t":"io","kind":"stalled"}"#).trouble);
+        assert!(read(r#"{"t":"io","kind":"undelivered"}"#).trouble);
     }
 }

@@ -1,14 +1,19 @@
-//! The one list of what can be asked. Dispatch, `ctl --help` and the check of `docs/control.md` are made from it.
+//! The one list of methods. Dispatch, `ctl --help` and the check of `docs/control.md` are made from it.
 //!
-//! To add a method: a variant, its line in [`METHODS`], its arm in `Desk::run` and its section in the document.
+//! To add a method: a variant and its line in [`METHODS`], a request type with its result, its arm in `Desk::run` of the
+//! core, and its section in the document.
 
-/// Everything that can be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Every method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// `hello`
     Hello,
     /// `subscribe`
     Subscribe,
+    /// `servers.list`
+    ServersList,
+    /// `connections.list`
+    ConnectionsList,
     /// `get`
     Get,
     /// `stats`
@@ -67,8 +72,8 @@ pub struct MethodInfo {
 pub enum Pace {
     /// At once.
     Quick,
-    /// When a server has answered or a file is written: a viewer asks it on a connection of its own, so that nothing waits behind
-    /// it.
+    /// When a server has answered or a file is written. A viewer uses a connection of its own for it, so that nothing else
+    /// waits for the answer.
     Slow,
 }
 
@@ -88,9 +93,9 @@ pub struct Param {
 pub enum ParamKind {
     /// A string.
     Text,
-    /// A number, a truth, or any JSON.
+    /// A number, boolean or other JSON value.
     Json,
-    /// A message, which is JSON whatever it looks like: what is none is a mistake, and no text of its own.
+    /// A message, which must be JSON: a word that is not JSON is a mistake and not a string.
     Message,
 }
 
@@ -99,7 +104,7 @@ pub const METHODS: &[MethodInfo] = &[
     info(
         Method::Hello,
         "hello",
-        "who the proxy is: version, session, target, record, process",
+        "who the proxy is: version, session, record, process, servers, connections",
         &[text(
             "name",
             "what the viewer calls itself; verdicts name it",
@@ -111,6 +116,16 @@ pub const METHODS: &[MethodInfo] = &[
         "notices from now on: rows, holds, lagged",
         &[],
     ),
+    info(Method::ServersList, "servers.list", "the servers", &[]),
+    info(
+        Method::ConnectionsList,
+        "connections.list",
+        "the connections, the newest first",
+        &[
+            text("server", "only those to this server"),
+            param("limit", "at most this many (default 100, at most 1000)"),
+        ],
+    ),
     info(
         Method::Get,
         "get",
@@ -118,8 +133,8 @@ pub const METHODS: &[MethodInfo] = &[
         &[
             param("from", "the first (default 1)"),
             param("to", "the last (default: the newest)"),
-            param("last", "instead of both: so many of the newest"),
-            param("limit", "at most so many (default 100, at most 1000)"),
+            param("last", "in place of both: the last N messages"),
+            param("limit", "at most this many (default 100, at most 1000)"),
             param("raw", "true: with their bodies"),
         ],
     ),
@@ -128,13 +143,23 @@ pub const METHODS: &[MethodInfo] = &[
         Method::InterceptGet,
         "intercept.get",
         "the mode, and which holds there are",
-        &[],
+        &[
+            param("connection", "those of this connection (1 or c1)"),
+            text("server", "those of this server"),
+        ],
     ),
     info(
         Method::InterceptSet,
         "intercept.set",
         "sets the mode",
-        &[text("mode", "passthrough or intercept")],
+        &[
+            text(
+                "mode",
+                "passthrough or intercept; inherit: no mode of its own any more",
+            ),
+            param("connection", "of this connection only (1 or c1)"),
+            text("server", "of this server only"),
+        ],
     ),
     info(
         Method::HoldList,
@@ -155,7 +180,7 @@ pub const METHODS: &[MethodInfo] = &[
             message("raw", "modify: the new message, as JSON"),
             text("raw_text", "modify: the same as a text"),
             text("raw_b64", "modify: the same in base64"),
-            param("as_is", "modify: true sends what is no JSON"),
+            param("as_is", "modify: true sends what is not JSON"),
             param("code", "error: its code"),
             text("message", "error: its text"),
         ],
@@ -185,7 +210,9 @@ pub const METHODS: &[MethodInfo] = &[
         &[
             text("filter", "which"),
             text("direction", "only client_to_server or server_to_client"),
-            param("hits", "so many, then it is gone; 1 is one-shot"),
+            param("hits", "it is removed after this many hits; 1 is one-shot"),
+            param("connection", "only messages of this connection (1 or c1)"),
+            text("server", "only messages of this server"),
         ],
     ),
     info(
@@ -198,7 +225,10 @@ pub const METHODS: &[MethodInfo] = &[
         Method::RulesList,
         "rules.list",
         "the rules that messages go through now, and where they come from",
-        &[],
+        &[
+            param("connection", "only those for the server of this connection"),
+            text("server", "only those for this server"),
+        ],
     ),
     info(
         Method::RulesReload,
@@ -214,14 +244,19 @@ pub const METHODS: &[MethodInfo] = &[
             param("sequence", "which"),
             message(
                 "raw",
-                "the message to send instead: JSON, or a string of it",
+                "the message to send in its place: JSON, or a string of it",
             ),
-            param("as_is", "true sends what is no JSON-RPC"),
+            param("as_is", "true sends what is not JSON-RPC"),
             text(
                 "session",
                 "fresh (default): a new one; live: that of the message (see below)",
             ),
             param("timeout_ms", "how long it may take (default 30000)"),
+            param(
+                "connection",
+                "live: its session; fresh: its server (1 or c1)",
+            ),
+            text("server", "fresh: this server"),
         ],
     ),
     info(
@@ -230,7 +265,7 @@ pub const METHODS: &[MethodInfo] = &[
         "writes a note into the record, or marks a message there",
         &[
             text("text", "the text"),
-            param("sequence", "instead: the message to mark"),
+            param("sequence", "in place of a text: the message to mark"),
             text("mark", "with it: set or removed"),
         ],
     ),
@@ -256,7 +291,7 @@ pub const METHODS: &[MethodInfo] = &[
     info(
         Method::Shutdown,
         "shutdown",
-        "ends the proxy in order, as a signal does",
+        "shuts the proxy down cleanly, as a signal does",
         &[],
     ),
 ];
@@ -271,7 +306,7 @@ impl Method {
     /// Its line in [`METHODS`].
     pub fn info(self) -> &'static MethodInfo {
         let known = METHODS.iter().find(|info| info.method == self);
-        // A test holds that every variant has its line.
+        // A test checks that every variant has its line.
         known.unwrap_or(&METHODS[0])
     }
 }

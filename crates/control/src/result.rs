@@ -1,0 +1,351 @@
+//! The results of the methods.
+//!
+//! A viewer may be older or newer than the proxy that it looks at: members that are missing take their defaults, members
+//! that are not known are ignored, and names that may grow (transports, formats) are texts.
+
+use std::path::PathBuf;
+
+use mcp_proxy_wire::Direction;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::word::{read_direction, read_some_direction, write_direction, write_some_direction};
+use crate::{ConnectionNumber, InterceptMode, ModeOverride};
+
+/// Done; there is nothing to tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoResult {}
+
+/// `hello`: who the proxy is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HelloResult {
+    /// The version of the protocol.
+    pub protocol: u32,
+    /// The version of the program.
+    pub version: String,
+    /// The session's id.
+    pub session: String,
+    /// The server, as it may be shown.
+    pub target: String,
+    /// The transport of the clients.
+    pub client: String,
+    /// The URL where clients connect.
+    pub listens: Option<String>,
+    /// The transport of the server.
+    pub server: String,
+    /// The record's file.
+    pub record: Option<PathBuf>,
+    /// When the run started.
+    pub started: String,
+    /// The proxy's process.
+    pub pid: u32,
+    /// The servers of the run.
+    pub servers: Vec<ServerRow>,
+    /// The newest connections.
+    pub connections: Vec<ConnectionRow>,
+    /// How many connections there were since the run began.
+    pub connection_count: u64,
+}
+
+/// `servers.list`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServersListResult {
+    /// The servers of the run.
+    pub servers: Vec<ServerRow>,
+}
+
+/// One server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerRow {
+    /// The name that requests use.
+    pub name: String,
+    /// How it is reached.
+    pub transport: String,
+    /// Its command or URL, as it may be shown.
+    pub target: String,
+    /// How many connections to it are open.
+    pub connections: u64,
+}
+
+/// `connections.list`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConnectionsListResult {
+    /// The connections that were asked for, the newest first.
+    pub connections: Vec<ConnectionRow>,
+    /// How many connections of the run are open.
+    pub open: u64,
+    /// How many connections there were since the run began.
+    pub count: u64,
+}
+
+/// One connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConnectionRow {
+    /// Its number.
+    pub connection: ConnectionNumber,
+    /// The client.
+    pub client: PeerRow,
+    /// The server.
+    pub server: PeerRow,
+    /// It has not ended.
+    pub open: bool,
+    /// The number of the request in the record that this connection was opened for.
+    pub parent: Option<u64>,
+}
+
+/// One end of a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PeerRow {
+    /// What people call it.
+    pub name: Option<String>,
+    /// How it is reached.
+    pub transport: String,
+    /// Where a client of a listener connected from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+}
+
+/// `subscribe`: the present.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SubscribeResult {
+    /// The mode of the run.
+    pub mode: InterceptMode,
+    /// The numbers of the holds.
+    pub held: Vec<u64>,
+    /// Modes that differ from the run's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<ModeOverride>,
+    /// The newest message that can be fetched.
+    pub upto: u64,
+}
+
+/// `intercept.get`, `intercept.set`, `step`, `continue`: the mode, and what is held.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct InterceptResult {
+    /// The mode of what was asked about: the run, or a connection or server in it.
+    pub mode: InterceptMode,
+    /// The numbers of the holds.
+    pub held: Vec<u64>,
+    /// Modes that differ from the run's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<ModeOverride>,
+}
+
+/// `stats`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StatsResult {
+    /// Messages since the run began.
+    pub messages: u64,
+    /// Connections since the run began.
+    pub connections: u32,
+    /// Viewers that are attached.
+    pub viewers: usize,
+    /// How long the run has lasted.
+    pub uptime_ms: u64,
+    /// The mode of the run.
+    pub mode: InterceptMode,
+    /// How many messages are held.
+    pub held: usize,
+    /// How many breakpoints are set.
+    pub breakpoints: usize,
+    /// What is kept in memory by a run without a record.
+    pub ring: Option<RingStats>,
+}
+
+/// What a run without a record keeps in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RingStats {
+    /// How many messages.
+    pub messages: usize,
+    /// Their bytes.
+    pub bytes: usize,
+    /// The oldest.
+    pub first: Option<u64>,
+}
+
+/// `hold.list`
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct HoldListResult {
+    /// The mode of the run.
+    pub mode: InterceptMode,
+    /// What is held, the oldest first.
+    pub holds: Vec<HeldRow>,
+}
+
+/// A held message. Times are relative: viewers have clocks of their own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HeldRow {
+    /// The hold.
+    pub hold: u64,
+    /// The message's number in the record.
+    pub sequence: u64,
+    /// Its connection.
+    #[serde(default, serialize_with = "ConnectionNumber::write_text")]
+    pub conn: ConnectionNumber,
+    /// The name of the connection's server.
+    #[serde(default)]
+    pub server: String,
+    /// Which way it goes.
+    #[serde(
+        serialize_with = "write_direction",
+        deserialize_with = "read_direction"
+    )]
+    pub direction: Direction,
+    /// What holds it.
+    #[serde(default)]
+    pub by: String,
+    /// For how long it has been held.
+    #[serde(default)]
+    pub held_ms: u64,
+    /// How long until the proxy decides by itself.
+    #[serde(default)]
+    pub left_ms: Option<u64>,
+    /// Its method; of a response, that of the request.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// Its tool, prompt or resource; of a response, that of the request.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Its id.
+    #[serde(default)]
+    pub jsonrpc_id: Option<Value>,
+    /// Its length.
+    #[serde(default)]
+    pub len: usize,
+    /// Its bytes, if they were asked for and are JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<Box<RawValue>>,
+    /// Its bytes, if they were asked for and are another text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_text: Option<String>,
+    /// Its bytes in base64, if they were asked for and are not text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_b64: Option<String>,
+}
+
+/// `hold.resolve`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldNumber {
+    /// The hold that was decided.
+    pub hold: u64,
+}
+
+/// `breakpoints.list`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakpointsListResult {
+    /// The breakpoints, in the order in which they were set.
+    pub breakpoints: Vec<BreakpointRow>,
+}
+
+/// One breakpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakpointRow {
+    /// Its number.
+    pub id: u32,
+    /// Which messages it holds, in the filter language.
+    pub filter: String,
+    /// Only messages in this direction.
+    #[serde(
+        default,
+        serialize_with = "write_some_direction",
+        deserialize_with = "read_some_direction"
+    )]
+    pub direction: Option<Direction>,
+    /// Only messages of this connection.
+    #[serde(default)]
+    pub connection: Option<ConnectionNumber>,
+    /// Only messages of connections to this server.
+    #[serde(default)]
+    pub server: Option<String>,
+    /// How many more it holds, if there is a limit.
+    #[serde(default)]
+    pub left: Option<u64>,
+    /// How many it has held.
+    #[serde(default)]
+    pub hits: u64,
+    /// How many messages its filter took too long for: they were not held.
+    #[serde(default)]
+    pub too_slow: u64,
+}
+
+/// `breakpoints.add`, `breakpoints.remove`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakpointNumber {
+    /// The breakpoint's number.
+    pub id: u32,
+}
+
+/// `rules.list`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RulesListResult {
+    /// The rules file.
+    pub file: Option<String>,
+    /// Why the file as it is now is not used.
+    pub fault: Option<String>,
+    /// The rules that are used.
+    pub rules: Vec<RuleRow>,
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleRow {
+    /// Its place in the file.
+    pub rule: usize,
+    /// Its name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The line where it begins.
+    pub line: usize,
+    /// What it does.
+    pub does: String,
+    /// How many messages it took too long for: they passed as if it did not match.
+    #[serde(default)]
+    pub too_slow: u64,
+}
+
+/// `rules.reload`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RulesReloadResult {
+    /// How many rules there are now.
+    pub rules: usize,
+}
+
+/// `replay`
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ReplayResult {
+    /// The number of the message that was sent.
+    pub request: u64,
+    /// The number of its response.
+    #[serde(default)]
+    pub answer: Option<u64>,
+    /// The connection.
+    #[serde(default, serialize_with = "ConnectionNumber::write_text")]
+    pub conn: ConnectionNumber,
+    /// How long the response took.
+    #[serde(default)]
+    pub latency_ms: Option<f64>,
+    /// The response as recorded, if it is JSON and not in a file of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<Box<RawValue>>,
+}
+
+/// `export`, `save`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileResult {
+    /// The file that was written.
+    pub output: String,
+    /// How large it is, if that is known.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+}

@@ -1,0 +1,134 @@
+//! Servers and connections: the lists of them, and the one that a request names.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mcp_proxy_control::{
+    ConnectionNumber, ConnectionRow, ConnectionsListRequest, ConnectionsListResult, Fault, Scope,
+    ServerRow,
+};
+
+use super::{Control, RunServer};
+use crate::connection::Connection;
+use crate::connections::server_name;
+use crate::intercept::HoldScope;
+
+/// Connections in one answer, unless the request has a limit.
+pub const ROWS: usize = 100;
+/// The highest limit that a request may have.
+const MOST_ROWS: u64 = 1000;
+
+/// The servers of the run.
+pub fn list(control: &Control) -> Vec<ServerRow> {
+    let mut open: BTreeMap<Arc<str>, u64> = BTreeMap::new();
+    for connection in control.pipeline.registry().open() {
+        *open.entry(server_name(&connection)).or_default() += 1;
+    }
+    let servers = control.means.servers.iter();
+    let row = |server: &RunServer| ServerRow {
+        name: server.name().as_ref().to_owned(),
+        transport: server.peer.transport.as_str().to_owned(),
+        target: server.target.clone(),
+        connections: open.get(&server.name()).copied().unwrap_or_default(),
+    };
+    servers.map(row).collect()
+}
+
+/// The newest connections.
+pub fn newest(control: &Control) -> Vec<ConnectionRow> {
+    let mut rows = control.pipeline.registry().list();
+    rows.truncate(ROWS);
+    rows
+}
+
+/// `connections.list`
+pub fn connections(
+    control: &Control,
+    request: &ConnectionsListRequest,
+) -> Result<ConnectionsListResult, Fault> {
+    let limit = request.limit.unwrap_or(ROWS as u64);
+    if !(1..=MOST_ROWS).contains(&limit) {
+        let text = format!("limit: 1 to {MOST_ROWS}, not {limit}");
+        return Err(Fault::params(text));
+    }
+    let server = request.server.as_deref();
+    let server = server.map(|name| find_server(control, name)).transpose()?;
+    let registry = control.pipeline.registry();
+    let is_wanted = |row: &ConnectionRow| {
+        server.is_none_or(|server| row.server.name.as_deref() == Some(&*server.name()))
+    };
+    let rows = registry.list().into_iter().filter(is_wanted);
+    Ok(ConnectionsListResult {
+        connections: rows.take(usize::try_from(limit).unwrap_or(ROWS)).collect(),
+        open: registry.open().len() as u64,
+        count: control.pipeline.connections().into(),
+    })
+}
+
+/// The part of the run that a request is about.
+pub fn hold_scope(
+    control: &Control,
+    connection: Option<ConnectionNumber>,
+    server: Option<&str>,
+) -> Result<HoldScope, Fault> {
+    Ok(match Scope::new(connection, server)? {
+        Scope::Run => HoldScope::Run,
+        Scope::Connection(number) => HoldScope::connection(&find_connection(control, number)?),
+        Scope::Server(name) => HoldScope::Server(find_server(control, &name)?.name()),
+    })
+}
+
+/// The server that a request is about: by its name, or that of a connection. `None`: the request names neither.
+pub fn named_server<'a>(
+    control: &'a Control,
+    connection: Option<ConnectionNumber>,
+    server: Option<&str>,
+) -> Result<Option<&'a RunServer>, Fault> {
+    match Scope::new(connection, server)? {
+        Scope::Run => Ok(None),
+        Scope::Connection(number) => {
+            let name = server_name(&*find_connection(control, number)?);
+            find_server(control, &name).map(Some)
+        }
+        Scope::Server(name) => find_server(control, &name).map(Some),
+    }
+}
+
+/// The server of a connection that may have ended, as far as it is remembered.
+pub fn server_of(control: &Control, connection: u32) -> Option<&RunServer> {
+    let rows = control.pipeline.registry().list();
+    let mut rows = rows.into_iter();
+    let row = rows.find(|row| row.connection.0 == connection)?;
+    find_server(control, row.server.name.as_deref()?).ok()
+}
+
+/// The open connection of this number.
+pub fn find_connection(
+    control: &Control,
+    number: ConnectionNumber,
+) -> Result<Arc<Connection>, Fault> {
+    let found = control.pipeline.registry().find(number.0);
+    found.ok_or_else(|| {
+        let why = match number.0 == 0 || number.0 > control.pipeline.connections() {
+            true => "does not exist",
+            false => "is not open any more",
+        };
+        Fault::params(format!("connection: {number} {why}"))
+    })
+}
+
+/// A server of the run by its name, or by its command or URL as it is shown.
+fn find_server<'a>(control: &'a Control, name: &str) -> Result<&'a RunServer, Fault> {
+    let servers = &control.means.servers;
+    let found = servers
+        .iter()
+        .find(|server| &*server.name() == name)
+        .or_else(|| servers.iter().find(|server| server.target == name));
+    found.ok_or_else(|| {
+        let names: Vec<Arc<str>> = servers.iter().map(RunServer::name).collect();
+        let names = names.join(", ");
+        Fault::params(format!(
+            "server: there is no server `{name}` in this run, only: {names}"
+        ))
+    })
+}

@@ -1,0 +1,214 @@
+//! Who wrote a message, who its connection is between, and which call caused it: in the record and in everything read from it.
+
+use crate::sample::*;
+use mcp_proxy_session::*;
+use mcp_proxy_wire::{Origin, Transport};
+use serde_json::Value;
+use std::ops::ControlFlow;
+
+/// A client calls a tool of a hub. The hub asks two servers on connections that this call opened, and a third server on one
+/// that was open before. Then a viewer sends the call again, and the proxy answers it.
+fn hub() -> SampleRecord {
+    let mut record = SampleRecord::new();
+    let caller = PeerInfo {
+        caller: Some(CallerInfo {
+            path: "/mcp".to_owned(),
+            address: Some("127.0.0.1:5000".to_owned()),
+        }),
+        ..PeerInfo::new(Transport::StreamableHttp)
+    };
+    let hub = PeerInfo::in_process("hub");
+    let server = |name: &str| PeerInfo {
+        name: Some(name.to_owned()),
+        ..PeerInfo::new(Transport::Stdio)
+    };
+    record.opened(1, &caller, &hub);
+    record.opened(2, &hub, &server("shared"));
+    let call = record.call(1, "proxy", "{}");
+    for (connection, name) in [(3, "files"), (4, "search")] {
+        record.opened_by(call, connection, &hub, &server(name));
+        record.on(connection);
+        let asked = record.client(r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#);
+        record.result(7, asked, "{}");
+        record.closed(connection, "done");
+    }
+    let asked = record
+        .from_client(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#)
+        .on(2)
+        .caused_by(call)
+        .write();
+    record.on(2).result(8, asked, "{}");
+    record.on(1).result(1, call, "{}");
+    let replay = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"proxy"}}"#;
+    let again = record.from_client(replay).by(Origin::Replay).write();
+    let refused = r#"{"jsonrpc":"2.0","id":2,"error":{"code":-31001,"message":"no"}}"#;
+    let answer = record.from_server(refused).by(Origin::Proxy);
+    answer.answering(again).write();
+    record.end();
+    record
+}
+
+fn export(session: &Session, format: &str) -> String {
+    let mut out = Vec::new();
+    export::exporter(format)
+        .unwrap()
+        .export(session, &mut out, &mut |_, _| {})
+        .unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn the_lines() {
+    insta::assert_snapshot!("hub-lines", hub().text());
+}
+
+/// The same from an index that was just built and from one that was stored.
+#[test]
+fn rows_messages_and_connections_tell_it() {
+    let mut record = hub();
+    let stored = record.open();
+    assert!(record.beside("session.jsonl.idx").exists());
+    std::fs::remove_file(record.beside("session.jsonl.idx")).unwrap();
+    let built = record.open();
+    assert_eq!(built.rows(), stored.rows());
+    for session in [stored, built] {
+        let parents: Vec<Option<u64>> = session.rows().iter().map(Row::parent).collect();
+        let one = Some(1);
+        let none = None;
+        let expected = [none, one, one, one, one, one, one, none, none, none];
+        assert_eq!(parents, expected);
+        let origins: Vec<&str> = session.rows()[6..]
+            .iter()
+            .map(|row| row.origin().as_str())
+            .collect();
+        assert_eq!(origins, ["server", "server", "replay", "proxy"]);
+        for (index, row) in session.rows().iter().enumerate() {
+            let message = session.message(index).unwrap();
+            assert_eq!(
+                (message.parent, message.origin),
+                (row.parent(), row.origin())
+            );
+            assert_eq!(message.is_from_peer(), index < 8);
+            let told = session.told(index).unwrap().to_json(Bodies::Given);
+            let read = Told::from_json(&told.into()).unwrap().message;
+            assert_eq!((read.parent, read.origin), (message.parent, message.origin));
+        }
+        let caused: Vec<usize> = session.caused_by(1).collect();
+        assert_eq!(caused, [1, 2, 3, 4, 5, 6]);
+        assert_eq!(session.caused_by(2).count(), 0);
+
+        let connections: Vec<ConnectionInfo> = session.connections().collect();
+        let shown = connections.iter().map(|connection| {
+            let (client, server) = (connection.client.as_ref(), connection.server.as_ref());
+            format!(
+                "c{} {} ► {} {:?} {}",
+                connection.number,
+                client.unwrap(),
+                server.unwrap(),
+                connection.parent,
+                if connection.closed { "closed" } else { "open" },
+            )
+        });
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            [
+                "c1 streamable_http (/mcp, 127.0.0.1:5000) ► hub (in process) None open",
+                "c2 hub (in process) ► shared (stdio) None open",
+                "c3 hub (in process) ► files (stdio) Some(1) closed",
+                "c4 hub (in process) ► search (stdio) Some(1) closed",
+            ]
+        );
+        assert_eq!(session.connection(3).as_ref(), connections.get(2));
+        assert_eq!(session.connection(5), None);
+    }
+}
+
+#[test]
+fn a_record_without_open_lines_has_no_connections_and_is_read() {
+    let mut record = SampleRecord::new();
+    record.client(r#"{"id":1,"method":"a"}"#);
+    record.closed(1, "gone");
+    let session = record.open();
+    assert_eq!((session.connections().count(), session.len()), (0, 1));
+}
+
+#[test]
+fn filters_choose_by_it() {
+    let session = hub().open();
+    let found = |filter: &str| {
+        let mut found = Vec::new();
+        let filter = Filter::parse(filter).unwrap();
+        let search = filter.search(&session, 0, |row| {
+            found.push(row + 1);
+            ControlFlow::Continue(())
+        });
+        search.unwrap();
+        found
+    };
+    assert_eq!(found(".parent == 1"), [2, 3, 4, 5, 6, 7]);
+    assert_eq!(found(".origin == \"replay\""), [9]);
+    assert_eq!(
+        found(".origin == \"proxy\" or .parent and .kind == \"request\""),
+        [2, 4, 6, 10]
+    );
+}
+
+#[test]
+fn exports_tell_it() {
+    let session = hub().open();
+    let json: Value = serde_json::from_str(&export(&session, "json")).unwrap();
+    assert_eq!(json["transport"], "stdio");
+    let messages = json["messages"].as_array().unwrap();
+    let parents: Vec<&Value> = messages.iter().map(|message| &message["parent"]).collect();
+    assert_eq!(parents[0], &Value::Null);
+    assert!(parents[1..7].iter().all(|parent| **parent == 1));
+    assert_eq!(messages[8]["origin"], "replay");
+    assert!(!messages[0].as_object().unwrap().contains_key("origin"));
+    let har: Value = serde_json::from_str(&export(&session, "har")).unwrap();
+    let entries = har["log"]["entries"].as_array().unwrap();
+    let files = entries.iter().find(|entry| entry["connection"] == "c3");
+    assert_eq!(files.unwrap()["_parent"], 1);
+    let again = entries.last().unwrap();
+    assert_eq!(again["request"]["_origin"], "replay");
+    assert_eq!(again["response"]["_origin"], "proxy");
+    insta::assert_snapshot!("hub-markdown", export(&session, "markdown"));
+}
+
+#[test]
+fn an_import_brings_it_back() {
+    let mut record = hub();
+    let exported = export(&record.open(), "json");
+    let source = record.beside("session.json");
+    std::fs::write(&source, &exported).unwrap();
+    let imported = import(&source, Place::File(record.beside("imported.jsonl"))).unwrap();
+    let session = Session::open(imported).unwrap();
+    assert_eq!(export(&session, "json"), exported);
+}
+
+#[test]
+fn a_ring_keeps_what_caused_a_connection_as_long_as_that_is_open() {
+    use mcp_proxy_wire::{Carriage, Message};
+    let mut ring = Ring::new(1 << 20, Masks::none(), None);
+    let peer = PeerInfo::new(Transport::Stdio);
+    let open = Io::Open {
+        connection: 1,
+        client: &peer,
+        server: &peer,
+        parent: Some(7),
+    };
+    let message = Message::parse(r#"{"method":"x"}"#);
+    let put = |ring: &mut Ring, sequence: u64, parent: Option<u64>| {
+        ring.message(&NewMessage {
+            parent,
+            ..new_message(sequence, &Carriage::Message, NewBody::Whole(&message))
+        });
+        ring.told(sequence).unwrap().unwrap().message.parent
+    };
+    assert_eq!(put(&mut ring, 1, None), None);
+    ring.io(start(), &open);
+    assert_eq!(put(&mut ring, 2, None), Some(7));
+    assert_eq!(put(&mut ring, 3, Some(1)), Some(1));
+    let why = "done";
+    ring.io(start(), &Io::Close { connection: 1, why });
+    assert_eq!(put(&mut ring, 4, None), None);
+}
