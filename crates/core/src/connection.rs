@@ -235,6 +235,11 @@ impl Connection {
         self.correlator().is_open(direction, id, sequence)
     }
 
+    /// Whether the sender of a request has left a short time ago.
+    pub(crate) fn has_left(&self, sequence: u64) -> bool {
+        self.correlator().has_left(sequence)
+    }
+
     /// A message that the proxy writes itself, recorded as such and ready to be sent.
     pub fn author(
         &self,

@@ -98,6 +98,8 @@ type Key = (Direction, IdKey);
 enum Over {
     Answered,
     Cancelled,
+    /// Its sender has left.
+    Left,
 }
 
 /// The requests of one connection.
@@ -208,7 +210,7 @@ impl Correlator {
         let was = std::mem::replace(over, Over::Answered);
         Some(Answer {
             asked: asked.clone(),
-            late: was == Over::Cancelled,
+            late: was != Over::Answered,
             duplicate: was == Over::Answered,
         })
     }
@@ -241,11 +243,22 @@ impl Correlator {
     /// Whoever sent a request on this stream has gone: an answer would be late. Whether it was still open.
     pub fn leave(&mut self, direction: Direction, stream: StreamId, id: &Id) -> bool {
         let of_stream = |asked: &&Asked| asked.stream == stream;
-        let is_open = self.all_open(direction, id).find(of_stream).is_some();
-        if is_open {
-            self.give_up(direction, stream, id);
+        if self.all_open(direction, id).find(of_stream).is_none() {
+            return false;
         }
-        is_open
+        let key = (direction, id.key());
+        if let Some(asked) = self.take(&key, stream) {
+            self.remember(key, asked, Over::Left);
+        }
+        true
+    }
+
+    /// Whether the sender of the request of this number has left a short time ago.
+    pub fn has_left(&self, sequence: u64) -> bool {
+        let is_it = |(_, asked, over): &(Key, Asked, Over)| {
+            *over == Over::Left && asked.sequence == sequence
+        };
+        self.over.iter().any(is_it)
     }
 
     /// Whether this request is open: not answered, cancelled or given up.

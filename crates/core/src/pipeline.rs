@@ -36,7 +36,7 @@ pub struct PipelineOptions {
 ///
 /// Any thread may use it. Where one lock is taken under another, this is the order: those of a transport (its table of
 /// sessions, a session) → a connection's inlet, or the holds ([`Intercept`]) → the ledger → the connection's correlator →
-/// its multiplexer. All others (mailboxes, the server's peer, the opening, awaited answers, rules) are taken last and alone.
+/// its multiplexer. All others (mailboxes, the registry, a server's peer, an opening, awaited answers, rules) are taken last and alone.
 pub struct Pipeline {
     start: Instant,
     wall: SystemTime,

@@ -82,6 +82,15 @@ impl Entry {
         !id.is_none_or(awaits)
     }
 
+    /// Whether its sender, on another task, has given it up since it was recorded. Under intercept a cancel is held
+    /// behind its request, so there only a sender that has left counts.
+    pub fn came_too_late(&self) -> bool {
+        match self.by {
+            HeldBy::Intercept => self.connection.has_left(self.number()),
+            HeldBy::Breakpoint(_) | HeldBy::Rules => self.is_given_up(),
+        }
+    }
+
     /// It goes no further, because its sender has given it up.
     pub fn left(&self) -> Released {
         let why = "its sender gave it up while it waited";

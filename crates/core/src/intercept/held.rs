@@ -93,10 +93,10 @@ impl Inner {
         entry.mailbox.expect();
         self.next += 1;
         self.bytes += length;
-        let (hold, is_given_up) = (HoldId(self.next), entry.is_given_up());
+        let (hold, came_too_late) = (HoldId(self.next), entry.came_too_late());
         self.holds.insert(hold, entry);
-        if is_given_up {
-            // Its sender left on another thread since the message was recorded, and found nothing held.
+        if came_too_late {
+            // Its sender gave it up when it was not held yet, so nobody else will drop it.
             let why = "its sender gave it up";
             self.decide_all(&[hold], &InterceptAction::Drop, "proxy", why);
         }

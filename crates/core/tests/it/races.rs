@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_core::intercept::InterceptAction;
+use mcp_proxy_core::intercept::{InterceptAction, NewBreakpoint};
 use mcp_proxy_core::{
     Connection, HoldOptions, InterceptMode, Offered, Outgoing, Passed, Pipeline, PipelineOptions,
 };
-use mcp_proxy_session::{OnRecordError, RecordOptions, side_folder};
+use mcp_proxy_session::{Filter, OnRecordError, RecordOptions, side_folder};
 use mcp_proxy_wire::{
     Body, Carriage, Direction, ExchangeId, Frame, Id, LineEnd, Message, Origin, StreamId, Transport,
 };
 
 use crate::runtimes::several_threads;
 use crate::transcript::{carried, holding, recorder};
+
+const CANCEL: &str = r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#;
 
 fn intercept() -> HoldOptions {
     HoldOptions {
@@ -74,6 +76,44 @@ async fn a_request_whose_client_left_while_it_was_recorded_is_not_held() {
     assert!(matches!(offered, Ok(Offered::Held)));
     let released = lane.released(|_| {}).await;
     assert!(matches!(released, Ok(Some(Outgoing::Dropped(_)))));
+}
+
+on_both_runtimes!(a_request_that_was_cancelled_while_it_was_recorded_is_not_held);
+async fn a_request_that_was_cancelled_while_it_was_recorded_is_not_held() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = recorder(folder.path(), RecordOptions::default());
+    let pipeline = holding(Some(recorder), HoldOptions::default());
+    let new = NewBreakpoint {
+        filter: Filter::parse("tools/call").unwrap(),
+        ..NewBreakpoint::default()
+    };
+    pipeline.intercept().add_breakpoint(new);
+    let connection = stdio(&pipeline);
+    // Over HTTP, each comes in a POST of its own.
+    let [mut lane, mut other] = [(); 2].map(|()| connection.lane(Direction::ClientToServer));
+    let call = request(ExchangeId(1), r#"{"id":1,"method":"tools/call"}"#);
+    let cancel = request(ExchangeId(2), CANCEL);
+    let now = pipeline.now();
+    let (offered, cancelled) = tokio::join!(lane.offer(call, now), async {
+        other.pass(&mut vec![cancel], now, &mut Passed::default())
+    });
+    cancelled.unwrap();
+    assert!(matches!(offered, Ok(Offered::Held)));
+    let released = lane.released(|_| {}).await;
+    assert!(matches!(released, Ok(Some(Outgoing::Dropped(_)))));
+}
+
+on_both_runtimes!(under_intercept_a_cancel_is_held_behind_its_request);
+async fn under_intercept_a_cancel_is_held_behind_its_request() {
+    let pipeline = holding(None, intercept());
+    let connection = stdio(&pipeline);
+    let mut lane = connection.lane(Direction::ClientToServer);
+    // Read together, so the record has the cancel when the request is held.
+    let texts = [r#"{"id":1,"method":"m"}"#, CANCEL];
+    let mut frames = texts.map(|text| request(StreamId::Only, text)).to_vec();
+    lane.pass(&mut frames, pipeline.now(), &mut Passed::default())
+        .unwrap();
+    assert_eq!(pipeline.intercept().state().held.len(), 2);
 }
 
 on_both_runtimes!(what_is_decided_for_a_lane_that_ends_is_undelivered_or_dropped);
