@@ -27,7 +27,7 @@ use crate::connection::Connection;
 pub use breakpoint::{Breakpoint, Breakpoints, NewBreakpoint};
 pub use deadline::{HoldOptions, HoldPolicy};
 pub(crate) use entry::{Entry, NewHold, with_message};
-use held::Inner;
+use held::{Inner, NotHeld};
 pub use hold::{Check, HeldBy, HeldMessage, HoldId, InterceptAction, ResolveError};
 pub(crate) use mailbox::{LaneMailbox, Mailbox, Released};
 pub use mcp_proxy_control::InterceptMode;
@@ -55,7 +55,8 @@ pub struct InterceptState {
 /// The engine of one run.
 pub struct Intercept {
     options: HoldOptions,
-    /// Something may want to hold a message. Read for every message, so it is no lock.
+    /// Something may want to hold a message. Read for every message, so it is not a lock. Who reads that nothing does
+    /// also finds in the mailboxes what was released before.
     active: AtomicBool,
     inner: Mutex<Inner>,
     changes: watch::Sender<u64>,
@@ -77,7 +78,7 @@ impl Intercept {
 
     /// Whether a message could be held: if not, nobody looks at it.
     pub fn is_active(&self) -> bool {
-        self.active.load(Ordering::Relaxed)
+        self.active.load(Ordering::Acquire)
     }
 
     /// Whether clients are told that their requests are held.
@@ -132,33 +133,31 @@ impl Intercept {
             inner.modes.of_connection(&entry.connection) == InterceptMode::Passthrough
         };
         let held = inner.undecided(|entry| entry.by == HeldBy::Intercept && passes(entry));
+        // Under the same lock: a message that is not held any more must not pass one that is still to be released.
+        inner.decide_all(&held, &InterceptAction::Forward, by, "");
         drop(inner);
-        self.forward(&held, by);
         self.changed();
     }
 
-    /// Lets the oldest held message go on; the next stays held.
+    /// Releases the oldest held message; the next stays held.
     pub fn step(self: &Arc<Self>, by: &str) {
-        let held = self.inner().undecided(|_| true);
-        self.forward(&held[..held.len().min(1)], by);
+        let mut inner = self.inner();
+        let Some(oldest) = inner.undecided(|_| true).first().copied() else {
+            return;
+        };
+        inner.decide_all(&[oldest], &InterceptAction::Forward, by, "");
+        drop(inner);
+        self.changed();
     }
 
     /// Forwards everything that is held. The mode of the run and of all its parts is passthrough; breakpoints stay.
     pub fn resume(self: &Arc<Self>, by: &str) {
-        let held = {
-            let mut inner = self.inner();
-            inner.modes = Modes::default();
-            inner.undecided(|_| true)
-        };
-        self.forward(&held, by);
+        let mut inner = self.inner();
+        inner.modes = Modes::default();
+        let held = inner.undecided(|_| true);
+        inner.decide_all(&held, &InterceptAction::Forward, by, "");
+        drop(inner);
         self.changed();
-    }
-
-    fn forward(self: &Arc<Self>, held: &[HoldId], by: &str) {
-        for hold in held {
-            // Another may have been quicker; then it is decided.
-            drop(self.resolve(*hold, InterceptAction::Forward, by));
-        }
     }
 
     /// Adds a breakpoint and gives its number.
@@ -204,8 +203,9 @@ impl Intercept {
         self.inner().viewers
     }
 
-    /// What holds this message of a connection, if anything does. A breakpoint counts its hit. `note_slow` is given the
-    /// breakpoints that were too slow for the message, where a note is due.
+    /// What holds this message of a connection, if anything does. A breakpoint counts its hit. If something does,
+    /// [`Intercept::hold`] follows: it tells watchers, who may learn of the last hit of a breakpoint only when the message
+    /// is held. `note_slow` is given the breakpoints that were too slow for the message, where a note is due.
     pub(crate) fn wants(
         &self,
         facts: &Facts<'_>,
@@ -223,8 +223,8 @@ impl Intercept {
         let forgot = inner.modes.forget_ended();
         drop(inner);
         too_slow.into_iter().for_each(note_slow);
-        // It may have been the breakpoint's last hit, or the last connection that holds messages may have ended.
-        if forgot || matches!(by, Some(HeldBy::Breakpoint(_))) {
+        // The last connection that holds messages may have ended.
+        if forgot {
             self.changed();
         }
         by
@@ -232,47 +232,23 @@ impl Intercept {
 
     /// Holds a message. `Some`: there is no room, and the policy has decided.
     pub(crate) fn hold(self: &Arc<Self>, new: NewHold) -> Option<Released> {
-        let length = new.message.len();
-        let entry = Entry::new(new);
         let mut inner = self.inner();
-        while !inner.has_room(length, &entry) {
-            // Where order is kept, the oldest has to go first, and so do those before this one.
-            let first = inner.first_before(&entry);
-            drop(inner);
-            let (why, policy) = (
-                "1,000 messages of this server or 64 MiB in all are held already",
-                self.policy_action(),
-            );
-            let Some(first) = first else {
-                let released = entry.decide(policy, "limit", why);
-                if entry.by != HeldBy::Intercept {
-                    return Some(released);
-                }
-                // What was before it may be in the mailbox still.
-                entry.mailbox.expect();
-                entry.mailbox.put(released);
-                return None;
-            };
-            // Another may have been quicker; then it is decided.
-            drop(self.decide(first, policy, "limit", why));
-            inner = self.inner();
-        }
-        entry
-            .connection
-            .act_on(entry.act("hold", "proxy", &entry.by.to_string()));
-        entry.mailbox.expect();
-        inner.next += 1;
-        inner.bytes += length;
-        let hold = HoldId(inner.next);
-        inner.holds.insert(hold, entry);
+        let held = inner.hold(Entry::new(new), &self.policy_action());
         let starts = inner.had_viewer || !self.options.waits_for_viewer;
         drop(inner);
-        if starts {
-            self.start_deadline(hold);
-        }
-        self.start_telling(hold);
+        let released = match held {
+            Ok(hold) => {
+                if starts {
+                    self.start_deadline(hold);
+                }
+                self.start_telling(hold);
+                None
+            }
+            Err(NotHeld::InMailbox) => None,
+            Err(NotHeld::Released(released)) => Some(*released),
+        };
         self.changed();
-        None
+        released
     }
 
     /// Decides about a held message. The first decision counts.
@@ -293,52 +269,26 @@ impl Intercept {
         why: &str,
     ) -> Result<(), ResolveError> {
         action.check()?;
-        let name = action.name();
-        let mut inner = self.inner();
-        if let Some((_, by, action)) = inner.resolved.iter().find(|(old, ..)| *old == hold) {
-            return Err(ResolveError::Resolved {
-                hold,
-                by: by.clone(),
-                action,
-            });
-        }
-        let Some(entry) = inner.holds.get_mut(&hold) else {
-            return Err(ResolveError::Unknown(hold));
-        };
-        entry.decided = Some(entry.decide(action, by, why));
-        inner.remember(hold, by, name);
-        inner.deliver(hold);
-        drop(inner);
+        self.inner().decide(hold, action, by, why)?;
         self.changed();
         Ok(())
     }
 
     /// Who sent these gave them up, and waits for nothing any more: what is still held is dropped.
     pub(crate) fn give_up(self: &Arc<Self>, why: &str, which: impl Fn(&Entry) -> bool) {
-        let held = self.inner().undecided(which);
-        for hold in held {
-            // Another may have been quicker; then it is decided.
-            drop(self.decide(hold, InterceptAction::Drop, "proxy", why));
+        let mut inner = self.inner();
+        let held = inner.undecided(which);
+        if held.is_empty() {
+            return;
         }
+        inner.decide_all(&held, &InterceptAction::Drop, "proxy", why);
+        drop(inner);
+        self.changed();
     }
 
     /// A lane ends: what it still has here can go nowhere.
     pub(crate) fn abandon(&self, mailbox: &Arc<Mailbox>) {
-        let mut inner = self.inner();
-        let lost = inner.undecided(|entry| Arc::ptr_eq(&entry.mailbox, mailbox));
-        for hold in lost {
-            if let Some(entry) = inner.holds.remove(&hold) {
-                inner.bytes -= entry.message.len();
-                let why = "the connection ended while the message was held";
-                entry.connection.act_on(entry.act("drop", "proxy", why));
-                inner.remember(hold, "proxy", "drop");
-            }
-        }
-        inner
-            .holds
-            .retain(|_, entry| !Arc::ptr_eq(&entry.mailbox, mailbox));
-        inner.bytes = inner.holds.values().map(|entry| entry.message.len()).sum();
-        drop(inner);
+        self.inner().abandon(mailbox);
         self.changed();
     }
 
@@ -348,7 +298,7 @@ impl Intercept {
         // While something is held, a cancel has to be seen.
         let active =
             inner.modes.hold_anything() || !inner.breakpoints.is_empty() || !inner.holds.is_empty();
-        self.active.store(active, Ordering::Relaxed);
+        self.active.store(active, Ordering::Release);
         drop(inner);
         self.changes.send_modify(|count| *count += 1);
     }

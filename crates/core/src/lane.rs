@@ -14,6 +14,7 @@ use crate::correlate::Answer;
 use crate::intercept::LaneMailbox;
 use crate::large::Large;
 use crate::link::{LinkEnd, Outgoing};
+use crate::pipeline::Ticket;
 use crate::rules::KnownRules;
 use crate::step::{Stage, Step};
 
@@ -125,8 +126,9 @@ impl Lane {
         now: Duration,
         passed: &mut Passed,
     ) -> Result<(), LinkEnd> {
-        self.receive(frames, now, passed)?;
-        self.connection.pipeline.flush_now()?;
+        if let Some(ticket) = self.receive(frames, now, passed)? {
+            self.connection.pipeline.flush_since(ticket)?;
+        }
         self.apply(now, passed)
     }
 
@@ -139,16 +141,16 @@ impl Lane {
         passed: &mut Passed,
         more: impl FnOnce(&mut Vec<Frame>),
     ) -> Result<(), LinkEnd> {
-        self.receive(frames, now, passed)?;
-        let connection = Arc::clone(&self.connection);
-        if let Some(mut ticket) = connection.pipeline.ticket() {
+        if let Some(mut ticket) = self.receive(frames, now, passed)? {
             tokio::task::yield_now().await;
             more(frames);
-            if !frames.is_empty() {
-                self.receive(frames, connection.pipeline.now(), passed)?;
-                ticket = connection.pipeline.ticket().unwrap_or(ticket);
+            let pipeline = Arc::clone(&self.connection.pipeline);
+            if !frames.is_empty()
+                && let Some(later) = self.receive(frames, pipeline.now(), passed)?
+            {
+                ticket = ticket.with(later);
             }
-            connection.pipeline.flush_since(ticket)?;
+            pipeline.flush_since(ticket)?;
         }
         self.apply(now, passed)
     }
@@ -177,9 +179,16 @@ impl Lane {
             }
             return Ok(Offered::Passed(passed.on.pop().or(passed.back.pop())));
         }
-        let connection = Arc::clone(&self.connection);
-        let received = self.receive_one(&mut connection.pipeline.ledger(), frame, now)?;
-        connection.pipeline.flush_together().await?;
+        let pipeline = Arc::clone(&self.connection.pipeline);
+        let (received, ticket) = {
+            let mut ledger = pipeline.ledger();
+            let received = self.receive_one(&mut ledger, frame, now)?;
+            (received, ledger.ticket())
+        };
+        if let Some(ticket) = ticket {
+            tokio::task::yield_now().await;
+            pipeline.flush_since(ticket)?;
+        }
         Ok(Offered::Passed(received.map(Outgoing::Frame)))
     }
 
@@ -203,20 +212,20 @@ impl Lane {
         Ok(passed.on.pop().or(passed.back.pop()))
     }
 
-    /// Wraps and records.
+    /// Wraps and records. The ticket tells later whether the lines have been written; `None`: there is no record.
     fn receive(
         &mut self,
         frames: &mut Vec<Frame>,
         now: Duration,
         passed: &mut Passed,
-    ) -> Result<(), LinkEnd> {
+    ) -> Result<Option<Ticket>, LinkEnd> {
         let connection = Arc::clone(&self.connection);
         let mut ledger = connection.pipeline.ledger();
         for frame in frames.drain(..) {
             let received = self.receive_one(&mut ledger, frame, now)?;
             passed.on.extend(received.map(Outgoing::Frame));
         }
-        Ok(())
+        Ok(ledger.ticket())
     }
 
     /// The verdicts on what is recorded now: holds first, then the steps.

@@ -33,9 +33,14 @@ pub struct PipelineOptions {
 }
 
 /// One run: every connection's messages take their number here and are written to one record.
+///
+/// Any thread may use it. Where one lock is taken under another, this is the order: those of a transport (its table of
+/// sessions, a session) → a connection's inlet, or the holds ([`Intercept`]) → the ledger → the connection's correlator →
+/// its multiplexer. All others (mailboxes, the server's peer, the opening, awaited answers, rules) are taken last and alone.
 pub struct Pipeline {
     start: Instant,
     wall: SystemTime,
+    /// `warn` is called while this is locked, so it must not use the pipeline.
     ledger: Mutex<Ledger>,
     connections: AtomicU32,
     pub(crate) warn: Warn,
@@ -78,9 +83,22 @@ pub struct Progress {
     pub version: u64,
 }
 
-/// How often the record had been written when it was taken.
+/// How often the record had been written when the first and the last of some lines became pending.
 #[derive(Clone, Copy)]
-pub(crate) struct Ticket(u64);
+pub(crate) struct Ticket {
+    first: u64,
+    last: u64,
+}
+
+impl Ticket {
+    /// The same for these lines and for later ones.
+    pub(crate) fn with(self, later: Ticket) -> Ticket {
+        Ticket {
+            first: self.first,
+            last: later.last,
+        }
+    }
+}
 
 impl Ledger {
     /// The next number and id.
@@ -90,6 +108,16 @@ impl Ledger {
             self.sequence,
             MessageId::new(wall, self.salt, self.sequence),
         )
+    }
+
+    /// What tells later whether the lines that were just added have been written. `None`: there is no record. It is taken
+    /// under the same lock as the lines are added: after that, any thread may write them, or fail to.
+    pub(crate) fn ticket(&self) -> Option<Ticket> {
+        self.recorder.as_ref().filter(|keeper| keeper.is_file())?;
+        Some(Ticket {
+            first: self.flushes,
+            last: self.flushes,
+        })
     }
 }
 
@@ -280,35 +308,18 @@ impl Pipeline {
         self.failed.notified().await;
     }
 
-    /// One write for what is pending now.
-    pub(crate) fn flush_now(&self) -> Result<(), LinkEnd> {
-        self.flush(&mut self.ledger())
-    }
-
-    /// One write for what is pending, after everybody else who is ready has added theirs: whoever comes back first
-    /// writes for all, the others find it done.
-    pub(crate) async fn flush_together(&self) -> Result<(), LinkEnd> {
-        let Some(ticket) = self.ticket() else {
-            return Ok(());
-        };
-        tokio::task::yield_now().await;
-        self.flush_since(ticket)
-    }
-
-    /// What tells later whether lines that are pending now have been written. `None`: there is no record.
-    pub(crate) fn ticket(&self) -> Option<Ticket> {
-        let ledger = self.ledger();
-        ledger.recorder.as_ref().filter(|keeper| keeper.is_file())?;
-        Some(Ticket(ledger.flushes))
-    }
-
-    /// Writes what is pending, unless it was written since the ticket was taken.
+    /// Writes what is pending, unless it was written since the ticket was taken. A pump yields before it asks for this,
+    /// so that all tasks that are ready add their lines to the same write. That saves writes and nothing depends on it:
+    /// on several threads the write may contain fewer lines.
     pub(crate) fn flush_since(&self, ticket: Ticket) -> Result<(), LinkEnd> {
         let mut ledger = self.ledger();
-        if ledger.failed_flush.is_some_and(|failed| failed > ticket.0) {
+        if ledger
+            .failed_flush
+            .is_some_and(|failed| failed > ticket.first)
+        {
             return Err(record_failed());
         }
-        match ledger.flushes == ticket.0 {
+        match ledger.flushes == ticket.last {
             true => self.flush(&mut ledger),
             false => Ok(()),
         }

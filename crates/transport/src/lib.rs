@@ -4,6 +4,11 @@
 //! [`http::dial`], [`sse::dial`]). Where both sides are HTTP, [`http::exchange`] and [`sse::exchange`] pass requests
 //! through. [`control`] carries viewers over a Unix socket. This crate knows sockets, pipes and processes. It must not know policy, files of record, command lines.
 
+#[cfg(test)]
+#[macro_use]
+#[path = "../../core/tests/it/runtimes.rs"]
+mod runtimes;
+
 pub mod child;
 pub mod control;
 pub mod http;

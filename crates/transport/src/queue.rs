@@ -118,6 +118,7 @@ impl<T> QueueReceiver<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtimes::by_runtime;
 
     const MIB: usize = 1 << 20;
     const PLACES: usize = 64;
@@ -134,10 +135,11 @@ mod tests {
 
     /// Paused time moves on only when nothing else can: who is not done by then waits for somebody.
     async fn waits(sending: impl Future<Output = Result<(), Unsent>>) -> bool {
-        timeout(Duration::from_secs(1), sending).await.is_err()
+        let limit = by_runtime(Duration::from_secs(1), Duration::from_millis(100));
+        timeout(limit, sending).await.is_err()
     }
 
-    #[tokio::test(start_paused = true)]
+    on_both_runtimes!(small_messages_are_bounded_by_their_number);
     async fn small_messages_are_bounded_by_their_number() {
         let (sender, mut receiver) = queue(PLACES);
         for _ in 0..PLACES {
@@ -149,7 +151,7 @@ mod tests {
         assert!(!waits(sender.send(Parcel(0))).await);
     }
 
-    #[tokio::test(start_paused = true)]
+    on_both_runtimes!(large_messages_are_bounded_by_their_bytes);
     async fn large_messages_are_bounded_by_their_bytes() {
         let (sender, mut receiver) = queue(PLACES);
         for _ in 0..6 {
@@ -165,7 +167,7 @@ mod tests {
         assert!(!waits(sender.send(Parcel(64 * MIB))).await);
     }
 
-    #[tokio::test(start_paused = true)]
+    on_both_runtimes!(a_message_larger_than_the_queue_waits_until_it_is_alone);
     async fn a_message_larger_than_the_queue_waits_until_it_is_alone() {
         let (sender, mut receiver) = queue(PLACES);
         sender.send(Parcel(1)).await.unwrap();
@@ -176,7 +178,7 @@ mod tests {
         assert_eq!(receiver.recv().await, Some(Parcel(200 * MIB)));
     }
 
-    #[tokio::test(start_paused = true)]
+    on_both_runtimes!(two_large_senders_do_not_wait_for_each_other);
     async fn two_large_senders_do_not_wait_for_each_other() {
         let (sender, mut receiver) = queue(PLACES);
         let sending = [0, 1].map(|_| {
@@ -195,11 +197,11 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
+    on_both_runtimes!(who_gives_up_or_is_left_alone_keeps_no_place);
     async fn who_gives_up_or_is_left_alone_keeps_no_place() {
         let (sender, mut receiver) = queue(PLACES);
         sender.send(Parcel(40 * MIB)).await.unwrap();
-        let limit = Duration::from_secs(60);
+        let limit = by_runtime(Duration::from_secs(60), Duration::from_millis(100));
         assert!(sender.send_timeout(Parcel(40 * MIB), limit).await.is_err());
         assert!(!waits(sender.send(Parcel(24 * MIB))).await);
         assert_eq!(receiver.recv().await, Some(Parcel(40 * MIB)));

@@ -86,11 +86,16 @@ impl Intercept {
         let Some(entry) = inner.holds.get(&hold) else {
             return false;
         };
-        match entry.progress() {
-            Some(progress) => entry.mailbox.tell(progress),
-            None => return false,
+        let Some(progress) = entry.progress() else {
+            return false;
+        };
+        match entry.mailbox.tell(progress) {
+            Ok(()) => true,
+            Err(undelivered) => {
+                undelivered.note(&entry.connection);
+                false
+            }
         }
-        true
     }
 
     /// What the policy says.

@@ -199,6 +199,13 @@ impl Entry {
         }
     }
 
+    /// What was decided goes back to the lane. If that has ended, it can go nowhere, and the record says so.
+    pub fn give_back(&self, released: Released) {
+        if let Err(undelivered) = self.mailbox.put(released) {
+            undelivered.note(&self.connection);
+        }
+    }
+
     /// The message's number.
     pub fn number(&self) -> u64 {
         self.frame.sequence.unwrap_or_default()

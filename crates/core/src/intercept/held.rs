@@ -1,11 +1,16 @@
 //! What is held: found by number, counted, and given back in order.
+//!
+//! Everything here happens under the lock of [`Intercept`](super::Intercept), so what one thread decides and what another
+//! leaves or finds in a mailbox have one order.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use mcp_proxy_wire::Direction;
 
 use super::entry::Entry;
-use super::hold::{HeldBy, HoldId};
+use super::hold::{HeldBy, HoldId, InterceptAction, ResolveError};
+use super::mailbox::{Mailbox, Released};
 use super::modes::Modes;
 use super::{Breakpoints, HELD_BYTES_MAX, HELD_MAX, InterceptMode, REMEMBERED};
 use crate::connections::server_name;
@@ -20,6 +25,14 @@ pub(super) struct Inner {
     pub(super) viewers: usize,
     pub(super) had_viewer: bool,
     pub(super) resolved: VecDeque<(HoldId, String, &'static str)>,
+}
+
+/// Why a message is not held.
+pub(super) enum NotHeld {
+    /// It is decided and in its mailbox, behind what was there before it.
+    InMailbox,
+    /// It is decided.
+    Released(Box<Released>),
 }
 
 impl Inner {
@@ -42,8 +55,123 @@ impl Inner {
         holds.map(|(hold, _)| *hold).collect()
     }
 
+    /// Holds a message, if there is room for it; `policy` decides about what has to make room, and about what finds none.
+    pub(super) fn hold(
+        &mut self,
+        entry: Entry,
+        policy: &InterceptAction,
+    ) -> Result<HoldId, NotHeld> {
+        if entry.by == HeldBy::Intercept
+            && self.modes.of_connection(&entry.connection) == InterceptMode::Passthrough
+        {
+            // It was switched off since the message was looked at. What was released then goes first.
+            entry.mailbox.expect();
+            entry.give_back(entry.pass(None));
+            return Err(NotHeld::InMailbox);
+        }
+        let length = entry.message.len();
+        while !self.has_room(length, &entry) {
+            let (by, why) = (
+                "limit",
+                "1,000 messages of this server or 64 MiB in all are held already",
+            );
+            // Where order is kept, the oldest has to go first, and so do those before this one.
+            if let Some(first) = self.first_before(&entry) {
+                self.decide_all(&[first], policy, by, why);
+                continue;
+            }
+            let released = entry.decide(policy.clone(), by, why);
+            if entry.by != HeldBy::Intercept {
+                return Err(NotHeld::Released(Box::new(released)));
+            }
+            // What was before it may be in the mailbox still.
+            entry.mailbox.expect();
+            entry.give_back(released);
+            return Err(NotHeld::InMailbox);
+        }
+        entry
+            .connection
+            .act_on(entry.act("hold", "proxy", &entry.by.to_string()));
+        entry.mailbox.expect();
+        self.next += 1;
+        self.bytes += length;
+        let (hold, is_given_up) = (HoldId(self.next), entry.is_given_up());
+        self.holds.insert(hold, entry);
+        if is_given_up {
+            // Its sender left on another thread since the message was recorded, and found nothing held.
+            let why = "its sender gave it up";
+            self.decide_all(&[hold], &InterceptAction::Drop, "proxy", why);
+        }
+        Ok(hold)
+    }
+
+    /// Decides about a held message. The first decision counts.
+    pub(super) fn decide(
+        &mut self,
+        hold: HoldId,
+        action: InterceptAction,
+        by: &str,
+        why: &str,
+    ) -> Result<(), ResolveError> {
+        if let Some((_, by, action)) = self.resolved.iter().find(|(old, ..)| *old == hold) {
+            return Err(ResolveError::Resolved {
+                hold,
+                by: by.clone(),
+                action,
+            });
+        }
+        let held = self.holds.get_mut(&hold);
+        // One that is decided and waits for another may have been forgotten in `resolved`.
+        let Some(entry) = held.filter(|entry| entry.decided.is_none()) else {
+            return Err(ResolveError::Unknown(hold));
+        };
+        let name = action.name();
+        entry.decided = Some(entry.decide(action, by, why));
+        self.remember(hold, by, name);
+        self.deliver(hold);
+        Ok(())
+    }
+
+    /// The same decision about several that are undecided.
+    pub(super) fn decide_all(
+        &mut self,
+        held: &[HoldId],
+        action: &InterceptAction,
+        by: &str,
+        why: &str,
+    ) {
+        for hold in held {
+            // Nobody else decides while the lock is held.
+            drop(self.decide(*hold, action.clone(), by, why));
+        }
+    }
+
+    /// A lane has ended: what it still has here can go nowhere.
+    pub(super) fn abandon(&mut self, mailbox: &Arc<Mailbox>) {
+        let is_of_lane = |entry: &Entry| Arc::ptr_eq(&entry.mailbox, mailbox);
+        let holds = self.holds.iter();
+        let lost: Vec<HoldId> = holds
+            .filter(|(_, entry)| is_of_lane(entry))
+            .map(|(hold, _)| *hold)
+            .collect();
+        for hold in lost {
+            let Some(mut entry) = self.holds.remove(&hold) else {
+                continue;
+            };
+            self.bytes -= entry.message.len();
+            match entry.decided.take() {
+                Some(released) => entry.give_back(released),
+                None => {
+                    let why = "the connection ended while the message was held";
+                    entry.connection.act_on(entry.act("drop", "proxy", why));
+                    self.remember(hold, "proxy", "drop");
+                }
+            }
+        }
+    }
+
     /// Whether a message of this length can be held: its server has a share of the places, all share the bytes.
-    pub(super) fn has_room(&self, length: usize, new: &Entry) -> bool {
+    fn has_room(&self, length: usize, new: &Entry) -> bool {
         if self.bytes + length > HELD_BYTES_MAX {
             return false;
         }
@@ -56,13 +184,13 @@ impl Inner {
     }
 
     /// The first that is undecided on the way of a message which keeps its order.
-    pub(super) fn first_before(&self, new: &Entry) -> Option<HoldId> {
+    fn first_before(&self, new: &Entry) -> Option<HoldId> {
         let is_before = |entry: &Entry| entry.by == HeldBy::Intercept && entry.way() == new.way();
         let first = self.undecided(is_before).into_iter().next();
         first.filter(|_| new.by == HeldBy::Intercept)
     }
 
-    pub(super) fn remember(&mut self, hold: HoldId, by: &str, action: &'static str) {
+    fn remember(&mut self, hold: HoldId, by: &str, action: &'static str) {
         if self.resolved.len() == REMEMBERED {
             self.resolved.pop_front();
         }
@@ -70,7 +198,7 @@ impl Inner {
     }
 
     /// Gives back what is decided and need not wait for another: for global intercept, all that is first in its way.
-    pub(super) fn deliver(&mut self, decided: HoldId) {
+    fn deliver(&mut self, decided: HoldId) {
         let Some(entry) = self.holds.get(&decided) else {
             return;
         };
@@ -95,10 +223,10 @@ impl Inner {
     }
 
     fn give_back(&mut self, hold: HoldId) {
-        if let Some(entry) = self.holds.remove(&hold) {
+        if let Some(mut entry) = self.holds.remove(&hold) {
             self.bytes -= entry.message.len();
-            let mailbox = entry.mailbox;
-            mailbox.put(entry.decided.unwrap_or_default());
+            let released = entry.decided.take().unwrap_or_default();
+            entry.give_back(released);
         }
     }
 }

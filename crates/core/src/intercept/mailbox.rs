@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::Intercept;
-use crate::link::Outgoing;
 use tokio::sync::watch;
+
+use crate::connection::Connection;
+use crate::link::Outgoing;
 
 /// What a decision lets go: at most one frame each way. Neither: the message was dropped and nobody waits.
 #[derive(Debug, Default)]
@@ -15,6 +16,16 @@ pub(crate) struct Released {
     pub on: Option<Outgoing>,
     /// For the side that it came from.
     pub back: Option<Outgoing>,
+}
+
+impl Released {
+    /// It came too late for its lane: what it would have written is undelivered.
+    pub fn note(self, connection: &Connection) {
+        let frames = self.on.into_iter().chain(self.back);
+        let written = frames.filter_map(Outgoing::into_written);
+        let sequences: Vec<u64> = written.filter_map(|frame| frame.sequence).collect();
+        connection.undelivered(&sequences, "the connection ended before it was sent");
+    }
 }
 
 /// The messages of one lane that are decided, and how many are not.
@@ -30,29 +41,35 @@ struct Letters {
     expected: usize,
     released: VecDeque<Released>,
     reader: Option<Waker>,
+    /// Nobody reads it any more.
+    closed: bool,
 }
 
-/// A lane's end of its mailbox: when the lane goes, what is still held can go nowhere.
+/// A lane's end of its mailbox: when the lane ends, what is still held can go nowhere.
 pub(crate) struct LaneMailbox {
     pub mailbox: Arc<Mailbox>,
-    intercept: Arc<Intercept>,
+    connection: Arc<Connection>,
 }
 
 impl LaneMailbox {
     /// An empty one.
-    pub fn new(intercept: &Arc<Intercept>) -> LaneMailbox {
+    pub fn new(connection: &Arc<Connection>) -> LaneMailbox {
         LaneMailbox {
             mailbox: Arc::default(),
-            intercept: Arc::clone(intercept),
+            connection: Arc::clone(connection),
         }
     }
 }
 
 impl Drop for LaneMailbox {
     fn drop(&mut self) {
-        self.mailbox.end.send_replace(true);
-        if self.mailbox.awaits() {
-            self.intercept.abandon(&self.mailbox);
+        // Closed first: another thread may be deciding right now.
+        let (unread, expected) = self.mailbox.close();
+        for released in unread {
+            released.note(&self.connection);
+        }
+        if expected > 0 {
+            self.connection.pipeline.intercept().abandon(&self.mailbox);
         }
     }
 }
@@ -63,20 +80,41 @@ impl Mailbox {
         self.letters().expected += 1;
     }
 
-    /// A message is decided.
-    pub fn put(&self, released: Released) {
+    /// A message is decided. It is returned if nobody reads the mailbox any more.
+    pub fn put(&self, released: Released) -> Result<(), Released> {
         let mut letters = self.letters();
         letters.expected = letters.expected.saturating_sub(1);
+        self.deliver(letters, released)
+    }
+
+    /// Something to say while a message is still held. It is returned if nobody reads the mailbox any more.
+    pub fn tell(&self, meanwhile: Released) -> Result<(), Released> {
+        self.deliver(self.letters(), meanwhile)
+    }
+
+    fn deliver(
+        &self,
+        mut letters: MutexGuard<'_, Letters>,
+        released: Released,
+    ) -> Result<(), Released> {
+        if letters.closed {
+            return Err(released);
+        }
         letters.released.push_back(released);
         let reader = letters.reader.take();
         drop(letters);
         reader.into_iter().for_each(Waker::wake);
+        Ok(())
     }
 
-    /// Something to say while a message is still held.
-    pub fn tell(&self, meanwhile: Released) {
-        self.letters().expected += 1;
-        self.put(meanwhile);
+    /// Nobody reads it any more: what is unread, and how many messages are still undecided.
+    fn close(&self) -> (VecDeque<Released>, usize) {
+        let mut letters = self.letters();
+        letters.closed = true;
+        let rest = (std::mem::take(&mut letters.released), letters.expected);
+        drop(letters);
+        self.end.send_replace(true);
+        rest
     }
 
     /// Waits until nobody reads it any more.

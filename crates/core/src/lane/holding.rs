@@ -70,11 +70,7 @@ impl Lane {
     /// Leaves what is to be held and takes what was let go, which goes first: that keeps the order.
     pub(super) fn hold(&mut self, now: Duration, passed: &mut Passed) {
         let frames = std::mem::take(&mut passed.on);
-        if let Some(own) = &self.mailbox {
-            for released in own.mailbox.take() {
-                give(released, passed);
-            }
-        }
+        self.take_released(passed);
         for outgoing in frames {
             let ruled = match outgoing {
                 Outgoing::Frame(frame) => self.rule(frame, now, passed),
@@ -83,6 +79,7 @@ impl Lane {
             let frame = match ruled {
                 Some(Outgoing::Frame(frame)) => frame,
                 decided => {
+                    self.take_released(passed);
                     passed.on.extend(decided);
                     continue;
                 }
@@ -90,12 +87,23 @@ impl Lane {
             match self.wanted(&frame, now) {
                 Some((by, message)) => self.leave((frame, message), by, now, passed),
                 None => {
+                    // Nobody wants to hold it, perhaps because intercept has just been switched off on another thread:
+                    // what was released then goes first.
+                    self.take_released(passed);
                     self.note_cancel(&frame);
                     passed.on.push(frame.into());
                 }
             }
         }
         self.answers.clear();
+    }
+
+    fn take_released(&self, passed: &mut Passed) {
+        if let Some(own) = &self.mailbox {
+            for released in own.mailbox.take() {
+                give(released, passed);
+            }
+        }
     }
 
     /// A cancel goes on; the request that it names does not, if that is still held. Modern clients cancel over HTTP by
@@ -185,7 +193,7 @@ impl Lane {
         let intercept = Arc::clone(connection.pipeline.intercept());
         let own = self
             .mailbox
-            .get_or_insert_with(|| LaneMailbox::new(&intercept));
+            .get_or_insert_with(|| LaneMailbox::new(&connection));
         let mailbox = Arc::clone(&own.mailbox);
         let released = intercept.hold(NewHold {
             connection,

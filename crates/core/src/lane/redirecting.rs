@@ -17,10 +17,9 @@ impl Lane {
     /// Sends it there in a task. What was asked for is answered in any case.
     pub(super) fn redirect(&self, entry: Entry, message: Message, server: String, delay: Duration) {
         let connection = Arc::clone(&self.connection);
-        let mailbox = Arc::clone(&entry.mailbox);
-        mailbox.expect();
+        entry.mailbox.expect();
         let Some(place) = connection.pipeline.rules().place(message.len()) else {
-            mailbox.put(refused(&entry, "too many messages wait already"));
+            entry.give_back(refused(&entry, "too many messages wait already"));
             return;
         };
         tokio::spawn(async move {
@@ -29,7 +28,7 @@ impl Lane {
                 return;
             }
             if entry.is_given_up() {
-                mailbox.put(entry.left());
+                entry.give_back(entry.left());
                 return;
             }
             // A client that goes does not leave half a session behind: it ends by itself.
@@ -46,7 +45,7 @@ impl Lane {
                 Ok(_) => entry.withheld("a rule"),
                 Err(why) => refused(&entry, &why),
             };
-            mailbox.put(released);
+            entry.give_back(released);
         });
     }
 }

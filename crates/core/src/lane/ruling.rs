@@ -46,10 +46,9 @@ impl Lane {
         now: Duration,
         passed: &mut Passed,
     ) -> Option<Outgoing> {
-        let intercept = Arc::clone(self.connection.pipeline.intercept());
         let own = self
             .mailbox
-            .get_or_insert_with(|| LaneMailbox::new(&intercept));
+            .get_or_insert_with(|| LaneMailbox::new(&self.connection));
         let mailbox = Arc::clone(&own.mailbox);
         let entry = Entry::new(NewHold {
             connection: Arc::clone(&self.connection),
@@ -79,7 +78,7 @@ impl Lane {
         tokio::spawn(async move {
             let waited = entry.unless_abandoned(tokio::time::sleep(verdict.delay));
             if waited.await.is_some() {
-                mailbox.put(match entry.is_given_up() {
+                entry.give_back(match entry.is_given_up() {
                     true => entry.left(),
                     false => released(&entry, &verdict),
                 });

@@ -26,7 +26,8 @@ pub(super) type Told = Result<u64, String>;
 /// The answers that a connection owes to others than its client.
 #[derive(Default)]
 pub(crate) struct Awaited {
-    /// There was a replay. Looked at for every message, so it needs no lock.
+    /// There was a replay. Read for every message, so it needs no lock. It is set before the replay is sent, so before an
+    /// answer can come.
     used: AtomicBool,
     state: Mutex<State>,
 }
@@ -46,7 +47,7 @@ struct Owed {
 impl Awaited {
     /// Whether what the server says must be looked through.
     pub fn used(&self) -> bool {
-        self.used.load(Ordering::Relaxed)
+        self.used.load(Ordering::Acquire)
     }
 
     /// An answer under this id will be told.
@@ -64,7 +65,7 @@ impl Awaited {
         }
         let (told, answer) = oneshot::channel();
         state.owed.push(Owed { id, told });
-        self.used.store(true, Ordering::Relaxed);
+        self.used.store(true, Ordering::Release);
         Ok(answer)
     }
 

@@ -131,7 +131,8 @@ pub(crate) struct Inlet {
     pub(super) connection: Arc<Connection>,
     state: Mutex<State>,
     came: tokio::sync::Notify,
-    /// Something is in the queue. Looked at for every message, so it needs no lock.
+    /// Something is in the queue. Read for every message, so it needs no lock; a pump that sees it too late is woken by
+    /// `came`.
     queued: AtomicBool,
 }
 

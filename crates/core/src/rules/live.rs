@@ -68,7 +68,7 @@ pub(crate) struct DelayPlace {
 impl LiveRules {
     /// Whether there are any. Asked for every message, so it takes no lock.
     pub fn is_active(&self) -> bool {
-        self.active.load(Ordering::Relaxed)
+        self.active.load(Ordering::Acquire)
     }
 
     /// The rules of this moment.
@@ -90,9 +90,11 @@ impl LiveRules {
     /// From now on these. What was judged before stays as it was judged.
     pub fn set(&self, rules: Rules) {
         let active = !rules.is_empty();
-        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+        // All three change under the lock: of two threads that set rules, the last one has set all of it.
+        let mut current = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(rules);
         self.version.fetch_add(1, Ordering::Release);
-        self.active.store(active, Ordering::Relaxed);
+        self.active.store(active, Ordering::Release);
     }
 
     /// From now on the rules of this file, which were read from it just now.
@@ -179,6 +181,22 @@ mod tests {
         assert_eq!(live.now().list().len(), 1);
         live.set(Rules::default());
         assert!(!live.is_active());
+    }
+
+    #[test]
+    fn of_two_threads_that_set_rules_one_has_set_all() {
+        let rules = || Rules::parse("[[rule]]\ndrop = true\n", Path::new(".")).unwrap();
+        for _ in 0..200 {
+            let live = Arc::new(LiveRules::default());
+            let setting = [Rules::default(), rules()].map(|rules| {
+                let live = Arc::clone(&live);
+                std::thread::spawn(move || live.set(rules))
+            });
+            for thread in setting {
+                thread.join().unwrap();
+            }
+            assert_eq!(live.is_active(), !live.now().is_empty());
+        }
     }
 
     #[test]

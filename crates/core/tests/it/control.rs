@@ -20,6 +20,7 @@ use mcp_proxy_wire::{
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
+use crate::runtimes::by_runtime;
 use crate::transcript::{peer, pipeline};
 
 /// A run and who controls it.
@@ -131,6 +132,13 @@ impl Run {
     }
 }
 
+/// Nothing new is said, however long one waits.
+async fn assert_silent(viewer: &mut Viewer) {
+    let long = by_runtime(Duration::from_secs(9), Duration::from_millis(200));
+    let said = timeout(long, viewer.notices.next()).await;
+    assert!(said.is_err(), "{said:?}");
+}
+
 /// A server that cannot be reached.
 fn gone(why: &'static str) -> Dial {
     Arc::new(move |_| {
@@ -158,7 +166,7 @@ async fn sequences(viewer: &Viewer, params: Value) -> (Vec<u64>, Value) {
     (numbers.collect(), answer["result"]["next"].clone())
 }
 
-#[tokio::test]
+on_both_runtimes!(every_method_is_in_the_list_and_refuses_what_it_does_not_know);
 async fn every_method_is_in_the_list_and_refuses_what_it_does_not_know() {
     let run = Run::ringed(1 << 20);
     let viewer = run.viewer();
@@ -181,7 +189,7 @@ async fn every_method_is_in_the_list_and_refuses_what_it_does_not_know() {
     );
 }
 
-#[tokio::test]
+on_both_runtimes!(bad_lines_are_answered_and_the_next_one_works);
 async fn bad_lines_are_answered_and_the_next_one_works() {
     let run = Run::ringed(1 << 20);
     let viewer = run.viewer();
@@ -210,7 +218,7 @@ async fn bad_lines_are_answered_and_the_next_one_works() {
     );
 }
 
-#[tokio::test]
+on_both_runtimes!(get_pages_through_a_record);
 async fn get_pages_through_a_record() {
     let folder = tempfile::tempdir().unwrap();
     let run = Run::recorded(folder.path());
@@ -233,7 +241,7 @@ async fn get_pages_through_a_record() {
     assert_eq!(answer["error"]["code"], -32602);
 }
 
-#[tokio::test]
+on_both_runtimes!(get_without_a_record_finds_the_newest_in_the_ring);
 async fn get_without_a_record_finds_the_newest_in_the_ring() {
     let run = Run::ringed(4_000);
     let viewer = run.viewer();
@@ -261,7 +269,7 @@ async fn get_without_a_record_finds_the_newest_in_the_ring() {
     assert_eq!(answer["error"]["code"], Fault::NOT_KEPT);
 }
 
-#[tokio::test]
+on_both_runtimes!(a_replay_finds_no_server_or_no_handshake);
 async fn a_replay_finds_no_server_or_no_handshake() {
     let run = Run::ringed(1 << 20);
     let viewer = run.viewer();
@@ -283,7 +291,7 @@ async fn a_replay_finds_no_server_or_no_handshake() {
     assert_eq!(answer["error"]["message"], "it is gone");
 }
 
-#[tokio::test]
+on_both_runtimes!(why_a_replay_failed_is_told_without_what_is_hidden);
 async fn why_a_replay_failed_is_told_without_what_is_hidden() {
     let rules = RedactionRules {
         values: vec!["s3cret".into()],
@@ -318,13 +326,13 @@ async fn why_a_replay_failed_is_told_without_what_is_hidden() {
     assert!(text.starts_with(begin), "{answer}");
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(rows_are_told_at_most_thirty_times_a_second);
 async fn rows_are_told_at_most_thirty_times_a_second() {
     let folder = tempfile::tempdir().unwrap();
     let run = Run::recorded(folder.path());
     let mut viewer = run.viewer();
-    let before = timeout(Duration::from_secs(9), viewer.notices.next()).await;
-    assert!(before.is_err(), "nobody has subscribed");
+    // Nobody has subscribed.
+    assert_silent(&mut viewer).await;
     let answer = ask(&viewer, "subscribe", json!({})).await;
     assert_eq!(
         answer["result"],
@@ -339,23 +347,21 @@ async fn rows_are_told_at_most_thirty_times_a_second() {
             told.push(upto);
         }
     }
-    assert!((25..=31).contains(&told.len()), "{}", told.len());
+    // A machine with other work to do may tell less often.
+    let least = by_runtime(25, 1);
+    assert!((least..=31).contains(&told.len()), "{}", told.len());
     let all = run.pipeline.messages();
     if told.last() != Some(&all) {
         assert_eq!(viewer.notices.next().await, Notice::Rows { upto: all });
     }
     // Nothing new, nothing said.
-    assert!(
-        timeout(Duration::from_secs(9), viewer.notices.next())
-            .await
-            .is_err()
-    );
+    assert_silent(&mut viewer).await;
     // A verdict on an old message is something new.
     run.connection.act(Some(1), "drop", "for the test");
     assert_eq!(viewer.notices.next().await, Notice::Rows { upto: all });
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(changes_of_the_mode_are_told_at_once_and_merged_while_nobody_asks);
 async fn changes_of_the_mode_are_told_at_once_and_merged_while_nobody_asks() {
     let run = Run::ringed(1 << 20);
     let mut viewer = run.viewer();
@@ -369,17 +375,14 @@ async fn changes_of_the_mode_are_told_at_once_and_merged_while_nobody_asks() {
     }
     let notice = now(viewer.notices.next().await);
     assert_eq!(notice["params"], json!({"mode": "intercept", "held": []}));
-    assert_eq!(start.elapsed(), Duration::ZERO);
+    let at_once = by_runtime(Duration::ZERO, Duration::from_secs(1));
+    assert!(start.elapsed() <= at_once);
     viewer.notices.fell_behind();
     assert_eq!(viewer.notices.next().await, Notice::Lagged);
-    assert!(
-        timeout(Duration::from_secs(9), viewer.notices.next())
-            .await
-            .is_err()
-    );
+    assert_silent(&mut viewer).await;
 }
 
-#[tokio::test]
+on_both_runtimes!(places_are_limited_and_given_back);
 async fn places_are_limited_and_given_back() {
     let run = Run::ringed(1 << 20);
     let viewers: Vec<_> = (0..MAX_VIEWERS).map(|_| run.viewer()).collect();
@@ -388,7 +391,7 @@ async fn places_are_limited_and_given_back() {
     assert!(run.control.attach(None).is_ok());
 }
 
-#[tokio::test]
+on_both_runtimes!(notes_exports_and_the_end);
 async fn notes_exports_and_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let run = Run::recorded(folder.path());

@@ -4,7 +4,7 @@ use mcp_proxy_core::CarryEnd;
 
 use crate::transcript::play;
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(messages_pass_as_they_are_whatever_they_are);
 async fn messages_pass_as_they_are_whatever_they_are() {
     let end = play(
         r#"
@@ -30,7 +30,7 @@ async fn messages_pass_as_they_are_whatever_they_are() {
     assert!(matches!(end, CarryEnd::Client));
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(stray_lines_of_a_server_do_not_reach_the_client);
 async fn stray_lines_of_a_server_do_not_reach_the_client() {
     play(
         r#"
@@ -45,7 +45,7 @@ async fn stray_lines_of_a_server_do_not_reach_the_client() {
     .await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_server_that_printed_no_message_and_lives_on_is_no_server);
 async fn a_server_that_printed_no_message_and_lives_on_is_no_server() {
     play(
         r#"
@@ -58,7 +58,7 @@ async fn a_server_that_printed_no_message_and_lives_on_is_no_server() {
     .await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(open_requests_learn_why_the_server_ended);
 async fn open_requests_learn_why_the_server_ended() {
     let end = play(
         r#"
@@ -75,7 +75,7 @@ async fn open_requests_learn_why_the_server_ended() {
     assert!(matches!(end, CarryEnd::Failed(failure) if failure.text.contains("status 3")));
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(the_next_request_learns_it_when_none_is_open);
 async fn the_next_request_learns_it_when_none_is_open() {
     play(
         r#"
@@ -89,7 +89,7 @@ async fn the_next_request_learns_it_when_none_is_open() {
     .await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_server_that_only_prints_garbage_is_given_up);
 async fn a_server_that_only_prints_garbage_is_given_up() {
     let garbage = "S> y\n".repeat(1_001);
     let transcript =
@@ -97,7 +97,7 @@ async fn a_server_that_only_prints_garbage_is_given_up() {
     play(&transcript).await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(after_the_clients_end_open_requests_are_still_answered);
 async fn after_the_clients_end_open_requests_are_still_answered() {
     let end = play(
         r#"

@@ -8,6 +8,7 @@ use mcp_proxy_core::intercept::{HoldId, InterceptAction, ResolveError};
 use mcp_proxy_core::{HoldOptions, HoldPolicy, InterceptMode};
 use mcp_proxy_wire::Transport;
 
+use crate::runtimes::by_runtime;
 use crate::transcript::{holding, play_on};
 
 const INTERCEPT: HoldOptions = HoldOptions {
@@ -23,7 +24,7 @@ async fn play(hold: HoldOptions, transcript: &str) {
     play_on(&connection, transcript).await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(everything_waits_for_its_decision);
 async fn everything_waits_for_its_decision() {
     play(
         INTERCEPT,
@@ -46,7 +47,7 @@ async fn everything_waits_for_its_decision() {
     .await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(global_intercept_keeps_order_whatever_is_decided_first);
 async fn global_intercept_keeps_order_whatever_is_decided_first() {
     play(
         INTERCEPT,
@@ -76,7 +77,7 @@ async fn global_intercept_keeps_order_whatever_is_decided_first() {
     .await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_breakpoint_holds_one_message_and_delays_no_other);
 async fn a_breakpoint_holds_one_message_and_delays_no_other() {
     play(
         HoldOptions::default(),
@@ -102,7 +103,7 @@ async fn a_breakpoint_holds_one_message_and_delays_no_other() {
     .await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(pings_and_cancels_are_held_only_by_a_filter_that_names_them);
 async fn pings_and_cancels_are_held_only_by_a_filter_that_names_them() {
     play(
         HoldOptions::default(),
@@ -125,7 +126,7 @@ async fn pings_and_cancels_are_held_only_by_a_filter_that_names_them() {
     .await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(an_error_answers_every_request_of_a_batch_or_replaces_every_answer);
 async fn an_error_answers_every_request_of_a_batch_or_replaces_every_answer() {
     play(
         INTERCEPT,
@@ -148,7 +149,7 @@ async fn an_error_answers_every_request_of_a_batch_or_replaces_every_answer() {
     .await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_held_request_that_is_cancelled_is_not_sent);
 async fn a_held_request_that_is_cancelled_is_not_sent() {
     let options = HoldOptions::default();
     let connection = holding(None, options).connect(Transport::Stdio, Transport::Stdio);
@@ -179,7 +180,7 @@ async fn a_held_request_that_is_cancelled_is_not_sent() {
     );
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(what_is_no_json_goes_on_only_when_it_is_meant);
 async fn what_is_no_json_goes_on_only_when_it_is_meant() {
     let connection = holding(None, INTERCEPT).connect(Transport::Stdio, Transport::Stdio);
     let intercept = std::sync::Arc::clone(connection.pipeline.intercept());
@@ -207,16 +208,17 @@ async fn what_is_no_json_goes_on_only_when_it_is_meant() {
     assert_eq!(unknown, Err(ResolveError::Unknown(HoldId(99))));
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(at_its_deadline_the_policy_decides);
 async fn at_its_deadline_the_policy_decides() {
     let conversation = |outcome: &str| {
         format!("C> {{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}}\n! held 1\n{outcome}\nC.\nS|")
     };
+    let timeout = by_runtime(INTERCEPT.timeout, Duration::from_millis(300));
     let policy = |policy| HoldOptions {
         policy,
+        timeout,
         ..INTERCEPT
     };
-    // Paused time moves on when nothing else can.
     let forwarded = "S< {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\nS. done\nC< ~done";
     let text =
         format!("C> {{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}}\n! held 1\n{forwarded}");
@@ -225,7 +227,7 @@ async fn at_its_deadline_the_policy_decides() {
     play(policy(HoldPolicy::Drop), &conversation("")).await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_client_that_has_closed_its_end_is_still_served);
 async fn a_client_that_has_closed_its_end_is_still_served() {
     play(
         INTERCEPT,
@@ -244,10 +246,13 @@ async fn a_client_that_has_closed_its_end_is_still_served() {
     .await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_client_that_asked_for_progress_is_told_that_it_waits);
 async fn a_client_that_asked_for_progress_is_told_that_it_waits() {
     let hold = HoldOptions {
-        progress: Some(Duration::from_secs(10)),
+        progress: Some(by_runtime(
+            Duration::from_secs(10),
+            Duration::from_millis(50),
+        )),
         ..INTERCEPT
     };
     play(

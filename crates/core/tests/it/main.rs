@@ -6,12 +6,17 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
+#[macro_use]
+mod runtimes;
+
 mod control;
 mod conversations;
 mod correlation;
 mod holding;
 mod mocking;
+mod races;
 mod recording;
 mod replaying;
 mod sharing;
+mod stress;
 mod transcript;

@@ -1,15 +1,14 @@
 //! What the record holds after a conversation.
 
-use mcp_proxy_session::{Place, RecordOptions, Recorder, Session, testing};
+use mcp_proxy_session::{RecordOptions, Session};
 use mcp_proxy_wire::Transport;
 
-use crate::transcript::{pipeline, play_on};
+use crate::transcript::{pipeline, play_on, recorder};
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(every_message_is_there_with_its_bytes_and_its_request);
 async fn every_message_is_there_with_its_bytes_and_its_request() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::File(folder.path().join("s.jsonl"));
-    let recorder = Recorder::create(place, RecordOptions::default(), &testing::header()).unwrap();
+    let recorder = recorder(folder.path(), RecordOptions::default());
     let path = recorder.path().to_owned();
     let pipeline = pipeline(Some(recorder));
     let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);

@@ -6,6 +6,7 @@
 //! `! forward 3`, `! drop 3`, `! modify 3 m`, `! as-is 3 m`, `! error 3 -1 text` decide about the held message of that
 //! number once it is held; `! held 3` waits until it is; `! break filter`, `! intercept`, `! passthrough`, `! step`.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +15,14 @@ use mcp_proxy_core::{
     BoxFuture, CarryEnd, CarryOptions, Connection, FrameReader, FrameWriter, HoldOptions, Link,
     LinkEnd, Outgoing, Pipeline, PipelineOptions, carry,
 };
-use mcp_proxy_session::{Filter, Recorder};
+use mcp_proxy_session::{Filter, Place, RecordOptions, Recorder, testing};
 use mcp_proxy_wire::{
     Body, Carriage, ErrorCode, Frame, LineEnd, Message, Side, StreamId, Transport,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+
+use crate::runtimes::by_runtime;
 
 /// One side of a conversation as the test holds it.
 pub struct Peer {
@@ -73,6 +76,13 @@ pub fn peer(side: Side) -> (Peer, Link) {
     )
 }
 
+/// A record of stdio on both sides, in a folder.
+pub fn recorder(folder: &Path, options: RecordOptions) -> Recorder {
+    let header = testing::header();
+    let place = Place::File(folder.join("s.jsonl"));
+    Recorder::create(place, options, &header).unwrap()
+}
+
 /// A pipeline with or without a record.
 pub fn pipeline(recorder: Option<Recorder>) -> Arc<Pipeline> {
     holding(recorder, HoldOptions::default())
@@ -107,18 +117,22 @@ fn carry_on(connection: &Arc<Connection>) -> (Peer, Peer, JoinHandle<CarryEnd>) 
     let carrying = tokio::spawn({
         let connection = Arc::clone(connection);
         async move {
-            let options = CarryOptions::default();
-            carry(
-                &connection,
-                client_link,
-                server_link,
-                options,
-                std::future::pending(),
-            )
-            .await
+            let stop = std::future::pending();
+            carry(&connection, client_link, server_link, options(), stop).await
         }
     });
     (client, server, carrying)
+}
+
+/// The usual deadlines. Those that a transcript waits for in vain are short where time is real.
+fn options() -> CarryOptions {
+    let usual = CarryOptions::default();
+    let short = CarryOptions {
+        drain_idle: Duration::from_millis(50),
+        stray_wait: Duration::from_millis(300),
+        ..usual
+    };
+    by_runtime(usual, short)
 }
 
 /// Plays a transcript on a connection.

@@ -159,7 +159,8 @@ impl Shared {
                     .unwrap_or_else(PoisonError::into_inner)
                     .0;
             }
-            self.busy.store(false, Ordering::Release);
+            // A swap, so that it also sees the write of a thread that found `busy` set and therefore woke nobody.
+            self.busy.swap(false, Ordering::AcqRel);
             let upto = self.written.load(Ordering::Acquire);
             let sides = std::mem::take(&mut state.sides);
             drop(state);

@@ -29,7 +29,7 @@ pub struct Head {
 
 /// The heads of a connection's POSTs.
 pub struct Heads {
-    /// The oldest first.
+    /// In the order of their exchanges, the oldest first.
     newest: VecDeque<(ExchangeId, Arc<Head>)>,
     most: usize,
     whose: Whose,
@@ -87,10 +87,13 @@ impl Heads {
                 })
             }
         };
-        if self.newest.len() == self.most {
+        // Nearly always the last: requests that come on several threads take their numbers before they come here.
+        let before = self.newest.iter().rposition(|(known, _)| *known < exchange);
+        let place = before.map_or(0, |before| before + 1);
+        self.newest.insert(place, (exchange, head));
+        if self.newest.len() > self.most {
             self.newest.pop_front();
         }
-        self.newest.push_back((exchange, head));
     }
 
     /// Whether there was one.
@@ -258,6 +261,22 @@ mod tests {
             assert!(!headers.contains_key(gone), "{gone}");
         }
         assert_eq!(head.query(), Some("k=1"));
+    }
+
+    #[test]
+    fn posts_are_found_in_whatever_order_they_come() {
+        let mut heads = Heads::of_several();
+        for (exchange, token) in [(1, "a"), (4, "d"), (3, "c"), (2, "b")] {
+            heads.see(ExchangeId(exchange), &post(&[("authorization", token)]));
+        }
+        for (exchange, expected) in [(1, "a"), (2, "b"), (3, "c"), (4, "d")] {
+            assert_eq!(token(&heads, exchange), Ok(expected.to_owned()));
+        }
+        // The newest stays that of a client with its session to itself.
+        let mut own = Heads::of_one();
+        own.see(ExchangeId(2), &post(&[("authorization", "new")]));
+        own.see(ExchangeId(1), &post(&[("authorization", "old")]));
+        assert_eq!(token(&own, 2), Ok("new".to_owned()));
     }
 
     #[test]

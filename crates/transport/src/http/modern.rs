@@ -41,9 +41,10 @@ pub async fn post(
 ) -> Answer {
     let id = message.id();
     let lists_tools = message.method().as_deref() == Some("tools/list");
-    let guard = Box::new(CancelGuard {
+    let mut guard = Box::new(CancelGuard {
         session: Arc::clone(&session),
         exchange,
+        number: None,
         id: id.clone(),
     });
     if let Some((code, text)) = fault(&session, &parts, &message) {
@@ -58,6 +59,7 @@ pub async fn post(
     let asked = message.clone();
     let Some(Opened {
         mut messages,
+        number,
         awaits,
     }) = session.open_post(exchange, &message)
     else {
@@ -67,6 +69,7 @@ pub async fn post(
             error_response(id.as_ref(), ErrorCode::SERVER_EXITED, text, None),
         );
     };
+    guard.number = Some(number);
     let arrival = Arrival::Frame(frame(exchange, parts, message));
     let sent = session.inbox.send_timeout(arrival, SEND_DEADLINE).await;
     if sent.is_err() {
@@ -141,12 +144,17 @@ fn lacks_meta(message: &Message) -> bool {
 struct CancelGuard {
     session: Arc<Session>,
     exchange: ExchangeId,
+    /// The number of its stream, once it has one.
+    number: Option<u64>,
     id: Option<Id>,
 }
 
 impl Drop for CancelGuard {
     fn drop(&mut self) {
-        self.session.stream_closed(self.exchange);
+        match self.number {
+            Some(number) => self.session.stream_closed(self.exchange, number),
+            None => self.session.touch(),
+        }
         if let Some(id) = &self.id {
             self.session.connection.client_left(self.exchange, id);
         }

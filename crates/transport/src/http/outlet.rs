@@ -185,6 +185,7 @@ impl Drop for Messages {
 mod tests {
     use super::*;
     use crate::http::stream::StreamMessage;
+    use crate::runtimes::by_runtime;
     use bytes::Bytes;
 
     const STALL: Duration = Duration::from_secs(60);
@@ -208,14 +209,14 @@ mod tests {
         sent
     }
 
-    #[tokio::test(start_paused = true)]
+    on_both_runtimes!(messages_and_bytes_are_bounded);
     async fn messages_and_bytes_are_bounded() {
         assert_eq!(room(10).await, MESSAGES_MAX);
         assert_eq!(room(BYTES_MAX / 4).await, 4);
         assert_eq!(room(BYTES_MAX * 2).await, 1);
     }
 
-    #[tokio::test]
+    on_both_runtimes!(a_sender_goes_on_when_the_reader_does);
     async fn a_sender_goes_on_when_the_reader_does() {
         let (outlet, mut messages) = outlet(None, []);
         let sending = tokio::spawn(async move {
@@ -231,11 +232,12 @@ mod tests {
         sending.await.unwrap();
     }
 
-    #[tokio::test(start_paused = true)]
+    on_both_runtimes!(a_reader_that_stalls_or_goes_is_noticed);
     async fn a_reader_that_stalls_or_goes_is_noticed() {
         let (outlet, messages) = outlet(None, [out(1)]);
         while outlet.send(out(BYTES_MAX), Duration::ZERO).await.is_ok() {}
-        let unread = outlet.send(out(BYTES_MAX), STALL).await;
+        let stall = by_runtime(STALL, Duration::from_millis(100));
+        let unread = outlet.send(out(BYTES_MAX), stall).await;
         assert_eq!(unread, Err(NotTaken::Stalled));
         let waiting = outlet.clone();
         let sending = tokio::spawn(async move { waiting.send(out(BYTES_MAX), STALL * 100).await });
@@ -244,7 +246,7 @@ mod tests {
         assert_eq!(sending.await.unwrap(), Err(NotTaken::Gone));
     }
 
-    #[tokio::test]
+    on_both_runtimes!(what_was_sent_is_read_before_the_end);
     async fn what_was_sent_is_read_before_the_end() {
         let (outlet, mut messages) = outlet(None, [out(1)]);
         outlet.send(out(2), STALL).await.unwrap();

@@ -47,17 +47,53 @@ pub enum SessionKind {
 struct State {
     router: Router,
     replay: Replay,
-    streams: FxHashMap<StreamId, Outlet>,
-    /// Which GET holds the standing stream, so that a replaced one does not close its successor.
-    get: u64,
+    streams: FxHashMap<StreamId, OpenStream>,
+    /// Counts the streams that were opened.
+    opened: u64,
     last_used: Instant,
     ended: bool,
+}
+
+/// A stream that a client reads.
+#[derive(Clone)]
+struct OpenStream {
+    /// Tells it from another under the same id: the client may come back for a stream before its old connection is found
+    /// to be gone, and that must not close the new one.
+    number: u64,
+    outlet: Outlet,
+}
+
+impl State {
+    /// The number of a new stream.
+    fn next_number(&mut self) -> u64 {
+        self.opened += 1;
+        self.opened
+    }
+
+    /// Puts a stream in its place, where an older one ends; its number.
+    fn insert(&mut self, stream: StreamId, outlet: Outlet) -> u64 {
+        let number = self.next_number();
+        self.streams.insert(stream, OpenStream { number, outlet });
+        number
+    }
+
+    /// Removes a stream, unless another is in its place. Whether nobody reads it now.
+    fn remove(&mut self, stream: StreamId, number: u64) -> bool {
+        let is_other = |open: &OpenStream| open.number != number;
+        if self.streams.get(&stream).is_some_and(is_other) {
+            return false;
+        }
+        self.streams.remove(&stream);
+        true
+    }
 }
 
 /// A POST as the session sees it.
 pub struct Opened {
     /// Its messages.
     pub messages: Messages,
+    /// The number of its stream.
+    pub number: u64,
     /// What is awaited.
     pub awaits: Awaits,
 }
@@ -66,8 +102,9 @@ pub struct Opened {
 pub struct Resumed {
     /// What it missed.
     pub missed: Vec<StreamMessage>,
-    /// What is still to come, if the stream is that of a POST that is not over.
-    pub live: Option<(ExchangeId, Messages)>,
+    /// What is still to come, if the stream is that of a POST that is not over: its exchange, the stream's number, and its
+    /// messages.
+    pub live: Option<(ExchangeId, u64, Messages)>,
 }
 
 impl Session {
@@ -88,7 +125,7 @@ impl Session {
                 router: Router::default(),
                 replay: Replay::default(),
                 streams: FxHashMap::default(),
-                get: 0,
+                opened: 0,
                 last_used: Instant::now(),
                 ended: false,
             }),
@@ -115,10 +152,15 @@ impl Session {
             Awaits::Blind | Awaits::Nothing => Vec::new(),
         };
         let (sender, messages) = self.stream(&mut state, exchange.into(), waiting);
-        if awaits != Awaits::Nothing {
-            state.streams.insert(exchange.into(), sender);
-        }
-        Some(Opened { messages, awaits })
+        let number = match awaits {
+            Awaits::Nothing => state.next_number(),
+            Awaits::Answers | Awaits::Blind => state.insert(exchange.into(), sender),
+        };
+        Some(Opened {
+            messages,
+            number,
+            awaits,
+        })
     }
 
     /// Opens the GET stream; an older one ends.
@@ -128,16 +170,18 @@ impl Session {
             return None;
         }
         state.last_used = Instant::now();
-        state.get += 1;
         let waiting = state.router.get_opened();
         let (sender, messages) = self.stream(&mut state, StreamId::Standing, waiting);
-        state.streams.insert(StreamId::Standing, sender);
-        Some((state.get, messages))
+        Some((state.insert(StreamId::Standing, sender), messages))
     }
 
-    /// A client is back with `Last-Event-ID`: what it missed, and the stream goes on here. `None`: unknown id.
+    /// A client is back with `Last-Event-ID`: what it missed, and the stream continues here. `None`: unknown id, or the
+    /// session has ended.
     pub fn resume(&self, last_event_id: &str) -> Option<Resumed> {
         let mut state = self.state();
+        if state.ended {
+            return None;
+        }
         let (stream, missed) = state.replay.after(last_event_id)?;
         let finished = missed.iter().any(|sent| sent.last);
         let missed = missed
@@ -152,28 +196,33 @@ impl Session {
         let live = match stream {
             StreamId::Exchange(exchange) if !finished => {
                 let (sender, messages) = outlet(Some(Arc::clone(&self.connection)), []);
-                state.streams.insert(stream, sender);
+                let number = state.insert(stream, sender);
                 state.router.post_back(exchange);
-                Some((exchange, messages))
+                Some((exchange, number, messages))
             }
             _ => None,
         };
         Some(Resumed { missed, live })
     }
 
-    /// A stream's client went away.
-    pub fn stream_closed(&self, exchange: ExchangeId) {
+    /// The client of a POST's stream went away, unless it has come back for it.
+    pub fn stream_closed(&self, exchange: ExchangeId, number: u64) {
         let mut state = self.state();
         state.last_used = Instant::now();
-        state.streams.remove(&StreamId::Exchange(exchange));
-        state.router.post_left(exchange);
+        if state.remove(exchange.into(), number) {
+            state.router.post_left(exchange);
+        }
+    }
+
+    /// It is used, although no stream is open.
+    pub fn touch(&self) {
+        self.state().last_used = Instant::now();
     }
 
     /// A GET stream's client went away, unless a newer one has replaced it.
-    pub fn get_closed(&self, which: u64) {
+    pub fn get_closed(&self, number: u64) {
         let mut state = self.state();
-        if state.get == which {
-            state.streams.remove(&StreamId::Standing);
+        if state.remove(StreamId::Standing, number) {
             state.router.get_closed();
         }
     }

@@ -171,8 +171,12 @@ impl Sessions {
         if let Some(Resumed { missed, live }) = resumed {
             let finished = missed.iter().any(|message| message.last);
             first = missed.iter().map(encode).collect();
-            if let Some((exchange, messages)) = live {
-                let guard = Box::new(StreamGuard { session, exchange });
+            if let Some((exchange, number, messages)) = live {
+                let guard = Box::new(StreamGuard {
+                    session,
+                    exchange,
+                    number,
+                });
                 return events(Payload::Events(Box::new(EventStream::new(
                     first,
                     messages,
@@ -183,10 +187,10 @@ impl Sessions {
                 return events(Payload::Events(Box::new(EventStream::finished(first))));
             }
         }
-        let Some((which, messages)) = session.open_get() else {
+        let Some((number, messages)) = session.open_get() else {
             return session_not_found(None);
         };
-        let guard = Box::new(GetGuard { session, which });
+        let guard = Box::new(GetGuard { session, number });
         events(Payload::Events(Box::new(EventStream::new(
             first,
             messages,
@@ -325,7 +329,7 @@ impl Sessions {
             .open(NewConnection::between(client, server).with_streams(streams));
         let (sender, reader) = inbox();
         let session = Session::new(kind, Arc::clone(&connection), sender, tools);
-        let link = Link::new(reader, SessionWriter(Arc::clone(&session)));
+        let link = Link::new(reader, SessionWriter::new(Arc::clone(&session)));
         let (dial, options, own) = (
             Arc::clone(&self.dial),
             self.options.carry,

@@ -9,6 +9,7 @@ use mcp_proxy_session::Filter;
 use mcp_proxy_wire::{Direction, Transport};
 
 use super::INTERCEPT;
+use crate::runtimes::by_runtime;
 use crate::transcript::{Peer, carried, holding};
 
 fn stdio(hold: HoldOptions) -> (Arc<Connection>, Peer, Peer) {
@@ -33,7 +34,7 @@ async fn held(connection: &Connection, number: usize) -> Vec<String> {
     }
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(beyond_a_thousand_messages_the_policy_decides_and_order_is_kept);
 async fn beyond_a_thousand_messages_the_policy_decides_and_order_is_kept() {
     for (policy, forwarded) in [(HoldPolicy::Forward, true), (HoldPolicy::Drop, false)] {
         let (connection, mut client, mut server) = stdio(HoldOptions {
@@ -60,7 +61,7 @@ async fn beyond_a_thousand_messages_the_policy_decides_and_order_is_kept() {
     }
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_server_with_a_thousand_held_messages_leaves_room_for_the_others);
 async fn a_server_with_a_thousand_held_messages_leaves_room_for_the_others() {
     let pipeline = holding(None, INTERCEPT);
     let connections = ["full", "other"].map(|name| {
@@ -79,7 +80,7 @@ async fn a_server_with_a_thousand_held_messages_leaves_room_for_the_others() {
     server.hears("", r#"{"method":"n0"}"#).await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_breakpoint_over_the_limit_decides_about_the_new_message);
 async fn a_breakpoint_over_the_limit_decides_about_the_new_message() {
     let (connection, mut client, mut server) = stdio(HoldOptions::default());
     let intercept = connection.pipeline.intercept();
@@ -96,7 +97,7 @@ async fn a_breakpoint_over_the_limit_decides_about_the_new_message() {
     assert!(held(&connection, HELD_MAX).await[0].contains("n0"));
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(beyond_64_mib_the_policy_decides_at_once);
 async fn beyond_64_mib_the_policy_decides_at_once() {
     let (connection, mut client, mut server) = stdio(INTERCEPT);
     let large = format!(r#"{{"method":"{}"}}"#, "x".repeat(HELD_BYTES_MAX - 100));
@@ -116,19 +117,25 @@ async fn beyond_64_mib_the_policy_decides_at_once() {
     server.hears("", &alone).await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(no_time_runs_before_the_first_viewer_has_come);
 async fn no_time_runs_before_the_first_viewer_has_come() {
+    // An hour in which the deadline would pass 65 times, or a second in which it would pass five times.
+    let (progress, times) = by_runtime(
+        (Duration::from_secs(10), 360),
+        (Duration::from_millis(50), 20),
+    );
     let (connection, mut client, mut server) = stdio(HoldOptions {
         waits_for_viewer: true,
-        progress: Some(Duration::from_secs(10)),
+        progress: Some(progress),
+        timeout: by_runtime(INTERCEPT.timeout, Duration::from_millis(200)),
         ..INTERCEPT
     });
     let intercept = connection.pipeline.intercept();
     let request = r#"{"id":1,"method":"m","params":{"_meta":{"progressToken":"p"}}}"#;
     client.say(request);
     held(&connection, 1).await;
-    // An hour later it is still held, and the client knows.
-    for _ in 0..360 {
+    // Then it is still held, and the client knows.
+    for _ in 0..times {
         client.hears("", "~held at the proxy").await;
     }
     assert_eq!(intercept.state().held[0].deadline, None);
@@ -139,7 +146,7 @@ async fn no_time_runs_before_the_first_viewer_has_come() {
     server.hears("", request).await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(order_is_kept_for_each_connection_and_direction);
 async fn order_is_kept_for_each_connection_and_direction() {
     let pipeline = holding(None, INTERCEPT);
     let connections = [(); 2].map(|()| pipeline.connect(Transport::Stdio, Transport::Stdio));
@@ -162,7 +169,7 @@ async fn order_is_kept_for_each_connection_and_direction() {
     assert_eq!(intercept.state().held.len(), 1);
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_breakpoint_has_a_direction_and_so_many_hits);
 async fn a_breakpoint_has_a_direction_and_so_many_hits() {
     let (connection, mut client, mut server) = stdio(HoldOptions::default());
     let intercept = connection.pipeline.intercept();

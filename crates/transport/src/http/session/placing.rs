@@ -8,7 +8,7 @@ use mcp_proxy_wire::{
     Body, ErrorCode, ExchangeId, Frame, Kind, Message, Origin, StreamId, error_response,
 };
 
-use super::{Session, State};
+use super::{OpenStream, Session, State};
 use crate::http::outlet::{Messages, Outlet, outlet};
 use crate::http::router::{Awaits, Waiting, Way};
 use crate::http::stream::{StreamItem, StreamMessage};
@@ -18,7 +18,7 @@ use crate::inbox::Arrival;
 pub(super) struct Placed {
     pub(super) stream: StreamId,
     /// Nobody reads that stream at present: none.
-    pub(super) outlet: Option<Outlet>,
+    pub(super) open: Option<OpenStream>,
     pub(super) item: StreamItem,
 }
 
@@ -67,7 +67,7 @@ impl Session {
                 }
             }
         };
-        let outlet = match last {
+        let open = match last {
             true => state.streams.remove(&stream),
             false => state.streams.get(&stream).cloned(),
         };
@@ -75,7 +75,7 @@ impl Session {
         let message = self.stored(&mut state, stream, data, last, sequence);
         Some(Placed {
             stream,
-            outlet,
+            open,
             item: StreamItem::Message(message),
         })
     }
@@ -186,7 +186,7 @@ fn end_post(state: &mut State, exchange: ExchangeId, item: StreamItem) -> Placed
     state.router.post_closed(exchange);
     Placed {
         stream: exchange.into(),
-        outlet: state.streams.remove(&StreamId::Exchange(exchange)),
+        open: state.streams.remove(&StreamId::Exchange(exchange)),
         item,
     }
 }

@@ -1,4 +1,4 @@
-//! Streams that nobody reads.
+//! Streams that nobody reads, and streams that a client comes back for.
 
 use mcp_proxy_core::{
     ClientStreams, FrameWriter as _, HoldOptions, NewConnection, Outgoing, Pipeline,
@@ -11,12 +11,23 @@ use super::writer::STREAM_STALL;
 use super::*;
 use crate::http::stream::StreamItem;
 use crate::inbox::{InboxReader, inbox};
+use crate::runtimes::by_runtime;
 
 const SLOW: ExchangeId = ExchangeId(1);
 const QUICK: ExchangeId = ExchangeId(2);
 
 /// A session that modern clients share: each POST has a stream of its own.
 fn shared() -> (Arc<Session>, InboxReader) {
+    session(SessionKind::Shared, ClientStreams::Shared)
+}
+
+/// A session of a client that can come back for its streams.
+fn legacy() -> (Arc<Session>, InboxReader) {
+    let kind = SessionKind::Legacy("s".to_owned());
+    session(kind, ClientStreams::FoundById)
+}
+
+fn session(kind: SessionKind, streams: ClientStreams) -> (Arc<Session>, InboxReader) {
     let pipeline = Pipeline::new(PipelineOptions {
         recorder: None,
         warn: Arc::new(|text| panic!("{text}")),
@@ -24,11 +35,10 @@ fn shared() -> (Arc<Session>, InboxReader) {
         hold: HoldOptions::default(),
     });
     let connection = pipeline.open(
-        NewConnection::between(Transport::StreamableHttp, Transport::Stdio)
-            .with_streams(ClientStreams::Shared),
+        NewConnection::between(Transport::StreamableHttp, Transport::Stdio).with_streams(streams),
     );
     let (sender, reader) = inbox();
-    let session = Session::new(SessionKind::Shared, connection, sender, Arc::default());
+    let session = Session::new(kind, connection, sender, Arc::default());
     (session, reader)
 }
 
@@ -53,15 +63,16 @@ fn log(bytes: usize) -> Message {
     Message::parse(format!(r#"{{"method":"n","params":"{text}"}}"#))
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_slow_clients_large_messages_wait_until_it_reads);
 async fn a_slow_clients_large_messages_wait_until_it_reads() {
     let (session, _reader) = shared();
     let mut messages = ask(&session, SLOW);
-    let (large, mut writer) = (log(15 << 20), SessionWriter(Arc::clone(&session)));
+    let (large, mut writer) = (log(15 << 20), SessionWriter::new(Arc::clone(&session)));
     let mut frames: Vec<Outgoing> = (0..6).map(|_| to(SLOW, &large)).collect();
     let mut writing = tokio::spawn(async move { writer.write(&mut frames).await });
     // Paused time moves on only when nothing else can: then all that fits is in the queue.
-    let stuck = timeout(Duration::from_secs(1), &mut writing).await;
+    let limit = by_runtime(Duration::from_secs(1), Duration::from_millis(100));
+    let stuck = timeout(limit, &mut writing).await;
     assert!(stuck.is_err(), "one of 15 MiB fits, not six");
     for _ in 0..6 {
         assert_eq!(next(&mut messages).await.data, large.raw());
@@ -69,7 +80,7 @@ async fn a_slow_clients_large_messages_wait_until_it_reads() {
     writing.await.unwrap().unwrap();
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_client_that_reads_nothing_loses_its_stream_and_holds_the_others_up_no_longer);
 async fn a_client_that_reads_nothing_loses_its_stream_and_holds_the_others_up_no_longer() {
     let (session, _reader) = shared();
     let (_unread, mut messages) = (ask(&session, SLOW), ask(&session, QUICK));
@@ -77,10 +88,45 @@ async fn a_client_that_reads_nothing_loses_its_stream_and_holds_the_others_up_no
     let answer = Message::parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
     let mut frames: Vec<Outgoing> = (0..6).map(|_| to(SLOW, &large)).collect();
     frames.push(to(QUICK, &answer));
-    let (mut writer, start) = (SessionWriter(Arc::clone(&session)), Moment::now());
-    let writing = timeout(STREAM_STALL * 2, writer.write(&mut frames));
+    let stall = by_runtime(STREAM_STALL, Duration::from_millis(100));
+    let mut writer = SessionWriter::with_stall(Arc::clone(&session), stall);
+    let start = Moment::now();
+    let writing = timeout(stall * 100, writer.write(&mut frames));
     writing.await.unwrap().unwrap();
-    let waited = start.elapsed();
-    assert!(waited >= STREAM_STALL && waited < STREAM_STALL + Duration::from_secs(1));
+    let (waited, slack) = (start.elapsed(), by_runtime(1, 5));
+    assert!(waited >= stall && waited < stall + Duration::from_secs(slack));
     assert!(next(&mut messages).await.last);
+}
+
+/// A legacy client's POST that has had one event; its stream, and what names the event.
+async fn posted(session: &Arc<Session>) -> (Opened, String) {
+    let request = Message::parse(r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#);
+    let mut opened = session.open_post(SLOW, &request).unwrap();
+    let mut writer = SessionWriter::new(Arc::clone(session));
+    writer.write(&mut vec![to(SLOW, &log(1))]).await.unwrap();
+    let event = next(&mut opened.messages).await.event_id.unwrap();
+    (opened, event)
+}
+
+on_both_runtimes!(an_old_connection_that_is_found_to_be_gone_does_not_close_the_resumed_stream);
+async fn an_old_connection_that_is_found_to_be_gone_does_not_close_the_resumed_stream() {
+    let (session, _reader) = legacy();
+    let (old, event) = posted(&session).await;
+    let (exchange, _, mut messages) = session.resume(&event).unwrap().live.unwrap();
+    assert_eq!(exchange, SLOW);
+    session.stream_closed(SLOW, old.number);
+    let answer = Message::parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+    let mut writer = SessionWriter::new(Arc::clone(&session));
+    writer.write(&mut vec![to(SLOW, &answer)]).await.unwrap();
+    assert_eq!(next(&mut messages).await.data, answer.raw());
+}
+
+on_both_runtimes!(a_session_that_has_ended_opens_no_stream_for_a_client_that_comes_back);
+async fn a_session_that_has_ended_opens_no_stream_for_a_client_that_comes_back() {
+    let (session, _reader) = legacy();
+    let (_, event) = posted(&session).await;
+    // It is over, and on another thread the table of sessions does not know it yet.
+    session.end();
+    assert!(session.resume(&event).is_none());
+    assert!(session.open_get().is_none());
 }

@@ -10,16 +10,29 @@ use super::Session;
 use crate::http::outlet::NotTaken;
 use crate::http::stream::StreamItem;
 
-/// A client that takes nothing from a stream for this long loses it; its session goes on.
+/// A client that takes nothing from a stream for this long loses it; its session continues.
 pub(super) const STREAM_STALL: Duration = Duration::from_secs(60);
 
 /// The writing half of the client link: finds each message's stream.
-pub struct SessionWriter(pub Arc<Session>);
+pub struct SessionWriter {
+    session: Arc<Session>,
+    stall: Duration,
+}
 
 impl SessionWriter {
+    /// Writes to the streams of this session.
+    pub fn new(session: Arc<Session>) -> SessionWriter {
+        SessionWriter::with_stall(session, STREAM_STALL)
+    }
+
+    /// The same, with another deadline for a client that reads nothing.
+    pub(super) fn with_stall(session: Arc<Session>, stall: Duration) -> SessionWriter {
+        SessionWriter { session, stall }
+    }
+
     async fn put(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
         for frame in frames.drain(..) {
-            let Some(placed) = self.0.place(frame) else {
+            let Some(placed) = self.session.place(frame) else {
                 continue;
             };
             let (stream, item) = (placed.stream, placed.item);
@@ -27,28 +40,35 @@ impl SessionWriter {
                 StreamItem::Message(message) => Some(message.sequence),
                 StreamItem::Dropped | StreamItem::Accepted => None,
             };
-            let sent = match placed.outlet {
-                Some(outlet) => outlet.send(item, STREAM_STALL).await,
+            let sent = match &placed.open {
+                Some(open) => open.outlet.send(item, self.stall).await,
                 None => Err(NotTaken::Gone),
             };
             let Err(not_taken) = sent else { continue };
-            if let StreamId::Exchange(exchange) = stream {
-                self.0.stream_closed(exchange);
+            match (stream, &placed.open) {
+                (StreamId::Exchange(exchange), Some(open)) => {
+                    self.session.stream_closed(exchange, open.number);
+                }
+                (StreamId::Exchange(_), None) => self.session.touch(),
+                _ => {}
             }
             if let Some(sequence) = message {
-                self.0.undelivered(sequence, why(&not_taken));
+                self.session.undelivered(sequence, &self.why(&not_taken));
             }
         }
         Ok(())
     }
-}
 
-/// What the record says of it.
-fn why(not_taken: &NotTaken) -> &'static str {
-    match not_taken {
-        NotTaken::Stalled => "the client did not take a message within 60 s; its stream is closed",
-        // On a legacy session it may come back for what is kept for `Last-Event-ID`.
-        NotTaken::Gone => "the client had closed its stream",
+    /// What the record says of it.
+    fn why(&self, not_taken: &NotTaken) -> String {
+        match not_taken {
+            NotTaken::Stalled => format!(
+                "the client did not take a message within {} s; its stream is closed",
+                self.stall.as_secs()
+            ),
+            // On a legacy session it may come back for what is kept for `Last-Event-ID`.
+            NotTaken::Gone => "the client had closed its stream".to_owned(),
+        }
     }
 }
 
@@ -61,7 +81,7 @@ impl FrameWriter for SessionWriter {
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
-        self.0.end();
+        self.session.end();
         Box::pin(std::future::ready(()))
     }
 }

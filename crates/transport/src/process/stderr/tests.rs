@@ -84,7 +84,7 @@ fn the_guards_line_is_not_the_servers_unless_more_follow() {
     assert_eq!(taken(&later).len(), 2);
 }
 
-#[tokio::test]
+on_both_runtimes!(the_taker_sees_every_line_and_then_the_end);
 async fn the_taker_sees_every_line_and_then_the_end() {
     let (mut write, read) = pipe::pipe().unwrap();
     let (mut reader, mut lines) = StderrReader::start(read);

@@ -1,0 +1,165 @@
+//! What two threads can do to each other, each as small as it can be made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_proxy_core::intercept::InterceptAction;
+use mcp_proxy_core::{
+    Connection, HoldOptions, InterceptMode, Offered, Outgoing, Passed, Pipeline, PipelineOptions,
+};
+use mcp_proxy_session::{OnRecordError, RecordOptions, side_folder};
+use mcp_proxy_wire::{
+    Body, Carriage, Direction, ExchangeId, Frame, Id, LineEnd, Message, Origin, StreamId, Transport,
+};
+
+use crate::runtimes::several_threads;
+use crate::transcript::{carried, holding, recorder};
+
+fn intercept() -> HoldOptions {
+    HoldOptions {
+        mode: InterceptMode::Intercept,
+        ..HoldOptions::default()
+    }
+}
+
+fn stdio(pipeline: &Arc<Pipeline>) -> Arc<Connection> {
+    pipeline.connect(Transport::Stdio, Transport::Stdio)
+}
+
+fn request(stream: impl Into<StreamId>, text: &str) -> Frame {
+    let body = Body::Whole(Message::parse(text.to_owned()));
+    Frame::new(stream, Origin::Client, Carriage::Line(LineEnd::Lf), body)
+}
+
+on_both_runtimes!(a_message_whose_line_another_connection_failed_to_write_is_not_sent);
+async fn a_message_whose_line_another_connection_failed_to_write_is_not_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = RecordOptions {
+        on_error: OnRecordError::Stop,
+        ..RecordOptions::default()
+    };
+    let recorder = recorder(folder.path(), options);
+    // A large body goes to a file in this folder, which cannot be made.
+    std::fs::write(side_folder(recorder.path()), "").unwrap();
+    let pipeline = Pipeline::new(PipelineOptions {
+        recorder: Some(recorder),
+        warn: Arc::new(|_| {}),
+        pass_noise: false,
+        hold: HoldOptions::default(),
+    });
+    let (own, other) = (stdio(&pipeline), stdio(&pipeline));
+    let large = format!(r#"{{"method":"{}"}}"#, "x".repeat(100_000));
+    let mut lane = own.lane(Direction::ClientToServer);
+    let (mut frames, mut passed) = (vec![request(StreamId::Only, &large)], Passed::default());
+    let more = |frames: &mut Vec<Frame>| frames.push(request(StreamId::Only, "{}"));
+    // While the lane lets others add their lines, one of them writes all of them and finds the failure.
+    let passing = lane.pass_together(&mut frames, Duration::ZERO, &mut passed, more);
+    let (outcome, ()) = tokio::join!(passing, async { other.note("the failure is found here") });
+    assert!(outcome.is_err());
+}
+
+on_both_runtimes!(a_request_whose_client_left_while_it_was_recorded_is_not_held);
+async fn a_request_whose_client_left_while_it_was_recorded_is_not_held() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = recorder(folder.path(), RecordOptions::default());
+    let pipeline = holding(Some(recorder), intercept());
+    let connection = stdio(&pipeline);
+    let mut lane = connection.lane(Direction::ClientToServer);
+    let frame = request(ExchangeId(1), r#"{"id":1,"method":"m"}"#);
+    let offering = lane.offer(frame, pipeline.now());
+    let (offered, ()) = tokio::join!(offering, async {
+        connection.client_left(ExchangeId(1), &Id::from_token(b"1"));
+    });
+    assert!(pipeline.intercept().state().held.is_empty());
+    assert!(matches!(offered, Ok(Offered::Held)));
+    let released = lane.released(|_| {}).await;
+    assert!(matches!(released, Ok(Some(Outgoing::Dropped(_)))));
+}
+
+on_both_runtimes!(what_is_decided_for_a_lane_that_ends_is_undelivered_or_dropped);
+async fn what_is_decided_for_a_lane_that_ends_is_undelivered_or_dropped() {
+    const ROUNDS: u64 = 200;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = recorder(folder.path(), RecordOptions::default());
+    let path = recorder.path().to_owned();
+    let pipeline = holding(Some(recorder), intercept());
+    let connection = stdio(&pipeline);
+    for _ in 0..ROUNDS {
+        let mut lane = connection.lane(Direction::ClientToServer);
+        let (mut frames, mut passed) = (vec![request(StreamId::Only, "{}")], Passed::default());
+        lane.pass(&mut frames, pipeline.now(), &mut passed).unwrap();
+        let intercept = Arc::clone(pipeline.intercept());
+        let hold = intercept.state().held[0].hold;
+        let deciding = tokio::spawn(async move {
+            // The lane's end may have been quicker.
+            drop(intercept.resolve(hold, InterceptAction::Forward, "test"));
+        });
+        tokio::task::yield_now().await;
+        drop(lane);
+        deciding.await.unwrap();
+    }
+    let record = std::fs::read_to_string(path).unwrap();
+    for sequence in 1..=ROUNDS {
+        let about = |kind: &str| {
+            let (sequence, kind) = (
+                format!("\"sequence\":{sequence},"),
+                format!("\"kind\":\"{kind}\""),
+            );
+            let mut lines = record.lines();
+            lines.any(|line| line.contains(&sequence) && line.contains(&kind))
+        };
+        let (forward, undelivered, drop) = (about("forward"), about("undelivered"), about("drop"));
+        assert!(forward == undelivered && forward != drop, "{sequence}");
+    }
+}
+
+#[test]
+fn switching_intercept_on_and_off_loses_and_reorders_nothing() {
+    const MESSAGES: usize = 2_000;
+    several_threads(async {
+        let pipeline = holding(None, HoldOptions::default());
+        let (mut client, mut server) = carried(&stdio(&pipeline));
+        let intercept = Arc::clone(pipeline.intercept());
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        let switching = std::thread::spawn(move || {
+            let ended = std::sync::mpsc::TryRecvError::Disconnected;
+            while is_done.try_recv() != Err(ended) {
+                intercept.set_mode(InterceptMode::Intercept, "test");
+                std::thread::yield_now();
+                intercept.set_mode(InterceptMode::Passthrough, "test");
+            }
+        });
+        for number in 0..MESSAGES {
+            client.say(&format!(r#"{{"method":"n{number}"}}"#));
+        }
+        for number in 0..MESSAGES {
+            let message = format!(r#"{{"method":"n{number}"}}"#);
+            server.hears("in order", &message).await;
+        }
+        drop(done);
+        switching.join().unwrap();
+    });
+}
+
+#[test]
+fn two_who_step_at_once_release_two_messages() {
+    const STEPS: usize = 400;
+    several_threads(async {
+        let pipeline = holding(None, intercept());
+        let connection = stdio(&pipeline);
+        let mut lane = connection.lane(Direction::ClientToServer);
+        let mut frames: Vec<Frame> = (0..2 * STEPS)
+            .map(|_| request(StreamId::Only, "{}"))
+            .collect();
+        lane.pass(&mut frames, pipeline.now(), &mut Passed::default())
+            .unwrap();
+        let stepping = [(); 2].map(|()| {
+            let intercept = Arc::clone(pipeline.intercept());
+            std::thread::spawn(move || (0..STEPS).for_each(|_| intercept.step("test")))
+        });
+        for thread in stepping {
+            thread.join().unwrap();
+        }
+        assert!(pipeline.intercept().state().held.is_empty());
+    });
+}

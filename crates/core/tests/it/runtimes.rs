@@ -1,0 +1,48 @@
+//! Runs a test under both kinds of runtime: on one thread with paused time, and on several threads in real time.
+//!
+//! tokio can pause time on one thread only. So a test that has to wait takes its deadlines from [`by_runtime`]. What it
+//! spawns runs on other threads than the test itself when there are several. The transport's tests use this file too.
+
+use tokio::runtime::{Builder, Handle, RuntimeFlavor};
+
+/// Makes two tests of an `async fn`, in a module of its name: `one_thread` and `several_threads`.
+macro_rules! on_both_runtimes {
+    ($name:ident) => {
+        mod $name {
+            #[test]
+            fn one_thread() {
+                $crate::runtimes::one_thread(super::$name());
+            }
+
+            #[test]
+            fn several_threads() {
+                $crate::runtimes::several_threads(super::$name());
+            }
+        }
+    };
+}
+
+/// More than this machine may have, so that threads are also interrupted in the middle of something.
+const WORKERS: usize = 4;
+
+/// Runs a test on one thread. Time is paused: it moves on only when nothing else can happen.
+pub fn one_thread(test: impl Future<Output = ()>) {
+    let mut runtime = Builder::new_current_thread();
+    let runtime = runtime.enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(test);
+}
+
+/// Runs a test on the thread it was started on, and what it spawns on several others.
+pub fn several_threads(test: impl Future<Output = ()>) {
+    let mut runtime = Builder::new_multi_thread();
+    let runtime = runtime.enable_all().worker_threads(WORKERS).build();
+    runtime.unwrap().block_on(test);
+}
+
+/// One value for a test on one thread, where waiting costs nothing, and another for several threads.
+pub fn by_runtime<T>(one: T, several: T) -> T {
+    match Handle::current().runtime_flavor() {
+        RuntimeFlavor::CurrentThread => one,
+        _ => several,
+    }
+}
