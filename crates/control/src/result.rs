@@ -273,6 +273,9 @@ pub struct BreakpointRow {
     /// How many it has held.
     #[serde(default)]
     pub hits: u64,
+    /// How many messages its filter was too slow for.
+    #[serde(default)]
+    pub too_slow: u64,
 }
 
 /// `breakpoints.add`, `breakpoints.remove`
@@ -306,6 +309,9 @@ pub struct RuleRow {
     pub line: usize,
     /// What it does.
     pub does: String,
+    /// How many messages it was too slow for.
+    #[serde(default)]
+    pub too_slow: u64,
 }
 
 /// `rules.reload`

@@ -204,20 +204,27 @@ impl Intercept {
         self.inner().viewers
     }
 
-    /// What holds this message of a connection, if anything does. A breakpoint counts its hit.
-    pub(crate) fn wants(&self, facts: &Facts<'_>, connection: &Connection) -> Option<HeldBy> {
+    /// What holds this message of a connection, if anything does. A breakpoint counts its hit. `note_slow` is given the
+    /// breakpoints that were too slow for the message, where a note is due.
+    pub(crate) fn wants(
+        &self,
+        facts: &Facts<'_>,
+        connection: &Connection,
+        note_slow: impl FnMut(u32),
+    ) -> Option<HeldBy> {
         let mut inner = self.inner();
-        let by = match inner.modes.of_connection(connection) {
-            InterceptMode::Intercept => Some(HeldBy::Intercept),
-            InterceptMode::Passthrough => inner
-                .breakpoints
-                .hit(facts, connection)
-                .map(HeldBy::Breakpoint),
+        let hit = match inner.modes.of_connection(connection) {
+            InterceptMode::Intercept => return Some(HeldBy::Intercept),
+            InterceptMode::Passthrough => {
+                inner.breakpoints.hit(facts, |scope| scope.has(connection))
+            }
         };
         let forgot = inner.modes.forget_ended();
         drop(inner);
+        hit.too_slow.into_iter().for_each(note_slow);
+        let by = hit.number.map(HeldBy::Breakpoint);
         // It may have been the breakpoint's last hit, or the last connection that holds messages may have ended.
-        if forgot || matches!(by, Some(HeldBy::Breakpoint(_))) {
+        if forgot || by.is_some() {
             self.changed();
         }
         by

@@ -17,6 +17,7 @@ pub mod large;
 pub mod link;
 pub mod mock;
 pub mod multiplexer;
+mod overruns;
 pub mod peer;
 pub mod pipeline;
 pub mod replay;

@@ -13,12 +13,16 @@ mod verdict;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_session::{Change, ChangeError, ChangePart, Facts, Filter, RunError};
+use mcp_proxy_session::{
+    Budget, Change, ChangeError, ChangePart, Facts, Filter, RunError, Stopwatch,
+};
 use mcp_proxy_wire::{Direction, Kind, Message};
 use rustc_hash::FxHashMap;
 
+use crate::overruns::Overruns;
 use names::Names;
 
 pub use error::RulesError;
@@ -56,6 +60,7 @@ pub struct Rule {
     server: Option<Names>,
     filter: Filter,
     action: Action,
+    overruns: Arc<Overruns>,
 }
 
 /// What a rule is called.
@@ -108,8 +113,9 @@ impl Rules {
     /// What becomes of a message. Nothing, if no rule is for it.
     ///
     /// Rules are tried in their order. A change or a delay lets those after it go on, which see the changed message; every other
-    /// action is the last. `server` in a rule is not looked at here: see [`Rules::for_server`].
-    pub fn judge(&self, facts: &Facts<'_>) -> Option<Verdict> {
+    /// action is the last. `server` in a rule is not looked at here: see [`Rules::for_server`]. Each rule may compute for as long
+    /// as `budget` says; one that takes longer does nothing to the message.
+    pub fn judge(&self, facts: &Facts<'_>, budget: Budget) -> Option<Verdict> {
         // Nearly always.
         if self.candidates(facts, 0).is_empty() {
             return None;
@@ -122,7 +128,7 @@ impl Rules {
                 message: changed.as_ref().unwrap_or(facts.message),
                 ..*facts
             };
-            match self.go_on(&now, next, &mut verdict) {
+            match self.go_on(&now, next, budget, &mut verdict) {
                 // What a rule has changed may be for other rules now.
                 Some(place) => next = place + 1,
                 None => break,
@@ -132,24 +138,28 @@ impl Rules {
     }
 
     /// Tries the rules from `next` on. Returns the place of one that changed the message.
-    fn go_on(&self, facts: &Facts<'_>, next: u32, verdict: &mut Verdict) -> Option<u32> {
+    fn go_on(
+        &self,
+        facts: &Facts<'_>,
+        next: u32,
+        budget: Budget,
+        verdict: &mut Verdict,
+    ) -> Option<u32> {
         for place in self.candidates(facts, next) {
             let rule = &self.rules[place as usize];
             if !rule.is_for(facts) {
                 continue;
             }
-            match rule.filter.judge(facts) {
-                Ok(true) => {}
-                Ok(false) | Err(RunError::Failed(_) | RunError::GivenUp) => continue,
-                Err(error @ RunError::Endless) => {
-                    verdict.add(rule, What::Failed(error.to_string()));
-                    continue;
+            match rule.run(facts, budget, verdict) {
+                Ok(Then::GoOn) | Err(RunError::Failed(_)) => {}
+                Ok(Then::LookAgain) => return Some(place),
+                Ok(Then::Stop) => return None,
+                Err(RunError::TooSlow(_)) => {
+                    rule.overruns.add();
+                    verdict.add(rule, What::TooSlow(budget));
                 }
-            }
-            match rule.act(facts, verdict) {
-                Then::GoOn => {}
-                Then::LookAgain => return Some(place),
-                Then::Stop => return None,
+                // It was told that it is too slow, and it is told again after the next try.
+                Err(RunError::GivenUp) => rule.overruns.add(),
             }
         }
         None
@@ -248,27 +258,55 @@ impl Rule {
         }
     }
 
+    /// How many messages it was too slow for. It did nothing to them.
+    pub fn too_slow(&self) -> u64 {
+        self.overruns.count()
+    }
+
+    /// Does what the rule says, if its filter matches. An error means that the filter did not decide, or that the rule took too
+    /// long: filter and change share the budget.
+    fn run(
+        &self,
+        facts: &Facts<'_>,
+        budget: Budget,
+        verdict: &mut Verdict,
+    ) -> Result<Then, RunError> {
+        let Action::Change(change, part) = &self.action else {
+            return Ok(match self.filter.judge(facts, budget)? {
+                true => self.act(facts, verdict),
+                false => Then::GoOn,
+            });
+        };
+        // Most changes have no filter, and measuring is a call into the kernel.
+        let watch = (!self.filter.is_empty()).then(Stopwatch::start);
+        if !self.filter.judge(facts, budget)? {
+            return Ok(Then::GoOn);
+        }
+        let left = watch.map_or(budget, |watch| budget.less(watch.elapsed()));
+        let Some(part) = part.or_else(|| ChangePart::of(facts.message)) else {
+            return Ok(Then::GoOn);
+        };
+        match change.apply(facts.message, part, left) {
+            Ok(message) if message.raw() == facts.message.raw() => Ok(Then::GoOn),
+            Ok(message) => {
+                verdict.message = Some(message);
+                verdict.add(self, What::Changed(part));
+                Ok(Then::LookAgain)
+            }
+            Err(ChangeError::Program(error @ (RunError::TooSlow(_) | RunError::GivenUp))) => {
+                Err(error)
+            }
+            Err(error) => {
+                verdict.add(self, What::Failed(error.to_string()));
+                Ok(Then::GoOn)
+            }
+        }
+    }
+
+    /// All actions but a change, which always work.
     fn act(&self, facts: &Facts<'_>, verdict: &mut Verdict) -> Then {
         match &self.action {
-            Action::Change(change, part) => {
-                let Some(part) = part.or_else(|| ChangePart::of(facts.message)) else {
-                    return Then::GoOn;
-                };
-                match change.apply(facts.message, part) {
-                    Ok(message) if message.raw() == facts.message.raw() => Then::GoOn,
-                    Ok(message) => {
-                        verdict.message = Some(message);
-                        verdict.add(self, What::Changed(part));
-                        Then::LookAgain
-                    }
-                    // It was told three times.
-                    Err(ChangeError::Program(RunError::GivenUp)) => Then::GoOn,
-                    Err(error) => {
-                        verdict.add(self, What::Failed(error.to_string()));
-                        Then::GoOn
-                    }
-                }
-            }
+            Action::Change(..) => Then::GoOn,
             Action::Delay(delay) => {
                 verdict.delay = verdict.delay.saturating_add(*delay);
                 verdict.add(self, What::Delayed(*delay));

@@ -2,7 +2,7 @@
 
 mod check;
 
-pub use check::is_loopback;
+pub use check::{is_loopback, supervisor};
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use mcp_proxy_core::mock::{Match, Recording, RedactedAnswers};
 use mcp_proxy_session::{Filter, Masks, Place, RecordOptions, Redaction};
 use mcp_proxy_transport::http::admission::Admission;
 use mcp_proxy_transport::http::tool_headers::ToolHeaders;
-use mcp_proxy_transport::process::ServerCommand;
+use mcp_proxy_transport::process::{Environment, ServerCommand, Supervisor};
 use mcp_proxy_wire::Transport;
 
 use crate::cli::tui::TuiArgs;
@@ -52,6 +52,8 @@ pub struct Config {
     pub rules: Option<PathBuf>,
     /// What is known of the server's tools, by whatever link.
     pub tools: Arc<ToolHeaders>,
+    /// Starts the server processes of the run.
+    pub supervisor: Supervisor,
 }
 
 /// The server.
@@ -139,6 +141,18 @@ impl Target {
         match self {
             Target::Command(_) | Target::Recording(_) => Transport::Stdio,
             Target::Url { kind, .. } => kind.unwrap_or(Transport::StreamableHttp),
+        }
+    }
+
+    /// What server processes of this run get of our own environment.
+    pub fn environment(&self) -> Environment {
+        match self {
+            Target::Command(command) => command.environment,
+            Target::Recording(played) => match &played.beyond {
+                Some(target) => target.environment(),
+                None => Environment::default(),
+            },
+            Target::Url { .. } => Environment::default(),
         }
     }
 }

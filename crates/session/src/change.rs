@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use mcp_proxy_wire::{Message, Span};
 
+use crate::budget::{Budget, Patience};
 use crate::filter::FilterError;
-use crate::jq::{self, Program, RunError};
+use crate::jq::{self, Account, Program, RunError};
 
 /// A compiled change.
 #[derive(Debug, Clone)]
 pub struct Change {
     text: String,
     program: Arc<Program>,
+    patience: Arc<Patience>,
 }
 
 /// Which member of a message is changed.
@@ -49,6 +51,7 @@ impl Change {
         Ok(Change {
             text: program.trim().to_owned(),
             program: Arc::new(Program::compile(program.trim(), &[])?),
+            patience: Arc::default(),
         })
     }
 
@@ -58,12 +61,37 @@ impl Change {
     }
 
     /// The message with `part` changed. If the program leaves the value as it is, so are the bytes.
-    pub fn apply(&self, message: &Message, part: ChangePart) -> Result<Message, ChangeError> {
+    ///
+    /// # Errors
+    /// When it cannot be changed, or that takes longer than `budget`, or did so several times just before.
+    pub fn apply(
+        &self,
+        message: &Message,
+        part: ChangePart,
+        budget: Budget,
+    ) -> Result<Message, ChangeError> {
+        let is_overrun =
+            |error: &ChangeError| matches!(error, ChangeError::Program(RunError::TooSlow(_)));
+        self.patience
+            .spend(|| self.apply_now(message, part, budget), is_overrun)
+    }
+
+    fn apply_now(
+        &self,
+        message: &Message,
+        part: ChangePart,
+        budget: Budget,
+    ) -> Result<Message, ChangeError> {
         let span = part.span(message).filter(|_| message.is_json());
         let span = span.ok_or(ChangeError::Missing(part))?;
-        let before = jq::json(message, span).ok_or(ChangeError::TooDeep(part))?;
+        let account = Account::new(budget, span.len());
+        let before = match jq::json(message, span, &account) {
+            Some(before) => before,
+            None if account.is_spent() => return Err(RunError::TooSlow(budget).into()),
+            None => return Err(ChangeError::TooDeep(part)),
+        };
         let unchanged = before.to_string();
-        let after = self.program.only(before, span.len())?.to_string();
+        let after = self.program.only(before, &account)?.to_string();
         if after == unchanged {
             return Ok(message.clone());
         }
@@ -122,7 +150,8 @@ mod tests {
 
     fn changed(program: &str, message: &str, part: ChangePart) -> String {
         let change = Change::parse(program).unwrap();
-        match change.apply(&Message::parse(message.to_owned()), part) {
+        let message = Message::parse(message.to_owned());
+        match change.apply(&message, part, Budget::OFFLINE) {
             Ok(message) => String::from_utf8(message.into_raw().to_vec()).unwrap(),
             Err(error) => format!("! {error}"),
         }
@@ -191,7 +220,7 @@ mod tests {
                 "[repeat(1)]",
                 CALL,
                 ChangePart::Params,
-                "the program was stopped: it takes more than 1000000 steps or 500 ms",
+                "it takes more than 500 ms or 1000000 steps",
             ),
         ] {
             assert_eq!(

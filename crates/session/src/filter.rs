@@ -18,8 +18,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::budget::{Budget, Patience};
 use crate::index::Row;
-use crate::jq::{Program, RunError};
+use crate::jq::{Account, Program, RunError};
 use crate::lines::Lines;
 use crate::{Error, Session};
 use form::Form;
@@ -35,6 +36,7 @@ pub use view::{FIELDS, Field};
 pub struct Filter {
     text: String,
     test: Test,
+    patience: Arc<Patience>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -64,6 +66,7 @@ impl Filter {
         Ok(Filter {
             text: trimmed.to_owned(),
             test,
+            patience: Arc::default(),
         })
     }
 
@@ -77,18 +80,40 @@ impl Filter {
         matches!(self.test, Test::Everything)
     }
 
-    /// Whether a message matches. A jq program that fails on it does not choose it; [`Filter::judge`] says why.
-    pub fn matches_facts(&self, facts: &Facts<'_>) -> bool {
-        self.judge(facts).unwrap_or(false)
+    /// Whether a message matches. An error means that it is not known, and the message is not chosen.
+    ///
+    /// # Errors
+    /// When a jq program fails on the message, and when finding out takes longer than `budget`, or did so several times just
+    /// before. A search for words or for a pattern is not interrupted; instead it is tried on a part of the message first.
+    pub fn judge(&self, facts: &Facts<'_>, budget: Budget) -> Result<bool, RunError> {
+        if self.is_empty() {
+            return Ok(true);
+        }
+        let is_overrun = |error: &RunError| matches!(error, RunError::TooSlow(_));
+        self.patience
+            .spend(|| self.judge_now(facts, budget), is_overrun)
     }
 
-    /// The same, with what went wrong in a jq program. Words and patterns never fail.
-    pub fn judge(&self, facts: &Facts<'_>) -> Result<bool, RunError> {
+    fn judge_now(&self, facts: &Facts<'_>, budget: Budget) -> Result<bool, RunError> {
+        let raw = facts.message.raw();
         match &self.test {
             Test::Everything => Ok(true),
-            Test::Words(words) => Ok(words.are_in_facts(facts)),
-            Test::Pattern(pattern) => Ok(pattern.is_in(facts.message.raw())),
-            Test::Jq(program) => program.any_true(facts.view(program.needs()), facts.message.len()),
+            Test::Words(words) => self.patience.search(
+                budget,
+                raw.len(),
+                |length| words.are_in(&[&raw[..length]]),
+                || words.are_in_facts(facts),
+            ),
+            Test::Pattern(pattern) => self.patience.search(
+                budget,
+                raw.len(),
+                |length| pattern.is_in(&raw[..length]),
+                || pattern.is_in(raw),
+            ),
+            Test::Jq(program) => {
+                let account = Account::new(budget, raw.len());
+                program.any_true(facts.view(program.needs(), &account), &account)
+            }
         }
     }
 
@@ -172,9 +197,9 @@ impl Filter {
             return Ok(recorded::has_pattern(session, pattern, line));
         }
         let recorded = recorded::Recorded::read(session, row, line)?;
-        match self.judge(&recorded.facts(session, row)) {
+        match self.judge(&recorded.facts(session, row), Budget::OFFLINE) {
             // On one message jq may fail, but a program without an end would not get through a record.
-            Err(RunError::Endless | RunError::GivenUp) => Err(Error::Endless(self.text.clone())),
+            Err(RunError::TooSlow(_) | RunError::GivenUp) => Err(Error::Endless(self.text.clone())),
             judged => Ok(judged.unwrap_or(false)),
         }
     }

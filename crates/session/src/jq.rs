@@ -3,13 +3,13 @@
 //! The language is that of `jaq`; what is added here is the bound. A program is written by a person and runs on what a
 //! peer sent, in the middle of the traffic, so no program may run for ever, fill the memory or overflow the stack. `jaq`
 //! has no limit to set, so the program itself is changed before it is compiled (`bound.rs`): everything that can produce
-//! many values or large ones pays for them from a [`Budget`], and a program that cannot pay is stopped in a way that no
+//! many values or large ones pays for them from an [`Account`], and a program that cannot pay is stopped in a way that no
 //! `try` catches. Definitions that call themselves, the one way to overflow the stack, are refused.
 //!
 //! Not here: what a program is asked. See [`crate::filter`] and [`crate::Change`].
 
+mod account;
 mod bound;
-mod budget;
 mod limits;
 mod natives;
 mod needs;
@@ -17,17 +17,17 @@ mod search;
 mod value;
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use jaq_core::data::HasLut;
 use jaq_core::load::{Arena, File, Lexer, Loader, Parser, parse::Def, parse::Term, span};
 use jaq_core::{Compiler, Ctx, DataT, Lut, Vars};
 use jaq_json::Val;
 
+use crate::budget::Budget;
 use crate::filter::FilterError;
-use budget::Budget;
 use natives::Patterns;
 
+pub(crate) use account::Account;
 pub(crate) use needs::Needs;
 pub(crate) use value::{json, time, whole};
 
@@ -43,7 +43,7 @@ impl DataT for Engine {
 #[derive(Clone, Copy)]
 pub(crate) struct Data<'a> {
     lut: &'a Lut<Engine>,
-    budget: &'a Budget,
+    account: &'a Account,
     patterns: &'a Mutex<Patterns>,
 }
 
@@ -59,21 +59,16 @@ pub(crate) struct Program {
     needs: Needs,
     /// Compiled once, however many messages they are tried on.
     patterns: Mutex<Patterns>,
-    /// How often it had to be stopped.
-    stopped: AtomicU8,
 }
 
-/// A program that was stopped so often is not tried again: half a second for every message is a standstill.
-const PATIENCE: u8 = 3;
-
-/// Why a program gave no value.
+/// Why a filter did not decide, or a program gave no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// It went on for too long, or made too much.
-    #[error("the program was stopped: it takes more than {} steps or {} ms", budget::STEPS, budget::TIME.as_millis())]
-    Endless,
-    /// It was stopped so often that it is not tried any more.
-    #[error("the program was stopped {PATIENCE} times and is no longer tried")]
+    /// It was stopped: it computed for longer than this, or made too much.
+    #[error("it takes more than {} ms or {} steps", .0.time.as_millis(), account::STEPS)]
+    TooSlow(Budget),
+    /// It was too slow several times in a row and is not tried for a while.
+    #[error("it was too slow several times in a row and is not tried for a while")]
     GivenUp,
     /// It failed on this message.
     #[error("{0}")]
@@ -144,7 +139,6 @@ impl Program {
             filter,
             needs,
             patterns: Mutex::new(Patterns::default()),
-            stopped: AtomicU8::new(0),
         })
     }
 
@@ -153,18 +147,18 @@ impl Program {
         self.needs
     }
 
-    /// Whether any output is neither `null` nor `false`. `size` is how long the message is, for which it may take longer.
-    pub(crate) fn any_true(&self, input: Val, size: usize) -> Result<bool, RunError> {
-        self.run(input, size, |output| {
+    /// Whether any output is neither `null` nor `false`.
+    pub(crate) fn any_true(&self, input: Val, account: &Account) -> Result<bool, RunError> {
+        self.run(input, account, |output| {
             (!matches!(output, Val::Null | Val::Bool(false))).then_some(())
         })
         .map(|found| found.is_some())
     }
 
     /// Its one output.
-    pub(crate) fn only(&self, input: Val, size: usize) -> Result<Val, RunError> {
+    pub(crate) fn only(&self, input: Val, account: &Account) -> Result<Val, RunError> {
         let mut outputs = Vec::new();
-        self.run(input, size, |output| {
+        self.run(input, account, |output| {
             outputs.push(output);
             (outputs.len() > 1).then_some(())
         })?;
@@ -181,27 +175,24 @@ impl Program {
     fn run<T>(
         &self,
         input: Val,
-        size: usize,
+        account: &Account,
         mut take: impl FnMut(Val) -> Option<T>,
     ) -> Result<Option<T>, RunError> {
-        if self.stopped.load(Ordering::Relaxed) >= PATIENCE {
-            return Err(RunError::GivenUp);
+        // Reading the input may have taken all the time.
+        if account.is_spent() || account.look() {
+            return Err(RunError::TooSlow(account.budget()));
         }
-        let budget = Budget::new(size);
         let data = Data {
             lut: &self.filter.lut,
-            budget: &budget,
+            account,
             patterns: &self.patterns,
         };
         let context = Ctx::<Engine>::new(data, Vars::new([]));
         for output in self.filter.id.run((context, input)) {
             let output = output.map_err(|stop| match stop.get_err() {
-                Ok(error) if !budget.is_spent() => RunError::Failed(explained(error)),
-                Err(_) if !budget.is_spent() => RunError::Failed("the program halts".to_owned()),
-                _ => {
-                    self.stopped.fetch_add(1, Ordering::Relaxed);
-                    RunError::Endless
-                }
+                Ok(error) if !account.is_spent() => RunError::Failed(explained(error)),
+                Err(_) if !account.is_spent() => RunError::Failed("the program halts".to_owned()),
+                _ => RunError::TooSlow(account.budget()),
             })?;
             if let Some(taken) = take(output) {
                 return Ok(Some(taken));

@@ -6,6 +6,7 @@
 //!
 //! This crate knows messages (`mcp-proxy-wire`) and files. It must never know sockets, the terminal, or what a verdict means.
 
+mod budget;
 mod change;
 mod copy;
 mod entry;
@@ -32,6 +33,7 @@ mod session;
 mod stamp;
 pub mod store;
 
+pub use budget::{Budget, Stopwatch};
 pub use change::{Change, ChangeError, ChangePart};
 pub use copy::copy_record;
 pub use entry::{Act, Answers, Io, Mark, NewBody, NewMessage, Origin, PartAnswer};

@@ -10,8 +10,10 @@
 //!
 //! This module knows nothing of MCP. Lines, messages and deadlines of the protocol belong to the link above it.
 
+mod environment;
 mod exit;
 mod guard;
+mod mark;
 mod orphans;
 mod server;
 mod stderr;
@@ -23,11 +25,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::unix::pipe;
 use tokio::process::Command;
+use tokio::sync::Semaphore;
 
+pub use environment::{Environment, MINIMAL_VARIABLES};
 pub use exit::{Ended, ExitReport};
 pub use guard::guard_main;
 pub use orphans::become_subreaper;
@@ -35,7 +40,7 @@ pub use server::ServerProcess;
 pub use stderr::{StderrLine, StderrLines};
 pub use tree::ask_to_end;
 
-use orphans::LivingGuards;
+use server::Guard;
 
 /// The first argument that makes our binary a guard; `main` looks for it before anything else.
 pub const GUARD_WORD: &str = "__guard";
@@ -48,7 +53,7 @@ const GUARD_NAME: &CStr = c"mcp-guard";
 #[cfg(target_os = "linux")]
 const MESSAGE_PIPE: usize = 1 << 20;
 
-/// How many servers get such pipes at a time. A user may have 64 MiB of pipes by default, and beyond that every new
+/// How many servers of one supervisor have such pipes at a time. A user may have 64 MiB of pipes by default, and beyond that every new
 /// pipe of that user is tiny, in other programs too.
 const SERVERS_WITH_LARGE_PIPES: usize = 8;
 
@@ -59,7 +64,9 @@ pub struct ServerCommand {
     pub program: OsString,
     /// Its arguments, without the program itself.
     pub args: Vec<OsString>,
-    /// Variables set in addition to the proxy's own environment.
+    /// What it gets of the proxy's own environment.
+    pub environment: Environment,
+    /// Variables set in addition to that.
     pub env: Vec<(OsString, OsString)>,
     /// The folder it runs in; the proxy's own when absent.
     pub cwd: Option<PathBuf>,
@@ -111,12 +118,13 @@ impl GuardProgram {
     }
 }
 
-/// Starts servers. One per program; clones share what they know about the guards that live.
+/// Starts servers. It knows no restart policy: after the [`ExitReport`] of a server, the same [`ServerCommand`] can be
+/// spawned again, as often as the caller likes. A program may have several; clones are the same supervisor.
 #[derive(Clone, Debug)]
 pub struct Supervisor {
     guard: GuardProgram,
     deadlines: StopDeadlines,
-    living: LivingGuards,
+    large_pipes: Arc<Semaphore>,
 }
 
 /// Why a server could not even be handed to a guard. A command that does not exist is no such error: the guard
@@ -146,7 +154,7 @@ impl Supervisor {
         Self {
             guard,
             deadlines: StopDeadlines::default(),
-            living: LivingGuards::default(),
+            large_pipes: Arc::new(Semaphore::new(SERVERS_WITH_LARGE_PIPES)),
         }
     }
 
@@ -169,7 +177,8 @@ impl Supervisor {
             })?;
         }
         let pipes = Pipes::new().map_err(SpawnError::Pipe)?;
-        if self.living.count() < SERVERS_WITH_LARGE_PIPES {
+        let large_pipes = Arc::clone(&self.large_pipes).try_acquire_owned().ok();
+        if large_pipes.is_some() {
             pipes.enlarge();
         }
         let mut command = Command::new(&self.guard.0);
@@ -178,7 +187,6 @@ impl Supervisor {
             .args([GUARD_WORD, "--"])
             .arg(&server.program)
             .args(&server.args)
-            .envs(server.env.iter().map(|(name, value)| (name, value)))
             .process_group(0)
             .stdin(Stdio::from(pipes.server_stdin))
             .stdout(Stdio::from(pipes.server_stdout))
@@ -186,17 +194,17 @@ impl Supervisor {
         if let Some(path) = &server.cwd {
             command.current_dir(path);
         }
-        let child = self.living.spawn(&mut command).map_err(SpawnError::Guard)?;
+        server.environment.apply(&server.env, &mut command);
+        let child = command.spawn().map_err(SpawnError::Guard)?;
         // The command holds the server's ends of the pipes. As long as they are open here, the end of the server is
         // not seen on its stdout.
         drop(command);
         Ok(ServerProcess::new(
-            child,
+            Guard::new(child, large_pipes),
             pipes.stdin,
             pipes.stdout,
             pipes.stderr,
             self.deadlines,
-            self.living.clone(),
         ))
     }
 }

@@ -137,10 +137,12 @@ impl Desk {
             Method::BreakpointsList => reply(params, |_: BreakpointsListRequest| {
                 Ok(holds::breakpoints(intercept))
             }),
-            Method::BreakpointsAdd => reply(params, |request: BreakpointsAddRequest| {
+            Method::BreakpointsAdd => {
+                let request: BreakpointsAddRequest = read_params(params)?;
                 let scope = self.scope(request.connection, request.server.as_deref())?;
-                holds::add_breakpoint(intercept, &request, scope)
-            }),
+                let added = holds::add_breakpoint(intercept, request, scope).await;
+                added.map(|number| to_json(&number))
+            }
             Method::BreakpointsRemove => reply(params, |request: BreakpointsRemoveRequest| {
                 holds::remove_breakpoint(intercept, request)
             }),
@@ -149,9 +151,11 @@ impl Desk {
                 let server = servers::named_server(control, request.connection, server)?;
                 Ok(rules::list(control.pipeline.rules(), server))
             }),
-            Method::RulesReload => reply(params, |_: RulesReloadRequest| {
-                rules::reload(&control.pipeline, &self.by())
-            }),
+            Method::RulesReload => {
+                read_params::<RulesReloadRequest>(params)?;
+                let read = rules::reload(&control.pipeline, &self.by()).await;
+                read.map(|rules| to_json(&rules))
+            }
             Method::Replay => again::replay(control, read_params(params)?, &self.by()).await,
             Method::Note => reply(params, |request: NoteRequest| self.note(&request)),
             Method::Export => self.export(read_params(params)?).await,

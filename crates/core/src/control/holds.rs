@@ -192,6 +192,7 @@ pub fn breakpoints(intercept: &Arc<Intercept>) -> BreakpointsListResult {
             server,
             left: breakpoint.left,
             hits: breakpoint.hits,
+            too_slow: breakpoint.too_slow,
         }
     };
     BreakpointsListResult {
@@ -200,9 +201,9 @@ pub fn breakpoints(intercept: &Arc<Intercept>) -> BreakpointsListResult {
 }
 
 /// `breakpoints.add`
-pub fn add_breakpoint(
+pub async fn add_breakpoint(
     intercept: &Arc<Intercept>,
-    new: &BreakpointsAddRequest,
+    new: BreakpointsAddRequest,
     scope: HoldScope,
 ) -> Result<BreakpointNumber, Fault> {
     if new.hits == Some(0) {
@@ -210,7 +211,9 @@ pub fn add_breakpoint(
             "hits: a breakpoint that holds nothing is none",
         ));
     }
-    let filter = Filter::parse(&new.filter);
+    // A large pattern takes a while to compile.
+    let filter = tokio::task::spawn_blocking(move || Filter::parse(&new.filter)).await;
+    let filter = filter.map_err(|error| Fault::new(Fault::FAILED, error.to_string()))?;
     let filter = filter.map_err(|error| Fault::params(format!("filter: {error}")))?;
     if filter.is_empty() {
         return Err(Fault::params(

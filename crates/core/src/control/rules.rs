@@ -1,5 +1,7 @@
 //! What viewers see of the rules, and can do with them. The rules themselves are in their file: there they are changed.
 
+use std::sync::Arc;
+
 use mcp_proxy_control::{Fault, RuleRow, RulesListResult, RulesReloadResult};
 use mcp_proxy_session::Io;
 
@@ -28,13 +30,18 @@ fn rows(rules: &[Rule]) -> Vec<RuleRow> {
         name: rule.name.name.clone(),
         line: rule.line,
         does: rule.to_string(),
+        too_slow: rule.too_slow(),
     };
     rules.iter().map(row).collect()
 }
 
 /// `rules.reload`
-pub fn reload(pipeline: &Pipeline, by: &str) -> Result<RulesReloadResult, Fault> {
-    let Some(read) = pipeline.rules().reload() else {
+pub async fn reload(pipeline: &Arc<Pipeline>, by: &str) -> Result<RulesReloadResult, Fault> {
+    let reader = Arc::clone(pipeline);
+    // Files are read and rules compiled on another thread: traffic does not wait for them.
+    let read = tokio::task::spawn_blocking(move || reader.rules().reload()).await;
+    let read = read.map_err(|error| Fault::new(Fault::FAILED, error.to_string()))?;
+    let Some(read) = read else {
         return Err(Fault::new(
             Fault::NOT_KEPT,
             "this run has no rules file; start it with --rules FILE",

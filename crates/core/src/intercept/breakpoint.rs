@@ -1,10 +1,10 @@
 //! Breakpoints: which single messages are held.
 
-use mcp_proxy_session::{Facts, Filter};
+use mcp_proxy_session::{Budget, Facts, Filter, RunError};
 use mcp_proxy_wire::Direction;
 
 use super::modes::HoldScope;
-use crate::connection::Connection;
+use crate::overruns::Overruns;
 
 /// A breakpoint to be set.
 #[derive(Clone, Debug, Default)]
@@ -34,13 +34,24 @@ pub struct Breakpoint {
     pub left: Option<u64>,
     /// Hits so far.
     pub hits: u64,
+    /// How many messages its filter was too slow for. They were not held.
+    pub too_slow: u64,
 }
 
 /// The breakpoints of a run, in the order in which they were set.
 #[derive(Default)]
 pub struct Breakpoints {
-    set: Vec<(Breakpoint, Filter)>,
+    set: Vec<(Breakpoint, Filter, Overruns)>,
     next: u32,
+}
+
+/// What breakpoints say about a message.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct BreakpointHit {
+    /// The one that holds it.
+    pub number: Option<u32>,
+    /// Those that were too slow for it, where a note is due.
+    pub too_slow: Vec<u32>,
 }
 
 impl Breakpoints {
@@ -54,21 +65,26 @@ impl Breakpoints {
             scope: new.scope,
             left: new.hits.map(|hits| hits.max(1)),
             hits: 0,
+            too_slow: 0,
         };
-        self.set.push((breakpoint, new.filter));
+        self.set.push((breakpoint, new.filter, Overruns::default()));
         self.next
     }
 
     /// Removes one; `false`: there is none of that number.
     pub fn remove(&mut self, number: u32) -> bool {
         let before = self.set.len();
-        self.set.retain(|(set, _)| set.number != number);
+        self.set.retain(|(set, ..)| set.number != number);
         self.set.len() < before
     }
 
     /// All of them.
     pub fn list(&self) -> Vec<Breakpoint> {
-        self.set.iter().map(|(set, _)| set.clone()).collect()
+        let with_count = |(set, _, overruns): &(Breakpoint, Filter, Overruns)| Breakpoint {
+            too_slow: overruns.count(),
+            ..set.clone()
+        };
+        self.set.iter().map(with_count).collect()
     }
 
     /// Whether there is none.
@@ -77,16 +93,35 @@ impl Breakpoints {
     }
 
     /// The first that a message hits; one that has had its last hit goes. A ping or a cancel is never hit by chance: only
-    /// by a filter that has the word.
-    pub(crate) fn hit(&mut self, facts: &Facts<'_>, connection: &Connection) -> Option<u32> {
+    /// by a filter that has the word. `has_it` says whether the message is of a part of the run.
+    pub fn hit(&mut self, facts: &Facts<'_>, has_it: impl Fn(&HoldScope) -> bool) -> BreakpointHit {
         let urgent = urgent(facts);
-        let place = self.set.iter().position(|(set, filter)| {
-            set.direction.is_none_or(|way| way == facts.direction)
-                && set.scope.has(connection)
-                && urgent.is_none_or(|word| names(&set.filter, word))
-                && filter.matches_facts(facts)
-        })?;
-        let (set, _) = &mut self.set[place];
+        let mut too_slow = Vec::new();
+        let place = self.set.iter().position(|(set, filter, overruns)| {
+            let is_for = set.direction.is_none_or(|way| way == facts.direction)
+                && has_it(&set.scope)
+                && urgent.is_none_or(|word| names(&set.filter, word));
+            if !is_for {
+                return false;
+            }
+            let judged = filter.judge(facts, Budget::LIVE);
+            if let Err(error @ (RunError::TooSlow(_) | RunError::GivenUp)) = &judged {
+                overruns.add();
+                if *error != RunError::GivenUp && overruns.is_note_due() {
+                    too_slow.push(set.number);
+                }
+            }
+            judged.unwrap_or(false)
+        });
+        BreakpointHit {
+            number: place.map(|place| self.count(place)),
+            too_slow,
+        }
+    }
+
+    /// Counts a hit.
+    fn count(&mut self, place: usize) -> u32 {
+        let (set, ..) = &mut self.set[place];
         set.hits += 1;
         let number = set.number;
         if let Some(left) = &mut set.left {
@@ -95,7 +130,7 @@ impl Breakpoints {
                 self.set.remove(place);
             }
         }
-        Some(number)
+        number
     }
 }
 
@@ -115,4 +150,43 @@ fn names(filter: &str, word: &str) -> bool {
     filter
         .split(|letter: char| !letter.is_alphanumeric())
         .any(|part| part.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_proxy_session::{Carried, Marks};
+    use mcp_proxy_wire::{Message, Transport};
+
+    #[test]
+    fn one_that_is_too_slow_holds_nothing_and_says_so_once_in_a_while() {
+        let mut breakpoints = Breakpoints::default();
+        for filter in ["jq:last(range(1e12))", "tools/call"] {
+            breakpoints.add(NewBreakpoint {
+                filter: Filter::parse(filter).unwrap(),
+                ..NewBreakpoint::default()
+            });
+        }
+        let message = Message::parse(r#"{"id":1,"method":"tools/call"}"#);
+        let facts = Facts {
+            sequence: 1,
+            time: std::time::SystemTime::UNIX_EPOCH,
+            direction: Direction::ClientToServer,
+            transport: Transport::Stdio,
+            connection: 1,
+            exchange: 0,
+            message: &message,
+            cut: None,
+            asked: None,
+            carried: Carried::Plainly,
+            marks: Marks::default(),
+        };
+        let hits: Vec<_> = (0..5).map(|_| breakpoints.hit(&facts, |_| true)).collect();
+        assert!(hits.iter().all(|hit| hit.number == Some(2)), "{hits:?}");
+        let noted: Vec<_> = hits.iter().map(|hit| hit.too_slow.len()).collect();
+        assert_eq!(noted, [1, 0, 0, 0, 0]);
+        let list = breakpoints.list();
+        assert_eq!((list[0].too_slow, list[0].hits), (5, 0));
+        assert_eq!((list[1].too_slow, list[1].hits), (0, 5));
+    }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use mcp_proxy_session::{AskedFacts, Carried, Facts, Marks};
+use mcp_proxy_session::{AskedFacts, Budget, Carried, Facts, Marks};
 use mcp_proxy_wire::revision::names_version;
 use mcp_proxy_wire::{Body, Field, Frame, Id, Kind, Message};
 
-use super::{Lane, Passed};
+use super::{Lane, Passed, ruling};
 use crate::correlate::{Answer, Noting};
 use crate::intercept::{HeldBy, LaneMailbox, NewHold, Released};
 use crate::link::{LinkEnd, Outgoing};
@@ -128,7 +128,11 @@ impl Lane {
             return None;
         }
         let facts = self.facts(frame, message, sequence, now);
-        let by = intercept.wants(&facts, &self.connection)?;
+        let by = intercept.wants(&facts, &self.connection, |breakpoint| {
+            let subject = HeldBy::Breakpoint(breakpoint).to_string();
+            let text = ruling::too_slow(&subject, sequence, Budget::LIVE);
+            self.connection.note(&text);
+        })?;
         Some((by, message.clone()))
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_proxy_session::Budget;
 use mcp_proxy_wire::{Body, Direction, Frame, Message};
 
 use super::{Lane, Passed, Telling, holding};
@@ -117,6 +118,14 @@ impl Lane {
                 self.connection.note(&text);
                 continue;
             }
+            if let What::TooSlow(budget) = applied.what {
+                if self.rules.is_note_due(&applied.rule) {
+                    let subject = applied.rule.to_string();
+                    let text = too_slow(&subject, entry.number(), budget);
+                    self.connection.note(&text);
+                }
+                continue;
+            }
             let why = applied.what.to_string();
             let mut act = entry.act(applied.what.verb(), &applied.rule.by(), &why);
             if Some(place) == last_change {
@@ -129,6 +138,14 @@ impl Lane {
             self.connection.act_on(act);
         }
     }
+}
+
+/// The note about a rule or a breakpoint that took too long.
+pub(super) fn too_slow(subject: &str, number: u64, budget: Budget) -> String {
+    let limit = budget.time.as_millis();
+    format!(
+        "{subject} is too slow: it took longer than {limit} ms for message {number}, which passed as if it did not match"
+    )
 }
 
 /// What becomes of a message that goes to no other server.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proxy_session::{Change, ChangePart, Filter};
@@ -161,6 +162,7 @@ impl File<'_> {
                 None => Filter::default(),
             },
             action: self.action(key.get_ref(), value, part)?,
+            overruns: Arc::default(),
         })
     }
 

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use mcp_proxy_session::Facts;
+use mcp_proxy_session::{Budget, Facts};
 use mcp_proxy_wire::Transport;
 
-use super::{Action, Rules, RulesFile, Verdict};
+use super::{Action, RuleName, Rules, RulesFile, Verdict};
 use crate::link::Dial;
 
 /// A message that a rule sends to another server is answered within this time: clients give up after a minute.
@@ -41,7 +41,14 @@ pub(crate) struct KnownRules {
 impl KnownRules {
     /// See [`Rules::judge`].
     pub fn judge(&self, facts: &Facts<'_>) -> Option<Verdict> {
-        self.rules.judge(facts)
+        self.rules.judge(facts, Budget::LIVE)
+    }
+
+    /// Whether a note should be written now that this rule is too slow.
+    pub fn is_note_due(&self, rule: &RuleName) -> bool {
+        let rules = self.rules.list();
+        let rule = rules.iter().find(|known| known.name == *rule);
+        rule.is_some_and(|rule| rule.overruns.is_note_due())
     }
 }
 

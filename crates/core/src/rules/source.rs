@@ -19,6 +19,8 @@ pub struct RulesFile {
     server: String,
     open_server: OpenServer,
     state: Mutex<State>,
+    /// Held while the file is read, which happens on threads beside the traffic: of two readers the later one counts.
+    reading: Mutex<()>,
 }
 
 /// What is said when the file was read again, and whether that changed anything.
@@ -79,6 +81,7 @@ impl RulesFile {
             path: path.to_owned(),
             server: server.to_owned(),
             state: Mutex::default(),
+            reading: Mutex::default(),
         };
         let stamp = file.stamp();
         let rules = file.read()?;
@@ -107,6 +110,7 @@ impl RulesFile {
 
     /// Reads the file, and uses it if it is right.
     pub(super) fn reload(&self, live: &LiveRules) -> Result<usize, String> {
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.stamp();
         let read = self.read();
         let mut state = self.state();

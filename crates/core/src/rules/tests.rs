@@ -25,7 +25,7 @@ fn facts<'a>(message: &'a Message, direction: Direction, sequence: u64) -> Facts
 
 /// What the documents say about a message.
 fn told(rules: &Rules, facts: &Facts<'_>) -> String {
-    let Some(verdict) = rules.judge(facts) else {
+    let Some(verdict) = rules.judge(facts, Budget::OFFLINE) else {
         return "   nothing\n".to_owned();
     };
     let mut told = String::new();
@@ -231,19 +231,46 @@ fn what_fails_is_told_and_the_message_goes_on() {
     let rules = Rules::parse(rules, Path::new(".")).unwrap();
     let message = Message::parse(r#"{"id":1,"method":"a","params":{"name":"x"}}"#);
     let facts = facts(&message, Direction::ClientToServer, 1);
-    let verdict = rules.judge(&facts).unwrap();
+    let verdict = rules.judge(&facts, Budget::OFFLINE).unwrap();
     assert!(verdict.message.is_none() && matches!(verdict.outcome, Outcome::Pass));
     let told: Vec<_> = verdict.applied.iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
         [
             "rule 1 fails: cannot calculate \"x\" + 1",
-            "rule 2 fails: the program was stopped: it takes more than 1000000 steps or 500 ms",
+            "rule 2 is too slow: it takes longer than 500 ms",
             "rule 3 (z) delays it by 1s",
         ]
     );
     assert_eq!(verdict.applied[2].rule.by(), "rule:z");
     assert_eq!(verdict.applied[0].rule.by(), "rule:1");
+}
+
+#[test]
+fn a_rule_that_is_too_slow_does_nothing_and_is_counted() {
+    let rules = "[[rule]]\nfilter = 'jq:last(range(1e12))'\ndrop = true\n[[rule]]\nchange = '[repeat(1)]'\n[[rule]]\nname = \"z\"\ndelay = \"1s\"";
+    let rules = Rules::parse(rules, Path::new(".")).unwrap();
+    let message = Message::parse(r#"{"id":1,"method":"a","params":{"name":"x"}}"#);
+    let facts = facts(&message, Direction::ClientToServer, 1);
+    let told = || -> Vec<String> {
+        let verdict = rules.judge(&facts, Budget::LIVE).unwrap();
+        assert!(verdict.message.is_none() && matches!(verdict.outcome, Outcome::Pass));
+        verdict.applied.iter().map(ToString::to_string).collect()
+    };
+    for _ in 0..3 {
+        assert_eq!(
+            told(),
+            [
+                "rule 1 is too slow: it takes longer than 20 ms",
+                "rule 2 is too slow: it takes longer than 20 ms",
+                "rule 3 (z) delays it by 1s",
+            ]
+        );
+    }
+    // Three times in a row are enough for a while.
+    assert_eq!(told(), ["rule 3 (z) delays it by 1s"]);
+    let counts: Vec<u64> = rules.list().iter().map(Rule::too_slow).collect();
+    assert_eq!(counts, [4, 4, 0]);
 }
 
 #[test]
@@ -274,7 +301,7 @@ fn odd_messages_do_no_harm() {
     ] {
         let message = Message::parse(raw.to_owned());
         for direction in [Direction::ClientToServer, Direction::ServerToClient] {
-            rules.judge(&facts(&message, direction, 1));
+            rules.judge(&facts(&message, direction, 1), Budget::OFFLINE);
         }
     }
 }
@@ -297,7 +324,7 @@ fn a_thousand_rules_for_others_are_not_even_looked_at() {
     );
     let facts = facts(&message, Direction::ClientToServer, 1);
     assert_eq!(rules.candidates(&facts, 0).count(), 0);
-    assert!(rules.judge(&facts).is_none());
+    assert!(rules.judge(&facts, Budget::OFFLINE).is_none());
     let all = Facts {
         direction: Direction::ServerToClient,
         ..facts
@@ -316,5 +343,8 @@ fn candidates_come_in_the_order_of_the_file() {
         [0, 1, 2, 3]
     );
     assert_eq!(rules.candidates(&facts, 2).collect::<Vec<_>>(), [2, 3]);
-    assert_eq!(rules.judge(&facts).unwrap().delay, Duration::from_secs(4));
+    assert_eq!(
+        rules.judge(&facts, Budget::OFFLINE).unwrap().delay,
+        Duration::from_secs(4)
+    );
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use mcp_proxy_session::ChangePart;
+use mcp_proxy_session::{Budget, ChangePart};
 use mcp_proxy_wire::Message;
 
 use super::RuleName;
@@ -51,6 +51,8 @@ pub enum What {
     Redirected(String),
     /// It should have done something and could not, for this reason. The message goes on as if the rule were not there.
     Failed(String),
+    /// It would have taken longer than this. The message goes on as if the rule were not there.
+    TooSlow(Budget),
 }
 
 /// What happens to a message after changes and delays.
@@ -78,7 +80,7 @@ impl RuleName {
 }
 
 impl What {
-    /// The verb for an `act`. A rule that failed gives a note instead.
+    /// The verb for an `act`. A rule that failed or is too slow gives a note instead.
     pub fn verb(&self) -> &'static str {
         match self {
             What::Changed(_) => "modify",
@@ -86,7 +88,7 @@ impl What {
             What::Answered | What::Refused => "answer",
             What::Dropped => "drop",
             What::Redirected(_) => "redirect",
-            What::Failed(_) => "fail",
+            What::Failed(_) | What::TooSlow(_) => "fail",
         }
     }
 }
@@ -101,6 +103,11 @@ impl fmt::Display for What {
             What::Dropped => f.write_str("drops it"),
             What::Redirected(server) => write!(f, "sends it to {server}"),
             What::Failed(why) => write!(f, "fails: {why}"),
+            What::TooSlow(budget) => write!(
+                f,
+                "is too slow: it takes longer than {} ms",
+                budget.time.as_millis()
+            ),
         }
     }
 }

@@ -176,6 +176,10 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "VAR", help_heading = "Server side")]
     pub env: Vec<String>,
 
+    /// Which variables of the proxy's own environment the server's process gets, besides those of --env
+    #[arg(long, value_enum, value_name = "MODE", help_heading = "Server side")]
+    pub env_mode: Option<EnvMode>,
+
     /// The folder the server's process runs in
     #[arg(long, value_name = "DIR", help_heading = "Server side")]
     pub cwd: Option<PathBuf>,
@@ -267,6 +271,15 @@ pub enum OnHoldTimeout {
     Drop,
     /// It does not, and a request is answered with an error
     Error,
+}
+
+/// What a server's process gets of the proxy's own environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EnvMode {
+    /// All of them (default)
+    Inherit,
+    /// PATH, HOME and a few more that hold no secrets (docs/transports.md)
+    Minimal,
 }
 
 /// How a server speaks.

@@ -10,14 +10,14 @@ use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::{HoldOptions, HoldPolicy, InterceptMode};
 use mcp_proxy_session::{Filter, Masks, Place, RecordOptions, Redaction};
 use mcp_proxy_transport::http::admission::{Admission, Token};
-use mcp_proxy_transport::process::ServerCommand;
+use mcp_proxy_transport::process::{Environment, GuardProgram, ServerCommand, Supervisor};
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
 use mcp_proxy_wire::Transport;
 
 use super::{Config, Listen, Played, Record, RunLimits, Target};
 use crate::cli::ProxyArgs;
 use crate::cli::mock::{MockArgs, Unmatched};
-use crate::cli::proxy::{ClientKind, OnHoldTimeout, ServerKind};
+use crate::cli::proxy::{ClientKind, EnvMode, OnHoldTimeout, ServerKind};
 
 impl Config {
     /// Checks the flags.
@@ -55,6 +55,7 @@ impl Config {
         let listen = listen(args)?;
         let redaction = args.redact.compile()?;
         Ok(Config {
+            supervisor: supervisor()?,
             record: record(args, redaction.clone())?,
             redaction,
             limits: RunLimits {
@@ -77,6 +78,12 @@ impl Config {
             replay_of: None,
         })
     }
+}
+
+/// One for the whole run: it keeps the pipes of all servers together within what a user may have.
+pub fn supervisor() -> Result<Supervisor> {
+    let guard = GuardProgram::current().context("cannot find our own binary")?;
+    Ok(Supervisor::new(guard))
 }
 
 /// Clients that count from the last progress wait for a minute.
@@ -167,6 +174,10 @@ fn command(args: &ProxyArgs, words: Vec<OsString>) -> Result<Target> {
     Ok(Target::Command(ServerCommand {
         program,
         args: words.collect(),
+        environment: match args.env_mode {
+            Some(EnvMode::Minimal) => Environment::Minimal,
+            Some(EnvMode::Inherit) | None => Environment::Inherit,
+        },
         env,
         cwd: args.cwd.clone(),
     }))
@@ -174,8 +185,8 @@ fn command(args: &ProxyArgs, words: Vec<OsString>) -> Result<Target> {
 
 impl Target {
     /// Another server than the one of the flags, by its URL or its command, split like shell words. It gets none of
-    /// their headers and variables: those are for the one they were given for.
-    pub fn other(text: &str) -> Result<Target> {
+    /// their headers and variables: those are for the one they were given for. Of our own environment it gets as much.
+    pub fn other(&self, text: &str) -> Result<Target> {
         // A command may have a URL among its words.
         let scheme = text.split_once("://").map(|(scheme, _)| scheme);
         if scheme.is_some_and(|scheme| !scheme.contains(char::is_whitespace)) {
@@ -192,6 +203,7 @@ impl Target {
         Ok(Target::Command(ServerCommand {
             program: words.next().unwrap_or_default(),
             args: words.collect(),
+            environment: self.environment(),
             env: Vec::new(),
             cwd: None,
         }))
@@ -214,8 +226,10 @@ fn variable(pair: &str) -> Result<(OsString, OsString)> {
 }
 
 fn remote(args: &ProxyArgs, text: &str, kind: Option<ServerKind>) -> Result<Target> {
-    if !args.env.is_empty() || args.cwd.is_some() {
-        bail!("--env and --cwd are for servers that the proxy starts; a URL is already running");
+    if !args.env.is_empty() || args.env_mode.is_some() || args.cwd.is_some() {
+        bail!(
+            "--env, --env-mode and --cwd are for servers that the proxy starts; a URL is already running"
+        );
     }
     let url = server_url(text)?;
     let headers = args

@@ -25,7 +25,7 @@ use super::runtime;
 use super::sessions::table::Table;
 use super::tui;
 use crate::cli::{DemoArgs, DemoServerArgs, DemoTransport};
-use crate::config::{Config, Listen, Record, RunLimits, Target};
+use crate::config::{Config, Listen, Record, RunLimits, Target, supervisor};
 use crate::printer;
 
 const MESSAGE_MAX: usize = 256 << 20;
@@ -74,7 +74,7 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
         max: MESSAGE_MAX,
     };
     let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
-    let server = child(command, limits, Vec::new())?.link(&connection)?;
+    let server = child(&config, command, limits).link(&connection)?;
     let (client_end, proxy_end) = tokio::io::duplex(CUT);
     let (from_client, to_client) = tokio::io::split(proxy_end);
     let client = Link::new(
@@ -205,6 +205,7 @@ fn config(args: &DemoArgs) -> Result<Config> {
         hold: HoldOptions::default(),
         breakpoints: Vec::new(),
         tools: Arc::default(),
+        supervisor: supervisor()?,
         rules: None,
     })
 }

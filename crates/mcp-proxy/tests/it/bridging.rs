@@ -7,7 +7,7 @@ use crate::passing::read_request;
 use crate::run::{INITIALIZE, INITIALIZED, Listening, Talk};
 
 /// A server that answers POSTs by `answer` (from head and body) and GETs with `stream`, which it leaves open.
-fn odd(answer: fn(&str) -> String, stream: &'static str) -> String {
+pub fn odd(answer: fn(&str) -> String, stream: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -30,9 +30,9 @@ fn odd(answer: fn(&str) -> String, stream: &'static str) -> String {
     address
 }
 
-const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: open\n\n";
+pub const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: open\n\n";
 
-fn http(status: &str, kind: &str, body: &str) -> String {
+pub fn http(status: &str, kind: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nmcp-session-id: s\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()

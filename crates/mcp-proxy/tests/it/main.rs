@@ -9,6 +9,7 @@
 mod bridging;
 mod bytes;
 mod control;
+mod evidence;
 mod failures;
 mod help;
 mod holding;

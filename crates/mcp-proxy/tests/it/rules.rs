@@ -299,6 +299,35 @@ fn a_change_of_the_file_counts_and_a_broken_one_does_not() {
 }
 
 #[test]
+fn what_is_too_slow_does_nothing_and_is_told() {
+    let house = House::new();
+    let rules = file(
+        &house,
+        "[[rule]]\nname = \"forever\"\ndirection = \"client_to_server\"\ntool = \"echo\"\nfilter = 'jq:last(range(1e12))'\ndrop = true\n",
+    );
+    let flags = ["--break", "jq:last(range(1e12))", "--rules"];
+    let flags = [&flags[..], &[rules.to_str().unwrap()]].concat();
+    let mut run = house.demo(&flags);
+    run.round(INITIALIZE);
+    run.say(INITIALIZED);
+    for id in 2..7 {
+        let heard = run.round(&call(id, "still there"));
+        assert!(heard.contains("still there"), "{heard}");
+    }
+    let rule = &house.ctl(&["rules.list"])["rules"][0];
+    assert_eq!(rule["too_slow"], 5, "{rule}");
+    let breakpoint = &house.ctl(&["breakpoints.list"])["breakpoints"][0];
+    assert!(breakpoint["too_slow"].as_u64() >= Some(5), "{breakpoint}");
+    assert_eq!(breakpoint["hits"], 0);
+    assert_eq!(run.end(), Some(0));
+    let record = house.record();
+    for subject in ["rule 1 (forever) is too slow", "breakpoint 1 is too slow"] {
+        let notes = record.matches(subject).count();
+        assert!((1..5).contains(&notes), "{subject}: {notes}");
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_used_is_a_usage_error() {
     let house = House::new();
     let cases = [

@@ -3,8 +3,11 @@
 //! Every server of a test carries the test's own mark in its environment, which forks and `setsid` do not shed. A
 //! test ends by asking `/proc` who still carries it.
 
+mod again;
 mod cycles;
 mod ending;
+mod environment;
+mod orphans;
 mod proxy;
 mod running;
 
@@ -112,7 +115,7 @@ fn shell(script: &str, mark: &Mark) -> ServerCommand {
         program: "sh".into(),
         args: vec!["-c".into(), script.into()],
         env: vec![mark.env()],
-        cwd: None,
+        ..ServerCommand::default()
     }
 }
 

@@ -72,10 +72,10 @@ const FORMS: &[(&str, &str)] = &[
 const PREFIXES: &str = "`jq:` or `words:` in front says which it is, where the beginning does not.";
 
 const LIMITS: &[&str] = &[
-    "A jq program is stopped after a million steps (and one more for each byte of the message) or half a second on one message; the message is then not chosen. A program that was stopped three times is not tried again: inspect and export end with an error, a breakpoint or rule no longer matches.",
+    "A filter may compute for half a second about one message; that of a breakpoint or a rule, for which the traffic waits, for 20 ms. A jq program is also stopped after a million steps (and one more for each byte of the message). A message for which this is not enough is not chosen: inspect and export end with an error, for a breakpoint or rule a note in the record says so. A filter that was too slow three times in a row is not tried for ten seconds.",
     "A program has at most 1000 words and signs, and 64 terms within terms; a chain of `or` counts as deep as it is long.",
     "Functions that call themselves are refused: use recurse, while, until, walk or reduce.",
-    "Functions for the environment, files, input, the terminal, the calendar (but for fromdate and now) and mathematics are left out. Regular expressions are those of Rust: no backreferences, always linear. One search is not interrupted: a pattern with large counted repetitions, as (a|b)*a(a|b){200}, may take longer than half a second over a large text.",
+    "Functions for the environment, files, input, the terminal, the calendar (but for fromdate and now) and mathematics are left out. Regular expressions are those of Rust: no backreferences, always linear. One search is not interrupted. Whether it would take too long is tried on the beginning of the text, so a pattern with large counted repetitions, as (a|b)*a(a|b){200}, may take longer where the rest of the text is harder.",
     "A message nested deeper than 256 has null in params, result, error and message. So has a recorded one over 16 MiB, in raw too.",
     "With duplicate keys the last counts. Whole numbers of any length compare exactly up to 40 digits.",
 ];

@@ -8,7 +8,7 @@ use super::facts::{AskedFacts, Carried, Facts, Marks};
 use super::pattern::Pattern;
 use crate::index::Row;
 use crate::message::{ProxyMessage, Raw};
-use crate::{Error, RunError, Session, Told, envelope};
+use crate::{Budget, Error, RunError, Session, Told, envelope};
 
 /// A body in a side file is read for a program up to this size; of a larger one only the head is known.
 const LARGEST: u64 = 16 << 20;
@@ -69,8 +69,9 @@ impl Filter {
             asked.map(|asked| asked.method.as_str()),
             asked.and_then(|asked| asked.name.as_deref()),
         );
-        match self.judge(&facts_of(read, &message, head.as_ref(), asked)) {
-            Err(RunError::Endless | RunError::GivenUp) => {
+        let facts = facts_of(read, &message, head.as_ref(), asked);
+        match self.judge(&facts, Budget::OFFLINE) {
+            Err(RunError::TooSlow(_) | RunError::GivenUp) => {
                 Err(Error::Endless(self.text().to_owned()))
             }
             judged => Ok(judged.unwrap_or(false)),

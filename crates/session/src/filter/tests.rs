@@ -36,7 +36,9 @@ fn facts(message: &Message) -> Facts<'_> {
 
 fn judged(filter: &str, message: &str) -> Result<bool, RunError> {
     let message = Message::parse(message.to_owned());
-    Filter::parse(filter).unwrap().judge(&facts(&message))
+    Filter::parse(filter)
+        .unwrap()
+        .judge(&facts(&message), Budget::OFFLINE)
 }
 
 #[test]
@@ -184,13 +186,52 @@ fn every_program_ends() {
         let filter = Filter::parse(&format!("jq:{program}")).unwrap();
         let message = Message::parse(CALL);
         assert_eq!(
-            filter.judge(&facts(&message)),
-            Err(RunError::Endless),
+            filter.judge(&facts(&message), Budget::OFFLINE),
+            Err(RunError::TooSlow(Budget::OFFLINE)),
             "{program}"
         );
     }
     // A loaded machine takes longer, but not for ever.
     assert!(start.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn what_is_too_slow_for_live_traffic_is_stopped_in_time() {
+    let text = "ab".repeat(1 << 20);
+    let numbers = format!("[{}1]", "1,".repeat(1 << 20));
+    for (filter, params) in [
+        ("jq:last(range(1e12))", "1"),
+        // Reading the message alone takes too long.
+        (".params | length > 0", numbers.as_str()),
+        // One search that cannot be interrupted, by itself and in jq.
+        ("/(a|b)*a(a|b){200}c/", &format!("\"{text}\"")),
+        (
+            ".params | test(\"(a|b)*a(a|b){200}c\")",
+            &format!("\"{text}\""),
+        ),
+    ] {
+        let message = Message::parse(format!(r#"{{"id":1,"method":"m","params":{params}}}"#));
+        let filter = Filter::parse(filter).unwrap();
+        let watch = crate::Stopwatch::start();
+        assert_eq!(
+            filter.judge(&facts(&message), Budget::LIVE),
+            Err(RunError::TooSlow(Budget::LIVE)),
+            "{filter}"
+        );
+        // Code that is not optimized takes its time to drop what it has made.
+        assert!(watch.elapsed() < Duration::from_millis(200), "{filter}");
+    }
+}
+
+#[test]
+fn a_filter_that_is_always_too_slow_is_not_tried_for_a_while() {
+    let filter = Filter::parse("jq:last(range(1e12))").unwrap();
+    let message = Message::parse(CALL);
+    let judge = || filter.judge(&facts(&message), Budget::LIVE);
+    for _ in 0..3 {
+        assert_eq!(judge(), Err(RunError::TooSlow(Budget::LIVE)));
+    }
+    assert_eq!(judge(), Err(RunError::GivenUp));
 }
 
 #[test]
@@ -237,7 +278,7 @@ fn the_examples_work() {
     for example in help::EXAMPLES {
         let filter = Filter::parse(example.filter).unwrap();
         let message = Message::parse(CALL);
-        filter.matches_facts(&facts(&message));
+        let _ = filter.judge(&facts(&message), Budget::OFFLINE);
     }
 }
 
@@ -275,7 +316,7 @@ proptest! {
         }
         let message = Message::parse(raw);
         for filter in ["a b", "/a.c/i", "jq:[..] | tojson", ".params.arguments.n[]? > 1", ".raw | test(\"a\")"] {
-            Filter::parse(filter).unwrap().matches_facts(&facts(&message));
+            let _ = Filter::parse(filter).unwrap().judge(&facts(&message), Budget::OFFLINE);
         }
     }
 
@@ -284,7 +325,7 @@ proptest! {
         let message = Message::parse(CALL);
         for text in [text.clone(), format!("jq:{text}"), format!("/{text}/")] {
             if let Ok(filter) = Filter::parse(&text) {
-                filter.matches_facts(&facts(&message));
+                let _ = filter.judge(&facts(&message), Budget::OFFLINE);
             }
         }
     }

@@ -10,7 +10,7 @@ use jaq_json::{Map, Val};
 use mcp_proxy_wire::{Carriage, Message};
 
 use super::facts::{Carried, Facts};
-use crate::jq::{self, Needs};
+use crate::jq::{self, Account, Needs};
 use crate::recorder::kind_name;
 
 /// A field of the view.
@@ -21,7 +21,7 @@ pub struct Field {
     pub holds: &'static str,
     /// What it means.
     pub about: &'static str,
-    value: fn(&Facts<'_>) -> Option<Val>,
+    value: fn(&Facts<'_>, &Account) -> Option<Val>,
 }
 
 /// Every field of the view, in the order in which people read of them. What a message does not have is `null`.
@@ -30,25 +30,25 @@ pub const FIELDS: &[Field] = &[
         "method",
         "string",
         "the method; of an answer, that of the request it answers",
-        |f| f.method().map(text),
+        |f, _| f.method().map(text),
     ),
     field(
         "tool",
         "string",
         "the tool of a tools/call, and of its answer",
-        |f| f.name_if(&["tools/call"]),
+        |f, _| f.name_if(&["tools/call"]),
     ),
     field(
         "prompt",
         "string",
         "the prompt of a prompts/get, and of its answer",
-        |f| f.name_if(&["prompts/get"]),
+        |f, _| f.name_if(&["prompts/get"]),
     ),
     field(
         "uri",
         "string",
         "the resource of a resources/read, subscribe or unsubscribe, and of its answer",
-        |f| {
+        |f, _| {
             f.name_if(&[
                 "resources/read",
                 "resources/subscribe",
@@ -60,87 +60,94 @@ pub const FIELDS: &[Field] = &[
         "name",
         "string",
         "the tool, prompt or resource, whichever it is",
-        |f| f.name().map(text),
+        |f, _| f.name().map(text),
     ),
     field(
         "direction",
         "string",
         "client_to_server or server_to_client",
-        |f| Some(word(f.direction.as_str())),
+        |f, _| Some(word(f.direction.as_str())),
     ),
     field(
         "kind",
         "string",
         "request, notification, response, error, batch, other or malformed",
-        |f| Some(word(kind_name(f.kind()))),
+        |f, _| Some(word(kind_name(f.kind()))),
     ),
     field(
         "status",
         "string",
         "of an answer, ok or error (a tool that failed too); of anything else, none",
-        |f| Some(word(f.status())),
+        |f, _| Some(word(f.status())),
     ),
-    field("id", "any", "the JSON-RPC id", |f| f.id()),
+    field("id", "any", "the JSON-RPC id", |f, account| f.id(account)),
     field(
         "params",
         "any",
         "the params of a request or notification",
-        |f| {
+        |f, account| {
             f.message
                 .params()
-                .and_then(|span| jq::json(f.message, span))
+                .and_then(|span| jq::json(f.message, span, account))
         },
     ),
-    field("result", "any", "the result of an answer", |f| {
+    field("result", "any", "the result of an answer", |f, account| {
         f.message
             .result()
-            .and_then(|span| jq::json(f.message, span))
+            .and_then(|span| jq::json(f.message, span, account))
     }),
     field(
         "error",
         "object",
         "the error of an answer: code, message, data",
-        |f| f.message.error().and_then(|span| jq::json(f.message, span)),
+        |f, account| {
+            f.message
+                .error()
+                .and_then(|span| jq::json(f.message, span, account))
+        },
     ),
     field(
         "message",
         "any",
         "the whole message; for a batch, an array",
-        |f| jq::whole(f.message),
+        |f, account| jq::whole(f.message, account),
     ),
     field(
         "raw",
         "string",
         "the whole message as text, as it was sent",
-        |f| {
+        |f, _| {
             f.cut
                 .is_none()
                 .then(|| Val::utf8_str(f.message.raw().clone()))
         },
     ),
-    field("size", "number", "its length in bytes", |f| {
+    field("size", "number", "its length in bytes", |f, _| {
         Some(number(f.cut.map_or(f.message.len() as u64, |(_, len)| len)))
     }),
-    field("sequence", "number", "its number within the session", |f| {
-        Some(number(f.sequence))
-    }),
+    field(
+        "sequence",
+        "number",
+        "its number within the session",
+        |f, _| Some(number(f.sequence)),
+    ),
     field(
         "time",
         "string",
         "when it was received: \"2026-11-15T18:00:00.001000Z\"",
-        |f| Some(jq::time(f.time)),
+        |f, _| Some(jq::time(f.time)),
     ),
     field(
         "answers",
         "number",
         "the number of the request that it answers",
-        |f| f.asked.map(|asked| number(asked.sequence)),
+        |f, _| f.asked.map(|asked| number(asked.sequence)),
     ),
     field(
         "latency_ms",
         "number",
         "of an answer, how long it took",
-        |f| {
+        |f, _| {
             f.asked
                 .map(|asked| Val::from(asked.latency.as_secs_f64() * 1e3))
         },
@@ -149,58 +156,58 @@ pub const FIELDS: &[Field] = &[
         "transport",
         "string",
         "stdio, sse or streamable_http: that of the side it came from",
-        |f| Some(word(f.transport.as_str())),
+        |f, _| Some(word(f.transport.as_str())),
     ),
     field(
         "connection",
         "number",
         "the number of the connection",
-        |f| Some(number(f.connection.into())),
+        |f, _| Some(number(f.connection.into())),
     ),
     field(
         "exchange",
         "number",
         "the number of the HTTP exchange within the connection",
-        |f| Some(number(f.exchange)),
+        |f, _| Some(number(f.exchange)),
     ),
     field(
         "http",
         "object",
         "of a message that is an HTTP body, its head: method and target of a request, status of a response, version, headers (names in lower case); masked where a record masks. A message in an event stream has none, but .sse",
-        |f| f.http(),
+        |f, _| f.http(),
     ),
     field(
         "sse",
         "object",
         "id, event and retry of the event that carried it",
-        |f| f.sse(),
+        |f, _| f.sse(),
     ),
     field(
         "late",
         "boolean",
         "it answers a request that was given up",
-        |f| Some(Val::Bool(f.marks.late)),
+        |f, _| Some(Val::Bool(f.marks.late)),
     ),
     field(
         "duplicate",
         "boolean",
         "it answers a request that had its answer",
-        |f| Some(Val::Bool(f.marks.duplicate)),
+        |f, _| Some(Val::Bool(f.marks.duplicate)),
     ),
-    field("from_proxy", "boolean", "the proxy made it", |f| {
+    field("from_proxy", "boolean", "the proxy made it", |f, _| {
         Some(Val::Bool(f.marks.from_proxy))
     }),
     field(
         "modified",
         "boolean",
         "it was changed on its way; known in records only",
-        |f| Some(Val::Bool(f.marks.modified)),
+        |f, _| Some(Val::Bool(f.marks.modified)),
     ),
     field(
         "dropped",
         "boolean",
         "it was dropped; known in records only",
-        |f| Some(Val::Bool(f.marks.dropped)),
+        |f, _| Some(Val::Bool(f.marks.dropped)),
     ),
 ];
 
@@ -208,7 +215,7 @@ const fn field(
     name: &'static str,
     holds: &'static str,
     about: &'static str,
-    value: fn(&Facts<'_>) -> Option<Val>,
+    value: fn(&Facts<'_>, &Account) -> Option<Val>,
 ) -> Field {
     Field {
         name,
@@ -224,12 +231,12 @@ pub(super) fn names() -> Vec<&'static str> {
 }
 
 impl Facts<'_> {
-    /// The view, with the fields that are needed.
-    pub(super) fn view(&self, needs: Needs) -> Val {
+    /// The view, with the fields that are needed. Worth nothing once the time of `account` is over.
+    pub(super) fn view(&self, needs: Needs, account: &Account) -> Val {
         let mut members = Map::default();
         for (place, field) in FIELDS.iter().enumerate() {
             if needs.has(place) {
-                let value = (field.value)(self).unwrap_or(Val::Null);
+                let value = (field.value)(self, account).unwrap_or(Val::Null);
                 members.insert(word(field.name), value);
             }
         }
@@ -244,13 +251,16 @@ impl Facts<'_> {
             .flatten()
     }
 
-    fn id(&self) -> Option<Val> {
+    fn id(&self, account: &Account) -> Option<Val> {
         match self.cut {
             Some((head, _)) => {
                 let token = Message::parse(head.id.as_ref()?.token().to_vec());
-                jq::whole(&token)
+                jq::whole(&token, account)
             }
-            None => jq::json(self.message, self.message.span(mcp_proxy_wire::Field::Id)?),
+            None => {
+                let span = self.message.span(mcp_proxy_wire::Field::Id)?;
+                jq::json(self.message, span, account)
+            }
         }
     }
 

@@ -19,9 +19,10 @@ use jaq_json::{Num, Val};
 use mcp_proxy_wire::Message;
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::budget::digits;
+use super::account::digits;
 use super::search::{contains, indices};
 use super::{Engine, bound, value};
+use crate::budget::would_end;
 use crate::stamp;
 
 /// Regular expressions by pattern and flags, as the program wrote them.
@@ -43,14 +44,14 @@ pub(super) fn all() -> impl Iterator<Item = Fun<Engine>> {
 
 fn ours() -> Vec<Fun<Engine>> {
     let toll = Native::<Engine>::new(|cv| {
-        let paid = cv.0.data().budget.pay(1);
+        let paid = cv.0.data().account.pay(1);
         box_once(paid.map(|()| cv.1))
     })
     .with_paths(|cv| {
-        let paid = cv.0.data().budget.pay(1);
+        let paid = cv.0.data().account.pay(1);
         box_once(paid.map(|()| cv.1))
     })
-    .with_update(|cv, change| match cv.0.data().budget.pay(1) {
+    .with_update(|cv, change| match cv.0.data().account.pay(1) {
         Ok(()) => change(cv.1),
         Err(stop) => box_once(Err(stop)),
     });
@@ -58,7 +59,7 @@ fn ours() -> Vec<Fun<Engine>> {
     vec![
         (bound::TOLL, v(0), toll),
         run((bound::WEIGH, v(0), |cv| {
-            let paid = cv.0.data().budget.pay_value(&cv.1);
+            let paid = cv.0.data().account.pay_value(&cv.1);
             box_once(paid.map(|()| cv.1))
         })),
         run((bound::ADD, two(), |cv| box_once(add(cv)))),
@@ -69,21 +70,21 @@ fn ours() -> Vec<Fun<Engine>> {
             let from = cv.0.pop_var();
             let data = *cv.0.data();
             let numbers = range(from, to, by);
-            Box::new(numbers.map(move |number| data.budget.pay(1).and(number)))
+            Box::new(numbers.map(move |number| data.account.pay(1).and(number)))
         })),
         run(("tojson", v(0), |cv| {
-            let paid = cv.0.data().budget.pay_value(&cv.1);
+            let paid = cv.0.data().account.pay_value(&cv.1);
             box_once(paid.map(|()| Val::utf8_str(cv.1.to_string())))
         })),
         run(("fromjson", v(0), |cv| box_once(from_json(&cv)))),
         run(("contains", v(1), |mut cv| {
             let part = cv.0.pop_var();
-            let found = contains(cv.0.data().budget, &cv.1, &part);
+            let found = contains(cv.0.data().account, &cv.1, &part);
             box_once(found.map(Val::from))
         })),
         run(("indices", v(1), |mut cv| {
             let part = cv.0.pop_var();
-            box_once(indices(cv.0.data().budget, &cv.1, &part))
+            box_once(indices(cv.0.data().account, &cv.1, &part))
         })),
         run(("matches", two(), |cv| box_once(matches(cv, Gaps::Left)))),
         run(("split_matches", two(), |cv| {
@@ -109,10 +110,10 @@ fn ours() -> Vec<Fun<Engine>> {
 fn add<'a>(mut cv: Cv<'a, Engine>) -> ValX<'a, Val> {
     let right = cv.0.pop_var();
     let left = cv.0.pop_var();
-    cv.0.data().budget.pay_value(&right)?;
+    cv.0.data().account.pay_value(&right)?;
     if let (Val::Num(left), Val::Num(right)) = (&left, &right) {
         cv.0.data()
-            .budget
+            .account
             .pay_text(digits(left).max(digits(right)))?;
     }
     Ok((left + right)?)
@@ -132,14 +133,14 @@ fn multiply<'a>(mut cv: Cv<'a, Engine>) -> ValX<'a, Val> {
             _ => usize::MAX,
         },
         _ => {
-            cv.0.data().budget.pay_value(&right)?;
+            cv.0.data().account.pay_value(&right)?;
             0
         }
     };
     if length > LONGEST {
-        cv.0.data().budget.pay(usize::MAX)?;
+        cv.0.data().account.pay(usize::MAX)?;
     }
-    cv.0.data().budget.pay_text(length)?;
+    cv.0.data().account.pay_text(length)?;
     Ok((left * right)?)
 }
 
@@ -165,10 +166,11 @@ fn range<'a>(from: Val, to: Val, by: Val) -> impl Iterator<Item = ValX<'a, Val>>
 /// One JSON text as a value; read as messages are, with their limit of nesting.
 fn from_json<'a>(cv: &Cv<'a, Engine>) -> ValX<'a, Val> {
     let text = text(&cv.1)?;
-    cv.0.data().budget.pay_text(text.len())?;
+    cv.0.data().account.pay_text(text.len())?;
     let message = Message::parse(text.clone());
-    match value::whole(&message) {
+    match value::whole(&message, cv.0.data().account) {
         Some(value) => Ok(value),
+        None if cv.0.data().account.is_spent() => Err(cv.0.data().account.stop()),
         None => Err(failed("the text is no JSON, or nested too deep")),
     }
 }
@@ -203,9 +205,13 @@ fn matches<'a>(mut cv: Cv<'a, Engine>, gaps: Gaps) -> ValX<'a, Val> {
     let regex = compiled(data.patterns, as_str(&pattern)?, flags)?;
     let mut found = Vec::new();
     let mut end = 0;
-    data.budget.pay_text(subject.len())?;
+    data.account.pay_text(subject.len())?;
+    let try_on = |length: usize| regex.captures(&subject[..length]).is_some();
+    if !would_end(data.account.time_left(), subject.len(), try_on) {
+        return Err(data.account.stop());
+    }
     for groups in regex.captures_iter(subject) {
-        data.budget.pay(1 + regex.captures_len())?;
+        data.account.pay(1 + regex.captures_len())?;
         let Some(all) = groups.get(0) else { continue };
         if all.is_empty() && flags.contains('n') {
             continue;

@@ -2,6 +2,11 @@
 
 use super::*;
 
+/// For a message without bytes.
+fn account() -> Account {
+    Account::new(Budget::OFFLINE, 0)
+}
+
 #[test]
 fn a_program_needs_what_it_names() {
     let known = ["method", "params", "raw"];
@@ -42,7 +47,7 @@ fn assignments_mean_what_they_mean_in_jq() {
         let program = Program::compile(text, &[]).unwrap();
         let message = mcp_proxy_wire::Message::parse(r#"{"a":[1,2,3],"b":null}"#);
         program
-            .only(whole(&message).unwrap(), 0)
+            .only(whole(&message, &account()).unwrap(), &account())
             .unwrap()
             .to_string()
     };
@@ -148,7 +153,7 @@ fn no_program_is_too_deep_for_the_stack() {
     for n in [20, 30, 60, 64, 100, 200, 300, 490, 990, 5_000] {
         for text in deep(n) {
             if let Ok(program) = Program::compile(&text, &[]) {
-                let _ = program.any_true(Val::Null, 0);
+                let _ = program.any_true(Val::Null, &account());
             } else {
                 assert!(n > 20, "{text}");
             }
@@ -158,7 +163,7 @@ fn no_program_is_too_deep_for_the_stack() {
     assert!(
         !Program::compile(&alternatives, &[])
             .unwrap()
-            .any_true(Val::Null, 0)
+            .any_true(Val::Null, &account())
             .unwrap()
     );
 }
@@ -183,7 +188,7 @@ fn no_value_is_too_deep_for_the_stack() {
             "contains(.)",
         ] {
             let program = Program::compile(program, &[]).unwrap();
-            let _ = program.any_true(whole(&message).unwrap(), 0);
+            let _ = program.any_true(whole(&message, &account()).unwrap(), &account());
         }
     }
 }
@@ -193,7 +198,7 @@ fn what_could_take_the_square_of_its_input_is_stopped() {
     let run = |text: &str| {
         let program = Program::compile(text, &[]).unwrap();
         let input = mcp_proxy_wire::Message::parse("null");
-        let value = program.only(whole(&input).unwrap(), 0);
+        let value = program.only(whole(&input, &account()).unwrap(), &account());
         value.map(|value| value.to_string())
     };
     for (text, result) in [
@@ -222,7 +227,7 @@ fn what_could_take_the_square_of_its_input_is_stopped() {
         r#"("a" * 8000000) as $text | [range(1000000) | $text | test("b")]"#,
     ] {
         let begin = std::time::Instant::now();
-        assert_eq!(run(text), Err(RunError::Endless), "{text}");
+        assert_eq!(run(text), Err(RunError::TooSlow(Budget::OFFLINE)), "{text}");
         let took = begin.elapsed();
         // Twice as long is a machine that is busy; the square would be hours.
         assert!(took.as_secs() < 20, "{text}: {took:?}");

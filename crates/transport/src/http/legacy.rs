@@ -162,21 +162,19 @@ mod tests {
             sender,
             Arc::default(),
         );
-        let mut exchange = 0;
-        let mut leave_soon = async |text: &'static str| {
-            exchange += 1;
+        let leave_soon = async |exchange: u64, text: &'static str| {
             let message = Message::parse(text);
             let posting = legacy_post(&session, ExchangeId(exchange), parts(), message);
             timeout(Duration::from_millis(100), posting).await.is_err()
         };
-        assert!(leave_soon("{no json").await, "it waits for an error");
+        assert!(leave_soon(1, "{no json").await, "it waits for an error");
         while session
             .inbox
             .try_send(Arrival::End(LinkEnd::Closed))
             .is_ok()
         {}
         assert!(
-            leave_soon(r#"{"id":1,"method":"m"}"#).await,
+            leave_soon(2, r#"{"id":1,"method":"m"}"#).await,
             "the queue is full"
         );
         assert_ne!(session.idle(), Duration::ZERO);

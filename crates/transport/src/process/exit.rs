@@ -3,6 +3,7 @@
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 /// What the guard's only own line on stderr begins with.
 pub(super) const GUARD_PREFIX: &str = "mcp-proxy-guard: ";
@@ -24,6 +25,8 @@ pub struct ExitReport {
     pub spawn_failure: Option<String>,
     /// What made it end.
     pub ended: Ended,
+    /// How long it ran; a restart policy tells by it a server that cannot start from one that failed after hours.
+    pub ran: Duration,
 }
 
 /// What made a server end: the last thing the supervisor had done to it by then, in the order of hardness.
@@ -44,6 +47,7 @@ impl ExitReport {
     pub(super) fn new(
         status: Option<ExitStatus>,
         ended: Ended,
+        ran: Duration,
         last_stderr: Vec<String>,
         guard_line: Option<String>,
     ) -> Self {
@@ -57,6 +61,7 @@ impl ExitReport {
             last_stderr,
             spawn_failure: guard_line.filter(|_| is_guards_code),
             ended,
+            ran,
         }
     }
 
@@ -91,6 +96,7 @@ mod tests {
         ExitReport::new(
             status,
             Ended::ByItself,
+            Duration::ZERO,
             Vec::new(),
             guard_line.map(str::to_owned),
         )
@@ -104,7 +110,7 @@ mod tests {
             "was killed by signal 9 (SIGKILL)"
         );
         assert_eq!(report(40, None).to_string(), "was killed by signal 40");
-        let unknown = ExitReport::new(None, Ended::Killed, Vec::new(), None);
+        let unknown = ExitReport::new(None, Ended::Killed, Duration::ZERO, Vec::new(), None);
         assert_eq!(unknown.to_string(), "did not end when it was killed");
     }
 

@@ -25,6 +25,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level;
 
 use super::exit::{GUARD_PREFIX, NOT_EXECUTABLE, NOT_FOUND};
+use super::mark::GuardMark;
 use super::tree;
 
 /// How long the guard tries to kill what is left; only a process that hangs in the kernel takes this long.
@@ -81,6 +82,7 @@ impl Guard {
         let child_ended = signal_pipe(&[SIGCHLD])?;
         let asked_to_stop = signal_pipe(&[SIGTERM, SIGINT, SIGHUP, SIGQUIT])?;
         tree::adopt_orphans()?;
+        GuardMark::put_on();
         let mut command = Command::new(program);
         let server = command.args(args).process_group(0).spawn()?;
         // Freeing it would bring the code that frees it into memory, for the whole life of every guard.

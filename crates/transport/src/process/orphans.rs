@@ -3,16 +3,17 @@
 //! This works on Linux in a program that called [`become_subreaper`]; elsewhere the orphans only get the end of
 //! their stdin. A guard is small and deaf to everything but SIGKILL, so this day is rare: somebody means it, or the
 //! machine is out of memory.
+//!
+//! Only processes with the mark of the dead guard are killed (`mark.rs`). Other children of the program are not ours to
+//! touch: its own helpers, and the guards of other supervisors.
 
-use std::collections::BTreeSet;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{self, Pid, Signal, WaitOptions};
-use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
+use super::mark::GuardMark;
 use super::tree;
 
 /// How long a sweep waits for killed orphans to be gone.
@@ -23,9 +24,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// Makes the running program the parent of what a killed guard leaves behind. Call it once, early in `main`.
 ///
-/// From then on [`Supervisor`](super::Supervisor) treats every child of this program as such an orphan that is
-/// neither a living guard of its own nor in the program's own process group. So a program that calls this has one
-/// supervisor (and clones of it), and starts other children in its own group, as `Command` does by default.
+/// From then on every [`Supervisor`](super::Supervisor) of this program kills what its killed guards leave behind, and
+/// no other process.
 ///
 /// # Errors
 /// When the kernel refuses; the supervisor works without it.
@@ -33,57 +33,32 @@ pub fn become_subreaper() -> io::Result<()> {
     tree::adopt_orphans()
 }
 
-/// The guards that are not reaped yet. Everything that changes our set of children holds the lock.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LivingGuards(Arc<Mutex<BTreeSet<i32>>>);
-
-impl LivingGuards {
-    /// Starts a guard. Between its birth and its entry here no sweep can take it for an orphan.
-    pub(super) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
-        let mut living = self.lock();
-        let child = command.spawn()?;
-        living.extend(child.id().and_then(|id| i32::try_from(id).ok()));
-        Ok(child)
+/// Kills and reaps what a guard left behind that was reaped itself.
+pub(super) async fn sweep(guard: Pid) {
+    if !is_subreaper() {
+        return;
     }
-
-    /// How many there are.
-    pub(super) fn count(&self) -> usize {
-        self.lock().len()
+    let deadline = Instant::now() + SWEEP_TIME;
+    while kill_marked(guard) > 0 && Instant::now() < deadline {
+        sleep(LOOK_AGAIN).await;
     }
+}
 
-    /// Forgets a guard that was reaped, and kills what it left behind.
-    pub(super) async fn bury(&self, guard: Option<Pid>) {
-        if let Some(guard) = guard {
-            self.lock().remove(&guard.as_raw_pid());
-        }
-        let deadline = Instant::now() + SWEEP_TIME;
-        while self.sweep() > 0 && Instant::now() < deadline {
-            sleep(LOOK_AGAIN).await;
-        }
-    }
-
-    /// Kills and reaps every orphan; returns how many it found. The children of one that died at once are ours only
-    /// now: a sweep is the last when it found none.
-    fn sweep(&self) -> usize {
-        if !is_subreaper() {
-            return 0;
-        }
-        let living = self.lock();
-        let own_group = process::getpgrp();
-        tree::children(process::getpid())
-            .into_iter()
-            .filter(|pid| !living.contains(&pid.as_raw_pid()))
-            .filter(|pid| process::getpgid(Some(*pid)).is_ok_and(|group| group != own_group))
-            .map(|pid| {
-                let _ = process::kill_process(pid, Signal::KILL);
-                let _ = process::waitpid(Some(pid), WaitOptions::NOHANG);
-            })
-            .count()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<i32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Kills and reaps every child with the mark of `guard`; returns how many it found. The children of one that died at
+/// once are ours only now: a sweep is over when none was found.
+///
+/// Nobody else reaps a marked child, so its process id cannot have passed to a stranger when it is killed. The
+/// guard's own process id can: a new guard may have it by now, and the same mark.
+fn kill_marked(guard: Pid) -> usize {
+    let mark = GuardMark::of_guard(guard);
+    tree::children(process::getpid())
+        .into_iter()
+        .filter(|pid| *pid != guard && mark.is_on(*pid))
+        .map(|pid| {
+            let _ = process::kill_process(pid, Signal::KILL);
+            let _ = process::waitpid(Some(pid), WaitOptions::NOHANG);
+        })
+        .count()
 }
 
 fn is_subreaper() -> bool {

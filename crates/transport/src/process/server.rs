@@ -1,16 +1,17 @@
 //! One running server and its guard, as the proxy sees them: the pipes, the wait for its end, and the ways to end it.
 
 use std::process::ExitStatus;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::net::unix::pipe;
 use tokio::process::Child;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::StopDeadlines;
 use super::exit::{Ended, ExitReport};
-use super::orphans::LivingGuards;
+use super::orphans;
 use super::stderr::{StderrLines, StderrReader};
 
 /// How long the rest of stderr may take after the guard's end. Everybody who could write to it is dead by then,
@@ -36,19 +37,18 @@ pub struct ServerProcess {
 
 impl ServerProcess {
     pub(super) fn new(
-        child: Child,
+        guard: Guard,
         stdin: pipe::Sender,
         stdout: pipe::Receiver,
         stderr: pipe::Receiver,
         deadlines: StopDeadlines,
-        living: LivingGuards,
     ) -> Self {
         let (reader, stderr) = StderrReader::start(stderr);
         Self {
             stdin: Some(stdin),
             stdout: Some(stdout),
             stderr: Some(stderr),
-            guard: Some(Guard::new(child, living)),
+            guard: Some(guard),
             reader,
             deadlines,
             ended: Ended::ByItself,
@@ -72,8 +72,7 @@ impl ServerProcess {
             None => None,
         };
         let _ = timeout(STDERR_REST, self.reader.finished()).await;
-        let guard_line = self.reader.guard_line();
-        ExitReport::new(status, self.ended, self.reader.recent(), guard_line)
+        self.report(status, self.reader.guard_line())
     }
 
     /// Stops the server: closes its stdin, then SIGTERM to everything below the guard, then [`kill`](Self::kill),
@@ -106,8 +105,13 @@ impl ServerProcess {
         self.signal_guard(Signal::KILL);
         match timeout(self.deadlines.kill, self.wait()).await {
             Ok(report) => report,
-            Err(_) => ExitReport::new(None, self.ended, self.reader.recent(), None),
+            Err(_) => self.report(None, None),
         }
+    }
+
+    fn report(&self, status: Option<ExitStatus>, guard_line: Option<String>) -> ExitReport {
+        let ran = self.guard.as_ref().map(Guard::ran).unwrap_or_default();
+        ExitReport::new(status, self.ended, ran, self.reader.recent(), guard_line)
     }
 
     fn signal_guard(&self, signal: Signal) {
@@ -132,21 +136,27 @@ impl Drop for ServerProcess {
 
 /// The guard as our child process.
 #[derive(Debug)]
-struct Guard {
+pub(super) struct Guard {
     child: Child,
     pid: Option<Pid>,
-    living: LivingGuards,
+    /// Held while its server has large pipes.
+    large_pipes: Option<OwnedSemaphorePermit>,
+    started: Instant,
+    /// How long it ran, once it was reaped.
+    ran: Option<Duration>,
     /// Reaped, and what it may have left behind is gone.
     buried: bool,
 }
 
 impl Guard {
-    fn new(child: Child, living: LivingGuards) -> Self {
+    pub(super) fn new(child: Child, large_pipes: Option<OwnedSemaphorePermit>) -> Self {
         let pid = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
         Self {
             child,
             pid,
-            living,
+            large_pipes,
+            started: Instant::now(),
+            ran: None,
             buried: false,
         }
     }
@@ -154,11 +164,20 @@ impl Guard {
     /// Cancel safe: the child remembers its status, and a burial can begin again.
     async fn wait(&mut self) -> Option<ExitStatus> {
         let status = self.child.wait().await.ok();
+        self.ran.get_or_insert_with(|| self.started.elapsed());
+        self.large_pipes = None;
         if !self.buried {
-            self.living.bury(self.pid).await;
+            if let Some(pid) = self.pid {
+                orphans::sweep(pid).await;
+            }
             self.buried = true;
         }
         status
+    }
+
+    /// How long it ran, or has been running until now.
+    fn ran(&self) -> Duration {
+        self.ran.unwrap_or_else(|| self.started.elapsed())
     }
 
     fn signal(&self, signal: Signal) {

@@ -6,5 +6,6 @@
     reason = "a test's helper functions may stop the test too"
 )]
 
+mod in_process;
 mod server;
 mod upgrades;

@@ -1,15 +1,15 @@
 //! Opens links to the server, whatever it is.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use mcp_proxy_core::mock::{self, Mock};
 use mcp_proxy_core::{Dial, LinkEnd};
 use mcp_proxy_session::Masks;
 use mcp_proxy_transport::child::Child;
 use mcp_proxy_transport::http::remote::{Remote, RemoteOptions};
 use mcp_proxy_transport::http::{auto, dial as http_dial};
-use mcp_proxy_transport::process::{GuardProgram, ServerCommand, Supervisor};
+use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_transport::sse::dial as sse_dial;
 use mcp_proxy_wire::{Limits, Transport};
 
@@ -27,11 +27,7 @@ pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
 fn dial_target(config: &Config, target: &Target, limits: Limits) -> Result<Dial> {
     match target {
         Target::Command(command) => {
-            let secrets = config
-                .record
-                .as_ref()
-                .map_or_else(Vec::new, |record| record.options.secrets.clone());
-            let child = child(command, limits, secrets)?;
+            let child = child(config, command, limits);
             Ok(Arc::new(move |connection| {
                 let link = child.link(&connection);
                 Box::pin(std::future::ready(link))
@@ -67,24 +63,18 @@ fn dial_recording(config: &Config, played: &Played, limits: Limits) -> Result<Di
 }
 
 /// A server process and who watches over it.
-pub fn child(command: &ServerCommand, limits: Limits, secrets: Vec<String>) -> Result<Child> {
-    Ok(Child {
-        supervisor: supervisor()?,
+pub fn child(config: &Config, command: &ServerCommand, limits: Limits) -> Child {
+    let secrets = config
+        .record
+        .as_ref()
+        .map_or_else(Vec::new, |record| record.options.secrets.clone());
+    Child {
+        supervisor: config.supervisor.clone(),
         command: command.clone(),
         shown: Masks::new(secrets).argv(&words(command)).join(" "),
         limits,
         on_stderr: Arc::new(printer::pass_stderr),
-    })
-}
-
-/// The one supervisor of this program. A second would take the servers of the first for orphans, and kill them.
-fn supervisor() -> Result<Supervisor> {
-    static ONE: OnceLock<Supervisor> = OnceLock::new();
-    if let Some(one) = ONE.get() {
-        return Ok(one.clone());
     }
-    let guard = GuardProgram::current().context("cannot find our own binary")?;
-    Ok(ONE.get_or_init(|| Supervisor::new(guard)).clone())
 }
 
 /// The words of a command.

@@ -9,7 +9,7 @@ use mcp_proxy_core::rules::{OpenServer, RulesFile, told};
 use mcp_proxy_session::Io;
 use tokio::task::JoinHandle;
 
-use crate::config::{Config, Target};
+use crate::config::Config;
 use crate::printer;
 use crate::run::Usage;
 
@@ -41,7 +41,10 @@ pub fn follow(
     Ok(Some(Following(tokio::spawn(async move {
         loop {
             tokio::time::sleep(LOOK).await;
-            if let Some(read) = pipeline.rules().look() {
+            let reader = Arc::clone(&pipeline);
+            // On another thread: traffic does not wait for a slow disk or for rules that are compiled.
+            let read = tokio::task::spawn_blocking(move || reader.rules().look()).await;
+            if let Ok(Some(read)) = read {
                 tell(&pipeline, &read);
             }
         }
@@ -52,7 +55,10 @@ pub fn follow(
 fn open_server(config: &Config) -> OpenServer {
     let config = config.clone();
     Arc::new(move |name| {
-        let target = Target::other(name).map_err(|error| format!("{error:#}"))?;
+        let target = config
+            .target
+            .other(name)
+            .map_err(|error| format!("{error:#}"))?;
         let transport = target.transport();
         let other = Config {
             target,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Error, Result};
 use mcp_proxy_core::rules::{Outcome, RuleName, Rules, Verdict, What};
-use mcp_proxy_session::{Facts, Session};
+use mcp_proxy_session::{Budget, Facts, Session};
 use mcp_proxy_wire::{Direction, Message, flatten};
 use serde_json::{Value, json};
 
@@ -46,7 +46,9 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
         let verdict = session.with_facts(index, |facts| {
             // Rules never see what the proxy makes, nor what it asks and hears on a session of its own.
             let unseen = facts.marks.from_proxy || own.contains(&facts.connection);
-            let verdict = (!unseen).then(|| rules.judge(facts)).flatten();
+            let verdict = (!unseen)
+                .then(|| rules.judge(facts, Budget::OFFLINE))
+                .flatten();
             let line = args.json.then(|| described(facts, verdict.as_ref()));
             (verdict, line)
         })?;
@@ -200,7 +202,7 @@ impl Tally {
         let Some(verdict) = verdict else { return };
         self.messages += 1;
         for applied in &verdict.applied {
-            self.failed |= matches!(applied.what, What::Failed(_));
+            self.failed |= matches!(applied.what, What::Failed(_) | What::TooSlow(_));
             match self
                 .times
                 .iter_mut()

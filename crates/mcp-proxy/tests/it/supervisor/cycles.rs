@@ -33,7 +33,7 @@ async fn cycle(number: usize, mark: &Mark) {
     }
 }
 
-async fn kill(pid: u32, signal: &str) {
+pub async fn kill(pid: u32, signal: &str) {
     let args = [format!("-{signal}"), pid.to_string()];
     // It may be gone already.
     let _ = tokio::process::Command::new("kill")

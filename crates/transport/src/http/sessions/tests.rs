@@ -21,6 +21,7 @@ fn sessions(most: usize) -> Arc<Sessions> {
     let dial: Dial = Arc::new(|_| Box::pin(std::future::pending()));
     let wait = Duration::from_secs(60);
     let limits = SessionLimits {
+        requests: 4,
         sessions: most,
         idle: wait,
         message: 1 << 20,
@@ -33,7 +34,13 @@ fn sessions(most: usize) -> Arc<Sessions> {
         stray_lines: 1,
         stray_wait: wait,
     };
-    Sessions::new(pipeline, dial, Transport::Stdio, limits, carry)
+    let options = EndpointOptions {
+        server: Transport::Stdio.into(),
+        modern: ModernClients::Shared,
+        limits,
+        carry,
+    };
+    Sessions::new(pipeline, dial, options)
 }
 
 /// Runs the same on several threads at the same moment.

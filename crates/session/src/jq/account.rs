@@ -1,4 +1,4 @@
-//! What a run of a program may cost.
+//! What a run of a program may cost: it pays from an account until that is empty, or the time of its budget is over.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 use jaq_core::Exn;
 use jaq_json::{Num, Val};
 
+use crate::budget::{Budget, Stopwatch};
+
 /// Steps that any run has; a message adds as many as it has bytes.
 pub(super) const STEPS: u64 = 1_000_000;
-/// However few steps it takes.
-pub(super) const TIME: Duration = Duration::from_millis(500);
+/// After this part of its time the computing time is measured; most runs end before, and never ask for it.
+const UNMEASURED: u32 = 4;
 /// How often the clock is looked at, in payments.
 const LOOK_EVERY: u32 = 32;
 /// And before whatever costs so many steps at once.
@@ -20,27 +22,78 @@ const DEEPEST: usize = 512;
 const LETTERS: usize = 16;
 
 /// What is left. Every value that a program makes is paid from it.
-pub(super) struct Budget {
+pub(crate) struct Account {
+    budget: Budget,
     left: Cell<u64>,
     payments: Cell<u32>,
-    until: Instant,
+    begun: Instant,
+    /// Since the unmeasured part was over.
+    measured: Cell<Option<Stopwatch>>,
     spent: Cell<bool>,
 }
 
-impl Budget {
-    /// For a message of `size` bytes.
-    pub(super) fn new(size: usize) -> Budget {
-        Budget {
+impl Account {
+    /// For a message of `size` bytes. The time runs from now.
+    pub(crate) fn new(budget: Budget, size: usize) -> Account {
+        Account {
+            budget,
             left: Cell::new(STEPS + size as u64),
             payments: Cell::new(0),
-            until: Instant::now() + TIME,
+            begun: Instant::now(),
+            measured: Cell::new(None),
             spent: Cell::new(false),
         }
     }
 
-    /// Whether a payment failed.
-    pub(super) fn is_spent(&self) -> bool {
+    /// What the account was opened with.
+    pub(super) fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// The time that is left, as far as it was measured.
+    pub(super) fn time_left(&self) -> Duration {
+        let used = match self.measured.get() {
+            Some(watch) => watch.elapsed() + self.budget.time / UNMEASURED,
+            None => Duration::ZERO,
+        };
+        self.budget.time.saturating_sub(used)
+    }
+
+    /// Whether a payment failed, or the time was over when somebody looked.
+    pub(crate) fn is_spent(&self) -> bool {
         self.spent.get()
+    }
+
+    /// Whether the time is over; for work that costs no steps, as reading the message does.
+    pub(super) fn is_over(&self) -> bool {
+        let payments = self.payments.get().wrapping_add(1);
+        self.payments.set(payments);
+        self.spent.get() || (payments.is_multiple_of(LOOK_EVERY) && self.look())
+    }
+
+    /// The same, asked now and not from time to time.
+    pub(super) fn look(&self) -> bool {
+        let late = self.is_late();
+        if late {
+            self.spent.set(true);
+        }
+        late
+    }
+
+    fn is_late(&self) -> bool {
+        let time = self.budget.time;
+        let unmeasured = time / UNMEASURED;
+        let passed = self.begun.elapsed();
+        if passed <= unmeasured {
+            return false;
+        }
+        match self.measured.get() {
+            Some(watch) => passed > time && watch.elapsed() > time - unmeasured,
+            None => {
+                self.measured.set(Some(Stopwatch::start()));
+                false
+            }
+        }
     }
 
     /// Pays `steps`. The error stops the whole program: `try` catches errors of jq only.
@@ -49,18 +102,21 @@ impl Budget {
         self.payments.set(payments);
         let left = self.left.get().checked_sub(steps as u64);
         let look = payments.is_multiple_of(LOOK_EVERY) || steps >= LARGE;
-        let late = look && Instant::now() > self.until;
+        let late = self.spent.get() || (look && self.is_late());
         match left {
             Some(left) if !late => {
                 self.left.set(left);
                 Ok(())
             }
-            _ => {
-                self.left.set(0);
-                self.spent.set(true);
-                Err(Exn::halt(1))
-            }
+            _ => Err(self.stop()),
         }
+    }
+
+    /// Stops the program.
+    pub(super) fn stop<'a>(&self) -> Exn<'a, Val> {
+        self.left.set(0);
+        self.spent.set(true);
+        Exn::halt(1)
     }
 
     /// Pays for making a text of `length` bytes.

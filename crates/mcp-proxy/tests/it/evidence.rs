@@ -1,0 +1,224 @@
+//! The record is evidence: what a server sent stands there as it was received, whoever changes it afterwards, and what
+//! reached nobody says so, on every transport.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::bridging::{EVENTS, http, odd};
+use crate::run::{INITIALIZE, Listening, Talk, request};
+
+/// The lines of a record of this type (`msg`, `io`, `act`).
+fn lines(record: &Path, kind: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(record).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.filter(|line: &Value| line["t"] == kind).collect()
+}
+
+/// The numbers that the record calls undelivered.
+fn undelivered(record: &Path) -> Vec<u64> {
+    let lines = lines(record, "io");
+    let lost = lines.iter().filter(|line| line["kind"] == "undelivered");
+    lost.map(|line| line["sequence"].as_u64().unwrap())
+        .collect()
+}
+
+/// An address where nobody listens.
+fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+#[test]
+fn an_error_without_an_id_is_recorded_as_the_server_sent_it() {
+    const ERRORS: [&str; 2] = [
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"},"x":1.0}"#,
+        r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"},"x":1.0}"#,
+    ];
+    fn refuse(request: &str) -> String {
+        let which = usize::from(request.contains("second"));
+        http("400 Bad Request", "application/json", ERRORS[which])
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("r.jsonl");
+    let url = format!("http://{}/mcp", odd(refuse, EVENTS));
+    let mut talk = Talk::start(&[
+        "proxy",
+        "--listen",
+        "stdio",
+        "--session-file",
+        record.to_str().unwrap(),
+        "--transport",
+        "streamable-http",
+        "--target-url",
+        &url,
+    ]);
+    for (id, method) in [(1, "first"), (2, "second")] {
+        talk.say(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#
+        ));
+        let answer: Value = serde_json::from_str(&talk.hear()).unwrap();
+        assert_eq!(answer["id"], id);
+        assert_eq!(answer["error"]["code"], -32600);
+        assert_eq!(answer["x"].to_string(), "1.0", "all else stays");
+    }
+    talk.end();
+    let text = std::fs::read_to_string(&record).unwrap();
+    for error in ERRORS {
+        assert!(text.contains(error), "{error} is not in the record");
+    }
+    let messages = lines(&record, "msg");
+    let sent: Vec<(&Value, &Value)> = messages
+        .iter()
+        .filter(|line| line["direction"] == "server_to_client")
+        .map(|line| (&line["origin"], &line["answers"]))
+        .collect();
+    let proxy = Value::from("proxy");
+    let (one, four) = (Value::from(1), Value::from(4));
+    assert_eq!(
+        sent,
+        [
+            (&Value::Null, &Value::Null),
+            (&proxy, &one),
+            (&Value::Null, &Value::Null),
+            (&proxy, &four)
+        ]
+    );
+}
+
+#[test]
+fn an_answer_to_an_sse_post_is_the_servers() {
+    fn refuse(request: &str) -> String {
+        let id = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}"#;
+        match request.contains("initialize") {
+            true => http("400 Bad Request", "application/json", id),
+            false => http("202 Accepted", "text/plain", "Accepted"),
+        }
+    }
+    const ENDPOINT: &str =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\nevent: endpoint\ndata: /m\n\n";
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("r.jsonl");
+    let url = format!("http://{}/sse", odd(refuse, ENDPOINT));
+    let mut talk = Talk::start(&[
+        "proxy",
+        "--listen",
+        "stdio",
+        "--session-file",
+        record.to_str().unwrap(),
+        "--transport",
+        "sse",
+        "--target-url",
+        &url,
+    ]);
+    talk.say(INITIALIZE);
+    let answer: Value = serde_json::from_str(&talk.hear()).unwrap();
+    assert_eq!(answer["error"]["code"], -32602);
+    talk.end();
+    let messages = lines(&record, "msg");
+    let answer = messages
+        .iter()
+        .find(|line| line["kind"] == "error")
+        .unwrap();
+    assert_eq!(answer["origin"], Value::Null, "{answer}");
+    assert_eq!(answer["answers"], 1);
+}
+
+#[test]
+fn what_cannot_be_sent_is_undelivered_between_two_http_sides() {
+    for (kind, path) in [("streamable-http", "/mcp"), ("sse", "/sse")] {
+        let folder = tempfile::tempdir().unwrap();
+        let record = folder.path().join("r.jsonl");
+        let url = format!("http://{}{path}", nobody());
+        let listen = if kind == "sse" { "sse" } else { "http" };
+        let proxy = Listening::start(&[
+            "proxy",
+            "--listen",
+            listen,
+            "--listen-port",
+            "0",
+            "--session-file",
+            record.to_str().unwrap(),
+            "--transport",
+            kind,
+            "--target-url",
+            &url,
+        ]);
+        let headers = [("content-type", "application/json")];
+        let answer = request(
+            &proxy.address,
+            "POST",
+            path,
+            &headers,
+            INITIALIZE.as_bytes(),
+        );
+        assert_eq!(answer.status, 502, "{kind}");
+        proxy.end("-TERM");
+        assert_eq!(undelivered(&record), [1], "{kind}");
+    }
+}
+
+#[test]
+fn the_endpoint_that_a_server_named_is_recorded_as_it_was() {
+    const ENDPOINT: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\nevent: endpoint\ndata: m?k=1\n\n";
+    fn accept(_: &str) -> String {
+        http("202 Accepted", "text/plain", "Accepted")
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("r.jsonl");
+    let address = odd(accept, ENDPOINT);
+    let url = format!("http://{address}/sse");
+    let proxy = Listening::start(&[
+        "proxy",
+        "--listen",
+        "sse",
+        "--listen-port",
+        "0",
+        "--session-file",
+        record.to_str().unwrap(),
+        "--transport",
+        "sse",
+        "--target-url",
+        &url,
+    ]);
+    let mut stream = crate::run::open(&proxy.address, "GET", "/sse", &[], b"");
+    stream.head();
+    assert_eq!(stream.until("data:").trim(), "/m?k=1");
+    proxy.end("-TERM");
+    let text = std::fs::read_to_string(&record).unwrap();
+    assert!(
+        text.contains(r#""m?k=1""#) && !text.contains("/m?k=1"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_record_that_is_forced_onto_the_disk_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("r.jsonl");
+    let mut talk = Talk::start(&[
+        "proxy",
+        "--listen",
+        "stdio",
+        "--durability",
+        "fsync",
+        "--session-file",
+        record.to_str().unwrap(),
+        "--",
+        "cat",
+    ]);
+    let large = format!(
+        r#"{{"jsonrpc":"2.0","id":0,"result":"{}"}}"#,
+        "x".repeat(100_000)
+    );
+    for id in 1..=20 {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+        talk.say(&line);
+        assert_eq!(talk.hear().trim_end(), line);
+    }
+    talk.say(&large);
+    assert_eq!(talk.hear().trim_end(), large);
+    talk.end();
+    assert_eq!(lines(&record, "msg").len(), 42);
+}

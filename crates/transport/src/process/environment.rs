@@ -1,0 +1,100 @@
+//! Which of the proxy's own variables a server process gets.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+
+use tokio::process::Command;
+
+/// Which variables of the proxy's own environment a server process gets, besides those configured for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Environment {
+    /// All of them, as a program has that is started from a shell.
+    #[default]
+    Inherit,
+    /// Only [`MINIMAL_VARIABLES`]: a server does not see the tokens that are meant for the proxy or for other servers.
+    Minimal,
+}
+
+/// What [`Environment::Minimal`] passes on; a `*` at the end matches any characters.
+///
+/// The official SDKs give a server `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER`. The others name the language,
+/// the time zone and folders, which programs expect and which hold no secrets.
+pub const MINIMAL_VARIABLES: [&str; 12] = [
+    "HOME", "LANG", "LANGUAGE", "LC_*", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
+    "XDG_*",
+];
+
+impl Environment {
+    /// Gives `command` its environment; a configured variable wins over an inherited one. The guard is started with
+    /// it and passes it on to the server as it is, so secrets are not in the guard's environment either.
+    pub(super) fn apply(self, configured: &[(OsString, OsString)], command: &mut Command) {
+        if self == Environment::Minimal {
+            let passed_on = std::env::vars_os().filter(|(name, _)| is_minimal(name));
+            command.env_clear().envs(passed_on);
+        }
+        command.envs(configured.iter().map(|(name, value)| (name, value)));
+    }
+}
+
+fn is_minimal(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    MINIMAL_VARIABLES
+        .iter()
+        .any(|listed| match listed.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning.as_bytes()),
+            None => name == listed.as_bytes(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_listed_variables_are_minimal() {
+        for name in ["PATH", "HOME", "LC_ALL", "XDG_RUNTIME_DIR", "TZ"] {
+            assert!(is_minimal(OsStr::new(name)), "{name}");
+        }
+        for name in [
+            "",
+            "path",
+            "PATHS",
+            "LC",
+            "GITHUB_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+        ] {
+            assert!(!is_minimal(OsStr::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_configured_variable_wins() {
+        let environment = |mode: Environment| {
+            let mut command = Command::new("server");
+            mode.apply(&[("PATH".into(), "/own".into())], &mut command);
+            let set = command.as_std().get_envs();
+            set.filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+                .collect::<std::collections::BTreeMap<_, _>>()
+        };
+        for mode in [Environment::Inherit, Environment::Minimal] {
+            assert_eq!(environment(mode)[OsStr::new("PATH")], "/own");
+        }
+        // `Inherit` sets nothing else, and so leaves the rest as it is.
+        assert_eq!(environment(Environment::Inherit).len(), 1);
+        assert!(
+            environment(Environment::Minimal)
+                .keys()
+                .all(|name| is_minimal(name))
+        );
+    }
+
+    #[test]
+    fn the_documented_list_is_this_one() {
+        let page = include_str!("../../../../docs/transports.md");
+        let documented = MINIMAL_VARIABLES.map(|name| format!("`{name}`")).join(", ");
+        assert!(
+            page.contains(&documented),
+            "docs/transports.md: {documented}"
+        );
+    }
+}
