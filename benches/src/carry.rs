@@ -171,7 +171,7 @@ fn set_up(args: &CarryArgs, own: PathBuf, register: &Arc<Register>) -> Result<(R
     register.remember_folder(memory.path().to_owned());
     let mut command = Command::new(&own);
     command
-        .args(["upstream", "http"])
+        .args(["canned-server", "http"])
         .stdin(Stdio::null())
         .stdout(Stdio::null());
     let running = Running::start(register, command)?;

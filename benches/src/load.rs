@@ -50,7 +50,7 @@ pub struct Sample {
     pub guard_cpu_us: Option<f64>,
     pub idle_mb: Option<f64>,
     pub peak_mb: Option<f64>,
-    pub guard_mb: Option<f64>,
+    pub guard_private_mb: Option<f64>,
     pub start_ms: Option<f64>,
 }
 
@@ -85,7 +85,7 @@ impl Window {
             if let Some(guard) = after.guard {
                 let earlier = before.guard.map_or(0.0, |guard| guard.cpu_seconds);
                 sample.guard_cpu_us = Some((guard.cpu_seconds - earlier) * 1e6 / count);
-                sample.guard_mb = Some(guard.peak_megabytes);
+                sample.guard_private_mb = Some(guard.private_megabytes);
             }
         }
         sample

@@ -1,7 +1,7 @@
 //! The benchmark behind `cargo xtask bench carry`: what carrying a message costs.
 //!
-//! One binary holds every part, so that nothing needs installing: the canned MCP server (`upstream`), the bare copy of
-//! each shape (`floor`) and the measurement itself (`carry`). It is a tool, not a test: it judges by ratios inside
+//! One binary holds every part, so that nothing needs installing: the canned MCP server (`canned-server`), the bare
+//! copy of each shape (`floor`) and the measurement itself (`carry`). It is a tool, not a test: it judges by ratios inside
 //! one run and leaves absolute figures to the reader.
 #![allow(
     clippy::print_stdout,
@@ -10,6 +10,7 @@
 )]
 
 mod canned;
+mod canned_server;
 mod carry;
 mod cases;
 mod contender;
@@ -18,7 +19,6 @@ mod load;
 mod machine;
 mod processes;
 mod report;
-mod upstream;
 mod usage;
 
 use clap::{Parser, Subcommand};
@@ -39,7 +39,7 @@ enum Command {
     Carry(carry::CarryArgs),
     /// The canned MCP server that everything is measured against
     #[command(subcommand)]
-    Upstream(upstream::UpstreamCommand),
+    CannedServer(canned_server::CannedServerCommand),
     /// The bare copy proxy; takes the command line of `mcp-proxy proxy`, so it can stand in for it
     #[command(alias = "proxy")]
     Floor(floor::FloorArgs),
@@ -48,7 +48,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Args::parse().command {
         Command::Carry(args) => carry::run(&args),
-        Command::Upstream(command) => upstream::run(&command),
+        Command::CannedServer(command) => canned_server::run(&command),
         Command::Floor(args) => floor::run(&args),
     }
 }

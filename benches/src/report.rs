@@ -149,7 +149,7 @@ impl Report {
             "guard CPU µs",
             "idle MB",
             "peak MB",
-            "guard MB",
+            "guard private MB",
             "start ms",
         ])];
         table.extend(self.figures.iter().map(|figure| {
@@ -178,7 +178,7 @@ impl Report {
                 median.guard_cpu_us,
                 median.idle_mb,
                 median.peak_mb,
-                median.guard_mb,
+                median.guard_private_mb,
                 median.start_ms,
             ];
             line.extend(rest.map(|value| number(value, "")));

@@ -1,24 +1,35 @@
-//! What a contender's processes have used, from `/proc`: CPU time and memory, the proxy apart from its guard, servers left out.
+//! What a contender's processes have used, from `/proc`: CPU time and memory. The proxy and its guards are counted apart, and
+//! servers are left out.
+//!
+//! A proxy's memory is what is resident (`VmRSS`). A guard is the proxy's binary run again, so the file pages it maps are in
+//! memory already: its memory is what it adds, the pages that no file backs (`Anonymous` in `smaps_rollup`). These are
+//! its heap, its stack, and the pages of the binary that the loader wrote relocations into.
 
 use std::collections::HashMap;
 use std::fs;
 
 use rustix::param::clock_ticks_per_second;
 
-/// CPU and memory of some processes together.
+/// A contender's processes, by what they are.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Part {
+pub struct Usage {
+    pub proxy: ProxyUsage,
+    pub guard: Option<GuardUsage>,
+}
+
+/// CPU and memory of everything that is neither guard nor server.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct ProxyUsage {
     pub cpu_seconds: f64,
     pub resident_megabytes: f64,
     pub peak_megabytes: f64,
 }
 
-/// A contender's processes, by what they are.
+/// CPU of all guards together; memory of the largest one.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Usage {
-    pub proxy: Part,
-    /// CPU of all guards together; memory of the largest one.
-    pub guard: Option<Part>,
+pub struct GuardUsage {
+    pub cpu_seconds: f64,
+    pub private_megabytes: f64,
 }
 
 enum Kind {
@@ -31,19 +42,19 @@ enum Kind {
 pub fn of_tree(root: u32) -> Usage {
     let mut usage = Usage::default();
     for process in tree(root) {
-        let part = read(process);
         match kind(process) {
             Kind::Server => {}
             Kind::Proxy => {
-                usage.proxy.cpu_seconds += part.cpu_seconds;
-                usage.proxy.resident_megabytes += part.resident_megabytes;
-                usage.proxy.peak_megabytes += part.peak_megabytes;
+                let status = read(process, "status");
+                usage.proxy.cpu_seconds += cpu_seconds(process);
+                usage.proxy.resident_megabytes += megabytes(&status, "VmRSS:");
+                usage.proxy.peak_megabytes += megabytes(&status, "VmHWM:");
             }
             Kind::Guard => {
+                let private = megabytes(&read(process, "smaps_rollup"), "Anonymous:");
                 let guard = usage.guard.get_or_insert_default();
-                guard.cpu_seconds += part.cpu_seconds;
-                guard.resident_megabytes = guard.resident_megabytes.max(part.resident_megabytes);
-                guard.peak_megabytes = guard.peak_megabytes.max(part.peak_megabytes);
+                guard.cpu_seconds += cpu_seconds(process);
+                guard.private_megabytes = guard.private_megabytes.max(private);
             }
         }
     }
@@ -56,7 +67,7 @@ fn kind(process: u32) -> Kind {
     let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
     if words.contains(&b"__guard".as_slice()) {
         Kind::Guard
-    } else if words.get(1) == Some(&b"upstream".as_slice()) {
+    } else if words.get(1) == Some(&b"canned-server".as_slice()) {
         Kind::Server
     } else {
         Kind::Proxy
@@ -91,32 +102,33 @@ fn tree(root: u32) -> Vec<u32> {
 
 /// The fields of `stat` behind the name, which may itself hold spaces: state, parent, …
 fn stat_fields(process: u32) -> Vec<String> {
-    let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let text = read(process, "stat");
     let Some((_, fields)) = text.rsplit_once(") ") else {
         return Vec::new();
     };
     fields.split(' ').map(str::to_owned).collect()
 }
 
-fn read(process: u32) -> Part {
+fn cpu_seconds(process: u32) -> f64 {
     let fields = stat_fields(process);
     // utime and stime are fields 14 and 15 of the whole line; two are before the part kept here.
     let ticks: u64 = [11, 12]
         .iter()
         .filter_map(|at| fields.get(*at)?.parse::<u64>().ok())
         .sum();
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    Part {
-        cpu_seconds: ticks as f64 / clock_ticks_per_second() as f64,
-        resident_megabytes: kilobytes(&status, "VmRSS:") / 1000.0,
-        peak_megabytes: kilobytes(&status, "VmHWM:") / 1000.0,
-    }
+    ticks as f64 / clock_ticks_per_second() as f64
 }
 
-fn kilobytes(status: &str, key: &str) -> f64 {
-    let line = status.lines().find_map(|line| line.strip_prefix(key));
+/// A file of the process in `/proc`; empty if the process has ended.
+fn read(process: u32, file: &str) -> String {
+    fs::read_to_string(format!("/proc/{process}/{file}")).unwrap_or_default()
+}
+
+/// The value of a line `KEY 123 kB`, where the kernel's kB are 1,024 bytes.
+fn megabytes(text: &str, key: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(key));
     let kibibytes: f64 = line
         .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
         .unwrap_or(0.0);
-    kibibytes * 1.024
+    kibibytes * 1.024 / 1000.0
 }

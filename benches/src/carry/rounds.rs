@@ -175,7 +175,7 @@ pub fn medians(samples: &[Sample]) -> Sample {
         guard_cpu_us: of(|sample| sample.guard_cpu_us),
         idle_mb: of(|sample| sample.idle_mb),
         peak_mb: of(|sample| sample.peak_mb),
-        guard_mb: of(|sample| sample.guard_mb),
+        guard_private_mb: of(|sample| sample.guard_private_mb),
         start_ms: of(|sample| sample.start_ms),
     }
 }

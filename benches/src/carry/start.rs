@@ -49,8 +49,14 @@ pub fn measure(setup: &Setup, plan: &Plan, report: &mut Report) {
             floor.start_ms,
         );
         row("idle memory", "MB", own.idle_mb, IDLE_MB, floor.idle_mb);
-        if own.guard_mb.is_some() {
-            row("guard's memory", "MB", own.guard_mb, GUARD_MB, None);
+        if own.guard_private_mb.is_some() {
+            row(
+                "guard's private memory",
+                "MB",
+                own.guard_private_mb,
+                GUARD_MB,
+                None,
+            );
         }
         report.figures.append(&mut figures);
     }
@@ -110,7 +116,7 @@ fn start_once(setup: &Setup, who: Who, shape: Shape) -> Result<Sample> {
     Ok(Sample {
         start_ms: Some(start_ms),
         idle_mb: (who != Who::Direct).then_some(usage.proxy.resident_megabytes),
-        guard_mb: usage.guard.map(|guard| guard.resident_megabytes),
+        guard_private_mb: usage.guard.map(|guard| guard.private_megabytes),
         ..Sample::default()
     })
 }

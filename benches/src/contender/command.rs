@@ -63,7 +63,7 @@ impl Setup {
                     &port,
                     "--",
                 ]);
-                command.arg(&self.own).args(["upstream", "stdio"]);
+                command.arg(&self.own).args(["canned-server", "stdio"]);
                 Ok(command)
             }
             Who::Pypi => {
@@ -90,7 +90,7 @@ impl Setup {
                         &port,
                         "--",
                     ]);
-                    command.arg(&self.own).args(["upstream", "stdio"]);
+                    command.arg(&self.own).args(["canned-server", "stdio"]);
                 }
                 Ok(command)
             }
@@ -99,7 +99,7 @@ impl Setup {
 
     fn server_command(&self) -> Command {
         let mut command = Command::new(&self.own);
-        command.args(["upstream", "stdio"]);
+        command.args(["canned-server", "stdio"]);
         command
     }
 
@@ -145,7 +145,10 @@ impl Setup {
             command.args(["--transport", "streamable-http", "--target-url"]);
             command.arg(format!("http://{}/mcp", self.server));
         } else {
-            command.arg("--").arg(&self.own).args(["upstream", "stdio"]);
+            command
+                .arg("--")
+                .arg(&self.own)
+                .args(["canned-server", "stdio"]);
         }
         command
     }

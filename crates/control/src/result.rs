@@ -273,7 +273,7 @@ pub struct BreakpointRow {
     /// How many it has held.
     #[serde(default)]
     pub hits: u64,
-    /// How many messages its filter was too slow for.
+    /// How many messages its filter took too long for: they were not held.
     #[serde(default)]
     pub too_slow: u64,
 }
@@ -309,7 +309,7 @@ pub struct RuleRow {
     pub line: usize,
     /// What it does.
     pub does: String,
-    /// How many messages it was too slow for.
+    /// How many messages it took too long for: they passed as if it did not match.
     #[serde(default)]
     pub too_slow: u64,
 }

@@ -213,18 +213,18 @@ impl Intercept {
         note_slow: impl FnMut(u32),
     ) -> Option<HeldBy> {
         let mut inner = self.inner();
-        let hit = match inner.modes.of_connection(connection) {
-            InterceptMode::Intercept => return Some(HeldBy::Intercept),
+        let (by, too_slow) = match inner.modes.of_connection(connection) {
+            InterceptMode::Intercept => (Some(HeldBy::Intercept), Vec::new()),
             InterceptMode::Passthrough => {
-                inner.breakpoints.hit(facts, |scope| scope.has(connection))
+                let hit = inner.breakpoints.hit(facts, connection);
+                (hit.number.map(HeldBy::Breakpoint), hit.too_slow)
             }
         };
         let forgot = inner.modes.forget_ended();
         drop(inner);
-        hit.too_slow.into_iter().for_each(note_slow);
-        let by = hit.number.map(HeldBy::Breakpoint);
+        too_slow.into_iter().for_each(note_slow);
         // It may have been the breakpoint's last hit, or the last connection that holds messages may have ended.
-        if forgot || by.is_some() {
+        if forgot || matches!(by, Some(HeldBy::Breakpoint(_))) {
             self.changed();
         }
         by

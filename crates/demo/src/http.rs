@@ -5,7 +5,7 @@
 
 mod cut;
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, pin::Pin, sync::Arc};
 
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty};
@@ -24,7 +24,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Content, Error, MAX_MESSAGE_BYTES,
+    BoxedFuture, Content, Error, MAX_MESSAGE_BYTES,
     house::{House, Session},
     server::DemoServer,
 };
@@ -45,16 +45,29 @@ const ORIGINS: [&str; 6] = [
 ];
 
 /// Serves HTTP clients at `/mcp` until `shutdown` completes; open sessions end with it.
-pub async fn serve_http(
+pub fn serve_http<'a>(
     content: Content,
     listener: TcpListener,
-    shutdown: impl Future<Output = ()>,
+    shutdown: impl Future<Output = ()> + Send + 'a,
+) -> impl Future<Output = Result<(), Error>> + Send + 'a {
+    serve_boxed(content, listener, Box::pin(shutdown))
+}
+
+type Shutdown<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+fn serve_boxed(content: Content, listener: TcpListener, shutdown: Shutdown<'_>) -> BoxedFuture<'_> {
+    Box::pin(serve_until(content, listener, shutdown))
+}
+
+async fn serve_until(
+    content: Content,
+    listener: TcpListener,
+    mut shutdown: Shutdown<'_>,
 ) -> Result<(), Error> {
     let stop = CancellationToken::new();
     let endpoint = endpoint(content, stop.clone());
     let returns = Returns::new(64);
     let mut connections = JoinSet::new();
-    let mut shutdown = std::pin::pin!(shutdown);
     loop {
         tokio::select! {
             () = &mut shutdown => break,

@@ -24,6 +24,10 @@ mod server;
 mod stdio;
 mod tools;
 
+use std::pin::Pin;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
 pub use error::Error;
 pub use house::Content;
 pub use http::serve_http;
@@ -34,3 +38,9 @@ pub use stdio::{serve, serve_stdio};
 ///
 /// Larger than rmcp's own limits, so that tests can send large messages through whatever stands between.
 pub const MAX_MESSAGE_BYTES: usize = 256 << 20;
+
+// What callers pass in is boxed at the public functions, and so is the future that comes out. Otherwise rmcp's generic code would
+// be compiled again in every program and test that calls them, which is the longest part of their build.
+type BoxedReader = Box<dyn AsyncRead + Send + Unpin>;
+type BoxedWriter = Box<dyn AsyncWrite + Send + Unpin>;
+type BoxedFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::Error;
+use crate::{BoxedFuture, BoxedReader, BoxedWriter, Error};
 use player::Player;
 
 /// Which of MCP's two eras the scripted client speaks.
@@ -37,14 +37,39 @@ pub struct Step {
 /// Plays the script over `reader` and `writer`, waiting `pause` before each step but the first.
 ///
 /// `on_step` hears of each step when it is done. The session is closed at the end, and so is the writer.
-pub async fn run_script(
+pub fn run_script<'a>(
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
     era: Era,
     pause: Duration,
-    on_step: impl FnMut(&Step),
+    on_step: impl FnMut(&Step) + Send + 'a,
+) -> impl Future<Output = Result<(), Error>> + Send + 'a {
+    let streams = (
+        Box::new(reader) as BoxedReader,
+        Box::new(writer) as BoxedWriter,
+    );
+    run_boxed(streams, era, pause, Box::new(on_step))
+}
+
+/// What hears of each step.
+type OnStep<'a> = Box<dyn FnMut(&Step) + Send + 'a>;
+
+fn run_boxed(
+    streams: (BoxedReader, BoxedWriter),
+    era: Era,
+    pause: Duration,
+    on_step: OnStep<'_>,
+) -> BoxedFuture<'_> {
+    Box::pin(play(streams, era, pause, on_step))
+}
+
+async fn play(
+    streams: (BoxedReader, BoxedWriter),
+    era: Era,
+    pause: Duration,
+    on_step: OnStep<'_>,
 ) -> Result<(), Error> {
-    let mut player = Player::open((reader, writer), era, pause, on_step).await?;
+    let mut player = Player::open(streams, era, pause, on_step).await?;
     if era == Era::Legacy {
         player.ask_for_log_lines().await?;
     }

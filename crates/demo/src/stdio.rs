@@ -15,22 +15,34 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Content, Error, MAX_MESSAGE_BYTES,
+    BoxedFuture, BoxedReader, BoxedWriter, Content, Error, MAX_MESSAGE_BYTES,
     house::{House, Session},
     server::DemoServer,
 };
 
 /// Serves one client over this process's standard input and output, until input ends.
-pub async fn serve_stdio(content: Content) -> Result<(), Error> {
+pub fn serve_stdio(content: Content) -> impl Future<Output = Result<(), Error>> + Send {
     let (input, output) = stdio_pipes();
-    serve(content, input, output).await
+    serve_boxed(content, Box::new(input), Box::new(output))
 }
 
 /// Serves one client over any two byte streams, until the reader ends.
-pub async fn serve(
+pub fn serve(
     content: Content,
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
+) -> impl Future<Output = Result<(), Error>> + Send {
+    serve_boxed(content, Box::new(reader), Box::new(writer))
+}
+
+fn serve_boxed(content: Content, reader: BoxedReader, writer: BoxedWriter) -> BoxedFuture<'static> {
+    Box::pin(serve_client(content, reader, writer))
+}
+
+async fn serve_client(
+    content: Content,
+    reader: BoxedReader,
+    writer: BoxedWriter,
 ) -> Result<(), Error> {
     let ended = CancellationToken::new();
     let reader = UntilEnd {
@@ -56,12 +68,12 @@ pub async fn serve(
 ///
 /// After the end of input rmcp waits up to five seconds for the requests that are still open. A subscription
 /// is open for as long as it can be, so it has to hear of the end by itself.
-struct UntilEnd<R> {
-    reader: R,
+struct UntilEnd {
+    reader: BoxedReader,
     ended: CancellationToken,
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for UntilEnd<R> {
+impl AsyncRead for UntilEnd {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

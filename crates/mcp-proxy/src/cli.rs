@@ -180,35 +180,9 @@ pub struct ManArgs {
     pub folder: PathBuf,
 }
 
-/// `proxy` alone. A proxy is started often and then waits for long: the commands it does not run stay out of its memory.
-#[derive(Debug, Parser)]
-#[command(name = "mcp-proxy")]
-struct ProxyAlone {
-    #[command(flatten)]
-    args: ProxyArgs,
-}
-
 /// Reads the command line.
 pub fn read(argv: Vec<OsString>) -> Result<Command, clap::Error> {
-    if let Some(args) = plain_proxy(&argv) {
-        return Ok(Command::Proxy(Box::new(args)));
-    }
     Args::try_parse_from(with_command(argv)).map(|args| args.command)
-}
-
-/// What is plainly `proxy`, and right. All else, mistakes and questions included, is for the whole command line.
-fn plain_proxy(argv: &[OsString]) -> Option<ProxyArgs> {
-    let (program, words) = argv.split_first()?;
-    let first = words.first()?.to_str()?;
-    let words = if first == "proxy" {
-        &words[1..]
-    } else if first.starts_with("--") || first.contains("://") {
-        words
-    } else {
-        return None;
-    };
-    let alone = ProxyAlone::try_parse_from(std::iter::once(program).chain(words)).ok()?;
-    Some(alone.args)
 }
 
 /// Adds the word `proxy` where a client's config leaves it out: `mcp-proxy --target-command …`, `mcp-proxy URL`,

@@ -5,7 +5,7 @@
 
 use crate::{MessageId, SideName};
 use bytes::Bytes;
-use mcp_proxy_wire::{Carriage, Direction, EndsHead, Id, Kind, Message, Side, Transport};
+use mcp_proxy_wire::{Carriage, Direction, EndsHead, Id, Kind, Message, Transport};
 use std::time::{Duration, SystemTime};
 
 /// A message as it was received, before any verdict.
@@ -178,15 +178,6 @@ pub enum Io<'a> {
         /// The message.
         sequence: u64,
         /// Why.
-        why: &'a str,
-    },
-    /// A peer took or gave nothing for longer than its deadline.
-    Stalled {
-        /// The connection.
-        connection: u32,
-        /// Which peer.
-        side: Side,
-        /// How it showed.
         why: &'a str,
     },
     /// Anything else worth keeping.

@@ -152,7 +152,7 @@ impl Desk {
                 Ok(rules::list(control.pipeline.rules(), server))
             }),
             Method::RulesReload => {
-                read_params::<RulesReloadRequest>(params)?;
+                let RulesReloadRequest {} = read_params(params)?;
                 let read = rules::reload(&control.pipeline, &self.by()).await;
                 read.map(|rules| to_json(&rules))
             }

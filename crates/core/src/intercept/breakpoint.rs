@@ -4,6 +4,7 @@ use mcp_proxy_session::{Budget, Facts, Filter, RunError};
 use mcp_proxy_wire::Direction;
 
 use super::modes::HoldScope;
+use crate::connection::Connection;
 use crate::overruns::Overruns;
 
 /// A breakpoint to be set.
@@ -93,13 +94,13 @@ impl Breakpoints {
     }
 
     /// The first that a message hits; one that has had its last hit goes. A ping or a cancel is never hit by chance: only
-    /// by a filter that has the word. `has_it` says whether the message is of a part of the run.
-    pub fn hit(&mut self, facts: &Facts<'_>, has_it: impl Fn(&HoldScope) -> bool) -> BreakpointHit {
+    /// by a filter that has the word.
+    pub(crate) fn hit(&mut self, facts: &Facts<'_>, connection: &Connection) -> BreakpointHit {
         let urgent = urgent(facts);
         let mut too_slow = Vec::new();
         let place = self.set.iter().position(|(set, filter, overruns)| {
             let is_for = set.direction.is_none_or(|way| way == facts.direction)
-                && has_it(&set.scope)
+                && set.scope.has(connection)
                 && urgent.is_none_or(|word| names(&set.filter, word));
             if !is_for {
                 return false;
@@ -157,6 +158,10 @@ mod tests {
     use super::*;
     use mcp_proxy_session::{Carried, Marks};
     use mcp_proxy_wire::{Message, Transport};
+    use std::sync::Arc;
+
+    use crate::intercept::HoldOptions;
+    use crate::pipeline::{Pipeline, PipelineOptions};
 
     #[test]
     fn one_that_is_too_slow_holds_nothing_and_says_so_once_in_a_while() {
@@ -181,7 +186,15 @@ mod tests {
             carried: Carried::Plainly,
             marks: Marks::default(),
         };
-        let hits: Vec<_> = (0..5).map(|_| breakpoints.hit(&facts, |_| true)).collect();
+        let pipeline = Pipeline::new(PipelineOptions {
+            recorder: None,
+            warn: Arc::new(|text| panic!("{text}")),
+            pass_noise: false,
+            hold: HoldOptions::default(),
+        });
+        let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
+        let hit = |_| breakpoints.hit(&facts, &connection);
+        let hits: Vec<_> = (0..5).map(hit).collect();
         assert!(hits.iter().all(|hit| hit.number == Some(2)), "{hits:?}");
         let noted: Vec<_> = hits.iter().map(|hit| hit.too_slow.len()).collect();
         assert_eq!(noted, [1, 0, 0, 0, 0]);

@@ -17,16 +17,13 @@ use rmcp::{
     service::{ClientLifecycleMode, ClientServiceExt, RunningService, ServiceError},
 };
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    sync::watch,
-};
+use tokio::sync::watch;
 
 use super::{
-    Era, Step,
+    Era, OnStep, Step,
     client::{Heard, Person},
 };
-use crate::Error;
+use crate::{BoxedReader, BoxedWriter, Error};
 
 /// How long the last notification of a step may come after its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -36,24 +33,20 @@ const COUNT: usize = 3;
 const LOG_LINES: usize = 2;
 
 /// The session while the script runs.
-pub(super) struct Player<F> {
+pub(super) struct Player<'a> {
     client: RunningService<RoleClient, Person>,
     heard: watch::Receiver<Heard>,
     pause: Duration,
-    on_step: F,
+    on_step: OnStep<'a>,
 }
 
-impl<F: FnMut(&Step)> Player<F> {
-    pub(super) async fn open<R, W>(
-        streams: (R, W),
+impl<'a> Player<'a> {
+    pub(super) async fn open(
+        streams: (BoxedReader, BoxedWriter),
         era: Era,
         pause: Duration,
-        on_step: F,
-    ) -> Result<Player<F>, Error>
-    where
-        R: AsyncRead + Send + Unpin + 'static,
-        W: AsyncWrite + Send + Unpin + 'static,
-    {
+        on_step: OnStep<'a>,
+    ) -> Result<Player<'a>, Error> {
         let lifecycle = match era {
             Era::Legacy => ClientLifecycleMode::Initialize,
             Era::Modern => ClientLifecycleMode::Discover {
@@ -253,7 +246,7 @@ impl<F: FnMut(&Step)> Player<F> {
     }
 
     async fn call(
-        &self,
+        &mut self,
         title: &'static str,
         tool: &'static str,
         arguments: Value,
@@ -264,7 +257,7 @@ impl<F: FnMut(&Step)> Player<F> {
             .map_err(at(title))
     }
 
-    async fn read(&self, title: &'static str, uri: &str) -> Result<String, Error> {
+    async fn read(&mut self, title: &'static str, uri: &str) -> Result<String, Error> {
         let request = ReadResourceRequestParams::new(uri);
         let ReadResourceResult { contents, .. } = self
             .client
@@ -277,7 +270,7 @@ impl<F: FnMut(&Step)> Player<F> {
         }
     }
 
-    async fn rest(&self) {
+    async fn rest(&mut self) {
         if !self.pause.is_zero() {
             tokio::time::sleep(self.pause).await;
         }

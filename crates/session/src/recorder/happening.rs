@@ -96,16 +96,6 @@ impl LineWriter {
                 self.number("sequence", sequence);
                 self.text("why", why);
             }
-            Io::Stalled {
-                connection,
-                side,
-                why,
-            } => {
-                self.word("kind", "stalled");
-                self.connection(connection);
-                self.word("side", side.as_str());
-                self.text("why", why);
-            }
             Io::Note { .. } | Io::Mark { .. } => {}
         }
         self.close();

@@ -83,10 +83,7 @@ impl Guard {
         let asked_to_stop = signal_pipe(&[SIGTERM, SIGINT, SIGHUP, SIGQUIT])?;
         tree::adopt_orphans()?;
         GuardMark::put_on();
-        let mut command = Command::new(program);
-        let server = command.args(args).process_group(0).spawn()?;
-        // Freeing it would bring the code that frees it into memory, for the whole life of every guard.
-        std::mem::forget(command);
+        let server = Command::new(program).args(args).process_group(0).spawn()?;
         let_go_of_message_pipes();
         Ok(Self {
             server: Pid::from_child(&server),

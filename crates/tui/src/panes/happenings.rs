@@ -64,7 +64,6 @@ fn word(kind: HappeningKind) -> &'static str {
         HappeningKind::Close => "closed",
         HappeningKind::Exit | HappeningKind::Failed => "exit",
         HappeningKind::Undelivered => "undelivered",
-        HappeningKind::Stalled => "stalled",
         HappeningKind::Gap => "gap",
         HappeningKind::Note => "note",
         HappeningKind::End => "end",

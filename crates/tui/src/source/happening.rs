@@ -55,8 +55,6 @@ pub enum HappeningKind {
     Failed,
     /// A message could not be delivered.
     Undelivered,
-    /// A peer took or gave nothing for too long.
-    Stalled,
     /// Lines are missing in the record.
     Gap,
     /// Somebody noted something.
@@ -105,8 +103,8 @@ impl Happenings {
 impl HappeningKind {
     /// Whether it is bad news.
     pub fn is_trouble(self) -> bool {
-        use HappeningKind::{Failed, Gap, Stalled, Stray, Undelivered};
-        matches!(self, Stray | Failed | Undelivered | Stalled | Gap)
+        use HappeningKind::{Failed, Gap, Stray, Undelivered};
+        matches!(self, Stray | Failed | Undelivered | Gap)
     }
 }
 
@@ -125,7 +123,6 @@ impl Happening {
             ("io", "exit") if record.member::<i64>("code") == Some(0) => HappeningKind::Exit,
             ("io", "exit") => HappeningKind::Failed,
             ("io", "undelivered") => HappeningKind::Undelivered,
-            ("io", "stalled") => HappeningKind::Stalled,
             ("io", "gap") => HappeningKind::Gap,
             _ => HappeningKind::Other,
         };

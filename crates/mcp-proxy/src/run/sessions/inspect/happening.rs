@@ -40,7 +40,7 @@ impl Happening {
             time: words::cut(&visible(timestamp.get(11..23).unwrap_or("")), 12),
             connection: connection.and_then(|text| text.strip_prefix('c')?.parse().ok()),
             text: words::cut(&text, LONGEST),
-            trouble: failed || matches!(kind.as_str(), "undelivered" | "stalled" | "gap" | "stray"),
+            trouble: failed || matches!(kind.as_str(), "undelivered" | "gap" | "stray"),
         }
     }
 }
@@ -168,6 +168,6 @@ mod tests {
         assert!(read(r#"{"t":"io","kind":"exit","code":1}"#).trouble);
         assert!(read(r#"{"t":"io","kind":"exit","signal":9}"#).trouble);
         assert!(!read(r#"{"t":"io","kind":"exit","code":0}"#).trouble);
-        assert!(read(r#"{"t":"io","kind":"stalled"}"#).trouble);
+        assert!(read(r#"{"t":"io","kind":"undelivered"}"#).trouble);
     }
 }

@@ -10,16 +10,16 @@ use anyhow::Result;
 use clap::Subcommand;
 
 #[derive(Subcommand)]
-pub enum UpstreamCommand {
+pub enum CannedServerCommand {
     /// Listen on a free loopback port and print `listening on URL` to stderr
     Http,
     /// Answer on stdin and stdout
     Stdio,
 }
 
-pub fn run(command: &UpstreamCommand) -> Result<()> {
+pub fn run(command: &CannedServerCommand) -> Result<()> {
     match command {
-        UpstreamCommand::Http => http::serve(),
-        UpstreamCommand::Stdio => stdio::serve(),
+        CannedServerCommand::Http => http::serve(),
+        CannedServerCommand::Stdio => stdio::serve(),
     }
 }
