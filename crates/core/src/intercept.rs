@@ -133,13 +133,13 @@ impl Intercept {
             inner.modes.of_connection(&entry.connection) == InterceptMode::Passthrough
         };
         let held = inner.undecided(|entry| entry.by == HeldBy::Intercept && passes(entry));
-        // Under the same lock: a message that is not held any more must not pass one that is still to be released.
+        // Under the same lock: a message that is not held any more must not pass one that is still to be forwarded.
         inner.decide_all(&held, &InterceptAction::Forward, by, "");
         drop(inner);
         self.changed();
     }
 
-    /// Releases the oldest held message; the next stays held.
+    /// Forwards the oldest held message; the next stays held.
     pub fn step(self: &Arc<Self>, by: &str) {
         let mut inner = self.inner();
         let Some(oldest) = inner.undecided(|_| true).first().copied() else {
@@ -203,9 +203,10 @@ impl Intercept {
         self.inner().viewers
     }
 
-    /// What holds this message of a connection, if anything does. A breakpoint counts its hit. If something does,
-    /// [`Intercept::hold`] follows: it tells watchers, who may learn of the last hit of a breakpoint only when the message
-    /// is held. `note_slow` is given the breakpoints that were too slow for the message, where a note is due.
+    /// What holds this message of a connection, if anything does. A breakpoint counts its hit. `note_slow` is given the
+    /// breakpoints that were too slow for the message, where a note is due. If something holds it, [`Intercept::hold`]
+    /// follows and tells watchers: it may have been the breakpoint's last hit, but while the message is not yet held,
+    /// messages still have to be looked at.
     pub(crate) fn wants(
         &self,
         facts: &Facts<'_>,
@@ -224,7 +225,7 @@ impl Intercept {
         drop(inner);
         too_slow.into_iter().for_each(note_slow);
         // The last connection that holds messages may have ended.
-        if forgot {
+        if forgot && by.is_none() {
             self.changed();
         }
         by

@@ -65,6 +65,10 @@ impl Passed {
 }
 
 /// What became of a single frame.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is matched where it is returned, and a box would cost an allocation for each message"
+)]
 pub enum Offered {
     /// What came out for the peer ahead, or for the one behind if that is all.
     Passed(Option<Outgoing>),

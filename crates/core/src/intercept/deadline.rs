@@ -90,8 +90,8 @@ impl Intercept {
             return false;
         };
         match entry.mailbox.tell(progress) {
-            Ok(()) => true,
-            Err(undelivered) => {
+            None => true,
+            Some(undelivered) => {
                 undelivered.note(&entry.connection);
                 false
             }

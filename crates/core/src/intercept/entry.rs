@@ -201,7 +201,7 @@ impl Entry {
 
     /// What was decided goes back to the lane. If that has ended, it can go nowhere, and the record says so.
     pub fn give_back(&self, released: Released) {
-        if let Err(undelivered) = self.mailbox.put(released) {
+        if let Some(undelivered) = self.mailbox.put(released) {
             undelivered.note(&self.connection);
         }
     }

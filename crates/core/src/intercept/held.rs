@@ -71,10 +71,8 @@ impl Inner {
         }
         let length = entry.message.len();
         while !self.has_room(length, &entry) {
-            let (by, why) = (
-                "limit",
-                "1,000 messages of this server or 64 MiB in all are held already",
-            );
+            let by = "limit";
+            let why = "1,000 messages of this server or 64 MiB in all are held already";
             // Where order is kept, the oldest has to go first, and so do those before this one.
             if let Some(first) = self.first_before(&entry) {
                 self.decide_all(&[first], policy, by, why);

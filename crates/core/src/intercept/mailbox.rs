@@ -81,14 +81,16 @@ impl Mailbox {
     }
 
     /// A message is decided. It is returned if nobody reads the mailbox any more.
-    pub fn put(&self, released: Released) -> Result<(), Released> {
+    #[must_use]
+    pub fn put(&self, released: Released) -> Option<Released> {
         let mut letters = self.letters();
         letters.expected = letters.expected.saturating_sub(1);
         self.deliver(letters, released)
     }
 
     /// Something to say while a message is still held. It is returned if nobody reads the mailbox any more.
-    pub fn tell(&self, meanwhile: Released) -> Result<(), Released> {
+    #[must_use]
+    pub fn tell(&self, meanwhile: Released) -> Option<Released> {
         self.deliver(self.letters(), meanwhile)
     }
 
@@ -96,15 +98,15 @@ impl Mailbox {
         &self,
         mut letters: MutexGuard<'_, Letters>,
         released: Released,
-    ) -> Result<(), Released> {
+    ) -> Option<Released> {
         if letters.closed {
-            return Err(released);
+            return Some(released);
         }
         letters.released.push_back(released);
         let reader = letters.reader.take();
         drop(letters);
         reader.into_iter().for_each(Waker::wake);
-        Ok(())
+        None
     }
 
     /// Nobody reads it any more: what is unread, and how many messages are still undecided.

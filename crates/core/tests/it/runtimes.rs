@@ -5,13 +5,18 @@
 
 use tokio::runtime::{Builder, Handle, RuntimeFlavor};
 
-/// Makes two tests of an `async fn`, in a module of its name: `one_thread` and `several_threads`.
+/// Makes two tests of an `async fn`, in a module of its name: `one_thread` and `several_threads`. With `real_time`, time is
+/// not paused: for tests with sockets, because paused time moves on while the kernel has them.
 macro_rules! on_both_runtimes {
     ($name:ident) => {
+        on_both_runtimes!($name, paused_time);
+    };
+    ($name:ident, $time:ident) => {
         mod $name {
             #[test]
             fn one_thread() {
-                $crate::runtimes::one_thread(super::$name());
+                let mut runtime = $crate::runtimes::$time();
+                $crate::runtimes::run(&mut runtime, super::$name());
             }
 
             #[test]
@@ -25,18 +30,27 @@ macro_rules! on_both_runtimes {
 /// More than this machine may have, so that threads are also interrupted in the middle of something.
 const WORKERS: usize = 4;
 
-/// Runs a test on one thread. Time is paused: it moves on only when nothing else can happen.
-pub fn one_thread(test: impl Future<Output = ()>) {
-    let mut runtime = Builder::new_current_thread();
-    let runtime = runtime.enable_all().start_paused(true).build().unwrap();
-    runtime.block_on(test);
+/// One thread. Time moves on only when nothing else can happen.
+pub fn paused_time() -> Builder {
+    let mut runtime = real_time();
+    runtime.start_paused(true);
+    runtime
+}
+
+/// One thread.
+pub fn real_time() -> Builder {
+    Builder::new_current_thread()
 }
 
 /// Runs a test on the thread it was started on, and what it spawns on several others.
 pub fn several_threads(test: impl Future<Output = ()>) {
     let mut runtime = Builder::new_multi_thread();
-    let runtime = runtime.enable_all().worker_threads(WORKERS).build();
-    runtime.unwrap().block_on(test);
+    run(runtime.worker_threads(WORKERS), test);
+}
+
+/// Runs a test.
+pub fn run(runtime: &mut Builder, test: impl Future<Output = ()>) {
+    runtime.enable_all().build().unwrap().block_on(test);
 }
 
 /// One value for a test on one thread, where waiting costs nothing, and another for several threads.

@@ -78,9 +78,8 @@ pub fn peer(side: Side) -> (Peer, Link) {
 
 /// A record of stdio on both sides, in a folder.
 pub fn recorder(folder: &Path, options: RecordOptions) -> Recorder {
-    let header = testing::header();
     let place = Place::File(folder.join("s.jsonl"));
-    Recorder::create(place, options, &header).unwrap()
+    Recorder::create(place, options, &testing::header()).unwrap()
 }
 
 /// A pipeline with or without a record.

@@ -6,6 +6,11 @@
     reason = "a test's helper functions may stop the test too"
 )]
 
+#[macro_use]
+#[allow(dead_code, reason = "paused time is of no use with sockets")]
+#[path = "../../../core/tests/it/runtimes.rs"]
+mod runtimes;
+
 mod in_process;
 mod server;
 mod upgrades;

@@ -93,7 +93,11 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(mut socket: WebSocketStream
     assert!(soon(socket.next()).await.is_none());
 }
 
-async fn a_websocket_next_to_ordinary_requests() {
+on_both_runtimes!(
+    a_websocket_and_ordinary_requests_share_a_listener,
+    real_time
+);
+async fn a_websocket_and_ordinary_requests_share_a_listener() {
     let mut server = Server::start(Choices::default()).await;
     let mut ordinary = connect(&server).await;
     assert_eq!(ask(&mut ordinary, "", "one").await.1, "one");
@@ -106,17 +110,10 @@ async fn a_websocket_next_to_ordinary_requests() {
     assert_eq!(server.event().await, Event::Closed);
 }
 
-#[tokio::test]
-async fn a_websocket_and_ordinary_requests_share_a_listener() {
-    a_websocket_next_to_ordinary_requests().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_websocket_and_ordinary_requests_share_a_listener_on_several_threads() {
-    a_websocket_next_to_ordinary_requests().await;
-}
-
-#[tokio::test]
+on_both_runtimes!(
+    a_websocket_and_ordinary_requests_share_a_listener_under_tls,
+    real_time
+);
 async fn a_websocket_and_ordinary_requests_share_a_listener_under_tls() {
     let folder = tempfile::tempdir().unwrap();
     let (own, client) = certificate(folder.path());
@@ -139,7 +136,7 @@ async fn a_websocket_and_ordinary_requests_share_a_listener_under_tls() {
     assert_eq!(server.event().await, Event::Closed);
 }
 
-#[tokio::test]
+on_both_runtimes!(admission_comes_before_an_upgrade, real_time);
 async fn admission_comes_before_an_upgrade() {
     let mut server = Server::start(Choices {
         admission: Admission {
@@ -173,7 +170,7 @@ async fn admission_comes_before_an_upgrade() {
     assert_eq!(server.event().await, Event::Gone);
 }
 
-#[tokio::test]
+on_both_runtimes!(a_client_that_breaks_off_is_noticed, real_time);
 async fn a_client_that_breaks_off_is_noticed() {
     let mut server = Server::start(Choices::default()).await;
     let mut socket = websocket(connect(&server).await, "/ws", &[]).await.unwrap();
@@ -184,8 +181,11 @@ async fn a_client_that_breaks_off_is_noticed() {
     assert_eq!(server.event().await, Event::Gone);
 }
 
+on_both_runtimes!(
+    an_upgraded_stream_passes_bytes_untouched_in_both_directions_after_a_fin,
+    real_time
+);
 /// Before an upgrade, a FIN behind an answer means that the client has left. After it, the protocol decides.
-#[tokio::test]
 async fn an_upgraded_stream_passes_bytes_untouched_in_both_directions_after_a_fin() {
     let mut server = Server::start(Choices::default()).await;
     let mut stream = connect(&server).await;
@@ -204,7 +204,10 @@ async fn an_upgraded_stream_passes_bytes_untouched_in_both_directions_after_a_fi
     assert!(back.strip_prefix(b"early").is_some_and(|rest| rest == sent));
 }
 
-#[tokio::test]
+on_both_runtimes!(
+    a_request_whose_upgrade_is_not_granted_is_answered_like_any_other,
+    real_time
+);
 async fn a_request_whose_upgrade_is_not_granted_is_answered_like_any_other() {
     let mut server = Server::start(Choices::default()).await;
     let mut stream = connect(&server).await;
@@ -232,7 +235,10 @@ fn one_connection() -> Choices {
     }
 }
 
-#[tokio::test]
+on_both_runtimes!(
+    an_upgraded_connection_counts_as_one_of_those_allowed,
+    real_time
+);
 async fn an_upgraded_connection_counts_as_one_of_those_allowed() {
     let mut server = Server::start(one_connection()).await;
     let mut socket = websocket(connect(&server).await, "/ws", &[]).await.unwrap();
@@ -251,7 +257,7 @@ async fn an_upgraded_connection_counts_as_one_of_those_allowed() {
     assert_eq!(asked.await.unwrap(), "second");
 }
 
-#[tokio::test]
+on_both_runtimes!(upgraded_connections_end_when_the_listener_stops, real_time);
 async fn upgraded_connections_end_when_the_listener_stops() {
     let mut server = Server::start(one_connection()).await;
     let mut socket = websocket(connect(&server).await, "/ws", &[]).await.unwrap();

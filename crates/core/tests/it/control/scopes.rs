@@ -84,7 +84,7 @@ async fn refused(run: &Run, method: &str, params: Value) -> String {
     answer["error"]["message"].as_str().unwrap().to_owned()
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(one_connection_is_intercepted_and_the_others_pass);
 async fn one_connection_is_intercepted_and_the_others_pass() {
     let mut two = two();
     let params = json!({"mode": "intercept", "connection": "c2"});
@@ -114,7 +114,7 @@ async fn one_connection_is_intercepted_and_the_others_pass() {
     two.second.1.hears("what was held", PING).await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_connection_counts_more_than_its_server_and_that_more_than_the_run);
 async fn a_connection_counts_more_than_its_server_and_that_more_than_the_run() {
     let mut two = two();
     let mode = |mode: &str, scope: Value| {
@@ -143,7 +143,7 @@ async fn a_connection_counts_more_than_its_server_and_that_more_than_the_run() {
     two.second.1.hears("nothing is held", CALL).await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(one_server_is_intercepted_and_the_others_pass);
 async fn one_server_is_intercepted_and_the_others_pass() {
     let mut two = two_servers();
     let params = json!({"mode": "intercept", "server": "db"});
@@ -163,7 +163,7 @@ async fn one_server_is_intercepted_and_the_others_pass() {
     assert!(text.contains("db, web"), "{text}");
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_connection_takes_its_mode_with_it);
 async fn a_connection_takes_its_mode_with_it() {
     let Two {
         run,
@@ -186,7 +186,7 @@ async fn a_connection_takes_its_mode_with_it() {
     assert!(!run.pipeline.intercept().is_active());
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_breakpoint_is_for_one_connection);
 async fn a_breakpoint_is_for_one_connection() {
     let mut two = two();
     let params = json!({"filter": "tools/call", "connection": 3});
@@ -204,7 +204,7 @@ async fn a_breakpoint_is_for_one_connection() {
     two.held(1).await;
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(what_does_not_exist_is_named);
 async fn what_does_not_exist_is_named() {
     let two = two();
     let run = &two.run;
@@ -230,7 +230,7 @@ async fn what_does_not_exist_is_named() {
     assert!(text.contains("c2 is not open any more"), "{text}");
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(servers_and_connections_are_listed);
 async fn servers_and_connections_are_listed() {
     let two = two();
     two.connections[0].close("for the test");
@@ -259,7 +259,7 @@ async fn servers_and_connections_are_listed() {
     assert!(text.starts_with("limit:"), "{text}");
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(the_last_hundred_ended_connections_are_remembered);
 async fn the_last_hundred_ended_connections_are_remembered() {
     let run = Run::ringed(1 << 20);
     for _ in 0..150 {
@@ -273,7 +273,7 @@ async fn the_last_hundred_ended_connections_are_remembered() {
     assert_eq!(listed["count"], 151);
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(rules_are_listed_for_a_server);
 async fn rules_are_listed_for_a_server() {
     let run = Run::ringed(1 << 20);
     let text = "[[rule]]\nserver = \"x\"\ndrop = true\n\n[[rule]]\nserver = \"y\"\ndrop = true\n";
@@ -288,7 +288,7 @@ async fn rules_are_listed_for_a_server() {
     }
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_live_replay_uses_the_session_that_is_named);
 async fn a_live_replay_uses_the_session_that_is_named() {
     let mut two = two();
     two.second.0.say(PING);
@@ -315,7 +315,7 @@ async fn a_live_replay_uses_the_session_that_is_named() {
     assert_eq!(replayed["result"]["conn"], "c3", "{replayed}");
 }
 
-#[tokio::test(start_paused = true)]
+on_both_runtimes!(a_fresh_replay_goes_to_the_server_that_is_named);
 async fn a_fresh_replay_goes_to_the_server_that_is_named() {
     let mut two = two_servers();
     let modern = r#"{"id":1,"method":"x","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
