@@ -4,7 +4,6 @@
 mod advisories;
 mod bench;
 mod fixtures;
-mod layout;
 mod man;
 mod process;
 mod setup;
@@ -21,8 +20,7 @@ cargo xtask <command>
                      --long adds 60 s of fuzzing and gives every property 20,000 cases
   setup              install what the tests need, into the user's cache directory
   tidy               the house rules that rustc and clippy do not know
-  bench NAME [ARG…]  build in release mode and run one benchmark, e.g. `bench carry`
-  layout             make crates/mcp-proxy/layout.ld, the order of functions in a release binary (needs valgrind)
+  bench NAME [ARG…]  build with the dist profile and run one benchmark, e.g. `bench carry`
   man                write the man pages to target/man
   advisories         look the dependencies up in the advisory database (needs the network)
 ";
@@ -46,7 +44,6 @@ fn dispatch(arguments: &[String]) -> anyhow::Result<()> {
         ["setup"] => setup::run(&[]).map(drop),
         ["tidy"] => tidy::run(),
         ["bench", name, rest @ ..] => bench::run(name, rest),
-        ["layout"] => layout::run(),
         ["man"] => man::run(),
         ["advisories"] => advisories::run(),
         [] | ["help" | "--help" | "-h"] => {

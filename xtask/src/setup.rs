@@ -45,12 +45,6 @@ pub const NGINX: Needed = Needed {
     packages: &["nginx-light"],
 };
 
-/// What sees which functions run.
-pub const VALGRIND: Needed = Needed {
-    probe: &["valgrind", "--version"],
-    packages: &["valgrind"],
-};
-
 /// Installs everything, and what this run needs beyond it; the tests get the fixtures' place from the answer.
 pub fn run(beyond: &[Needed]) -> Result<Fixtures> {
     debian(&[FOR_TESTS, beyond].concat())?;

@@ -1,7 +1,7 @@
 //! Lines of text and a cursor in them: what the inline editor types into.
 //!
-//! Our own and not a crate's: the one of the field needs the C library's logarithms for line numbers, and that library would be loaded
-//! into every guard, half a megabyte each.
+//! Our own instead of `ratatui-textarea`: the undo history is bounded by bytes, because messages can be large, and the editor
+//! needs little else of that crate.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 

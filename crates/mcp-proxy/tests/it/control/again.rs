@@ -32,7 +32,7 @@ pub fn linked(house: &House, replayed: &Value) -> (Value, Value) {
     let (request, answer) = (row(&replayed["request"]), row(&replayed["answer"]));
     assert_eq!(answer["correlated_id"], request["id"], "{answer}");
     assert_eq!(answer["answers"], replayed["request"]);
-    assert_eq!(request["origin"], "proxy", "{request}");
+    assert_eq!(request["origin"], "replay", "{request}");
     assert_eq!(request["conn"], replayed["conn"]);
     assert_eq!(answer["raw"], replayed["raw"]);
     (request, answer)

@@ -169,19 +169,24 @@ async fn the_guard_is_small_and_has_a_name_of_its_own() {
     };
     assert_eq!(field("Name:"), "mcp-guard");
     assert_eq!(field("Threads:"), "1");
-    // Its own memory. The pages of the binary and of libc are the same ones that the proxy has mapped; how large
-    // their part is depends on who else runs, and on the build: the benchmark measures that on the release.
+    // Its private memory, as the benchmark measures it: the pages of the binary and of libc are shared with the proxy.
+    // Most of it is relocated pages, of which a debug build has more than twice as many.
+    let most = if cfg!(debug_assertions) {
+        3 << 10
+    } else {
+        1 << 10
+    };
     let memory = std::fs::read_to_string(format!("/proc/{guard}/smaps_rollup")).unwrap();
-    let share = memory
+    let private = memory
         .lines()
         .find_map(|line| line.strip_prefix("Anonymous:"));
-    let share: u32 = share
+    let private: u32 = private
         .unwrap()
         .trim()
         .trim_end_matches(" kB")
         .parse()
         .unwrap();
-    assert!(share <= 2 * 1024, "the guard takes {share} KiB\n{memory}");
+    assert!(private <= most, "the guard takes {private} KiB\n{memory}");
     within(server.stop()).await;
     mark.assert_gone();
 }
