@@ -1,5 +1,5 @@
-//! `cargo xtask bench NAME`: a release build of the proxy and one benchmark of `benches/`. The rivals are optional:
-//! what cannot be installed is left out of the comparison.
+//! `cargo xtask bench NAME`: builds the proxy and one benchmark of `benches/` with the `dist` profile, and runs it. The
+//! rivals are optional: what cannot be installed is left out of the comparison.
 
 use anyhow::Result;
 
@@ -11,17 +11,21 @@ pub fn run(name: &str, rest: &[&str]) -> Result<()> {
         eprintln!("without nginx: {error:#}");
     }
     process::run(
-        "release build",
-        &mut cargo("build --release --package mcp-proxy --package mcp-proxy-benches"),
+        "dist build",
+        &mut cargo("build --profile dist --package mcp-proxy --package mcp-proxy-benches"),
     )?;
-    let mut bench = cargo("run --quiet --release --package mcp-proxy-benches --");
+    let mut bench = cargo("run --quiet --profile dist --package mcp-proxy-benches --");
     bench
         .arg(name)
         .arg("--proxy")
-        .arg(target_dir()?.join("release/mcp-proxy"));
+        .arg(target_dir()?.join("dist/mcp-proxy"));
     match fixtures::install_rivals() {
         Ok(directory) => {
-            bench.env("MCP_PROXY_RIVALS", directory);
+            bench
+                .arg("--npm-mcp-proxy")
+                .arg(directory.join("npm/node_modules/.bin/mcp-proxy"))
+                .arg("--pypi-mcp-proxy")
+                .arg(directory.join("venv/bin/mcp-proxy"));
         }
         Err(error) => eprintln!("without the npm and PyPI rivals: {error:#}"),
     }

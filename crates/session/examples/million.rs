@@ -1,4 +1,4 @@
-//! A million messages: `cargo run --release -p mcp-proxy-session --example million [FOLDER] [MESSAGES]`.
+//! A million messages: `cargo run --profile dist -p mcp-proxy-session --example million [FOLDER] [MESSAGES]`.
 //!
 //! Makes the record, then opens it in fresh processes (so that their peak memory is their own): without an index, with one, and
 //! searches it. Prints times and the peak resident memory.

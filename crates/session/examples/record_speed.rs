@@ -1,4 +1,4 @@
-//! How fast messages are recorded: `cargo run --release -p mcp-proxy-session --example record_speed [FOLDER]`.
+//! How fast messages are recorded: `cargo run --profile dist -p mcp-proxy-session --example record_speed [FOLDER]`.
 //!
 //! Prints nanoseconds for making one line in memory, and messages per second with a write for each message and with a write for
 //! 64. Give a folder on tmpfs to leave the disk out.

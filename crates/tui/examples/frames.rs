@@ -1,4 +1,4 @@
-//! What a frame costs: `cargo run --release -p mcp-proxy-tui --example frames [FOLDER] [MESSAGES]`.
+//! What a frame costs: `cargo run --profile dist -p mcp-proxy-tui --example frames [FOLDER] [MESSAGES]`.
 //!
 //! Opens a record of a million messages in the UI, on a screen of cells in memory, while a thread appends 5,000 messages a
 //! second. A frame is all that happens between two keys: a key, taking in what is new, and drawing. Prints the middle one, the

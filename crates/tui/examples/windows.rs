@@ -1,4 +1,4 @@
-//! A million rows under load: `cargo run --release -p mcp-proxy-tui --example windows [FOLDER] [MESSAGES]`.
+//! A million rows under load: `cargo run --profile dist -p mcp-proxy-tui --example windows [FOLDER] [MESSAGES]`.
 //!
 //! Makes a record, opens a view of it and asks for windows as a screen would, sixty times a second, while a thread appends
 //! 5,000 messages a second and while filters run. Prints times and the peak resident memory.

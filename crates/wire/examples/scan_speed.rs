@@ -1,4 +1,4 @@
-//! How fast messages are read: `cargo run --release -p mcp-proxy-wire --example scan_speed`.
+//! How fast messages are read: `cargo run --profile dist -p mcp-proxy-wire --example scan_speed`.
 //!
 //! Prints the cost of `Message::parse` for a few shapes of message, and of splitting a stream of lines.
 
