@@ -35,21 +35,25 @@ const TOOLS: [&str; 10] = [
 
 /// The two ways MCP is spoken: with sessions, or with everything in each request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Era {
+pub enum BenchEra {
     Legacy,
     Modern,
 }
 
 /// How long the text of an answer is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Size {
+pub enum AnswerSize {
     Small,
     OneMegabyte,
     TenMegabytes,
 }
 
-impl Size {
-    const ALL: [Size; 3] = [Size::Small, Size::OneMegabyte, Size::TenMegabytes];
+impl AnswerSize {
+    const ALL: [AnswerSize; 3] = [
+        AnswerSize::Small,
+        AnswerSize::OneMegabyte,
+        AnswerSize::TenMegabytes,
+    ];
 
     /// The tool that answers with this much.
     pub fn tool(self) -> &'static str {
@@ -59,15 +63,15 @@ impl Size {
     /// Bytes of escaped text in the answer.
     pub fn bytes(self) -> usize {
         match self {
-            Size::Small => 100,
-            Size::OneMegabyte => 1_000_000,
-            Size::TenMegabytes => 10_000_000,
+            AnswerSize::Small => 100,
+            AnswerSize::OneMegabyte => 1_000_000,
+            AnswerSize::TenMegabytes => 10_000_000,
         }
     }
 }
 
 /// All answers of the canned server, without the ids. Texts are made when first asked for: a start must not wait for them.
-pub struct Answers {
+pub struct CannedAnswers {
     legacy: [OnceCell<Bytes>; 3],
     modern: [OnceCell<Bytes>; 3],
     initialize: Bytes,
@@ -77,14 +81,14 @@ pub struct Answers {
 }
 
 /// One answer: `ANSWER_START`, the id's token, then `rest`.
-pub struct Answer<'a> {
+pub struct CannedAnswer<'a> {
     pub id: &'a str,
     pub rest: Bytes,
     pub opens_session: bool,
 }
 
 #[derive(Deserialize)]
-struct Request<'a> {
+struct CannedRequest<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -94,14 +98,14 @@ struct Request<'a> {
 }
 
 #[derive(Deserialize)]
-struct Call<'a> {
+struct ToolCall<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
 }
 
-impl Answers {
-    pub fn new() -> Answers {
-        Answers {
+impl CannedAnswers {
+    pub fn new() -> CannedAnswers {
+        CannedAnswers {
             legacy: Default::default(),
             modern: Default::default(),
             initialize: format!(
@@ -118,8 +122,8 @@ impl Answers {
     }
 
     /// The answer to one message; `None` for a notification or for what is no request at all.
-    pub fn answer<'a>(&self, message: &'a [u8]) -> Option<Answer<'a>> {
-        let request: Request<'a> = serde_json::from_slice(message).ok()?;
+    pub fn answer<'a>(&self, message: &'a [u8]) -> Option<CannedAnswer<'a>> {
+        let request: CannedRequest<'a> = serde_json::from_slice(message).ok()?;
         let id = request.id?.get();
         let rest = match request.method.as_ref() {
             "initialize" => &self.initialize,
@@ -128,7 +132,7 @@ impl Answers {
             "tools/call" => self.call(request.params),
             _ => &self.unknown,
         };
-        Some(Answer {
+        Some(CannedAnswer {
             id,
             rest: rest.clone(),
             opens_session: request.method == "initialize",
@@ -137,7 +141,7 @@ impl Answers {
 
     fn call(&self, params: Option<&RawValue>) -> &Bytes {
         let text = params.map_or("{}", RawValue::get);
-        let Ok(call) = serde_json::from_str::<Call<'_>>(text) else {
+        let Ok(call) = serde_json::from_str::<ToolCall<'_>>(text) else {
             return &self.unknown;
         };
         let modern = memmem::find(text.as_bytes(), VERSION_KEY.as_bytes()).is_some();
@@ -147,15 +151,15 @@ impl Answers {
             (&self.legacy, "")
         };
         // The tools that are there only to make ten answer as the small one does.
-        let size = Size::ALL
+        let size = AnswerSize::ALL
             .into_iter()
             .find(|size| size.tool() == call.name)
-            .unwrap_or(Size::Small);
+            .unwrap_or(AnswerSize::Small);
         answers[size as usize].get_or_init(|| text_answer(size, extra))
     }
 }
 
-fn text_answer(size: Size, extra: &str) -> Bytes {
+fn text_answer(size: AnswerSize, extra: &str) -> Bytes {
     const LINE: &str = r#"{\"row\":17,\"name\":\"a value\",\"note\":\"two\ttabs\tand an end\"}\n"#;
     let mut text = LINE.repeat(size.bytes() / LINE.len());
     text.push_str(&"x".repeat(size.bytes() - text.len()));
@@ -182,12 +186,12 @@ fn tools_answer() -> Bytes {
 }
 
 /// The first request of a connection: it opens a legacy session, or asks a modern server what it is.
-pub fn opening(era: Era) -> String {
+pub fn opening(era: BenchEra) -> String {
     match era {
-        Era::Legacy => format!(
+        BenchEra::Legacy => format!(
             r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"initialize","params":{{"protocolVersion":"{LEGACY_VERSION}","capabilities":{{}},"clientInfo":{{"name":"bench","version":"1"}}}}}}"#
         ),
-        Era::Modern => format!(
+        BenchEra::Modern => format!(
             r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"server/discover","params":{{{}}}}}"#,
             modern_meta()
         ),
@@ -200,11 +204,11 @@ pub fn initialized() -> &'static str {
 }
 
 /// A `tools/call` with `FIRST_ID`; `id_offset` finds the digits to change.
-pub fn call(era: Era, size: Size) -> String {
+pub fn call(era: BenchEra, size: AnswerSize) -> String {
     let name = size.tool();
     let meta = match era {
-        Era::Legacy => String::new(),
-        Era::Modern => format!(",{}", modern_meta()),
+        BenchEra::Legacy => String::new(),
+        BenchEra::Modern => format!(",{}", modern_meta()),
     };
     format!(
         r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"tools/call","params":{{"name":"{name}","arguments":{{"text":"hello"}}{meta}}}}}"#
@@ -237,9 +241,9 @@ mod tests {
 
     #[test]
     fn every_answer_is_json_and_has_the_id_of_its_request() {
-        let answers = Answers::new();
-        for era in [Era::Legacy, Era::Modern] {
-            for size in Size::ALL {
+        let answers = CannedAnswers::new();
+        for era in [BenchEra::Legacy, BenchEra::Modern] {
+            for size in AnswerSize::ALL {
                 let mut request = call(era, size).into_bytes();
                 let at = id_offset(&request).unwrap();
                 write_id(&mut request, at, 7_654_321);
@@ -249,13 +253,13 @@ mod tests {
                 assert_eq!(value["id"], 7_654_321);
                 assert_eq!(
                     value["result"]["resultType"] == "complete",
-                    era == Era::Modern
+                    era == BenchEra::Modern
                 );
             }
             let opening = opening(era);
             assert_eq!(
                 answers.answer(opening.as_bytes()).unwrap().opens_session,
-                era == Era::Legacy
+                era == BenchEra::Legacy
             );
         }
         assert!(answers.answer(initialized().as_bytes()).is_none());

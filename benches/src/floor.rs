@@ -31,7 +31,7 @@ pub struct FloorArgs {
     target_url: Option<String>,
     /// Where clients come from
     #[arg(long, value_enum)]
-    listen: Listen,
+    listen: FloorListen,
     /// Accepted as the proxy's flag; a free port is taken in any case
     #[arg(long)]
     listen_port: Option<u16>,
@@ -53,7 +53,7 @@ pub struct FloorArgs {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Listen {
+enum FloorListen {
     Http,
     Stdio,
 }
@@ -61,17 +61,17 @@ enum Listen {
 pub fn run(args: &FloorArgs) -> Result<()> {
     processes::end_with_parent();
     match (args.listen, &args.target_url) {
-        (Listen::Http, Some(url)) => {
+        (FloorListen::Http, Some(url)) => {
             let (address, _) = split_url(url)?;
             on_one_thread(http_to_http::serve(address))
         }
-        (Listen::Stdio, Some(url)) => {
+        (FloorListen::Stdio, Some(url)) => {
             let (address, path) = split_url(url)?;
             on_one_thread(stdio_to_http::relay(address, path))
         }
         (_, None) if args.command.is_empty() => bail!("give --target-url URL or -- COMMAND"),
-        (Listen::Http, None) => on_one_thread(http_to_stdio::serve(args.command.clone())),
-        (Listen::Stdio, None) => on_one_thread(stdio_to_stdio::relay(&args.command)),
+        (FloorListen::Http, None) => on_one_thread(http_to_stdio::serve(args.command.clone())),
+        (FloorListen::Stdio, None) => on_one_thread(stdio_to_stdio::relay(&args.command)),
     }
 }
 

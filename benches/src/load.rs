@@ -11,17 +11,17 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::canned::{Era, Size};
-use crate::usage::Usage;
+use crate::canned::{AnswerSize, BenchEra};
+use crate::usage::TreeUsage;
 
-pub use http::{Target, measure as measure_http, open_once};
+pub use http::{LoadTarget, measure as measure_http, open_once};
 pub use stdio::{measure as measure_stdio, open_once as open_once_stdio};
 
 /// What to keep in flight and for how long.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
-    pub era: Era,
-    pub size: Size,
+pub struct LoadPlan {
+    pub era: BenchEra,
+    pub size: AnswerSize,
     pub in_flight: usize,
     pub warm_up: Duration,
     pub time: Duration,
@@ -32,7 +32,7 @@ pub struct Load {
 /// How much longer than its time a measurement may take before it counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-impl Load {
+impl LoadPlan {
     /// Time after which the contender is given up.
     pub fn limit(&self) -> Duration {
         self.warm_up + self.time + PATIENCE
@@ -41,7 +41,7 @@ impl Load {
 
 /// What one measurement gave. Absent is what does not apply.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
-pub struct Sample {
+pub struct Measurement {
     pub per_second: Option<f64>,
     pub megabytes_per_second: Option<f64>,
     pub p50_us: Option<f64>,
@@ -55,13 +55,19 @@ pub struct Sample {
 }
 
 /// Answers counted in one window, with each one's latency in nanoseconds.
-pub struct Window {
+pub struct MeasuredWindow {
     pub latencies: Vec<u32>,
     pub elapsed: Duration,
 }
 
-impl Window {
-    fn sample(mut self, size: Size, before: &Usage, after: &Usage, root_is_proxy: bool) -> Sample {
+impl MeasuredWindow {
+    fn sample(
+        mut self,
+        size: AnswerSize,
+        before: &TreeUsage,
+        after: &TreeUsage,
+        root_is_proxy: bool,
+    ) -> Measurement {
         let count = self.latencies.len() as f64;
         let seconds = self.elapsed.as_secs_f64();
         self.latencies.sort_unstable();
@@ -71,12 +77,12 @@ impl Window {
                 .get(index)
                 .map(|nanoseconds| f64::from(*nanoseconds) / 1000.0)
         };
-        let mut sample = Sample {
+        let mut sample = Measurement {
             per_second: Some(count / seconds),
             megabytes_per_second: Some(count * size.bytes() as f64 / 1e6 / seconds),
             p50_us: at(0.50),
             p99_us: at(0.99),
-            ..Sample::default()
+            ..Measurement::default()
         };
         if root_is_proxy {
             let spent = after.proxy.cpu_seconds - before.proxy.cpu_seconds;
@@ -94,13 +100,13 @@ impl Window {
 
 /// The two ends of an answer: enough to see whose it is and that it is whole, without keeping megabytes.
 #[derive(Default)]
-pub struct Ends {
+pub struct AnswerEnds {
     front: Vec<u8>,
     back: Vec<u8>,
     length: usize,
 }
 
-impl Ends {
+impl AnswerEnds {
     const KEPT: usize = 192;
 
     pub fn clear(&mut self) {
@@ -130,7 +136,7 @@ impl Ends {
     }
 
     /// Whether this can be the answer of that size and no error.
-    pub fn is_whole(&self, size: Size) -> bool {
+    pub fn is_whole(&self, size: AnswerSize) -> bool {
         self.length > size.bytes() && memchr::memmem::find(&self.front, br#""result":"#).is_some()
     }
 
@@ -159,12 +165,12 @@ mod tests {
             format!(r#"{{"id":1000007,"result":{{"text":"{long}"}}}}"#),
             format!(r#"{{"result":{{"text":"{long}"}},"id":1000007}}"#),
         ] {
-            let mut ends = Ends::default();
+            let mut ends = AnswerEnds::default();
             for piece in text.as_bytes().chunks(700) {
                 ends.push(piece);
             }
             assert_eq!(ends.id(), Some(1_000_007));
-            assert!(ends.is_whole(Size::Small));
+            assert!(ends.is_whole(AnswerSize::Small));
         }
     }
 }

@@ -28,13 +28,13 @@ use clap::{Parser, Subcommand};
     name = "mcp-proxy-benches",
     about = "Measure what carrying MCP messages costs"
 )]
-struct Args {
+struct BenchArgs {
     #[command(subcommand)]
-    command: Command,
+    command: BenchCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum BenchCommand {
     /// Measure all cases, or those named, and print the table
     Carry(carry::CarryArgs),
     /// The canned MCP server that everything is measured against
@@ -46,9 +46,9 @@ enum Command {
 }
 
 fn main() -> anyhow::Result<()> {
-    match Args::parse().command {
-        Command::Carry(args) => carry::run(&args),
-        Command::CannedServer(command) => canned_server::run(&command),
-        Command::Floor(args) => floor::run(&args),
+    match BenchArgs::parse().command {
+        BenchCommand::Carry(args) => carry::run(&args),
+        BenchCommand::CannedServer(command) => canned_server::run(&command),
+        BenchCommand::Floor(args) => floor::run(&args),
     }
 }

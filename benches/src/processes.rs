@@ -30,19 +30,19 @@ pub fn end_with_parent() {
 
 /// The groups that are alive and the folders to remove.
 #[derive(Default)]
-pub struct Register {
-    state: Mutex<State>,
+pub struct ProcessRegister {
+    state: Mutex<RegisterState>,
 }
 
 #[derive(Default)]
-struct State {
+struct RegisterState {
     groups: BTreeSet<u32>,
     folders: Vec<PathBuf>,
     closed: bool,
 }
 
-impl Register {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ProcessRegister {
+    fn state(&self) -> MutexGuard<'_, RegisterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -94,16 +94,16 @@ impl Register {
 }
 
 /// A process of this run with its group; stopped when dropped.
-pub struct Running {
+pub struct BenchProcess {
     pub child: Child,
-    register: Arc<Register>,
+    register: Arc<ProcessRegister>,
     lines: Arc<Mutex<VecDeque<String>>>,
     first_line: Receiver<String>,
 }
 
-impl Running {
+impl BenchProcess {
     /// Starts `command` in a group of its own, its stderr read from the start.
-    pub fn start(register: &Arc<Register>, mut command: Command) -> Result<Running> {
+    pub fn start(register: &Arc<ProcessRegister>, mut command: Command) -> Result<BenchProcess> {
         command.process_group(0).stderr(Stdio::piped());
         // Held over the start, so that no process can slip in between a signal and the kill.
         let mut state = register.state();
@@ -121,7 +121,7 @@ impl Running {
             let lines = Arc::clone(&lines);
             thread::spawn(move || keep_lines(stderr, &lines, &sender));
         }
-        Ok(Running {
+        Ok(BenchProcess {
             child,
             register: Arc::clone(register),
             lines,
@@ -159,7 +159,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for BenchProcess {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
         drop(self.child.stdout.take());

@@ -2,19 +2,19 @@
 
 use serde::Serialize;
 
-use crate::load::Sample;
+use crate::load::Measurement;
 use crate::machine::Machine;
 
 #[derive(Serialize)]
-pub struct Report {
+pub struct BenchReport {
     pub machine: Machine,
-    pub rows: Vec<Row>,
-    pub figures: Vec<Figure>,
+    pub rows: Vec<GoalRow>,
+    pub figures: Vec<ContenderFigures>,
 }
 
 /// One goal.
 #[derive(Default, Serialize)]
-pub struct Row {
+pub struct GoalRow {
     pub case: String,
     pub what: String,
     pub unit: &'static str,
@@ -25,13 +25,13 @@ pub struct Row {
     pub goal: String,
     /// What the bare copy reached, in the terms of this goal.
     pub floor: Option<String>,
-    pub verdict: Verdict,
+    pub verdict: GoalVerdict,
     /// Why there is no value.
     pub note: Option<String>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub enum Verdict {
+pub enum GoalVerdict {
     #[serde(rename = "ok")]
     Ok,
     #[serde(rename = "ok by floor")]
@@ -41,37 +41,41 @@ pub enum Verdict {
     Miss,
 }
 
-impl From<bool> for Verdict {
-    fn from(reached: bool) -> Verdict {
-        if reached { Verdict::Ok } else { Verdict::Miss }
+impl From<bool> for GoalVerdict {
+    fn from(reached: bool) -> GoalVerdict {
+        if reached {
+            GoalVerdict::Ok
+        } else {
+            GoalVerdict::Miss
+        }
     }
 }
 
-impl Verdict {
+impl GoalVerdict {
     fn name(self) -> &'static str {
         match self {
-            Verdict::Ok => "ok",
-            Verdict::ByFloor => "ok by floor",
-            Verdict::Miss => "MISS",
+            GoalVerdict::Ok => "ok",
+            GoalVerdict::ByFloor => "ok by floor",
+            GoalVerdict::Miss => "MISS",
         }
     }
 }
 
 /// One contender in one case.
 #[derive(Default, Serialize)]
-pub struct Figure {
+pub struct ContenderFigures {
     pub case: String,
     pub who: &'static str,
     /// Median over the rounds of the share of direct's throughput.
     pub of_direct: Option<f64>,
-    pub median: Sample,
-    pub samples: Vec<Sample>,
+    pub median: Measurement,
+    pub samples: Vec<Measurement>,
     pub failure: Option<String>,
 }
 
-impl Report {
-    pub fn new(machine: Machine) -> Report {
-        Report {
+impl BenchReport {
+    pub fn new(machine: Machine) -> BenchReport {
+        BenchReport {
             machine,
             rows: Vec::new(),
             figures: Vec::new(),
@@ -153,7 +157,7 @@ impl Report {
             "start ms",
         ])];
         table.extend(self.figures.iter().map(|figure| {
-            let Sample {
+            let Measurement {
                 megabytes_per_second,
                 per_second,
                 ..

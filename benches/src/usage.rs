@@ -12,7 +12,7 @@ use rustix::param::clock_ticks_per_second;
 
 /// A contender's processes, by what they are.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Usage {
+pub struct TreeUsage {
     pub proxy: ProxyUsage,
     pub guard: Option<GuardUsage>,
 }
@@ -32,25 +32,25 @@ pub struct GuardUsage {
     pub private_megabytes: f64,
 }
 
-enum Kind {
+enum ProcessKind {
     Proxy,
     Guard,
     Server,
 }
 
 /// Reads the tree below and with `root`.
-pub fn of_tree(root: u32) -> Usage {
-    let mut usage = Usage::default();
+pub fn of_tree(root: u32) -> TreeUsage {
+    let mut usage = TreeUsage::default();
     for process in tree(root) {
         match kind(process) {
-            Kind::Server => {}
-            Kind::Proxy => {
+            ProcessKind::Server => {}
+            ProcessKind::Proxy => {
                 let status = read(process, "status");
                 usage.proxy.cpu_seconds += cpu_seconds(process);
                 usage.proxy.resident_megabytes += megabytes(&status, "VmRSS:");
                 usage.proxy.peak_megabytes += megabytes(&status, "VmHWM:");
             }
-            Kind::Guard => {
+            ProcessKind::Guard => {
                 let private = megabytes(&read(process, "smaps_rollup"), "Anonymous:");
                 let guard = usage.guard.get_or_insert_default();
                 guard.cpu_seconds += cpu_seconds(process);
@@ -62,15 +62,15 @@ pub fn of_tree(root: u32) -> Usage {
 }
 
 /// The guard's command line ends with the server's own, so the guard is looked for first.
-fn kind(process: u32) -> Kind {
+fn kind(process: u32) -> ProcessKind {
     let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
     if words.contains(&b"__guard".as_slice()) {
-        Kind::Guard
+        ProcessKind::Guard
     } else if words.get(1) == Some(&b"canned-server".as_slice()) {
-        Kind::Server
+        ProcessKind::Server
     } else {
-        Kind::Proxy
+        ProcessKind::Proxy
     }
 }
 

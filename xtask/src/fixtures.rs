@@ -47,14 +47,14 @@ pub fn install() -> Result<Fixtures> {
         "fixtures/python/requirements.txt",
     ];
     let directory = cache()?.join(digest(&pins)?);
-    once(&directory.join("node"), "Node 22", |to| {
+    install_once(&directory.join("node"), "Node 22", |to| {
         npm_ci("fixtures/node", to, None)
     })?;
     let node = directory.join("node/node_modules/.bin");
-    once(&directory.join("npm"), "npm peers", |to| {
+    install_once(&directory.join("npm"), "npm peers", |to| {
         npm_ci("fixtures/npm", to, Some(&node))
     })?;
-    once(&directory.join("venv"), "Python peer", |to| {
+    install_once(&directory.join("venv"), "Python peer", |to| {
         pip("fixtures/python/requirements.txt", to)
     })?;
     Ok(Fixtures { directory })
@@ -66,10 +66,10 @@ pub fn install_rivals() -> Result<PathBuf> {
         "fixtures/rivals/package-lock.json",
         "fixtures/rivals/requirements.txt",
     ])?);
-    once(&directory.join("npm"), "npm rival", |to| {
+    install_once(&directory.join("npm"), "npm rival", |to| {
         npm_ci("fixtures/rivals", to, None)
     })?;
-    once(&directory.join("venv"), "Python rival", |to| {
+    install_once(&directory.join("venv"), "Python rival", |to| {
         pip("fixtures/rivals/requirements.txt", to)
     })?;
     Ok(directory)
@@ -77,7 +77,11 @@ pub fn install_rivals() -> Result<PathBuf> {
 
 /// Makes a directory's content unless that was done before. The stamp is written last, so an interrupted install
 /// starts again instead of being taken for a whole one.
-pub fn once(directory: &Path, what: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+pub fn install_once(
+    directory: &Path,
+    what: &str,
+    make: impl FnOnce(&Path) -> Result<()>,
+) -> Result<()> {
     let stamp = directory.join(".installed");
     if stamp.exists() {
         return Ok(());

@@ -39,8 +39,8 @@ fn main() -> ExitCode {
 fn dispatch(arguments: &[String]) -> anyhow::Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["test"] => test::run(test::Length::Normal),
-        ["test", "--long"] => test::run(test::Length::Long),
+        ["test"] => test::run(test::TestLength::Normal),
+        ["test", "--long"] => test::run(test::TestLength::Long),
         ["setup"] => setup::run(&[]).map(drop),
         ["tidy"] => tidy::run(),
         ["bench", name, rest @ ..] => bench::run(name, rest),

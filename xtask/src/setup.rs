@@ -9,44 +9,44 @@ use crate::tools;
 
 /// A program from Debian: how to see that it is there, and the packages that bring it.
 #[derive(Clone, Copy)]
-pub struct Needed {
+pub struct DebianProgram {
     probe: &'static [&'static str],
     packages: &'static [&'static str],
 }
 
-const FOR_TESTS: &[Needed] = &[
-    Needed {
+const FOR_TESTS: &[DebianProgram] = &[
+    DebianProgram {
         probe: &["node", "--version"],
         packages: &["nodejs"],
     },
-    Needed {
+    DebianProgram {
         probe: &["npm", "--version"],
         packages: &["npm"],
     },
-    Needed {
+    DebianProgram {
         probe: &["python3", "-c", "import ensurepip, venv"],
         packages: &["python3", "python3-venv"],
     },
-    Needed {
+    DebianProgram {
         probe: &["tmux", "-V"],
         packages: &["tmux"],
     },
 ];
 
 /// What the fuzzer of the long mode is built with, beside Rust.
-pub const FOR_FUZZING: &[Needed] = &[Needed {
+pub const FOR_FUZZING: &[DebianProgram] = &[DebianProgram {
     probe: &["c++", "--version"],
     packages: &["g++"],
 }];
 
 /// What the benchmark compares with, where it can be had.
-pub const NGINX: Needed = Needed {
+pub const NGINX: DebianProgram = DebianProgram {
     probe: &["nginx", "-v"],
     packages: &["nginx-light"],
 };
 
 /// Installs everything, and what this run needs beyond it; the tests get the fixtures' place from the answer.
-pub fn run(beyond: &[Needed]) -> Result<Fixtures> {
+pub fn run(beyond: &[DebianProgram]) -> Result<Fixtures> {
     debian(&[FOR_TESTS, beyond].concat())?;
     // Two commands at once would install into the same directory: the second waits for the first.
     let cache = fixtures::cache()?;
@@ -62,7 +62,7 @@ pub fn run(beyond: &[Needed]) -> Result<Fixtures> {
 }
 
 /// Sees to it that programs are there, or says what to type.
-pub fn debian(needed: &[Needed]) -> Result<()> {
+pub fn debian(needed: &[DebianProgram]) -> Result<()> {
     let missing: Vec<&str> = needed
         .iter()
         .filter(|needed| !needed.is_there())
@@ -106,7 +106,7 @@ fn is_root() -> bool {
     output(command("id").arg("-u")).as_deref() == Some("0")
 }
 
-impl Needed {
+impl DebianProgram {
     fn is_there(&self) -> bool {
         output(command(self.probe[0]).args(&self.probe[1..])).is_some()
     }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_program_is_missing_if_it_cannot_be_run_or_fails() {
         let probed = |probe| {
-            Needed {
+            DebianProgram {
                 probe,
                 packages: &[],
             }

@@ -11,7 +11,7 @@ use crate::{setup, tidy, tools};
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Length {
+pub enum TestLength {
     /// What CI runs: under half an hour on a new machine with two cores.
     Normal,
     /// Fuzzing too, and many more cases of every property.
@@ -24,11 +24,11 @@ const LONG_CASES: (&str, &str) = ("PROPTEST_CASES", "20000");
 
 /// The names of the steps that failed so far.
 #[derive(Default)]
-struct Report {
+struct StepReport {
     failed: Vec<&'static str>,
 }
 
-impl Report {
+impl StepReport {
     fn note(&mut self, step: &'static str, result: Result<()>) {
         if let Err(error) = result {
             eprintln!("FAILED: {step}: {error:#}");
@@ -37,13 +37,13 @@ impl Report {
     }
 }
 
-pub fn run(length: Length) -> Result<()> {
+pub fn run(length: TestLength) -> Result<()> {
     let start = Instant::now();
     let fixtures = setup::run(match length {
-        Length::Normal => &[],
-        Length::Long => setup::FOR_FUZZING,
+        TestLength::Normal => &[],
+        TestLength::Long => setup::FOR_FUZZING,
     })?;
-    let mut report = Report::default();
+    let mut report = StepReport::default();
     report.note("format", cargo_step("fmt --all --check"));
     report.note("tidy", tidy::run());
     report.note(
@@ -52,7 +52,7 @@ pub fn run(length: Length) -> Result<()> {
     );
     report.note("docs", docs());
     report.note("deny", deny());
-    if length == Length::Long {
+    if length == TestLength::Long {
         report.note("fuzz", fuzz());
     }
     report.note("tests", tests(length, &fixtures));
@@ -100,7 +100,7 @@ fn fuzz() -> Result<()> {
 
 /// Unit, integration and peer tests in one run, so that one summary counts them all. `--all-features` is what
 /// brings the peer tests in: they need the fixtures, which a plain `cargo test` does not have.
-fn tests(length: Length, fixtures: &Fixtures) -> Result<()> {
+fn tests(length: TestLength, fixtures: &Fixtures) -> Result<()> {
     let mut tests = if output(&mut cargo("nextest --version")).is_some() {
         // nextest leaves the documentation's examples to cargo.
         cargo_step("test --quiet --workspace --doc")?;
@@ -109,7 +109,7 @@ fn tests(length: Length, fixtures: &Fixtures) -> Result<()> {
         cargo("test --no-fail-fast --workspace --all-features")
     };
     fixtures.export(&mut tests);
-    if length == Length::Long {
+    if length == TestLength::Long {
         tests.env(LONG_CASES.0, LONG_CASES.1);
     }
     process::run("tests", &mut tests)

@@ -5,27 +5,27 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::fixtures::{cache, once};
+use crate::fixtures::{cache, install_once};
 use crate::process::{cargo, output, run};
 
 /// A cargo plugin from crates.io at the version that the project is checked with.
-pub struct Tool {
+pub struct CargoPlugin {
     name: &'static str,
     version: &'static str,
 }
 
 /// Licences, bans, sources and advisories.
-pub const DENY: Tool = Tool {
+pub const DENY: CargoPlugin = CargoPlugin {
     name: "cargo-deny",
     version: "0.20.2",
 };
 /// The fuzzer of the long mode.
-pub const FUZZ: Tool = Tool {
+pub const FUZZ: CargoPlugin = CargoPlugin {
     name: "cargo-fuzz",
     version: "0.13.2",
 };
 
-impl Tool {
+impl CargoPlugin {
     /// The plugin as a command, installed first if this machine does not have that version.
     pub fn command(&self) -> Result<Command> {
         let mut command = crate::process::command(self.install()?);
@@ -43,7 +43,7 @@ impl Tool {
         let directory = cache()?
             .join("tools")
             .join(format!("{}-{}", self.name, self.version));
-        once(&directory, self.name, |to| {
+        install_once(&directory, self.name, |to| {
             let mut install = cargo("install --locked --debug --quiet");
             install.args([self.name, "--version", self.version]);
             let build = to.join("build");

@@ -19,14 +19,14 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-use crate::canned::{ANSWER_START, Answers, MODERN_VERSION};
+use crate::canned::{ANSWER_START, CannedAnswers, MODERN_VERSION};
 use crate::processes;
 
 /// Answers longer than this go out as a second piece, never copied.
 const COPY_BELOW: usize = 16 * 1024;
 
 struct Server {
-    answers: Answers,
+    answers: CannedAnswers,
     sessions: RefCell<HashSet<String>>,
     opened: RefCell<u64>,
 }
@@ -40,7 +40,7 @@ pub fn serve() -> Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         eprintln!("listening on http://{}/mcp", listener.local_addr()?);
         let server = Rc::new(Server {
-            answers: Answers::new(),
+            answers: CannedAnswers::new(),
             sessions: RefCell::default(),
             opened: RefCell::default(),
         });

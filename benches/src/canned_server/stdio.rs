@@ -9,13 +9,13 @@ use std::os::fd::AsFd;
 use anyhow::Result;
 use memchr::memchr;
 
-use crate::canned::{ANSWER_START, Answers};
+use crate::canned::{ANSWER_START, CannedAnswers};
 
 /// Answers longer than this are written straight from the canned bytes.
 const COPY_BELOW: usize = 16 * 1024;
 
 pub fn serve() -> Result<()> {
-    let answers = Answers::new();
+    let answers = CannedAnswers::new();
     // Through the descriptors themselves: std's own handles buffer lines a second time.
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
@@ -46,7 +46,12 @@ pub fn serve() -> Result<()> {
     }
 }
 
-fn answer(answers: &Answers, line: &[u8], out: &mut Vec<u8>, output: &mut File) -> io::Result<()> {
+fn answer(
+    answers: &CannedAnswers,
+    line: &[u8],
+    out: &mut Vec<u8>,
+    output: &mut File,
+) -> io::Result<()> {
     let Some(answer) = answers.answer(line) else {
         return Ok(());
     };

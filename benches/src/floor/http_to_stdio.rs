@@ -16,18 +16,18 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::task::spawn_local;
 
-use super::process::{Envelope, Ids, Process};
+use super::process::{AnswerEnvelope, FloorProcess, IdMode};
 
-struct Sessions {
+struct FloorSessions {
     command: Vec<String>,
-    open: RefCell<HashMap<String, Rc<Process>>>,
-    shared: RefCell<Option<Rc<Process>>>,
+    open: RefCell<HashMap<String, Rc<FloorProcess>>>,
+    shared: RefCell<Option<Rc<FloorProcess>>>,
     opened: RefCell<u64>,
 }
 
 pub async fn serve(command: Vec<String>) -> Result<()> {
     let listener = super::listen().await?;
-    let sessions = Rc::new(Sessions {
+    let sessions = Rc::new(FloorSessions {
         command,
         open: RefCell::default(),
         shared: RefCell::default(),
@@ -47,7 +47,7 @@ pub async fn serve(command: Vec<String>) -> Result<()> {
     }
 }
 
-impl Sessions {
+impl FloorSessions {
     async fn respond(
         &self,
         request: Request<Incoming>,
@@ -71,7 +71,7 @@ impl Sessions {
             return Ok(empty(StatusCode::OK));
         }
         let body = request.into_body().collect().await?.to_bytes();
-        let envelope: Envelope<'_> = serde_json::from_slice(&body)?;
+        let envelope: AnswerEnvelope<'_> = serde_json::from_slice(&body)?;
         let mut fresh = None;
         let process = match session {
             Some(id) => self.open.borrow().get(&id).cloned(),
@@ -105,8 +105,8 @@ impl Sessions {
         Ok(response)
     }
 
-    fn open_session(&self) -> Result<(String, Rc<Process>)> {
-        let process = Process::start(&self.command, Ids::Pass)?;
+    fn open_session(&self) -> Result<(String, Rc<FloorProcess>)> {
+        let process = FloorProcess::start(&self.command, IdMode::Pass)?;
         let mut opened = self.opened.borrow_mut();
         *opened += 1;
         let id = format!("copy-{:016x}", *opened);
@@ -116,12 +116,12 @@ impl Sessions {
         Ok((id, process))
     }
 
-    fn shared(&self) -> Result<Rc<Process>> {
+    fn shared(&self) -> Result<Rc<FloorProcess>> {
         let mut shared = self.shared.borrow_mut();
         if let Some(process) = shared.as_ref() {
             return Ok(Rc::clone(process));
         }
-        let process = Process::start(&self.command, Ids::Exchange)?;
+        let process = FloorProcess::start(&self.command, IdMode::Exchange)?;
         *shared = Some(Rc::clone(&process));
         Ok(process)
     }

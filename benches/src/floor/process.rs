@@ -20,7 +20,7 @@ use super::pipes;
 
 /// What is read of a message; the rest stays bytes.
 #[derive(Deserialize)]
-pub struct Envelope<'a> {
+pub struct AnswerEnvelope<'a> {
     #[serde(borrow)]
     pub id: Option<&'a RawValue>,
     pub method: Option<&'a str>,
@@ -28,21 +28,21 @@ pub struct Envelope<'a> {
 
 /// Whether ids pass as they are (the process has one client) or are exchanged for our own (it is shared).
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Ids {
+pub enum IdMode {
     Pass,
     Exchange,
 }
 
-pub struct Process {
+pub struct FloorProcess {
     child: RefCell<Child>,
     outbox: Rc<Outbox>,
     pending: RefCell<HashMap<Vec<u8>, oneshot::Sender<Bytes>>>,
-    ids: Ids,
+    ids: IdMode,
     last_id: Cell<u64>,
 }
 
-impl Process {
-    pub fn start(command: &[String], ids: Ids) -> Result<Rc<Process>> {
+impl FloorProcess {
+    pub fn start(command: &[String], ids: IdMode) -> Result<Rc<FloorProcess>> {
         let mut child = Command::new(&command[0])
             .args(&command[1..])
             .stdin(Stdio::piped())
@@ -57,7 +57,7 @@ impl Process {
                 .context("the child has a stdout")?
                 .into(),
         )?;
-        let process = Rc::new(Process {
+        let process = Rc::new(FloorProcess {
             child: RefCell::new(child),
             outbox: Rc::default(),
             pending: RefCell::default(),
@@ -77,7 +77,7 @@ impl Process {
             return None;
         };
         let (sender, receiver) = oneshot::channel();
-        if self.ids == Ids::Pass {
+        if self.ids == IdMode::Pass {
             self.pending.borrow_mut().insert(id.get().into(), sender);
             self.outbox.push(&[message, b"\n"]).await;
             return receiver.await.ok();
@@ -90,7 +90,7 @@ impl Process {
             .push(&[before, own.as_bytes(), after, b"\n"])
             .await;
         let answer = receiver.await.ok()?;
-        let envelope: Envelope<'_> = serde_json::from_slice(&answer).ok()?;
+        let envelope: AnswerEnvelope<'_> = serde_json::from_slice(&answer).ok()?;
         let (before, after) = around(&answer, envelope.id?);
         Some([before, id.get().as_bytes(), after].concat().into())
     }
@@ -124,7 +124,7 @@ impl Process {
     }
 
     fn deliver(&self, line: Bytes) {
-        let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(&line) else {
+        let Ok(envelope) = serde_json::from_slice::<AnswerEnvelope<'_>>(&line) else {
             return;
         };
         let Some(id) = envelope.id else { return };

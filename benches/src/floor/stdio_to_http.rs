@@ -26,7 +26,7 @@ use crate::canned::{LEGACY_VERSION, MODERN_VERSION};
 /// Requests in flight at most, and so connections at most.
 const IN_FLIGHT: usize = 64;
 
-struct Server {
+struct FloorServer {
     address: SocketAddr,
     path: String,
     host: HeaderValue,
@@ -36,22 +36,22 @@ struct Server {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct RequestEnvelope<'a> {
     #[serde(borrow)]
     method: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    params: Option<Params<'a>>,
+    params: Option<CallParams<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Params<'a> {
+struct CallParams<'a> {
     #[serde(borrow)]
     name: Option<Cow<'a, str>>,
 }
 
 pub async fn relay(address: SocketAddr, path: String) -> Result<()> {
     let host = HeaderValue::from_str(&address.to_string())?;
-    let server = Rc::new(Server {
+    let server = Rc::new(FloorServer {
         address,
         path,
         host,
@@ -86,7 +86,7 @@ pub async fn relay(address: SocketAddr, path: String) -> Result<()> {
     }
 }
 
-impl Server {
+impl FloorServer {
     async fn post(&self, line: Bytes) -> Result<()> {
         let request = self.request(line)?;
         let kept = self.idle.borrow_mut().pop();
@@ -114,7 +114,7 @@ impl Server {
     }
 
     fn request(&self, line: Bytes) -> Result<Request<Full<Bytes>>> {
-        let envelope: Envelope<'_> = serde_json::from_slice(&line)?;
+        let envelope: RequestEnvelope<'_> = serde_json::from_slice(&line)?;
         let mut request = Request::post(self.path.as_str())
             .header(HOST, &self.host)
             .header(CONTENT_TYPE, "application/json")

@@ -9,57 +9,57 @@ use memchr::{memchr, memmem};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::Ends;
+use super::AnswerEnds;
 
 const BUFFER: usize = 256 * 1024;
 
-pub struct Connection {
+pub struct LoadConnection {
     stream: TcpStream,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    pub body: Ends,
+    pub body: AnswerEnds,
 }
 
 /// What is read of a response's head.
-pub struct Head {
+pub struct ResponseHead {
     pub status: u16,
     pub session: Option<String>,
-    framing: Framing,
+    framing: BodyFraming,
 }
 
 #[derive(Clone, Copy)]
-enum Framing {
+enum BodyFraming {
     Length(usize),
     Chunked,
 }
 
-impl Connection {
-    pub async fn open(address: SocketAddr) -> Result<Connection> {
+impl LoadConnection {
+    pub async fn open(address: SocketAddr) -> Result<LoadConnection> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Connection {
+        Ok(LoadConnection {
             stream,
             buffer: vec![0; BUFFER],
             start: 0,
             end: 0,
-            body: Ends::default(),
+            body: AnswerEnds::default(),
         })
     }
 
     /// Sends a whole request and reads the whole response; its body's ends are in `body`.
-    pub async fn exchange(&mut self, request: &[u8]) -> Result<Head> {
+    pub async fn exchange(&mut self, request: &[u8]) -> Result<ResponseHead> {
         self.stream.write_all(request).await?;
         self.body.clear();
         let head = self.read_head().await?;
         match head.framing {
-            Framing::Length(length) => self.read_length(length).await?,
-            Framing::Chunked => self.read_chunks().await?,
+            BodyFraming::Length(length) => self.read_length(length).await?,
+            BodyFraming::Chunked => self.read_chunks().await?,
         }
         Ok(head)
     }
 
-    async fn read_head(&mut self) -> Result<Head> {
+    async fn read_head(&mut self) -> Result<ResponseHead> {
         loop {
             let waiting = &self.buffer[self.start..self.end];
             if let Some(length) = memmem::find(waiting, b"\r\n\r\n") {
@@ -130,7 +130,7 @@ impl Connection {
     }
 }
 
-fn parse_head(head: &[u8]) -> Result<Head> {
+fn parse_head(head: &[u8]) -> Result<ResponseHead> {
     let text = std::str::from_utf8(head)?;
     let mut lines = text.split("\r\n");
     let status = lines
@@ -139,20 +139,20 @@ fn parse_head(head: &[u8]) -> Result<Head> {
         .and_then(|code| code.parse().ok());
     let status = status.with_context(|| format!("no status line: {text:?}"))?;
     // A response that says neither has no body on a connection that stays open.
-    let (mut framing, mut session) = (Framing::Length(0), None);
+    let (mut framing, mut session) = (BodyFraming::Length(0), None);
     for line in lines {
         let Some((name, value)) = line.split_once(':') else {
             continue;
         };
         if name.eq_ignore_ascii_case("content-length") {
-            framing = Framing::Length(value.trim().parse()?);
+            framing = BodyFraming::Length(value.trim().parse()?);
         } else if name.eq_ignore_ascii_case("transfer-encoding") {
-            framing = Framing::Chunked;
+            framing = BodyFraming::Chunked;
         } else if name.eq_ignore_ascii_case("mcp-session-id") {
             session = Some(value.trim().to_owned());
         }
     }
-    Ok(Head {
+    Ok(ResponseHead {
         status,
         session,
         framing,

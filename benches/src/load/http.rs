@@ -6,29 +6,29 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use tokio::task::JoinSet;
 
-use super::connection::Connection;
-use super::{Load, Sample, Window};
-use crate::canned::{self, Era, FIRST_ID, LEGACY_VERSION, MODERN_VERSION, Size};
-use crate::usage::{self, Usage};
+use super::connection::LoadConnection;
+use super::{LoadPlan, MeasuredWindow, Measurement};
+use crate::canned::{self, AnswerSize, BenchEra, FIRST_ID, LEGACY_VERSION, MODERN_VERSION};
+use crate::usage::{self, TreeUsage};
 
 /// Where the contender listens and which processes to count (`None`: no proxy between).
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct LoadTarget {
     pub address: SocketAddr,
     pub path: String,
     pub process: Option<u32>,
 }
 
 /// A client: its connection, its session and its request, made once.
-struct Client {
-    connection: Connection,
+struct HttpLoadClient {
+    connection: LoadConnection,
     session: Option<String>,
     request: Vec<u8>,
     id_at: usize,
     next: u32,
 }
 
-pub fn measure(target: &Target, load: &Load) -> Result<Sample> {
+pub fn measure(target: &LoadTarget, load: &LoadPlan) -> Result<Measurement> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -41,12 +41,12 @@ pub fn measure(target: &Target, load: &Load) -> Result<Sample> {
 }
 
 /// Opens one legacy session and asks nothing more: the end of a start.
-pub fn open_once(target: &Target) -> Result<()> {
+pub fn open_once(target: &LoadTarget) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let opening = Client::open(target, Era::Legacy, Size::Small);
+        let opening = HttpLoadClient::open(target, BenchEra::Legacy, AnswerSize::Small);
         tokio::time::timeout(Duration::from_secs(10), opening)
             .await
             .context("initialize is not answered")??;
@@ -54,15 +54,15 @@ pub fn open_once(target: &Target) -> Result<()> {
     })
 }
 
-async fn run(target: &Target, load: &Load) -> Result<Sample> {
+async fn run(target: &LoadTarget, load: &LoadPlan) -> Result<Measurement> {
     let read_usage = || target.process.map(usage::of_tree).unwrap_or_default();
     let idle = read_usage();
     let mut clients = Vec::new();
     for _ in 0..load.in_flight {
-        clients.push(Client::open(target, load.era, load.size).await?);
+        clients.push(HttpLoadClient::open(target, load.era, load.size).await?);
     }
     let (clients, _) = loop_for(clients, load, load.warm_up).await?;
-    let before: Usage = read_usage();
+    let before: TreeUsage = read_usage();
     let (clients, window) = loop_for(clients, load, load.time).await?;
     let after = read_usage();
     for client in clients {
@@ -74,10 +74,10 @@ async fn run(target: &Target, load: &Load) -> Result<Sample> {
 }
 
 async fn loop_for(
-    clients: Vec<Client>,
-    load: &Load,
+    clients: Vec<HttpLoadClient>,
+    load: &LoadPlan,
     time: Duration,
-) -> Result<(Vec<Client>, Window)> {
+) -> Result<(Vec<HttpLoadClient>, MeasuredWindow)> {
     let each = load.most_requests / clients.len() as u64;
     let size = load.size;
     let start = Instant::now();
@@ -94,16 +94,16 @@ async fn loop_for(
     }
     Ok((
         clients,
-        Window {
+        MeasuredWindow {
             latencies,
             elapsed: start.elapsed(),
         },
     ))
 }
 
-impl Client {
-    async fn open(target: &Target, era: Era, size: Size) -> Result<Client> {
-        let mut connection = Connection::open(target.address).await?;
+impl HttpLoadClient {
+    async fn open(target: &LoadTarget, era: BenchEra, size: AnswerSize) -> Result<HttpLoadClient> {
+        let mut connection = LoadConnection::open(target.address).await?;
         let opening = head(
             target,
             era,
@@ -120,7 +120,7 @@ impl Client {
             connection.body.shown()
         );
         let session = answer.session;
-        if era == Era::Legacy {
+        if era == BenchEra::Legacy {
             let note = head(
                 target,
                 era,
@@ -146,7 +146,7 @@ impl Client {
         );
         let in_body = canned::id_offset(body.as_bytes()).context("a call has an id")?;
         let id_at = request.len() - body.len() + in_body;
-        Ok(Client {
+        Ok(HttpLoadClient {
             connection,
             session,
             request,
@@ -159,8 +159,8 @@ impl Client {
         mut self,
         end: Instant,
         most: u64,
-        size: Size,
-    ) -> Result<(Client, Vec<u32>)> {
+        size: AnswerSize,
+    ) -> Result<(HttpLoadClient, Vec<u32>)> {
         let mut latencies = Vec::with_capacity(1 << 16);
         let mut sent = Instant::now();
         while sent < end && (latencies.len() as u64) < most {
@@ -184,7 +184,7 @@ impl Client {
     }
 
     /// Ends the session, so that a server process behind it ends too. What is answered does not matter.
-    async fn close(mut self, target: &Target) -> Result<()> {
+    async fn close(mut self, target: &LoadTarget) -> Result<()> {
         if let Some(session) = &self.session {
             let request = format!(
                 "DELETE {} HTTP/1.1\r\nHost: {}\r\nMcp-Session-Id: {session}\r\nMCP-Protocol-Version: {LEGACY_VERSION}\r\n\r\n",
@@ -197,8 +197,8 @@ impl Client {
 }
 
 fn head(
-    target: &Target,
-    era: Era,
+    target: &LoadTarget,
+    era: BenchEra,
     session: Option<&str>,
     method: &str,
     name: Option<&str>,
@@ -211,17 +211,17 @@ fn head(
         body.len()
     );
     match (era, session) {
-        (Era::Modern, _) => {
+        (BenchEra::Modern, _) => {
             text += &format!("MCP-Protocol-Version: {MODERN_VERSION}\r\nMcp-Method: {method}\r\n");
             if let Some(name) = name {
                 text += &format!("Mcp-Name: {name}\r\n");
             }
         }
-        (Era::Legacy, Some(session)) => {
+        (BenchEra::Legacy, Some(session)) => {
             text +=
                 &format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: {LEGACY_VERSION}\r\n");
         }
-        (Era::Legacy, None) => {}
+        (BenchEra::Legacy, None) => {}
     }
     text += "\r\n";
     let mut request = text.into_bytes();

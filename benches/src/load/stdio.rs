@@ -13,15 +13,15 @@ use memchr::memchr;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Load, Sample, Window};
-use crate::canned::{self, Era, FIRST_ID, Size};
-use crate::processes::Running;
+use super::{LoadPlan, MeasuredWindow, Measurement};
+use crate::canned::{self, AnswerSize, BenchEra, FIRST_ID};
+use crate::processes::BenchProcess;
 use crate::usage;
 
 /// Send times are kept for the last this many ids; far more than can be in flight.
 const REMEMBERED: usize = 1 << 12;
 
-struct Client {
+struct StdioLoadClient {
     input: ChildStdin,
     output: ChildStdout,
     buffer: Vec<u8>,
@@ -30,7 +30,7 @@ struct Client {
 }
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct AnswerHead<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -38,12 +38,12 @@ struct Answer<'a> {
 }
 
 /// Measures `running`, whose stdin and stdout must be pipes; `is_proxy` is false for the server itself.
-pub fn measure(running: &mut Running, load: &Load, is_proxy: bool) -> Result<Sample> {
+pub fn measure(running: &mut BenchProcess, load: &LoadPlan, is_proxy: bool) -> Result<Measurement> {
     let guard = running.end_after(load.limit());
     let process = running.child.id();
-    let mut client = Client::open(running, load.era)?;
+    let mut client = StdioLoadClient::open(running, load.era)?;
     let idle = usage::of_tree(process);
-    let mut calls = Calls::new(load);
+    let mut calls = CallLoop::new(load);
     calls.run(&mut client, load.warm_up)?;
     let before = usage::of_tree(process);
     let window = calls.run(&mut client, load.time)?;
@@ -55,9 +55,9 @@ pub fn measure(running: &mut Running, load: &Load, is_proxy: bool) -> Result<Sam
 }
 
 /// Sends `initialize` and reads its answer: the end of a start.
-pub fn open_once(running: &mut Running) -> Result<()> {
+pub fn open_once(running: &mut BenchProcess) -> Result<()> {
     let guard = running.end_after(Duration::from_secs(10));
-    let client = Client::open(running, Era::Legacy)?;
+    let client = StdioLoadClient::open(running, BenchEra::Legacy)?;
     drop(guard);
     // Kept open until the memory is read: a proxy whose client goes away ends.
     running.child.stdin = Some(client.input);
@@ -65,15 +65,15 @@ pub fn open_once(running: &mut Running) -> Result<()> {
     Ok(())
 }
 
-impl Client {
-    fn open(running: &mut Running, era: Era) -> Result<Client> {
+impl StdioLoadClient {
+    fn open(running: &mut BenchProcess, era: BenchEra) -> Result<StdioLoadClient> {
         let input = running.child.stdin.take().context("its stdin is a pipe")?;
         let output = running
             .child
             .stdout
             .take()
             .context("its stdout is a pipe")?;
-        let mut client = Client {
+        let mut client = StdioLoadClient {
             input,
             output,
             buffer: vec![0; 64 * 1024],
@@ -89,7 +89,7 @@ impl Client {
                 Ok(())
             })?;
         }
-        if era == Era::Legacy {
+        if era == BenchEra::Legacy {
             client
                 .input
                 .write_all(format!("{}\n", canned::initialized()).as_bytes())?;
@@ -98,7 +98,7 @@ impl Client {
     }
 
     /// One read; `seen` gets each answer that it completes.
-    fn read_answers(&mut self, mut seen: impl FnMut(&Answer<'_>) -> Result<()>) -> Result<()> {
+    fn read_answers(&mut self, mut seen: impl FnMut(&AnswerHead<'_>) -> Result<()>) -> Result<()> {
         let count = self.output.read(&mut self.buffer)?;
         if count == 0 {
             bail!("its stdout was closed");
@@ -123,28 +123,28 @@ impl Client {
     }
 }
 
-impl Answer<'_> {
+impl AnswerHead<'_> {
     fn number(&self) -> Option<u32> {
         self.id?.get().parse().ok()
     }
 }
 
 /// The requests of one measurement, with the times they were sent.
-struct Calls {
+struct CallLoop {
     request: Vec<u8>,
     id_at: usize,
     next: u32,
     sent: Vec<Instant>,
     in_flight: usize,
-    size: Size,
+    size: AnswerSize,
     most: u64,
 }
 
-impl Calls {
-    fn new(load: &Load) -> Calls {
+impl CallLoop {
+    fn new(load: &LoadPlan) -> CallLoop {
         let request = format!("{}\n", canned::call(load.era, load.size)).into_bytes();
         let id_at = canned::id_offset(&request).unwrap_or_default();
-        Calls {
+        CallLoop {
             request,
             id_at,
             next: FIRST_ID + 1,
@@ -156,7 +156,7 @@ impl Calls {
     }
 
     /// Fills the window, keeps it full for `time`, then waits for what is still open.
-    fn run(&mut self, client: &mut Client, time: Duration) -> Result<Window> {
+    fn run(&mut self, client: &mut StdioLoadClient, time: Duration) -> Result<MeasuredWindow> {
         let start = Instant::now();
         let mut latencies = Vec::with_capacity(1 << 20);
         let mut open = 0;
@@ -167,7 +167,7 @@ impl Calls {
             }
             open += wanted;
             if open == 0 {
-                return Ok(Window {
+                return Ok(MeasuredWindow {
                     latencies,
                     elapsed: start.elapsed(),
                 });
@@ -179,14 +179,14 @@ impl Calls {
         }
     }
 
-    fn send(&mut self, client: &mut Client) -> Result<()> {
+    fn send(&mut self, client: &mut StdioLoadClient) -> Result<()> {
         canned::write_id(&mut self.request, self.id_at, self.next);
         self.sent[self.next as usize % REMEMBERED] = Instant::now();
         self.next += 1;
         Ok(client.input.write_all(&self.request)?)
     }
 
-    fn read(&self, client: &mut Client, latencies: &mut Vec<u32>) -> Result<usize> {
+    fn read(&self, client: &mut StdioLoadClient, latencies: &mut Vec<u32>) -> Result<usize> {
         let mut answered = 0;
         client.read_answers(|answer| {
             // What a server says by itself has no id of ours.

@@ -7,6 +7,8 @@
 //! The proxy, the terminal UI, `ctl` and `attach` share these types and nothing else, so this crate knows no socket, no
 //! runtime and no record.
 
+#![warn(unreachable_pub)]
+
 mod fault;
 mod hold;
 mod method;

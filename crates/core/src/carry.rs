@@ -1,6 +1,6 @@
 //! Two pumps, one for each direction, until one side ends.
 //!
-//! The core decides (lane, correlation, steps); this loop does the waiting. Every wait has a deadline, and
+//! The core decides (pipeline, correlation, steps); this loop does the waiting. Every wait has a deadline, and
 //! whoever waits for an answer when a side ends is told why.
 
 mod pump;
@@ -15,9 +15,9 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::connection::Connection;
-use crate::link::{Failure, Link, LinkEnd};
-use crate::replay::OpenInlet;
-use pump::{Pump, PumpEnd, Settle, Writer};
+use crate::link::{Link, LinkEnd, LinkFailure};
+use crate::replay::OpenInjectionQueue;
+use pump::{Pump, PumpEnd, SettleSignal, SharedWriter};
 
 /// Deadlines of one conversation.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ pub enum CarryEnd {
     /// It was stopped from outside (a signal, a session's end).
     Stopped,
     /// A side failed.
-    Failed(Failure),
+    Failed(LinkFailure),
 }
 
 impl CarryEnd {
@@ -84,7 +84,7 @@ pub async fn carry(
 ) -> CarryEnd {
     let to_client = Mutex::new(client.writer);
     let to_server = Mutex::new(server.writer);
-    let open = OpenInlet::new(connection);
+    let open = OpenInjectionQueue::new(connection);
     let inlet = open.inlet();
     let mut up = Pump::new(
         connection,
@@ -142,12 +142,12 @@ pub async fn carry(
                 Ok(PumpEnd::Read(end)) => end,
                 _ => written,
             };
-            lost_server(reason, &mut up, &to_client, &mut stop, options).await
+            end_after_server(reason, &mut up, &to_client, &mut stop, options).await
         }
         Some((Side::Server, PumpEnd::Read(end))) => {
             drop(down_run);
             let end = down.explain(end);
-            lost_server(end, &mut up, &to_client, &mut stop, options).await
+            end_after_server(end, &mut up, &to_client, &mut stop, options).await
         }
         // No pump is asked to settle before the client has ended.
         Some((_, PumpEnd::Settled)) | Some((Side::Server, PumpEnd::Written(LinkEnd::Closed))) => {
@@ -172,14 +172,14 @@ pub async fn carry(
 async fn until_settled(
     connection: &Arc<Connection>,
     down_run: Pin<Box<impl Future<Output = PumpEnd>>>,
-    settle: &Settle,
-    to_server: &Writer,
+    settle: &SettleSignal,
+    to_server: &SharedWriter,
     options: CarryOptions,
 ) -> Result<PumpEnd, Duration> {
     to_server.lock().await.close().await;
-    settle.ask();
+    settle.request();
     // An answer that somebody holds comes later.
-    let limit = options.drain_open + connection.pipeline.patience();
+    let limit = options.drain_open + connection.run.longest_hold();
     timeout(limit, down_run).await.map_err(|_| limit)
 }
 
@@ -187,8 +187,8 @@ async fn until_settled(
 async fn drain(
     mut ended: Result<PumpEnd, Duration>,
     down: &mut Pump,
-    to_client: &Writer,
-    to_server: &Writer,
+    to_client: &SharedWriter,
+    to_server: &SharedWriter,
     options: CarryOptions,
 ) -> CarryEnd {
     if matches!(ended, Ok(PumpEnd::Settled)) {
@@ -224,10 +224,10 @@ async fn drain(
     CarryEnd::Failed(failure)
 }
 
-fn failure_of(end: LinkEnd) -> Failure {
+fn failure_of(end: LinkEnd) -> LinkFailure {
     match end {
         LinkEnd::Failed(failure) => failure,
-        LinkEnd::Closed => Failure {
+        LinkEnd::Closed => LinkFailure {
             side: Side::Server,
             code: ErrorCode::SERVER_EXITED,
             text: "the server closed the connection".to_owned(),
@@ -237,10 +237,10 @@ fn failure_of(end: LinkEnd) -> Failure {
 }
 
 /// The server has ended: answer what is open, or the next request, with the reason.
-async fn lost_server(
+async fn end_after_server(
     end: LinkEnd,
     up: &mut Pump,
-    to_client: &Writer,
+    to_client: &SharedWriter,
     stop: impl Future<Output = ()>,
     options: CarryOptions,
 ) -> CarryEnd {

@@ -3,24 +3,27 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcp_proxy_session::{Act, Answers, CallerInfo, Io, NewBody, NewMessage, PartAnswer, PeerInfo};
+use mcp_proxy_session::{
+    AnsweredRequest, CallerInfo, NewBatchPart, NewBody, NewMessage, NewVerdict, PeerInfo,
+    RecordEvent,
+};
 use mcp_proxy_wire::{
     Body, Direction, ErrorCode, ExchangeId, Frame, Id, Message, Origin, StreamId, Transport,
     error_response,
 };
 
-use crate::correlate::{Answer, Asked, Correlator, Noting, Seen};
-use crate::lane::Lane;
-use crate::link::{LinkEnd, Outgoing};
+use crate::correlator::{Correlation, Correlator, Observation, TrackedRequest, TrackingDetail};
+use crate::link::{LinkEnd, OutgoingFrame};
+use crate::message_pipeline::MessagePipeline;
 use crate::multiplexer::{Recipient, RequestMultiplexer};
 use crate::peer::Peer;
-use crate::pipeline::{Ledger, Pipeline};
-use crate::replay::{Awaited, DELIVERY, Opening, needed};
+use crate::proxy_run::{ProxyRun, RecordWriter};
+use crate::replay::{DELIVERY, Handshake, ReplayWaiters, needed_handshake_messages};
 
 /// A connection: its number in the record, its two peers, its open requests.
 pub struct Connection {
     /// The run it belongs to.
-    pub pipeline: Arc<Pipeline>,
+    pub run: Arc<ProxyRun>,
     /// Its number; the record writes it as `c1`.
     pub id: u32,
     /// The client.
@@ -34,9 +37,9 @@ pub struct Connection {
     /// Tells the clients apart where several share the connection. Each stream is a client of its own.
     multiplexer: Option<Mutex<RequestMultiplexer<StreamId>>>,
     /// How the client opened it, while rules may want to open another session like it.
-    opening: Mutex<Opening<Message>>,
+    handshake: Mutex<Handshake<Message>>,
     /// Answers that are not the client's.
-    awaited: Awaited,
+    replay_waiters: ReplayWaiters,
 }
 
 /// What a connection is made with.
@@ -97,18 +100,18 @@ pub(crate) struct RecordLine<'a> {
     /// Its bytes, or where they are.
     pub body: NewBody<'a>,
     /// What it answers.
-    pub answer: Option<&'a Answer>,
+    pub answer: Option<&'a Correlation>,
     /// What the parts of a batch answer.
-    pub parts: &'a [PartAnswer],
+    pub parts: &'a [NewBatchPart],
 }
 
 impl Connection {
-    pub(crate) fn new(pipeline: Arc<Pipeline>, id: u32, new: NewConnection) -> Arc<Connection> {
+    pub(crate) fn new(run: Arc<ProxyRun>, id: u32, new: NewConnection) -> Arc<Connection> {
         let shared = new.streams == ClientStreams::Shared;
         let multiplexer = shared.then(RequestMultiplexer::default);
         let (client, server) = (described(&new.client), described(&new.server));
         let connection = Arc::new(Connection {
-            pipeline,
+            run,
             id,
             client: new.client,
             server: Mutex::new(new.server),
@@ -116,45 +119,55 @@ impl Connection {
             streams: new.streams,
             correlator: Mutex::default(),
             multiplexer: multiplexer.map(Mutex::new),
-            opening: Mutex::default(),
-            awaited: Awaited::default(),
+            handshake: Mutex::default(),
+            replay_waiters: ReplayWaiters::default(),
         });
-        connection.pipeline.note(&Io::Open {
+        connection.run.record_event(&RecordEvent::Open {
             connection: id,
             client: &client,
             server: &server,
             parent: connection.parent,
         });
-        connection.pipeline.registry().opened(&connection);
+        connection.run.registry().opened(&connection);
         connection
     }
 
-    /// The lane of one direction: what a pump passes its frames through.
-    pub fn lane(self: &Arc<Self>, direction: Direction) -> Lane {
-        Lane::new(Arc::clone(self), direction)
+    /// The pipeline of one direction: what a pump passes its frames through.
+    pub fn message_pipeline(self: &Arc<Self>, direction: Direction) -> MessagePipeline {
+        MessagePipeline::new(Arc::clone(self), direction)
     }
 
-    /// A lane that records and correlates, without steps: for messages that go no further.
-    pub fn record_lane(self: &Arc<Self>, direction: Direction) -> Lane {
-        Lane::recording(Arc::clone(self), direction)
+    /// A pipeline that records and correlates, without steps: for messages that go no further.
+    pub fn record_only_pipeline(self: &Arc<Self>, direction: Direction) -> MessagePipeline {
+        MessagePipeline::record_only(Arc::clone(self), direction)
     }
 
     /// Remembers a message if it is of the client's opening.
-    pub(crate) fn note_opening(&self, message: &Message) {
-        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        opening.see(message.method().as_deref(), || message.clone());
+    pub(crate) fn note_handshake(&self, message: &Message) {
+        let mut opening = self
+            .handshake
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        opening.observe(message.method().as_deref(), || message.clone());
     }
 
     /// What opens a session for a message as the client opened its own, as far as that was seen.
-    pub(crate) fn opening(&self, message: &Message) -> Vec<Message> {
-        let opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        opening.clone().all().take(needed(message)).collect()
+    pub(crate) fn handshake_for(&self, message: &Message) -> Vec<Message> {
+        let opening = self
+            .handshake
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        opening
+            .clone()
+            .all()
+            .take(needed_handshake_messages(message))
+            .collect()
     }
 
     /// Writes an `act` for a verdict of the proxy's own, before its effect.
-    pub fn act(&self, sequence: Option<u64>, kind: &'static str, why: &str) {
-        self.act_on(Act {
-            time: self.pipeline.wall(self.pipeline.now()),
+    pub fn record_proxy_verdict(&self, sequence: Option<u64>, kind: &'static str, why: &str) {
+        self.record_verdict(NewVerdict {
+            time: self.run.wall(self.run.now()),
             sequence,
             message: None,
             kind,
@@ -166,12 +179,12 @@ impl Connection {
     }
 
     /// Writes an `act`, before its effect.
-    pub(crate) fn act_on(&self, act: Act) {
-        let mut ledger = self.pipeline.ledger();
-        if let Some(recorder) = &mut ledger.recorder {
-            recorder.act(&act);
+    pub(crate) fn record_verdict(&self, act: NewVerdict) {
+        let mut record_writer = self.run.lock_record_writer();
+        if let Some(recorder) = &mut record_writer.recorder {
+            recorder.record_verdict(&act);
         }
-        drop(self.pipeline.flush(&mut ledger));
+        drop(self.run.flush(&mut record_writer));
     }
 
     /// A request that came in `direction` goes no further: it is not open, and an answer would be late.
@@ -182,20 +195,23 @@ impl Connection {
     /// The client of this exchange has gone before it had the answer to its request. If one of the two was stopped on its way,
     /// it goes no further: nobody waits for it.
     pub fn client_left(&self, exchange: ExchangeId, id: &Id) {
-        if !self.pipeline.may_stop() {
+        if !self.run.may_hold_or_change() {
             return;
         }
         let why = "the client went away before it was sent";
-        let intercept = self.pipeline.intercept();
+        let intercept = self.run.intercept();
         let asking = (self.id, Direction::ClientToServer);
-        if self.correlator().leave(asking.1, exchange.into(), id) {
-            intercept.give_up(why, |entry| {
-                entry.way() == asking && entry.came_by(exchange.into())
+        if self
+            .correlator()
+            .abandon_request(asking.1, exchange.into(), id)
+        {
+            intercept.drop_matching(why, |entry| {
+                entry.ordering_key() == asking && entry.came_by(exchange.into())
             });
         } else if self.awaits_answer(exchange) {
             let answering = (self.id, Direction::ServerToClient);
-            intercept.give_up(why, |entry| {
-                entry.way() == answering && self.belongs_to(exchange, &entry.message)
+            intercept.drop_matching(why, |entry| {
+                entry.ordering_key() == answering && self.belongs_to(exchange, &entry.message)
             });
         }
     }
@@ -213,15 +229,16 @@ impl Connection {
     }
 
     /// A request goes on as something else.
-    pub(crate) fn change(
+    pub(crate) fn replace_request(
         &self,
         direction: Direction,
         stream: StreamId,
         was: &Message,
         now: &Message,
     ) {
-        if let Some(id) = was.id().filter(|_| was.asks()) {
-            self.correlator().change(direction, stream, &id, now);
+        if let Some(id) = was.id().filter(|_| was.expects_answer()) {
+            self.correlator()
+                .replace_request(direction, stream, &id, now);
         }
     }
 
@@ -231,7 +248,7 @@ impl Connection {
     }
 
     /// Whether a request is open: not answered, cancelled or given up.
-    pub(crate) fn awaits(&self, direction: Direction, id: &Id, sequence: u64) -> bool {
+    pub(crate) fn is_request_open(&self, direction: Direction, id: &Id, sequence: u64) -> bool {
         self.correlator().is_open(direction, id, sequence)
     }
 
@@ -275,28 +292,28 @@ impl Connection {
         message: &Message,
         now: Duration,
     ) -> Result<Frame, LinkEnd> {
-        let mut ledger = self.pipeline.ledger();
-        let (sequence, id) = ledger.next(self.pipeline.wall(now));
-        let seen = Seen {
+        let mut record_writer = self.run.lock_record_writer();
+        let (sequence, id) = record_writer.next_number(self.run.wall(now));
+        let seen = Observation {
             direction,
             stream: frame.stream,
             sequence,
             message: id,
             at: now,
-            noting: match self.pipeline.may_stop() {
-                true => Noting::About,
-                false => Noting::Nothing,
+            detail: match self.run.may_hold_or_change() {
+                true => TrackingDetail::WithSubject,
+                false => TrackingDetail::IdOnly,
             },
         };
-        let answer = self.correlator().see(seen, message);
+        let answer = self.correlator().observe(seen, message);
         // What the proxy says itself is not late or duplicate, whatever else answered the request.
-        let answer = answer.map(|answer| Answer {
+        let answer = answer.map(|answer| Correlation {
             late: false,
             duplicate: false,
             ..answer
         });
         self.append(
-            &mut ledger,
+            &mut record_writer,
             seen,
             RecordLine {
                 frame: &frame,
@@ -305,20 +322,25 @@ impl Connection {
                 parts: &[],
             },
         );
-        self.pipeline.flush(&mut ledger)?;
+        self.run.flush(&mut record_writer)?;
         frame.sequence = Some(sequence);
         Ok(frame)
     }
 
     /// Adds the line of a message to what is written next.
-    pub(crate) fn append(&self, ledger: &mut Ledger, seen: Seen, line: RecordLine<'_>) {
-        let Some(recorder) = &mut ledger.recorder else {
+    pub(crate) fn append(
+        &self,
+        record_writer: &mut RecordWriter,
+        seen: Observation,
+        line: RecordLine<'_>,
+    ) {
+        let Some(recorder) = &mut record_writer.recorder else {
             return;
         };
-        recorder.message(&NewMessage {
+        recorder.record_message(&NewMessage {
             sequence: seen.sequence,
             id: seen.message,
-            time: self.pipeline.wall(seen.at),
+            time: self.run.wall(seen.at),
             mono: seen.at,
             direction: seen.direction,
             transport: self.transport_from(seen.direction),
@@ -326,11 +348,11 @@ impl Connection {
             exchange: seen.stream.exchange().map_or(0, |exchange| exchange.0),
             origin: line.frame.origin,
             parent: line.frame.parent.or(self.parent),
-            carriage: &line.frame.carriage,
+            envelope: &line.frame.envelope,
             body: line.body,
             late: line.answer.is_some_and(|answer| answer.late),
             duplicate: line.answer.is_some_and(|answer| answer.duplicate),
-            answers: answers(line.answer, seen.at),
+            answered_request: answers(line.answer, seen.at),
             parts: line.parts,
         });
     }
@@ -342,8 +364,8 @@ impl Connection {
             return;
         };
         let sequence = answer.sequence;
-        let poster = self.pipeline.inlets().poster();
-        let sending = poster.map(|poster| poster.deliver(self, asked, message));
+        let poster = self.run.injection_queues().injector();
+        let sending = poster.map(|poster| poster.deliver_answer(self, asked, message));
         let connection = Arc::clone(self);
         tokio::spawn(async move {
             let why = match sending {
@@ -361,29 +383,29 @@ impl Connection {
 
     /// Its session is over: replays that wait for an answer are told, and no more are taken.
     pub fn end_replays(&self) {
-        self.awaited.close();
+        self.replay_waiters.close();
     }
 
     /// The answers that are not the client's.
-    pub(crate) fn awaited(&self) -> &Awaited {
-        &self.awaited
+    pub(crate) fn replay_waiters(&self) -> &ReplayWaiters {
+        &self.replay_waiters
     }
 
     /// Error answers for every request of the client that is still open.
-    pub fn fail_open(&self, code: ErrorCode, text: &str, now: Duration) -> Vec<Outgoing> {
-        let open = self.open(Direction::ClientToServer);
+    pub fn fail_open(&self, code: ErrorCode, text: &str, now: Duration) -> Vec<OutgoingFrame> {
+        let open = self.open_requests(Direction::ClientToServer);
         open.iter()
             .filter_map(|asked| {
                 let message = error_response(Some(&asked.id), code, text, None);
                 let answer = self.author(Direction::ServerToClient, asked.stream, message, now);
-                answer.ok().map(Outgoing::Frame)
+                answer.ok().map(OutgoingFrame::Frame)
             })
             .collect()
     }
 
     /// The open requests that came in `direction`.
-    pub fn open(&self, direction: Direction) -> Vec<Asked> {
-        self.correlator().open(direction)
+    pub fn open_requests(&self, direction: Direction) -> Vec<TrackedRequest> {
+        self.correlator().open_requests(direction)
     }
 
     /// Whether a request in `direction` waits for its answer.
@@ -393,8 +415,8 @@ impl Connection {
 
     /// Notes how the connection ended.
     pub fn close(&self, why: &str) {
-        self.pipeline.registry().ended(self);
-        self.pipeline.note(&Io::Close {
+        self.run.registry().ended(self);
+        self.run.record_event(&RecordEvent::Close {
             connection: self.id,
             why,
         });
@@ -403,13 +425,13 @@ impl Connection {
     /// Notes why an HTTP exchange ended before its time.
     pub fn close_exchange(&self, exchange: ExchangeId, why: &str) {
         let text = format!("connection c{}, exchange {exchange}: {why}", self.id);
-        self.pipeline.note(&Io::Note { text: &text });
+        self.run.record_event(&RecordEvent::Note { text: &text });
     }
 
     /// Notes something about this connection.
     pub fn note(&self, text: &str) {
         let text = format!("connection c{}: {text}", self.id);
-        self.pipeline.note(&Io::Note { text: &text });
+        self.run.record_event(&RecordEvent::Note { text: &text });
     }
 
     /// On a shared connection: the client of this exchange has gone; what to tell the server, if it still works.
@@ -433,7 +455,7 @@ impl Connection {
     /// Notes that messages read and recorded could not be delivered.
     pub fn undelivered(&self, sequences: &[u64], why: &str) {
         for sequence in sequences {
-            self.pipeline.note(&Io::Undelivered {
+            self.run.record_event(&RecordEvent::Undelivered {
                 sequence: *sequence,
                 why,
             });
@@ -456,7 +478,7 @@ impl Connection {
     }
 
     /// What the server speaks was found out.
-    pub fn server_is(&self, transport: Transport) {
+    pub fn set_server_transport(&self, transport: Transport) {
         self.lock_server().transport = transport;
         self.note(&format!("the server speaks {transport}"));
     }
@@ -482,16 +504,16 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.pipeline.registry().ended(self);
+        self.run.registry().ended(self);
     }
 }
 
 /// What the record says about the request that is answered.
-pub(crate) fn answers(answer: Option<&Answer>, now: Duration) -> Option<Answers> {
-    answer.map(|answer| Answers {
-        id: answer.asked.message,
-        sequence: answer.asked.sequence,
-        latency: now.saturating_sub(answer.asked.at),
+pub(crate) fn answers(answer: Option<&Correlation>, now: Duration) -> Option<AnsweredRequest> {
+    answer.map(|answer| AnsweredRequest {
+        id: answer.request.message,
+        sequence: answer.request.sequence,
+        latency: now.saturating_sub(answer.request.at),
     })
 }
 

@@ -9,7 +9,7 @@ use crate::connection::Connection;
 use crate::peer::Peer;
 
 /// What a server is called that nobody gave a name.
-pub const UNNAMED_SERVER: &str = "server";
+pub(crate) const UNNAMED_SERVER: &str = "server";
 
 /// Ended connections that are remembered.
 const REMEMBERED: usize = 100;
@@ -26,7 +26,7 @@ struct State {
 }
 
 /// The name of a connection's server.
-pub fn server_name(connection: &Connection) -> Arc<str> {
+pub(crate) fn server_name(connection: &Connection) -> Arc<str> {
     name_of(&connection.server_peer())
 }
 

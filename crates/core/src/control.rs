@@ -1,15 +1,15 @@
 //! The proxy's side of the control protocol: how a viewer looks at a running proxy and decides about its messages.
 //!
 //! The protocol itself, its methods and their types, is [`mcp_proxy_control`]. A [`Viewer`] is one who looks, wherever it
-//! sits: its [`Desk`] answers requests, its [`Notices`] say that something is new. Notices are asked for, never sent: whoever carries them asks when there is room, so a viewer that
+//! sits: its [`ControlRequestHandler`] answers requests, its [`ViewerNotifications`] say that something is new. Notices are asked for, never sent: whoever carries them asks when there is room, so a viewer that
 //! is slow finds many changes in one notice, and messages never wait for it and pay nothing for it.
 //!
 //! This module knows no socket. Another way to carry a viewer needs only the two halves.
 
-mod again;
-mod desk;
 mod holds;
-mod notices;
+mod notifications;
+mod replay_request;
+mod request_handler;
 mod rows;
 mod rules;
 mod servers;
@@ -19,17 +19,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use mcp_proxy_session::{Redaction, Session};
+use mcp_proxy_session::{Redaction, SessionRecord};
 use mcp_proxy_wire::Transport;
 use tokio::sync::{Semaphore, watch};
 
 use crate::connections::name_of;
 use crate::link::Dial;
 use crate::peer::Peer;
-use crate::pipeline::Pipeline;
+use crate::proxy_run::ProxyRun;
 
-pub use desk::Desk;
-pub use notices::Notices;
+pub use notifications::ViewerNotifications;
+pub use request_handler::ControlRequestHandler;
 
 /// Viewers at once.
 pub const MAX_VIEWERS: usize = 32;
@@ -42,11 +42,12 @@ pub const RING: usize = 16 << 20;
 
 /// Writes the record at the first path as `format` to the second; says how many bytes that were. The binary passes it
 /// in, because it knows how an export is put in its place.
-pub type Export = Arc<dyn Fn(&Path, &str, &Path, Existing) -> Result<u64, String> + Send + Sync>;
+pub type ExportCallback =
+    Arc<dyn Fn(&Path, &str, &Path, OverwritePolicy) -> Result<u64, String> + Send + Sync>;
 
 /// What becomes of a file that stands where an export goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
+pub enum OverwritePolicy {
     /// It stays, and there is no export.
     Keep,
     /// The export takes its place.
@@ -54,15 +55,15 @@ pub enum Existing {
 }
 
 /// Copies a record.
-pub type Save = Arc<dyn Fn(&Path, &Path) -> Result<u64, String> + Send + Sync>;
+pub type CopyRecordCallback = Arc<dyn Fn(&Path, &Path) -> Result<u64, String> + Send + Sync>;
 
 /// What a run does for its viewers that this crate cannot: the binary passes it in.
 #[derive(Clone)]
-pub struct Means {
+pub struct HostCallbacks {
     /// Writes exports.
-    pub export: Export,
+    pub export: ExportCallback,
     /// Copies the record at the first path, with its side files, to the second; says how many bytes that were.
-    pub save: Save,
+    pub save: CopyRecordCallback,
     /// The servers of the run.
     pub servers: Vec<RunServer>,
 }
@@ -87,7 +88,7 @@ impl RunServer {
 
 /// What a run says about itself.
 #[derive(Clone, Debug)]
-pub struct RunFacts {
+pub struct RunSummary {
     /// Version of this program.
     pub version: &'static str,
     /// The session's id.
@@ -109,15 +110,15 @@ pub struct RunFacts {
 }
 
 /// What all viewers of a run share.
-pub struct Control {
-    pipeline: Arc<Pipeline>,
-    facts: RunFacts,
-    means: Means,
+pub struct ProxyControl {
+    run: Arc<ProxyRun>,
+    summary: RunSummary,
+    callbacks: HostCallbacks,
     /// Messages that are sent again at once.
     replays: Arc<Semaphore>,
     viewers: AtomicUsize,
     /// The record as readers see it: opened by the first who asks, dropped with the last viewer.
-    record: Mutex<Option<Session>>,
+    record: Mutex<Option<SessionRecord>>,
     /// Who asked for the end.
     ended_by: watch::Sender<Option<String>>,
 }
@@ -125,24 +126,24 @@ pub struct Control {
 /// One who looks: the two halves of it.
 pub struct Viewer {
     /// Answers its requests.
-    pub desk: Desk,
+    pub requests: ControlRequestHandler,
     /// Says when something is new.
-    pub notices: Notices,
+    pub notifications: ViewerNotifications,
 }
 
 /// As many viewers look as may.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("{MAX_VIEWERS} viewers are attached to this proxy, and that is the limit")]
-pub struct TooMany;
+pub struct TooManyViewers;
 
-impl Control {
+impl ProxyControl {
     /// Control over a run.
-    pub fn new(pipeline: Arc<Pipeline>, facts: RunFacts, means: Means) -> Arc<Control> {
-        pipeline.inlets().want();
-        Arc::new(Control {
-            pipeline,
-            facts,
-            means,
+    pub fn new(run: Arc<ProxyRun>, facts: RunSummary, means: HostCallbacks) -> Arc<ProxyControl> {
+        run.injection_queues().enable_replays();
+        Arc::new(ProxyControl {
+            run,
+            summary: facts,
+            callbacks: means,
             replays: Arc::new(Semaphore::new(MAX_REPLAYS)),
             viewers: AtomicUsize::new(0),
             record: Mutex::new(None),
@@ -151,17 +152,17 @@ impl Control {
     }
 
     /// A new viewer. `process` is its process, as far as that is known.
-    pub fn attach(self: &Arc<Self>, process: Option<i32>) -> Result<Viewer, TooMany> {
-        let place = Place::take(self)?;
+    pub fn attach(self: &Arc<Self>, process: Option<i32>) -> Result<Viewer, TooManyViewers> {
+        let place = ViewerSlot::take(self)?;
         let (subscribe, subscribed) = watch::channel(false);
         Ok(Viewer {
-            desk: Desk::new(place, process, subscribe),
-            notices: Notices::new(Arc::clone(self), subscribed),
+            requests: ControlRequestHandler::new(place, process, subscribe),
+            notifications: ViewerNotifications::new(Arc::clone(self), subscribed),
         })
     }
 
     /// Waits until a viewer asks for the end of the run; returns who it was.
-    pub async fn shut_down(&self) -> String {
+    pub async fn wait_for_shutdown_request(&self) -> String {
         let mut asked = self.ended_by.subscribe();
         let by = asked.wait_for(Option::is_some).await;
         match by.ok().and_then(|by| by.clone()) {
@@ -172,29 +173,29 @@ impl Control {
     }
 
     /// What the run says about itself.
-    pub fn facts(&self) -> &RunFacts {
-        &self.facts
+    pub fn facts(&self) -> &RunSummary {
+        &self.summary
     }
 }
 
 /// One of the [`MAX_VIEWERS`] places; free again when dropped.
-struct Place(Arc<Control>);
+struct ViewerSlot(Arc<ProxyControl>);
 
-impl Place {
-    fn take(control: &Arc<Control>) -> Result<Place, TooMany> {
+impl ViewerSlot {
+    fn take(control: &Arc<ProxyControl>) -> Result<ViewerSlot, TooManyViewers> {
         let taken = control
             .viewers
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |viewers| {
                 (viewers < MAX_VIEWERS).then_some(viewers + 1)
             });
         match taken {
-            Ok(_) => Ok(Place(Arc::clone(control))),
-            Err(_) => Err(TooMany),
+            Ok(_) => Ok(ViewerSlot(Arc::clone(control))),
+            Err(_) => Err(TooManyViewers),
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for ViewerSlot {
     fn drop(&mut self) {
         let last = self.0.viewers.fetch_sub(1, Ordering::Relaxed) == 1;
         // Its index grows with the record, so it is not kept for nobody. Who reads in it now keeps it for the next time.

@@ -7,7 +7,7 @@
 use mcp_proxy_wire::{Body, Frame, Message, Origin, StreamId};
 use tokio::sync::mpsc;
 
-use crate::link::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, Outgoing};
+use crate::link::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, OutgoingFrame};
 
 /// Messages that may wait in each direction.
 const QUEUE: usize = 256;
@@ -91,11 +91,11 @@ struct InProcessWriter(Option<mpsc::Sender<Message>>);
 impl FrameWriter for InProcessWriter {
     fn write<'a>(
         &'a mut self,
-        frames: &'a mut Vec<Outgoing>,
+        frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
             let sender = self.0.as_ref().ok_or(LinkEnd::Closed)?;
-            for frame in frames.drain(..).filter_map(Outgoing::into_written) {
+            for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
                 if let Body::Whole(message) = frame.body {
                     sender.send(message).await.map_err(|_| LinkEnd::Closed)?;
                 }

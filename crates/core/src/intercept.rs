@@ -1,38 +1,38 @@
 //! Holding messages until somebody decides: the engine behind `--intercept` and breakpoints.
 //!
 //! Intercept mode holds everything of a run, a server or a connection, and keeps order: a message that was decided waits until those before it on the
-//! same connection and in the same direction are. A breakpoint holds single messages and delays no other. A lane
+//! same connection and in the same direction are. A breakpoint holds single messages and delays no other. A pipeline
 //! leaves a message here and finds it again in its mailbox; whoever decides never touches the traffic, so a
 //! viewer that is slow, stopped or killed costs nothing. Every hold has a deadline, and there are only so many.
 
+mod active_hold;
+mod batch_messages;
 mod breakpoint;
 mod deadline;
-mod entry;
-mod held;
 mod hold;
-mod mailbox;
+mod hold_table;
 mod modes;
-mod parts;
+mod release_queue;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcp_proxy_control::ModeOverride;
-use mcp_proxy_session::Facts;
+use mcp_proxy_session::MessageFacts;
 use tokio::sync::watch;
 
 use crate::connection::Connection;
 
+pub(crate) use active_hold::{ActiveHold, NewHold, with_message};
 pub use breakpoint::{Breakpoint, Breakpoints, NewBreakpoint};
 pub use deadline::{HoldOptions, HoldPolicy};
-pub(crate) use entry::{Entry, NewHold, with_message};
-use held::{Inner, NotHeld};
-pub use hold::{Check, HeldBy, HeldMessage, HoldId, InterceptAction, ResolveError};
-pub(crate) use mailbox::{LaneMailbox, Mailbox, Released};
+pub use hold::{HeldMessage, HoldId, HoldReason, InterceptAction, JsonCheck, ResolveError};
+use hold_table::{HoldTable, NotHeld};
 pub use mcp_proxy_control::InterceptMode;
 pub use modes::HoldScope;
 use modes::Modes;
+pub(crate) use release_queue::{HoldOutcome, ReleaseQueue, ReleaseQueueReader};
 
 /// Messages of one server that may be held at once: a server that fills its share leaves room for the others.
 pub const HELD_MAX: usize = 1_000;
@@ -53,25 +53,25 @@ pub struct InterceptState {
 }
 
 /// The engine of one run.
-pub struct Intercept {
+pub struct Interceptor {
     options: HoldOptions,
     /// Something may want to hold a message. Read for every message, so it is not a lock. Who reads that nothing does
     /// also finds in the mailboxes what was released before.
     active: AtomicBool,
-    inner: Mutex<Inner>,
+    inner: Mutex<HoldTable>,
     changes: watch::Sender<u64>,
 }
 
 /// A viewer is attached as long as it lives.
-pub struct ViewerGuard(Arc<Intercept>);
+pub struct ViewerGuard(Arc<Interceptor>);
 
-impl Intercept {
+impl Interceptor {
     /// Holds nothing yet.
-    pub fn new(options: HoldOptions) -> Arc<Intercept> {
-        Arc::new(Intercept {
+    pub fn new(options: HoldOptions) -> Arc<Interceptor> {
+        Arc::new(Interceptor {
             options,
             active: AtomicBool::new(options.mode == InterceptMode::Intercept),
-            inner: Mutex::new(Inner::new(options.mode)),
+            inner: Mutex::new(HoldTable::new(options.mode)),
             changes: watch::Sender::new(0),
         })
     }
@@ -82,12 +82,12 @@ impl Intercept {
     }
 
     /// Whether clients are told that their requests are held.
-    pub fn tells_progress(&self) -> bool {
+    pub fn sends_progress(&self) -> bool {
         self.options.progress.is_some() && self.is_active()
     }
 
     /// How long a message may be held now.
-    pub fn patience(&self) -> Duration {
+    pub fn hold_timeout(&self) -> Duration {
         match self.is_active() {
             true => self.options.timeout,
             false => Duration::ZERO,
@@ -97,7 +97,7 @@ impl Intercept {
     /// Mode and held messages.
     pub fn state(&self) -> InterceptState {
         let inner = self.inner();
-        let undecided = |(hold, entry): (&HoldId, &Entry)| entry.shown(*hold);
+        let undecided = |(hold, entry): (&HoldId, &ActiveHold)| entry.held_message(*hold);
         InterceptState {
             mode: inner.modes.run(),
             held: inner.holds.iter().filter_map(undecided).collect(),
@@ -113,7 +113,7 @@ impl Intercept {
         InterceptState {
             mode: inner.modes.of(scope),
             held: held
-                .filter_map(|(hold, entry)| entry.shown(*hold))
+                .filter_map(|(hold, entry)| entry.held_message(*hold))
                 .collect(),
             overrides: Vec::new(),
         }
@@ -129,10 +129,10 @@ impl Intercept {
     pub fn set_mode_of(self: &Arc<Self>, scope: &HoldScope, mode: Option<InterceptMode>, by: &str) {
         let mut inner = self.inner();
         inner.modes.set(scope, mode);
-        let passes = |entry: &Entry| {
+        let passes = |entry: &ActiveHold| {
             inner.modes.of_connection(&entry.connection) == InterceptMode::Passthrough
         };
-        let held = inner.undecided(|entry| entry.by == HeldBy::Intercept && passes(entry));
+        let held = inner.undecided(|entry| entry.by == HoldReason::Intercept && passes(entry));
         // Under the same lock: a message that is not held any more must not pass one that is still to be forwarded.
         inner.decide_all(&held, &InterceptAction::Forward, by, "");
         drop(inner);
@@ -185,7 +185,7 @@ impl Intercept {
     }
 
     /// A viewer has come; it goes when the guard is dropped.
-    pub fn viewer_came(self: &Arc<Self>) -> ViewerGuard {
+    pub fn attach_viewer(self: &Arc<Self>) -> ViewerGuard {
         let waiting = {
             let mut inner = self.inner();
             inner.viewers += 1;
@@ -204,21 +204,21 @@ impl Intercept {
     }
 
     /// What holds this message of a connection, if anything does. A breakpoint counts its hit. `note_slow` is given the
-    /// breakpoints that were too slow for the message, where a note is due. If something holds it, [`Intercept::hold`]
+    /// breakpoints that were too slow for the message, where a note is due. If something holds it, [`Interceptor::hold`]
     /// follows and tells watchers: it may have been the breakpoint's last hit, but while the message is not yet held,
     /// messages still have to be looked at.
-    pub(crate) fn wants(
+    pub(crate) fn hold_reason(
         &self,
-        facts: &Facts<'_>,
+        facts: &MessageFacts<'_>,
         connection: &Connection,
         note_slow: impl FnMut(u32),
-    ) -> Option<HeldBy> {
+    ) -> Option<HoldReason> {
         let mut inner = self.inner();
         let (by, too_slow) = match inner.modes.of_connection(connection) {
-            InterceptMode::Intercept => (Some(HeldBy::Intercept), Vec::new()),
+            InterceptMode::Intercept => (Some(HoldReason::Intercept), Vec::new()),
             InterceptMode::Passthrough => {
                 let hit = inner.breakpoints.hit(facts, connection);
-                (hit.number.map(HeldBy::Breakpoint), hit.too_slow)
+                (hit.number.map(HoldReason::Breakpoint), hit.too_slow)
             }
         };
         let forgot = inner.modes.forget_ended();
@@ -232,9 +232,9 @@ impl Intercept {
     }
 
     /// Holds a message. `Some`: there is no room, and the policy has decided.
-    pub(crate) fn hold(self: &Arc<Self>, new: NewHold) -> Option<Released> {
+    pub(crate) fn hold(self: &Arc<Self>, new: NewHold) -> Option<HoldOutcome> {
         let mut inner = self.inner();
-        let held = inner.hold(Entry::new(new), &self.policy_action());
+        let held = inner.hold(ActiveHold::new(new), &self.policy_action());
         let starts = inner.had_viewer || !self.options.waits_for_viewer;
         drop(inner);
         let released = match held {
@@ -242,7 +242,7 @@ impl Intercept {
                 if starts {
                     self.start_deadline(hold);
                 }
-                self.start_telling(hold);
+                self.start_progress(hold);
                 None
             }
             Err(NotHeld::InMailbox) => None,
@@ -276,7 +276,7 @@ impl Intercept {
     }
 
     /// Who sent these gave them up, and waits for nothing any more: what is still held is dropped.
-    pub(crate) fn give_up(self: &Arc<Self>, why: &str, which: impl Fn(&Entry) -> bool) {
+    pub(crate) fn drop_matching(self: &Arc<Self>, why: &str, which: impl Fn(&ActiveHold) -> bool) {
         let mut inner = self.inner();
         let held = inner.undecided(which);
         if held.is_empty() {
@@ -287,8 +287,8 @@ impl Intercept {
         self.changed();
     }
 
-    /// A lane ends: what it still has here can go nowhere.
-    pub(crate) fn abandon(&self, mailbox: &Arc<Mailbox>) {
+    /// A pipeline ends: what it still has here can go nowhere.
+    pub(crate) fn abandon(&self, mailbox: &Arc<ReleaseQueue>) {
         self.inner().abandon(mailbox);
         self.changed();
     }
@@ -304,7 +304,7 @@ impl Intercept {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, HoldTable> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,38 +1,43 @@
-//! The one way for every message: `read → wrap → record → steps → verdict → write`.
+//! What happens to every message: read, record, rules and holds, steps, write.
 //!
 //! This crate knows messages ([`mcp_proxy_wire`]), the record ([`mcp_proxy_session`]) and how to wait.
 //! It must not know sockets, processes or command lines: those make [`Link`]s elsewhere and hand them in.
 //!
-//! Read [`lane`] first (what happens to a message), then [`carry()`] (who pumps it).
+//! Read `message_pipeline` first (what happens to a message), then [`carry()`] (who pumps it).
 
-pub mod carry;
-pub mod connection;
-pub mod connections;
+#![warn(unreachable_pub)]
+
+mod carry;
+mod connection;
+mod connections;
 pub mod control;
-pub mod correlate;
-pub mod in_process;
+mod correlator;
+mod cut_through;
+mod in_process;
 pub mod intercept;
-pub mod lane;
-pub mod large;
-pub mod link;
+mod link;
+mod message_pipeline;
 pub mod mock;
-pub mod multiplexer;
+mod multiplexer;
 mod overruns;
-pub mod peer;
-pub mod pipeline;
+mod peer;
+mod proxy_run;
 pub mod replay;
 pub mod rules;
-pub mod step;
+mod step;
 
 pub use carry::{CarryEnd, CarryOptions, carry};
 pub use connection::{ClientStreams, Connection, NewConnection};
 pub use connections::ConnectionRegistry;
+pub use correlator::{Correlation, Correlator, Observation, TrackingDetail};
 pub use in_process::{ClientGone, InProcessReceiver, InProcessSender, InProcessServer, in_process};
-pub use intercept::{HoldOptions, HoldPolicy, Intercept, InterceptMode};
-pub use lane::{Lane, Offered, Passed, Telling};
-pub use link::{BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd, Outgoing};
+pub use intercept::{HoldOptions, HoldPolicy, InterceptMode, Interceptor};
+pub use link::{
+    BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd, LinkFailure, OutgoingFrame,
+};
+pub use message_pipeline::{MessagePipeline, PassResult, PipelineOutput, ProgressSupport};
 pub use multiplexer::{
     Delivery, MultiplexerError, MultiplexerLimits, Recipient, RequestMultiplexer,
 };
 pub use peer::{Caller, Peer};
-pub use pipeline::{DurableWait, Pipeline, PipelineOptions};
+pub use proxy_run::{DurableWait, ProxyRun, RunOptions};

@@ -37,14 +37,14 @@ pub trait FrameReader: Send {
 
 /// What was decided about a frame, for the writer that it goes to.
 #[derive(Clone, Debug)]
-pub enum Outgoing {
+pub enum OutgoingFrame {
     /// Write it.
     Frame(Frame),
     /// Write it, but find its stream by the message that it replaces: an edit may have changed the id that streams are
     /// found by.
     Replacement {
-        /// The message as it was received.
-        original: Message,
+        /// The message as it was received. Boxed: it is rare, and every frame would carry its size.
+        original: Box<Message>,
         /// What is written.
         frame: Frame,
     },
@@ -52,48 +52,45 @@ pub enum Outgoing {
     Dropped(Frame),
     /// Write nothing: before a client's request reached the server it was replaced by this one. The client's stream now
     /// waits for the answer to the replacement.
-    RequestReplaced {
-        /// The request as the client sent it.
-        original: Message,
-        /// What the server got, on the client's stream.
-        frame: Frame,
-    },
+    RequestReplaced(Frame),
 }
 
-impl Outgoing {
+impl OutgoingFrame {
     /// The frame, written or not.
     pub fn frame(&self) -> &Frame {
         match self {
-            Outgoing::Frame(frame)
-            | Outgoing::Replacement { frame, .. }
-            | Outgoing::Dropped(frame)
-            | Outgoing::RequestReplaced { frame, .. } => frame,
+            OutgoingFrame::Frame(frame)
+            | OutgoingFrame::Replacement { frame, .. }
+            | OutgoingFrame::Dropped(frame)
+            | OutgoingFrame::RequestReplaced(frame) => frame,
         }
     }
 
     /// The frame to write, if one is.
     pub fn into_written(self) -> Option<Frame> {
         match self {
-            Outgoing::Frame(frame) | Outgoing::Replacement { frame, .. } => Some(frame),
-            Outgoing::Dropped(_) | Outgoing::RequestReplaced { .. } => None,
+            OutgoingFrame::Frame(frame) | OutgoingFrame::Replacement { frame, .. } => Some(frame),
+            OutgoingFrame::Dropped(_) | OutgoingFrame::RequestReplaced(_) => None,
         }
     }
 }
 
-impl From<Frame> for Outgoing {
-    fn from(frame: Frame) -> Outgoing {
-        Outgoing::Frame(frame)
+impl From<Frame> for OutgoingFrame {
+    fn from(frame: Frame) -> OutgoingFrame {
+        OutgoingFrame::Frame(frame)
     }
 }
 
 /// Frames to one side.
 pub trait FrameWriter: Send {
     /// Writes all frames and empties the vector. Returns when the peer (or its buffer) has them.
-    fn write<'a>(&'a mut self, frames: &'a mut Vec<Outgoing>)
-    -> BoxFuture<'a, Result<(), LinkEnd>>;
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<OutgoingFrame>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>>;
 
     /// The record numbers of messages of the last write that the peer did not take although the link continues, and why.
-    fn untaken(&mut self) -> Vec<(u64, String)> {
+    fn take_undelivered(&mut self) -> Vec<(u64, String)> {
         Vec::new()
     }
 
@@ -130,20 +127,23 @@ impl Link {
 
     /// A link that could not be opened: it ends at once, with the reason.
     pub fn dead(end: LinkEnd) -> Link {
-        Link::new(Dead(end.clone()), Dead(end))
+        Link::new(DeadLink(end.clone()), DeadLink(end))
     }
 }
 
-struct Dead(LinkEnd);
+struct DeadLink(LinkEnd);
 
-impl FrameReader for Dead {
+impl FrameReader for DeadLink {
     fn read<'a>(&'a mut self, _: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(std::future::ready(Err(self.0.clone())))
     }
 }
 
-impl FrameWriter for Dead {
-    fn write<'a>(&'a mut self, _: &'a mut Vec<Outgoing>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+impl FrameWriter for DeadLink {
+    fn write<'a>(
+        &'a mut self,
+        _: &'a mut Vec<OutgoingFrame>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(std::future::ready(Err(self.0.clone())))
     }
 
@@ -160,12 +160,12 @@ pub enum LinkEnd {
     Closed,
     /// Something broke. The text is fit for a peer: which side, what happened, no inner paths.
     #[error("{0}")]
-    Failed(Failure),
+    Failed(LinkFailure),
 }
 
 /// What broke, on which side, in words for a peer.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct LinkFailure {
     /// The side at fault.
     pub side: Side,
     /// The JSON-RPC code with which open requests are answered.
@@ -179,7 +179,7 @@ pub struct Failure {
 impl LinkEnd {
     /// A failure of `side`, with the code its open requests are answered with.
     pub fn failed(side: Side, code: mcp_proxy_wire::ErrorCode, text: impl Into<String>) -> LinkEnd {
-        LinkEnd::Failed(Failure {
+        LinkEnd::Failed(LinkFailure {
             side,
             code,
             text: text.into(),
@@ -188,7 +188,7 @@ impl LinkEnd {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for LinkFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }

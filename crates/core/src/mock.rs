@@ -1,8 +1,8 @@
 //! A server made from a recording: it answers requests as the recorded server did.
 //!
-//! [`Recording`] knows which recorded request was answered how; it keeps places in the file, not messages. What was said to
-//! which request when several were open is found out by `calls`. A [`Mock`] is one conversation with it: which answers were
-//! given already, and which wait for the client. It does no I/O of its own but reading the record; [`link`] puts it at the
+//! [`MockRecording`] knows which recorded request was answered how; it keeps places in the file, not messages. What was said to
+//! which request when several were open is found out by `calls`. A [`MockServer`] is one conversation with it: which answers were
+//! given already, and which wait for the client. It does no I/O of its own but reading the record; [`link()`] puts it at the
 //! end of a link.
 
 mod calls;
@@ -18,11 +18,11 @@ use rustc_hash::FxHashMap;
 
 pub use link::link;
 pub(crate) use recording::params_key;
-pub use recording::{Played, Recording};
+pub use recording::{MockRecording, RecordedReply};
 
 /// How a request finds the recorded one whose answer it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Match {
+pub enum MatchMode {
     /// The same method and the same parameters, `_meta` aside. Equal requests get their answers in turn, then the last.
     #[default]
     Params,
@@ -44,16 +44,16 @@ pub enum RedactedAnswers {
 
 /// What a mock does with a client's message.
 #[derive(Debug)]
-pub enum Reply {
+pub enum MockReply {
     /// These go to the client, in order; often none.
-    Say(Vec<Message>),
+    Messages(Vec<Message>),
     /// The recording has no answer to this request that could be given.
-    Unmatched(Lack),
+    Unmatched(UnmatchedReason),
 }
 
 /// Why a request is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lack {
+pub enum UnmatchedReason {
     /// There is no answer.
     NotRecorded,
     /// Values were redacted in what the server said, first in the message with this number.
@@ -61,22 +61,26 @@ pub enum Lack {
 }
 
 /// One conversation with a recording.
-pub struct Mock {
-    recording: Arc<Recording>,
-    matching: Match,
+pub struct MockServer {
+    recording: Arc<MockRecording>,
+    matching: MatchMode,
     redacted: RedactedAnswers,
     /// How often each key was asked.
     asked: FxHashMap<u64, usize>,
-    /// The next request, for [`Match::Strict`].
+    /// The next request, for [`MatchMode::Strict`].
     next: usize,
     /// What follows once the client has answered the server's own request of this id; one played twice waits twice.
     waiting: FxHashMap<IdKey, VecDeque<VecDeque<Message>>>,
 }
 
-impl Mock {
+impl MockServer {
     /// A conversation that begins.
-    pub fn new(recording: Arc<Recording>, matching: Match, redacted: RedactedAnswers) -> Mock {
-        Mock {
+    pub fn new(
+        recording: Arc<MockRecording>,
+        matching: MatchMode,
+        redacted: RedactedAnswers,
+    ) -> MockServer {
+        MockServer {
             recording,
             matching,
             redacted,
@@ -87,17 +91,17 @@ impl Mock {
     }
 
     /// What the recorded server says to a client's message.
-    pub fn hear(&mut self, message: &Message) -> Reply {
+    pub fn answer_message(&mut self, message: &Message) -> MockReply {
         match message.kind() {
             Kind::Request => self.request(message),
             Kind::Response | Kind::Error => {
                 let id = message.id().map(|id| id.key());
                 let follows = id.and_then(|id| self.answered(id));
-                Reply::Say(self.say(follows.unwrap_or_default()))
+                MockReply::Messages(self.play_until_request(follows.unwrap_or_default()))
             }
             Kind::Batch => self.batch(message),
-            Kind::Notification => Reply::Say(Vec::new()),
-            Kind::Other | Kind::Malformed => Reply::Say(vec![error_response(
+            Kind::Notification => MockReply::Messages(Vec::new()),
+            Kind::Other | Kind::Malformed => MockReply::Messages(vec![error_response(
                 None,
                 ErrorCode::PARSE_ERROR,
                 "the message is no JSON-RPC",
@@ -107,7 +111,7 @@ impl Mock {
     }
 
     /// Whether a message is for the recording, when a real server stands behind it as well.
-    pub fn concerns(&self, message: &Message) -> bool {
+    pub fn can_answer(&self, message: &Message) -> bool {
         match message.kind() {
             Kind::Request => !opens(&message.method().unwrap_or_default()),
             Kind::Response | Kind::Error => message
@@ -119,42 +123,50 @@ impl Mock {
 
     /// What the recording cannot answer is answered so. A ping must be answered, whether the recorded client pinged or not;
     /// where each request must be the recorded one, it is one too many.
-    pub fn unmatched(&self, message: &Message, lack: Lack) -> Message {
+    pub fn unmatched(&self, message: &Message, lack: UnmatchedReason) -> Message {
         let method = message.method().unwrap_or_default();
-        if method == "ping" && lack == Lack::NotRecorded && self.matching != Match::Strict {
+        if method == "ping"
+            && lack == UnmatchedReason::NotRecorded
+            && self.matching != MatchMode::Strict
+        {
             return pong(message);
         }
         let text = match lack {
-            Lack::NotRecorded => format!("the recording has no answer to this {method} request"),
-            Lack::Redacted(sequence) => format!(
+            UnmatchedReason::NotRecorded => {
+                format!("the recording has no answer to this {method} request")
+            }
+            UnmatchedReason::Redacted(sequence) => format!(
                 "the recorded answer to this {method} request was redacted (message #{sequence}), so it is not played"
             ),
         };
         error_response(message.id().as_ref(), ErrorCode::NOT_RECORDED, &text, None)
     }
 
-    fn batch(&mut self, batch: &Message) -> Reply {
+    fn batch(&mut self, batch: &Message) -> MockReply {
         let mut said = Vec::new();
         for part in batch.parts().unwrap_or_default() {
-            match self.hear(&part) {
-                Reply::Say(messages) => said.extend(messages),
-                Reply::Unmatched(lack) => said.push(self.unmatched(&part, lack)),
+            match self.answer_message(&part) {
+                MockReply::Messages(messages) => said.extend(messages),
+                MockReply::Unmatched(lack) => said.push(self.unmatched(&part, lack)),
             }
         }
-        Reply::Say(said)
+        MockReply::Messages(said)
     }
 
-    fn request(&mut self, request: &Message) -> Reply {
+    fn request(&mut self, request: &Message) -> MockReply {
         let place = self.find(request);
         let Some(played) = place.and_then(|place| self.recording.played(place)) else {
-            return Reply::Unmatched(Lack::NotRecorded);
+            return MockReply::Unmatched(UnmatchedReason::NotRecorded);
         };
         if let (Some(sequence), RedactedAnswers::Refuse) = (played.redacted, self.redacted) {
-            return Reply::Unmatched(Lack::Redacted(sequence));
+            return MockReply::Unmatched(UnmatchedReason::Redacted(sequence));
         }
-        let said = played.said.iter().filter_map(|said| fit(said, request));
+        let said = played
+            .said
+            .iter()
+            .filter_map(|said| with_request_ids(said, request));
         let said = said.collect();
-        Reply::Say(self.say(said))
+        MockReply::Messages(self.play_until_request(said))
     }
 
     /// The recorded request that this one stands for.
@@ -163,17 +175,17 @@ impl Mock {
         // Who the client is differs between clients, and the answer is the server's one and only.
         let opens = opens(&method);
         let key = match self.matching {
-            Match::Sequential => recording::method_key(&method),
+            MatchMode::Sequential => recording::method_key(&method),
             _ if opens => recording::method_key(&method),
-            Match::Params | Match::Strict => recording::params_key(request),
+            MatchMode::Params | MatchMode::Strict => recording::params_key(request),
         };
-        if self.matching == Match::Strict {
+        if self.matching == MatchMode::Strict {
             let fits = self.recording.is_at(self.next, key, opens);
             let place = fits.then_some(self.next)?;
             self.next += 1;
             return Some(place);
         }
-        let places = match self.matching == Match::Sequential || opens {
+        let places = match self.matching == MatchMode::Sequential || opens {
             true => self.recording.of_method(key),
             false => self.recording.of_params(key),
         };
@@ -198,7 +210,7 @@ impl Mock {
     }
 
     /// Up to the server's first own request; the rest waits for the client's answer to it.
-    fn say(&mut self, mut messages: VecDeque<Message>) -> Vec<Message> {
+    fn play_until_request(&mut self, mut messages: VecDeque<Message>) -> Vec<Message> {
         let mut said = Vec::new();
         while let Some(message) = messages.pop_front() {
             let asks = message.kind() == Kind::Request;
@@ -226,7 +238,7 @@ fn pong(ping: &Message) -> Message {
 }
 
 /// A recorded message with the ids of the request that it is played for. `None`: it belongs to nothing now.
-fn fit(said: &Message, request: &Message) -> Option<Message> {
+fn with_request_ids(said: &Message, request: &Message) -> Option<Message> {
     let edit = match said.kind() {
         Kind::Response | Kind::Error => Some((
             said.span(Field::Id)?,

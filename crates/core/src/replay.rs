@@ -1,46 +1,47 @@
 //! The client side of a recorded session, played again to a live server.
 //!
-//! A [`Script`] is the record, and a [`Plan`] says which of its rows a client said, with the answers it got. [`player`] makes a link of it that stands where a
+//! A [`ReplayScript`] is the record, and a [`ReplayPlan`] says which of its rows a client said, with the answers it got. `player` makes a link of it that stands where a
 //! client would: the pumps carry it to the server as they carry any client, and record the run as any run. Several clients
-//! of one record share a [`Stage`], so that each says its lines in its turn. Requests get ids
-//! and progress tokens of our own; what the server asks is answered as the recorded client did. [`Outcome`] says how the
-//! answers to a request compare, as [`diff`] sees it. [`fresh`] sends a single
-//! message again on a session of its own, [`live`] on one that a client has open.
+//! of one record share a [`ReplaySchedule`], so that each says its lines in its turn. Requests get ids
+//! and progress tokens of our own; what the server asks is answered as the recorded client did. [`ReplayOutcome`] says how the
+//! answers to a request compare, as `diff` sees it. [`replay_on_new_session`] sends a single
+//! message again on a session of its own, `client_session_replay` on one that a client has open.
 
-mod aside;
-mod awaited;
-pub mod diff;
-mod handles;
-mod inlet;
-mod live;
-mod once;
-mod opening;
+mod client_replies;
+mod client_session_replay;
+mod diff;
+mod handshake;
+mod injection_queue;
 mod plan;
 mod player;
-mod replies;
-mod stage;
+mod response_reader;
+mod schedule;
+mod server_handles;
+mod single_replay;
+mod waiters;
 
 use std::time::Duration;
 
-use diff::Difference;
-
-pub use aside::Aside;
-pub(crate) use awaited::Awaited;
-pub use awaited::Sieve;
-pub(crate) use inlet::{Inlet, Inlets, OpenInlet};
-pub use inlet::{Posted, Poster, Sending};
-pub(crate) use live::DELIVERY;
-pub use live::live;
-pub(crate) use once::error_text;
-pub use once::{Asked, Once, ReplayError, Replayed, fresh};
-pub(crate) use opening::{INITIALIZE, Opening, needed, standard};
-pub use plan::{Fills, Line, Plan, Says, Script};
-pub use player::{Player, player};
-pub use stage::Stage;
+pub(crate) use client_session_replay::DELIVERY;
+pub use client_session_replay::replay_on_client_session;
+pub use diff::{Difference, IgnoredPath};
+pub(crate) use handshake::{Handshake, INITIALIZE, needed_handshake_messages, standard_handshake};
+pub(crate) use injection_queue::{InjectionQueue, InjectionQueues, OpenInjectionQueue};
+pub use injection_queue::{MessageInjector, PendingInjection, SendFuture};
+pub use plan::{MessagePurpose, PlannedMessage, RedactionFills, ReplayPlan, ReplayScript};
+pub use player::{ReplayPlayer, player_link};
+pub use response_reader::ReplayResponseReader;
+pub use schedule::ReplaySchedule;
+pub(crate) use single_replay::error_text;
+pub use single_replay::{
+    ReplayError, ReplayReceipt, ReplayedAnswer, SingleReplay, replay_on_new_session,
+};
+pub use waiters::ReplayAnswerFilter;
+pub(crate) use waiters::ReplayWaiters;
 
 /// How plans are played.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct PlaybackOptions {
     /// Requests that may be open at once.
     pub concurrency: usize,
     /// The recorded pauses, so many times shorter; `None`: no pauses.
@@ -51,7 +52,7 @@ pub struct Pace {
 
 /// A request that was played, and what its answers say.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct ReplayOutcome {
     /// The request's number in the old record.
     pub sequence: u64,
     /// Its connection there.
@@ -59,14 +60,14 @@ pub struct Outcome {
     /// Its row there.
     pub row: usize,
     /// How the answers compare.
-    pub verdict: Verdict,
+    pub comparison: AnswerComparison,
     /// Whether the server itself answered: an error of ours says that it did not.
     pub is_answered: bool,
 }
 
 /// How an answer compares with the recorded one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AnswerComparison {
     /// They are the same.
     Same,
     /// They are not: where.

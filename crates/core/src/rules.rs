@@ -1,14 +1,14 @@
 //! Rules: what to do with which messages, from an ordered file (`docs/rules.md`).
 //!
 //! A pure engine: [`Rules::parse`] reads the file once, [`Rules::judge`] says what becomes of a message. It changes bytes but
-//! sends, waits and records nothing; whoever asks does what the [`Verdict`] says. [`LiveRules`] are those that a run obeys. Rules are found by method and tool, so that
+//! sends, waits and records nothing; whoever asks does what the [`RuleVerdict`] says. [`LiveRules`] are those that a run obeys. Rules are found by method and tool, so that
 //! those for other messages cost a look into a table, however many there are.
 
 mod error;
-mod file;
 mod live;
-mod names;
-mod source;
+mod name_patterns;
+mod rules_file;
+mod rules_parser;
 mod verdict;
 
 use std::fmt;
@@ -17,19 +17,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proxy_session::{
-    Budget, Change, ChangeError, ChangePart, Facts, Filter, RunError, Stopwatch,
+    Budget, Change, ChangeError, ChangePart, Filter, JqError, MessageFacts, Stopwatch,
 };
 use mcp_proxy_wire::{Direction, Kind, Message};
 use rustc_hash::FxHashMap;
 
 use crate::overruns::Overruns;
-use names::Names;
+use name_patterns::NamePatterns;
 
 pub use error::RulesError;
-pub(crate) use live::{DelayPlace, KnownRules, REDIRECT_TIME};
-pub use live::{LiveRules, OpenServer};
-pub use source::{RulesFile, told};
-pub use verdict::{Applied, Outcome, Verdict, What};
+pub(crate) use live::{CachedRules, DelayPermit, REDIRECT_TIME};
+pub use live::{LiveRules, OpenServerCallback};
+pub use rules_file::{RulesFile, reload_summary};
+pub use verdict::{AppliedRule, RuleEffect, RuleOutcome, RuleVerdict};
 
 /// The most rules that a file may have.
 pub const MOST_RULES: usize = 10_000;
@@ -55,11 +55,11 @@ pub struct Rule {
     /// The line where it begins.
     pub line: usize,
     direction: Option<Direction>,
-    method: Option<Names>,
-    tool: Option<Names>,
-    server: Option<Names>,
+    method: Option<NamePatterns>,
+    tool: Option<NamePatterns>,
+    server: Option<NamePatterns>,
     filter: Filter,
-    action: Action,
+    action: RuleAction,
     overruns: Arc<Overruns>,
 }
 
@@ -74,7 +74,7 @@ pub struct RuleName {
 
 /// What a rule does.
 #[derive(Debug, Clone)]
-enum Action {
+enum RuleAction {
     Change(Change, Option<ChangePart>),
     Delay(Duration),
     /// A result, in one line of JSON.
@@ -91,13 +91,13 @@ enum Action {
 impl Rules {
     /// Reads a rules file. `folder` is where the files that it names are.
     pub fn parse(text: &str, folder: &Path) -> Result<Rules, RulesError> {
-        file::parse(text, folder).map(Rules::of)
+        rules_parser::parse(text, folder).map(Rules::from_rules)
     }
 
     /// Only the rules for the server that is shown as `name`. A rule that names no server is for all.
     pub fn for_server(&self, name: &str) -> Rules {
-        let is_for = |rule: &&Rule| rule.server.as_ref().is_none_or(|names| names.has(name));
-        Rules::of(self.rules.iter().filter(is_for).cloned().collect())
+        let is_for = |rule: &&Rule| rule.server.as_ref().is_none_or(|names| names.matches(name));
+        Rules::from_rules(self.rules.iter().filter(is_for).cloned().collect())
     }
 
     /// The rules, in their order.
@@ -115,20 +115,20 @@ impl Rules {
     /// Rules are tried in their order. A change or a delay lets those after it go on, which see the changed message; every other
     /// action is the last. `server` in a rule is not looked at here: see [`Rules::for_server`]. Each rule may compute for as long
     /// as `budget` says; one that takes longer does nothing to the message.
-    pub fn judge(&self, facts: &Facts<'_>, budget: Budget) -> Option<Verdict> {
+    pub fn judge(&self, facts: &MessageFacts<'_>, budget: Budget) -> Option<RuleVerdict> {
         // Nearly always.
         if self.candidates(facts, 0).is_empty() {
             return None;
         }
-        let mut verdict = Verdict::default();
+        let mut verdict = RuleVerdict::default();
         let mut next = 0;
         loop {
             let changed = verdict.message.clone();
-            let now = Facts {
+            let now = MessageFacts {
                 message: changed.as_ref().unwrap_or(facts.message),
                 ..*facts
             };
-            match self.go_on(&now, next, budget, &mut verdict) {
+            match self.apply_from(&now, next, budget, &mut verdict) {
                 // What a rule has changed may be for other rules now.
                 Some(place) => next = place + 1,
                 None => break,
@@ -138,12 +138,12 @@ impl Rules {
     }
 
     /// Tries the rules from `next` on. Returns the place of one that changed the message.
-    fn go_on(
+    fn apply_from(
         &self,
-        facts: &Facts<'_>,
+        facts: &MessageFacts<'_>,
         next: u32,
         budget: Budget,
-        verdict: &mut Verdict,
+        verdict: &mut RuleVerdict,
     ) -> Option<u32> {
         for place in self.candidates(facts, next) {
             let rule = &self.rules[place as usize];
@@ -151,22 +151,22 @@ impl Rules {
                 continue;
             }
             match rule.run(facts, budget, verdict) {
-                Ok(Then::GoOn) | Err(RunError::Failed(_)) => {}
-                Ok(Then::LookAgain) => return Some(place),
-                Ok(Then::Stop) => return None,
-                Err(RunError::TooSlow(_)) => {
+                Ok(RuleFlow::Continue) | Err(JqError::Failed(_)) => {}
+                Ok(RuleFlow::ContinueChanged) => return Some(place),
+                Ok(RuleFlow::Stop) => return None,
+                Err(JqError::TooSlow(_)) => {
                     rule.overruns.add();
-                    verdict.add(rule, What::TooSlow(budget));
+                    verdict.add(rule, RuleEffect::TooSlow(budget));
                 }
                 // It was told that it is too slow, and it is told again after the next try.
-                Err(RunError::GivenUp) => rule.overruns.add(),
+                Err(JqError::GivenUp) => rule.overruns.add(),
             }
         }
         None
     }
 
     /// The rules from `next` on that the tables find for a message, in order.
-    fn candidates<'r>(&'r self, facts: &Facts<'_>, next: u32) -> Candidates<'r> {
+    fn candidates<'r>(&'r self, facts: &MessageFacts<'_>, next: u32) -> CandidateRules<'r> {
         let found = |table: &'r FxHashMap<String, Vec<u32>>, key: &str| {
             table.get(key).map_or(&[][..], Vec::as_slice)
         };
@@ -190,14 +190,14 @@ impl Rules {
         if next > 0 {
             lists = lists.map(|list| &list[list.partition_point(|place| *place < next)..]);
         }
-        Candidates(lists)
+        CandidateRules(lists)
     }
 
-    fn of(rules: Vec<Rule>) -> Rules {
+    fn from_rules(rules: Vec<Rule>) -> Rules {
         let mut all = Rules::default();
         for (place, rule) in (0..).zip(&rules) {
-            let method = rule.method.as_ref().and_then(Names::exact);
-            let tool = rule.tool.as_ref().and_then(Names::exact);
+            let method = rule.method.as_ref().and_then(NamePatterns::exact);
+            let tool = rule.tool.as_ref().and_then(NamePatterns::exact);
             let found = match (tool, &rule.tool, method) {
                 (Some(tools), _, _) => Some((&mut all.by_tool, tools)),
                 (None, None, Some(methods)) => Some((&mut all.by_method, methods)),
@@ -222,39 +222,39 @@ impl Rules {
 }
 
 /// Whether later rules are tried.
-enum Then {
-    GoOn,
+enum RuleFlow {
+    Continue,
     /// With the changed message.
-    LookAgain,
+    ContinueChanged,
     Stop,
 }
 
 impl Rule {
     /// Whether a message has what the rule's head asks for, and is one that its action can act on.
-    fn is_for(&self, facts: &Facts<'_>) -> bool {
+    fn is_for(&self, facts: &MessageFacts<'_>) -> bool {
         self.direction
             .is_none_or(|direction| direction == facts.direction)
             && self.can_act_on(facts)
             && self
                 .method
                 .as_ref()
-                .is_none_or(|names| facts.method().is_some_and(|method| names.has(&method)))
+                .is_none_or(|names| facts.method().is_some_and(|method| names.matches(&method)))
             && self.tool.as_ref().is_none_or(|names| {
                 facts.method().as_deref() == Some("tools/call")
-                    && facts.name().is_some_and(|tool| names.has(&tool))
+                    && facts.name().is_some_and(|tool| names.matches(&tool))
             })
     }
 
-    fn can_act_on(&self, facts: &Facts<'_>) -> bool {
+    fn can_act_on(&self, facts: &MessageFacts<'_>) -> bool {
         match &self.action {
-            Action::Change(_, part) => ChangePart::of(facts.message)
+            RuleAction::Change(_, part) => ChangePart::of(facts.message)
                 .is_some_and(|own| part.is_none_or(|part| own == part) && own.is_in(facts.message)),
-            Action::Answer(_) | Action::Error { .. } => facts.kind() == Kind::Request,
-            Action::Redirect(_) => {
+            RuleAction::Answer(_) | RuleAction::Error { .. } => facts.kind() == Kind::Request,
+            RuleAction::Redirect(_) => {
                 facts.direction == Direction::ClientToServer
                     && matches!(facts.kind(), Kind::Request | Kind::Notification)
             }
-            Action::Delay(_) | Action::Drop => true,
+            RuleAction::Delay(_) | RuleAction::Drop => true,
         }
     }
 
@@ -267,57 +267,57 @@ impl Rule {
     /// long: filter and change share the budget.
     fn run(
         &self,
-        facts: &Facts<'_>,
+        facts: &MessageFacts<'_>,
         budget: Budget,
-        verdict: &mut Verdict,
-    ) -> Result<Then, RunError> {
-        let Action::Change(change, part) = &self.action else {
+        verdict: &mut RuleVerdict,
+    ) -> Result<RuleFlow, JqError> {
+        let RuleAction::Change(change, part) = &self.action else {
             return Ok(match self.filter.judge(facts, budget)? {
                 true => self.act(facts, verdict),
-                false => Then::GoOn,
+                false => RuleFlow::Continue,
             });
         };
         // Most changes have no filter, and measuring is a call into the kernel.
         let watch = (!self.filter.is_empty()).then(Stopwatch::start);
         if !self.filter.judge(facts, budget)? {
-            return Ok(Then::GoOn);
+            return Ok(RuleFlow::Continue);
         }
         let left = watch.map_or(budget, |watch| budget.less(watch.elapsed()));
         let Some(part) = part.or_else(|| ChangePart::of(facts.message)) else {
-            return Ok(Then::GoOn);
+            return Ok(RuleFlow::Continue);
         };
         match change.apply(facts.message, part, left) {
-            Ok(message) if message.raw() == facts.message.raw() => Ok(Then::GoOn),
+            Ok(message) if message.raw() == facts.message.raw() => Ok(RuleFlow::Continue),
             Ok(message) => {
                 verdict.message = Some(message);
-                verdict.add(self, What::Changed(part));
-                Ok(Then::LookAgain)
+                verdict.add(self, RuleEffect::Changed(part));
+                Ok(RuleFlow::ContinueChanged)
             }
-            Err(ChangeError::Program(error @ (RunError::TooSlow(_) | RunError::GivenUp))) => {
+            Err(ChangeError::Program(error @ (JqError::TooSlow(_) | JqError::GivenUp))) => {
                 Err(error)
             }
             Err(error) => {
-                verdict.add(self, What::Failed(error.to_string()));
-                Ok(Then::GoOn)
+                verdict.add(self, RuleEffect::Failed(error.to_string()));
+                Ok(RuleFlow::Continue)
             }
         }
     }
 
     /// All actions but a change, which always work.
-    fn act(&self, facts: &Facts<'_>, verdict: &mut Verdict) -> Then {
+    fn act(&self, facts: &MessageFacts<'_>, verdict: &mut RuleVerdict) -> RuleFlow {
         match &self.action {
-            Action::Change(..) => Then::GoOn,
-            Action::Delay(delay) => {
+            RuleAction::Change(..) => RuleFlow::Continue,
+            RuleAction::Delay(delay) => {
                 verdict.delay = verdict.delay.saturating_add(*delay);
-                verdict.add(self, What::Delayed(*delay));
-                Then::GoOn
+                verdict.add(self, RuleEffect::Delayed(*delay));
+                RuleFlow::Continue
             }
-            Action::Answer(result) => verdict.end(
+            RuleAction::Answer(result) => verdict.end(
                 self,
-                What::Answered,
-                Outcome::Answer(answer(facts.message, result)),
+                RuleEffect::Answered,
+                RuleOutcome::Answer(answer(facts.message, result)),
             ),
-            Action::Error {
+            RuleAction::Error {
                 code,
                 message,
                 data,
@@ -326,29 +326,29 @@ impl Rule {
                 let code = mcp_proxy_wire::ErrorCode(*code);
                 let error =
                     mcp_proxy_wire::error_response(id.as_ref(), code, message, data.as_deref());
-                verdict.end(self, What::Refused, Outcome::Answer(error))
+                verdict.end(self, RuleEffect::Refused, RuleOutcome::Answer(error))
             }
-            Action::Drop => verdict.end(self, What::Dropped, Outcome::Drop),
-            Action::Redirect(server) => {
-                let what = What::Redirected(server.clone());
-                verdict.end(self, what, Outcome::Redirect(server.clone()))
+            RuleAction::Drop => verdict.end(self, RuleEffect::Dropped, RuleOutcome::Drop),
+            RuleAction::Redirect(server) => {
+                let what = RuleEffect::Redirected(server.clone());
+                verdict.end(self, what, RuleOutcome::Redirect(server.clone()))
             }
         }
     }
 }
 
-impl Verdict {
-    fn add(&mut self, rule: &Rule, what: What) {
-        self.applied.push(Applied {
+impl RuleVerdict {
+    fn add(&mut self, rule: &Rule, what: RuleEffect) {
+        self.applied.push(AppliedRule {
             rule: rule.name.clone(),
-            what,
+            effect: what,
         });
     }
 
-    fn end(&mut self, rule: &Rule, what: What, outcome: Outcome) -> Then {
+    fn end(&mut self, rule: &Rule, what: RuleEffect, outcome: RuleOutcome) -> RuleFlow {
         self.add(rule, what);
         self.outcome = outcome;
-        Then::Stop
+        RuleFlow::Stop
     }
 }
 
@@ -366,15 +366,15 @@ fn answer(request: &Message, result: &str) -> Message {
 }
 
 /// Places of rules, merged from lists that are in order each.
-struct Candidates<'r>([&'r [u32]; 3]);
+struct CandidateRules<'r>([&'r [u32]; 3]);
 
-impl Candidates<'_> {
+impl CandidateRules<'_> {
     fn is_empty(&self) -> bool {
         self.0.iter().all(|list| list.is_empty())
     }
 }
 
-impl Iterator for Candidates<'_> {
+impl Iterator for CandidateRules<'_> {
     type Item = u32;
 
     fn next(&mut self) -> Option<u32> {
@@ -411,16 +411,16 @@ impl fmt::Display for Rule {
     }
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for RuleAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Action::Change(change, None) => write!(f, "change: {}", change.text()),
-            Action::Change(change, Some(part)) => write!(f, "change {part}: {}", change.text()),
-            Action::Delay(delay) => write!(f, "delay {delay:?}"),
-            Action::Answer(result) => write!(f, "answer {} bytes", result.len()),
-            Action::Error { code, message, .. } => write!(f, "error {code}: {message}"),
-            Action::Drop => f.write_str("drop"),
-            Action::Redirect(server) => write!(f, "redirect to {server}"),
+            RuleAction::Change(change, None) => write!(f, "change: {}", change.text()),
+            RuleAction::Change(change, Some(part)) => write!(f, "change {part}: {}", change.text()),
+            RuleAction::Delay(delay) => write!(f, "delay {delay:?}"),
+            RuleAction::Answer(result) => write!(f, "answer {} bytes", result.len()),
+            RuleAction::Error { code, message, .. } => write!(f, "error {code}: {message}"),
+            RuleAction::Drop => f.write_str("drop"),
+            RuleAction::Redirect(server) => write!(f, "redirect to {server}"),
         }
     }
 }

@@ -1,30 +1,30 @@
 //! The steps between record and write, in one ordered list.
 //!
 //! A step sees what is about to be written and may change it, drop it or answer it. Its verdict is recorded as
-//! an `act` before it has an effect. To add one: a variant, its file under `step/`, a line in [`Step::between`].
+//! an `act` before it has an effect. To add one: a variant, its file under `step/`, a line in [`Step::for_connection`].
 
-mod fit;
-mod own;
+mod line_breaks;
+mod multiplex;
 
 use std::time::Duration;
 
 use mcp_proxy_wire::Direction;
 
 use crate::connection::Connection;
-use crate::lane::Passed;
 use crate::link::LinkEnd;
+use crate::message_pipeline::PipelineOutput;
 
 /// Everything that can happen to a message on its way.
 #[derive(Clone, Copy, Debug)]
-pub enum Step {
+pub(crate) enum Step {
     /// Makes a message fit a transport of another kind: line breaks become spaces.
-    Fit,
+    FlattenLineBreaks,
     /// On a connection that several clients share: gives messages our ids, and answers their owner's.
-    Own,
+    Multiplex,
 }
 
 /// Where a step stands: the connection, the way the frames go, and the time.
-pub struct Stage<'a> {
+pub(crate) struct StepContext<'a> {
     /// The connection.
     pub connection: &'a Connection,
     /// The way the frames go.
@@ -35,21 +35,25 @@ pub struct Stage<'a> {
 
 impl Step {
     /// The steps of a connection, in order. None when both sides are of one kind and one client: bytes pass.
-    pub fn between(connection: &Connection) -> &'static [Step] {
+    pub(crate) fn for_connection(connection: &Connection) -> &'static [Step] {
         if connection.multiplexer().is_some() {
-            &[Step::Fit, Step::Own]
+            &[Step::FlattenLineBreaks, Step::Multiplex]
         } else if connection.client.transport == connection.server() {
             &[]
         } else {
-            &[Step::Fit]
+            &[Step::FlattenLineBreaks]
         }
     }
 
     /// Applies the step to everything that is about to be written.
-    pub fn take(self, stage: &Stage<'_>, passed: &mut Passed) -> Result<(), LinkEnd> {
+    pub(crate) fn apply(
+        self,
+        stage: &StepContext<'_>,
+        output: &mut PipelineOutput,
+    ) -> Result<(), LinkEnd> {
         match self {
-            Step::Fit => fit::take(stage, passed),
-            Step::Own => own::take(stage, passed),
+            Step::FlattenLineBreaks => line_breaks::flatten_line_breaks(stage, output),
+            Step::Multiplex => multiplex::multiplex_ids(stage, output),
         }
     }
 }

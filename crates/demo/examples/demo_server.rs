@@ -1,12 +1,12 @@
 //! The demo server with all fixtures as a program of its own: `demo_server stdio` or `demo_server http PORT`.
 
-use mcp_proxy_demo::{Content, serve_http, serve_stdio};
+use mcp_proxy_demo::{DemoContent, serve_http, serve_stdio};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["stdio"] => serve_stdio(Content::WithFixtures).await?,
+        ["stdio"] => serve_stdio(DemoContent::WithFixtures).await?,
         ["http", port] => {
             let listener = tokio::net::TcpListener::bind(("127.0.0.1", port.parse()?)).await?;
             announce(&format!(
@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 listener.local_addr()?
             ))?;
             let shutdown = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
-            serve_http(Content::WithFixtures, listener, shutdown).await?;
+            serve_http(DemoContent::WithFixtures, listener, shutdown).await?;
         }
         _ => return Err("usage: demo_server stdio | demo_server http PORT".into()),
     }

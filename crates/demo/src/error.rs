@@ -5,7 +5,7 @@ use rmcp::service::{ClientInitializeError, ServerInitializeError, ServiceError};
 /// A failure of the demo server or of the scripted client.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum DemoError {
     /// The server's first exchange with its client failed.
     #[error("the demo server could not start its session")]
     Start(#[source] Box<ServerInitializeError>),

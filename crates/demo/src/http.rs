@@ -3,7 +3,7 @@
 //! rmcp answers the requests; here are the socket, the path, and the rules for who may ask. Host and Origin
 //! must name this machine, so that a web page cannot reach the server by pointing its own name at it.
 
-mod cut;
+mod stream_cut;
 
 use std::{convert::Infallible, pin::Pin, sync::Arc};
 
@@ -24,15 +24,15 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    BoxedFuture, Content, Error, MAX_MESSAGE_BYTES,
-    house::{House, Session},
+    BoxedFuture, DemoContent, DemoError, MAX_MESSAGE_BYTES,
     server::DemoServer,
+    state::{ClientSession, ServerState},
 };
 
-pub(crate) use cut::Cutter;
-use cut::{Cuttable, Returns, returning};
+pub(crate) use stream_cut::StreamCutter;
+use stream_cut::{CuttableBody, ReturningSessions, returning};
 
-type Endpoint = StreamableHttpService<DemoServer, LocalSessionManager>;
+type RmcpEndpoint = StreamableHttpService<DemoServer, LocalSessionManager>;
 
 /// Any port of this machine; the port is the listener's business, and a proxy in front has another.
 const ORIGINS: [&str; 6] = [
@@ -46,33 +46,37 @@ const ORIGINS: [&str; 6] = [
 
 /// Serves HTTP clients at `/mcp` until `shutdown` completes; open sessions end with it.
 pub fn serve_http<'a>(
-    content: Content,
+    content: DemoContent,
     listener: TcpListener,
     shutdown: impl Future<Output = ()> + Send + 'a,
-) -> impl Future<Output = Result<(), Error>> + Send + 'a {
+) -> impl Future<Output = Result<(), DemoError>> + Send + 'a {
     serve_boxed(content, listener, Box::pin(shutdown))
 }
 
 type Shutdown<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-fn serve_boxed(content: Content, listener: TcpListener, shutdown: Shutdown<'_>) -> BoxedFuture<'_> {
+fn serve_boxed(
+    content: DemoContent,
+    listener: TcpListener,
+    shutdown: Shutdown<'_>,
+) -> BoxedFuture<'_> {
     Box::pin(serve_until(content, listener, shutdown))
 }
 
 async fn serve_until(
-    content: Content,
+    content: DemoContent,
     listener: TcpListener,
     mut shutdown: Shutdown<'_>,
-) -> Result<(), Error> {
+) -> Result<(), DemoError> {
     let stop = CancellationToken::new();
     let endpoint = endpoint(content, stop.clone());
-    let returns = Returns::new(64);
+    let returns = ReturningSessions::new(64);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             () = &mut shutdown => break,
             accepted = listener.accept() => {
-                let (socket, _) = accepted.map_err(Error::Listen)?;
+                let (socket, _) = accepted.map_err(DemoError::Listen)?;
                 connections.spawn(serve_connection(endpoint.clone(), returns.clone(), socket));
             }
             Some(_) = connections.join_next() => {}
@@ -83,8 +87,8 @@ async fn serve_until(
     Ok(())
 }
 
-fn endpoint(content: Content, stop: CancellationToken) -> Endpoint {
-    let house = House::new(content);
+fn endpoint(content: DemoContent, stop: CancellationToken) -> RmcpEndpoint {
+    let house = ServerState::new(content);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_origins(ORIGINS)
         .with_max_request_body_bytes(MAX_MESSAGE_BYTES)
@@ -93,14 +97,14 @@ fn endpoint(content: Content, stop: CancellationToken) -> Endpoint {
     let server = move || {
         Ok(DemoServer::new(
             Arc::clone(&house),
-            Session::new(stop.clone()),
+            ClientSession::new(stop.clone()),
         ))
     };
     StreamableHttpService::new(server, sessions, config)
 }
 
 /// A connection that fails concerns nobody but its client, so the error ends here.
-async fn serve_connection(endpoint: Endpoint, returns: Returns, socket: TcpStream) {
+async fn serve_connection(endpoint: RmcpEndpoint, returns: ReturningSessions, socket: TcpStream) {
     // Without this, small answers wait some 40 ms for the client's delayed acknowledgement.
     let _ = socket.set_nodelay(true);
     let service = service_fn(move |request| answer(endpoint.clone(), returns.clone(), request));
@@ -111,11 +115,11 @@ async fn serve_connection(endpoint: Endpoint, returns: Returns, socket: TcpStrea
 }
 
 async fn answer(
-    endpoint: Endpoint,
-    returns: Returns,
+    endpoint: RmcpEndpoint,
+    returns: ReturningSessions,
     mut request: Request<Incoming>,
-) -> Result<Response<Cuttable>, Infallible> {
-    let cutter = Cutter::new(&request, &returns);
+) -> Result<Response<CuttableBody>, Infallible> {
+    let cutter = StreamCutter::new(&request, &returns);
     if !matches!(request.uri().path(), "/mcp" | "/mcp/") {
         let mut response = Response::new(cutter.apply(Empty::new().boxed()));
         *response.status_mut() = StatusCode::NOT_FOUND;

@@ -11,16 +11,18 @@
 //! Where to look: `tools`, `resources` and `prompts` are what a person sees; `conformance` holds the names
 //! that the official conformance suite calls; `server` ties them together; `script` is the client.
 
-mod ask;
+#![warn(unreachable_pub)]
+
 mod conformance;
 mod error;
-mod house;
 mod http;
 mod prompts;
-mod report;
+mod question;
+mod reporter;
 mod resources;
 mod script;
 mod server;
+mod state;
 mod stdio;
 mod tools;
 
@@ -28,10 +30,10 @@ use std::pin::Pin;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub use error::Error;
-pub use house::Content;
+pub use error::DemoError;
 pub use http::serve_http;
-pub use script::{Era, Step, run_script};
+pub use script::{ScriptEra, ScriptStep, run_script};
+pub use state::DemoContent;
 pub use stdio::{serve, serve_stdio};
 
 /// The longest message the server takes, as one line or as one HTTP body.
@@ -43,4 +45,4 @@ pub const MAX_MESSAGE_BYTES: usize = 256 << 20;
 // be compiled again in every program and test that calls them, which is the longest part of their build.
 type BoxedReader = Box<dyn AsyncRead + Send + Unpin>;
 type BoxedWriter = Box<dyn AsyncWrite + Send + Unpin>;
-type BoxedFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+type BoxedFuture<'a> = Pin<Box<dyn Future<Output = Result<(), DemoError>> + Send + 'a>>;

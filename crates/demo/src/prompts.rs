@@ -44,14 +44,14 @@ pub(crate) fn get(
     arguments: Option<&JsonObject>,
 ) -> Option<Result<GetPromptResult, ErrorData>> {
     match name {
-        "introduce" => Some(Ok(said(
+        "introduce" => Some(Ok(prompt_result(
             "Read demo://readme and say in two sentences what this server can do.",
         ))),
         "haiku" => {
             Some(
                 argument(arguments, "topic").map(|topic| match optional(arguments, "mood") {
-                    Some(mood) => said(format!("Write a {mood} haiku about {topic}.")),
-                    None => said(format!("Write a haiku about {topic}.")),
+                    Some(mood) => prompt_result(format!("Write a {mood} haiku about {topic}.")),
+                    None => prompt_result(format!("Write a haiku about {topic}.")),
                 }),
             )
         }
@@ -91,7 +91,7 @@ fn optional<'a>(arguments: Option<&'a JsonObject>, name: &str) -> Option<&'a str
     arguments?.get(name).and_then(Value::as_str)
 }
 
-fn said(text: impl Into<String>) -> GetPromptResult {
+fn prompt_result(text: impl Into<String>) -> GetPromptResult {
     GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)])
 }
 

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::{BoxedFuture, BoxedReader, BoxedWriter, Error};
-use player::Player;
+use crate::{BoxedFuture, BoxedReader, BoxedWriter, DemoError};
+use player::ScriptPlayer;
 
 /// Which of MCP's two eras the scripted client speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Era {
+pub enum ScriptEra {
     /// Revision 2025-11-25: a session that begins with `initialize`.
     #[default]
     Legacy,
@@ -27,7 +27,7 @@ pub enum Era {
 /// One step of the script, after it was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Step {
+pub struct ScriptStep {
     /// What the client did, in the imperative.
     pub title: &'static str,
     /// What came of it, in one line.
@@ -40,10 +40,10 @@ pub struct Step {
 pub fn run_script<'a>(
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
-    era: Era,
+    era: ScriptEra,
     pause: Duration,
-    on_step: impl FnMut(&Step) + Send + 'a,
-) -> impl Future<Output = Result<(), Error>> + Send + 'a {
+    on_step: impl FnMut(&ScriptStep) + Send + 'a,
+) -> impl Future<Output = Result<(), DemoError>> + Send + 'a {
     let streams = (
         Box::new(reader) as BoxedReader,
         Box::new(writer) as BoxedWriter,
@@ -52,11 +52,11 @@ pub fn run_script<'a>(
 }
 
 /// What hears of each step.
-type OnStep<'a> = Box<dyn FnMut(&Step) + Send + 'a>;
+type OnStep<'a> = Box<dyn FnMut(&ScriptStep) + Send + 'a>;
 
 fn run_boxed(
     streams: (BoxedReader, BoxedWriter),
-    era: Era,
+    era: ScriptEra,
     pause: Duration,
     on_step: OnStep<'_>,
 ) -> BoxedFuture<'_> {
@@ -65,12 +65,12 @@ fn run_boxed(
 
 async fn play(
     streams: (BoxedReader, BoxedWriter),
-    era: Era,
+    era: ScriptEra,
     pause: Duration,
     on_step: OnStep<'_>,
-) -> Result<(), Error> {
-    let mut player = Player::open(streams, era, pause, on_step).await?;
-    if era == Era::Legacy {
+) -> Result<(), DemoError> {
+    let mut player = ScriptPlayer::open(streams, era, pause, on_step).await?;
+    if era == ScriptEra::Legacy {
         player.ask_for_log_lines().await?;
     }
     player.list_tools().await?;

@@ -25,54 +25,57 @@ use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::{
-    conformance,
-    house::{Change, House, Session},
-    prompts,
-    report::is_modern,
+    conformance, prompts,
+    reporter::is_modern,
     resources,
+    state::{ClientSession, ContentChange, ServerState},
 };
 
 /// One connection's view of the server.
 #[derive(Clone)]
 pub(crate) struct DemoServer {
-    house: Arc<House>,
-    session: Arc<Session>,
+    state: Arc<ServerState>,
+    session: Arc<ClientSession>,
 }
 
 impl DemoServer {
     /// A session in this house.
-    pub(crate) fn new(house: Arc<House>, session: Session) -> DemoServer {
+    pub(crate) fn new(state: Arc<ServerState>, session: ClientSession) -> DemoServer {
         DemoServer {
-            house,
+            state,
             session: Arc::new(session),
         }
     }
 
-    pub(crate) fn house(&self) -> &House {
-        &self.house
+    pub(crate) fn state(&self) -> &ServerState {
+        &self.state
     }
 
-    pub(crate) fn session(&self) -> &Session {
+    pub(crate) fn session(&self) -> &ClientSession {
         &self.session
     }
 
     /// Tells everybody who asked that something has changed: open `subscriptions/listen` streams of any
     /// client, and the legacy session in which it happened.
-    pub(crate) async fn announce(&self, change: Change, context: &RequestContext<RoleServer>) {
+    pub(crate) async fn announce(
+        &self,
+        change: ContentChange,
+        context: &RequestContext<RoleServer>,
+    ) {
         // There is no receiver while nobody listens, which is fine.
-        let _ = self.house.changes.send(change);
+        let _ = self.state.changes.send(change);
         if is_modern(context) {
             return;
         }
         let peer = &context.peer;
         let _ = match change {
-            Change::Tools => peer.notify_tool_list_changed().await,
-            Change::Prompts => peer.notify_prompt_list_changed().await,
-            Change::Resource(uri) if self.session.watches(uri) => {
+            ContentChange::Tools => peer.notify_tool_list_changed().await,
+            ContentChange::Prompts => peer.notify_prompt_list_changed().await,
+            ContentChange::Resource(uri) if self.session.watches(uri) => {
                 peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri))
                     .await
             }
-            Change::Resource(_) => Ok(()),
+            ContentChange::Resource(_) => Ok(()),
         };
     }
 }
@@ -88,7 +91,7 @@ impl ServerHandler for DemoServer {
             .enable_resources_subscribe()
             .enable_tools()
             .enable_tool_list_changed();
-        if self.house.has_fixtures() {
+        if self.state.has_fixtures() {
             capabilities = capabilities.enable_tasks();
         }
         let name = Implementation::new("mcp-proxy-demo", env!("CARGO_PKG_VERSION"));
@@ -102,11 +105,11 @@ impl ServerHandler for DemoServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.house.tools.list_all()))
+        Ok(ListToolsResult::with_all_items(self.state.tools.list_all()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.house.tools.get(name).cloned()
+        self.state.tools.get(name).cloned()
     }
 
     async fn call_tool(
@@ -114,14 +117,14 @@ impl ServerHandler for DemoServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if !self.house.tools.has_route(&request.name) {
+        if !self.state.tools.has_route(&request.name) {
             let message = format!("no tool is named {:?}", request.name);
             return Err(ErrorData::invalid_params(message, None));
         }
-        self.house.calls.fetch_add(1, Ordering::Relaxed);
+        self.state.calls.fetch_add(1, Ordering::Relaxed);
         let call = ToolCallContext::new(self, request, context.clone());
-        let answer = self.house.tools.call(call).await;
-        self.announce(Change::Resource(resources::TALLY), &context)
+        let answer = self.state.tools.call(call).await;
+        self.announce(ContentChange::Resource(resources::TALLY), &context)
             .await;
         answer
     }
@@ -132,7 +135,7 @@ impl ServerHandler for DemoServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let mut listed = resources::list();
-        if self.house.has_fixtures() {
+        if self.state.has_fixtures() {
             listed.extend(conformance::resources::list());
         }
         Ok(ListResourcesResult::with_all_items(listed))
@@ -144,7 +147,7 @@ impl ServerHandler for DemoServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let mut listed = resources::templates();
-        if self.house.has_fixtures() {
+        if self.state.has_fixtures() {
             listed.extend(conformance::resources::templates());
         }
         Ok(ListResourceTemplatesResult::with_all_items(listed))
@@ -156,8 +159,8 @@ impl ServerHandler for DemoServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
-        let mut found = resources::read(&uri, self.house.calls.load(Ordering::Relaxed));
-        if found.is_none() && self.house.has_fixtures() {
+        let mut found = resources::read(&uri, self.state.calls.load(Ordering::Relaxed));
+        if found.is_none() && self.state.has_fixtures() {
             found = conformance::resources::read(&uri);
         }
         match found {
@@ -192,13 +195,13 @@ impl ServerHandler for DemoServer {
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
         self.session
-            .prepare_listener(self.house.changes.subscribe());
+            .prepare_listener(self.state.changes.subscribe());
         Some(requested.clone())
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
         let prepared = self.session.take_listener();
-        let mut changes = prepared.unwrap_or_else(|| self.house.changes.subscribe());
+        let mut changes = prepared.unwrap_or_else(|| self.state.changes.subscribe());
         let sink = subscription.sink();
         loop {
             let change = tokio::select! {
@@ -208,9 +211,9 @@ impl ServerHandler for DemoServer {
             };
             // The sink drops what this client did not ask for; that is not an error of ours.
             let _ = match change {
-                Ok(Change::Tools) => sink.notify_tool_list_changed().await,
-                Ok(Change::Prompts) => sink.notify_prompt_list_changed().await,
-                Ok(Change::Resource(uri)) => sink.notify_resource_updated(uri).await,
+                Ok(ContentChange::Tools) => sink.notify_tool_list_changed().await,
+                Ok(ContentChange::Prompts) => sink.notify_prompt_list_changed().await,
+                Ok(ContentChange::Resource(uri)) => sink.notify_resource_updated(uri).await,
                 Err(RecvError::Lagged(_)) => Ok(()),
                 Err(RecvError::Closed) => return Ok(()),
             };
@@ -223,7 +226,7 @@ impl ServerHandler for DemoServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let mut listed = prompts::list();
-        if self.house.has_fixtures() {
+        if self.state.has_fixtures() {
             listed.extend(conformance::prompts::list());
         }
         Ok(ListPromptsResult::with_all_items(listed))
@@ -237,7 +240,7 @@ impl ServerHandler for DemoServer {
         if let Some(prompt) = prompts::get(&request.name, request.arguments.as_ref()) {
             return prompt.map(Into::into);
         }
-        if self.house.has_fixtures()
+        if self.state.has_fixtures()
             && let Some(prompt) = conformance::prompts::get(&request, &context).await
         {
             return prompt;
@@ -277,7 +280,7 @@ impl ServerHandler for DemoServer {
         request: GetTaskParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.house
+        self.state
             .tasks
             .get_task(&request.task_id)
             .map(GetTaskResult::new)
@@ -288,7 +291,7 @@ impl ServerHandler for DemoServer {
         request: UpdateTaskParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.house
+        self.state
             .tasks
             .update_task(&request.task_id, request.input_responses)
     }
@@ -298,6 +301,6 @@ impl ServerHandler for DemoServer {
         request: CancelTaskParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.house.tasks.cancel_task(&request.task_id)
+        self.state.tasks.cancel_task(&request.task_id)
     }
 }

@@ -15,51 +15,55 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    BoxedFuture, BoxedReader, BoxedWriter, Content, Error, MAX_MESSAGE_BYTES,
-    house::{House, Session},
+    BoxedFuture, BoxedReader, BoxedWriter, DemoContent, DemoError, MAX_MESSAGE_BYTES,
     server::DemoServer,
+    state::{ClientSession, ServerState},
 };
 
 /// Serves one client over this process's standard input and output, until input ends.
-pub fn serve_stdio(content: Content) -> impl Future<Output = Result<(), Error>> + Send {
+pub fn serve_stdio(content: DemoContent) -> impl Future<Output = Result<(), DemoError>> + Send {
     let (input, output) = stdio_pipes();
     serve_boxed(content, Box::new(input), Box::new(output))
 }
 
 /// Serves one client over any two byte streams, until the reader ends.
 pub fn serve(
-    content: Content,
+    content: DemoContent,
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
-) -> impl Future<Output = Result<(), Error>> + Send {
+) -> impl Future<Output = Result<(), DemoError>> + Send {
     serve_boxed(content, Box::new(reader), Box::new(writer))
 }
 
-fn serve_boxed(content: Content, reader: BoxedReader, writer: BoxedWriter) -> BoxedFuture<'static> {
+fn serve_boxed(
+    content: DemoContent,
+    reader: BoxedReader,
+    writer: BoxedWriter,
+) -> BoxedFuture<'static> {
     Box::pin(serve_client(content, reader, writer))
 }
 
 async fn serve_client(
-    content: Content,
+    content: DemoContent,
     reader: BoxedReader,
     writer: BoxedWriter,
-) -> Result<(), Error> {
+) -> Result<(), DemoError> {
     let ended = CancellationToken::new();
-    let reader = UntilEnd {
+    let reader = EndOfInputReader {
         reader,
         ended: ended.clone(),
     };
     let transport = AsyncRwTransport::<RoleServer, _, _>::new(reader, writer)
         .with_max_line_length(MAX_MESSAGE_BYTES);
-    let server = DemoServer::new(House::new(content), Session::new(ended));
+    let server = DemoServer::new(ServerState::new(content), ClientSession::new(ended));
     let running = match Box::pin(server.serve(transport)).await {
         Ok(running) => running,
         // A client that only probes the era asks `server/discover` and hangs up: nothing is wrong.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(Error::Start(Box::new(error))),
+        Err(error) => return Err(DemoError::Start(Box::new(error))),
     };
     match running.waiting().await {
-        Ok(QuitReason::JoinError(error)) | Err(error) => Err(Error::Session(error)),
+        Ok(QuitReason::JoinError(error)) | Err(error) => Err(DemoError::Session(error)),
         Ok(_) => Ok(()),
     }
 }
@@ -68,12 +72,12 @@ async fn serve_client(
 ///
 /// After the end of input rmcp waits up to five seconds for the requests that are still open. A subscription
 /// is open for as long as it can be, so it has to hear of the end by itself.
-struct UntilEnd {
+struct EndOfInputReader {
     reader: BoxedReader,
     ended: CancellationToken,
 }
 
-impl AsyncRead for UntilEnd {
+impl AsyncRead for EndOfInputReader {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
-    ask::{Question, Reply, ask},
+    question::{FormQuestion, QuestionReply, ask},
     server::DemoServer,
 };
 
@@ -150,7 +150,7 @@ impl DemoServer {
         InputResponses(responses): InputResponses,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let question = Question {
+        let question = FormQuestion {
             key: "name",
             message: "What is your name?".to_owned(),
             form: json!({
@@ -160,8 +160,8 @@ impl DemoServer {
             }),
         };
         let answer = match ask(question, responses.as_ref(), &context).await? {
-            Reply::Answered(answer) => answer,
-            Reply::CallAgain(request) => return Ok(request.into()),
+            QuestionReply::Answered(answer) => answer,
+            QuestionReply::CallAgain(request) => return Ok(request.into()),
         };
         let name = match answer.action {
             ElicitationAction::Accept => answer.content.as_ref().and_then(|it| it["name"].as_str()),

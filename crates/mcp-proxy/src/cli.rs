@@ -64,7 +64,7 @@ pub enum Command {
     #[command(after_help = mock::MOCK_AFTER)]
     Mock(Box<mock::MockArgs>),
     /// Play the client of a record to a live server, and compare the answers
-    #[command(after_help = replay::REPLAY_AFTER, mut_args(replay::of_use))]
+    #[command(after_help = replay::REPLAY_AFTER, mut_args(replay::hide_client_flags))]
     Replay(Box<replay::ReplayArgs>),
     /// Look at a record in the terminal UI
     Open(tui::OpenArgs),
@@ -163,12 +163,12 @@ Examples:
   mcp-proxy help export     the same as: mcp-proxy export --help")]
 pub struct HelpArgs {
     /// The page
-    pub topic: Topic,
+    pub topic: HelpTopic,
 }
 
 /// A page of help.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum Topic {
+pub enum HelpTopic {
     /// How messages are chosen.
     Filters,
 }
@@ -206,7 +206,7 @@ fn with_command(mut argv: Vec<OsString>) -> Vec<OsString> {
 fn names_topic(word: Option<&OsString>) -> bool {
     use clap::ValueEnum as _;
     word.and_then(|word| word.to_str())
-        .is_some_and(|word| word.starts_with('-') || Topic::from_str(word, false).is_ok())
+        .is_some_and(|word| word.starts_with('-') || HelpTopic::from_str(word, false).is_ok())
 }
 
 fn is_command(word: &str) -> bool {

@@ -10,10 +10,12 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::HoldOptions;
-use mcp_proxy_core::mock::{Match, Recording, RedactedAnswers};
-use mcp_proxy_session::{Filter, Masks, PeerInfo, Place, RecordOptions, Redaction};
-use mcp_proxy_transport::http::admission::Admission;
-use mcp_proxy_transport::http::tool_headers::ToolHeaders;
+use mcp_proxy_core::mock::{MatchMode, MockRecording, RedactedAnswers};
+use mcp_proxy_session::{
+    CredentialRedaction, Filter, PeerInfo, RecordLocation, RecordOptions, Redaction,
+};
+use mcp_proxy_transport::http::Admission;
+use mcp_proxy_transport::http::ToolHeaders;
 use mcp_proxy_transport::process::{Environment, ServerCommand, Supervisor};
 use mcp_proxy_wire::Transport;
 
@@ -25,11 +27,11 @@ pub struct Config {
     /// The server.
     pub target: Target,
     /// The client side.
-    pub listen: Listen,
+    pub listen: ClientEndpoint,
     /// The session whose clients a replay plays. The replay is the client then, whatever `listen` says.
     pub replay_of: Option<String>,
     /// The record, or none.
-    pub record: Option<Record>,
+    pub record: Option<RecordConfig>,
     /// Limits and deadlines.
     pub limits: RunLimits,
     /// `--pass-noise`
@@ -41,7 +43,7 @@ pub struct Config {
     /// How the terminal UI looks, if it may open on this terminal.
     pub tui: Option<TuiArgs>,
     /// What is hidden wherever the run is shown.
-    pub masks: Masks,
+    pub masks: CredentialRedaction,
     /// `--redact-…`: what is neither stored nor shown.
     pub redaction: Option<Redaction>,
     /// How messages are held.
@@ -73,27 +75,27 @@ pub enum Target {
         ca_file: Option<PathBuf>,
     },
     /// A recording.
-    Recording(Played),
+    Recording(MockTarget),
 }
 
 /// A recording that plays the server.
 #[derive(Clone)]
-pub struct Played {
+pub struct MockTarget {
     /// Its name, for people.
     pub shown: String,
     /// The recording.
-    pub recording: Arc<Recording>,
+    pub recording: Arc<MockRecording>,
     /// `--match`
-    pub matching: Match,
+    pub matching: MatchMode,
     /// `--play-redacted`
     pub redacted: RedactedAnswers,
     /// Where requests go that it cannot answer.
-    pub beyond: Option<Box<Target>>,
+    pub fallback: Option<Box<Target>>,
 }
 
 /// The client side.
 #[derive(Clone)]
-pub enum Listen {
+pub enum ClientEndpoint {
     /// Our own stdin and stdout.
     Stdio,
     /// A port.
@@ -113,9 +115,9 @@ pub enum Listen {
 
 /// The record.
 #[derive(Clone)]
-pub struct Record {
+pub struct RecordConfig {
     /// Where.
-    pub place: Place,
+    pub place: RecordLocation,
     /// How.
     pub options: RecordOptions,
     /// The exporter that runs at the end.
@@ -164,7 +166,7 @@ impl Target {
     pub fn environment(&self) -> Environment {
         match self {
             Target::Command(command) => command.environment,
-            Target::Recording(played) => match &played.beyond {
+            Target::Recording(played) => match &played.fallback {
                 Some(target) => target.environment(),
                 None => Environment::default(),
             },
@@ -173,12 +175,12 @@ impl Target {
     }
 }
 
-impl Listen {
+impl ClientEndpoint {
     /// The transport towards the client.
     pub fn transport(&self) -> Transport {
         match self {
-            Listen::Stdio => Transport::Stdio,
-            Listen::Port { kind, .. } => *kind,
+            ClientEndpoint::Stdio => Transport::Stdio,
+            ClientEndpoint::Port { kind, .. } => *kind,
         }
     }
 }

@@ -14,18 +14,18 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// While the terminal UI has the screen: where it takes what is said, and what is printed when it ends.
-static HELD_BACK: Mutex<Option<HeldBack>> = Mutex::new(None);
+static HELD_BACK: Mutex<Option<DeferredOutput>> = Mutex::new(None);
 
 /// Lines that are kept for the end.
 const KEPT_LINES: usize = 1_000;
 
-struct HeldBack {
+struct DeferredOutput {
     shows: SyncSender<String>,
     lines: VecDeque<Vec<u8>>,
 }
 
-impl HeldBack {
-    fn keep(&mut self, line: Vec<u8>) {
+impl DeferredOutput {
+    fn defer_line(&mut self, line: Vec<u8>) {
         if self.lines.len() == KEPT_LINES {
             self.lines.pop_front();
         }
@@ -33,10 +33,10 @@ impl HeldBack {
     }
 }
 
-/// From now on nothing is printed: lines come out of this, and are printed by [`let_go`].
-pub fn hold_back() -> Receiver<String> {
+/// From now on nothing is printed: lines come out of this, and are printed by `let_go`.
+pub fn defer_output() -> Receiver<String> {
     let (shows, shown) = sync_channel(KEPT_LINES);
-    *held_back() = Some(HeldBack {
+    *deferred_output() = Some(DeferredOutput {
         shows,
         lines: VecDeque::new(),
     });
@@ -44,8 +44,8 @@ pub fn hold_back() -> Receiver<String> {
 }
 
 /// Prints what was held back, and prints again from now on.
-pub fn let_go() {
-    let held = held_back().take();
+pub fn print_deferred() {
+    let held = deferred_output().take();
     let mut stderr = io::stderr().lock();
     for line in held.into_iter().flat_map(|held| held.lines) {
         let _ = stderr
@@ -54,17 +54,17 @@ pub fn let_go() {
     }
 }
 
-fn held_back() -> MutexGuard<'static, Option<HeldBack>> {
+fn deferred_output() -> MutexGuard<'static, Option<DeferredOutput>> {
     HELD_BACK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Keeps a line for later, if it must not be printed now.
 fn keep(line: &[u8]) -> bool {
-    let mut held = held_back();
+    let mut held = deferred_output();
     let Some(held) = &mut *held else {
         return false;
     };
-    held.keep(line.to_vec());
+    held.defer_line(line.to_vec());
     // A UI that is busy shows what it can.
     let _ = held
         .shows
@@ -90,8 +90,8 @@ pub fn ask(question: &str) {
 /// Passes a server's stderr line on as it is.
 pub fn pass_stderr(line: &[u8]) {
     // The UI shows it from the record; it is printed when that ends.
-    if let Some(held) = &mut *held_back() {
-        return held.keep(mcp_proxy_wire::visible::visible_bytes(line).into_bytes());
+    if let Some(held) = &mut *deferred_output() {
+        return held.defer_line(mcp_proxy_wire::terminal_text::sanitize_bytes(line).into_bytes());
     }
     let mut stderr = io::stderr().lock();
     let _ = stderr
@@ -118,13 +118,13 @@ pub fn clear_bar() {
 
 /// An error with its causes, on stderr. It may quote a file or a peer, so it is made harmless first.
 pub fn fail(error: &anyhow::Error) {
-    say(&mcp_proxy_wire::visible::visible_lines(&format!(
+    say(&mcp_proxy_wire::terminal_text::sanitize_lines(&format!(
         "mcp-proxy: {error:#}"
     )));
 }
 
 /// The result of a command, on stdout.
-pub fn out() -> io::BufWriter<io::Stdout> {
+pub fn stdout_writer() -> io::BufWriter<io::Stdout> {
     io::BufWriter::new(io::stdout())
 }
 

@@ -51,22 +51,22 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             printer::fail(&error);
-            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+            ExitCode::from(if error.is::<UsageError>() { 2 } else { 1 })
         }
     }
 }
 
 /// A mistake on the command line: exit code 2, like clap's own.
 #[derive(Debug)]
-pub struct Usage(pub String);
+pub struct UsageError(pub String);
 
-impl std::fmt::Display for Usage {
+impl std::fmt::Display for UsageError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Usage {}
+impl std::error::Error for UsageError {}
 
 /// The runtime of every command that waits: one thread, because hand-overs between threads cost more than they give.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

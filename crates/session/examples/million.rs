@@ -9,7 +9,7 @@
 )]
 
 use mcp_proxy_session::testing::{self, SampleRecord};
-use mcp_proxy_session::{Filter, Place, Session};
+use mcp_proxy_session::{Filter, RecordLocation, SessionRecord};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -49,7 +49,7 @@ fn main() {
 
 fn open(path: &Path) {
     let start = Instant::now();
-    let session = Session::open(path).unwrap();
+    let session = SessionRecord::open(path).unwrap();
     let opened = start.elapsed();
     let memory = peak_memory();
     let start = Instant::now();
@@ -94,7 +94,7 @@ fn open(path: &Path) {
 }
 
 fn make(folder: &Path, messages: u64) -> PathBuf {
-    let place = Place::In(folder.to_path_buf());
+    let place = RecordLocation::Folder(folder.to_path_buf());
     let mut record = SampleRecord::at_place(place, &testing::header());
     record.calls(messages);
     record.path().to_path_buf()

@@ -9,8 +9,8 @@
 )]
 
 use mcp_proxy_session::testing;
-use mcp_proxy_session::{NewBody, NewMessage, Place, Recorder};
-use mcp_proxy_wire::{Carriage, Message};
+use mcp_proxy_session::{NewBody, NewMessage, RecordLocation, Recorder};
+use mcp_proxy_wire::{Message, TransportEnvelope};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -24,7 +24,7 @@ fn main() {
     let folder = folder.join(format!("record-speed-{}", std::process::id()));
     let small = Message::parse(body(200));
     let kilobyte = Message::parse(body(1024));
-    let line = Carriage::Message;
+    let line = TransportEnvelope::Bare;
     let http = ten_headers();
     println!("making a line, nothing written, processor time");
     for (name, message, carriage) in [
@@ -53,12 +53,12 @@ fn main() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-fn make_lines(folder: &std::path::Path, message: &Message, carriage: &Carriage) -> f64 {
+fn make_lines(folder: &std::path::Path, message: &Message, carriage: &TransportEnvelope) -> f64 {
     let mut recorder = recorder(folder);
     let start = processor_time();
     let now = SystemTime::now();
     for sequence in 0..LINES {
-        recorder.message(&new_message(
+        recorder.record_message(&new_message(
             sequence,
             now + Duration::from_micros(sequence),
             message,
@@ -77,12 +77,17 @@ fn processor_time() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-fn record(folder: &std::path::Path, message: &Message, carriage: &Carriage, batch: u64) -> f64 {
+fn record(
+    folder: &std::path::Path,
+    message: &Message,
+    carriage: &TransportEnvelope,
+    batch: u64,
+) -> f64 {
     let mut recorder = recorder(folder);
     let start = Instant::now();
     let now = SystemTime::now();
     for sequence in 0..WRITES {
-        recorder.message(&new_message(
+        recorder.record_message(&new_message(
             sequence,
             now + Duration::from_micros(sequence),
             message,
@@ -99,7 +104,7 @@ fn record(folder: &std::path::Path, message: &Message, carriage: &Carriage, batc
 }
 
 fn recorder(folder: &std::path::Path) -> Recorder {
-    let place = Place::In(folder.to_path_buf());
+    let place = RecordLocation::Folder(folder.to_path_buf());
     Recorder::create(place, testing::options(), &testing::header()).unwrap()
 }
 
@@ -107,7 +112,7 @@ fn new_message<'a>(
     sequence: u64,
     time: SystemTime,
     message: &'a Message,
-    carriage: &'a Carriage,
+    carriage: &'a TransportEnvelope,
 ) -> NewMessage<'a> {
     NewMessage {
         time,
@@ -120,7 +125,7 @@ fn body(len: usize) -> String {
     format!("{head}{}\"}}}}}}", "x".repeat(len - head.len() - 4))
 }
 
-fn ten_headers() -> Carriage {
+fn ten_headers() -> TransportEnvelope {
     testing::post(
         "/mcp",
         &[

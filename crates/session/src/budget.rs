@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::RunError;
+use crate::JqError;
 
 /// How long a filter or a change may compute about one message. Who asks chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,13 +79,13 @@ pub(crate) struct Patience {
 
 impl Patience {
     /// Runs `work`, unless there is a pause now.
-    pub(crate) fn spend<T, E: From<RunError>>(
+    pub(crate) fn spend<T, E: From<JqError>>(
         &self,
         work: impl FnOnce() -> Result<T, E>,
         is_overrun: impl FnOnce(&E) -> bool,
     ) -> Result<T, E> {
         if self.overruns.load(Ordering::Relaxed) >= IN_A_ROW && self.pauses() {
-            return Err(RunError::GivenUp.into());
+            return Err(JqError::GivenUp.into());
         }
         let result = work();
         if let Err(error) = &result
@@ -117,9 +117,9 @@ impl Patience {
         length: usize,
         try_on: impl Fn(usize) -> bool,
         search: impl FnOnce() -> bool,
-    ) -> Result<bool, RunError> {
+    ) -> Result<bool, JqError> {
         if !would_end(budget.time, length, try_on) {
-            return Err(RunError::TooSlow(budget));
+            return Err(JqError::TooSlow(budget));
         }
         let watch = self.suspect.load(Ordering::Relaxed).then(Stopwatch::start);
         let begun = Instant::now();
@@ -128,7 +128,7 @@ impl Patience {
             return Ok(found);
         }
         match watch {
-            Some(watch) if watch.elapsed() > budget.time => Err(RunError::TooSlow(budget)),
+            Some(watch) if watch.elapsed() > budget.time => Err(JqError::TooSlow(budget)),
             Some(_) => Ok(found),
             None => {
                 self.suspect.store(true, Ordering::Relaxed);
@@ -206,10 +206,10 @@ mod tests {
     #[test]
     fn three_overruns_in_a_row_make_a_pause() {
         let patience = Patience::default();
-        let run = |result: Result<(), RunError>| {
-            patience.spend(|| result, |error| matches!(error, RunError::TooSlow(_)))
+        let run = |result: Result<(), JqError>| {
+            patience.spend(|| result, |error| matches!(error, JqError::TooSlow(_)))
         };
-        let slow = || Err(RunError::TooSlow(Budget::LIVE));
+        let slow = || Err(JqError::TooSlow(Budget::LIVE));
         for _ in 0..5 {
             assert_eq!(run(slow()), slow());
             assert_eq!(run(slow()), slow());
@@ -218,11 +218,11 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(run(slow()), slow());
         }
-        assert_eq!(run(Ok(())), Err(RunError::GivenUp));
+        assert_eq!(run(Ok(())), Err(JqError::GivenUp));
         // After the pause it is tried again, and once more only.
         *patience.last() = Instant::now().checked_sub(PAUSE);
         assert_eq!(run(slow()), slow());
-        assert_eq!(run(Ok(())), Err(RunError::GivenUp));
+        assert_eq!(run(Ok(())), Err(JqError::GivenUp));
         *patience.last() = Instant::now().checked_sub(PAUSE);
         assert_eq!(run(Ok(())), Ok(()));
         assert_eq!(run(slow()), slow());
@@ -244,7 +244,7 @@ mod tests {
         };
         let slow = Duration::from_millis(25);
         assert_eq!(search(slow), Ok(true), "the machine may have been busy");
-        assert_eq!(search(slow), Err(RunError::TooSlow(Budget::LIVE)));
+        assert_eq!(search(slow), Err(JqError::TooSlow(Budget::LIVE)));
         assert_eq!(search(Duration::ZERO), Ok(true));
     }
 }

@@ -7,13 +7,13 @@ use mcp_proxy_wire::{Message, Span};
 
 use crate::budget::{Budget, Patience};
 use crate::filter::FilterError;
-use crate::jq::{self, Account, Program, RunError};
+use crate::jq::{self, Account, JqError, JqProgram};
 
 /// A compiled change.
 #[derive(Debug, Clone)]
 pub struct Change {
     text: String,
-    program: Arc<Program>,
+    program: Arc<JqProgram>,
     patience: Arc<Patience>,
 }
 
@@ -39,7 +39,7 @@ pub enum ChangeError {
     TooDeep(ChangePart),
     /// The program did not give one value.
     #[error(transparent)]
-    Program(#[from] RunError),
+    Program(#[from] JqError),
     /// The value cannot be written as JSON: it has a NaN, bytes, or keys that are no strings.
     #[error("what the program makes of {0} is no JSON: {1}")]
     NotJson(ChangePart, String),
@@ -50,7 +50,7 @@ impl Change {
     pub fn parse(program: &str) -> Result<Change, FilterError> {
         Ok(Change {
             text: program.trim().to_owned(),
-            program: Arc::new(Program::compile(program.trim(), &[])?),
+            program: Arc::new(JqProgram::compile(program.trim(), &[])?),
             patience: Arc::default(),
         })
     }
@@ -71,7 +71,7 @@ impl Change {
         budget: Budget,
     ) -> Result<Message, ChangeError> {
         let is_overrun =
-            |error: &ChangeError| matches!(error, ChangeError::Program(RunError::TooSlow(_)));
+            |error: &ChangeError| matches!(error, ChangeError::Program(JqError::TooSlow(_)));
         self.patience
             .spend(|| self.apply_now(message, part, budget), is_overrun)
     }
@@ -87,7 +87,7 @@ impl Change {
         let account = Account::new(budget, span.len());
         let before = match jq::json(message, span, &account) {
             Some(before) => before,
-            None if account.is_spent() => return Err(RunError::TooSlow(budget).into()),
+            None if account.is_spent() => return Err(JqError::TooSlow(budget).into()),
             None => return Err(ChangeError::TooDeep(part)),
         };
         let unchanged = before.to_string();

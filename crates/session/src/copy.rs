@@ -2,7 +2,7 @@
 //!
 //! Whole lines only, and under its name only when its side files are there too: whoever finds the copy can open it.
 
-use crate::{Error, Session, new_salt, side_folder};
+use crate::{Error, SessionRecord, new_salt, side_folder};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Copies the record at `from` to `to`, where nothing may be yet. Returns the bytes of record and side files.
 pub fn copy_record(from: &Path, to: &Path) -> Result<u64, Error> {
-    let session = Session::open(from)?;
+    let session = SessionRecord::open(from)?;
     let sides = side_folder(to);
     for taken in [to, &sides] {
         if taken.symlink_metadata().is_ok() {
@@ -24,8 +24,8 @@ pub fn copy_record(from: &Path, to: &Path) -> Result<u64, Error> {
     let mut unfinished = to.as_os_str().to_owned();
     unfinished.push(format!(".{}-{:x}.new", std::process::id(), new_salt()));
     let unfinished = PathBuf::from(unfinished);
-    let mut made = Made::default();
-    let place = Place {
+    let mut made = CopyCleanup::default();
+    let place = CopyTarget {
         path: &unfinished,
         shown: to,
     };
@@ -47,12 +47,12 @@ pub fn copy_record(from: &Path, to: &Path) -> Result<u64, Error> {
 
 /// What was made so far, and goes if the copy fails: never what was there before. The first file goes in any case.
 #[derive(Default)]
-struct Made {
+struct CopyCleanup {
     files: Vec<PathBuf>,
     folder: Option<PathBuf>,
 }
 
-impl Drop for Made {
+impl Drop for CopyCleanup {
     fn drop(&mut self) {
         for file in &self.files {
             let _ = std::fs::remove_file(file);
@@ -64,13 +64,13 @@ impl Drop for Made {
 }
 
 /// Where a file goes.
-struct Place<'a> {
+struct CopyTarget<'a> {
     path: &'a Path,
     /// What people are told if that fails: the name they gave.
     shown: &'a Path,
 }
 
-fn copy_sides(from: &Path, to: &Path, made: &mut Made) -> Result<u64, Error> {
+fn copy_sides(from: &Path, to: &Path, made: &mut CopyCleanup) -> Result<u64, Error> {
     DirBuilder::new()
         .mode(0o700)
         .create(to)
@@ -86,14 +86,19 @@ fn copy_sides(from: &Path, to: &Path, made: &mut Made) -> Result<u64, Error> {
             .is_some_and(|ending| ending != "part");
         if entry.file_type().map_err(read)?.is_file() && is_whole {
             let path = &to.join(entry.file_name());
-            let place = Place { path, shown: path };
+            let place = CopyTarget { path, shown: path };
             bytes += copy_file(&entry.path(), &place, u64::MAX, made)?;
         }
     }
     Ok(bytes)
 }
 
-fn copy_file(from: &Path, to: &Place<'_>, limit: u64, made: &mut Made) -> Result<u64, Error> {
+fn copy_file(
+    from: &Path,
+    to: &CopyTarget<'_>,
+    limit: u64,
+    made: &mut CopyCleanup,
+) -> Result<u64, Error> {
     let source = File::open(from).map_err(|error| Error::io("read", from, error))?;
     let wrong = |error| Error::io("write to", to.shown, error);
     let mut target = OpenOptions::new()

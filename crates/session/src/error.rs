@@ -62,7 +62,7 @@ pub enum Error {
     NoSuchRow(u64),
     /// A filter's program had to be stopped.
     #[error("the filter `{0}` was stopped: on one message it takes too long")]
-    Endless(String),
+    FilterStopped(String),
     /// A file given to `import` cannot be understood.
     #[error("cannot import {path}: {why}")]
     Import {

@@ -10,7 +10,7 @@ mod json;
 mod jsonl;
 mod markdown;
 
-use crate::{Error, Session};
+use crate::{Error, SessionRecord};
 use std::io::Write;
 
 /// Writes a session in one format.
@@ -27,10 +27,10 @@ pub trait SessionExporter: Sync {
     /// Writes `session` to `out`. `progress` is told now and then how much of how much is done.
     fn export(
         &self,
-        session: &Session,
+        session: &SessionRecord,
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Exported, Error>;
+    ) -> Result<ExportSummary, Error>;
 }
 
 /// A format of this crate: what it is called, and the function that writes it.
@@ -43,7 +43,7 @@ struct ExportFormat {
 
 /// What [`SessionExporter::export`] does.
 type WriteExport =
-    fn(&Session, &mut dyn Write, &mut dyn FnMut(u64, u64)) -> Result<Exported, Error>;
+    fn(&SessionRecord, &mut dyn Write, &mut dyn FnMut(u64, u64)) -> Result<ExportSummary, Error>;
 
 impl SessionExporter for ExportFormat {
     fn name(&self) -> &'static str {
@@ -60,17 +60,17 @@ impl SessionExporter for ExportFormat {
 
     fn export(
         &self,
-        session: &Session,
+        session: &SessionRecord,
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<Exported, Error> {
+    ) -> Result<ExportSummary, Error> {
         (self.write)(session, out, progress)
     }
 }
 
 /// What an export has to say about itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Exported {
+pub struct ExportSummary {
     /// Messages whose bodies should be beside the record and are not. The export is marked in their places.
     pub missing: u64,
 }
@@ -89,7 +89,7 @@ pub fn exporter(name: &str) -> Option<&'static dyn SessionExporter> {
 }
 
 /// Tells progress about every thousandth step, so that a screen is not redrawn a million times.
-fn step(done: usize, total: usize, progress: &mut dyn FnMut(u64, u64)) {
+fn report_progress(done: usize, total: usize, progress: &mut dyn FnMut(u64, u64)) {
     if done.is_multiple_of(1000) || done == total {
         progress(done as u64, total as u64);
     }

@@ -1,15 +1,15 @@
 //! One filter language, wherever messages are chosen: in views, breakpoints, rules, `inspect`, `export` and replay.
 //!
 //! A filter is plain words, a `/regex/`, or a jq program over a documented view of the message; which of them a text is, is
-//! decided by how it begins ([`Filter::parse`]). It is compiled once and tried on many messages, live ones ([`Facts`]) and
-//! recorded ones (a [`Row`] of a [`Session`]). [`help`] makes the help page and `docs/filters.md` from [`FIELDS`].
+//! decided by how it begins ([`Filter::parse`]). It is compiled once and tried on many messages, live ones ([`MessageFacts`]) and
+//! recorded ones (a [`Row`] of a [`SessionRecord`]). [`help`] makes the help page and `docs/filters.md` from [`FIELDS`].
 
 mod error;
 mod facts;
 mod form;
 pub mod help;
 mod pattern;
-mod recorded;
+mod recorded_facts;
 mod view;
 mod words;
 
@@ -20,32 +20,32 @@ use bytes::Bytes;
 
 use crate::budget::{Budget, Patience};
 use crate::index::Row;
-use crate::jq::{Account, Program, RunError};
-use crate::lines::Lines;
-use crate::{Error, Session};
-use form::Form;
+use crate::jq::{Account, JqError, JqProgram};
+use crate::lines::LineScanner;
+use crate::{Error, SessionRecord};
+use form::FilterForm;
 use pattern::Pattern;
 use words::Words;
 
 pub use error::FilterError;
-pub use facts::{AskedFacts, Carried, Facts, Marks};
-pub use view::{FIELDS, Field};
+pub use facts::{EnvelopeFacts, MessageFacts, MessageFlags, RequestFacts};
+pub use view::{FIELDS, FilterField};
 
 /// Which messages are wanted.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     text: String,
-    test: Test,
+    test: FilterTest,
     patience: Arc<Patience>,
 }
 
 #[derive(Debug, Clone, Default)]
-enum Test {
+enum FilterTest {
     #[default]
     Everything,
     Words(Words),
     Pattern(Pattern),
-    Jq(Arc<Program>),
+    Jq(Arc<JqProgram>),
 }
 
 impl Filter {
@@ -57,11 +57,15 @@ impl Filter {
     /// - `jq:` and `words:` in front decide it.
     pub fn parse(text: &str) -> Result<Filter, FilterError> {
         let trimmed = text.trim();
-        let test = match Form::of(trimmed) {
-            Form::Nothing => Test::Everything,
-            Form::Words(words) => Test::Words(Words::new(words)),
-            Form::Pattern { pattern, case } => Test::Pattern(Pattern::new(pattern, case)?),
-            Form::Jq(program) => Test::Jq(Arc::new(Program::compile(program, &view::names())?)),
+        let test = match FilterForm::detect(trimmed) {
+            FilterForm::Nothing => FilterTest::Everything,
+            FilterForm::Words(words) => FilterTest::Words(Words::new(words)),
+            FilterForm::Pattern { pattern, case } => {
+                FilterTest::Pattern(Pattern::new(pattern, case)?)
+            }
+            FilterForm::Jq(program) => {
+                FilterTest::Jq(Arc::new(JqProgram::compile(program, &view::names())?))
+            }
         };
         Ok(Filter {
             text: trimmed.to_owned(),
@@ -77,7 +81,7 @@ impl Filter {
 
     /// Whether every message matches.
     pub fn is_empty(&self) -> bool {
-        matches!(self.test, Test::Everything)
+        matches!(self.test, FilterTest::Everything)
     }
 
     /// Whether a message matches. An error means that it is not known, and the message is not chosen.
@@ -85,32 +89,32 @@ impl Filter {
     /// # Errors
     /// When a jq program fails on the message, and when finding out takes longer than `budget`, or did so several times just
     /// before. A search for words or for a pattern is not interrupted; instead it is tried on a part of the message first.
-    pub fn judge(&self, facts: &Facts<'_>, budget: Budget) -> Result<bool, RunError> {
+    pub fn judge(&self, facts: &MessageFacts<'_>, budget: Budget) -> Result<bool, JqError> {
         if self.is_empty() {
             return Ok(true);
         }
-        let is_overrun = |error: &RunError| matches!(error, RunError::TooSlow(_));
+        let is_overrun = |error: &JqError| matches!(error, JqError::TooSlow(_));
         self.patience
             .spend(|| self.judge_now(facts, budget), is_overrun)
     }
 
-    fn judge_now(&self, facts: &Facts<'_>, budget: Budget) -> Result<bool, RunError> {
+    fn judge_now(&self, facts: &MessageFacts<'_>, budget: Budget) -> Result<bool, JqError> {
         let raw = facts.message.raw();
         match &self.test {
-            Test::Everything => Ok(true),
-            Test::Words(words) => self.patience.search(
+            FilterTest::Everything => Ok(true),
+            FilterTest::Words(words) => self.patience.search(
                 budget,
                 raw.len(),
                 |length| words.are_in(&[&raw[..length]]),
                 || words.are_in_facts(facts),
             ),
-            Test::Pattern(pattern) => self.patience.search(
+            FilterTest::Pattern(pattern) => self.patience.search(
                 budget,
                 raw.len(),
                 |length| pattern.is_in(&raw[..length]),
                 || pattern.is_in(raw),
             ),
-            Test::Jq(program) => {
+            FilterTest::Jq(program) => {
                 let account = Account::new(budget, raw.len());
                 program.any_true(facts.view(program.needs(), &account), &account)
             }
@@ -118,10 +122,10 @@ impl Filter {
     }
 
     /// Whether one recorded message matches.
-    pub fn matches(&self, session: &Session, row: &Row) -> Result<bool, Error> {
+    pub fn matches(&self, session: &SessionRecord, row: &Row) -> Result<bool, Error> {
         match &self.test {
-            Test::Everything => Ok(true),
-            Test::Words(words) => {
+            FilterTest::Everything => Ok(true),
+            FilterTest::Words(words) => {
                 let left = words.left_after_row(session, row);
                 Ok(left.is_empty() || words::are_in_line(session, &left, &session.row_line(row)?))
             }
@@ -132,17 +136,17 @@ impl Filter {
     /// Whether a text that is no message matches: a line of stderr, a note. jq knows messages only.
     pub fn matches_text(&self, text: &str) -> bool {
         match &self.test {
-            Test::Everything => true,
-            Test::Words(words) => words.are_in(&[text.as_bytes()]),
-            Test::Pattern(pattern) => pattern.is_in(text.as_bytes()),
-            Test::Jq(_) => false,
+            FilterTest::Everything => true,
+            FilterTest::Words(words) => words.are_in(&[text.as_bytes()]),
+            FilterTest::Pattern(pattern) => pattern.is_in(text.as_bytes()),
+            FilterTest::Jq(_) => false,
         }
     }
 
     /// The rows from `from` on that match, read in one pass over the record. `found` may stop it.
     pub fn search(
         &self,
-        session: &Session,
+        session: &SessionRecord,
         from: usize,
         mut found: impl FnMut(usize) -> ControlFlow<()>,
     ) -> Result<(), Error> {
@@ -158,7 +162,7 @@ impl Filter {
     /// The same, told of every row whether it matches, so that a search without matches can be stopped too.
     pub fn scan(
         &self,
-        session: &Session,
+        session: &SessionRecord,
         from: usize,
         mut seen: impl FnMut(usize, bool) -> ControlFlow<()>,
     ) -> Result<(), Error> {
@@ -166,7 +170,7 @@ impl Filter {
             return Ok(());
         };
         let failed = |error| Error::io("read", session.path(), error);
-        let mut lines = Lines::new(session.file(), first.offset(), session.covered());
+        let mut lines = LineScanner::new(session.file(), first.offset(), session.covered());
         let mut next = from;
         while let (Some(row), Some(line)) = (session.row(next), lines.next_line().map_err(failed)?)
         {
@@ -174,13 +178,15 @@ impl Filter {
                 continue;
             }
             let wanted = match &self.test {
-                Test::Everything => true,
-                Test::Words(words) => {
+                FilterTest::Everything => true,
+                FilterTest::Words(words) => {
                     let left = words.left_after_row(session, row);
                     left.is_empty() || words::are_in_line(session, &left, line.bytes)
                 }
-                Test::Pattern(pattern) => recorded::has_pattern(session, pattern, line.bytes),
-                Test::Jq(_) => {
+                FilterTest::Pattern(pattern) => {
+                    recorded_facts::has_pattern(session, pattern, line.bytes)
+                }
+                FilterTest::Jq(_) => {
                     self.matches_line(session, row, &Bytes::copy_from_slice(line.bytes))?
                 }
             };
@@ -192,14 +198,21 @@ impl Filter {
         Ok(())
     }
 
-    fn matches_line(&self, session: &Session, row: &Row, line: &Bytes) -> Result<bool, Error> {
-        if let Test::Pattern(pattern) = &self.test {
-            return Ok(recorded::has_pattern(session, pattern, line));
+    fn matches_line(
+        &self,
+        session: &SessionRecord,
+        row: &Row,
+        line: &Bytes,
+    ) -> Result<bool, Error> {
+        if let FilterTest::Pattern(pattern) = &self.test {
+            return Ok(recorded_facts::has_pattern(session, pattern, line));
         }
-        let recorded = recorded::Recorded::read(session, row, line)?;
+        let recorded = recorded_facts::RecordedMessage::read(session, row, line)?;
         match self.judge(&recorded.facts(session, row), Budget::OFFLINE) {
             // On one message jq may fail, but a program without an end would not get through a record.
-            Err(RunError::TooSlow(_) | RunError::GivenUp) => Err(Error::Endless(self.text.clone())),
+            Err(JqError::TooSlow(_) | JqError::GivenUp) => {
+                Err(Error::FilterStopped(self.text.clone()))
+            }
             judged => Ok(judged.unwrap_or(false)),
         }
     }

@@ -3,8 +3,8 @@
 //! The header is written once and never changed; what is only known later (when the session ended) is the `end` record, and
 //! [`ProxySession`] is the two put together.
 
-use crate::mask::Masks;
-use crate::{Error, FORMAT, PeerInfo, Redaction, RedactionFacts, stamp};
+use crate::credential_redaction::CredentialRedaction;
+use crate::{Error, FORMAT, PeerInfo, Redaction, RedactionFacts, timestamp};
 use mcp_proxy_wire::Transport;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -36,7 +36,7 @@ pub struct SessionHeader {
     pub metadata: Map<String, Value>,
 }
 
-/// The seed's `ProxySession` without its messages, which [`crate::Session`] reads one by one.
+/// The seed's `ProxySession` without its messages, which [`crate::SessionRecord`] reads one by one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProxySession {
     /// Session UUID.
@@ -60,12 +60,19 @@ impl SessionHeader {
     pub const REPLAY_OF: &str = "replay_of";
 
     /// The first line of a record.
-    pub(crate) fn line(&self, masks: &Masks, redaction: Option<&Redaction>) -> Vec<u8> {
+    pub(crate) fn line(
+        &self,
+        masks: &CredentialRedaction,
+        redaction: Option<&Redaction>,
+    ) -> Vec<u8> {
         let mut line = Map::new();
         line.insert("t".into(), "session".into());
         line.insert("format".into(), FORMAT.into());
         line.insert("id".into(), self.id.clone().into());
-        line.insert("started_at".into(), stamp::to_text(self.started_at).into());
+        line.insert(
+            "started_at".into(),
+            timestamp::to_text(self.started_at).into(),
+        );
         for (key, peer) in [("client", &self.client), ("server", &self.server)] {
             let masked = peer
                 .clone()
@@ -90,7 +97,11 @@ impl SessionHeader {
     }
 
     /// The server as the first line of a record tells it, its command or its URL. Whoever shows it elsewhere shows this.
-    pub fn shown_server(&self, masks: &Masks, redaction: Option<&Redaction>) -> String {
+    pub fn shown_server(
+        &self,
+        masks: &CredentialRedaction,
+        redaction: Option<&Redaction>,
+    ) -> String {
         let (command, url) = self.masked_server(masks);
         let server = command.or(url).unwrap_or_default();
         match redaction.and_then(|redaction| redaction.masked(server.as_bytes())) {
@@ -100,7 +111,7 @@ impl SessionHeader {
     }
 
     /// Command and URL without credentials.
-    fn masked_server(&self, masks: &Masks) -> (Option<String>, Option<String>) {
+    fn masked_server(&self, masks: &CredentialRedaction) -> (Option<String>, Option<String>) {
         let command = self.server_command.as_deref();
         let url = self.server_url.as_deref();
         (
@@ -167,7 +178,7 @@ impl SessionHeader {
         Ok(SessionHeader {
             id: text("id").ok_or_else(|| not_a_record("its header has no id"))?,
             started_at: text("started_at")
-                .and_then(|time| stamp::parse(&time))
+                .and_then(|time| timestamp::parse(&time))
                 .ok_or_else(|| not_a_record("its header has no started_at"))?,
             client,
             server,

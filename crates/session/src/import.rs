@@ -4,15 +4,15 @@
 //! `original_payload`. The document is read twice, for its head and for its messages, so that only one message is in memory at a
 //! time. A `raw` that is a string is taken as the text (or `base64:` bytes) of something that was no JSON, as our export writes it.
 
-use crate::entry::{Act, Answers, Io, NewBody, NewMessage};
+use crate::record_input::{AnsweredRequest, NewBody, NewMessage, NewVerdict, RecordEvent};
 use crate::{
-    Durability, Error, MessageId, OnRecordError, PeerInfo, Place, RecordOptions, Recorder,
-    SessionHeader, id, stamp,
+    Durability, Error, MessageId, PeerInfo, RecordErrorPolicy, RecordLocation, RecordOptions,
+    Recorder, SessionHeader, id, timestamp,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use mcp_proxy_wire::{Carriage, Direction, Kind, Message, Origin, Transport, flatten};
+use mcp_proxy_wire::{Direction, Kind, Message, Origin, Transport, TransportEnvelope, flatten};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Makes a record at `place` of the JSON document at `source`. Returns the record's path.
-pub fn import(source: &Path, place: Place) -> Result<PathBuf, Error> {
+pub fn import(source: &Path, place: RecordLocation) -> Result<PathBuf, Error> {
     let wrong = |why: String| Error::Import {
         path: source.to_path_buf(),
         why,
@@ -35,16 +35,17 @@ pub fn import(source: &Path, place: Place) -> Result<PathBuf, Error> {
             .map(BufReader::new)
             .map_err(|error| Error::io("open", source, error))
     };
-    let head: Head = serde_json::from_reader(open()?).map_err(|error| wrong(error.to_string()))?;
+    let head: DocumentHead =
+        serde_json::from_reader(open()?).map_err(|error| wrong(error.to_string()))?;
     let options = RecordOptions {
         durability: Durability::None,
-        on_error: OnRecordError::Stop,
+        on_error: RecordErrorPolicy::Stop,
         keep_secrets: true,
         secrets: Vec::new(),
         redaction: None,
     };
     let header = head.header().map_err(wrong)?;
-    let mut writer = Writer {
+    let mut writer = ImportWriter {
         recorder: Recorder::create(place, options, &header)?,
         transport: header.server.transport,
         started_at: header.started_at,
@@ -57,9 +58,9 @@ pub fn import(source: &Path, place: Place) -> Result<PathBuf, Error> {
     let note = format!("imported from {}", source.display());
     writer
         .recorder
-        .io(header.started_at, &Io::Note { text: &note });
+        .record_event(header.started_at, &RecordEvent::Note { text: &note });
     let mut json = serde_json::Deserializer::from_reader(open()?);
-    let read = json.deserialize_map(Document(&mut writer));
+    let read = json.deserialize_map(DocumentVisitor(&mut writer));
     let failed = writer
         .failed
         .take()
@@ -71,7 +72,7 @@ pub fn import(source: &Path, place: Place) -> Result<PathBuf, Error> {
         let _ = std::fs::remove_dir_all(crate::side_folder(path));
         return Err(error);
     }
-    if let Some(ended_at) = head.ended_at.as_deref().and_then(stamp::parse) {
+    if let Some(ended_at) = head.ended_at.as_deref().and_then(timestamp::parse) {
         writer.recorder.end(ended_at, "as imported")?;
     }
     writer.recorder.flush()?;
@@ -80,7 +81,7 @@ pub fn import(source: &Path, place: Place) -> Result<PathBuf, Error> {
 
 /// The document without its messages.
 #[derive(Deserialize)]
-struct Head {
+struct DocumentHead {
     #[serde(alias = "session_id")]
     id: Option<String>,
     started_at: Option<String>,
@@ -92,7 +93,7 @@ struct Head {
     messages: Option<IgnoredAny>,
 }
 
-impl Head {
+impl DocumentHead {
     fn header(&self) -> Result<SessionHeader, String> {
         if self.messages.is_none() {
             return Err("it has no `messages`, so it is no session".to_owned());
@@ -102,7 +103,7 @@ impl Head {
         let transport = transport
             .parse::<Transport>()
             .map_err(|error| format!("`transport`: {error}"))?;
-        let started_at = stamp::parse(started_at)
+        let started_at = timestamp::parse(started_at)
             .ok_or_else(|| format!("`started_at` is {started_at:?}, which is no time"))?;
         Ok(SessionHeader {
             id: self
@@ -133,7 +134,7 @@ fn redacted(metadata: &Map<String, Value>) -> FxHashMap<u64, u32> {
 
 /// A message in either spelling.
 #[derive(Deserialize)]
-struct Imported {
+struct ImportedMessage {
     #[serde(alias = "proxy_id")]
     id: Option<String>,
     sequence: Option<u64>,
@@ -154,7 +155,7 @@ struct Imported {
 }
 
 /// Writes messages as they are read.
-struct Writer {
+struct ImportWriter {
     recorder: Recorder,
     transport: Transport,
     started_at: SystemTime,
@@ -168,8 +169,8 @@ struct Writer {
     failed: Option<Error>,
 }
 
-impl Writer {
-    fn write(&mut self, imported: &Imported) -> Result<(), String> {
+impl ImportWriter {
+    fn write(&mut self, imported: &ImportedMessage) -> Result<(), String> {
         let direction: Direction = imported
             .direction
             .parse()
@@ -183,7 +184,7 @@ impl Writer {
         let time = imported
             .timestamp
             .as_deref()
-            .and_then(stamp::parse)
+            .and_then(timestamp::parse)
             .unwrap_or(self.started_at);
         let id = imported.id.as_deref().and_then(MessageId::parse);
         let id = id.unwrap_or_else(|| MessageId::new(time, self.salt, sequence));
@@ -198,7 +199,7 @@ impl Writer {
             .correlated_id
             .as_ref()
             .and_then(|id| self.known.get(id))
-            .map(|(id, sequence, asked)| Answers {
+            .map(|(id, sequence, asked)| AnsweredRequest {
                 id: *id,
                 sequence: *sequence,
                 latency: time.duration_since(*asked).unwrap_or_default(),
@@ -207,8 +208,8 @@ impl Writer {
             .sequence
             .and_then(|number| self.redacted.get(&number));
         self.recorder
-            .redacted_before(redacted.copied().unwrap_or(0));
-        self.recorder.message(&NewMessage {
+            .note_prior_redactions(redacted.copied().unwrap_or(0));
+        self.recorder.record_message(&NewMessage {
             sequence,
             id,
             time,
@@ -230,15 +231,15 @@ impl Writer {
             parent: imported
                 .parent
                 .filter(|parent| imported.sequence == Some(sequence) && *parent < sequence),
-            carriage: &Carriage::Message,
+            envelope: &TransportEnvelope::Bare,
             body: NewBody::Whole(&received),
-            answers,
+            answered_request: answers,
             late: false,
             duplicate: false,
             parts: &[],
         });
         if imported.modified {
-            self.recorder.act(&Act {
+            self.recorder.record_verdict(&NewVerdict {
                 time,
                 sequence: Some(sequence),
                 message: Some(id),
@@ -278,9 +279,9 @@ fn bytes_of(raw: &RawValue) -> Bytes {
     flatten(&message).unwrap_or(message).into_raw()
 }
 
-struct Document<'a>(&'a mut Writer);
+struct DocumentVisitor<'a>(&'a mut ImportWriter);
 
-impl<'de> Visitor<'de> for Document<'_> {
+impl<'de> Visitor<'de> for DocumentVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -290,7 +291,7 @@ impl<'de> Visitor<'de> for Document<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             if key == "messages" {
-                map.next_value_seed(Messages(self.0))?;
+                map.next_value_seed(MessagesVisitor(self.0))?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -299,9 +300,9 @@ impl<'de> Visitor<'de> for Document<'_> {
     }
 }
 
-struct Messages<'a>(&'a mut Writer);
+struct MessagesVisitor<'a>(&'a mut ImportWriter);
 
-impl<'de> DeserializeSeed<'de> for Messages<'_> {
+impl<'de> DeserializeSeed<'de> for MessagesVisitor<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -309,7 +310,7 @@ impl<'de> DeserializeSeed<'de> for Messages<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Messages<'_> {
+impl<'de> Visitor<'de> for MessagesVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -318,7 +319,7 @@ impl<'de> Visitor<'de> for Messages<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<(), A::Error> {
         let mut number = 0;
-        while let Some(message) = messages.next_element::<Imported>()? {
+        while let Some(message) = messages.next_element::<ImportedMessage>()? {
             number += 1;
             self.0
                 .write(&message)

@@ -14,41 +14,41 @@ pub use row::Row;
 pub(crate) use connections::ConnectionPlace;
 pub(crate) use file::{load, path_for, store};
 
-use crate::stamp::StampReader;
-use strings::Strings;
+use crate::timestamp::TimestampReader;
+use strings::StringTable;
 
 /// Everything the index knows.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) rows: Vec<Row>,
-    pub(crate) strings: Strings,
+    pub(crate) strings: StringTable,
     /// Verdicts, by row and then in file order.
-    pub(crate) acts: Vec<ActPlace>,
+    pub(crate) acts: Vec<VerdictLocation>,
     /// Connections, by number.
     pub(crate) connections: Vec<ConnectionPlace>,
     /// Where the last `end` line is.
-    pub(crate) end: Option<LinePlace>,
+    pub(crate) end: Option<LineLocation>,
     /// Everything before this offset is in the index. Always the start of a line.
     pub(crate) covered: u64,
     /// Lines that are no record lines.
     pub(crate) damaged: u64,
     /// Bytes after the last whole line, when last looked.
     pub(crate) torn: u64,
-    stamps: StampReader,
+    stamps: TimestampReader,
 }
 
 /// A line in the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LinePlace {
+pub(crate) struct LineLocation {
     pub(crate) offset: u64,
     pub(crate) len: u32,
 }
 
 /// A verdict's line and the row it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ActPlace {
+pub(crate) struct VerdictLocation {
     pub(crate) row: u32,
-    pub(crate) line: LinePlace,
+    pub(crate) line: LineLocation,
 }
 
 impl Index {
@@ -72,7 +72,7 @@ impl Index {
     }
 
     /// The verdicts on a row, in file order.
-    pub(crate) fn acts_on(&self, row: usize) -> impl Iterator<Item = LinePlace> + '_ {
+    pub(crate) fn acts_on(&self, row: usize) -> impl Iterator<Item = LineLocation> + '_ {
         let row = u32::try_from(row).unwrap_or(u32::MAX);
         let from = self.acts.partition_point(|act| act.row < row);
         self.acts[from..]
@@ -103,7 +103,7 @@ impl Index {
     }
 
     /// Verdicts come soon after their messages, so the place is nearly always the end.
-    fn insert_act(&mut self, act: ActPlace) {
+    fn insert_act(&mut self, act: VerdictLocation) {
         let at = self.acts.partition_point(|known| known.row <= act.row);
         self.acts.insert(at, act);
     }

@@ -9,10 +9,10 @@
 //! Not here: what a program is asked. See [`crate::filter`] and [`crate::Change`].
 
 mod account;
-mod bound;
 mod limits;
+mod metering;
 mod natives;
-mod needs;
+mod needed_fields;
 mod search;
 mod value;
 
@@ -25,45 +25,45 @@ use jaq_json::Val;
 
 use crate::budget::Budget;
 use crate::filter::FilterError;
-use natives::Patterns;
+use natives::CompiledPatterns;
 
 pub(crate) use account::Account;
-pub(crate) use needs::Needs;
+pub(crate) use needed_fields::NeededFields;
 pub(crate) use value::{json, time, whole};
 
 /// The values and the data that our programs work on.
-pub(crate) struct Engine;
+pub(crate) struct JqEngine;
 
-impl DataT for Engine {
+impl DataT for JqEngine {
     type V<'a> = Val;
-    type Data<'a> = Data<'a>;
+    type Data<'a> = JqData<'a>;
 }
 
 /// What a running program can reach.
 #[derive(Clone, Copy)]
-pub(crate) struct Data<'a> {
-    lut: &'a Lut<Engine>,
+pub(crate) struct JqData<'a> {
+    lut: &'a Lut<JqEngine>,
     account: &'a Account,
-    patterns: &'a Mutex<Patterns>,
+    patterns: &'a Mutex<CompiledPatterns>,
 }
 
-impl<'a> HasLut<'a, Engine> for Data<'a> {
-    fn lut(&self) -> &'a Lut<Engine> {
+impl<'a> HasLut<'a, JqEngine> for JqData<'a> {
+    fn lut(&self) -> &'a Lut<JqEngine> {
         self.lut
     }
 }
 
 /// A compiled program.
-pub(crate) struct Program {
-    filter: jaq_core::Filter<Engine>,
-    needs: Needs,
+pub(crate) struct JqProgram {
+    filter: jaq_core::Filter<JqEngine>,
+    needs: NeededFields,
     /// Compiled once, however many messages they are tried on.
-    patterns: Mutex<Patterns>,
+    patterns: Mutex<CompiledPatterns>,
 }
 
 /// Why a filter did not decide, or a program gave no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RunError {
+pub enum JqError {
     /// It was stopped: it computed for longer than this, or made too much.
     #[error("it takes more than {} ms or {} steps", .0.time.as_millis(), account::STEPS)]
     TooSlow(Budget),
@@ -78,14 +78,14 @@ pub enum RunError {
 /// The name under which a program is compiled; no program can use it.
 const MAIN: &str = "main'";
 
-impl Program {
+impl JqProgram {
     /// Compiles `text`. Fields in `known` are those that its input has; none means any.
-    pub(crate) fn compile(text: &str, known: &[&'static str]) -> Result<Program, FilterError> {
-        limits::of_text(text).map_err(|(at, why)| FilterError::new(text, Some(at), why))?;
+    pub(crate) fn compile(text: &str, known: &[&'static str]) -> Result<JqProgram, FilterError> {
+        limits::check_text(text).map_err(|(at, why)| FilterError::new(text, Some(at), why))?;
         // Lexer and parser go down one call for each level of the program, and how deep it is, they find out.
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(limits::STACK);
-            let compiling = thread.spawn_scoped(scope, || Program::read(text, known));
+            let compiling = thread.spawn_scoped(scope, || JqProgram::read(text, known));
             let failed = || FilterError::new(text, None, "it cannot be compiled".to_owned());
             compiling
                 .map_err(|_| failed())?
@@ -94,7 +94,7 @@ impl Program {
         })
     }
 
-    fn read(text: &str, known: &[&'static str]) -> Result<Program, FilterError> {
+    fn read(text: &str, known: &[&'static str]) -> Result<JqProgram, FilterError> {
         let wrong = |at: &str, why: String| FilterError::new(text, Some(at), why);
         let tokens = Lexer::new(text)
             .lex()
@@ -115,19 +115,19 @@ impl Program {
                     ),
                     None => wrong("", "no jq".to_owned()),
                 })?;
-        limits::of_program(&term).map_err(|why| FilterError::new(text, None, why))?;
-        if let Some(name) = bound::recursive(&term) {
+        limits::check_program(&term).map_err(|why| FilterError::new(text, None, why))?;
+        if let Some(name) = metering::recursive(&term) {
             let why = format!(
                 "`{name}` calls itself, which could go on for ever: use recurse, while, until or walk"
             );
             return Err(wrong(name, why));
         }
-        let needs = Needs::of(&term, known).map_err(|(at, why)| wrong(at, why))?;
-        let library = bound::library(&term);
+        let needs = NeededFields::of(&term, known).map_err(|(at, why)| wrong(at, why))?;
+        let library = metering::library(&term);
         let main = Def {
             name: MAIN,
             args: Vec::new(),
-            body: bound::bound(term),
+            body: metering::meter(term),
         };
         let arena = Arena::default();
         let filter =
@@ -135,20 +135,20 @@ impl Program {
                 true => wrong(name, why),
                 false => FilterError::new(text, None, why),
             })?;
-        Ok(Program {
+        Ok(JqProgram {
             filter,
             needs,
-            patterns: Mutex::new(Patterns::default()),
+            patterns: Mutex::new(CompiledPatterns::default()),
         })
     }
 
     /// What of its input it looks at.
-    pub(crate) fn needs(&self) -> Needs {
+    pub(crate) fn needs(&self) -> NeededFields {
         self.needs
     }
 
     /// Whether any output is neither `null` nor `false`.
-    pub(crate) fn any_true(&self, input: Val, account: &Account) -> Result<bool, RunError> {
+    pub(crate) fn any_true(&self, input: Val, account: &Account) -> Result<bool, JqError> {
         self.run(input, account, |output| {
             (!matches!(output, Val::Null | Val::Bool(false))).then_some(())
         })
@@ -156,7 +156,7 @@ impl Program {
     }
 
     /// Its one output.
-    pub(crate) fn only(&self, input: Val, account: &Account) -> Result<Val, RunError> {
+    pub(crate) fn only(&self, input: Val, account: &Account) -> Result<Val, JqError> {
         let mut outputs = Vec::new();
         self.run(input, account, |output| {
             outputs.push(output);
@@ -164,8 +164,8 @@ impl Program {
         })?;
         match (outputs.pop(), outputs.pop()) {
             (Some(only), None) => Ok(only),
-            (None, _) => Err(RunError::Failed("the program gives no value".to_owned())),
-            _ => Err(RunError::Failed(
+            (None, _) => Err(JqError::Failed("the program gives no value".to_owned())),
+            _ => Err(JqError::Failed(
                 "the program gives more than one value".to_owned(),
             )),
         }
@@ -177,22 +177,22 @@ impl Program {
         input: Val,
         account: &Account,
         mut take: impl FnMut(Val) -> Option<T>,
-    ) -> Result<Option<T>, RunError> {
+    ) -> Result<Option<T>, JqError> {
         // Reading the input may have taken all the time.
         if account.is_spent() || account.look() {
-            return Err(RunError::TooSlow(account.budget()));
+            return Err(JqError::TooSlow(account.budget()));
         }
-        let data = Data {
+        let data = JqData {
             lut: &self.filter.lut,
             account,
             patterns: &self.patterns,
         };
-        let context = Ctx::<Engine>::new(data, Vars::new([]));
+        let context = Ctx::<JqEngine>::new(data, Vars::new([]));
         for output in self.filter.id.run((context, input)) {
             let output = output.map_err(|stop| match stop.get_err() {
-                Ok(error) if !account.is_spent() => RunError::Failed(explained(error)),
-                Err(_) if !account.is_spent() => RunError::Failed("the program halts".to_owned()),
-                _ => RunError::TooSlow(account.budget()),
+                Ok(error) if !account.is_spent() => JqError::Failed(explained(error)),
+                Err(_) if !account.is_spent() => JqError::Failed("the program halts".to_owned()),
+                _ => JqError::TooSlow(account.budget()),
             })?;
             if let Some(taken) = take(output) {
                 return Ok(Some(taken));
@@ -202,7 +202,7 @@ impl Program {
     }
 }
 
-impl std::fmt::Debug for Program {
+impl std::fmt::Debug for JqProgram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Program")
             .field("needs", &self.needs)
@@ -215,7 +215,7 @@ fn link<'s>(
     arena: &'s Arena,
     library: Vec<Def<&'s str>>,
     main: Def<&'s str>,
-) -> Result<jaq_core::Filter<Engine>, (&'s str, String)> {
+) -> Result<jaq_core::Filter<JqEngine>, (&'s str, String)> {
     // The program is the last definition of the library: that way it is compiled as it was changed, not as it was typed.
     let name = Def {
         name: "main",

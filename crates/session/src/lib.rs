@@ -1,16 +1,17 @@
 //! The record of a session: what crossed the proxy, kept on disk as it was.
 //!
-//! A record is an append-only file of JSON lines (`docs/record-format.md`). [`Recorder`] writes one, [`Session`] reads one,
+//! A record is an append-only file of JSON lines (`docs/record-format.md`). [`Recorder`] writes one, [`SessionRecord`] reads one,
 //! through a row index that makes a million messages open at once; exporters turn it into the seed's JSON, JSONL, HAR or
 //! Markdown, importers make a record of the seed's JSON, and [`store`] looks after the folder where records live.
 //!
 //! This crate knows messages (`mcp-proxy-wire`) and files. It must never know sockets, the terminal, or what a verdict means.
 
+#![warn(unreachable_pub)]
+
 mod budget;
 mod change;
 mod copy;
-mod entry;
-mod envelope;
+mod credential_redaction;
 mod error;
 pub mod export;
 pub mod filter;
@@ -20,47 +21,54 @@ pub mod import;
 mod index;
 mod jq;
 mod json;
+mod line_members;
 mod lines;
 mod lock;
-mod mask;
 mod message;
 mod options;
 mod peer;
-mod place;
+mod record_input;
+mod record_location;
 mod recorder;
 pub mod redact;
 mod repair;
-mod session;
-mod stamp;
+mod session_record;
 pub mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod timestamp;
 
 pub use budget::{Budget, Stopwatch};
 pub use change::{Change, ChangeError, ChangePart};
 pub use copy::copy_record;
-pub use entry::{Act, Answers, Io, Mark, NewBody, NewMessage, PartAnswer};
+pub use credential_redaction::{CredentialRedaction, REDACTED_CREDENTIAL};
 pub use error::Error;
 pub use export::{SessionExporter, exporters};
-pub use filter::{AskedFacts, Carried, Facts, Filter, FilterError, Marks};
+pub use filter::{EnvelopeFacts, Filter, FilterError, MessageFacts, MessageFlags, RequestFacts};
 pub use header::{ProxySession, SessionHeader};
 pub use id::{MessageId, new_salt, new_session_id};
 pub use import::import;
 pub use index::Row;
-pub use jq::RunError;
+pub use jq::JqError;
 pub use lock::is_live;
-pub use mask::{MASKED, Masks};
-pub use message::{Asked, Bodies, Http, Part, ProxyMessage, Raw, Sse, Told, Verdict, raw_member};
-pub use options::{Durability, OnRecordError, RecordOptions};
-pub use peer::{CallerInfo, ConnectionInfo, PeerInfo};
-pub use place::Place;
-pub use recorder::{
-    DiskSync, Keeper, Recorder, Ring, SIDE_LIMIT, SideFile, SideName, name_of, side_folder,
+pub use message::{
+    BatchPart, BodyInclusion, HttpHead, MessageWithContext, ProxyMessage, RawBody, RequestSummary,
+    SseFields, Verdict, raw_member,
 };
-pub use redact::{Redacted, Redaction, RedactionFacts, RedactionRules};
-pub use repair::{Cut, repair};
-pub use session::{Ending, Record, Records, Session};
-pub use stamp::{parse as time_from_text, to_text as time_text};
+pub use options::{Durability, RecordErrorPolicy, RecordOptions};
+pub use peer::{CallerInfo, ConnectionInfo, PeerInfo};
+pub use record_input::{
+    AnsweredRequest, MarkOperation, NewBatchPart, NewBody, NewMessage, NewVerdict, RecordEvent,
+};
+pub use record_location::RecordLocation;
+pub use recorder::{
+    DiskSync, RecentMessages, RecordSink, Recorder, SIDE_LIMIT, SideFile, SideName, side_folder,
+    subject_name,
+};
+pub use redact::{RedactedMessage, Redaction, RedactionFacts, RedactionRules};
+pub use repair::{TornTail, repair};
+pub use session_record::{RecordedLine, RecordedLines, SessionEnd, SessionRecord};
+pub use timestamp::{parse as time_from_text, to_text as time_text};
 
 /// The record format that this build writes and reads. Records of another one are refused with a clear text.
 pub const FORMAT: u32 = 2;

@@ -14,7 +14,7 @@ const CHUNK: usize = 1 << 20;
 
 /// A walk over the lines of a file.
 #[derive(Debug)]
-pub(crate) struct Lines<'a> {
+pub(crate) struct LineScanner<'a> {
     file: &'a File,
     buffer: Vec<u8>,
     /// File offset of `buffer[0]`.
@@ -27,15 +27,15 @@ pub(crate) struct Lines<'a> {
 }
 
 /// One line, without its newline, and where it starts.
-pub(crate) struct Line<'b> {
+pub(crate) struct ScannedLine<'b> {
     pub(crate) offset: u64,
     pub(crate) bytes: &'b [u8],
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineScanner<'a> {
     /// Lines from `offset` (the start of a line) up to `limit`.
-    pub(crate) fn new(file: &'a File, offset: u64, limit: u64) -> Lines<'a> {
-        Lines {
+    pub(crate) fn new(file: &'a File, offset: u64, limit: u64) -> LineScanner<'a> {
+        LineScanner {
             file,
             buffer: Vec::new(),
             base: offset,
@@ -46,7 +46,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The next whole line, or `None` at the end.
-    pub(crate) fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(crate) fn next_line(&mut self) -> io::Result<Option<ScannedLine<'_>>> {
         let mut searched = self.start;
         loop {
             if let Some(found) = memchr::memchr(b'\n', &self.buffer[searched..self.end]) {
@@ -54,7 +54,7 @@ impl<'a> Lines<'a> {
                 let line = self.start..newline;
                 let offset = self.base + self.start as u64;
                 self.start = newline + 1;
-                return Ok(Some(Line {
+                return Ok(Some(ScannedLine {
                     offset,
                     bytes: &self.buffer[line],
                 }));
@@ -67,7 +67,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Offset of the first byte that was not given out: after the last whole line once [`Lines::next_line`] said `None`.
+    /// Offset of the first byte that was not given out: after the last whole line once [`LineScanner::next_line`] said `None`.
     pub(crate) fn offset(&self) -> u64 {
         self.base + self.start as u64
     }
@@ -117,7 +117,7 @@ mod tests {
     fn lines_of(content: &[u8]) -> (Vec<(u64, Vec<u8>)>, u64) {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(content).unwrap();
-        let mut lines = Lines::new(&file, 0, u64::MAX);
+        let mut lines = LineScanner::new(&file, 0, u64::MAX);
         let mut found = Vec::new();
         while let Some(line) = lines.next_line().unwrap() {
             found.push((line.offset, line.bytes.to_vec()));

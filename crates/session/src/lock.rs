@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 /// Takes the lock. Waits, because a viewer's question holds it for an instant.
-pub(crate) fn hold(file: &File) -> io::Result<()> {
+pub(crate) fn acquire_lock(file: &File) -> io::Result<()> {
     loop {
         match flock(file, FlockOperation::LockExclusive) {
             Err(Errno::INTR) => {}
@@ -20,7 +20,7 @@ pub(crate) fn hold(file: &File) -> io::Result<()> {
 }
 
 /// Takes the lock if it is free.
-pub(crate) fn try_hold(file: &File) -> io::Result<bool> {
+pub(crate) fn try_acquire_lock(file: &File) -> io::Result<bool> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
         Err(Errno::WOULDBLOCK) => Ok(false),

@@ -2,14 +2,14 @@
 //!
 //! The seed's fields come first and mean what the seed says; the rest is what this proxy knows besides.
 
+mod batch_part;
 mod json;
-mod part;
 
-pub use json::{Asked, Bodies, Told, raw_member};
-pub use part::Part;
-pub(crate) use part::told;
+pub use batch_part::BatchPart;
+pub(crate) use batch_part::batch_parts;
+pub use json::{BodyInclusion, MessageWithContext, RequestSummary, raw_member};
 
-use crate::{MessageId, name_of};
+use crate::{MessageId, subject_name};
 use bytes::Bytes;
 use mcp_proxy_wire::{Direction, Kind, Message, Origin, Transport, flatten};
 use serde::Deserialize;
@@ -34,7 +34,7 @@ pub struct ProxyMessage {
     /// The transport of the link it was read from.
     pub transport: Transport,
     /// Its bytes: those that went on, if a verdict changed them.
-    pub raw: Raw,
+    pub raw: RawBody,
     /// The JSON-RPC id's raw token (`1`, `1.0` and `"1"` differ).
     pub jsonrpc_id: Option<String>,
     /// The JSON-RPC method.
@@ -44,7 +44,7 @@ pub struct ProxyMessage {
     /// Whether a verdict changed it.
     pub modified: bool,
     /// The bytes as received, if a verdict changed them.
-    pub original_raw: Option<Raw>,
+    pub original_raw: Option<RawBody>,
     /// What kind of message it is.
     pub kind: Kind,
     /// What the request is about: the tool's or prompt's name, or the resource's URI.
@@ -80,18 +80,18 @@ pub struct ProxyMessage {
     /// Length of the body: as received, or without what was hidden.
     pub len: u64,
     /// What is known about each part of a batch.
-    pub parts: Vec<Part>,
+    pub parts: Vec<BatchPart>,
     /// HTTP facts, if it came in an HTTP body.
-    pub http: Option<Http>,
+    pub http: Option<HttpHead>,
     /// SSE facts, if it came as an event.
-    pub sse: Option<Sse>,
+    pub sse: Option<SseFields>,
     /// The verdicts on it, in order.
     pub verdicts: Vec<Verdict>,
 }
 
 /// A message's bytes, sorted by what can be done with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Raw {
+pub enum RawBody {
     /// One JSON value that may stand inside another document.
     Json(Bytes),
     /// Text that is not.
@@ -114,7 +114,7 @@ pub enum Raw {
 
 /// The head of the HTTP request or response that carried a message. Credentials are masked unless they were kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-pub struct Http {
+pub struct HttpHead {
     /// A request's method.
     #[serde(default)]
     pub method: Option<String>,
@@ -132,7 +132,7 @@ pub struct Http {
     pub headers: Vec<(String, String)>,
 }
 
-impl Http {
+impl HttpHead {
     /// The first value of a header. `name` in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
@@ -144,7 +144,7 @@ impl Http {
 
 /// The fields of the SSE event that carried a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-pub struct Sse {
+pub struct SseFields {
     /// `id`.
     #[serde(default)]
     pub id: Option<String>,
@@ -173,33 +173,33 @@ pub struct Verdict {
     /// How many values were hidden in it.
     pub redacted: u32,
     /// The bytes before.
-    pub original_raw: Option<Raw>,
+    pub original_raw: Option<RawBody>,
     /// The bytes after.
-    pub raw: Option<Raw>,
+    pub raw: Option<RawBody>,
 }
 
-impl Raw {
+impl RawBody {
     /// Sorts bytes that are in memory.
-    pub fn of(bytes: Bytes) -> Raw {
+    pub fn classify(bytes: Bytes) -> RawBody {
         let message = Message::parse(bytes);
         // A body over several lines is JSON like any other; flattening also says whether it is shallow enough.
-        if message.embeds()
-            || (message.is_json() && flatten(&message).is_some_and(|flat| flat.embeds()))
+        if message.fits_in_json_line()
+            || (message.is_json() && flatten(&message).is_some_and(|flat| flat.fits_in_json_line()))
         {
-            return Raw::Json(message.into_raw());
+            return RawBody::Json(message.into_raw());
         }
         match String::from_utf8(message.into_raw().into()) {
-            Ok(text) => Raw::Text(text),
-            Err(error) => Raw::Binary(error.into_bytes().into()),
+            Ok(text) => RawBody::Text(text),
+            Err(error) => RawBody::Binary(error.into_bytes().into()),
         }
     }
 
     /// Length in bytes.
     pub fn len(&self) -> u64 {
         match self {
-            Raw::Json(bytes) | Raw::Binary(bytes) => bytes.len() as u64,
-            Raw::Text(text) => text.len() as u64,
-            Raw::Side { len, .. } | Raw::Lost { len } => *len,
+            RawBody::Json(bytes) | RawBody::Binary(bytes) => bytes.len() as u64,
+            RawBody::Text(text) => text.len() as u64,
+            RawBody::Side { len, .. } | RawBody::Lost { len } => *len,
         }
     }
 
@@ -211,19 +211,19 @@ impl Raw {
     /// The bytes that are in memory; `None` for a side file.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
-            Raw::Json(bytes) | Raw::Binary(bytes) => Some(bytes),
-            Raw::Text(text) => Some(text.as_bytes()),
-            Raw::Side { .. } | Raw::Lost { .. } => None,
+            RawBody::Json(bytes) | RawBody::Binary(bytes) => Some(bytes),
+            RawBody::Text(text) => Some(text.as_bytes()),
+            RawBody::Side { .. } | RawBody::Lost { .. } => None,
         }
     }
 
     /// All bytes, from the side file too. For one message on a screen; exports stream instead.
     pub fn load(&self) -> std::io::Result<Bytes> {
         match self {
-            Raw::Json(bytes) | Raw::Binary(bytes) => Ok(bytes.clone()),
-            Raw::Text(text) => Ok(Bytes::copy_from_slice(text.as_bytes())),
-            Raw::Side { path, .. } => std::fs::read(path).map(Bytes::from),
-            Raw::Lost { .. } => Ok(Bytes::new()),
+            RawBody::Json(bytes) | RawBody::Binary(bytes) => Ok(bytes.clone()),
+            RawBody::Text(text) => Ok(Bytes::copy_from_slice(text.as_bytes())),
+            RawBody::Side { path, .. } => std::fs::read(path).map(Bytes::from),
+            RawBody::Lost { .. } => Ok(Bytes::new()),
         }
     }
 }
@@ -235,7 +235,7 @@ impl ProxyMessage {
     }
 
     /// The verdicts, applied in order: `raw` is what went on, `original_raw` what came.
-    pub(crate) fn fold(&mut self, verdict: Verdict) {
+    pub(crate) fn apply_verdict(&mut self, verdict: Verdict) {
         match verdict.kind.as_str() {
             "drop" => self.dropped = true,
             "refuse" => self.refused = true,
@@ -250,18 +250,18 @@ impl ProxyMessage {
         if let Some(raw) = &verdict.raw {
             // The fields describe `raw`, so they follow it.
             let changed = match raw {
-                Raw::Json(bytes) => Some(bytes.clone()),
-                Raw::Side { len, .. } if *len <= LARGEST => raw.load().ok(),
+                RawBody::Json(bytes) => Some(bytes.clone()),
+                RawBody::Side { len, .. } if *len <= LARGEST => raw.load().ok(),
                 _ => None,
             };
             if let Some(changed) = changed.map(Message::parse) {
                 self.kind = changed.kind();
                 self.method = changed.method().map(Cow::into_owned);
-                self.name = name_of(&changed).map(Cow::into_owned);
+                self.name = subject_name(&changed).map(Cow::into_owned);
                 self.jsonrpc_id = changed
                     .id_token()
                     .map(|token| String::from_utf8_lossy(token).into_owned());
-                self.parts = part::changed(&changed, &self.parts);
+                self.parts = batch_part::updated_batch_parts(&changed, &self.parts);
             }
             let received = std::mem::replace(&mut self.raw, raw.clone());
             self.original_raw.get_or_insert(received);

@@ -17,7 +17,7 @@ pub enum Durability {
 
 /// What a failing record does to the traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnRecordError {
+pub enum RecordErrorPolicy {
     /// Recording errors are returned, so that the caller stops.
     Stop,
     /// One warning; traffic goes on, lines are lost and counted, and recording goes on when it works again.
@@ -40,13 +40,13 @@ impl FromStr for Durability {
     }
 }
 
-impl FromStr for OnRecordError {
+impl FromStr for RecordErrorPolicy {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<OnRecordError, String> {
+    fn from_str(text: &str) -> Result<RecordErrorPolicy, String> {
         match text {
-            "stop" => Ok(OnRecordError::Stop),
-            "warn" => Ok(OnRecordError::Warn),
+            "stop" => Ok(RecordErrorPolicy::Stop),
+            "warn" => Ok(RecordErrorPolicy::Warn),
             other => Err(format!("{other} is not a policy: use stop or warn")),
         }
     }
@@ -58,7 +58,7 @@ pub struct RecordOptions {
     /// When lines are forced onto the disk.
     pub durability: Durability,
     /// What happens when writing fails.
-    pub on_error: OnRecordError,
+    pub on_error: RecordErrorPolicy,
     /// Record credentials as they are.
     pub keep_secrets: bool,
     /// Values of `--header` and `--env`: masked wherever they appear outside message bodies.

@@ -5,39 +5,42 @@
 //! message that a peer received is in the file even if the proxy is killed in the next instant. Messages that are ready together
 //! share a flush.
 
-mod carriage;
+mod event_lines;
 mod fault;
-mod happening;
-mod hidden;
-mod keeper;
 mod line;
-mod ring;
-mod side;
+mod line_redaction;
+mod recent_messages;
+mod record_sink;
+mod side_file;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod transport_envelope;
 
-pub use keeper::Keeper;
-pub use line::name_of;
-pub(crate) use line::{kind_name, named_by};
-pub use ring::Ring;
-pub use side::{SIDE_LIMIT, SideFile, SideName, side_folder};
+pub use line::subject_name;
+pub(crate) use line::{kind_name, subject_field};
+pub use recent_messages::RecentMessages;
+pub use record_sink::RecordSink;
+pub use side_file::{SIDE_LIMIT, SideFile, SideName, side_folder};
 pub use sync::DiskSync;
 
-use crate::entry::{Act, Io, NewBody, NewMessage};
-use crate::mask::Masks;
-use crate::{Durability, Error, OnRecordError, Place, RecordOptions, Session, SessionHeader};
+use crate::credential_redaction::CredentialRedaction;
+use crate::record_input::{NewBody, NewMessage, NewVerdict, RecordEvent};
+use crate::{
+    Durability, Error, RecordErrorPolicy, RecordLocation, RecordOptions, SessionHeader,
+    SessionRecord,
+};
 use bytes::Bytes;
-use fault::Faults;
-use hidden::Hidden;
-use line::{LineWriter, Stored};
-use mcp_proxy_wire::{Carriage, Message};
+use fault::RecorderFaults;
+use line::{BodyPlacement, RecordLineWriter};
+use line_redaction::LineRedaction;
+use mcp_proxy_wire::{Message, TransportEnvelope};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
-use sync::Syncer;
+use sync::SyncThread;
 
 /// A buffer that one huge batch has grown is given back.
 const KEPT_BUFFER: usize = 1 << 20;
@@ -50,7 +53,7 @@ const INDEX_AT_END: u64 = 256 << 20;
 pub struct Recorder {
     path: PathBuf,
     file: File,
-    lines: LineWriter,
+    lines: RecordLineWriter,
     /// Lines in the buffer.
     pending: u64,
     /// Bytes of the file that are whole lines.
@@ -64,9 +67,9 @@ pub struct Recorder {
     messages: u64,
     sides: u64,
     durability: Durability,
-    on_error: OnRecordError,
-    faults: Arc<Faults>,
-    syncer: Option<Syncer>,
+    on_error: RecordErrorPolicy,
+    faults: Arc<RecorderFaults>,
+    syncer: Option<SyncThread>,
     /// A failure in a call that returns nothing, kept for the next flush.
     failed: Option<Error>,
 }
@@ -74,7 +77,7 @@ pub struct Recorder {
 impl Recorder {
     /// Creates the record at `place` and writes its header.
     pub fn create(
-        place: Place,
+        place: RecordLocation,
         options: RecordOptions,
         header: &SessionHeader,
     ) -> Result<Recorder, Error> {
@@ -90,15 +93,16 @@ impl Recorder {
         header: &SessionHeader,
     ) -> Result<Recorder, Error> {
         let masks = if options.keep_secrets {
-            Masks::none()
+            CredentialRedaction::none()
         } else {
-            Masks::new(options.secrets)
+            CredentialRedaction::new(options.secrets)
         };
-        let faults = Arc::new(Faults::default());
-        let syncer = Syncer::start(options.durability, options.on_error, &file, &path, &faults)?;
+        let faults = Arc::new(RecorderFaults::default());
+        let syncer =
+            SyncThread::start(options.durability, options.on_error, &file, &path, &faults)?;
         let mut recorder = Recorder {
             header: header.line(&masks, options.redaction.as_ref()),
-            lines: LineWriter::new(masks, options.redaction),
+            lines: RecordLineWriter::new(masks, options.redaction),
             path,
             file,
             pending: 0,
@@ -128,72 +132,82 @@ impl Recorder {
     }
 
     /// Appends a `msg` line to the buffer.
-    pub fn message(&mut self, message: &NewMessage<'_>) {
+    pub fn record_message(&mut self, message: &NewMessage<'_>) {
         match self.lines.redaction.clone() {
-            None => self.store(message, Hidden::Nothing),
-            Some(redaction) => hidden::message(message, &redaction, |message, hidden| {
-                self.store(message, hidden);
-            }),
+            None => self.store(message, LineRedaction::Nothing),
+            Some(redaction) => {
+                line_redaction::redact_message(message, &redaction, |message, hidden| {
+                    self.store(message, hidden);
+                })
+            }
         }
     }
 
     /// The next message had so many values redacted before it came here.
-    pub(crate) fn redacted_before(&mut self, count: u32) {
+    pub(crate) fn note_prior_redactions(&mut self, count: u32) {
         self.lines.hidden(count);
     }
 
-    fn store(&mut self, message: &NewMessage<'_>, hidden: Hidden) {
+    fn store(&mut self, message: &NewMessage<'_>, hidden: LineRedaction) {
         match message.body {
-            NewBody::Whole(body) if hidden == Hidden::Body => {
+            NewBody::Whole(body) if hidden == LineRedaction::Body => {
                 let len = body.raw().len() as u64;
                 self.lines
-                    .message(message, Stored::Side(&SideName::NONE, len), hidden)
+                    .message(message, BodyPlacement::Side(&SideName::NONE, len), hidden)
             }
             NewBody::Whole(body) if body.raw().len() > SIDE_LIMIT => {
                 let side = self.store_aside(format!("{}.raw", message.sequence), body.raw());
                 let len = body.raw().len() as u64;
                 match side {
-                    Ok(name) => self
-                        .lines
-                        .message(message, Stored::Side(&name, len), hidden),
+                    Ok(name) => {
+                        self.lines
+                            .message(message, BodyPlacement::Side(&name, len), hidden)
+                    }
                     Err(error) => return self.fail(error),
                 }
             }
-            NewBody::Whole(body) => self.lines.message(message, Stored::Inline(body), hidden),
+            NewBody::Whole(body) => {
+                self.lines
+                    .message(message, BodyPlacement::Inline(body), hidden)
+            }
             NewBody::Large { file, len, .. } => {
-                self.lines.message(message, Stored::Side(file, len), hidden)
+                self.lines
+                    .message(message, BodyPlacement::Side(file, len), hidden)
             }
             NewBody::Empty
-                if !matches!(message.carriage, Carriage::Line(_) | Carriage::Message) =>
+                if !matches!(
+                    message.envelope,
+                    TransportEnvelope::Line(_) | TransportEnvelope::Bare
+                ) =>
             {
                 // The seed knows no message without a body; the HTTP and SSE facts are kept all the same.
-                let io = Io::Http {
+                let io = RecordEvent::Http {
                     connection: message.connection,
                     exchange: message.exchange,
                     direction: message.direction,
                     transport: message.transport,
-                    carriage: message.carriage,
+                    carriage: message.envelope,
                 };
-                return self.io(message.time, &io);
+                return self.record_event(message.time, &io);
             }
-            NewBody::Empty => self.lines.message(message, Stored::Empty, hidden),
+            NewBody::Empty => self.lines.message(message, BodyPlacement::Empty, hidden),
         }
         self.messages += 1;
         self.pending += 1;
     }
 
     /// Appends an `act` line: a verdict, before its effect.
-    pub fn act(&mut self, act: &Act) {
+    pub fn record_verdict(&mut self, act: &NewVerdict) {
         match self.lines.redaction.clone() {
             None => self.store_act(act, 0),
             Some(redaction) => {
-                let (act, count) = hidden::act(act, &redaction);
+                let (act, count) = line_redaction::redact_verdict(act, &redaction);
                 self.store_act(&act, count);
             }
         }
     }
 
-    fn store_act(&mut self, act: &Act, redacted: u32) {
+    fn store_act(&mut self, act: &NewVerdict, redacted: u32) {
         let side = |recorder: &mut Recorder, raw: &Option<Bytes>, ending: &str| match raw {
             Some(raw) if raw.len() > SIDE_LIMIT => {
                 recorder.sides += 1;
@@ -245,14 +259,14 @@ impl Recorder {
     }
 
     /// Appends an `io` line: something that is neither a message nor a verdict.
-    pub fn io(&mut self, time: SystemTime, io: &Io<'_>) {
-        self.lines.io(time, io);
+    pub fn record_event(&mut self, time: SystemTime, io: &RecordEvent<'_>) {
+        self.lines.record_event(time, io);
         self.pending += 1;
     }
 
     /// Writes everything pending with one `write(2)`. [`Recorder::disk_sync`] tells when it is on the disk.
     ///
-    /// Under [`OnRecordError::Warn`] a failure is no error: see [`Recorder::warning`].
+    /// Under [`RecordErrorPolicy::Warn`] a failure is no error: see [`Recorder::warning`].
     pub fn flush(&mut self) -> Result<(), Error> {
         if let Some(error) = self.failed.take() {
             self.faults.by_policy(self.on_error, error)?;
@@ -287,7 +301,7 @@ impl Recorder {
         self.lost
     }
 
-    /// A side file for a body that is cut through. Its line is written by passing its name to [`Recorder::message`].
+    /// A side file for a body that is cut through. Its line is written by passing its name to [`Recorder::record_message`].
     /// With redaction the file stays in memory until then: only a whole body can be looked through.
     pub fn side_file(&mut self) -> Result<SideFile, Error> {
         match self.lines.redaction {
@@ -325,7 +339,7 @@ impl Recorder {
         }
         if self.good <= INDEX_AT_END {
             // The index is a cache: without it the next reader makes one.
-            let _ = Session::open(&self.path).map(|session| session.store_index());
+            let _ = SessionRecord::open(&self.path).map(|session| session.store_index());
         }
         Ok(())
     }
@@ -335,7 +349,7 @@ impl Recorder {
         let block = if in_order {
             std::mem::take(&mut self.lines.out)
         } else {
-            self.block_after_trouble()
+            self.take_retry_block()
         };
         // One write(2) for regular files; `write_all` only loops if the system took less.
         match self.file.write_all(&block) {
@@ -366,7 +380,7 @@ impl Recorder {
     }
 
     /// The pending lines, preceded by whatever an earlier failure left undone.
-    fn block_after_trouble(&mut self) -> Vec<u8> {
+    fn take_retry_block(&mut self) -> Vec<u8> {
         let lines = std::mem::take(&mut self.lines.out);
         let mut block = Vec::with_capacity(lines.len() + self.header.len() + 256);
         if self.torn {

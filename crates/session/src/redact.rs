@@ -5,7 +5,7 @@
 //! forwarded never does. In the place of a value stands a mark that holds a random word of this session, and the record's
 //! line counts the marks outside of the body, so a peer can fake neither.
 //!
-//! It is not [`crate::Masks`], which hides credentials in headers and command lines and is always on.
+//! It is not [`crate::CredentialRedaction`], which hides credentials in headers and command lines and is always on.
 
 mod find;
 mod key;
@@ -17,15 +17,15 @@ mod preset;
 mod tests;
 mod text;
 
-pub use mark::{Unfilled, fill};
-pub use preset::Preset;
+pub use mark::{MissingFills, fill_redactions};
+pub use preset::RedactionPreset;
 
 use bytes::Bytes;
-use find::Finder;
-use key::Keys;
-use mark::Mark;
+use find::SecretFinder;
+use key::SecretKeyNames;
+use mark::RedactionMark;
 use mcp_proxy_wire::{Kind, Message};
-use path::Paths;
+use path::RedactionPaths;
 use preset::PresetKeys;
 use regex::bytes::Regex;
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ pub struct RedactionRules {
     /// JSON paths from the message: `$.params.arguments.password`.
     pub paths: Vec<String>,
     /// Lists of ours.
-    pub presets: Vec<Preset>,
+    pub presets: Vec<RedactionPreset>,
 }
 
 /// Why rules cannot be used.
@@ -95,20 +95,20 @@ pub struct RedactionFacts {
 
 /// Rules ready for use, and the word that marks what they hid. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Redaction(Arc<Inner>);
+pub struct Redaction(Arc<CompiledRedaction>);
 
 #[derive(Debug)]
-struct Inner {
-    rules: Arc<Rules>,
-    mark: Mark,
+struct CompiledRedaction {
+    rules: Arc<CompiledRedactionRules>,
+    mark: RedactionMark,
     facts: RedactionFacts,
 }
 
 /// The rules, compiled.
 #[derive(Debug)]
-struct Rules {
-    keys: Option<Keys>,
-    paths: Paths,
+struct CompiledRedactionRules {
+    keys: Option<SecretKeyNames>,
+    paths: RedactionPaths,
     values: Vec<Regex>,
     /// Shapes of credentials. No key is called like that, so they are looked for in keys too.
     tokens: Vec<Regex>,
@@ -118,7 +118,7 @@ struct Rules {
 
 /// A message whose secrets are gone.
 #[derive(Debug, Clone)]
-pub struct Redacted {
+pub struct RedactedMessage {
     /// What is left; every byte outside of the hidden values is as it was.
     pub message: Message,
     /// How many values were hidden.
@@ -146,34 +146,34 @@ impl Redaction {
             })?);
         }
         let mut any_token = None;
-        if presets.iter().any(Preset::has_tokens) {
+        if presets.iter().any(RedactionPreset::has_tokens) {
             any_token = Some(preset::any_token().map_err(RedactionError::TooLarge)?);
             for pattern in preset::TOKENS {
                 tokens.push(Regex::new(pattern).map_err(RedactionError::TooLarge)?);
             }
         }
-        let preset_keys = match presets.iter().any(Preset::has_keys) {
+        let preset_keys = match presets.iter().any(RedactionPreset::has_keys) {
             true => preset::PRESET_KEYS,
             false => PresetKeys::default(),
         };
         let nonce = format!("{:016x}", crate::new_salt());
         let facts = RedactionFacts {
             nonce,
-            presets: presets.iter().map(Preset::to_string).collect(),
+            presets: presets.iter().map(RedactionPreset::to_string).collect(),
             keys: keys.clone(),
             paths: paths.clone(),
             values: values.len() as u64,
         };
-        let rules = Rules {
-            keys: Keys::new(keys, &preset_keys)?,
-            paths: Paths::new(paths)?,
+        let rules = CompiledRedactionRules {
+            keys: SecretKeyNames::new(keys, &preset_keys)?,
+            paths: RedactionPaths::new(paths)?,
             values: patterns,
             tokens,
             any_token,
         };
-        Ok(Some(Redaction(Arc::new(Inner {
+        Ok(Some(Redaction(Arc::new(CompiledRedaction {
             rules: Arc::new(rules),
-            mark: Mark::for_peers(&facts.nonce).map_err(RedactionError::TooLarge)?,
+            mark: RedactionMark::for_peers(&facts.nonce).map_err(RedactionError::TooLarge)?,
             facts,
         }))))
     }
@@ -184,7 +184,7 @@ impl Redaction {
     }
 
     /// The message without its secrets; `None` if it has none.
-    pub fn message(&self, message: &Message) -> Option<Redacted> {
+    pub fn message(&self, message: &Message) -> Option<RedactedMessage> {
         self.message_after(message, 0)
     }
 
@@ -201,21 +201,21 @@ impl Redaction {
                 values: before.values + now.values,
             },
         };
-        Redaction(Arc::new(Inner {
+        Redaction(Arc::new(CompiledRedaction {
             rules: Arc::clone(&self.0.rules),
-            mark: Mark::for_record(&facts.nonce),
+            mark: RedactionMark::for_record(&facts.nonce),
             facts,
         }))
     }
 
     /// [`Redaction::message`] for a message that has so many marks already.
-    pub(crate) fn message_after(&self, message: &Message, marks: u32) -> Option<Redacted> {
+    pub(crate) fn message_after(&self, message: &Message, marks: u32) -> Option<RedactedMessage> {
         let hits = match message.kind() {
             Kind::Malformed => self.finder().in_text(message.raw()),
             _ => self.finder().in_message(message),
         };
         let count = u32::try_from(hits.len()).unwrap_or(u32::MAX);
-        (count > 0).then(|| Redacted {
+        (count > 0).then(|| RedactedMessage {
             message: Message::parse(self.0.mark.put(message.raw(), &hits, marks)),
             count,
         })
@@ -224,11 +224,11 @@ impl Redaction {
     /// Text from outside of messages (a header's value, a word of a command line), with `[masked]` for what is hidden.
     pub(crate) fn masked(&self, text: &[u8]) -> Option<Bytes> {
         let hits = self.finder().in_text(text);
-        (!hits.is_empty()).then(|| Mark::mask(text, &hits))
+        (!hits.is_empty()).then(|| RedactionMark::mask(text, &hits))
     }
 
-    fn finder(&self) -> Finder<'_> {
-        Finder {
+    fn finder(&self) -> SecretFinder<'_> {
+        SecretFinder {
             rules: &self.0.rules,
             mark: &self.0.mark,
         }

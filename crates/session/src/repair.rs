@@ -2,7 +2,7 @@
 //!
 //! What is cut off is evidence, so it is kept in a file beside the record before the record is touched.
 
-use crate::{Error, SessionHeader, lock, place};
+use crate::{Error, SessionHeader, lock, record_location};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// A torn tail that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
+pub struct TornTail {
     /// How many bytes stood after the last whole line.
     pub bytes: u64,
     /// Where they are now: `<record>.torn`, or `<record>.torn.2` and so on.
@@ -20,7 +20,7 @@ pub struct Cut {
 /// Cuts off what stands after the last whole line, and says what that was; `None` if there was nothing.
 ///
 /// Only a record that nobody is writing is touched: a live one gives [`Error::Locked`]. One that may not be written to stays as it is.
-pub fn repair(path: impl AsRef<Path>) -> Result<Option<Cut>, Error> {
+pub fn repair(path: impl AsRef<Path>) -> Result<Option<TornTail>, Error> {
     let path = path.as_ref();
     let reading = File::open(path).map_err(|error| Error::io("open", path, error))?;
     check_header(&reading, path)?;
@@ -41,7 +41,7 @@ pub fn repair(path: impl AsRef<Path>) -> Result<Option<Cut>, Error> {
         .write(true)
         .open(path)
         .map_err(|error| Error::io("repair", path, error))?;
-    if !lock::try_hold(&file).map_err(|error| Error::io("lock", path, error))? {
+    if !lock::try_acquire_lock(&file).map_err(|error| Error::io("lock", path, error))? {
         return Err(Error::Locked {
             path: path.to_path_buf(),
         });
@@ -60,7 +60,7 @@ pub fn repair(path: impl AsRef<Path>) -> Result<Option<Cut>, Error> {
     file.set_len(whole)
         .and_then(|()| file.sync_data())
         .map_err(|error| Error::io("repair", path, error))?;
-    Ok(Some(Cut {
+    Ok(Some(TornTail {
         bytes: size - whole,
         kept,
     }))
@@ -68,7 +68,7 @@ pub fn repair(path: impl AsRef<Path>) -> Result<Option<Cut>, Error> {
 
 /// Never cut a file that is no record of ours.
 fn check_header(file: &File, path: &Path) -> Result<(), Error> {
-    match crate::lines::Lines::new(file, 0, u64::MAX).next_line() {
+    match crate::lines::LineScanner::new(file, 0, u64::MAX).next_line() {
         Ok(Some(line)) => SessionHeader::read(line.bytes, path).map(drop),
         Ok(None) => Err(Error::NotARecord {
             path: path.to_path_buf(),
@@ -106,7 +106,7 @@ fn keep(record: &File, from: u64, path: &Path) -> Result<PathBuf, Error> {
     let first = kept_path(path);
     let mut number = 1;
     let (kept, mut copy) = loop {
-        let kept = place::numbered(&first, number);
+        let kept = record_location::numbered(&first, number);
         match OpenOptions::new()
             .write(true)
             .create_new(true)

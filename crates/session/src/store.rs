@@ -3,14 +3,14 @@
 //! Nothing here ever removes a record that is being written, nor one outside the folder that was asked about: a `--session-file`
 //! is the user's own.
 
-mod beside;
+mod companion_files;
 mod prune;
 
-use beside::Names;
-pub use prune::{Pruned, Which, keep_under, prune};
+use companion_files::FolderListing;
+pub use prune::{PruneSelection, PruneSummary, prune, prune_to_size};
 
-use crate::session::Record;
-use crate::{Error, PeerInfo, Session, SessionHeader, lines, lock};
+use crate::session_record::RecordedLine;
+use crate::{Error, PeerInfo, SessionHeader, SessionRecord, lines, lock};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub fn state_dir() -> Result<PathBuf, Error> {
 
 /// One record, as a list shows it.
 #[derive(Debug, Clone)]
-pub struct Listed {
+pub struct RecordListing {
     /// The record's file.
     pub path: PathBuf,
     /// The session's id.
@@ -45,7 +45,7 @@ pub struct Listed {
     pub ended_at: Option<SystemTime>,
     /// A running proxy is writing it.
     pub live: bool,
-    /// The server, as the first line has it. [`Session::server`] knows the transport better.
+    /// The server, as the first line has it. [`SessionRecord::server`] knows the transport better.
     pub server: PeerInfo,
     /// The server's command or URL.
     pub target: String,
@@ -53,22 +53,22 @@ pub struct Listed {
     pub bytes: u64,
 }
 
-impl Listed {
+impl RecordListing {
     /// Reads what a list shows of one record: its first line, its last, and the sizes.
-    pub fn read(path: &Path) -> Result<Listed, Error> {
-        let names = Names::around(path);
-        Listed::read_among(path, &names)
+    pub fn read(path: &Path) -> Result<RecordListing, Error> {
+        let names = FolderListing::siblings_of(path);
+        RecordListing::read_among(path, &names)
     }
 
     /// The same where the names in its folder are known.
-    fn read_among(path: &Path, names: &Names) -> Result<Listed, Error> {
-        let (file, header) = Listed::header(path)?;
+    fn read_among(path: &Path, names: &FolderListing) -> Result<RecordListing, Error> {
+        let (file, header) = RecordListing::header(path)?;
         let size = file
             .metadata()
             .map_err(|error| Error::io("read", path, error))?
             .len();
-        let beside = names.beside(path);
-        Ok(Listed {
+        let beside = names.companions_of(path);
+        Ok(RecordListing {
             id: header.id,
             started_at: header.started_at,
             ended_at: ended_at(&file, size),
@@ -78,7 +78,11 @@ impl Listed {
                 .server_command
                 .or(header.server_url)
                 .unwrap_or_default(),
-            bytes: size + beside.iter().map(|path| beside::size(path)).sum::<u64>(),
+            bytes: size
+                + beside
+                    .iter()
+                    .map(|path| companion_files::size(path))
+                    .sum::<u64>(),
             path: path.to_path_buf(),
         })
     }
@@ -87,7 +91,7 @@ impl Listed {
     fn header(path: &Path) -> Result<(File, SessionHeader), Error> {
         let failed = |error| Error::io("read", path, error);
         let file = File::open(path).map_err(failed)?;
-        let header = match lines::Lines::new(&file, 0, u64::MAX)
+        let header = match lines::LineScanner::new(&file, 0, u64::MAX)
             .next_line()
             .map_err(failed)?
         {
@@ -104,18 +108,18 @@ impl Listed {
 
     /// How many messages it has. Reads the record if its index is stale, so a list asks for this last.
     pub fn messages(&self) -> Result<usize, Error> {
-        Session::open(&self.path).map(|session| session.len())
+        SessionRecord::open(&self.path).map(|session| session.len())
     }
 }
 
 /// The records in `folder`, newest first. Files that are no records are passed over.
-pub fn list(folder: &Path) -> Result<Vec<Listed>, Error> {
-    let names = match Names::of(folder) {
+pub fn list(folder: &Path) -> Result<Vec<RecordListing>, Error> {
+    let names = match FolderListing::of(folder) {
         Ok(names) => names,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Error::io("read", folder, error)),
     };
-    let mut found: Vec<Listed> = names
+    let mut found: Vec<RecordListing> = names
         .in_folder(folder)
         .filter(|path| {
             path.is_file()
@@ -123,7 +127,7 @@ pub fn list(folder: &Path) -> Result<Vec<Listed>, Error> {
                     .extension()
                     .is_none_or(|ending| ending != "idx" && ending != "part")
         })
-        .filter_map(|path| Listed::read_among(&path, &names).ok())
+        .filter_map(|path| RecordListing::read_among(&path, &names).ok())
         .collect();
     found.sort_by(|one, other| {
         other
@@ -135,7 +139,7 @@ pub fn list(folder: &Path) -> Result<Vec<Listed>, Error> {
 }
 
 /// The record in `folder` that a person means by `name`: a session id, the start of one, or a file name with or without its ending.
-pub fn find(folder: &Path, name: &str) -> Result<Vec<Listed>, Error> {
+pub fn find(folder: &Path, name: &str) -> Result<Vec<RecordListing>, Error> {
     let mut found = list(folder)?;
     found.retain(|listed| {
         let file = listed
@@ -159,12 +163,12 @@ fn ended_at(file: &File, size: u64) -> Option<SystemTime> {
     file.read_exact_at(&mut tail, size - len as u64).ok()?;
     let tail = tail.strip_suffix(b"\n")?;
     let start = memchr::memrchr(b'\n', tail)? + 1;
-    let record = Record {
+    let record = RecordedLine {
         offset: 0,
         line: tail[start..].to_vec().into(),
     };
     if record.kind() != "end" {
         return None;
     }
-    crate::stamp::parse(&record.member::<String>("timestamp")?)
+    crate::timestamp::parse(&record.member::<String>("timestamp")?)
 }

@@ -16,11 +16,12 @@ pub use message::SampleMessage;
 pub use verdict::SampleVerdict;
 
 use crate::{
-    Answers, Durability, Io, Mark, MessageId, NewBody, NewMessage, OnRecordError, PeerInfo, Place,
-    RecordOptions, Recorder, Session, SessionHeader,
+    AnsweredRequest, Durability, MarkOperation, MessageId, NewBody, NewMessage, PeerInfo,
+    RecordErrorPolicy, RecordEvent, RecordLocation, RecordOptions, Recorder, SessionHeader,
+    SessionRecord,
 };
 use bytes::Bytes;
-use mcp_proxy_wire::{Carriage, Direction, Origin, SseEvent, Transport};
+use mcp_proxy_wire::{Direction, Origin, SseEvent, Transport, TransportEnvelope};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
@@ -71,7 +72,7 @@ impl SampleRecord {
     /// The same with other options and another header.
     pub fn with(options: RecordOptions, header: &SessionHeader) -> SampleRecord {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::File(folder.path().join("session.jsonl"));
+        let place = RecordLocation::File(folder.path().join("session.jsonl"));
         SampleRecord {
             folder: Some(folder),
             ..SampleRecord::writing(Recorder::create(place, options, header).unwrap())
@@ -79,7 +80,7 @@ impl SampleRecord {
     }
 
     /// A sample at this place, which stays.
-    pub fn at_place(place: Place, header: &SessionHeader) -> SampleRecord {
+    pub fn at_place(place: RecordLocation, header: &SessionHeader) -> SampleRecord {
         SampleRecord::writing(Recorder::create(place, options(), header).unwrap())
     }
 
@@ -133,9 +134,9 @@ impl SampleRecord {
     }
 
     /// Reads the record as it is now.
-    pub fn open(&mut self) -> Session {
+    pub fn open(&mut self) -> SessionRecord {
         self.flush();
-        Session::open(self.path()).unwrap()
+        SessionRecord::open(self.path()).unwrap()
     }
 
     /// The text of the record as it is now.
@@ -228,13 +229,13 @@ impl SampleRecord {
     }
 
     /// Something else happens, when the next message would come.
-    pub fn io(&mut self, io: &Io<'_>) {
-        self.recorder.io(self.at(self.next), io);
+    pub fn io(&mut self, io: &RecordEvent<'_>) {
+        self.recorder.record_event(self.at(self.next), io);
     }
 
     /// A connection between these two opens.
     pub fn opened(&mut self, connection: u32, client: &PeerInfo, server: &PeerInfo) {
-        self.io(&Io::Open {
+        self.io(&RecordEvent::Open {
             connection,
             client,
             server,
@@ -250,7 +251,7 @@ impl SampleRecord {
         client: &PeerInfo,
         server: &PeerInfo,
     ) {
-        self.io(&Io::Open {
+        self.io(&RecordEvent::Open {
             connection,
             client,
             server,
@@ -260,12 +261,12 @@ impl SampleRecord {
 
     /// A connection ends.
     pub fn closed(&mut self, connection: u32, why: &str) {
-        self.io(&Io::Close { connection, why });
+        self.io(&RecordEvent::Close { connection, why });
     }
 
     /// The server writes a line to stderr.
     pub fn stderr(&mut self, line: &str) {
-        self.io(&Io::Stderr {
+        self.io(&RecordEvent::Stderr {
             connection: self.connection,
             line: line.as_bytes(),
         });
@@ -273,7 +274,7 @@ impl SampleRecord {
 
     /// The server's process ends.
     pub fn exit(&mut self, code: i32, why: &str) {
-        self.io(&Io::Exit {
+        self.io(&RecordEvent::Exit {
             connection: self.connection,
             code: Some(code),
             signal: None,
@@ -282,13 +283,13 @@ impl SampleRecord {
     }
 
     /// A message is marked, or its mark removed.
-    pub fn mark(&mut self, sequence: u64, mark: Mark) {
-        let io = Io::Mark {
+    pub fn mark(&mut self, sequence: u64, mark: MarkOperation) {
+        let io = RecordEvent::Mark {
             sequence,
             mark,
             text: "user",
         };
-        self.recorder.io(self.at(sequence), &io);
+        self.recorder.record_event(self.at(sequence), &io);
     }
 }
 
@@ -314,8 +315,8 @@ pub fn id(sequence: u64) -> MessageId {
 }
 
 /// That message `answer` answers message `request`, at the usual pace.
-pub fn answers(request: u64, answer: u64) -> Answers {
-    Answers {
+pub fn answers(request: u64, answer: u64) -> AnsweredRequest {
+    AnsweredRequest {
         id: id(request),
         sequence: request,
         latency: Duration::from_millis(answer - request),
@@ -342,13 +343,17 @@ pub fn header() -> SessionHeader {
 pub fn options() -> RecordOptions {
     RecordOptions {
         durability: Durability::None,
-        on_error: OnRecordError::Stop,
+        on_error: RecordErrorPolicy::Stop,
         ..RecordOptions::default()
     }
 }
 
 /// A message of the client at the usual pace, to be handed to a recorder or a ring.
-pub fn new_message<'a>(sequence: u64, carriage: &'a Carriage, body: NewBody<'a>) -> NewMessage<'a> {
+pub fn new_message<'a>(
+    sequence: u64,
+    carriage: &'a TransportEnvelope,
+    body: NewBody<'a>,
+) -> NewMessage<'a> {
     NewMessage {
         sequence,
         id: id(sequence),
@@ -360,9 +365,9 @@ pub fn new_message<'a>(sequence: u64, carriage: &'a Carriage, body: NewBody<'a>)
         exchange: 0,
         origin: Origin::Client,
         parent: None,
-        carriage,
+        envelope: carriage,
         body,
-        answers: None,
+        answered_request: None,
         late: false,
         duplicate: false,
         parts: &[],
@@ -370,35 +375,35 @@ pub fn new_message<'a>(sequence: u64, carriage: &'a Carriage, body: NewBody<'a>)
 }
 
 /// The head of a POST.
-pub fn post(target: &str, headers: &[(&str, &str)]) -> Carriage {
+pub fn post(target: &str, headers: &[(&str, &str)]) -> TransportEnvelope {
     let mut request = http::Request::post(target);
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    Carriage::Request(Box::new(request.body(()).unwrap().into_parts().0))
+    TransportEnvelope::Request(Box::new(request.body(()).unwrap().into_parts().0))
 }
 
 /// The head of a response.
-pub fn response(status: u16, headers: &[(&str, &str)]) -> Carriage {
+pub fn response(status: u16, headers: &[(&str, &str)]) -> TransportEnvelope {
     let mut response = http::Response::builder().status(status);
     for (name, value) in headers {
         response = response.header(*name, *value);
     }
-    Carriage::Response(Box::new(response.body(()).unwrap().into_parts().0))
+    TransportEnvelope::Response(Box::new(response.body(()).unwrap().into_parts().0))
 }
 
 /// An event with this id.
-pub fn event(id: &str) -> Carriage {
-    Carriage::Event(Box::new(SseEvent {
+pub fn event(id: &str) -> TransportEnvelope {
+    TransportEnvelope::Event(Box::new(SseEvent {
         id: Some(id.to_owned()),
         event: Some("message".to_owned()),
         ..SseEvent::default()
     }))
 }
 
-fn transport_of(carriage: &Carriage) -> Transport {
+fn transport_of(carriage: &TransportEnvelope) -> Transport {
     match carriage {
-        Carriage::Line(_) | Carriage::Message => Transport::Stdio,
+        TransportEnvelope::Line(_) | TransportEnvelope::Bare => Transport::Stdio,
         _ => Transport::StreamableHttp,
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_core::link::Failure;
+use mcp_proxy_core::LinkFailure;
 use mcp_proxy_core::{BoxFuture, Connection, FrameReader, Link, LinkEnd};
-use mcp_proxy_session::Io;
+use mcp_proxy_session::RecordEvent;
 use mcp_proxy_wire::{ErrorCode, Frame, Limits, Side};
 use tokio::net::unix::pipe;
 use tokio::sync::Mutex;
@@ -20,11 +20,11 @@ const EXIT_WAIT: Duration = Duration::from_millis(800);
 const STDERR_MAX: usize = 600;
 
 /// Told each line of a server's stderr.
-pub type OnStderr = Arc<dyn Fn(&[u8]) + Send + Sync>;
+pub(crate) type StderrCallback = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// What a server process is made from.
 #[derive(Clone)]
-pub struct Child {
+pub struct ChildServer {
     /// Starts and stops it.
     pub supervisor: Supervisor,
     /// What to run.
@@ -34,10 +34,10 @@ pub struct Child {
     /// How its lines are cut.
     pub limits: Limits,
     /// What its stderr lines are handed to, beside the record.
-    pub on_stderr: OnStderr,
+    pub on_stderr: StderrCallback,
 }
 
-impl Child {
+impl ChildServer {
     /// Starts the process.
     pub fn link(&self, connection: &Arc<Connection>) -> Result<Link, LinkEnd> {
         let name = self.shown.clone();
@@ -68,7 +68,11 @@ impl Child {
     }
 }
 
-async fn note_stderr(mut lines: StderrLines, connection: Arc<Connection>, on_stderr: OnStderr) {
+async fn note_stderr(
+    mut lines: StderrLines,
+    connection: Arc<Connection>,
+    on_stderr: StderrCallback,
+) {
     while let Some(line) = lines.next().await {
         if line.lost_before > 0 {
             connection.note(&format!(
@@ -76,7 +80,7 @@ async fn note_stderr(mut lines: StderrLines, connection: Arc<Connection>, on_std
                 line.lost_before
             ));
         }
-        connection.pipeline.note(&Io::Stderr {
+        connection.run.record_event(&RecordEvent::Stderr {
             connection: connection.id,
             line: &line.bytes,
         });
@@ -88,7 +92,7 @@ async fn note_stderr(mut lines: StderrLines, connection: Arc<Connection>, on_std
 async fn finish(process: Arc<Mutex<ServerProcess>>, connection: Arc<Connection>) {
     let report = process.lock().await.stop().await;
     let why = report.to_string();
-    connection.pipeline.note(&Io::Exit {
+    connection.run.record_event(&RecordEvent::Exit {
         connection: connection.id,
         code: report.code,
         signal: report.signal,
@@ -123,7 +127,7 @@ impl ChildReader {
             Some(_) => ErrorCode::SERVER_UNAVAILABLE,
             None => ErrorCode::SERVER_EXITED,
         };
-        LinkEnd::Failed(Failure {
+        LinkEnd::Failed(LinkFailure {
             side: Side::Server,
             code,
             text: describe(&self.name, &report),

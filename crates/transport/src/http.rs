@@ -1,40 +1,54 @@
 //! HTTP on both sides.
 //!
-//! [`listener`] accepts clients, [`routes`] finds the [`handler`] of a request by its path. Two handlers speak
-//! streamable HTTP: [`exchange`] passes it through; [`sessions`] ends it here for servers of another kind.
-//! [`dial`] speaks it towards a server for clients of another kind. The rest are their parts.
+//! `listener` accepts clients, `routes` finds the `handler` of a request by its path. Two handlers speak
+//! streamable HTTP: `pass_through` passes it through; `mcp_endpoint` ends it here for servers of another kind.
+//! `dial` speaks it towards a server for clients of another kind. The rest are their parts.
 
-pub mod admission;
-pub mod auto;
-pub mod collect;
-pub mod dial;
-pub mod exchange;
-pub mod h1;
-pub mod handler;
-pub mod heads;
-pub mod inflow;
-mod joined;
-mod known;
+pub(crate) mod admission;
+pub(crate) mod auto_detect;
+mod client_socket;
+pub(crate) mod collect;
+pub(crate) mod dial;
+pub(crate) mod event_stream;
+pub(crate) mod h1;
+pub(crate) mod handler;
+pub(crate) mod incoming_body;
+pub(crate) mod injected_post;
 mod legacy;
-pub mod listener;
-pub mod meanwhile;
-pub mod modern;
-pub mod outlet;
-pub mod payload;
-pub mod pool;
-pub mod posting;
-pub mod remote;
-pub mod replay;
+pub(crate) mod listener;
+pub(crate) mod mcp_endpoint;
+pub(crate) mod modern;
+pub(crate) mod outgoing_body;
+pub(crate) mod pass_through;
+pub(crate) mod pool;
+pub(crate) mod progress_stream;
+pub(crate) mod relayed_body;
+pub(crate) mod remote;
 pub(crate) mod request_body;
-pub mod router;
-pub mod routes;
-pub mod session;
-pub mod sessions;
-pub mod socket;
-pub mod stream;
-pub mod through;
-pub mod tool_headers;
-pub mod upgrade;
+pub(crate) mod request_heads;
+pub(crate) mod resume_buffer;
+pub(crate) mod routes;
+pub(crate) mod server_socket;
+pub(crate) mod session;
+mod session_connections;
+pub(crate) mod stream_queue;
+pub(crate) mod stream_router;
+pub(crate) mod tool_headers;
+pub(crate) mod upgrade;
+
+pub use admission::{Admission, Token};
+pub use auto_detect::{AutoDetectEndpoint, auto_detect_link};
+pub use collect::{CollectedBody, collect};
+pub use dial::HttpLink;
+pub use handler::{Handler, RequestSource};
+pub use listener::{HttpResponse, Listener, ListenerLimits, ListenerOptions, bare, json_bytes};
+pub use mcp_endpoint::{EndpointOptions, McpEndpoint, ModernClients, SessionLimits};
+pub use outgoing_body::OutgoingBody;
+pub use pass_through::HttpPassThrough;
+pub use remote::{RemoteServer, RemoteServerOptions};
+pub use routes::{Route, Routes};
+pub use tool_headers::ToolHeaders;
+pub use upgrade::{PendingUpgrade, UpgradedStream};
 
 /// Where streamable HTTP is served.
 pub const PATH: &str = "/mcp";

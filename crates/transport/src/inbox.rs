@@ -5,46 +5,46 @@ use std::time::Duration;
 use mcp_proxy_core::{BoxFuture, FrameReader, LinkEnd};
 use mcp_proxy_wire::{Body, Frame};
 
-use crate::queue::{QueueReceiver, QueueSender, Weigh, queue};
+use crate::queue::{ByteSize, QueueReceiver, QueueSender, queue};
 
 /// Frames that may wait between a task and its pump; fewer if they are large.
 const PLACES: usize = 256;
 /// A server that takes no message for this long stalls its client.
-pub const SEND_DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const SEND_DEADLINE: Duration = Duration::from_secs(60);
 
 /// What a task hands over: a frame, or the end of the link.
 #[derive(Debug)]
-pub enum Arrival {
+pub enum InboxItem {
     /// A frame.
     Frame(Frame),
     /// No more will come, and why.
     End(LinkEnd),
 }
 
-impl Weigh for Arrival {
+impl ByteSize for InboxItem {
     fn bytes(&self) -> usize {
         match self {
-            Arrival::Frame(frame) => match &frame.body {
+            InboxItem::Frame(frame) => match &frame.body {
                 Body::Whole(message) => message.len(),
                 Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk) => chunk.wire.len(),
                 Body::Empty => 0,
             },
-            Arrival::End(_) => 0,
+            InboxItem::End(_) => 0,
         }
     }
 }
 
 /// Hands over.
-pub type Inbox = QueueSender<Arrival>;
+pub(crate) type InboxSender = QueueSender<InboxItem>;
 
 /// Reads what tasks hand over.
-pub struct InboxReader {
-    arrivals: QueueReceiver<Arrival>,
+pub(crate) struct InboxReader {
+    arrivals: QueueReceiver<InboxItem>,
     end: Option<LinkEnd>,
 }
 
 /// A bounded inbox: its feeding end and its reader.
-pub fn inbox() -> (Inbox, InboxReader) {
+pub(crate) fn inbox() -> (InboxSender, InboxReader) {
     let (sender, arrivals) = queue(PLACES);
     let end = None;
     (sender, InboxReader { arrivals, end })
@@ -66,12 +66,12 @@ impl InboxReader {
     }
 
     /// This one and all that are there, up to the end.
-    fn take(&mut self, first: Arrival, into: &mut Vec<Frame>) {
+    fn take(&mut self, first: InboxItem, into: &mut Vec<Frame>) {
         let mut arrival = Some(first);
         while let Some(next) = arrival {
             match next {
-                Arrival::Frame(frame) => into.push(frame),
-                Arrival::End(end) => {
+                InboxItem::Frame(frame) => into.push(frame),
+                InboxItem::End(end) => {
                     self.end = Some(end);
                     return;
                 }
@@ -103,9 +103,9 @@ mod tests {
     use super::*;
     use crate::runtimes::by_runtime;
 
-    fn frame(message: &Message) -> Arrival {
+    fn frame(message: &Message) -> InboxItem {
         let message = message.clone();
-        Arrival::Frame(Frame::message(StreamId::Only, Origin::Client, message))
+        InboxItem::Frame(Frame::message(StreamId::Only, Origin::Client, message))
     }
 
     on_both_runtimes!(large_frames_wait_with_their_sender_until_the_pump_reads);
@@ -123,7 +123,7 @@ mod tests {
         reader.read(&mut read).await.unwrap();
         assert_eq!(read.len(), 8);
         sender.send(frame(&large)).await.unwrap();
-        sender.send(Arrival::End(LinkEnd::Closed)).await.unwrap();
+        sender.send(InboxItem::End(LinkEnd::Closed)).await.unwrap();
         reader.read(&mut read).await.unwrap();
         assert_eq!(read.len(), 9);
         let end = reader.read(&mut read).await;

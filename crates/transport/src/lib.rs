@@ -1,22 +1,27 @@
 //! Makes [`Link`](mcp_proxy_core::Link)s: stdio with its process supervisor, streamable HTTP, HTTP+SSE; and TLS.
 //!
-//! Towards clients we are a server ([`stdio`], [`http::listener`]); towards servers a client ([`child`],
-//! [`http::dial`], [`sse::dial`]). Where both sides are HTTP, [`http::exchange`] and [`sse::exchange`] pass requests
+//! Towards clients we are a server ([`stdio`], `http::listener`); towards servers a client (`child`,
+//! `http::dial`, `sse::dial`). Where both sides are HTTP, `http::pass_through` and `sse::pass_through` pass requests
 //! through. [`control`] carries viewers over a Unix socket. This crate knows sockets, pipes and processes. It must not know policy, files of record, command lines.
+
+#![warn(unreachable_pub)]
 
 #[cfg(test)]
 #[macro_use]
 #[path = "../../core/tests/it/runtimes.rs"]
 mod runtimes;
 
-pub mod child;
+mod child;
 pub mod control;
 pub mod http;
+mod in_flight_budget;
 mod inbox;
-pub mod lines;
+mod lines;
 pub mod process;
 mod queue;
-mod room;
 pub mod sse;
 pub mod stdio;
 pub mod tls;
+
+pub use child::ChildServer;
+pub use lines::{LineReader, LineWriter};

@@ -4,10 +4,10 @@
 //! newline) and because all lines that one read delivers travel together to one write.
 
 use bytes::{Bytes, BytesMut};
-use mcp_proxy_core::{BoxFuture, FrameReader, FrameWriter, LinkEnd, Outgoing};
+use mcp_proxy_core::{BoxFuture, FrameReader, FrameWriter, LinkEnd, OutgoingFrame};
 use mcp_proxy_wire::{
-    Body, Carriage, Chunk, ErrorCode, Frame, Kind, Limits, LineEnd, LineSplitter, LineUnit,
-    Message, Origin, Side, StreamId, error_response, head_from_ends,
+    Body, Chunk, ErrorCode, Frame, Kind, Limits, LineEnd, LineSplitter, LineUnit, Message, Origin,
+    Side, StreamId, TransportEnvelope, error_response, read_partial_head,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -83,10 +83,10 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
         // Put back below: the next read fills it again without an allocation.
         let mut units = std::mem::take(&mut self.units);
         for unit in units.drain(..) {
-            let mut carriage = Carriage::Line(LineEnd::Lf);
+            let mut carriage = TransportEnvelope::Line(LineEnd::Lf);
             let body = match unit {
                 LineUnit::Line { wire, message } => {
-                    carriage = Carriage::Line(line_end(&wire[message.len()..]));
+                    carriage = TransportEnvelope::Line(line_end(&wire[message.len()..]));
                     Body::Whole(Message::parse(message))
                 }
                 LineUnit::More(_) if self.skipping => continue,
@@ -134,7 +134,7 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             };
             into.push(frame(
                 self.side,
-                Carriage::Line(LineEnd::Lf),
+                TransportEnvelope::Line(LineEnd::Lf),
                 Body::Close(end),
             ));
         }
@@ -161,13 +161,13 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
     }
 }
 
-fn frame(side: Side, carriage: Carriage, body: Body) -> Frame {
+fn frame(side: Side, carriage: TransportEnvelope, body: Body) -> Frame {
     Frame::new(StreamId::Only, side.into(), carriage, body)
 }
 
 /// The error that stands for a message over the limit. Nobody waits for one in place of a notification.
 fn refusal(side: Side, front: &[u8], max: usize) -> Option<Message> {
-    let head = head_from_ends(front, b"");
+    let head = read_partial_head(front, b"");
     let awaited = match side {
         Side::Client => head.kind == Kind::Request || head.id.is_none() && head.method.is_none(),
         Side::Server => head.method.is_none() && head.id.is_some(),
@@ -225,17 +225,17 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
         }
     }
 
-    async fn put(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
+    async fn put(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
         let Some(io) = &mut self.io else {
             return Err(LinkEnd::Closed);
         };
-        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
+        for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
             let opens = matches!(frame.body, Body::Open(_));
             match frame.body {
                 Body::Empty => {}
                 Body::Whole(message) => {
-                    let end = match frame.carriage {
-                        Carriage::Line(end) => end,
+                    let end = match frame.envelope {
+                        TransportEnvelope::Line(end) => end,
                         _ => LineEnd::Lf,
                     };
                     if std::mem::take(&mut self.unterminated) {
@@ -289,7 +289,7 @@ fn gone(side: Side, error: &std::io::Error) -> LinkEnd {
 impl<W: AsyncWrite + Unpin + Send> FrameWriter for LineWriter<W> {
     fn write<'a>(
         &'a mut self,
-        frames: &'a mut Vec<Outgoing>,
+        frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put(frames))
     }

@@ -33,14 +33,14 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 
 pub use environment::{Environment, MINIMAL_VARIABLES};
-pub use exit::{Ended, ExitReport};
+pub use exit::{EndCause, ExitReport};
 pub use guard::guard_main;
 pub use orphans::become_subreaper;
 pub use server::ServerProcess;
 pub use stderr::{StderrLine, StderrLines};
-pub use tree::ask_to_end;
+pub use tree::terminate_innermost;
 
-use server::Guard;
+use server::GuardProcess;
 
 /// The first argument that makes our binary a guard; `main` looks for it before anything else.
 pub const GUARD_WORD: &str = "__guard";
@@ -176,7 +176,7 @@ impl Supervisor {
                 source,
             })?;
         }
-        let pipes = Pipes::new().map_err(SpawnError::Pipe)?;
+        let pipes = ServerPipes::new().map_err(SpawnError::Pipe)?;
         let large_pipes = Arc::clone(&self.large_pipes).try_acquire_owned().ok();
         if large_pipes.is_some() {
             pipes.enlarge();
@@ -200,7 +200,7 @@ impl Supervisor {
         // not seen on its stdout.
         drop(command);
         Ok(ServerProcess::new(
-            Guard::new(child, large_pipes),
+            GuardProcess::new(child, large_pipes),
             pipes.stdin,
             pipes.stdout,
             pipes.stderr,
@@ -210,7 +210,7 @@ impl Supervisor {
 }
 
 /// Both ends of the three pipes. Ours do not block; the server's do, as programs expect of their standard streams.
-struct Pipes {
+struct ServerPipes {
     stdin: pipe::Sender,
     stdout: pipe::Receiver,
     stderr: pipe::Receiver,
@@ -219,7 +219,7 @@ struct Pipes {
     server_stderr: OwnedFd,
 }
 
-impl Pipes {
+impl ServerPipes {
     fn new() -> io::Result<Self> {
         // All six are close-on-exec, so that no server sees the pipes of another one.
         let (server_stdin, stdin) = io::pipe()?;

@@ -10,17 +10,17 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 /// Bytes that may wait in a queue. A single message that is larger may wait in it alone.
-pub const BYTES_MAX: usize = 64 << 20;
+pub(crate) const BYTES_MAX: usize = 64 << 20;
 
 /// What can wait in a queue.
-pub trait Weigh {
+pub trait ByteSize {
     /// How much memory it keeps.
     fn bytes(&self) -> usize;
 }
 
 /// It was not queued: nobody reads the queue any more, or not in time.
 #[derive(Debug)]
-pub struct Unsent;
+pub struct QueueSendError;
 
 /// The feeding end.
 pub struct QueueSender<T> {
@@ -29,12 +29,12 @@ pub struct QueueSender<T> {
 }
 
 /// The reading end.
-pub struct QueueReceiver<T> {
+pub(crate) struct QueueReceiver<T> {
     places: mpsc::Receiver<Option<T>>,
 }
 
 /// A queue of so many places.
-pub fn queue<T>(places: usize) -> (QueueSender<T>, QueueReceiver<T>) {
+pub(crate) fn queue<T>(places: usize) -> (QueueSender<T>, QueueReceiver<T>) {
     let (sender, receiver) = mpsc::channel(places);
     (
         QueueSender { places: sender },
@@ -49,33 +49,37 @@ impl<T> Clone for QueueSender<T> {
     }
 }
 
-impl<T: Weigh> QueueSender<T> {
+impl<T: ByteSize> QueueSender<T> {
     /// Queues it, when there is room.
-    pub async fn send(&self, item: T) -> Result<(), Unsent> {
+    pub async fn send(&self, item: T) -> Result<(), QueueSendError> {
         let needed = self.needed(&item);
         if needed == 1 {
-            return self.places.send(Some(item)).await.map_err(|_| Unsent);
+            return self
+                .places
+                .send(Some(item))
+                .await
+                .map_err(|_| QueueSendError);
         }
         let places = self.places.reserve_many(needed).await;
-        fill(places.map_err(|_| Unsent)?, item);
+        fill(places.map_err(|_| QueueSendError)?, item);
         Ok(())
     }
 
     /// Queues it, unless there is no room for so long.
-    pub async fn send_timeout(&self, item: T, limit: Duration) -> Result<(), Unsent> {
+    pub async fn send_timeout(&self, item: T, limit: Duration) -> Result<(), QueueSendError> {
         // Nearly always there is room, and then no timer is needed.
         if let Ok(places) = self.places.try_reserve_many(self.needed(&item)) {
             fill(places, item);
             return Ok(());
         }
         let sent = timeout(limit, self.send(item)).await;
-        sent.unwrap_or(Err(Unsent))
+        sent.unwrap_or(Err(QueueSendError))
     }
 
     /// Queues it if there is room now.
-    pub fn try_send(&self, item: T) -> Result<(), Unsent> {
+    pub fn try_send(&self, item: T) -> Result<(), QueueSendError> {
         let places = self.places.try_reserve_many(self.needed(&item));
-        fill(places.map_err(|_| Unsent)?, item);
+        fill(places.map_err(|_| QueueSendError)?, item);
         Ok(())
     }
 
@@ -97,7 +101,7 @@ fn fill<T>(mut places: mpsc::PermitIterator<'_, Option<T>>, item: T) {
 
 impl<T> QueueReceiver<T> {
     /// The next message; `None` when there will be none.
-    pub async fn recv(&mut self) -> Option<T> {
+    pub(crate) async fn recv(&mut self) -> Option<T> {
         loop {
             if let Some(item) = self.places.recv().await? {
                 return Some(item);
@@ -106,7 +110,7 @@ impl<T> QueueReceiver<T> {
     }
 
     /// The next message if it is there already.
-    pub fn try_recv(&mut self) -> Option<T> {
+    pub(crate) fn try_recv(&mut self) -> Option<T> {
         loop {
             if let Some(item) = self.places.try_recv().ok()? {
                 return Some(item);
@@ -127,14 +131,14 @@ mod tests {
     #[derive(Debug, PartialEq)]
     struct Parcel(usize);
 
-    impl Weigh for Parcel {
+    impl ByteSize for Parcel {
         fn bytes(&self) -> usize {
             self.0
         }
     }
 
     /// Paused time moves on only when nothing else can: who is not done by then waits for somebody.
-    async fn waits(sending: impl Future<Output = Result<(), Unsent>>) -> bool {
+    async fn waits(sending: impl Future<Output = Result<(), QueueSendError>>) -> bool {
         let limit = by_runtime(Duration::from_secs(1), Duration::from_millis(100));
         timeout(limit, sending).await.is_err()
     }

@@ -23,9 +23,9 @@ pub const PIPE_SIZE: usize = 1024 * 1024;
 
 /// Puts stdin and stdout back into the mode they had.
 #[derive(Default)]
-pub struct Restore(Vec<(OwnedFd, OFlags)>);
+pub struct StdioModeGuard(Vec<(OwnedFd, OFlags)>);
 
-impl Drop for Restore {
+impl Drop for StdioModeGuard {
     fn drop(&mut self) {
         for (fd, flags) in &self.0 {
             // At the end of the process nothing is left to do about a failure.
@@ -36,7 +36,7 @@ impl Drop for Restore {
 
 /// What a descriptor is, as far as the choice of reader goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Channel {
+enum DescriptorKind {
     Pipe,
     Socket,
     Other,
@@ -44,12 +44,12 @@ enum Channel {
 
 /// Whether stdin is something an MCP client talks through: a pipe or a socket.
 pub fn stdin_is_a_channel() -> bool {
-    channel(&io::stdin().as_fd()) != Channel::Other
+    channel(&io::stdin().as_fd()) != DescriptorKind::Other
 }
 
 /// The link to the client that started us.
-pub fn own_link(limits: Limits) -> io::Result<(Link, Restore)> {
-    let mut restore = Restore::default();
+pub fn own_link(limits: Limits) -> io::Result<(Link, StdioModeGuard)> {
+    let mut restore = StdioModeGuard::default();
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     let reader = own_input(input, &mut restore)?;
@@ -59,36 +59,39 @@ pub fn own_link(limits: Limits) -> io::Result<(Link, Restore)> {
     Ok((Link::new(reader, writer), restore))
 }
 
-fn own_input(fd: OwnedFd, restore: &mut Restore) -> io::Result<Box<dyn AsyncRead + Unpin + Send>> {
+fn own_input(
+    fd: OwnedFd,
+    restore: &mut StdioModeGuard,
+) -> io::Result<Box<dyn AsyncRead + Unpin + Send>> {
     Ok(match channel(&fd) {
-        Channel::Pipe => {
+        DescriptorKind::Pipe => {
             restore.remember(&fd)?;
             grow(&fd);
             Box::new(pipe::Receiver::from_file(File::from(fd))?)
         }
-        Channel::Socket => {
+        DescriptorKind::Socket => {
             restore.remember(&fd)?;
             Box::new(socket(fd)?)
         }
-        Channel::Other => Box::new(tokio::io::stdin()),
+        DescriptorKind::Other => Box::new(tokio::io::stdin()),
     })
 }
 
 fn own_output(
     fd: OwnedFd,
-    restore: &mut Restore,
+    restore: &mut StdioModeGuard,
 ) -> io::Result<Box<dyn AsyncWrite + Unpin + Send>> {
     Ok(match channel(&fd) {
-        Channel::Pipe => {
+        DescriptorKind::Pipe => {
             restore.remember(&fd)?;
             grow(&fd);
             Box::new(pipe::Sender::from_file(File::from(fd))?)
         }
-        Channel::Socket => {
+        DescriptorKind::Socket => {
             restore.remember(&fd)?;
             Box::new(socket(fd)?)
         }
-        Channel::Other => Box::new(tokio::io::stdout()),
+        DescriptorKind::Other => Box::new(tokio::io::stdout()),
     })
 }
 
@@ -99,11 +102,11 @@ fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
     UnixStream::from_std(stream)
 }
 
-fn channel(fd: &impl AsFd) -> Channel {
+fn channel(fd: &impl AsFd) -> DescriptorKind {
     match fstat(fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
-        Ok(FileType::Fifo) => Channel::Pipe,
-        Ok(FileType::Socket) => Channel::Socket,
-        _ => Channel::Other,
+        Ok(FileType::Fifo) => DescriptorKind::Pipe,
+        Ok(FileType::Socket) => DescriptorKind::Socket,
+        _ => DescriptorKind::Other,
     }
 }
 
@@ -116,7 +119,7 @@ fn grow(fd: &OwnedFd) {
 #[cfg(not(target_os = "linux"))]
 fn grow(_fd: &OwnedFd) {}
 
-impl Restore {
+impl StdioModeGuard {
     fn remember(&mut self, fd: &OwnedFd) -> io::Result<()> {
         let flags = fcntl_getfl(fd)?;
         self.0.push((fd.try_clone()?, flags));

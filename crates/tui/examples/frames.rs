@@ -9,12 +9,12 @@
     reason = "an example that prints figures"
 )]
 
-use mcp_proxy_session::Place;
+use mcp_proxy_session::RecordLocation;
 use mcp_proxy_session::testing::{self, SampleRecord};
-use mcp_proxy_tui::command::Command;
-use mcp_proxy_tui::port::Port;
-use mcp_proxy_tui::source::State;
-use mcp_proxy_tui::{App, Tab, Theme, panes};
+use mcp_proxy_tui::ProxyPort;
+use mcp_proxy_tui::UiCommand;
+use mcp_proxy_tui::ViewState;
+use mcp_proxy_tui::{App, Tab, Theme, draw};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ const FRAMES: u64 = 150;
 
 /// What is done before each frame.
 #[derive(Clone, Copy)]
-enum Doing {
+enum FrameWorkload {
     Following,
     JumpingAbout,
     Scrolling,
@@ -47,14 +47,15 @@ fn main() {
         .next()
         .and_then(|text| text.to_string_lossy().parse().ok())
         .unwrap_or(1_000_000);
-    let mut record = SampleRecord::at_place(Place::In(folder.clone()), &testing::header());
+    let mut record =
+        SampleRecord::at_place(RecordLocation::Folder(folder.clone()), &testing::header());
     record.calls(messages);
     let path = record.path().to_path_buf();
-    let (port, _far) = Port::pair();
+    let (port, _far) = ProxyPort::pair();
     let mut app = App::recorded(Tab::open(path), port, Theme::Dark);
-    while *app.tabs[0].view.state() == State::Opening {
+    while *app.tabs[0].view.state() == ViewState::Opening {
         app.tabs[0].view.wait(Duration::from_secs(60));
-        app.turn(Instant::now());
+        app.tick(Instant::now());
     }
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
@@ -72,20 +73,20 @@ fn main() {
     });
     let mut terminal = Terminal::new(TestBackend::new(160, 50)).unwrap();
     for (what, doing) in [
-        ("following", Doing::Following),
-        ("jumping about", Doing::JumpingAbout),
-        ("scrolling", Doing::Scrolling),
-        ("with a filter running", Doing::Filtering),
+        ("following", FrameWorkload::Following),
+        ("jumping about", FrameWorkload::JumpingAbout),
+        ("scrolling", FrameWorkload::Scrolling),
+        ("with a filter running", FrameWorkload::Filtering),
     ] {
-        app.run(Command::ClearFilter, "");
-        app.run(Command::Last, "");
+        app.run(UiCommand::ClearFilter, "");
+        app.run(UiCommand::Last, "");
         let mut times = Vec::new();
         for frame in 0..FRAMES {
             let start = Instant::now();
             act(&mut app, doing, frame);
-            app.tabs[0].view.look();
-            app.turn(start);
-            terminal.draw(|drawn| panes::draw(&mut app, drawn)).unwrap();
+            app.tabs[0].view.request_refresh();
+            app.tick(start);
+            terminal.draw(|drawn| draw(&mut app, drawn)).unwrap();
             times.push(start.elapsed());
             std::thread::sleep(TURN.saturating_sub(start.elapsed()));
         }
@@ -105,7 +106,7 @@ fn main() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-fn act(app: &mut App, doing: Doing, frame: u64) {
+fn act(app: &mut App, doing: FrameWorkload, frame: u64) {
     let filters = [
         "README-7",
         r"/README-[0-9]*77\.md/",
@@ -113,19 +114,19 @@ fn act(app: &mut App, doing: Doing, frame: u64) {
         "text answer",
     ];
     match doing {
-        Doing::Following => {}
-        Doing::JumpingAbout => {
+        FrameWorkload::Following => {}
+        FrameWorkload::JumpingAbout => {
             let total = app.tabs[0].view.total() as u64;
             let number = frame.wrapping_mul(7_919_777) % total.max(1) + 1;
-            app.run(Command::Goto, &number.to_string());
+            app.run(UiCommand::Goto, &number.to_string());
         }
-        Doing::Scrolling => app.run(Command::PageUp, ""),
-        Doing::Filtering if frame.is_multiple_of(30) => {
+        FrameWorkload::Scrolling => app.run(UiCommand::PageUp, ""),
+        FrameWorkload::Filtering if frame.is_multiple_of(30) => {
             app.run(
-                Command::Filter,
+                UiCommand::Filter,
                 filters[(frame / 30) as usize % filters.len()],
             );
         }
-        Doing::Filtering => {}
+        FrameWorkload::Filtering => {}
     }
 }

@@ -8,9 +8,9 @@
     reason = "an example that prints figures"
 )]
 
-use mcp_proxy_session::Place;
+use mcp_proxy_session::RecordLocation;
 use mcp_proxy_session::testing::{self, SampleRecord};
-use mcp_proxy_tui::source::{State, View};
+use mcp_proxy_tui::{SessionView, ViewState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,8 @@ fn main() {
         .next()
         .and_then(|text| text.to_string_lossy().parse().ok())
         .unwrap_or(1_000_000);
-    let mut record = SampleRecord::at_place(Place::In(folder.clone()), &testing::header());
+    let mut record =
+        SampleRecord::at_place(RecordLocation::Folder(folder.clone()), &testing::header());
     record.calls(messages);
     let path = record.path().to_path_buf();
     println!("{messages} messages; resident {}", memory("VmRSS:"));
@@ -89,11 +90,11 @@ fn main() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-fn first_window(path: &Path, how: &str) -> View {
+fn first_window(path: &Path, how: &str) -> SessionView {
     let start = Instant::now();
-    let mut view = View::open(path.to_path_buf());
+    let mut view = SessionView::open(path.to_path_buf());
     let returned = start.elapsed();
-    while *view.state() == State::Opening {
+    while *view.state() == ViewState::Opening {
         view.wait(Duration::from_secs(60));
         view.poll();
     }
@@ -108,11 +109,16 @@ fn first_window(path: &Path, how: &str) -> View {
 }
 
 /// Frames as a screen draws them; prints the middle one, the longest of 99 in 100, and the longest.
-fn frames(view: &mut View, what: &str, count: usize, from: impl Fn(&View, usize) -> usize) {
+fn frames(
+    view: &mut SessionView,
+    what: &str,
+    count: usize,
+    from: impl Fn(&SessionView, usize) -> usize,
+) {
     let (mut polls, mut windows) = (Vec::new(), Vec::new());
     for frame in 0..count {
         let start = Instant::now();
-        view.look();
+        view.request_refresh();
         view.poll();
         polls.push(start.elapsed());
         let start = Instant::now();

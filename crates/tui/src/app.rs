@@ -1,13 +1,13 @@
 //! The state of the UI, without the screen: keys and news go in, what is to be done outside comes out.
 
-mod act;
-mod again;
 mod answers;
-mod decide;
-mod held;
+mod commands;
+mod decisions;
+mod holds;
 mod keys;
-mod look;
-mod typed;
+mod message_view;
+mod prompt;
+mod replay;
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -18,16 +18,16 @@ use mcp_proxy_control::{
     SubscribeRequest,
 };
 
-use crate::command::Command;
-use crate::editor::{Editor, Purpose};
-use crate::input::{History, Input};
-use crate::port::{News, Port};
-use crate::proxy::{Link, Proxy};
+use crate::command::UiCommand;
+use crate::editor::{EditPurpose, Editor};
+use crate::input::{InputHistory, InputLine};
+use crate::port::{ProxyEvent, ProxyPort};
+use crate::proxy::{ProxyState, ProxyStatus};
 use crate::tab::Tab;
-use crate::text::{Body, Compared};
+use crate::text::{BodyLayout, DiffRow};
 use crate::theme::{Colours, Theme};
-use answers::Then;
-use held::Lost;
+use answers::RequestPurpose;
+use holds::ExternalDecision;
 
 /// How often records are looked at without being told.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -41,13 +41,13 @@ pub struct App {
     /// Which of them is shown.
     pub tab: usize,
     /// The proxy.
-    pub proxy: Proxy,
+    pub proxy: ProxyState,
     /// Who has the keys.
     pub focus: Focus,
     /// What lies over the panes.
     pub overlay: Overlay,
     /// What was last said to the user.
-    pub said: Option<Said>,
+    pub status: Option<StatusMessage>,
     /// Its colours.
     pub theme: Theme,
     /// Whether it has any.
@@ -57,36 +57,36 @@ pub struct App {
     /// What is searched for in messages.
     pub search: String,
     /// Where a proxy of this program listens.
-    pub listens: Option<String>,
+    pub listen_url: Option<String>,
     /// What leaving means.
-    pub owner: Owner,
+    pub owner: ProxyOwner,
     /// Where the mouse finds what, as the screen was last drawn.
-    pub hits: Vec<Hit>,
+    pub click_areas: Vec<ClickArea>,
     /// The clock of this turn.
     pub now: Instant,
-    port: Option<Port>,
+    port: Option<ProxyPort>,
     /// The newest message that a proxy without a record has given.
     fetched: u64,
     /// When records were last looked at.
-    looked: Instant,
+    last_refresh: Instant,
     /// New messages were followed before some were held.
     followed: bool,
     /// Messages that were decided from here, until the holds are told again.
     decided_here: BTreeSet<u64>,
     /// The message that was decided elsewhere while the user looked at it.
-    lost: Option<Lost>,
+    external_decision: Option<ExternalDecision>,
     /// What was edited and sent, until it is known to have arrived.
-    unsent: Option<Box<Editor>>,
+    unsent_edit: Option<Box<Editor>>,
     /// The filter before another was typed.
     filter_before: String,
-    asked: HashMap<u64, Then>,
-    history: [History; 3],
+    pending_requests: HashMap<u64, RequestPurpose>,
+    history: [InputHistory; 3],
     effects: Vec<Effect>,
 }
 
 /// Whose the proxy is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum ProxyOwner {
     /// Somebody else's: leaving leaves it alone.
     Other,
     /// This program's: leaving ends it.
@@ -114,7 +114,7 @@ pub enum Overlay {
         top: usize,
     },
     /// A line that is typed.
-    Typing(Typing, Input),
+    Prompt(PromptKind, InputLine),
     /// A message that is edited.
     Editor(Box<Editor>),
     /// Whether to end the proxy.
@@ -132,50 +132,50 @@ pub enum Overlay {
         top: usize,
     },
     /// Stderr and other events.
-    Happenings {
+    Events {
         /// Lines from the end.
         back: usize,
     },
     /// Two bodies side by side.
-    Diff(Box<Sides>),
+    Diff(Box<DiffView>),
 }
 
 /// What is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Typing {
+pub enum PromptKind {
     /// A filter.
     Filter,
     /// What to search for in the message.
     Search,
     /// A command.
-    Command,
+    UiCommand,
 }
 
 /// Two bodies side by side.
-pub struct Sides {
+pub struct DiffView {
     /// What they are.
     pub titles: [String; 2],
     /// The bodies.
-    pub bodies: [Body; 2],
+    pub bodies: [BodyLayout; 2],
     /// Line by line.
-    pub lines: Vec<Compared>,
+    pub lines: Vec<DiffRow>,
     /// The first line shown.
     pub top: usize,
 }
 
 /// Something said to the user.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct StatusMessage {
     /// What.
     pub text: String,
     /// How.
-    pub tone: Tone,
+    pub tone: StatusTone,
     until: Instant,
 }
 
 /// How something is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
+pub enum StatusTone {
     /// As it is.
     Plain,
     /// Something went wrong.
@@ -184,18 +184,18 @@ pub enum Tone {
 
 /// A place on the screen that the mouse can press.
 #[derive(Clone, Copy, Debug)]
-pub struct Hit {
+pub struct ClickArea {
     /// Where.
     pub area: ratatui::layout::Rect,
     /// What.
-    pub target: Target,
+    pub target: ClickTarget,
 }
 
 /// What the mouse can press.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum ClickTarget {
     /// A button.
-    Button(Command),
+    Button(UiCommand),
     /// The list.
     List,
     /// The message.
@@ -207,15 +207,15 @@ pub enum Target {
 pub enum Effect {
     /// Put into the clipboard.
     Copy(String),
-    /// Edit outside, and hand the text back to [`App::edited`].
-    Edit(Purpose, String),
+    /// Edit outside, and hand the text back to [`App::finish_external_edit`].
+    Edit(EditPurpose, String),
     /// End the UI.
     Quit,
 }
 
 /// Something that happens.
 #[derive(Clone, Debug)]
-pub enum Event {
+pub enum InputEvent {
     /// A key was pressed.
     Key(KeyEvent),
     /// The mouse.
@@ -226,61 +226,67 @@ pub enum Event {
 
 impl App {
     /// A UI for a proxy.
-    pub fn live(mut port: Port, owner: Owner, theme: Theme) -> App {
+    pub fn live(mut port: ProxyPort, owner: ProxyOwner, theme: Theme) -> App {
         let hello = HelloRequest {
             name: Some("tui".to_owned()),
         };
         let asked = [
-            (port.ask(&hello), Then::Hello),
-            (port.ask(&SubscribeRequest {}), Then::Subscribed),
-            (port.ask(&HoldListRequest::default()), Then::Holds),
-            (port.ask(&BreakpointsListRequest {}), Then::Breakpoints),
-            (port.ask(&RulesListRequest::default()), Then::Rules),
+            (port.ask(&hello), RequestPurpose::Hello),
+            (port.ask(&SubscribeRequest {}), RequestPurpose::Subscribed),
+            (port.ask(&HoldListRequest::default()), RequestPurpose::Holds),
+            (
+                port.ask(&BreakpointsListRequest {}),
+                RequestPurpose::Breakpoints,
+            ),
+            (
+                port.ask(&RulesListRequest::default()),
+                RequestPurpose::Rules,
+            ),
         ];
         let asked = asked
             .into_iter()
             .filter_map(|(id, then)| Some((id?, then)))
             .collect();
-        let mut app = App::new(Proxy::unknown(Link::Live), theme);
+        let mut app = App::new(ProxyState::unknown(ProxyStatus::Live), theme);
         app.port = Some(port);
-        app.asked = asked;
+        app.pending_requests = asked;
         app.owner = owner;
         app
     }
 
     /// A UI for a record. `port` leads to somebody who can copy and export it.
-    pub fn recorded(tab: Tab, port: Port, theme: Theme) -> App {
-        let mut app = App::new(Proxy::unknown(Link::None), theme);
+    pub fn recorded(tab: Tab, port: ProxyPort, theme: Theme) -> App {
+        let mut app = App::new(ProxyState::unknown(ProxyStatus::None), theme);
         app.tabs.push(tab);
         app.port = Some(port);
         app
     }
 
-    fn new(proxy: Proxy, theme: Theme) -> App {
+    fn new(proxy: ProxyState, theme: Theme) -> App {
         App {
             tabs: Vec::new(),
             tab: 0,
             proxy,
             focus: Focus::List,
             overlay: Overlay::None,
-            said: None,
+            status: None,
             theme,
             colours: Colours::Themed,
             wraps: false,
             search: String::new(),
-            listens: None,
-            owner: Owner::Other,
-            hits: Vec::new(),
+            listen_url: None,
+            owner: ProxyOwner::Other,
+            click_areas: Vec::new(),
             now: Instant::now(),
             port: None,
             fetched: 0,
-            looked: Instant::now(),
+            last_refresh: Instant::now(),
             followed: false,
             decided_here: BTreeSet::new(),
-            lost: None,
-            unsent: None,
+            external_decision: None,
+            unsent_edit: None,
             filter_before: String::new(),
-            asked: HashMap::new(),
+            pending_requests: HashMap::new(),
             history: Default::default(),
             effects: Vec::new(),
         }
@@ -294,35 +300,35 @@ impl App {
     /// Whether nobody is there who could decide about messages of the session that is shown. Of the live one the proxy tells
     /// what is held; the record may be behind that.
     pub fn is_left_undecided(&self) -> bool {
-        self.tab != 0 || self.proxy.link != Link::Live
+        self.tab != 0 || self.proxy.link != ProxyStatus::Live
     }
 
     /// Takes what has come from the proxy and from records. True: the screen has changed.
-    pub fn turn(&mut self, now: Instant) -> bool {
+    pub fn tick(&mut self, now: Instant) -> bool {
         self.now = now;
         let mut changed = false;
-        while let Some(news) = self.port.as_ref().and_then(Port::news) {
+        while let Some(news) = self.port.as_ref().and_then(ProxyPort::news) {
             changed = true;
             match news {
-                News::Notice(notice) => self.noticed(&notice),
-                News::Answer { id, result } => self.answered(id, result),
-                News::Gone { why } => self.lost(why),
+                ProxyEvent::Notice(notice) => self.handle_notice(&notice),
+                ProxyEvent::Answer { id, result } => self.handle_answer(id, result),
+                ProxyEvent::Gone { why } => self.handle_disconnect(why),
             }
         }
-        if now.duration_since(self.looked) >= LOOK_EVERY {
-            self.looked = now;
+        if now.duration_since(self.last_refresh) >= LOOK_EVERY {
+            self.last_refresh = now;
             // A record may grow without a proxy that tells.
-            self.tabs.iter().for_each(|tab| tab.view.look());
+            self.tabs.iter().for_each(|tab| tab.view.request_refresh());
         }
         for tab in &mut self.tabs {
             changed |= tab.poll();
         }
-        if changed && self.listens.is_none() {
+        if changed && self.listen_url.is_none() {
             self.find_address();
         }
-        changed |= self.tell_lost();
-        if self.said.as_ref().is_some_and(|said| said.until <= now) {
-            self.said = None;
+        changed |= self.report_external_decision();
+        if self.status.as_ref().is_some_and(|said| said.until <= now) {
+            self.status = None;
             changed = true;
         }
         changed
@@ -330,18 +336,18 @@ impl App {
 
     /// Opens an editor or a window. What was said before must not hide its keys.
     fn open(&mut self, overlay: Overlay) {
-        self.said = None;
+        self.status = None;
         self.overlay = overlay;
     }
 
     /// Takes what the user does.
-    pub fn take(&mut self, event: Event) {
+    pub fn handle_input(&mut self, event: InputEvent) {
         match event {
-            Event::Key(key) => self.key(key),
-            Event::Mouse(mouse) => self.mouse(mouse),
-            Event::Paste(text) => self.letters(&text),
+            InputEvent::Key(key) => self.key(key),
+            InputEvent::Mouse(mouse) => self.mouse(mouse),
+            InputEvent::Paste(text) => self.type_text(&text),
         }
-        self.lost = None;
+        self.external_decision = None;
     }
 
     /// What is to be done outside now.
@@ -350,25 +356,25 @@ impl App {
     }
 
     /// The program itself says something.
-    pub fn heard(&mut self, text: &str) {
+    pub fn show_program_output(&mut self, text: &str) {
         match text.strip_prefix("listening on ") {
-            Some(url) => self.listens = Some(url.to_owned()),
+            Some(url) => self.listen_url = Some(url.to_owned()),
             None => self.say(text.strip_prefix("mcp-proxy: ").unwrap_or(text)),
         }
     }
 
     /// Says something to the user.
     pub fn say(&mut self, text: impl Into<String>) {
-        self.tell(text.into(), Tone::Plain);
+        self.tell(text.into(), StatusTone::Plain);
     }
 
     /// Says that something went wrong.
     pub fn complain(&mut self, text: impl Into<String>) {
-        self.tell(text.into(), Tone::Bad);
+        self.tell(text.into(), StatusTone::Bad);
     }
 
-    fn tell(&mut self, text: String, tone: Tone) {
-        self.said = Some(Said {
+    fn tell(&mut self, text: String, tone: StatusTone) {
+        self.status = Some(StatusMessage {
             text,
             tone,
             until: self.now + SAID_FOR,
@@ -376,9 +382,9 @@ impl App {
     }
 
     /// Asks the proxy.
-    fn ask(&mut self, request: &impl ControlRequest, then: Then) {
+    fn ask(&mut self, request: &impl ControlRequest, then: RequestPurpose) {
         let asked = match (&self.proxy.link, &mut self.port) {
-            (Link::Gone(why), _) => {
+            (ProxyStatus::Gone(why), _) => {
                 let text = format!("the proxy is gone: {why}");
                 return self.complain(text);
             }
@@ -386,7 +392,7 @@ impl App {
             (_, None) => None,
         };
         match asked {
-            Some(id) => drop(self.asked.insert(id, then)),
+            Some(id) => drop(self.pending_requests.insert(id, then)),
             None => self.complain("the proxy takes no more questions now"),
         }
     }

@@ -6,24 +6,25 @@ mod keys;
 
 use crossterm::event::KeyEvent;
 
-pub use keys::{key_name, keys_page, shown_key};
+pub use keys::keys_page;
+pub(crate) use keys::{key_name, shown_key};
 
 macro_rules! commands {
     ($( $group:ident { $( $command:ident $name:literal [ $($key:literal),* ] $about:literal ; )* } )*) => {
         /// Something that can be done.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Command {
+        pub enum UiCommand {
             $( $( #[doc = $about] $command, )* )*
         }
 
         /// The one list.
-        pub const COMMANDS: &[Entry] = &[
-            $( $( Entry {
-                command: Command::$command,
+        pub const COMMANDS: &[CommandEntry] = &[
+            $( $( CommandEntry {
+                command: UiCommand::$command,
                 name: $name,
                 keys: &[$($key),*],
                 about: $about,
-                group: Group::$group,
+                group: CommandGroup::$group,
             }, )* )*
         ];
     };
@@ -31,9 +32,9 @@ macro_rules! commands {
 
 /// A line of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct CommandEntry {
     /// What it is.
-    pub command: Command,
+    pub command: UiCommand,
     /// Its name on the `:` line.
     pub name: &'static str,
     /// The keys that do it.
@@ -41,12 +42,12 @@ pub struct Entry {
     /// What it does.
     pub about: &'static str,
     /// Where it belongs.
-    pub group: Group,
+    pub group: CommandGroup,
 }
 
 /// What commands are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
+pub enum CommandGroup {
     /// Moving about.
     Move,
     /// Looking at messages.
@@ -54,9 +55,9 @@ pub enum Group {
     /// Deciding about held messages.
     Decide,
     /// Sending again.
-    Again,
+    Replay,
     /// Records.
-    Keep,
+    Records,
     /// The program.
     Program,
     /// The editor.
@@ -71,7 +72,7 @@ pub enum Group {
 
 /// Who has the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Context {
+pub enum KeyContext {
     /// The panes, and windows over them.
     Panes,
     /// The editor, which takes all letters.
@@ -82,55 +83,55 @@ pub enum Context {
     Question,
 }
 
-impl Context {
+impl KeyContext {
     /// All of them.
-    pub const ALL: [Context; 4] = [
-        Context::Panes,
-        Context::Editor,
-        Context::Line,
-        Context::Question,
+    pub const ALL: [KeyContext; 4] = [
+        KeyContext::Panes,
+        KeyContext::Editor,
+        KeyContext::Line,
+        KeyContext::Question,
     ];
 }
 
-impl Group {
+impl CommandGroup {
     /// All, in the order of the help.
-    pub const ALL: [Group; 10] = [
-        Group::Decide,
-        Group::Look,
-        Group::Move,
-        Group::Again,
-        Group::Keep,
-        Group::Program,
-        Group::Edit,
-        Group::Line,
-        Group::Text,
-        Group::Question,
+    pub const ALL: [CommandGroup; 10] = [
+        CommandGroup::Decide,
+        CommandGroup::Look,
+        CommandGroup::Move,
+        CommandGroup::Replay,
+        CommandGroup::Records,
+        CommandGroup::Program,
+        CommandGroup::Edit,
+        CommandGroup::Line,
+        CommandGroup::Text,
+        CommandGroup::Question,
     ];
 
     /// Whether its keys count there.
-    pub fn is_for(self, context: Context) -> bool {
+    pub fn is_for(self, context: KeyContext) -> bool {
         match self {
-            Group::Edit => context == Context::Editor,
-            Group::Line => context == Context::Line,
-            Group::Text => matches!(context, Context::Editor | Context::Line),
-            Group::Question => context == Context::Question,
-            _ => context == Context::Panes,
+            CommandGroup::Edit => context == KeyContext::Editor,
+            CommandGroup::Line => context == KeyContext::Line,
+            CommandGroup::Text => matches!(context, KeyContext::Editor | KeyContext::Line),
+            CommandGroup::Question => context == KeyContext::Question,
+            _ => context == KeyContext::Panes,
         }
     }
 
     /// Its heading.
     pub fn heading(self) -> &'static str {
         match self {
-            Group::Move => "Moving",
-            Group::Look => "Looking",
-            Group::Decide => "Holding and deciding",
-            Group::Again => "Sending again",
-            Group::Keep => "Records",
-            Group::Program => "Program",
-            Group::Edit => "In the editor",
-            Group::Line => "On a line that is typed",
-            Group::Text => "In the editor and on a line",
-            Group::Question => "When it asks before leaving",
+            CommandGroup::Move => "Moving",
+            CommandGroup::Look => "Looking",
+            CommandGroup::Decide => "Holding and deciding",
+            CommandGroup::Replay => "Sending again",
+            CommandGroup::Records => "Records",
+            CommandGroup::Program => "Program",
+            CommandGroup::Edit => "In the editor",
+            CommandGroup::Line => "On a line that is typed",
+            CommandGroup::Text => "In the editor and on a line",
+            CommandGroup::Question => "When it asks before leaving",
         }
     }
 }
@@ -184,12 +185,12 @@ commands! {
         Mark "mark" ["m"] "Mark this message, in the record too, or take the mark away";
         NextMark "next-mark" ["'"] "Go to the next marked message";
     }
-    Again {
+    Replay {
         Replay "replay" ["r"] "Send this message again on a fresh session";
         ReplayEdited "replay-edited" ["R"] "Edit this message and send it again on a fresh session";
         ReplayLive "replay-live" ["ctrl-r"] "Send this message again on its own session";
     }
-    Keep {
+    Records {
         Save "save" ["S"] "Copy the record and its side files: `:save PATH`";
         Load "load" ["O"] "Open another record beside this one: `:load PATH`";
         Export "export" ["X"] "Write the session as json, jsonl, har or markdown: `:export FORMAT PATH`";
@@ -245,24 +246,24 @@ commands! {
     }
 }
 
-impl Entry {
+impl CommandEntry {
     /// Whether its keys count there.
-    pub fn is_for(&self, context: Context) -> bool {
-        self.group.is_for(context) || self.command == Command::Leave
+    pub fn is_for(&self, context: KeyContext) -> bool {
+        self.group.is_for(context) || self.command == UiCommand::Leave
     }
 
     /// Its name, with a colon if it can be typed.
     pub fn shown_name(&self) -> String {
-        match self.is_for(Context::Panes) {
+        match self.is_for(KeyContext::Panes) {
             true => format!(":{}", self.name),
             false => self.name.to_owned(),
         }
     }
 }
 
-impl Command {
+impl UiCommand {
     /// Its line of the table.
-    pub fn entry(self) -> &'static Entry {
+    pub fn entry(self) -> &'static CommandEntry {
         COMMANDS
             .iter()
             .find(|entry| entry.command == self)
@@ -270,7 +271,7 @@ impl Command {
     }
 
     /// The one that a key does there.
-    pub fn of_key(context: Context, key: KeyEvent) -> Option<Command> {
+    pub fn of_key(context: KeyContext, key: KeyEvent) -> Option<UiCommand> {
         let name = key_name(key)?;
         let mut entries = COMMANDS.iter().filter(|entry| entry.is_for(context));
         entries
@@ -285,8 +286,12 @@ impl Command {
     }
 
     /// The one of a name; the beginning of one is enough if there is no other. What only a window knows cannot be typed.
-    pub fn named(name: &str) -> Option<Command> {
-        let typed = || COMMANDS.iter().filter(|entry| entry.is_for(Context::Panes));
+    pub fn named(name: &str) -> Option<UiCommand> {
+        let typed = || {
+            COMMANDS
+                .iter()
+                .filter(|entry| entry.is_for(KeyContext::Panes))
+        };
         if let Some(entry) = typed().find(|entry| entry.name == name) {
             return Some(entry.command);
         }
@@ -305,7 +310,7 @@ mod tests {
     #[test]
     fn no_key_and_no_name_is_there_twice() {
         let mut lists = vec![COMMANDS.iter().map(|entry| entry.name).collect()];
-        for context in Context::ALL {
+        for context in KeyContext::ALL {
             let here = COMMANDS.iter().filter(|entry| entry.is_for(context));
             let keys: Vec<&str> = here.flat_map(|entry| entry.keys).copied().collect();
             lists.push(keys);
@@ -328,10 +333,10 @@ mod tests {
 
     #[test]
     fn names_may_be_shortened_as_long_as_they_are_clear() {
-        assert_eq!(Command::named("forward"), Some(Command::Forward));
-        assert_eq!(Command::named("q"), Some(Command::Quit));
-        assert_eq!(Command::named("end-proxy"), None);
-        assert_eq!(Command::named("s"), None);
-        assert_eq!(Command::named("break"), Some(Command::BreakHere));
+        assert_eq!(UiCommand::named("forward"), Some(UiCommand::Forward));
+        assert_eq!(UiCommand::named("q"), Some(UiCommand::Quit));
+        assert_eq!(UiCommand::named("end-proxy"), None);
+        assert_eq!(UiCommand::named("s"), None);
+        assert_eq!(UiCommand::named("break"), Some(UiCommand::BreakHere));
     }
 }

@@ -1,14 +1,14 @@
 //! The inline editor: a held message, or one to be sent again, with a check while it is typed.
 
-use mcp_proxy_wire::visible::visible_json;
+use mcp_proxy_wire::terminal_text::sanitize_json;
 use mcp_proxy_wire::{Kind, Message};
 
-use crate::area::Area;
-use crate::command::Command;
+use crate::command::UiCommand;
+use crate::text_area::TextArea;
 
 /// What becomes of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum EditPurpose {
     /// It is sent on instead of the held message.
     Hold {
         /// The hold.
@@ -25,7 +25,7 @@ pub enum Purpose {
 
 /// What is wrong with the text, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct JsonSyntaxError {
     /// From 1.
     pub line: usize,
     /// From 1.
@@ -37,20 +37,20 @@ pub struct Fault {
 /// A text that is edited.
 pub struct Editor {
     /// What it is for.
-    pub purpose: Purpose,
+    pub purpose: EditPurpose,
     /// The text, and the cursor in it.
-    pub area: Area,
+    pub area: TextArea,
     before: Vec<String>,
-    fault: Option<Fault>,
+    fault: Option<JsonSyntaxError>,
     remark: Option<&'static str>,
     /// The next time it is sent even though it is no JSON.
-    pub insists: bool,
+    pub sends_invalid: bool,
 }
 
 impl Editor {
     /// Edits `text`, which is laid out already.
-    pub fn new(purpose: Purpose, text: &str) -> Editor {
-        let area = Area::new(text);
+    pub fn new(purpose: EditPurpose, text: &str) -> Editor {
+        let area = TextArea::new(text);
         let before = area.lines().to_vec();
         let mut editor = Editor {
             purpose,
@@ -58,7 +58,7 @@ impl Editor {
             before,
             fault: None,
             remark: None,
-            insists: false,
+            sends_invalid: false,
         };
         editor.check();
         editor
@@ -71,7 +71,7 @@ impl Editor {
     }
 
     /// Does what a key stands for.
-    pub fn run(&mut self, command: Command) {
+    pub fn run(&mut self, command: UiCommand) {
         if self.area.run(command) {
             self.changed();
         }
@@ -84,12 +84,12 @@ impl Editor {
     }
 
     /// What is wrong with it now.
-    pub fn fault(&self) -> Option<&Fault> {
+    pub fn fault(&self) -> Option<&JsonSyntaxError> {
         self.fault.as_ref()
     }
 
     /// Why it should not be sent without a second thought: it is no JSON, or none that its receiver can take for a message.
-    pub fn doubt(&self) -> Option<String> {
+    pub fn send_warning(&self) -> Option<String> {
         let fault = self.fault.as_ref();
         let fault = fault.map(|fault| format!("line {}: {}", fault.line, fault.why));
         fault.or_else(|| self.remark().map(|remark| format!("this is {remark}")))
@@ -120,14 +120,14 @@ impl Editor {
     }
 
     fn changed(&mut self) {
-        self.insists = false;
+        self.sends_invalid = false;
         self.check();
     }
 
     fn check(&mut self) {
         let text = self.area.lines().join("\n");
         let checked = serde_json::from_str::<serde::de::IgnoredAny>(&text);
-        self.fault = checked.err().map(|error| Fault {
+        self.fault = checked.err().map(|error| JsonSyntaxError {
             line: error.line(),
             column: error.column(),
             why: reason(&error.to_string()),
@@ -141,17 +141,19 @@ impl Editor {
     fn remark_on(&self, text: &str) -> Option<&'static str> {
         let kind = Message::parse(compact(text)).kind();
         match (self.purpose, kind) {
-            (Purpose::Replay { .. }, Kind::Request | Kind::Notification) => None,
-            (Purpose::Replay { .. }, _) => Some("no JSON-RPC request or notification"),
-            (Purpose::Hold { .. }, Kind::Other | Kind::Malformed) => Some("no JSON-RPC message"),
-            (Purpose::Hold { .. }, _) => None,
+            (EditPurpose::Replay { .. }, Kind::Request | Kind::Notification) => None,
+            (EditPurpose::Replay { .. }, _) => Some("no JSON-RPC request or notification"),
+            (EditPurpose::Hold { .. }, Kind::Other | Kind::Malformed) => {
+                Some("no JSON-RPC message")
+            }
+            (EditPurpose::Hold { .. }, _) => None,
         }
     }
 }
 
 /// Characters that act on a terminal or hide on it, as JSON writes them.
 fn harmless(text: &str) -> String {
-    visible_json(&text.replace("\r\n", "\n").replace('\r', "\n"))
+    sanitize_json(&text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
 /// Without the place, which is told apart.
@@ -189,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_text_from_outside_counts_as_changed() {
-        let mut editor = Editor::new(Purpose::Replay { sequence: 1 }, "{\n  \"a\": 1\n}");
+        let mut editor = Editor::new(EditPurpose::Replay { sequence: 1 }, "{\n  \"a\": 1\n}");
         editor.replace("{\n  \"a\": 1\n}\n");
         assert!(!editor.is_changed());
         editor.replace("{\n  \"a\": 2\n}\n");
@@ -199,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
-        let purpose = Purpose::Replay { sequence: 1 };
+        let purpose = EditPurpose::Replay { sequence: 1 };
         let editor = Editor::new(purpose, "{\n  \"a\": 1,\n}");
         let fault = editor.fault().unwrap();
         assert_eq!((fault.line, fault.column), (3, 1));

@@ -1,13 +1,13 @@
 //! One line that is typed: filters, searches, commands.
 
-use crate::command::Command;
+use crate::command::UiCommand;
 
 /// Lines that are remembered.
 const HISTORY: usize = 100;
 
 /// A line and the place in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Input {
+pub struct InputLine {
     text: String,
     /// In characters.
     place: usize,
@@ -15,15 +15,15 @@ pub struct Input {
 
 /// Lines typed before, the newest last.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub(crate) struct InputHistory {
     lines: Vec<String>,
     at: Option<usize>,
 }
 
-impl Input {
+impl InputLine {
     /// With a text to begin with.
-    pub fn of(text: &str) -> Input {
-        Input {
+    pub fn of(text: &str) -> InputLine {
+        InputLine {
             text: text.to_owned(),
             place: text.chars().count(),
         }
@@ -48,22 +48,22 @@ impl Input {
     }
 
     /// Does what a key stands for.
-    pub fn run(&mut self, command: Command) {
+    pub fn run(&mut self, command: UiCommand) {
         match command {
-            Command::TextStart => self.place = 0,
-            Command::TextEnd | Command::LineEnd => self.place = self.len(),
-            Command::CutBefore => {
+            UiCommand::TextStart => self.place = 0,
+            UiCommand::TextEnd | UiCommand::LineEnd => self.place = self.len(),
+            UiCommand::CutBefore => {
                 self.text = self.text.chars().skip(self.place).collect();
                 self.place = 0;
             }
-            Command::CutWord => self.delete_word(),
-            Command::Backspace if self.place > 0 => {
+            UiCommand::CutWord => self.delete_word(),
+            UiCommand::Backspace if self.place > 0 => {
                 self.place -= 1;
                 self.remove();
             }
-            Command::Delete => self.remove(),
-            Command::TextLeft => self.place = self.place.saturating_sub(1),
-            Command::TextRight => self.place = (self.place + 1).min(self.len()),
+            UiCommand::Delete => self.remove(),
+            UiCommand::TextLeft => self.place = self.place.saturating_sub(1),
+            UiCommand::TextRight => self.place = (self.place + 1).min(self.len()),
             _ => {}
         }
     }
@@ -106,9 +106,9 @@ impl Input {
     }
 }
 
-impl History {
+impl InputHistory {
     /// Remembers a line.
-    pub fn keep(&mut self, line: &str) {
+    pub(crate) fn keep(&mut self, line: &str) {
         self.at = None;
         if line.is_empty() || self.lines.last().is_some_and(|last| last == line) {
             return;
@@ -120,20 +120,20 @@ impl History {
     }
 
     /// The line before.
-    pub fn older(&mut self) -> Option<Input> {
+    pub(crate) fn older(&mut self) -> Option<InputLine> {
         let at = self.at.unwrap_or(self.lines.len()).checked_sub(1)?;
         self.at = Some(at);
-        self.lines.get(at).map(|line| Input::of(line))
+        self.lines.get(at).map(|line| InputLine::of(line))
     }
 
     /// The line after.
-    pub fn newer(&mut self) -> Option<Input> {
+    pub(crate) fn newer(&mut self) -> Option<InputLine> {
         let at = self.at? + 1;
         self.at = (at < self.lines.len()).then_some(at);
         Some(
             self.lines
                 .get(at)
-                .map_or_else(Input::default, |line| Input::of(line)),
+                .map_or_else(InputLine::default, |line| InputLine::of(line)),
         )
     }
 }
@@ -144,22 +144,22 @@ mod tests {
 
     #[test]
     fn letters_of_any_width_are_typed_and_taken_back() {
-        let mut input = Input::of("aé");
-        input.run(Command::TextLeft);
+        let mut input = InputLine::of("aé");
+        input.run(UiCommand::TextLeft);
         input.paste("漢");
         assert_eq!((input.text(), input.place()), ("a漢é", 2));
-        input.run(Command::Backspace);
-        input.run(Command::Delete);
+        input.run(UiCommand::Backspace);
+        input.run(UiCommand::Delete);
         assert_eq!(input.text(), "a");
         input.paste("b\nc\u{1b}");
         assert_eq!(input.text(), "ab c ");
-        input.run(Command::CutWord);
+        input.run(UiCommand::CutWord);
         assert_eq!(input.text(), "ab ");
     }
 
     #[test]
     fn earlier_lines_come_back() {
-        let mut history = History::default();
+        let mut history = InputHistory::default();
         history.keep("one");
         history.keep("two");
         history.keep("two");

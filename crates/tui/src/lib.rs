@@ -1,25 +1,37 @@
 //! The terminal UI: a viewer of the control protocol and of records, and nothing else.
 //!
-//! State ([`App`]), one table of [commands](command) with their keys, and panes that draw the state. It is given a
-//! [`Port`](port::Port) to a proxy, wherever that runs, and reads records by itself; it forwards nothing, and writes no file:
+//! State ([`App`]), one table of [`COMMANDS`] with their keys, and panes that draw the state. It is given a
+//! [`ProxyPort`] to a proxy, wherever that runs, and reads records by itself; it forwards nothing, and writes no file:
 //! the proxy does both when asked.
 
-pub mod app;
-pub mod area;
-pub mod command;
-pub mod editor;
-pub mod input;
-pub mod panes;
-pub mod port;
-pub mod proxy;
-pub mod run;
-pub mod screen;
-pub mod source;
-pub mod tab;
-pub mod text;
-pub mod theme;
+#![warn(unreachable_pub)]
 
-pub use app::{App, Owner};
-pub use run::{Edit, Options, RunError, run};
+mod app;
+mod command;
+mod editor;
+mod input;
+mod panes;
+mod port;
+mod proxy;
+mod run;
+mod screen;
+mod source;
+mod tab;
+mod text;
+mod text_area;
+mod theme;
+
+pub use app::{
+    App, ClickTarget, Effect, Focus, InputEvent, Overlay, PromptKind, ProxyOwner, StatusTone,
+};
+pub use command::{COMMANDS, CommandEntry, UiCommand, keys_page};
+pub use editor::EditPurpose;
+pub use panes::draw;
+pub use port::{ProxyEvent, ProxyPort, ProxyPortPeer, ProxyRequest};
+pub use proxy::ProxyStatus;
+pub use run::{ExternalEditor, UiError, UiOptions, run};
+pub use screen::{MouseOwner, Screen, restore_terminal};
+pub use source::{SessionView, ViewState};
 pub use tab::Tab;
+pub use text::{BodyLayout, DiffRow, LineDifference, plain};
 pub use theme::{Colours, Theme};

@@ -2,12 +2,12 @@
 
 mod bars;
 mod detail;
-mod happenings;
+mod diff;
+mod events;
 mod help;
 mod lists;
 mod overlay;
 mod rows;
-mod sides;
 mod title;
 
 use ratatui::Frame;
@@ -18,7 +18,7 @@ use ratatui::widgets::Block;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::app::{App, Focus, Overlay};
-use crate::theme::Role;
+use crate::theme::StyleRole;
 
 /// Below this width only one pane is shown.
 const TWO_PANES: u16 = 60;
@@ -27,7 +27,7 @@ const ALL_BARS: u16 = 10;
 
 /// Draws everything.
 pub fn draw(app: &mut App, frame: &mut Frame<'_>) {
-    app.hits.clear();
+    app.click_areas.clear();
     let area = frame.area();
     if area.width < 2 || area.height < 1 {
         return;
@@ -121,10 +121,10 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
 }
 
 /// A span in the colours of the theme.
-fn span(app: &App, role: Role, text: impl Into<String>) -> Span<'static> {
+fn span(app: &App, role: StyleRole, text: impl Into<String>) -> Span<'static> {
     Span::styled(text.into(), style(app, role))
 }
 
-fn style(app: &App, role: Role) -> Style {
+fn style(app: &App, role: StyleRole) -> Style {
     app.theme.style(role, app.colours)
 }

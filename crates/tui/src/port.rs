@@ -13,23 +13,23 @@ use serde::Serialize;
 const WAITING: usize = 256;
 
 /// The UI's end.
-pub struct Port {
-    asks: SyncSender<Ask>,
-    news: Receiver<News>,
+pub struct ProxyPort {
+    asks: SyncSender<ProxyRequest>,
+    news: Receiver<ProxyEvent>,
     asked: u64,
 }
 
 /// The other end.
-pub struct FarEnd {
+pub struct ProxyPortPeer {
     /// What the UI asks.
-    pub asks: Receiver<Ask>,
+    pub asks: Receiver<ProxyRequest>,
     /// Where news go. An error means that the UI has ended.
-    pub news: SyncSender<News>,
+    pub news: SyncSender<ProxyEvent>,
 }
 
 /// A question to the proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct ProxyRequest {
     /// Its number; the answer has the same.
     pub id: u64,
     /// A method of the control protocol.
@@ -41,7 +41,7 @@ pub struct Ask {
 /// A request about a record that no proxy writes. The program that opened the UI carries it out, and needs to know which
 /// record is meant.
 #[derive(Clone, Debug, Serialize)]
-pub struct RecordRequest<R> {
+pub(crate) struct RecordRequest<R> {
     /// The request.
     #[serde(flatten)]
     pub request: R,
@@ -57,7 +57,7 @@ impl<R: ControlRequest> ControlRequest for RecordRequest<R> {
 
 /// Something from the proxy.
 #[derive(Clone, Debug)]
-pub enum News {
+pub enum ProxyEvent {
     /// A notice.
     Notice(Notice),
     /// An answer: the result as it was written, or why there is none.
@@ -74,17 +74,17 @@ pub enum News {
     },
 }
 
-impl Port {
+impl ProxyPort {
     /// Both ends.
-    pub fn pair() -> (Port, FarEnd) {
+    pub fn pair() -> (ProxyPort, ProxyPortPeer) {
         let (asks, far_asks) = sync_channel(WAITING);
         let (far_news, news) = sync_channel(WAITING);
-        let port = Port {
+        let port = ProxyPort {
             asks,
             news,
             asked: 0,
         };
-        let far = FarEnd {
+        let far = ProxyPortPeer {
             asks: far_asks,
             news: far_news,
         };
@@ -95,7 +95,7 @@ impl Port {
     pub fn ask<R: ControlRequest>(&mut self, request: &R) -> Option<u64> {
         self.asked += 1;
         let id = self.asked;
-        let ask = Ask {
+        let ask = ProxyRequest {
             id,
             method: R::METHOD,
             params: request.params(),
@@ -104,7 +104,7 @@ impl Port {
     }
 
     /// What has come, without waiting.
-    pub fn news(&self) -> Option<News> {
+    pub fn news(&self) -> Option<ProxyEvent> {
         self.news.try_recv().ok()
     }
 }

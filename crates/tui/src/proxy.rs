@@ -9,7 +9,7 @@ use mcp_proxy_wire::Direction;
 
 /// How it stands with the proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Link {
+pub enum ProxyStatus {
     /// There is none: a record is looked at.
     None,
     /// It answers.
@@ -20,9 +20,9 @@ pub enum Link {
 
 /// The proxy as it was last heard of.
 #[derive(Clone, Debug)]
-pub struct Proxy {
+pub struct ProxyState {
     /// Whether it is there.
-    pub link: Link,
+    pub link: ProxyStatus,
     /// What it says about itself.
     pub hello: HelloResult,
     /// Whether all messages are held.
@@ -52,10 +52,10 @@ pub struct Held {
     pub method: Option<String>,
 }
 
-impl Proxy {
+impl ProxyState {
     /// Before anything is known.
-    pub fn unknown(link: Link) -> Proxy {
-        Proxy {
+    pub fn unknown(link: ProxyStatus) -> ProxyState {
+        ProxyState {
             link,
             hello: HelloResult::default(),
             mode: InterceptMode::default(),
@@ -74,7 +74,7 @@ impl Proxy {
     /// Whether it holds messages, or would hold the next.
     pub fn holds(&self) -> bool {
         let holds = self.mode == InterceptMode::Intercept || !self.held.is_empty();
-        self.link == Link::Live && holds
+        self.link == ProxyStatus::Live && holds
     }
 
     /// The hold of a message.

@@ -14,11 +14,11 @@ use mcp_proxy_control::InterceptMode;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
-use crate::app::{App, Effect, Event};
-use crate::editor::Purpose;
+use crate::app::{App, Effect, InputEvent};
+use crate::editor::EditPurpose;
 use crate::panes;
-use crate::proxy::Link;
-use crate::screen::{Mouse, Screen};
+use crate::proxy::ProxyStatus;
+use crate::screen::{MouseOwner, Screen};
 
 /// The longest wait for a key, so that news are seen.
 const TURN: Duration = Duration::from_millis(33);
@@ -26,30 +26,30 @@ const TURN: Duration = Duration::from_millis(33);
 const CLOCK: Duration = Duration::from_millis(500);
 
 /// Has a text edited outside: the text it was, and what became of it.
-pub type Edit = Box<dyn Fn(&str) -> Result<String, String> + Send>;
+pub type ExternalEditor = Box<dyn Fn(&str) -> Result<String, String> + Send>;
 
 /// Stops the whole program, and returns when it is continued.
-pub type Rest = Box<dyn Fn() + Send>;
+pub(crate) type SuspendProgram = Box<dyn Fn() + Send>;
 
 /// How the UI behaves on this terminal.
-pub struct Options {
+pub struct UiOptions {
     /// Whose the mouse is.
-    pub mouse: Mouse,
+    pub mouse: MouseOwner,
     /// Set by a signal: the UI ends.
     pub stop: Arc<AtomicBool>,
     /// Set by a signal: the program is to be stopped until it is continued.
     pub pause: Arc<AtomicBool>,
     /// Does that, once the terminal has been given back.
-    pub rest: Rest,
+    pub suspend: SuspendProgram,
     /// What the program says meanwhile, which cannot be printed.
-    pub said: Option<Receiver<String>>,
+    pub program_output: Option<Receiver<String>>,
     /// The editor outside.
-    pub edit: Edit,
+    pub external_editor: ExternalEditor,
 }
 
 /// Why the UI could not go on.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub enum UiError {
     /// No terminal.
     #[error("the terminal UI needs a terminal on stdin and stdout")]
     NoTerminal,
@@ -59,9 +59,9 @@ pub enum RunError {
 }
 
 /// Runs the UI until the user leaves. Tells whether the proxy goes on holding every message.
-pub fn run(app: &mut App, options: &Options) -> Result<InterceptMode, RunError> {
+pub fn run(app: &mut App, options: &UiOptions) -> Result<InterceptMode, UiError> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
-        return Err(RunError::NoTerminal);
+        return Err(UiError::NoTerminal);
     }
     let screen = Screen::enter(options.mouse)?;
     let mut terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
@@ -70,16 +70,16 @@ pub fn run(app: &mut App, options: &Options) -> Result<InterceptMode, RunError> 
     while !options.stop.load(Ordering::Relaxed) {
         if options.pause.swap(false, Ordering::SeqCst) {
             screen.leave()?;
-            (options.rest)();
+            (options.suspend)();
             screen.enter_again()?;
             // Whoever had the terminal meanwhile has left something there.
             terminal.clear()?;
             changed = true;
         }
         let now = Instant::now();
-        changed |= app.turn(now);
-        while let Some(Ok(text)) = options.said.as_ref().map(Receiver::try_recv) {
-            app.heard(&text);
+        changed |= app.tick(now);
+        while let Some(Ok(text)) = options.program_output.as_ref().map(Receiver::try_recv) {
+            app.show_program_output(&text);
             changed = true;
         }
         let ticks = !app.proxy.held.is_empty() && now.duration_since(drawn) >= CLOCK;
@@ -94,9 +94,9 @@ pub fn run(app: &mut App, options: &Options) -> Result<InterceptMode, RunError> 
             wait = Duration::ZERO;
             changed = true;
             match event::read()? {
-                TerminalEvent::Key(key) => app.take(Event::Key(key)),
-                TerminalEvent::Mouse(mouse) => app.take(Event::Mouse(mouse)),
-                TerminalEvent::Paste(text) => app.take(Event::Paste(text)),
+                TerminalEvent::Key(key) => app.handle_input(InputEvent::Key(key)),
+                TerminalEvent::Mouse(mouse) => app.handle_input(InputEvent::Mouse(mouse)),
+                TerminalEvent::Paste(text) => app.handle_input(InputEvent::Paste(text)),
                 TerminalEvent::Resize(..) => terminal.autoresize()?,
                 TerminalEvent::FocusGained | TerminalEvent::FocusLost => {}
             }
@@ -124,24 +124,24 @@ pub fn run(app: &mut App, options: &Options) -> Result<InterceptMode, RunError> 
 
 fn left(app: &App) -> InterceptMode {
     match app.proxy.link {
-        Link::Live => app.proxy.mode,
-        Link::None | Link::Gone(_) => InterceptMode::Passthrough,
+        ProxyStatus::Live => app.proxy.mode,
+        ProxyStatus::None | ProxyStatus::Gone(_) => InterceptMode::Passthrough,
     }
 }
 
 fn outside(
     app: &mut App,
     screen: &Screen,
-    options: &Options,
-    purpose: Purpose,
+    options: &UiOptions,
+    purpose: EditPurpose,
     text: &str,
 ) -> io::Result<()> {
     screen.leave()?;
-    let edited = (options.edit)(text);
+    let edited = (options.external_editor)(text);
     // Ended by a signal meanwhile: the terminal stays given back.
     if !options.stop.load(Ordering::Relaxed) {
         screen.enter_again()?;
-        app.edited(purpose, text, edited);
+        app.finish_external_edit(purpose, text, edited);
     }
     Ok(())
 }

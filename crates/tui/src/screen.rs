@@ -27,7 +27,7 @@ const KEPT_PANICS: usize = 10;
 
 /// Whose the mouse is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mouse {
+pub enum MouseOwner {
     /// The UI's.
     Ours,
     /// The terminal's: text is selected as everywhere.
@@ -36,18 +36,18 @@ pub enum Mouse {
 
 /// The terminal while the UI has it.
 pub struct Screen {
-    mouse: Mouse,
+    mouse: MouseOwner,
 }
 
 impl Screen {
     /// Takes the terminal.
-    pub fn enter(mouse: Mouse) -> io::Result<Screen> {
+    pub fn enter(mouse: MouseOwner) -> io::Result<Screen> {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
                 let thread = std::thread::current();
                 if locked(&DRAWS).is_none_or(|draws| draws == thread.id()) {
-                    give_back();
+                    restore_terminal();
                     before(panic);
                 } else {
                     let name = thread.name().unwrap_or("without a name");
@@ -68,7 +68,7 @@ impl Screen {
         enable_raw_mode()?;
         IS_OURS.store(true, Ordering::SeqCst);
         execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
-        if self.mouse == Mouse::Ours {
+        if self.mouse == MouseOwner::Ours {
             execute!(io::stdout(), EnableMouseCapture)?;
         }
         Ok(())
@@ -76,7 +76,7 @@ impl Screen {
 
     /// Gives it back for a while.
     pub fn leave(&self) -> io::Result<()> {
-        give_back();
+        restore_terminal();
         io::stdout().flush()
     }
 
@@ -88,7 +88,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        give_back();
+        restore_terminal();
         *locked(&DRAWS) = None;
         let mut err = io::stderr();
         for text in locked(&UNSAID).drain(..) {
@@ -102,7 +102,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// As it was, unless it has been given back already. What fails here fails for good: there is nobody left to tell.
-pub fn give_back() {
+pub fn restore_terminal() {
     if !IS_OURS.swap(false, Ordering::SeqCst) {
         return;
     }

@@ -1,52 +1,52 @@
 //! Where rows come from: a record and its index, or what a proxy without a record still remembers.
 //!
-//! A [`View`] is one session that is looked at. Each has a worker thread that opens the record, takes in what is appended and
+//! A [`SessionView`] is one session that is looked at. Each has a worker thread that opens the record, takes in what is appended and
 //! runs the filter; the view itself is asked once a frame and never waits for a disk longer than the lines on the screen take.
 //! It knows nothing of terminals, and writes nothing.
 
-mod appended;
 mod cache;
-mod desk;
-mod happening;
-mod line;
+mod event_reader;
+mod fetched_messages;
+mod message_row;
 mod places;
-mod remembered;
-mod rows;
+mod row_source;
 mod search;
+mod session_events;
 mod worker;
+mod worker_mailbox;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use mcp_proxy_session::{Filter, FilterError, Mark, SessionHeader, Told};
+use mcp_proxy_session::{Filter, FilterError, MarkOperation, MessageWithContext, SessionHeader};
 
-use cache::Cache;
-use desk::{Desk, Leaving, Mail};
-use rows::Rows;
-use worker::Whereabouts;
+use cache::RowCache;
+use row_source::RowSource;
+use worker::ViewProgress;
+use worker_mailbox::{WorkerMailbox, WorkerPanicGuard, WorkerResults};
 
-pub use happening::{Happening, HappeningKind, Happenings};
-pub use line::RowLine;
+pub(crate) use message_row::MessageRow;
+pub(crate) use session_events::{SessionEventKind, SessionEvents};
 
 /// One session that is looked at: a record that grows, a finished one, or the remembered rows of a proxy without a record.
 #[derive(Debug)]
-pub struct View {
+pub struct SessionView {
     path: Option<PathBuf>,
-    state: State,
+    state: ViewState,
     header: Option<SessionHeader>,
-    desk: Arc<Desk>,
-    rows: Option<Arc<RwLock<Rows>>>,
-    at: Whereabouts,
+    mailbox: Arc<WorkerMailbox>,
+    rows: Option<Arc<RwLock<RowSource>>>,
+    progress: ViewProgress,
     filter: Filter,
     /// The filter's number, from 1 for the first that was set.
     number: u64,
     /// With a filter: the rows that match, in order.
     shown: Vec<u32>,
-    cache: Cache,
+    cache: RowCache,
     connections: BTreeSet<u32>,
-    happenings: Happenings,
+    events: SessionEvents,
     /// Messages that the record says are marked.
     marks: BTreeSet<u64>,
     /// Messages of which is known whether they are marked: older marks, which are read later, do not count for them.
@@ -55,7 +55,7 @@ pub struct View {
 
 /// How far a view is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum ViewState {
     /// The record is being opened. A large one without an index takes seconds.
     Opening,
     /// Rows can be had.
@@ -64,66 +64,69 @@ pub enum State {
     Failed(String),
 }
 
-impl View {
-    /// Opens a record. Returns at once; [`View::state`] tells how it went.
-    pub fn open(path: PathBuf) -> View {
+impl SessionView {
+    /// Opens a record. Returns at once; [`SessionView::state`] tells how it went.
+    pub fn open(path: PathBuf) -> SessionView {
         let read = path.clone();
-        View::start(Some(path), move |desk| worker::read_record(desk, &read))
+        SessionView::start(Some(path), move |desk| worker::read_record(desk, &read))
     }
 
-    /// A view of a proxy that keeps no record. Rows come by [`View::push`].
-    pub fn remembered() -> View {
-        View::start(None, worker::remember)
+    /// A view of a proxy that keeps no record. Rows come by [`SessionView::push`].
+    pub fn without_record() -> SessionView {
+        SessionView::start(None, worker::remember)
     }
 
-    fn start(path: Option<PathBuf>, work: impl FnOnce(&Arc<Desk>) + Send + 'static) -> View {
-        let desk = Arc::new(Desk::default());
-        let leaving = Leaving(Arc::clone(&desk));
+    fn start(
+        path: Option<PathBuf>,
+        work: impl FnOnce(&Arc<WorkerMailbox>) + Send + 'static,
+    ) -> SessionView {
+        let mailbox = Arc::new(WorkerMailbox::default());
+        let leaving = WorkerPanicGuard(Arc::clone(&mailbox));
         let thread = std::thread::Builder::new().name("rows".to_owned());
         let worker = thread.spawn(move || work(&leaving.0));
         let state = match &worker {
-            Ok(_) => State::Opening,
-            Err(error) => State::Failed(format!("cannot start a thread: {error}")),
+            Ok(_) => ViewState::Opening,
+            Err(error) => ViewState::Failed(format!("cannot start a thread: {error}")),
         };
-        View {
+        SessionView {
             path,
             state,
             header: None,
-            desk,
+            mailbox,
             rows: None,
-            at: Whereabouts::default(),
+            progress: ViewProgress::default(),
             filter: Filter::default(),
             number: 0,
             shown: Vec::new(),
-            cache: Cache::default(),
+            cache: RowCache::default(),
             connections: BTreeSet::new(),
-            happenings: Happenings::default(),
+            events: SessionEvents::default(),
             marks: BTreeSet::new(),
             judged: BTreeSet::new(),
         }
     }
 
     /// Hands over rows of a proxy without a record, ascending. What is told anew about a known message replaces it. The newest
-    /// 50,000 messages and 64 MiB of bodies are kept. They show up at a later [`View::poll`].
-    pub fn push(&mut self, rows: Vec<Told>) {
+    /// 50,000 messages and 64 MiB of bodies are kept. They show up at a later [`SessionView::poll`].
+    pub fn push(&mut self, rows: Vec<MessageWithContext>) {
         if self.path.is_none() {
-            self.desk.push(rows);
+            self.mailbox.push(rows);
         }
     }
 
     /// How far it is.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &ViewState {
         &self.state
     }
 
     /// Asks for what was appended to the record. Never waits; asking often costs nothing.
-    pub fn look(&self) {
-        self.desk.look();
+    pub fn request_refresh(&self) {
+        self.mailbox.look();
     }
 
     /// Takes what the worker found since the last time. Says whether anything is new. To be called once a frame.
     pub fn poll(&mut self) -> bool {
-        let mail = self.desk.mail();
+        let mail = self.mailbox.take_results();
         let news = mail.is_some();
         if let Some(mail) = mail {
             self.take(mail);
@@ -131,9 +134,9 @@ impl View {
         news
     }
 
-    /// Waits until [`View::poll`] has something to take, at most this long. For tests, and where there is no screen to draw.
+    /// Waits until [`SessionView::poll`] has something to take, at most this long. For tests, and where there is no screen to draw.
     pub fn wait(&self, longest: Duration) -> bool {
-        self.desk.wait(longest)
+        self.mailbox.wait(longest)
     }
 
     /// Shows only what this filter chooses; an empty text shows everything at once. A search that runs is given up.
@@ -144,10 +147,10 @@ impl View {
         }
         self.number += 1;
         self.shown = Vec::new();
-        self.at.searched = self.at.first;
-        self.at.trouble = None;
+        self.progress.searched = self.progress.first;
+        self.progress.trouble = None;
         self.filter = filter.clone();
-        self.desk.filter(self.number, filter);
+        self.mailbox.filter(self.number, filter);
         Ok(())
     }
 
@@ -158,10 +161,10 @@ impl View {
 
     /// While a search runs: how many rows it has tried, and of how many.
     pub fn searching(&self) -> Option<(u64, u64)> {
-        let at = &self.at;
+        let at = &self.progress;
         let runs = !self.filter.is_empty()
             && at.trouble.is_none()
-            && self.state == State::Ready
+            && self.state == ViewState::Ready
             && at.searched < at.end;
         let done = at.searched.saturating_sub(at.first);
         runs.then(|| (done as u64, self.total() as u64))
@@ -169,7 +172,7 @@ impl View {
 
     /// Why the search was given up, or why nothing new can be read.
     pub fn trouble(&self) -> Option<&str> {
-        self.at.trouble.as_deref()
+        self.progress.trouble.as_deref()
     }
 
     /// The numbers of all connections that messages came over.
@@ -178,8 +181,8 @@ impl View {
     }
 
     /// What happened besides messages: stderr, notes, exits, connections.
-    pub fn happenings(&self) -> &Happenings {
-        &self.happenings
+    pub fn events(&self) -> &SessionEvents {
+        &self.events
     }
 
     /// The messages that are marked, by the record or since.
@@ -188,11 +191,11 @@ impl View {
     }
 
     /// Marks a message on the screen, or takes the mark away; the record is for others to write.
-    pub fn mark(&mut self, sequence: u64, mark: Mark) {
+    pub fn mark(&mut self, sequence: u64, mark: MarkOperation) {
         self.judged.insert(sequence);
         match mark {
-            Mark::Set => self.marks.insert(sequence),
-            Mark::Removed => self.marks.remove(&sequence),
+            MarkOperation::Set => self.marks.insert(sequence),
+            MarkOperation::Removed => self.marks.remove(&sequence),
         };
     }
 
@@ -206,24 +209,24 @@ impl View {
         self.path.as_deref()
     }
 
-    fn take(&mut self, mail: Mail) {
+    fn take(&mut self, mail: WorkerResults) {
         if let Some(opened) = mail.opened {
-            self.state = State::Ready;
+            self.state = ViewState::Ready;
             self.header = opened.header;
             self.rows = Some(opened.rows);
         }
         if let Some(why) = mail.failed {
-            self.state = State::Failed(why);
+            self.state = ViewState::Failed(why);
             // The rows that are here stay readable.
             return;
         }
-        let mut at = mail.at;
+        let mut at = mail.progress;
         if at.filter != self.number {
             // Told before the worker knew of the filter that is wanted now.
             (at.searched, at.trouble) = (at.first, None);
         } else {
             self.shown.extend(mail.found);
-            for (row, matches) in mail.again {
+            for (row, matches) in mail.rechecked {
                 match (self.shown.binary_search(&row), matches) {
                     (Err(place), true) => self.shown.insert(place, row),
                     (Ok(place), false) => {
@@ -233,10 +236,10 @@ impl View {
                 }
             }
         }
-        self.at = at;
+        self.progress = at;
         let gone = self
             .shown
-            .partition_point(|row| (*row as usize) < self.at.first);
+            .partition_point(|row| (*row as usize) < self.progress.first);
         self.shown.drain(..gone);
         for row in mail.changed {
             self.cache.forget(row);
@@ -251,16 +254,16 @@ impl View {
                 self.mark(sequence, mark);
             }
         }
-        for happening in mail.happenings {
-            self.happenings.push(happening);
+        for happening in mail.events {
+            self.events.push(happening);
         }
     }
 }
 
 /// The worker ends by itself; nobody waits for it, since it may be opening a large record.
-impl Drop for View {
+impl Drop for SessionView {
     fn drop(&mut self) {
-        self.desk.stop();
+        self.mailbox.stop();
     }
 }
 

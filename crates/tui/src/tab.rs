@@ -5,17 +5,17 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use mcp_proxy_session::{FilterError, Raw, Told};
+use mcp_proxy_session::{FilterError, MessageWithContext, RawBody};
 
-use crate::source::View;
-use crate::text::{Body, Folds, LAID_OUT};
+use crate::source::SessionView;
+use crate::text::{BodyLayout, Folds, LAID_OUT};
 
 /// A session that is looked at.
 pub struct Tab {
     /// Its name on the screen.
     pub name: String,
     /// Its rows.
-    pub view: View,
+    pub view: SessionView,
     /// The number of the message that is selected.
     pub selected: Option<u64>,
     /// The number of a message that is to be selected as soon as it is here: a hold is told of before its line is read.
@@ -36,7 +36,7 @@ pub struct Tab {
 
 /// Which bytes of a message are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shown {
+pub enum BodyVersion {
     /// Those that went on.
     #[default]
     Sent,
@@ -49,11 +49,11 @@ pub struct Detail {
     /// Its number.
     pub sequence: u64,
     /// All that is known of it, or why it cannot be read.
-    pub told: Result<Told, String>,
+    pub told: Result<MessageWithContext, String>,
     /// Its bytes, laid out.
-    pub body: Body,
+    pub body: BodyLayout,
     /// Which bytes.
-    pub shown: Shown,
+    pub shown: BodyVersion,
     /// What is folded.
     pub folds: Folds,
     /// The lines that are drawn, by their place in the body.
@@ -77,11 +77,11 @@ impl Tab {
     /// Looks at a record.
     pub fn open(path: PathBuf) -> Tab {
         let name = path.file_name().unwrap_or(path.as_os_str());
-        Tab::new(name.to_string_lossy().into_owned(), View::open(path))
+        Tab::new(name.to_string_lossy().into_owned(), SessionView::open(path))
     }
 
     /// Looks at a view.
-    pub fn new(name: String, view: View) -> Tab {
+    pub fn new(name: String, view: SessionView) -> Tab {
         Tab {
             name,
             view,
@@ -113,7 +113,7 @@ impl Tab {
         changed
     }
 
-    /// Shows only what this filter chooses; see [`View::set_filter`].
+    /// Shows only what this filter chooses; see [`SessionView::set_filter`].
     pub fn set_filter(&mut self, text: &str) -> Result<(), FilterError> {
         self.view.set_filter(text)?;
         self.keep_selection();
@@ -130,7 +130,7 @@ impl Tab {
         }
         // It has stopped matching, because something was decided about it: the next key must not meet another message.
         let is_same = filter == self.view.filter() && self.selected == Some(*wanted);
-        if is_same && self.view.told(*wanted).is_ok() {
+        if is_same && self.view.message_with_context(*wanted).is_ok() {
             return;
         }
         match self.view.nearest(*wanted) {
@@ -208,7 +208,8 @@ impl Tab {
         let selected = self.selected;
         if self.detail.as_ref().map(|detail| detail.sequence) != selected {
             let most = if self.follows { AT_A_GLANCE } else { LAID_OUT };
-            let new = |sequence| Detail::new(sequence, self.view.told(sequence), most);
+            let new =
+                |sequence| Detail::new(sequence, self.view.message_with_context(sequence), most);
             self.detail = selected.map(new);
         } else if let Some(detail) = &mut self.detail
             && !self.follows
@@ -233,19 +234,19 @@ impl Tab {
 
     fn reload(&mut self) {
         if let Some(detail) = &mut self.detail {
-            let told = self.view.told(detail.sequence);
+            let told = self.view.message_with_context(detail.sequence);
             detail.renew(told);
         }
     }
 }
 
 impl Detail {
-    fn new(sequence: u64, told: Result<Told, String>, most: usize) -> Detail {
+    fn new(sequence: u64, told: Result<MessageWithContext, String>, most: usize) -> Detail {
         let mut detail = Detail {
             sequence,
-            body: Body::of(b""),
+            body: BodyLayout::of(b""),
             told,
-            shown: Shown::Sent,
+            shown: BodyVersion::Sent,
             folds: Folds::default(),
             lines: Vec::new(),
             cursor: 0,
@@ -259,7 +260,7 @@ impl Detail {
     }
 
     /// Takes newer facts. The body is laid out again only if it is another.
-    fn renew(&mut self, told: Result<Told, String>) {
+    fn renew(&mut self, told: Result<MessageWithContext, String>) {
         let before = self.told.as_ref().map(|told| told.message.modified).ok();
         let after = told.as_ref().map(|told| told.message.modified).ok();
         self.told = told;
@@ -269,29 +270,29 @@ impl Detail {
     }
 
     /// Shows the bytes as received, or as they went on.
-    pub fn turn(&mut self) -> Shown {
+    pub fn turn(&mut self) -> BodyVersion {
         self.shown = match self.shown {
-            Shown::Sent => Shown::Received,
-            Shown::Received => Shown::Sent,
+            BodyVersion::Sent => BodyVersion::Received,
+            BodyVersion::Received => BodyVersion::Sent,
         };
         self.lay_out();
         self.shown
     }
 
     /// The bytes that are shown.
-    pub fn raw(&self) -> Option<&Raw> {
+    pub fn raw(&self) -> Option<&RawBody> {
         let message = &self.told.as_ref().ok()?.message;
         match self.shown {
-            Shown::Received => message.original_raw.as_ref().or(Some(&message.raw)),
-            Shown::Sent => Some(&message.raw),
+            BodyVersion::Received => message.original_raw.as_ref().or(Some(&message.raw)),
+            BodyVersion::Sent => Some(&message.raw),
         }
     }
 
     fn lay_out(&mut self) {
         self.body = match (&self.told, self.raw()) {
-            (Err(why), _) => Body::of(format!("({why})").as_bytes()),
+            (Err(why), _) => BodyLayout::of(format!("({why})").as_bytes()),
             (_, Some(raw)) => beginning_of(raw, self.most),
-            (_, None) => Body::of(b""),
+            (_, None) => BodyLayout::of(b""),
         };
         self.folds = Folds::default();
         self.fold_changed();
@@ -336,21 +337,25 @@ impl Detail {
 }
 
 /// The bytes of a message, laid out; why not, if they cannot be had.
-pub fn body_of(raw: &Raw) -> Body {
+pub(crate) fn body_of(raw: &RawBody) -> BodyLayout {
     beginning_of(raw, LAID_OUT)
 }
 
-fn beginning_of(raw: &Raw, most: usize) -> Body {
+fn beginning_of(raw: &RawBody, most: usize) -> BodyLayout {
     match raw {
-        Raw::Lost { len } => Body::of(format!("({len} bytes that were not stored)").as_bytes()),
-        Raw::Side { path, len } if *len > most as u64 => match beginning(path, most) {
-            Ok(start) => Body::of_start(&start, *len),
-            Err(error) => Body::of(format!("(the body cannot be read: {error})").as_bytes()),
+        RawBody::Lost { len } => {
+            BodyLayout::of(format!("({len} bytes that were not stored)").as_bytes())
+        }
+        RawBody::Side { path, len } if *len > most as u64 => match beginning(path, most) {
+            Ok(start) => BodyLayout::of_start(&start, *len),
+            Err(error) => BodyLayout::of(format!("(the body cannot be read: {error})").as_bytes()),
         },
         raw => match raw.load() {
-            Ok(bytes) if bytes.len() > most => Body::of_start(&bytes[..most], bytes.len() as u64),
-            Ok(bytes) => Body::of(&bytes),
-            Err(error) => Body::of(format!("(the body cannot be read: {error})").as_bytes()),
+            Ok(bytes) if bytes.len() > most => {
+                BodyLayout::of_start(&bytes[..most], bytes.len() as u64)
+            }
+            Ok(bytes) => BodyLayout::of(&bytes),
+            Err(error) => BodyLayout::of(format!("(the body cannot be read: {error})").as_bytes()),
         },
     }
 }

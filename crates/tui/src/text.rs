@@ -1,6 +1,6 @@
 //! What bodies look like on a screen: laid out, coloured, folded, searched, compared. Pure functions of bytes.
 //!
-//! A [`Body`] is a list of [`Line`]s, and a line is a list of [`Piece`]s that say what they are, not how they look: colours,
+//! A [`BodyLayout`] is a list of [`BodyLine`]s, and a line is a list of [`TextPiece`]s that say what they are, not how they look: colours,
 //! cutting and wrapping are for whoever draws. Bodies are hostile, so no piece holds a character that acts on a terminal or
 //! cannot be seen on one; such a character is an escape of its own kind. Nothing here reads a file or knows the screen.
 
@@ -15,29 +15,30 @@ mod shell;
 #[cfg(test)]
 mod tests;
 
-pub use compare::{Compared, Difference, compare};
-pub use curl::curl;
-pub use folds::Folds;
-pub use search::has;
+pub(crate) use compare::compare;
+pub use compare::{DiffRow, LineDifference};
+pub(crate) use curl::curl;
+pub(crate) use folds::Folds;
+pub(crate) use search::has;
 
 use mcp_proxy_wire::Message;
 
 /// Of a longer body only this much of its beginning is laid out.
-pub const LAID_OUT: usize = 1 << 20;
+pub(crate) const LAID_OUT: usize = 1 << 20;
 
 /// Nor are there ever more lines than this: a body of nothing but commas would take a hundred times its size.
 const MOST_LINES: usize = 200_000;
 
 /// A body, laid out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Body {
-    lines: Vec<Line>,
-    form: Form,
+pub struct BodyLayout {
+    lines: Vec<BodyLine>,
+    form: BodyFormat,
 }
 
 /// What a body was laid out as.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum BodyFormat {
     /// JSON: over several lines, moved to the right by its depth.
     Json,
     /// Anything else: line by line, as it came.
@@ -47,11 +48,11 @@ pub enum Form {
 
 /// One line of a body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct BodyLine {
     /// How many columns it is moved to the right.
     pub indent: u16,
     /// What stands on it.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<TextPiece>,
     /// For a line that opens a bracket: the line that closes it.
     pub opens: Option<usize>,
     /// How many values stand between the brackets.
@@ -60,16 +61,16 @@ pub struct Line {
 
 /// A part of a line that is all of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub struct TextPiece {
     /// What to show. Never a control character, nor one that cannot be seen.
     pub text: String,
     /// What it is.
-    pub kind: PieceKind,
+    pub kind: TextPieceKind,
 }
 
 /// What a piece is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PieceKind {
+pub enum TextPieceKind {
     /// The name of a member, with its quotes.
     Key,
     /// A string, with its quotes.
@@ -88,31 +89,33 @@ pub enum PieceKind {
     Note,
 }
 
-impl Body {
+impl BodyLayout {
     /// Lays out a whole body.
-    pub fn of(bytes: &[u8]) -> Body {
+    pub fn of(bytes: &[u8]) -> BodyLayout {
         let shown = beginning(bytes);
         match std::str::from_utf8(shown) {
-            Ok(text) if Message::parse(bytes.to_vec()).is_json() => Body::json(text, bytes.len()),
-            _ => Body::text(shown, bytes.len()),
+            Ok(text) if Message::parse(bytes.to_vec()).is_json() => {
+                BodyLayout::json(text, bytes.len())
+            }
+            _ => BodyLayout::text(shown, bytes.len()),
         }
     }
 
     /// Lays out a body of `len` bytes of which only `start` is at hand. Whether it is JSON is then a guess.
-    pub fn of_start(start: &[u8], len: u64) -> Body {
+    pub fn of_start(start: &[u8], len: u64) -> BodyLayout {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         if len <= start.len() {
-            return Body::of(start);
+            return BodyLayout::of(start);
         }
         let whole = whole_characters(start);
         match std::str::from_utf8(beginning(whole)) {
-            Ok(text) if json::looks_like_json(text) => Body::json(text, len),
-            _ => Body::text(beginning(whole), len),
+            Ok(text) if json::looks_like_json(text) => BodyLayout::json(text, len),
+            _ => BodyLayout::text(beginning(whole), len),
         }
     }
 
     /// Its lines.
-    pub fn lines(&self) -> &[Line] {
+    pub fn lines(&self) -> &[BodyLine] {
         &self.lines
     }
 
@@ -120,34 +123,36 @@ impl Body {
     pub fn is_whole(&self) -> bool {
         let last = self.lines.last();
         let mut pieces = last.into_iter().flat_map(|line| &line.pieces);
-        !pieces.any(|piece| piece.kind == PieceKind::Note)
+        !pieces.any(|piece| piece.kind == TextPieceKind::Note)
     }
 
     /// How it is laid out.
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> BodyFormat {
         self.form
     }
 
-    fn json(text: &str, len: usize) -> Body {
+    fn json(text: &str, len: usize) -> BodyLayout {
         let (lines, used) = json::lay_out(text);
-        Body::noted(lines, Form::Json, len.saturating_sub(used))
+        BodyLayout::noted(lines, BodyFormat::Json, len.saturating_sub(used))
     }
 
-    fn text(bytes: &[u8], len: usize) -> Body {
+    fn text(bytes: &[u8], len: usize) -> BodyLayout {
         let (lines, used) = lines::lay_out(bytes);
-        Body::noted(lines, Form::Text, len.saturating_sub(used))
+        BodyLayout::noted(lines, BodyFormat::Text, len.saturating_sub(used))
     }
 
-    fn noted(mut lines: Vec<Line>, form: Form, left_out: usize) -> Body {
+    fn noted(mut lines: Vec<BodyLine>, form: BodyFormat, left_out: usize) -> BodyLayout {
         if left_out > 0 {
             let plural = if left_out == 1 { "" } else { "s" };
-            lines.push(Line::note(format!("… and {left_out} more byte{plural}")));
+            lines.push(BodyLine::note(format!(
+                "… and {left_out} more byte{plural}"
+            )));
         }
-        Body { lines, form }
+        BodyLayout { lines, form }
     }
 }
 
-impl Line {
+impl BodyLine {
     /// What stands on it, without the columns before.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -161,19 +166,19 @@ impl Line {
         }
     }
 
-    fn note(text: String) -> Line {
-        Line {
-            pieces: vec![Piece {
+    fn note(text: String) -> BodyLine {
+        BodyLine {
+            pieces: vec![TextPiece {
                 text,
-                kind: PieceKind::Note,
+                kind: TextPieceKind::Note,
             }],
-            ..Line::default()
+            ..BodyLine::default()
         }
     }
 }
 
 /// A body as the text that is shown, without a newline at its end.
-pub fn plain(body: &Body) -> String {
+pub fn plain(body: &BodyLayout) -> String {
     let mut out = String::new();
     for (index, line) in body.lines.iter().enumerate() {
         if index > 0 {

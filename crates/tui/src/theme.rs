@@ -24,7 +24,7 @@ pub enum Colours {
 
 /// What something on the screen is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum StyleRole {
     /// Ordinary text.
     Plain,
     /// Text of less weight.
@@ -99,7 +99,7 @@ impl Theme {
     }
 
     /// How something looks.
-    pub fn style(self, role: Role, colours: Colours) -> Style {
+    pub fn style(self, role: StyleRole, colours: Colours) -> Style {
         match (self, colours) {
             (Theme::Mono, _) | (_, Colours::None) => mono(role),
             (Theme::Dark, Colours::Themed) => coloured(role, &DARK),
@@ -153,47 +153,52 @@ const LIGHT: Palette = Palette {
     word: Color::Magenta,
 };
 
-fn coloured(role: Role, palette: &Palette) -> Style {
+fn coloured(role: StyleRole, palette: &Palette) -> Style {
     let plain = Style::new();
     match role {
-        Role::Plain => plain,
-        Role::Faint | Role::Border => plain.fg(palette.faint),
-        Role::Title => plain.bg(palette.bar).fg(palette.bar_text),
-        Role::Alarm => plain
+        StyleRole::Plain => plain,
+        StyleRole::Faint | StyleRole::Border => plain.fg(palette.faint),
+        StyleRole::Title => plain.bg(palette.bar).fg(palette.bar_text),
+        StyleRole::Alarm => plain
             .bg(palette.held)
             .fg(Color::Black)
             .add_modifier(Modifier::BOLD),
-        Role::ToServer => plain.fg(palette.client),
-        Role::ToClient => plain.fg(palette.server),
-        Role::Held => plain.fg(palette.held).add_modifier(Modifier::BOLD),
-        Role::Bad => plain.fg(palette.bad),
-        Role::Selected => plain.bg(palette.selected).add_modifier(Modifier::BOLD),
-        Role::Focus => plain.fg(palette.key),
-        Role::Key => plain.fg(palette.key).add_modifier(Modifier::BOLD),
-        Role::Button => plain.fg(palette.faint),
-        Role::ButtonOn => plain.fg(palette.held).add_modifier(Modifier::BOLD),
-        Role::JsonKey => plain.fg(palette.key),
-        Role::JsonText => plain.fg(palette.text),
-        Role::JsonNumber => plain.fg(palette.number),
-        Role::JsonWord => plain.fg(palette.word),
-        Role::Hidden => plain.bg(palette.bad).fg(Color::Black),
-        Role::Added => plain.fg(palette.server),
-        Role::Removed => plain.fg(palette.bad),
-        Role::Found => plain.add_modifier(Modifier::REVERSED),
+        StyleRole::ToServer => plain.fg(palette.client),
+        StyleRole::ToClient => plain.fg(palette.server),
+        StyleRole::Held => plain.fg(palette.held).add_modifier(Modifier::BOLD),
+        StyleRole::Bad => plain.fg(palette.bad),
+        StyleRole::Selected => plain.bg(palette.selected).add_modifier(Modifier::BOLD),
+        StyleRole::Focus => plain.fg(palette.key),
+        StyleRole::Key => plain.fg(palette.key).add_modifier(Modifier::BOLD),
+        StyleRole::Button => plain.fg(palette.faint),
+        StyleRole::ButtonOn => plain.fg(palette.held).add_modifier(Modifier::BOLD),
+        StyleRole::JsonKey => plain.fg(palette.key),
+        StyleRole::JsonText => plain.fg(palette.text),
+        StyleRole::JsonNumber => plain.fg(palette.number),
+        StyleRole::JsonWord => plain.fg(palette.word),
+        StyleRole::Hidden => plain.bg(palette.bad).fg(Color::Black),
+        StyleRole::Added => plain.fg(palette.server),
+        StyleRole::Removed => plain.fg(palette.bad),
+        StyleRole::Found => plain.add_modifier(Modifier::REVERSED),
     }
 }
 
-fn mono(role: Role) -> Style {
+fn mono(role: StyleRole) -> Style {
     let plain = Style::new();
     match role {
-        Role::Title | Role::Selected | Role::Hidden | Role::Found => {
+        StyleRole::Title | StyleRole::Selected | StyleRole::Hidden | StyleRole::Found => {
             plain.add_modifier(Modifier::REVERSED)
         }
-        Role::Alarm | Role::Held | Role::Key | Role::ButtonOn | Role::Bad | Role::Focus => {
-            plain.add_modifier(Modifier::BOLD)
+        StyleRole::Alarm
+        | StyleRole::Held
+        | StyleRole::Key
+        | StyleRole::ButtonOn
+        | StyleRole::Bad
+        | StyleRole::Focus => plain.add_modifier(Modifier::BOLD),
+        StyleRole::Faint | StyleRole::Border | StyleRole::Button => {
+            plain.add_modifier(Modifier::DIM)
         }
-        Role::Faint | Role::Border | Role::Button => plain.add_modifier(Modifier::DIM),
-        Role::Added | Role::Removed => plain.add_modifier(Modifier::UNDERLINED),
+        StyleRole::Added | StyleRole::Removed => plain.add_modifier(Modifier::UNDERLINED),
         _ => plain,
     }
 }

@@ -13,7 +13,7 @@ pub struct ErrorCode(pub i64);
 
 /// One of the proxy's own codes, as documentation shows it.
 #[derive(Clone, Copy, Debug)]
-pub struct OwnCode {
+pub struct ProxyErrorCode {
     /// The code.
     pub code: ErrorCode,
     /// Its name.
@@ -73,7 +73,7 @@ impl ErrorCode {
     pub const RECORD_FAILED: ErrorCode = ErrorCode(-31014);
 
     /// Every code of the proxy's own.
-    pub const OWN: &'static [OwnCode] = &[
+    pub const OWN: &'static [ProxyErrorCode] = &[
         own(
             Self::SERVER_UNAVAILABLE,
             "SERVER_UNAVAILABLE",
@@ -152,8 +152,8 @@ impl ErrorCode {
     }
 }
 
-const fn own(code: ErrorCode, name: &'static str, meaning: &'static str) -> OwnCode {
-    OwnCode {
+const fn own(code: ErrorCode, name: &'static str, meaning: &'static str) -> ProxyErrorCode {
+    ProxyErrorCode {
         code,
         name,
         meaning,
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(message.kind(), Kind::Error);
         assert_eq!(message.error_code(), Some(-31005));
         assert_eq!(message.id(), Some(id));
-        assert!(message.embeds());
+        assert!(message.fits_in_json_line());
         assert!(
             error_response(None, ErrorCode::INTERNAL, "", None)
                 .id()

@@ -73,7 +73,7 @@ impl Message {
         let text = self.slice(object);
         let found = match self.kind() {
             Kind::Malformed => scan::find(text, name),
-            _ => scan::find_sound(text, name),
+            _ => scan::find_in_validated(text, name),
         };
         found.map(|span| span.shift(object.start))
     }

@@ -37,14 +37,14 @@ pub struct Frame {
     /// The record's number of the call that made its sender send it. Only the hub knows one.
     pub parent: Option<u64>,
     /// What it came in.
-    pub carriage: Carriage,
+    pub envelope: TransportEnvelope,
     /// The message, or the piece of it that is here.
     pub body: Body,
 }
 
 /// What a message came in.
 #[derive(Clone, Debug)]
-pub enum Carriage {
+pub enum TransportEnvelope {
     /// A line on stdio.
     Line(LineEnd),
     /// The body of an HTTP request.
@@ -54,7 +54,7 @@ pub enum Carriage {
     /// An event of an SSE stream.
     Event(Box<SseEvent>),
     /// Nothing: the peer runs in this process, or the link keeps no carriage.
-    Message,
+    Bare,
 }
 
 /// How a line ended on the wire, so that it can be written the same way.
@@ -162,7 +162,7 @@ impl Frame {
     pub fn new(
         stream: impl Into<StreamId>,
         origin: Origin,
-        carriage: Carriage,
+        envelope: TransportEnvelope,
         body: Body,
     ) -> Frame {
         Frame {
@@ -170,14 +170,19 @@ impl Frame {
             origin,
             sequence: None,
             parent: None,
-            carriage,
+            envelope,
             body,
         }
     }
 
     /// A whole message that nothing carried: one of the proxy's own, or of a peer in this process.
     pub fn message(stream: impl Into<StreamId>, origin: Origin, message: Message) -> Frame {
-        Frame::new(stream, origin, Carriage::Message, Body::Whole(message))
+        Frame::new(
+            stream,
+            origin,
+            TransportEnvelope::Bare,
+            Body::Whole(message),
+        )
     }
 
     /// Whether the proxy put it into the conversation: neither peer sent it.

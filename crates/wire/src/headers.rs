@@ -14,9 +14,10 @@ use http::header::{
 };
 
 pub use modern::{
-    HeaderFault, check_modern_headers, follow_edit, modern_request_headers, modern_status,
+    HeaderFault, check_modern_headers, modern_request_headers, modern_status,
+    update_headers_for_edit,
 };
-pub use params::{ParamHeader, param_headers, shown_params};
+pub use params::{ParamHeader, infer_param_headers, param_headers};
 pub use value::{decode_value, encode_value};
 
 /// `Mcp-Session-Id`, which names a legacy session.

@@ -7,49 +7,51 @@
 //!
 //! | module | knows |
 //! |---|---|
-//! | [`message`], [`field`], [`id`], [`span`], [`walk`] | bytes + head, look-ups inside, splices, batches, all values |
-//! | [`ends`] | the head of a large body from its two ends |
-//! | [`mod@line`], [`sse`], [`chunk`] | cutting a byte stream into messages, whole or cut through, losing no byte |
-//! | [`frame`] | a message with its carriage, the two sides, the three transports |
+//! | `message`, `field`, `id`, `span`, `json_walk` | bytes + head, look-ups inside, splices, batches, all values |
+//! | `partial_head` | the head of a large body from its two ends |
+//! | `line`, `sse`, `chunk` | cutting a byte stream into messages, whole or cut through, losing no byte |
+//! | `frame` | a message with its carriage, the two sides, the three transports |
 //! | [`headers`] | what each revision says about HTTP headers and status codes |
-//! | [`newline`] | making a message fit on one line |
-//! | [`revision`], [`error`] | protocol versions and eras, error codes |
+//! | `newline` | making a message fit on one line |
+//! | [`revision`], `error` | protocol versions and eras, error codes |
 //!
 //! **It must not know** tokio, sockets, files, clocks, logging, or any other crate of this workspace. Everything is a
 //! function of bytes, or a state machine that is handed bytes.
 
-pub mod chunk;
-pub mod ends;
-pub mod error;
-pub mod field;
-pub mod frame;
+#![warn(unreachable_pub)]
+
+mod chunk;
+mod error;
+mod field;
+mod frame;
 pub mod headers;
-pub mod id;
-pub mod line;
-pub mod message;
-pub mod newline;
+mod id;
+mod json_walk;
+mod line;
+mod message;
+mod newline;
+mod partial_head;
 pub mod revision;
 mod scan;
-pub mod span;
-pub mod sse;
+mod span;
+mod sse;
+pub mod terminal_text;
 mod text;
-pub mod visible;
-pub mod walk;
 
 pub use chunk::{Chunk, Limits};
-pub use ends::{EndsHead, head_from_ends};
 pub use error::{ErrorCode, error_response, json_string};
 pub use field::Field;
 pub use frame::{
-    Body, Carriage, Direction, ExchangeId, Frame, LineEnd, Origin, Side, StreamId, Transport,
-    UnknownName,
+    Body, Direction, ExchangeId, Frame, LineEnd, Origin, Side, StreamId, Transport,
+    TransportEnvelope, UnknownName,
 };
 pub use id::{Id, IdKey};
+pub use json_walk::{JsonToken, JsonWalk};
 pub use line::{LineSplitter, LineUnit};
 pub use message::{EMBED_DEPTH, Kind, MAX_DEPTH, Message, SpliceError};
 pub use newline::{flatten, is_blank};
+pub use partial_head::{PartialHead, read_partial_head};
 pub use revision::{Era, era_of, request_era};
 pub use span::Span;
 pub use sse::{SseEvent, SseSplitter, SseUnit, encode_event};
 pub use text::{string_content, string_spans};
-pub use walk::{Piece, Walk};

@@ -30,7 +30,7 @@ pub enum LineUnit {
     TooLarge {
         /// How many bytes of it had come by then.
         seen: usize,
-        /// Its first bytes, up to 64 KiB, for [`head_from_ends`](crate::head_from_ends).
+        /// Its first bytes, up to 64 KiB, for [`head_from_ends`](crate::read_partial_head).
         front: Bytes,
     },
 }

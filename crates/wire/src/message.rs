@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 pub use splice::SpliceError;
 
-use crate::scan::{self, End, Root};
+use crate::scan::{self, RootKind, ScanEnd};
 use crate::{Id, Span, text};
 
 /// A message nested deeper than this counts as malformed.
@@ -25,7 +25,7 @@ pub const EMBED_DEPTH: usize = 120;
 #[derive(Clone, Debug)]
 pub struct Message {
     raw: Bytes,
-    head: Head,
+    head: MessageHead,
 }
 
 /// What a message is, by its shape. The `jsonrpc` member is not asked for.
@@ -48,19 +48,19 @@ pub enum Kind {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct MessageHead {
     kind: Kind,
     depth: u16,
     newline: bool,
     bom: bool,
     /// No grammar was broken, as far as it was looked at.
-    sound_so_far: bool,
-    members: Members<Span>,
+    valid_so_far: bool,
+    members: HeadMembers<Span>,
 }
 
 /// The outermost members that make the shape of a message, by whatever tells where their values are.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Members<T> {
+pub(crate) struct HeadMembers<T> {
     pub id: Option<T>,
     pub method: Option<T>,
     pub params: Option<T>,
@@ -72,7 +72,7 @@ impl Message {
     /// Takes `raw` as a message.
     pub fn parse(raw: impl Into<Bytes>) -> Message {
         let raw = raw.into();
-        let head = Head::read(&raw);
+        let head = MessageHead::read(&raw);
         Message { raw, head }
     }
 
@@ -103,34 +103,34 @@ impl Message {
 
     /// Whether its sender waits for an answer: a request, or what a reader less strict than we are takes for one (nested
     /// too deep for us, or with bytes that are no UTF-8).
-    pub fn asks(&self) -> bool {
-        self.head.kind == Kind::Request || self.seems_to_ask()
+    pub fn expects_answer(&self) -> bool {
+        self.head.kind == Kind::Request || self.looks_like_request()
     }
 
     /// The same of a batch: whether one of its messages does.
-    pub fn asks_any(&self) -> bool {
+    pub fn expects_any_answer(&self) -> bool {
         match self.parts() {
-            Some(parts) => parts.iter().any(Message::asks),
-            None => self.asks(),
+            Some(parts) => parts.iter().any(Message::expects_answer),
+            None => self.expects_answer(),
         }
     }
 
     /// Whether it is an answer, or what a reader less strict than we are takes for one, as far as we can read it.
-    pub fn answers(&self) -> bool {
+    pub fn is_answer(&self) -> bool {
         let members = &self.head.members;
         matches!(self.head.kind, Kind::Response | Kind::Error)
             || (self.head.kind == Kind::Malformed
-                && self.head.sound_so_far
+                && self.head.valid_so_far
                 && members.id.is_some()
                 && members.method.is_none())
     }
 
-    fn seems_to_ask(&self) -> bool {
-        self.head.kind == Kind::Malformed && self.head.sound_so_far && self.names_request()
+    fn looks_like_request(&self) -> bool {
+        self.head.kind == Kind::Malformed && self.head.valid_so_far && self.has_id_and_method()
     }
 
     /// Whether an id and a method can be read, whatever else is wrong.
-    pub fn names_request(&self) -> bool {
+    pub fn has_id_and_method(&self) -> bool {
         self.head.members.id.is_some() && self.head.members.method.is_some()
     }
 
@@ -190,7 +190,7 @@ impl Message {
     }
 
     /// Whether the bytes may stand as they are inside a line of JSON: valid, no CR or LF, not too deep.
-    pub fn embeds(&self) -> bool {
+    pub fn fits_in_json_line(&self) -> bool {
         self.is_json() && !self.head.newline && usize::from(self.head.depth) <= EMBED_DEPTH
     }
 
@@ -203,7 +203,7 @@ impl Message {
     pub(crate) fn with_spaces(&self, raw: Bytes) -> Message {
         Message {
             raw,
-            head: Head {
+            head: MessageHead {
                 newline: false,
                 ..self.head
             },
@@ -227,54 +227,55 @@ impl Message {
 /// A byte order mark, which some writers put in front of their JSON.
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
-impl Head {
-    fn read(raw: &[u8]) -> Head {
+impl MessageHead {
+    fn read(raw: &[u8]) -> MessageHead {
         let (start, text) = match raw.strip_prefix(BOM) {
             Some(text) => (BOM.len(), text),
             None => (0, raw),
         };
-        let mut members = Members::<Span>::default();
+        let mut members = HeadMembers::<Span>::default();
         let scan = scan::scan(text, |key, span| {
             // The elements of an array have empty keys, which fill no slot.
             if let Some(slot) = members.slot(key) {
                 *slot = Some(span.shift(start));
             }
         });
-        let sound = scan.end == End::Complete && (scan.ascii || std::str::from_utf8(text).is_ok());
+        let sound =
+            scan.end == ScanEnd::Complete && (scan.ascii || std::str::from_utf8(text).is_ok());
         let kind = match scan.root {
             _ if !sound => Kind::Malformed,
-            Root::Array => Kind::Batch,
-            Root::Object => members
+            RootKind::Array => Kind::Batch,
+            RootKind::Object => members
                 .map(|span| raw.get(span.range()).unwrap_or_default())
                 .kind(),
-            Root::Scalar | Root::Nothing => Kind::Other,
+            RootKind::Scalar | RootKind::Nothing => Kind::Other,
         };
         let depth = u16::try_from(scan.depth).unwrap_or(u16::MAX);
-        Head {
+        MessageHead {
             kind,
             depth,
             newline: scan.newline,
             bom: start != 0,
-            sound_so_far: matches!(scan.end, End::Complete | End::TooDeep),
+            valid_so_far: matches!(scan.end, ScanEnd::Complete | ScanEnd::TooDeep),
             members,
         }
     }
 }
 
-impl Head {
+impl MessageHead {
     /// The same head for bytes in which every place has moved.
-    fn moved(&self, to: impl Fn(usize) -> usize) -> Head {
+    fn moved(&self, to: impl Fn(usize) -> usize) -> MessageHead {
         let members = self
             .members
             .map(|span| Span::new(to(span.start), to(span.end)));
-        Head { members, ..*self }
+        MessageHead { members, ..*self }
     }
 }
 
-impl<T> Members<T> {
+impl<T> HeadMembers<T> {
     /// The place for the member called `key`, if it is one of those that matter.
     #[inline]
-    pub fn slot(&mut self, key: scan::Key<'_>) -> Option<&mut Option<T>> {
+    pub(crate) fn slot(&mut self, key: scan::MemberKey<'_>) -> Option<&mut Option<T>> {
         if key.escaped {
             return self.plain_slot(&text::unescape(key.raw));
         }
@@ -294,8 +295,8 @@ impl<T> Members<T> {
     }
 
     /// These members, and those of `other` that are missing here.
-    pub fn or(self, other: Members<T>) -> Members<T> {
-        Members {
+    pub(crate) fn or(self, other: HeadMembers<T>) -> HeadMembers<T> {
+        HeadMembers {
             id: self.id.or(other.id),
             method: self.method.or(other.method),
             params: self.params.or(other.params),
@@ -304,8 +305,8 @@ impl<T> Members<T> {
         }
     }
 
-    fn map<U>(self, change: impl Fn(T) -> U) -> Members<U> {
-        Members {
+    fn map<U>(self, change: impl Fn(T) -> U) -> HeadMembers<U> {
+        HeadMembers {
             id: self.id.map(&change),
             method: self.method.map(&change),
             params: self.params.map(&change),
@@ -315,9 +316,9 @@ impl<T> Members<T> {
     }
 }
 
-impl Members<&[u8]> {
+impl HeadMembers<&[u8]> {
     /// The kind of an object with these members.
-    pub fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         match (self.method, self.id, self.result, self.error) {
             (Some(_), Some(_), _, _) => Kind::Request,
             (Some(_), None, _, _) => Kind::Notification,

@@ -66,7 +66,7 @@ mod tests {
             flat.raw().as_ref(),
             b"{  \t\"id\": 1, \"method\":\"a\\n\" } "
         );
-        assert!(flat.embeds() && !message.embeds());
+        assert!(flat.fits_in_json_line() && !message.fits_in_json_line());
         assert_eq!(flat.method().as_deref(), Some("a\n"));
         assert_eq!(flat.kind(), Kind::Request);
     }

@@ -4,19 +4,19 @@
 //! of the outermost array) as spans. It builds no values: that is what makes it cheap enough to run on every message.
 //! UTF-8 is not checked here; the scanner only tells whether there is anything to check.
 
-mod sound;
 mod string;
+mod validated;
 
 use crate::Span;
 
-pub(crate) use sound::find_sound;
+pub(crate) use validated::find_in_validated;
 
 /// Deeper nesting ends the scan, so that the stack of container kinds has a fixed size.
 pub(crate) const MAX_DEPTH: usize = 1000;
 
 /// How a scan ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum End {
+pub(crate) enum ScanEnd {
     /// One JSON value and nothing but white space around it.
     Complete,
     /// The text stopped inside a value that was well formed so far.
@@ -29,7 +29,7 @@ pub(crate) enum End {
 
 /// What the outermost value is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Root {
+pub(crate) enum RootKind {
     Object,
     Array,
     Scalar,
@@ -38,9 +38,9 @@ pub(crate) enum Root {
 
 /// What a scan found besides the members it reported.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scan<'a> {
-    pub end: End,
-    pub root: Root,
+pub(crate) struct ScanResult<'a> {
+    pub end: ScanEnd,
+    pub root: RootKind,
     /// The deepest nesting seen.
     pub depth: usize,
     /// Whether CR or LF stood between tokens. (Inside a string they end the scan as `Bad`.)
@@ -48,20 +48,20 @@ pub(crate) struct Scan<'a> {
     /// False if some byte may be above 0x7F, and then UTF-8 is still to be checked.
     pub ascii: bool,
     /// The outermost member whose value had begun and not ended, and where that value begins.
-    pub open: Option<(Key<'a>, usize)>,
+    pub open: Option<(MemberKey<'a>, usize)>,
 }
 
 /// The key of a member as written, without its quotes. Empty for the elements of an array.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Key<'a> {
+pub(crate) struct MemberKey<'a> {
     pub raw: &'a [u8],
     pub escaped: bool,
 }
 
-impl Key<'_> {
+impl MemberKey<'_> {
     /// Whether this is `name` once escapes are resolved: `"m\u0065thod"` is `method`.
     #[inline]
-    pub fn is(&self, name: &str) -> bool {
+    pub(crate) fn is(&self, name: &str) -> bool {
         if self.escaped {
             crate::text::unescape(self.raw) == name.as_bytes()
         } else {
@@ -71,13 +71,16 @@ impl Key<'_> {
 }
 
 /// Scans `text` and reports the outermost members in order, each once the delimiter behind it was seen.
-pub(crate) fn scan<'a>(text: &'a [u8], mut member: impl FnMut(Key<'a>, Span)) -> Scan<'a> {
+pub(crate) fn scan<'a>(
+    text: &'a [u8],
+    mut member: impl FnMut(MemberKey<'a>, Span),
+) -> ScanResult<'a> {
     let mut scanner = Scanner::new(text);
     let end = match scanner.run(&mut member) {
-        Ok(()) => End::Complete,
+        Ok(()) => ScanEnd::Complete,
         Err(end) => end,
     };
-    Scan {
+    ScanResult {
         end,
         root: scanner.root,
         depth: scanner.deepest,
@@ -95,7 +98,7 @@ pub(crate) fn find(text: &[u8], name: &str) -> Option<Span> {
             found = Some(span);
         }
     });
-    if scan.root == Root::Object {
+    if scan.root == RootKind::Object {
         found
     } else {
         None
@@ -123,8 +126,8 @@ struct Scanner<'a> {
     newline: bool,
     /// Not zero if a byte of a string has its high bit set.
     bits: u32,
-    root: Root,
-    key: Key<'a>,
+    root: RootKind,
+    key: MemberKey<'a>,
     /// Where the current value of the outermost container begins.
     value: usize,
     in_member: bool,
@@ -141,8 +144,8 @@ impl<'a> Scanner<'a> {
             in_object: false,
             newline: false,
             bits: 0,
-            root: Root::Nothing,
-            key: Key {
+            root: RootKind::Nothing,
+            key: MemberKey {
                 raw: &[],
                 escaped: false,
             },
@@ -152,13 +155,13 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline(always)]
-    fn run(&mut self, member: &mut impl FnMut(Key<'a>, Span)) -> Result<(), End> {
+    fn run(&mut self, member: &mut impl FnMut(MemberKey<'a>, Span)) -> Result<(), ScanEnd> {
         let first = self.token()?;
         self.root = match first {
-            b'{' => Root::Object,
-            b'[' => Root::Array,
-            b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n' => Root::Scalar,
-            _ => return Err(End::Bad),
+            b'{' => RootKind::Object,
+            b'[' => RootKind::Array,
+            b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n' => RootKind::Scalar,
+            _ => return Err(ScanEnd::Bad),
         };
         loop {
             if self.value()? {
@@ -169,14 +172,14 @@ impl<'a> Scanner<'a> {
             }
         }
         match self.token() {
-            Err(End::Cut) => Ok(()),
-            _ => Err(End::Bad),
+            Err(ScanEnd::Cut) => Ok(()),
+            _ => Err(ScanEnd::Bad),
         }
     }
 
     /// Reads a scalar or an empty container, or enters a container. True if another value has to follow at once.
     #[inline(always)]
-    fn value(&mut self) -> Result<bool, End> {
+    fn value(&mut self) -> Result<bool, ScanEnd> {
         let byte = self.token()?;
         if self.open == 1 {
             self.value = self.at;
@@ -207,14 +210,14 @@ impl<'a> Scanner<'a> {
             b't' => self.literal(b"true")?,
             b'f' => self.literal(b"false")?,
             b'n' => self.literal(b"null")?,
-            _ => return Err(End::Bad),
+            _ => return Err(ScanEnd::Bad),
         }
         Ok(false)
     }
 
     /// Goes on behind a value: leaves the containers that end here. True if another value follows.
     #[inline(always)]
-    fn close(&mut self, member: &mut impl FnMut(Key<'a>, Span)) -> Result<bool, End> {
+    fn close(&mut self, member: &mut impl FnMut(MemberKey<'a>, Span)) -> Result<bool, ScanEnd> {
         while self.open > 0 {
             let end = self.at;
             let byte = self.token()?;
@@ -222,7 +225,7 @@ impl<'a> Scanner<'a> {
                 b',' => true,
                 b'}' if self.in_object => false,
                 b']' if !self.in_object => false,
-                _ => return Err(End::Bad),
+                _ => return Err(ScanEnd::Bad),
             };
             if self.open == 1 {
                 member(self.key, Span::new(self.value, end));
@@ -244,27 +247,27 @@ impl<'a> Scanner<'a> {
 
     /// Reads a key and its colon; `at` stands on what must be the opening quote.
     #[inline(always)]
-    fn member_key(&mut self) -> Result<(), End> {
+    fn member_key(&mut self) -> Result<(), ScanEnd> {
         if self.text.get(self.at) != Some(&b'"') {
-            return Err(End::Bad);
+            return Err(ScanEnd::Bad);
         }
         let start = self.at + 1;
         let escaped = self.string()?;
         if self.open == 1 {
             let raw = self.text.get(start..self.at - 1).unwrap_or_default();
-            self.key = Key { raw, escaped };
+            self.key = MemberKey { raw, escaped };
         }
         if self.token()? != b':' {
-            return Err(End::Bad);
+            return Err(ScanEnd::Bad);
         }
         self.at += 1;
         Ok(())
     }
 
     #[inline(always)]
-    fn enter(&mut self, object: bool) -> Result<(), End> {
+    fn enter(&mut self, object: bool) -> Result<(), ScanEnd> {
         if self.open == MAX_DEPTH {
-            return Err(End::TooDeep);
+            return Err(ScanEnd::TooDeep);
         }
         let (word, bit) = (self.open / 64, 1 << (self.open % 64));
         if object {
@@ -290,22 +293,22 @@ impl<'a> Scanner<'a> {
 
     /// The next byte that is not white space, without taking it.
     #[inline(always)]
-    fn token(&mut self) -> Result<u8, End> {
+    fn token(&mut self) -> Result<u8, ScanEnd> {
         match self.text.get(self.at) {
             Some(&byte) if byte > b' ' => Ok(byte),
             Some(_) => {
                 let (at, newline) = string::blank_end(self.text, self.at);
                 self.at = at;
                 self.newline |= newline;
-                self.text.get(at).copied().ok_or(End::Cut)
+                self.text.get(at).copied().ok_or(ScanEnd::Cut)
             }
-            None => Err(End::Cut),
+            None => Err(ScanEnd::Cut),
         }
     }
 
     /// Passes a string that begins at `at`. True if it holds escapes.
     #[inline(always)]
-    fn string(&mut self) -> Result<bool, End> {
+    fn string(&mut self) -> Result<bool, ScanEnd> {
         let mut escaped = false;
         self.at += 1;
         loop {
@@ -321,22 +324,22 @@ impl<'a> Scanner<'a> {
                     escaped = true;
                     self.at = string::escape_end(self.text, self.at)?;
                 }
-                Some(_) => return Err(End::Bad),
-                None => return Err(End::Cut),
+                Some(_) => return Err(ScanEnd::Bad),
+                None => return Err(ScanEnd::Cut),
             }
         }
     }
 
     #[inline(always)]
-    fn number(&mut self) -> Result<(), End> {
+    fn number(&mut self) -> Result<(), ScanEnd> {
         if self.text.get(self.at) == Some(&b'-') {
             self.at += 1;
         }
         match self.text.get(self.at) {
             Some(b'0') => self.at += 1,
             Some(b'1'..=b'9') => self.digits(),
-            Some(_) => return Err(End::Bad),
-            None => return Err(End::Cut),
+            Some(_) => return Err(ScanEnd::Bad),
+            None => return Err(ScanEnd::Cut),
         }
         if self.text.get(self.at) == Some(&b'.') {
             self.at += 1;
@@ -353,11 +356,11 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline(always)]
-    fn some_digits(&mut self) -> Result<(), End> {
+    fn some_digits(&mut self) -> Result<(), ScanEnd> {
         match self.text.get(self.at) {
             Some(b'0'..=b'9') => self.digits(),
-            Some(_) => return Err(End::Bad),
-            None => return Err(End::Cut),
+            Some(_) => return Err(ScanEnd::Bad),
+            None => return Err(ScanEnd::Cut),
         }
         Ok(())
     }
@@ -370,15 +373,15 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline(always)]
-    fn literal(&mut self, word: &[u8]) -> Result<(), End> {
+    fn literal(&mut self, word: &[u8]) -> Result<(), ScanEnd> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         if rest.starts_with(word) {
             self.at += word.len();
             Ok(())
         } else if word.starts_with(rest) {
-            Err(End::Cut)
+            Err(ScanEnd::Cut)
         } else {
-            Err(End::Bad)
+            Err(ScanEnd::Bad)
         }
     }
 }

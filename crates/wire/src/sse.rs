@@ -5,8 +5,8 @@
 //! block, several `data` lines are joined by `\n`), except that nothing is thrown away.
 
 mod block;
+mod cut_through_event;
 mod splitter;
-mod stream;
 
 use bytes::Bytes;
 
@@ -53,7 +53,7 @@ pub enum SseUnit {
     TooLarge {
         /// How many bytes of it had come by then.
         seen: usize,
-        /// The first bytes of its data, up to 64 KiB, for [`head_from_ends`](crate::head_from_ends).
+        /// The first bytes of its data, up to 64 KiB, for [`head_from_ends`](crate::read_partial_head).
         front: Bytes,
     },
 }
@@ -73,9 +73,9 @@ impl SseEvent {
             let (line, behind) = rest.split_at(length);
             let content = line.get(..end).unwrap_or_default();
             let content = content.strip_prefix(block::BOM).unwrap_or(content);
-            match block::line(content) {
-                block::Line::Data(_) if placed => {}
-                block::Line::Data(_) => {
+            match block::parse_line(content) {
+                block::SseLine::Data(_) if placed => {}
+                block::SseLine::Data(_) => {
                     placed = true;
                     push_data(&mut wire, &data);
                 }

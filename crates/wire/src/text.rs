@@ -58,7 +58,7 @@ pub fn string_spans(token: &[u8], parts: &[Span]) -> Vec<Span> {
     let Some(raw) = quoted(token) else {
         return Vec::new();
     };
-    let mut places = Places {
+    let mut places = StringCursor {
         raw,
         at: 0,
         content: 0,
@@ -66,8 +66,8 @@ pub fn string_spans(token: &[u8], parts: &[Span]) -> Vec<Span> {
     parts
         .iter()
         .map(|part| {
-            let start = places.go(part.start, Edge::Start);
-            let end = places.go(part.end, Edge::End);
+            let start = places.advance_to(part.start, Edge::Start);
+            let end = places.advance_to(part.end, Edge::End);
             // Behind the opening quote.
             Span::new(start, end.max(start)).shift(1)
         })
@@ -81,15 +81,15 @@ enum Edge {
 }
 
 /// A place in a string's raw text, and the same place in its content.
-struct Places<'a> {
+struct StringCursor<'a> {
     raw: &'a [u8],
     at: usize,
     content: usize,
 }
 
-impl Places<'_> {
+impl StringCursor<'_> {
     /// The raw place of `content`, which is not before the last one asked for.
-    fn go(&mut self, content: usize, edge: Edge) -> usize {
+    fn advance_to(&mut self, content: usize, edge: Edge) -> usize {
         while self.content < content {
             let rest = self.raw.get(self.at..).unwrap_or_default();
             let near = &rest[..rest.len().min(content - self.content)];

@@ -1,8 +1,8 @@
 //! Rules on `crates/*/Cargo.toml`: the workspace's lints hold, and every dependency says why it is there.
 
-use super::{Finding, Text};
+use super::{Finding, TextFile};
 
-pub fn check(text: &Text) -> Vec<Finding> {
+pub fn check(text: &TextFile) -> Vec<Finding> {
     let is_crate = text.path.starts_with("crates/") && text.path.ends_with("/Cargo.toml");
     if !is_crate {
         return Vec::new();
@@ -19,7 +19,7 @@ pub fn check(text: &Text) -> Vec<Finding> {
 
 /// A reason stands on the dependency's own line or on the one above. Our own crates need none: ARCHITECTURE.md
 /// says who may know whom.
-fn unexplained(text: &Text) -> Vec<Finding> {
+fn unexplained(text: &TextFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut in_dependencies = false;
     let mut explained = false;
@@ -55,11 +55,11 @@ fn dependency(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Text, check};
+    use super::{TextFile, check};
 
     fn findings(manifest: &str) -> usize {
         let content = format!("{manifest}\n[lints]\nworkspace = true\n");
-        check(&Text {
+        check(&TextFile {
             path: "crates/x/Cargo.toml".into(),
             content,
         })
@@ -78,7 +78,7 @@ mod tests {
         );
         assert_eq!(findings("[dev-dependencies]\nbytes.workspace = true\n"), 1);
         assert_eq!(
-            findings("[dependencies]\nmcp-proxy-wire.workspace = true\n[features]\npeers = []\n"),
+            findings("[dependencies]\nmcp-proxy-wire.workspace = true\n[features]\ninterop = []\n"),
             0
         );
     }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::{Finding, Text};
+use super::{Finding, TextFile};
 
 const ARCHITECTURE_LINES: usize = 200;
 
-pub fn check(root: &Path, text: &Text) -> Vec<Finding> {
+pub fn check(root: &Path, text: &TextFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let lines = text.content.lines().count();
     if text.path == "ARCHITECTURE.md" && lines > ARCHITECTURE_LINES {

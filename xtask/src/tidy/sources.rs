@@ -1,6 +1,6 @@
 //! Rules on the text of files: length, opening words, names, leftovers, white space, paths of one machine.
 
-use super::{Finding, Text};
+use super::{Finding, TextFile};
 
 const LOOK_TWICE: usize = 400;
 const TOO_LONG: usize = 600;
@@ -19,7 +19,7 @@ const PROSE_AND_CODE: &[&str] = &[
     "rs", "md", "toml", "mjs", "js", "ts", "py", "sh", "yml", "yaml", "html", "css",
 ];
 
-pub fn check(text: &Text) -> Vec<Finding> {
+pub fn check(text: &TextFile) -> Vec<Finding> {
     let mut findings = machine_paths(text);
     if PROSE_AND_CODE.contains(&text.extension()) {
         findings.extend(white_space(text));
@@ -33,7 +33,7 @@ pub fn check(text: &Text) -> Vec<Finding> {
     findings
 }
 
-fn length(text: &Text) -> Option<Finding> {
+fn length(text: &TextFile) -> Option<Finding> {
     match text.content.lines().count() {
         lines if lines > TOO_LONG => Some(Finding::error(
             &text.path,
@@ -47,7 +47,7 @@ fn length(text: &Text) -> Option<Finding> {
     }
 }
 
-fn names(text: &Text) -> Vec<Finding> {
+fn names(text: &TextFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     for part in text.path.split('/') {
         let stem = part.strip_suffix(".rs").unwrap_or(part);
@@ -67,7 +67,7 @@ fn names(text: &Text) -> Vec<Finding> {
     findings
 }
 
-fn leftovers(text: &Text) -> Vec<Finding> {
+fn leftovers(text: &TextFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in text.lines() {
         for leftover in LEFTOVERS
@@ -84,7 +84,7 @@ fn leftovers(text: &Text) -> Vec<Finding> {
 }
 
 /// Every module of the product says in a few lines what it is.
-fn opening(text: &Text) -> Option<Finding> {
+fn opening(text: &TextFile) -> Option<Finding> {
     let wanted = text.path.starts_with("crates/") || text.path.starts_with("xtask/");
     let first = text
         .content
@@ -99,7 +99,7 @@ fn opening(text: &Text) -> Option<Finding> {
     })
 }
 
-fn white_space(text: &Text) -> Vec<Finding> {
+fn white_space(text: &TextFile) -> Vec<Finding> {
     let trailing = text.lines().filter(|(_, line)| line.ends_with([' ', '\t']));
     trailing
         .map(|(number, _)| Finding::error(text.at(number), "white space at the end of the line"))
@@ -107,7 +107,7 @@ fn white_space(text: &Text) -> Vec<Finding> {
 }
 
 /// A path of one person's machine works on no other. `user` is the name in examples.
-fn machine_paths(text: &Text) -> Vec<Finding> {
+fn machine_paths(text: &TextFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, line) in text.lines() {
         for home in [concat!("/ro", "ot/"), concat!("/ho", "me/")] {

@@ -1,4 +1,4 @@
-//! One direction of a conversation: reads, passes through the lane, writes.
+//! One direction of a conversation: reads, passes through the pipeline, writes.
 //!
 //! A pump knows when its reader or its writer has ended, and not what that means: that is for [`carry`](super::carry()).
 
@@ -11,30 +11,30 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::CarryOptions;
 use crate::connection::Connection;
-use crate::lane::{Lane, Passed};
-use crate::link::{Failure, FrameReader, FrameWriter, LinkEnd, Outgoing};
-use crate::replay::{Inlet, Sieve};
+use crate::link::{FrameReader, FrameWriter, LinkEnd, LinkFailure, OutgoingFrame};
+use crate::message_pipeline::{MessagePipeline, PipelineOutput};
+use crate::replay::{InjectionQueue, ReplayAnswerFilter};
 
-pub(super) type Writer = Mutex<Box<dyn FrameWriter>>;
+pub(super) type SharedWriter = Mutex<Box<dyn FrameWriter>>;
 
-/// One direction: reads, passes through the lane, writes.
+/// One direction: reads, passes through the pipeline, writes.
 pub(super) struct Pump {
     connection: Arc<Connection>,
-    inlet: Arc<Inlet>,
+    injections: Arc<InjectionQueue>,
     /// Takes out what is not the client's.
-    sieve: Sieve,
+    replay_filter: ReplayAnswerFilter,
     /// A large message has begun to go ahead and has not ended.
-    amid: bool,
+    mid_message: bool,
     reader: Box<dyn FrameReader>,
-    lane: Lane,
+    pipeline: MessagePipeline,
     direction: Direction,
     batch: Vec<Frame>,
-    passed: Passed,
+    output: PipelineOutput,
     /// The record numbers of what is being written.
     sequences: Vec<u64>,
     messages: u64,
-    garbage_until: Option<Instant>,
-    pub(super) settle: Arc<Settle>,
+    stray_deadline: Option<Instant>,
+    pub(super) settle: Arc<SettleSignal>,
     options: CarryOptions,
 }
 
@@ -48,13 +48,13 @@ async fn until(deadline: Option<Instant>) {
 
 /// Asks a pump to stop when no request of the client is open.
 #[derive(Default)]
-pub(super) struct Settle {
+pub(super) struct SettleSignal {
     asked: AtomicBool,
     came: Notify,
 }
 
-impl Settle {
-    pub(super) fn ask(&self) {
+impl SettleSignal {
+    pub(super) fn request(&self) {
         self.asked.store(true, Ordering::Relaxed);
         self.came.notify_one();
     }
@@ -73,41 +73,41 @@ pub(super) enum PumpEnd {
 impl Pump {
     pub(super) fn new(
         connection: &Arc<Connection>,
-        inlet: &Arc<Inlet>,
+        inlet: &Arc<InjectionQueue>,
         direction: Direction,
         reader: Box<dyn FrameReader>,
         options: CarryOptions,
     ) -> Pump {
         Pump {
             connection: Arc::clone(connection),
-            inlet: Arc::clone(inlet),
-            sieve: Sieve::default(),
-            amid: false,
+            injections: Arc::clone(inlet),
+            replay_filter: ReplayAnswerFilter::default(),
+            mid_message: false,
             reader,
-            lane: connection.lane(direction),
+            pipeline: connection.message_pipeline(direction),
             direction,
             batch: Vec::new(),
-            passed: Passed::default(),
+            output: PipelineOutput::default(),
             sequences: Vec::new(),
             messages: 0,
-            garbage_until: None,
+            stray_deadline: None,
             settle: Arc::default(),
             options,
         }
     }
 
-    pub(super) async fn run(&mut self, ahead: &Writer, behind: &Writer) -> PumpEnd {
+    pub(super) async fn run(&mut self, ahead: &SharedWriter, behind: &SharedWriter) -> PumpEnd {
         loop {
             let settles = self.settle.asked.load(Ordering::Relaxed);
-            if settles && !self.lane.holds() && !self.has_open() {
+            if settles && !self.pipeline.has_held_messages() && !self.has_open() {
                 return PumpEnd::Settled;
             }
-            let garbage = self.garbage_until();
-            let takes = self.direction == Direction::ClientToServer && !self.amid;
+            let garbage = self.update_stray_deadline();
+            let takes = self.direction == Direction::ClientToServer && !self.mid_message;
             // What was held goes on when it is let go, whatever else comes.
             let end = tokio::select! {
                 biased;
-                released = self.lane.release(&mut self.passed), if self.lane.holds() => {
+                released = self.pipeline.release(&mut self.output), if self.pipeline.has_held_messages() => {
                     let written = match released {
                         Ok(()) => self.write(ahead, behind).await,
                         Err(end) => Err(end),
@@ -119,8 +119,8 @@ impl Pump {
                 }
                 () = self.settle.came.notified(), if !settles => continue,
                 // What others have for the server goes between two messages of the client.
-                frame = self.inlet.next(), if takes => {
-                    self.passed.on.push(frame.into());
+                frame = self.injections.next(), if takes => {
+                    self.output.forward.push(frame.into());
                     match self.write(ahead, behind).await {
                         Ok(()) => continue,
                         Err(end) => return PumpEnd::Written(end),
@@ -130,7 +130,7 @@ impl Pump {
                     if self.has_open() {
                         return PumpEnd::Read(self.explain(LinkEnd::Closed));
                     }
-                    self.garbage_until = None;
+                    self.stray_deadline = None;
                     continue;
                 }
                 // Frames that came with the end of the stream are carried before the end is told.
@@ -139,44 +139,44 @@ impl Pump {
             if let Err(end) = self.answer_refused() {
                 return PumpEnd::Written(end);
             }
-            if !(self.batch.is_empty() && self.passed.back.is_empty())
+            if !(self.batch.is_empty() && self.output.reply.is_empty())
                 && let Err(end) = self.step(ahead, behind).await
             {
                 return PumpEnd::Written(end);
             }
             if let Some(end) = end {
-                return match self.let_go_all(ahead, behind).await {
+                return match self.release_all(ahead, behind).await {
                     Ok(()) => PumpEnd::Read(end),
                     Err(end) => PumpEnd::Written(end),
                 };
             }
-            if self.messages == 0 && self.lane.stray().lines > self.options.stray_lines {
+            if self.messages == 0 && self.pipeline.stray_output().lines > self.options.stray_lines {
                 return PumpEnd::Read(self.explain(LinkEnd::Closed));
             }
         }
     }
 
-    async fn step(&mut self, ahead: &Writer, behind: &Writer) -> Result<(), LinkEnd> {
-        let now = self.connection.pipeline.now();
+    async fn step(&mut self, ahead: &SharedWriter, behind: &SharedWriter) -> Result<(), LinkEnd> {
+        let now = self.connection.run.now();
         let reader = &mut self.reader;
         // What came while others were ready shares their write.
         let more = |batch: &mut Vec<Frame>| reader.read_ready(batch);
-        self.lane
-            .pass_together(&mut self.batch, now, &mut self.passed, more)
+        self.pipeline
+            .pass_together(&mut self.batch, now, &mut self.output, more)
             .await?;
-        self.messages += self.passed.on.len() as u64;
+        self.messages += self.output.forward.len() as u64;
         self.write(ahead, behind).await
     }
 
     /// When a server that has printed what is no message, and no message yet, is looked at again.
-    fn garbage_until(&mut self) -> Option<Instant> {
-        if self.messages > 0 || self.lane.stray().lines == 0 {
+    fn update_stray_deadline(&mut self) -> Option<Instant> {
+        if self.messages > 0 || self.pipeline.stray_output().lines == 0 {
             return None;
         }
         let wait = self.options.stray_wait;
         Some(
             *self
-                .garbage_until
+                .stray_deadline
                 .get_or_insert_with(|| Instant::now() + wait),
         )
     }
@@ -186,45 +186,54 @@ impl Pump {
     }
 
     /// The side it reads from has ended: what is still held of it goes on when it is let go, or at its deadline.
-    async fn let_go_all(&mut self, ahead: &Writer, behind: &Writer) -> Result<(), LinkEnd> {
-        while self.lane.holds() {
-            self.lane.release(&mut self.passed).await?;
+    async fn release_all(
+        &mut self,
+        ahead: &SharedWriter,
+        behind: &SharedWriter,
+    ) -> Result<(), LinkEnd> {
+        while self.pipeline.has_held_messages() {
+            self.pipeline.release(&mut self.output).await?;
             self.write(ahead, behind).await?;
         }
         Ok(())
     }
 
-    /// Writes what came out of the lane.
-    async fn write(&mut self, ahead: &Writer, behind: &Writer) -> Result<(), LinkEnd> {
-        self.connection.pipeline.durable().await?;
-        if !self.passed.back.is_empty() {
+    /// Writes what came out of the pipeline.
+    async fn write(&mut self, ahead: &SharedWriter, behind: &SharedWriter) -> Result<(), LinkEnd> {
+        self.connection.run.durable().await?;
+        if !self.output.reply.is_empty() {
             let mut writer = behind.lock().await;
-            drop(timeout(self.options.stall, writer.write(&mut self.passed.back)).await);
-            self.passed.back.clear();
+            drop(timeout(self.options.stall, writer.write(&mut self.output.reply)).await);
+            self.output.reply.clear();
         }
         if self.direction == Direction::ServerToClient {
-            self.sieve.sift(&self.connection, &mut self.passed);
+            self.replay_filter
+                .filter(&self.connection, &mut self.output);
         }
-        if let Some(last) = self.passed.on.last() {
-            self.amid = matches!(last.frame().body, Body::Open(_) | Body::More(_));
+        if let Some(last) = self.output.forward.last() {
+            self.mid_message = matches!(last.frame().body, Body::Open(_) | Body::More(_));
             // A writer empties the vector, so the numbers are kept apart.
             self.sequences.clear();
-            let sequences = self.passed.on.iter().filter_map(|out| out.frame().sequence);
+            let sequences = self
+                .output
+                .forward
+                .iter()
+                .filter_map(|out| out.frame().sequence);
             self.sequences.extend(sequences);
             let mut writer = ahead.lock().await;
-            let written = timeout(self.options.stall, writer.write(&mut self.passed.on)).await;
+            let written = timeout(self.options.stall, writer.write(&mut self.output.forward)).await;
             let outcome = written.unwrap_or_else(|_| Err(self.stalled()));
             if let Err(end) = outcome {
-                self.passed.on.clear();
+                self.output.forward.clear();
                 self.connection
                     .undelivered(&self.sequences, &end.to_string());
                 return Err(end);
             }
-            for (sequence, why) in writer.untaken() {
+            for (sequence, why) in writer.take_undelivered() {
                 self.connection.undelivered(&[sequence], &why);
             }
         }
-        self.passed.on.clear();
+        self.output.forward.clear();
         Ok(())
     }
 
@@ -232,33 +241,33 @@ impl Pump {
     fn answer_refused(&mut self) -> Result<(), LinkEnd> {
         let direction = self.direction.reverse();
         for answer in self.reader.refusals() {
-            let now = self.connection.pipeline.now();
+            let now = self.connection.run.now();
             let frame = self
                 .connection
                 .author(direction, StreamId::Only, answer, now)?;
-            self.passed.back.push(frame.into());
+            self.output.reply.push(frame.into());
         }
         Ok(())
     }
 
     /// Waits for the client's next request and answers it with why the server is gone.
-    pub(super) async fn refuse_next(&mut self, failure: &Failure) -> Vec<Outgoing> {
+    pub(super) async fn refuse_next(&mut self, failure: &LinkFailure) -> Vec<OutgoingFrame> {
         loop {
             if self.reader.read(&mut self.batch).await.is_err() && self.batch.is_empty() {
                 return Vec::new();
             }
-            let now = self.connection.pipeline.now();
+            let now = self.connection.run.now();
             if self
-                .lane
-                .pass(&mut self.batch, now, &mut self.passed)
+                .pipeline
+                .pass(&mut self.batch, now, &mut self.output)
                 .is_err()
             {
                 return Vec::new();
             }
-            let lost = self.passed.take_sequences();
+            let lost = self.output.take_sequences();
             self.connection.undelivered(&lost, &failure.text);
             // What a rule answers needs no server.
-            let mut answers = std::mem::take(&mut self.passed.back);
+            let mut answers = std::mem::take(&mut self.output.reply);
             answers.extend(self.fail_open(failure));
             if !answers.is_empty() {
                 return answers;
@@ -267,10 +276,10 @@ impl Pump {
     }
 
     /// Error answers for every request of the client that is still open.
-    pub(super) fn fail_open(&self, failure: &Failure) -> Vec<Outgoing> {
-        let now = self.connection.pipeline.now();
+    pub(super) fn fail_open(&self, failure: &LinkFailure) -> Vec<OutgoingFrame> {
+        let now = self.connection.run.now();
         let mut answers = self.connection.fail_open(failure.code, &failure.text, now);
-        let awaited = self.connection.awaited();
+        let awaited = self.connection.replay_waiters();
         awaited.take_failures(&mut answers, &failure.text);
         answers
     }
@@ -287,7 +296,7 @@ impl Pump {
 
     /// Adds what the server printed instead of messages.
     pub(super) fn explain(&self, end: LinkEnd) -> LinkEnd {
-        let stray = self.lane.stray();
+        let stray = self.pipeline.stray_output();
         if stray.lines == 0 || self.messages > 0 {
             return end;
         }

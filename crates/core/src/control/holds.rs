@@ -1,4 +1,4 @@
-//! Everything that viewers ask of [`Intercept`]: the mode, the held messages, decisions, breakpoints.
+//! Everything that viewers ask of [`Interceptor`]: the mode, the held messages, decisions, breakpoints.
 //!
 //! The engine decides who was first; this only puts its words into JSON and back.
 
@@ -16,27 +16,29 @@ use mcp_proxy_control::{
     HoldListResult, HoldNumber, HoldResolveRequest, InterceptResult, ModeChange, Replacement,
     with_member,
 };
-use mcp_proxy_session::redact::fill;
-use mcp_proxy_session::{Asked, Bodies, Filter, Raw, Redaction, name_of, raw_member};
+use mcp_proxy_session::redact::fill_redactions;
+use mcp_proxy_session::{
+    BodyInclusion, Filter, RawBody, Redaction, RequestSummary, raw_member, subject_name,
+};
 use mcp_proxy_wire::{ErrorCode, Kind, Message};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::desk::{bodies, to_json};
+use super::request_handler::{bodies, to_json};
 use crate::intercept::{
-    Breakpoint, Check, HeldMessage, HoldId, HoldScope, Intercept, InterceptAction, InterceptMode,
-    InterceptState, NewBreakpoint, ResolveError, ViewerGuard,
+    Breakpoint, HeldMessage, HoldId, HoldScope, InterceptAction, InterceptMode, InterceptState,
+    Interceptor, JsonCheck, NewBreakpoint, ResolveError, ViewerGuard,
 };
 
 /// The mode and the numbers of the holds: what the notice says as well.
-pub fn present(intercept: &Arc<Intercept>) -> InterceptResult {
+pub(super) fn intercept_state(intercept: &Arc<Interceptor>) -> InterceptResult {
     told(intercept.state())
 }
 
 /// The same for a part of the run.
-pub fn present_of(intercept: &Arc<Intercept>, scope: &HoldScope) -> InterceptResult {
+pub(super) fn present_of(intercept: &Arc<Interceptor>, scope: &HoldScope) -> InterceptResult {
     match scope {
-        HoldScope::Run => present(intercept),
+        HoldScope::Run => intercept_state(intercept),
         part => told(intercept.state_of(part)),
     }
 }
@@ -50,18 +52,18 @@ fn told(state: InterceptState) -> InterceptResult {
 }
 
 /// What changes at every hold and every decision.
-pub fn watch(intercept: &Arc<Intercept>) -> watch::Receiver<u64> {
+pub(super) fn watch(intercept: &Arc<Interceptor>) -> watch::Receiver<u64> {
     intercept.watch()
 }
 
 /// Somebody looks now.
-pub fn viewer_came(intercept: &Arc<Intercept>) -> ViewerGuard {
-    intercept.viewer_came()
+pub(super) fn viewer_came(intercept: &Arc<Interceptor>) -> ViewerGuard {
+    intercept.attach_viewer()
 }
 
 /// `intercept.set`
-pub fn set(
-    intercept: &Arc<Intercept>,
+pub(super) fn set(
+    intercept: &Arc<Interceptor>,
     mode: ModeChange,
     scope: &HoldScope,
     by: &str,
@@ -81,7 +83,7 @@ pub fn set(
 }
 
 /// The numbers of the held messages that are wanted and answer something.
-pub fn answers(intercept: &Arc<Intercept>, params: &HoldListRequest) -> Vec<u64> {
+pub(super) fn answers(intercept: &Arc<Interceptor>, params: &HoldListRequest) -> Vec<u64> {
     let state = intercept.state();
     let wanted = state.held.iter().filter(|held| {
         let is_answer = matches!(held.message.kind(), Kind::Response | Kind::Error);
@@ -91,11 +93,11 @@ pub fn answers(intercept: &Arc<Intercept>, params: &HoldListRequest) -> Vec<u64>
 }
 
 /// `hold.list`. `asked` is what held answers answer.
-pub fn list(
-    intercept: &Arc<Intercept>,
+pub(super) fn list(
+    intercept: &Arc<Interceptor>,
     params: &HoldListRequest,
     now: Duration,
-    (hidden, asked): (Option<&Redaction>, &BTreeMap<u64, Asked>),
+    (hidden, asked): (Option<&Redaction>, &BTreeMap<u64, RequestSummary>),
 ) -> Result<Vec<u8>, Fault> {
     let state = intercept.state();
     let wanted = |held: &&HeldMessage| params.hold.is_none_or(|hold| hold == held.hold.0);
@@ -122,8 +124,8 @@ pub fn list(
 }
 
 /// `hold.resolve`
-pub fn resolve(
-    intercept: &Arc<Intercept>,
+pub(super) fn resolve(
+    intercept: &Arc<Interceptor>,
     request: HoldResolveRequest,
     by: &str,
     hidden: Option<&Redaction>,
@@ -131,7 +133,7 @@ pub fn resolve(
     let hold = HoldId(request.hold);
     let action = action(request.action)?;
     if let (Some(hidden), InterceptAction::Modify(bytes, _)) = (hidden, &action) {
-        whole(bytes, hidden)?;
+        reject_redaction_marks(bytes, hidden)?;
     }
     match intercept.resolve(hold, action, by) {
         Ok(()) => Ok(HoldNumber { hold: hold.0 }),
@@ -154,9 +156,9 @@ pub fn resolve(
 }
 
 /// A mark stands for a value that only the proxy knows: a message with one in it is not what anybody means to send.
-fn whole(bytes: &Bytes, hidden: &Redaction) -> Result<(), Fault> {
+fn reject_redaction_marks(bytes: &Bytes, hidden: &Redaction) -> Result<(), Fault> {
     let message = Message::parse(bytes.clone());
-    fill(&message, hidden.facts(), &BTreeMap::new())
+    fill_redactions(&message, hidden.facts(), &BTreeMap::new())
         .map(drop)
         .map_err(|unfilled| {
             let text = "the changed message has marks in the place of";
@@ -165,19 +167,19 @@ fn whole(bytes: &Bytes, hidden: &Redaction) -> Result<(), Fault> {
 }
 
 /// `step`
-pub fn step(intercept: &Arc<Intercept>, by: &str) -> InterceptResult {
+pub(super) fn step(intercept: &Arc<Interceptor>, by: &str) -> InterceptResult {
     intercept.step(by);
-    present(intercept)
+    intercept_state(intercept)
 }
 
 /// `continue`
-pub fn resume(intercept: &Arc<Intercept>, by: &str) -> InterceptResult {
+pub(super) fn resume(intercept: &Arc<Interceptor>, by: &str) -> InterceptResult {
     intercept.resume(by);
-    present(intercept)
+    intercept_state(intercept)
 }
 
 /// `breakpoints.list`
-pub fn breakpoints(intercept: &Arc<Intercept>) -> BreakpointsListResult {
+pub(super) fn breakpoints(intercept: &Arc<Interceptor>) -> BreakpointsListResult {
     let row = |breakpoint: Breakpoint| {
         let (connection, server) = match &breakpoint.scope {
             HoldScope::Run => (None, None),
@@ -201,8 +203,8 @@ pub fn breakpoints(intercept: &Arc<Intercept>) -> BreakpointsListResult {
 }
 
 /// `breakpoints.add`
-pub async fn add_breakpoint(
-    intercept: &Arc<Intercept>,
+pub(super) async fn add_breakpoint(
+    intercept: &Arc<Interceptor>,
     new: BreakpointsAddRequest,
     scope: HoldScope,
 ) -> Result<BreakpointNumber, Fault> {
@@ -230,8 +232,8 @@ pub async fn add_breakpoint(
 }
 
 /// `breakpoints.remove`
-pub fn remove_breakpoint(
-    intercept: &Arc<Intercept>,
+pub(super) fn remove_breakpoint(
+    intercept: &Arc<Interceptor>,
     params: BreakpointsRemoveRequest,
 ) -> Result<BreakpointNumber, Fault> {
     if intercept.remove_breakpoint(params.id) {
@@ -246,16 +248,16 @@ pub fn remove_breakpoint(
 
 /// A held message as viewers see it, an answer with what it answers. Times are relative: viewers have clocks of their own.
 fn held_json(
-    (held, asked): (&HeldMessage, Option<&Asked>),
+    (held, asked): (&HeldMessage, Option<&RequestSummary>),
     message: &Message,
     now: Duration,
-    bodies: Bodies,
+    bodies: BodyInclusion,
 ) -> Vec<u8> {
     let (method, name) = match asked {
         Some(asked) => (Some(asked.method.clone()), asked.name.clone()),
         None => (
             message.method().map(Cow::into_owned),
-            name_of(message).map(Cow::into_owned),
+            subject_name(message).map(Cow::into_owned),
         ),
     };
     let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
@@ -281,8 +283,10 @@ fn held_json(
         raw_b64: None,
     });
     match bodies {
-        Bodies::Given => with_member(row, &raw_member(&Raw::of(message.raw().clone()))),
-        Bodies::Left => row,
+        BodyInclusion::Include => {
+            with_member(row, &raw_member(&RawBody::classify(message.raw().clone())))
+        }
+        BodyInclusion::Omit => row,
     }
 }
 
@@ -296,8 +300,8 @@ fn action(action: HoldAction) -> Result<InterceptAction, Fault> {
         },
         HoldAction::Modify { message, as_is } => {
             let check = match as_is {
-                true => Check::AsIs,
-                false => Check::Json,
+                true => JsonCheck::AsIs,
+                false => JsonCheck::Json,
             };
             InterceptAction::Modify(replacement(message)?, check)
         }
@@ -322,7 +326,7 @@ mod tests {
     use mcp_proxy_wire::Direction;
 
     use super::*;
-    use crate::intercept::HeldBy;
+    use crate::intercept::HoldReason;
 
     #[test]
     fn a_held_message_is_told_with_its_exact_bytes_and_its_time_left() {
@@ -335,13 +339,13 @@ mod tests {
             message: Message::parse(r#"{"id":1.0,  "method":"ping"}"#),
             since: Duration::from_secs(10),
             deadline: Some(Duration::from_secs(65)),
-            by: HeldBy::Breakpoint(4),
+            by: HoldReason::Breakpoint(4),
         };
         let told = held_json(
             (&held, None),
             &held.message,
             Duration::from_secs(12),
-            Bodies::Given,
+            BodyInclusion::Include,
         );
         assert_eq!(
             String::from_utf8(told).unwrap(),
@@ -357,12 +361,12 @@ mod tests {
     #[test]
     fn a_replacement_keeps_its_bytes() {
         let given = parsed(r#"{"hold":1,"action":"modify","raw":{"b":1.0,  "a":2}}"#);
-        let Ok(InterceptAction::Modify(bytes, Check::Json)) = given else {
+        let Ok(InterceptAction::Modify(bytes, JsonCheck::Json)) = given else {
             panic!("{given:?}")
         };
         assert_eq!(bytes, r#"{"b":1.0,  "a":2}"#);
         let given = parsed(r#"{"hold":1,"action":"modify","raw_text":"no\njson","as_is":true}"#);
-        let Ok(InterceptAction::Modify(bytes, Check::AsIs)) = given else {
+        let Ok(InterceptAction::Modify(bytes, JsonCheck::AsIs)) = given else {
             panic!("{given:?}")
         };
         assert_eq!(bytes, "no\njson");

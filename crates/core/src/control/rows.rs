@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use mcp_proxy_control::{Fault, GetRequest, PageWriter};
-use mcp_proxy_session::{Asked, Bodies, Session, Told};
+use mcp_proxy_session::{BodyInclusion, MessageWithContext, RequestSummary, SessionRecord};
 
-use super::Control;
-use super::desk::bodies;
+use super::ProxyControl;
+use super::request_handler::bodies;
 
 /// Rows of one answer, unless told.
 const ROWS: u64 = 100;
@@ -19,35 +19,35 @@ const MOST_ROWS: u64 = 1000;
 /// An answer ends with the row that takes it over this.
 const BYTES: usize = 4 << 20;
 /// Rows that are taken from the ring in one go, while messages wait.
-pub const AT_ONCE: u64 = 50;
+pub(super) const AT_ONCE: u64 = 50;
 
 /// Which rows are wanted.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct RowRange {
     from: u64,
     to: u64,
     limit: u64,
-    bodies: Bodies,
+    bodies: BodyInclusion,
 }
 
 /// An answer in the making.
-struct Rows {
+struct RowsResponse {
     page: PageWriter,
-    wanted: Wanted,
+    wanted: RowRange,
     /// Where the next answer begins.
     next: Option<u64>,
 }
 
 /// Answers `get`.
-pub async fn get(control: &Arc<Control>, params: GetRequest) -> Result<Vec<u8>, Fault> {
-    let upto = control.pipeline.progress().upto;
+pub(super) async fn get(control: &Arc<ProxyControl>, params: GetRequest) -> Result<Vec<u8>, Fault> {
+    let upto = control.run.progress().upto;
     let limit = params.limit.or(params.last).unwrap_or(ROWS);
     if !(1..=MOST_ROWS).contains(&limit) {
         return Err(Fault::params(format!(
             "limit: 1 to {MOST_ROWS}, not {limit}"
         )));
     }
-    let wanted = Wanted {
+    let wanted = RowRange {
         from: match params.last {
             Some(last) => (upto + 1).saturating_sub(last.max(1)),
             None => params.from.unwrap_or(1),
@@ -57,15 +57,19 @@ pub async fn get(control: &Arc<Control>, params: GetRequest) -> Result<Vec<u8>, 
         limit,
         bodies: bodies(params.raw),
     };
-    match control.facts.record {
+    match control.summary.record {
         Some(_) => from_record(control, wanted, upto).await,
         None => from_ring(control, wanted, upto).await,
     }
 }
 
-async fn from_record(control: &Arc<Control>, wanted: Wanted, upto: u64) -> Result<Vec<u8>, Fault> {
+async fn from_record(
+    control: &Arc<ProxyControl>,
+    wanted: RowRange,
+    upto: u64,
+) -> Result<Vec<u8>, Fault> {
     in_record(control, move |session| {
-        let mut rows = Rows::new(wanted);
+        let mut rows = RowsResponse::new(wanted);
         let first = session
             .rows()
             .partition_point(|row| row.sequence() < wanted.from);
@@ -73,7 +77,7 @@ async fn from_record(control: &Arc<Control>, wanted: Wanted, upto: u64) -> Resul
             if row.sequence() > wanted.to || rows.is_full(row.sequence()) {
                 break;
             }
-            rows.add(&session.told(index).map_err(failed)?);
+            rows.add(&session.message_with_context(index).map_err(failed)?);
         }
         Ok(rows.answer(upto, 1))
     })
@@ -81,33 +85,38 @@ async fn from_record(control: &Arc<Control>, wanted: Wanted, upto: u64) -> Resul
 }
 
 /// What the messages with these numbers answer, as far as that is known.
-pub async fn asked(control: &Arc<Control>, sequences: Vec<u64>) -> BTreeMap<u64, Asked> {
+pub(super) async fn request_summaries(
+    control: &Arc<ProxyControl>,
+    sequences: Vec<u64>,
+) -> BTreeMap<u64, RequestSummary> {
     let mut known = BTreeMap::new();
     if sequences.is_empty() {
         return known;
     }
-    if control.facts.record.is_some() {
+    if control.summary.record.is_some() {
         let looked = in_record(control, move |session| {
             let told = sequences.into_iter().filter_map(|sequence| {
-                let told = session.told(session.find(sequence)?).ok()?;
-                Some((sequence, told.asked?))
+                let told = session.message_with_context(session.find(sequence)?).ok()?;
+                Some((sequence, told.request?))
             });
             Ok(told.collect())
         });
         return looked.await.unwrap_or_default();
     }
     for sequence in sequences {
-        let told = control.pipeline.recent(|ring| ring.told(sequence));
+        let told = control
+            .run
+            .recent(|ring| ring.message_with_context(sequence));
         let told = told.flatten().and_then(Result::ok);
-        known.extend(told.and_then(|told| Some((sequence, told.asked?))));
+        known.extend(told.and_then(|told| Some((sequence, told.request?))));
     }
     known
 }
 
 /// Looks into the record as it is now, on a thread beside the traffic.
-pub async fn in_record<T: Send + 'static>(
-    control: &Arc<Control>,
-    look: impl FnOnce(&Session) -> Result<T, Fault> + Send + 'static,
+pub(super) async fn in_record<T: Send + 'static>(
+    control: &Arc<ProxyControl>,
+    look: impl FnOnce(&SessionRecord) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
     let control = Arc::clone(control);
     let read = tokio::task::spawn_blocking(move || {
@@ -115,7 +124,7 @@ pub async fn in_record<T: Send + 'static>(
             .record
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let Some(path) = &control.facts.record else {
+        let Some(path) = &control.summary.record else {
             return Err(failed("there is none"));
         };
         let session = match record.as_mut() {
@@ -123,24 +132,24 @@ pub async fn in_record<T: Send + 'static>(
                 session.refresh().map_err(failed)?;
                 session
             }
-            None => record.insert(Session::open(path).map_err(failed)?),
+            None => record.insert(SessionRecord::open(path).map_err(failed)?),
         };
         look(session)
     });
     read.await.unwrap_or_else(|_| Err(failed("it was stopped")))
 }
 
-async fn from_ring(control: &Control, wanted: Wanted, upto: u64) -> Result<Vec<u8>, Fault> {
-    let mut rows = Rows::new(wanted);
+async fn from_ring(control: &ProxyControl, wanted: RowRange, upto: u64) -> Result<Vec<u8>, Fault> {
+    let mut rows = RowsResponse::new(wanted);
     let mut oldest = 1;
     let mut next = wanted.from;
     while next <= wanted.to && !rows.is_full(next) {
-        let looked = control.pipeline.recent(|ring| {
+        let looked = control.run.recent(|ring| {
             let (first, last) = ring.range()?;
             let from = next.max(first);
             let to = wanted.to.min(last).min(from + AT_ONCE - 1);
             let told: Vec<_> = (from..=to)
-                .filter_map(|sequence| ring.told(sequence))
+                .filter_map(|sequence| ring.message_with_context(sequence))
                 .collect();
             Some((first, to, told))
         });
@@ -169,9 +178,9 @@ async fn from_ring(control: &Control, wanted: Wanted, upto: u64) -> Result<Vec<u
     Ok(rows.answer(upto, oldest))
 }
 
-impl Rows {
-    fn new(wanted: Wanted) -> Rows {
-        Rows {
+impl RowsResponse {
+    fn new(wanted: RowRange) -> RowsResponse {
+        RowsResponse {
             page: PageWriter::default(),
             wanted,
             next: None,
@@ -187,7 +196,7 @@ impl Rows {
         full
     }
 
-    fn add(&mut self, told: &Told) {
+    fn add(&mut self, told: &MessageWithContext) {
         self.page.add(&told.to_json(self.wanted.bodies));
     }
 
@@ -197,6 +206,6 @@ impl Rows {
     }
 }
 
-pub fn failed(error: impl std::fmt::Display) -> Fault {
+pub(super) fn failed(error: impl std::fmt::Display) -> Fault {
     Fault::new(Fault::FAILED, format!("cannot read the record: {error}"))
 }

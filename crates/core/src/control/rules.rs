@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use mcp_proxy_control::{Fault, RuleRow, RulesListResult, RulesReloadResult};
-use mcp_proxy_session::Io;
+use mcp_proxy_session::RecordEvent;
 
 use super::RunServer;
-use crate::pipeline::Pipeline;
-use crate::rules::{LiveRules, Rule, told};
+use crate::proxy_run::ProxyRun;
+use crate::rules::{LiveRules, Rule, reload_summary};
 
 /// `rules.list`, for one server if one is named.
-pub fn list(live: &LiveRules, server: Option<&RunServer>) -> RulesListResult {
+pub(super) fn list(live: &LiveRules, server: Option<&RunServer>) -> RulesListResult {
     let file = live.file();
-    let now = live.now();
+    let now = live.current();
     let rules = match server {
         Some(server) => rows(now.for_server(&server.target).list()),
         None => rows(now.list()),
@@ -36,8 +36,8 @@ fn rows(rules: &[Rule]) -> Vec<RuleRow> {
 }
 
 /// `rules.reload`
-pub async fn reload(pipeline: &Arc<Pipeline>, by: &str) -> Result<RulesReloadResult, Fault> {
-    let reader = Arc::clone(pipeline);
+pub(super) async fn reload(run: &Arc<ProxyRun>, by: &str) -> Result<RulesReloadResult, Fault> {
+    let reader = Arc::clone(run);
     // Files are read and rules compiled on another thread: traffic does not wait for them.
     let read = tokio::task::spawn_blocking(move || reader.rules().reload()).await;
     let read = read.map_err(|error| Fault::new(Fault::FAILED, error.to_string()))?;
@@ -47,8 +47,8 @@ pub async fn reload(pipeline: &Arc<Pipeline>, by: &str) -> Result<RulesReloadRes
             "this run has no rules file; start it with --rules FILE",
         ));
     };
-    let text = format!("{by}: {}", told(&read));
-    pipeline.note(&Io::Note { text: &text });
+    let text = format!("{by}: {}", reload_summary(&read));
+    run.record_event(&RecordEvent::Note { text: &text });
     match read {
         Ok(rules) => Ok(RulesReloadResult { rules }),
         Err(fault) => Err(Fault::new(Fault::FAILED, fault)),

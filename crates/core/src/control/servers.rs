@@ -8,23 +8,23 @@ use mcp_proxy_control::{
     ServerRow,
 };
 
-use super::{Control, RunServer};
+use super::{ProxyControl, RunServer};
 use crate::connection::Connection;
 use crate::connections::server_name;
 use crate::intercept::HoldScope;
 
 /// Connections in one answer, unless the request has a limit.
-pub const ROWS: usize = 100;
+pub(super) const ROWS: usize = 100;
 /// The highest limit that a request may have.
 const MOST_ROWS: u64 = 1000;
 
 /// The servers of the run.
-pub fn list(control: &Control) -> Vec<ServerRow> {
+pub(super) fn list(control: &ProxyControl) -> Vec<ServerRow> {
     let mut open: BTreeMap<Arc<str>, u64> = BTreeMap::new();
-    for connection in control.pipeline.registry().open() {
+    for connection in control.run.registry().open() {
         *open.entry(server_name(&connection)).or_default() += 1;
     }
-    let servers = control.means.servers.iter();
+    let servers = control.callbacks.servers.iter();
     let row = |server: &RunServer| ServerRow {
         name: server.name().as_ref().to_owned(),
         transport: server.peer.transport.as_str().to_owned(),
@@ -35,15 +35,15 @@ pub fn list(control: &Control) -> Vec<ServerRow> {
 }
 
 /// The newest connections.
-pub fn newest(control: &Control) -> Vec<ConnectionRow> {
-    let mut rows = control.pipeline.registry().list();
+pub(super) fn newest(control: &ProxyControl) -> Vec<ConnectionRow> {
+    let mut rows = control.run.registry().list();
     rows.truncate(ROWS);
     rows
 }
 
 /// `connections.list`
-pub fn connections(
-    control: &Control,
+pub(super) fn connections(
+    control: &ProxyControl,
     request: &ConnectionsListRequest,
 ) -> Result<ConnectionsListResult, Fault> {
     let limit = request.limit.unwrap_or(ROWS as u64);
@@ -53,7 +53,7 @@ pub fn connections(
     }
     let server = request.server.as_deref();
     let server = server.map(|name| find_server(control, name)).transpose()?;
-    let registry = control.pipeline.registry();
+    let registry = control.run.registry();
     let is_wanted = |row: &ConnectionRow| {
         server.is_none_or(|server| row.server.name.as_deref() == Some(&*server.name()))
     };
@@ -61,13 +61,13 @@ pub fn connections(
     Ok(ConnectionsListResult {
         connections: rows.take(usize::try_from(limit).unwrap_or(ROWS)).collect(),
         open: registry.open().len() as u64,
-        count: control.pipeline.connections().into(),
+        count: control.run.connections().into(),
     })
 }
 
 /// The part of the run that a request is about.
-pub fn hold_scope(
-    control: &Control,
+pub(super) fn hold_scope(
+    control: &ProxyControl,
     connection: Option<ConnectionNumber>,
     server: Option<&str>,
 ) -> Result<HoldScope, Fault> {
@@ -79,8 +79,8 @@ pub fn hold_scope(
 }
 
 /// The server that a request is about: by its name, or that of a connection. `None`: the request names neither.
-pub fn named_server<'a>(
-    control: &'a Control,
+pub(super) fn named_server<'a>(
+    control: &'a ProxyControl,
     connection: Option<ConnectionNumber>,
     server: Option<&str>,
 ) -> Result<Option<&'a RunServer>, Fault> {
@@ -95,21 +95,21 @@ pub fn named_server<'a>(
 }
 
 /// The server of a connection that may have ended, as far as it is remembered.
-pub fn server_of(control: &Control, connection: u32) -> Option<&RunServer> {
-    let rows = control.pipeline.registry().list();
+pub(super) fn server_of(control: &ProxyControl, connection: u32) -> Option<&RunServer> {
+    let rows = control.run.registry().list();
     let mut rows = rows.into_iter();
     let row = rows.find(|row| row.connection.0 == connection)?;
     find_server(control, row.server.name.as_deref()?).ok()
 }
 
 /// The open connection of this number.
-pub fn find_connection(
-    control: &Control,
+pub(super) fn find_connection(
+    control: &ProxyControl,
     number: ConnectionNumber,
 ) -> Result<Arc<Connection>, Fault> {
-    let found = control.pipeline.registry().find(number.0);
+    let found = control.run.registry().find(number.0);
     found.ok_or_else(|| {
-        let why = match number.0 == 0 || number.0 > control.pipeline.connections() {
+        let why = match number.0 == 0 || number.0 > control.run.connections() {
             true => "does not exist",
             false => "is not open any more",
         };
@@ -118,8 +118,8 @@ pub fn find_connection(
 }
 
 /// A server of the run by its name, or by its command or URL as it is shown.
-fn find_server<'a>(control: &'a Control, name: &str) -> Result<&'a RunServer, Fault> {
-    let servers = &control.means.servers;
+fn find_server<'a>(control: &'a ProxyControl, name: &str) -> Result<&'a RunServer, Fault> {
+    let servers = &control.callbacks.servers;
     let found = servers
         .iter()
         .find(|server| &*server.name() == name)

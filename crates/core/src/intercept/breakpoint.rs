@@ -1,6 +1,6 @@
 //! Breakpoints: which single messages are held.
 
-use mcp_proxy_session::{Budget, Facts, Filter, RunError};
+use mcp_proxy_session::{Budget, Filter, JqError, MessageFacts};
 use mcp_proxy_wire::Direction;
 
 use super::modes::HoldScope;
@@ -48,7 +48,7 @@ pub struct Breakpoints {
 
 /// What breakpoints say about a message.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct BreakpointHit {
+pub(crate) struct BreakpointHit {
     /// The one that holds it.
     pub number: Option<u32>,
     /// Those that were too slow for it, where a note is due.
@@ -95,7 +95,11 @@ impl Breakpoints {
 
     /// The first that a message hits; one that has had its last hit goes. A ping or a cancel is never hit by chance: only
     /// by a filter that has the word.
-    pub(crate) fn hit(&mut self, facts: &Facts<'_>, connection: &Connection) -> BreakpointHit {
+    pub(crate) fn hit(
+        &mut self,
+        facts: &MessageFacts<'_>,
+        connection: &Connection,
+    ) -> BreakpointHit {
         let urgent = urgent(facts);
         let mut too_slow = Vec::new();
         let place = self.set.iter().position(|(set, filter, overruns)| {
@@ -106,9 +110,9 @@ impl Breakpoints {
                 return false;
             }
             let judged = filter.judge(facts, Budget::LIVE);
-            if let Err(error @ (RunError::TooSlow(_) | RunError::GivenUp)) = &judged {
+            if let Err(error @ (JqError::TooSlow(_) | JqError::GivenUp)) = &judged {
                 overruns.add();
-                if *error != RunError::GivenUp && overruns.is_note_due() {
+                if *error != JqError::GivenUp && overruns.is_note_due() {
                     too_slow.push(set.number);
                 }
             }
@@ -136,9 +140,9 @@ impl Breakpoints {
 }
 
 /// The word for what must not wait: a ping, its answer, or a cancel.
-fn urgent(facts: &Facts<'_>) -> Option<&'static str> {
+fn urgent(facts: &MessageFacts<'_>) -> Option<&'static str> {
     let own = facts.message.method();
-    let asked = facts.asked.and_then(|asked| asked.method);
+    let asked = facts.request.and_then(|asked| asked.method);
     match own.as_deref().or(asked)? {
         "ping" => Some("ping"),
         "notifications/cancelled" => Some("cancelled"),
@@ -156,12 +160,12 @@ fn names(filter: &str, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_proxy_session::{Carried, Marks};
+    use mcp_proxy_session::{EnvelopeFacts, MessageFlags};
     use mcp_proxy_wire::{Message, Transport};
     use std::sync::Arc;
 
     use crate::intercept::HoldOptions;
-    use crate::pipeline::{Pipeline, PipelineOptions};
+    use crate::proxy_run::{ProxyRun, RunOptions};
 
     #[test]
     fn one_that_is_too_slow_holds_nothing_and_says_so_once_in_a_while() {
@@ -173,7 +177,7 @@ mod tests {
             });
         }
         let message = Message::parse(r#"{"id":1,"method":"tools/call"}"#);
-        let facts = Facts {
+        let facts = MessageFacts {
             sequence: 1,
             time: std::time::SystemTime::UNIX_EPOCH,
             direction: Direction::ClientToServer,
@@ -183,18 +187,18 @@ mod tests {
             origin: mcp_proxy_wire::Origin::Client,
             parent: None,
             message: &message,
-            cut: None,
-            asked: None,
-            carried: Carried::Plainly,
-            marks: Marks::default(),
+            partial_head: None,
+            request: None,
+            envelope: EnvelopeFacts::Plain,
+            flags: MessageFlags::default(),
         };
-        let pipeline = Pipeline::new(PipelineOptions {
+        let run = ProxyRun::new(RunOptions {
             recorder: None,
             warn: Arc::new(|text| panic!("{text}")),
             pass_noise: false,
             hold: HoldOptions::default(),
         });
-        let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
+        let connection = run.connect(Transport::Stdio, Transport::Stdio);
         let hit = |_| breakpoints.hit(&facts, &connection);
         let hits: Vec<_> = (0..5).map(hit).collect();
         assert!(hits.iter().all(|hit| hit.number == Some(2)), "{hits:?}");

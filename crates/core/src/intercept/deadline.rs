@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{HoldId, Intercept, InterceptAction, InterceptMode};
+use super::{HoldId, InterceptAction, InterceptMode, Interceptor};
 
 /// What happens to a message that nobody decides about in time, or for which there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -45,7 +45,7 @@ impl Default for HoldOptions {
     }
 }
 
-impl Intercept {
+impl Interceptor {
     /// From now on the time of a hold runs; at its end the policy decides.
     pub(super) fn start_deadline(self: &Arc<Self>, hold: HoldId) {
         let mut inner = self.inner();
@@ -53,7 +53,7 @@ impl Intercept {
             return;
         };
         let timeout = self.options.timeout;
-        entry.deadline = Some(entry.connection.pipeline.now() + timeout);
+        entry.deadline = Some(entry.connection.run.now() + timeout);
         drop(inner);
         let intercept = Arc::clone(self);
         tokio::spawn(async move {
@@ -65,7 +65,7 @@ impl Intercept {
     }
 
     /// From now on whoever asked for progress is told that the message is held, also while the first viewer is awaited.
-    pub(super) fn start_telling(self: &Arc<Self>, hold: HoldId) {
+    pub(super) fn start_progress(self: &Arc<Self>, hold: HoldId) {
         let Some(pause) = self.options.progress else {
             return;
         };
@@ -89,7 +89,7 @@ impl Intercept {
         let Some(progress) = entry.progress() else {
             return false;
         };
-        match entry.mailbox.tell(progress) {
+        match entry.mailbox.put_progress(progress) {
             None => true,
             Some(undelivered) => {
                 undelivered.note(&entry.connection);

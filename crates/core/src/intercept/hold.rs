@@ -13,7 +13,7 @@ pub struct HoldId(pub u64);
 
 /// Who holds a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeldBy {
+pub enum HoldReason {
     /// Intercept mode.
     Intercept,
     /// The breakpoint of this number.
@@ -22,12 +22,12 @@ pub enum HeldBy {
     Rules,
 }
 
-impl fmt::Display for HeldBy {
+impl fmt::Display for HoldReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            HeldBy::Intercept => f.write_str("intercept"),
-            HeldBy::Breakpoint(number) => write!(f, "breakpoint {number}"),
-            HeldBy::Rules => f.write_str("rules"),
+            HoldReason::Intercept => f.write_str("intercept"),
+            HoldReason::Breakpoint(number) => write!(f, "breakpoint {number}"),
+            HoldReason::Rules => f.write_str("rules"),
         }
     }
 }
@@ -52,12 +52,12 @@ pub struct HeldMessage {
     /// Until when; `None` while the first viewer is awaited.
     pub deadline: Option<Duration>,
     /// Who holds it.
-    pub by: HeldBy,
+    pub by: HoldReason,
 }
 
 /// Whether a changed message is looked at before it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Check {
+pub enum JsonCheck {
     /// It must be JSON.
     Json,
     /// It goes on whatever it is.
@@ -70,7 +70,7 @@ pub enum InterceptAction {
     /// It goes on as it is.
     Forward,
     /// These bytes go on instead.
-    Modify(Bytes, Check),
+    Modify(Bytes, JsonCheck),
     /// It does not go on.
     Drop,
     /// It does not go on; who waits for an answer gets this error.
@@ -96,7 +96,7 @@ impl InterceptAction {
     /// A change that is no JSON is refused, unless it is meant.
     pub(super) fn check(&self) -> Result<(), ResolveError> {
         match self {
-            InterceptAction::Modify(bytes, Check::Json)
+            InterceptAction::Modify(bytes, JsonCheck::Json)
                 if !Message::parse(bytes.clone()).is_json() =>
             {
                 Err(ResolveError::NotJson)

@@ -53,7 +53,7 @@ pub(super) struct Modes {
 }
 
 impl Modes {
-    pub fn new(run: InterceptMode) -> Modes {
+    pub(super) fn new(run: InterceptMode) -> Modes {
         Modes {
             run,
             ..Modes::default()
@@ -61,12 +61,12 @@ impl Modes {
     }
 
     /// The mode of the run.
-    pub fn run(&self) -> InterceptMode {
+    pub(super) fn run(&self) -> InterceptMode {
         self.run
     }
 
     /// The mode of a part of the run, whoever set it.
-    pub fn of(&self, scope: &HoldScope) -> InterceptMode {
+    pub(super) fn of(&self, scope: &HoldScope) -> InterceptMode {
         match scope {
             HoldScope::Run => self.run,
             HoldScope::Connection { connection, .. } => match connection.upgrade() {
@@ -78,7 +78,7 @@ impl Modes {
     }
 
     /// The mode of a connection.
-    pub fn of_connection(&self, connection: &Connection) -> InterceptMode {
+    pub(super) fn of_connection(&self, connection: &Connection) -> InterceptMode {
         // Read for every message while something may be held, so names are only made when they are needed.
         if let Some((_, mode)) = self.connections.get(&connection.id) {
             return *mode;
@@ -90,7 +90,7 @@ impl Modes {
     }
 
     /// Sets the mode of a part of the run. `None`: it has none of its own.
-    pub fn set(&mut self, scope: &HoldScope, mode: Option<InterceptMode>) {
+    pub(super) fn set(&mut self, scope: &HoldScope, mode: Option<InterceptMode>) {
         self.forget_ended();
         match (scope, mode) {
             (HoldScope::Run, mode) => self.run = mode.unwrap_or_default(),
@@ -110,14 +110,14 @@ impl Modes {
     }
 
     /// Whether all messages of some part of the run are held.
-    pub fn hold_anything(&self) -> bool {
+    pub(super) fn hold_anything(&self) -> bool {
         let own = self.connections.values().map(|(_, mode)| mode);
         let mut all = own.chain(self.servers.values()).chain([&self.run]);
         all.any(|mode| *mode == InterceptMode::Intercept)
     }
 
     /// The modes that differ from the run's, or would if that changed.
-    pub fn overrides(&self) -> Vec<ModeOverride> {
+    pub(super) fn overrides(&self) -> Vec<ModeOverride> {
         let servers = self.servers.iter().map(|(name, mode)| ModeOverride {
             connection: None,
             server: Some(name.as_ref().to_owned()),
@@ -136,7 +136,7 @@ impl Modes {
     }
 
     /// Forgets the modes of connections that have ended. Returns whether there were any.
-    pub fn forget_ended(&mut self) -> bool {
+    pub(super) fn forget_ended(&mut self) -> bool {
         let before = self.connections.len();
         self.connections
             .retain(|_, (connection, _)| connection.strong_count() > 0);

@@ -10,9 +10,9 @@ use rustc_hash::FxHashMap;
 
 /// The requests of a record while it is read from its beginning to its end.
 #[derive(Default)]
-pub(super) struct Calls {
-    open: Vec<Open>,
-    unplaced: Vec<Unplaced>,
+pub(super) struct RecordedCalls {
+    open: Vec<UnansweredCall>,
+    unplaced: Vec<UnassignedMessage>,
     /// The request that gave a progress token, by connection.
     tokens: FxHashMap<(u32, Vec<u8>), usize>,
     /// The request that was answered last on a connection.
@@ -22,7 +22,7 @@ pub(super) struct Calls {
 }
 
 /// A request that has no answer yet.
-struct Open {
+struct UnansweredCall {
     place: usize,
     connection: u32,
     exchange: u64,
@@ -33,11 +33,11 @@ struct Open {
 }
 
 /// A message that names no request.
-struct Unplaced {
+struct UnassignedMessage {
     row: usize,
     connection: u32,
     sequence: u64,
-    among: Among,
+    among: CallCandidates,
     /// It asks the client something, and what the server does about the answer is still to come.
     waits: bool,
     /// The request that was answered before it.
@@ -46,19 +46,19 @@ struct Unplaced {
 
 /// The requests that a message may belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Among {
+enum CallCandidates {
     /// None was open: the next one that the server says something to.
     Any,
     /// Those that were open, all of them before this place.
     Before(usize),
 }
 
-impl Calls {
+impl RecordedCalls {
     /// A request of the client.
-    pub(super) fn asked(&mut self, message: &ProxyMessage, read: &Message) {
+    pub(super) fn add_request(&mut self, message: &ProxyMessage, read: &Message) {
         let place = self.said.len();
         self.said.push(Vec::new());
-        self.open.push(Open {
+        self.open.push(UnansweredCall {
             place,
             connection: message.connection,
             exchange: message.exchange,
@@ -73,7 +73,7 @@ impl Calls {
     }
 
     /// Anything else that the client said.
-    pub(super) fn told(&mut self, message: &ProxyMessage, read: &Message) {
+    pub(super) fn add_client_message(&mut self, message: &ProxyMessage, read: &Message) {
         if let Some(answers) = message.answers {
             let unplaced = self.unplaced.iter_mut();
             for settled in unplaced.filter(|unplaced| unplaced.sequence == answers) {
@@ -92,20 +92,25 @@ impl Calls {
     }
 
     /// What the server said, in this row.
-    pub(super) fn said(&mut self, row: usize, message: &ProxyMessage, read: &Message) {
+    pub(super) fn add_server_message(
+        &mut self,
+        row: usize,
+        message: &ProxyMessage,
+        read: &Message,
+    ) {
         let connection = message.connection;
         if matches!(read.kind(), Kind::Response | Kind::Error) {
             let mut open = self.open.iter();
             if let Some(which) = open.position(|open| Some(open.sequence) == message.answers) {
                 let place = self.open.remove(which).place;
-                self.give(row, place);
+                self.assign(row, place);
                 self.named(connection, place);
                 self.answered.insert(connection, place);
             }
         } else if let Some(token) = read.span(Field::ProgressToken) {
             let token = (connection, read.slice(token).to_vec());
             if let Some(place) = self.tokens.get(&token).copied() {
-                self.give(row, place);
+                self.assign(row, place);
                 if self.open.iter().any(|open| open.place == place) {
                     self.named(connection, place);
                 }
@@ -122,7 +127,7 @@ impl Calls {
             let open = self.open.iter().filter(|open| unplaced.may_be(open));
             let place = open.map(|open| open.place).max().or(unplaced.after);
             if let Some(place) = place {
-                self.give(unplaced.row, place);
+                self.assign(unplaced.row, place);
             }
         }
         for rows in &mut self.said {
@@ -131,7 +136,7 @@ impl Calls {
         self.said
     }
 
-    fn give(&mut self, row: usize, place: usize) {
+    fn assign(&mut self, row: usize, place: usize) {
         if let Some(rows) = self.said.get_mut(place) {
             rows.push(row);
         }
@@ -141,16 +146,16 @@ impl Calls {
     fn named(&mut self, connection: u32, place: usize) {
         let mut kept = Vec::new();
         for unplaced in std::mem::take(&mut self.unplaced) {
-            let others = |open: &Open| open.place != place && unplaced.may_be(open);
+            let others = |open: &UnansweredCall| open.place != place && unplaced.may_be(open);
             let fits = match unplaced.among {
                 _ if unplaced.connection != connection => false,
-                Among::Any => true,
-                Among::Before(limit) => {
+                CallCandidates::Any => true,
+                CallCandidates::Before(limit) => {
                     place < limit && !(unplaced.waits && self.open.iter().any(others))
                 }
             };
             match fits {
-                true => self.give(unplaced.row, place),
+                true => self.assign(unplaced.row, place),
                 false => kept.push(unplaced),
             }
         }
@@ -158,8 +163,9 @@ impl Calls {
     }
 
     fn unnamed(&mut self, row: usize, message: &ProxyMessage, read: &Message) {
-        let here = |open: &&Open| !open.cancelled && open.connection == message.connection;
-        let near = |open: &&Open| here(open) && open.exchange == message.exchange;
+        let here =
+            |open: &&UnansweredCall| !open.cancelled && open.connection == message.connection;
+        let near = |open: &&UnansweredCall| here(open) && open.exchange == message.exchange;
         let all = self.open.iter().filter(here).count();
         let same = self.open.iter().filter(near).count();
         let only = match (same, all) {
@@ -168,17 +174,17 @@ impl Calls {
             _ => None,
         };
         if let Some(place) = only.map(|open| open.place) {
-            return self.give(row, place);
+            return self.assign(row, place);
         }
         let among = match (all, read.kind()) {
             // Answers in a batch are none to any of these.
             (_, Kind::Batch) => return,
-            (0, Kind::Request | Kind::Notification) => Among::Any,
+            (0, Kind::Request | Kind::Notification) => CallCandidates::Any,
             // What is no message is noise by itself.
             (0, _) => return,
-            _ => Among::Before(self.said.len()),
+            _ => CallCandidates::Before(self.said.len()),
         };
-        self.unplaced.push(Unplaced {
+        self.unplaced.push(UnassignedMessage {
             row,
             connection: message.connection,
             sequence: message.sequence,
@@ -189,10 +195,10 @@ impl Calls {
     }
 }
 
-impl Unplaced {
+impl UnassignedMessage {
     /// Whether it may belong to a request that is still open.
-    fn may_be(&self, open: &Open) -> bool {
-        let was_open = matches!(self.among, Among::Before(limit) if open.place < limit);
+    fn may_be(&self, open: &UnansweredCall) -> bool {
+        let was_open = matches!(self.among, CallCandidates::Before(limit) if open.place < limit);
         was_open && !open.cancelled && open.connection == self.connection
     }
 }

@@ -3,14 +3,14 @@
 use mcp_proxy_wire::{Body, Frame, Origin, StreamId};
 use tokio::sync::mpsc;
 
-use super::{Mock, Reply};
-use crate::link::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, Outgoing};
+use super::{MockReply, MockServer};
+use crate::link::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, OutgoingFrame};
 
 /// Messages that may wait for the client.
 const SAID: usize = 256;
 
 /// A link to `mock`. What it cannot answer goes to `beyond`, if there is one, and is refused if not.
-pub fn link(mock: Mock, beyond: Option<Link>) -> Link {
+pub fn link(mock: MockServer, beyond: Option<Link>) -> Link {
     let (say, said) = mpsc::channel(SAID);
     let (reader, writer, finish) = match beyond {
         Some(link) => (Some(link.reader), Some(link.writer), link.finish),
@@ -33,31 +33,31 @@ pub fn link(mock: Mock, beyond: Option<Link>) -> Link {
 }
 
 struct MockWriter {
-    mock: Mock,
+    mock: MockServer,
     say: Option<mpsc::Sender<Frame>>,
     beyond: Option<Box<dyn FrameWriter>>,
 }
 
 impl MockWriter {
-    async fn put(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
+    async fn put(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
         let say = self.say.clone().ok_or(LinkEnd::Closed)?;
         let mut onward = Vec::new();
-        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
+        for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
             let Body::Whole(message) = &frame.body else {
                 continue;
             };
             // A real server has to be greeted, and told what it is to know.
-            if self.beyond.is_some() && !self.mock.concerns(message) {
+            if self.beyond.is_some() && !self.mock.can_answer(message) {
                 onward.push(frame.into());
                 continue;
             }
-            let messages = match self.mock.hear(message) {
-                Reply::Say(messages) => messages,
-                Reply::Unmatched(_) if self.beyond.is_some() => {
+            let messages = match self.mock.answer_message(message) {
+                MockReply::Messages(messages) => messages,
+                MockReply::Unmatched(_) if self.beyond.is_some() => {
                     onward.push(frame.into());
                     continue;
                 }
-                Reply::Unmatched(lack) => vec![self.mock.unmatched(message, lack)],
+                MockReply::Unmatched(lack) => vec![self.mock.unmatched(message, lack)],
             };
             for message in messages {
                 let frame = Frame::message(StreamId::Only, Origin::Server, message);
@@ -75,7 +75,7 @@ impl MockWriter {
 impl FrameWriter for MockWriter {
     fn write<'a>(
         &'a mut self,
-        frames: &'a mut Vec<Outgoing>,
+        frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put(frames))
     }

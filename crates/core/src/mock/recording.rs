@@ -4,41 +4,41 @@ use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher as _};
 
 use mcp_proxy_session::redact;
-use mcp_proxy_session::{Error, ProxyMessage, Session};
+use mcp_proxy_session::{Error, ProxyMessage, SessionRecord};
 use mcp_proxy_wire::{Direction, Kind, Message};
 use rustc_hash::{FxHashMap, FxHasher};
 use serde_json::Value;
 
-use super::calls::Calls;
+use super::calls::RecordedCalls;
 
 /// A record, read for its requests.
-pub struct Recording {
-    session: Session,
-    asked: Vec<Asked>,
+pub struct MockRecording {
+    session: SessionRecord,
+    asked: Vec<RecordedRequest>,
     by_method: FxHashMap<u64, Vec<usize>>,
     by_params: FxHashMap<u64, Vec<usize>>,
 }
 
 /// A recorded request and the rows of what the server said to it.
-struct Asked {
+struct RecordedRequest {
     method: u64,
     params: u64,
     said: Vec<usize>,
 }
 
 /// What the server said to a request: notifications, its own requests, the answer.
-pub struct Played {
+pub struct RecordedReply {
     /// In the order in which it was said.
     pub said: Vec<Message>,
     /// The number of the first message with marks in the place of redacted values.
     pub redacted: Option<u64>,
 }
 
-impl Recording {
+impl MockRecording {
     /// Reads a record. What was changed on its way counts as the client or the server saw it last.
-    pub fn read(session: Session) -> Result<Recording, Error> {
-        let mut asked: Vec<Asked> = Vec::new();
-        let mut calls = Calls::default();
+    pub fn read(session: SessionRecord) -> Result<MockRecording, Error> {
+        let mut asked: Vec<RecordedRequest> = Vec::new();
+        let mut calls = RecordedCalls::default();
         for (row, message) in session.messages(0).enumerate() {
             let message = message?;
             let Some(read) = whole(&message) else {
@@ -46,16 +46,16 @@ impl Recording {
             };
             match (message.direction, read.kind()) {
                 (Direction::ClientToServer, Kind::Request) => {
-                    calls.asked(&message, &read);
-                    asked.push(Asked {
+                    calls.add_request(&message, &read);
+                    asked.push(RecordedRequest {
                         method: method_key(&read.method().unwrap_or_default()),
                         params: params_key(&read),
                         said: Vec::new(),
                     });
                 }
-                (Direction::ClientToServer, _) => calls.told(&message, &read),
+                (Direction::ClientToServer, _) => calls.add_client_message(&message, &read),
                 (Direction::ServerToClient, _) if message.is_from_peer() => {
-                    calls.said(row, &message, &read);
+                    calls.add_server_message(row, &message, &read);
                 }
                 _ => {}
             }
@@ -64,7 +64,7 @@ impl Recording {
             asked.said = said;
         }
         // A request that was never answered is none that can be played.
-        let answered = |asked: &&mut Asked| !asked.said.is_empty();
+        let answered = |asked: &&mut RecordedRequest| !asked.said.is_empty();
         let (mut by_method, mut by_params) = (FxHashMap::default(), FxHashMap::default());
         for (place, asked) in asked.iter_mut().enumerate().filter(|(_, a)| answered(a)) {
             let of_method: &mut Vec<usize> = by_method.entry(asked.method).or_default();
@@ -72,7 +72,7 @@ impl Recording {
             let of_params: &mut Vec<usize> = by_params.entry(asked.params).or_default();
             of_params.push(place);
         }
-        Ok(Recording {
+        Ok(MockRecording {
             session,
             asked,
             by_method,
@@ -107,9 +107,9 @@ impl Recording {
     }
 
     /// Reads what was said to the request at `place`.
-    pub(super) fn played(&self, place: usize) -> Option<Played> {
+    pub(super) fn played(&self, place: usize) -> Option<RecordedReply> {
         let rows = &self.asked.get(place)?.said;
-        let mut played = Played {
+        let mut played = RecordedReply {
             said: Vec::new(),
             redacted: None,
         };
@@ -131,7 +131,8 @@ impl Recording {
     /// Whether values of the message were redacted. The record counts those in HTTP heads too, so the body is looked at.
     fn has_marks(&self, recorded: &ProxyMessage, message: &Message) -> bool {
         let facts = self.session.redaction().filter(|_| recorded.redacted > 0);
-        facts.is_some_and(|facts| redact::fill(message, facts, &BTreeMap::new()).is_err())
+        facts
+            .is_some_and(|facts| redact::fill_redactions(message, facts, &BTreeMap::new()).is_err())
     }
 }
 

@@ -10,14 +10,14 @@ pub(super) struct AskedIds {
 }
 
 impl AskedIds {
-    pub fn prefixed(prefix: &str) -> AskedIds {
+    pub(super) fn prefixed(prefix: &str) -> AskedIds {
         AskedIds {
             prefix: Some(format!("{prefix}-").into()),
         }
     }
 
     /// The JSON of the id under `number`.
-    pub fn token(&self, number: u64) -> String {
+    pub(super) fn token(&self, number: u64) -> String {
         match &self.prefix {
             Some(prefix) => json_string(&format!("{prefix}{number}")),
             None => number.to_string(),
@@ -25,7 +25,7 @@ impl AskedIds {
     }
 
     /// The number that an id of ours stands for.
-    pub fn number(&self, token: &[u8]) -> Option<u64> {
+    pub(super) fn number(&self, token: &[u8]) -> Option<u64> {
         let Some(prefix) = &self.prefix else {
             return number(token);
         };

@@ -39,7 +39,10 @@ pub(super) struct RequestTable<K> {
 }
 
 impl<K: Clone> PendingRequest<K> {
-    pub fn new(client: &K, message: &Message) -> Result<PendingRequest<K>, MultiplexerError> {
+    pub(super) fn new(
+        client: &K,
+        message: &Message,
+    ) -> Result<PendingRequest<K>, MultiplexerError> {
         let kind = message.kind();
         let id = message.id().filter(|_| kind == Kind::Request);
         let token = message.span(Field::Meta("progressToken"));
@@ -63,7 +66,7 @@ impl<K> PendingRequest<K> {
 }
 
 impl<K: Clone + Eq + Hash> RequestTable<K> {
-    pub fn new(limit: usize, limit_per_client: usize) -> RequestTable<K> {
+    pub(super) fn new(limit: usize, limit_per_client: usize) -> RequestTable<K> {
         RequestTable {
             limit,
             limit_per_client,
@@ -75,7 +78,7 @@ impl<K: Clone + Eq + Hash> RequestTable<K> {
     }
 
     /// Gives a request its number. If the table is full, the oldest cancelled request is forgotten for it.
-    pub fn insert(&mut self, request: PendingRequest<K>) -> Result<u64, MultiplexerError> {
+    pub(super) fn insert(&mut self, request: PendingRequest<K>) -> Result<u64, MultiplexerError> {
         let of_client = self.by_client.get(&request.client).map_or(0, Vec::len);
         if of_client >= self.limit_per_client {
             let is_of_client = |other: &PendingRequest<K>| other.client == request.client;
@@ -98,11 +101,11 @@ impl<K: Clone + Eq + Hash> RequestTable<K> {
         Ok(number)
     }
 
-    pub fn get(&self, number: u64) -> Option<&PendingRequest<K>> {
+    pub(super) fn get(&self, number: u64) -> Option<&PendingRequest<K>> {
         self.requests.get(&number)
     }
 
-    pub fn remove(&mut self, number: u64) -> Option<PendingRequest<K>> {
+    pub(super) fn remove(&mut self, number: u64) -> Option<PendingRequest<K>> {
         let request = self.requests.remove(&number)?;
         self.cancelled.remove(&number);
         if let Some(numbers) = self.by_client.get_mut(&request.client) {
@@ -115,7 +118,7 @@ impl<K: Clone + Eq + Hash> RequestTable<K> {
     }
 
     /// Takes all requests of a client, oldest first.
-    pub fn remove_client(&mut self, client: &K) -> Vec<(u64, PendingRequest<K>)> {
+    pub(super) fn remove_client(&mut self, client: &K) -> Vec<(u64, PendingRequest<K>)> {
         let numbers = self.by_client.remove(client).unwrap_or_default();
         let taken = numbers.into_iter().filter_map(|number| {
             self.cancelled.remove(&number);
@@ -124,7 +127,7 @@ impl<K: Clone + Eq + Hash> RequestTable<K> {
         taken.collect()
     }
 
-    pub fn note_cancelled(&mut self, number: u64) {
+    pub(super) fn note_cancelled(&mut self, number: u64) {
         if let Some(request) = self.requests.get_mut(&number) {
             request.cancelled = true;
             self.cancelled.insert(number);
@@ -133,7 +136,7 @@ impl<K: Clone + Eq + Hash> RequestTable<K> {
 
     /// The client's request under this id. A client that uses an id twice at once means the oldest one that is not
     /// cancelled yet.
-    pub fn find(&self, client: &K, id: &Id) -> Option<u64> {
+    pub(super) fn find(&self, client: &K, id: &Id) -> Option<u64> {
         let of_client = self.by_client.get(client)?;
         let mut found = of_client.iter().copied().filter_map(|number| {
             let request = self.requests.get(&number)?;
@@ -147,31 +150,31 @@ impl<K: Clone + Eq + Hash> RequestTable<K> {
     }
 
     /// The request under this id if there is one only, of whichever client.
-    pub fn find_only(&self, id: &Id) -> Option<u64> {
+    pub(super) fn find_only(&self, id: &Id) -> Option<u64> {
         let mut found = self.find_all(id);
         let number = found.next()?;
         found.next().is_none().then_some(number)
     }
 
     /// The oldest request under this id, of whichever client.
-    pub fn find_oldest(&self, id: &Id) -> Option<u64> {
+    pub(super) fn find_oldest(&self, id: &Id) -> Option<u64> {
         self.find_all(id).next()
     }
 
-    pub fn has_client(&self, client: &K) -> bool {
+    pub(super) fn has_client(&self, client: &K) -> bool {
         self.by_client.contains_key(client)
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.requests.len()
     }
 
     /// Whether it ever had a request.
-    pub fn was_used(&self) -> bool {
+    pub(super) fn was_used(&self) -> bool {
         self.last_number > 0
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &PendingRequest<K>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &PendingRequest<K>> {
         self.requests.values()
     }
 

@@ -5,8 +5,8 @@ mod path;
 use mcp_proxy_wire::Message;
 use serde_json::Value;
 
-use super::handles::GIVEN;
-use path::Step;
+use super::server_handles::HANDLE_PATHS;
+use path::DiffPathStep;
 
 /// Members whose values are made anew for each message.
 const VOLATILE: &[&str] = &["id", "jsonrpc", "result._meta", "error.data._meta"];
@@ -17,32 +17,34 @@ pub struct Difference {
     /// Where: `$.result.content[0].text`, `$.result['a.b']`.
     pub path: String,
     /// What it was; `None`: it was not there.
-    pub then: Option<String>,
+    pub recorded: Option<String>,
     /// What it is; `None`: it is not there.
-    pub now: Option<String>,
+    pub current: Option<String>,
 }
 
 /// A path to be left out: as a difference shows it, with `*` for any member or index; what is below it is left out too.
 #[derive(Clone, Debug)]
-pub struct Ignore(Vec<Step>);
+pub struct IgnoredPath(Vec<DiffPathStep>);
 
-impl Ignore {
+impl IgnoredPath {
     /// `$.result.content[*].text`, `$.result.*.time`, `$.result['a.b']`; the `$.` may be missing. Or what is wrong with it.
-    pub fn parse(text: &str) -> Result<Ignore, &'static str> {
-        path::parse(text).map(Ignore)
+    pub fn parse(text: &str) -> Result<IgnoredPath, &'static str> {
+        path::parse(text).map(IgnoredPath)
     }
 
-    fn covers(&self, path: &[Step]) -> bool {
-        let fits = |(own, step): (&Step, &Step)| own.covers(step);
+    fn covers(&self, path: &[DiffPathStep]) -> bool {
+        let fits = |(own, step): (&DiffPathStep, &DiffPathStep)| own.covers(step);
         self.0.len() <= path.len() && self.0.iter().zip(path).all(fits)
     }
 }
 
 /// What differs between two answers. Ids and `_meta` are made anew for each and do not count; nor do values that a client
 /// only hands back, if both have one.
-pub fn diff(then: &Message, now: &Message, ignored: &[Ignore]) -> Vec<Difference> {
-    let volatile = VOLATILE.iter().filter_map(|path| Ignore::parse(path).ok());
-    let mut walk = Walk {
+pub(super) fn diff(then: &Message, now: &Message, ignored: &[IgnoredPath]) -> Vec<Difference> {
+    let volatile = VOLATILE
+        .iter()
+        .filter_map(|path| IgnoredPath::parse(path).ok());
+    let mut walk = DiffWalk {
         path: Vec::new(),
         ignored: volatile.chain(ignored.iter().cloned()).collect(),
         found: Vec::new(),
@@ -63,26 +65,26 @@ fn read(message: &Message) -> Option<Value> {
 }
 
 /// Two values, walked over together.
-struct Walk {
-    path: Vec<Step>,
-    ignored: Vec<Ignore>,
+struct DiffWalk {
+    path: Vec<DiffPathStep>,
+    ignored: Vec<IgnoredPath>,
     found: Vec<Difference>,
 }
 
-impl Walk {
+impl DiffWalk {
     fn compare(&mut self, then: Option<&Value>, now: Option<&Value>) {
         match (then, now) {
             (Some(Value::Object(then)), Some(Value::Object(now))) => {
                 for (key, value) in then {
-                    self.step(Step::Member(key.clone()), Some(value), now.get(key));
+                    self.step(DiffPathStep::Member(key.clone()), Some(value), now.get(key));
                 }
                 for (key, value) in now.iter().filter(|(key, _)| !then.contains_key(*key)) {
-                    self.step(Step::Member(key.clone()), None, Some(value));
+                    self.step(DiffPathStep::Member(key.clone()), None, Some(value));
                 }
             }
             (Some(Value::Array(then)), Some(Value::Array(now))) => {
                 for index in 0..then.len().max(now.len()) {
-                    self.step(Step::Index(index), then.get(index), now.get(index));
+                    self.step(DiffPathStep::Index(index), then.get(index), now.get(index));
                 }
             }
             (then, now) if then == now => {}
@@ -90,7 +92,7 @@ impl Walk {
         }
     }
 
-    fn step(&mut self, step: Step, then: Option<&Value>, now: Option<&Value>) {
+    fn step(&mut self, step: DiffPathStep, then: Option<&Value>, now: Option<&Value>) {
         self.path.push(step);
         self.compare(then, now);
         self.path.pop();
@@ -99,10 +101,15 @@ impl Walk {
     /// Notes the difference, if it counts.
     fn differs(&mut self, then: Option<String>, now: Option<String>) {
         let path = path::shown(&self.path);
-        let is_other_handle = then.is_some() && now.is_some() && GIVEN.contains(&path.as_str());
+        let is_other_handle =
+            then.is_some() && now.is_some() && HANDLE_PATHS.contains(&path.as_str());
         let is_ignored = self.ignored.iter().any(|ignore| ignore.covers(&self.path));
         if !is_other_handle && !is_ignored {
-            self.found.push(Difference { path, then, now });
+            self.found.push(Difference {
+                path,
+                recorded: then,
+                current: now,
+            });
         }
     }
 }
@@ -113,9 +120,9 @@ mod tests {
 
     fn paths(then: &str, now: &str, ignored: &[&str]) -> Vec<String> {
         let message = |text: &str| Message::parse(text.to_owned());
-        let ignored: Vec<Ignore> = ignored
+        let ignored: Vec<IgnoredPath> = ignored
             .iter()
-            .map(|path| Ignore::parse(path).unwrap())
+            .map(|path| IgnoredPath::parse(path).unwrap())
             .collect();
         let found = diff(&message(then), &message(now), &ignored);
         found

@@ -4,33 +4,33 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_session::redact::{self, Unfilled};
-use mcp_proxy_session::{Error, Filter, ProxyMessage, Row, Session};
+use mcp_proxy_session::redact::{self, MissingFills};
+use mcp_proxy_session::{Error, Filter, ProxyMessage, Row, SessionRecord};
 use mcp_proxy_wire::{Direction, Field, Kind, Message};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
-use super::Verdict;
-use super::diff::{Ignore, diff};
-use super::handles::{self, Handles};
-use super::replies::{Question, Replies};
+use super::AnswerComparison;
+use super::client_replies::{ClientReplies, ServerRequest};
+use super::diff::{IgnoredPath, diff};
+use super::server_handles::{self, ServerHandles};
 
 /// A record that is played. Its messages are read when their time has come, so that the length of a record does not count.
-pub struct Script {
-    session: Session,
-    fills: Fills,
-    ignored: Vec<Ignore>,
+pub struct ReplayScript {
+    session: SessionRecord,
+    fills: RedactionFills,
+    ignored: Vec<IgnoredPath>,
 }
 
 /// A client's messages, in order, and what it answered to the server.
 #[derive(Default)]
-pub struct Plan {
+pub struct ReplayPlan {
     /// The connection on which it was said.
     pub connection: u32,
     /// What is said.
-    pub lines: Vec<Line>,
+    pub messages: Vec<PlannedMessage>,
     /// The recorded client's answers to the server's requests.
-    pub replies: Replies,
+    pub replies: ClientReplies,
     /// Lines that were left out because their bytes are not in the record.
     pub missing: usize,
     /// Lines that cannot be said because values in them were redacted and not given: their numbers, and those of the values.
@@ -38,11 +38,11 @@ pub struct Plan {
 }
 
 /// Values to put back where the record has marks: by the number of the message, and of the mark in it.
-pub type Fills = BTreeMap<u64, BTreeMap<u32, Value>>;
+pub type RedactionFills = BTreeMap<u64, BTreeMap<u32, Value>>;
 
 /// One message of the client.
 #[derive(Clone, Copy, Debug)]
-pub struct Line {
+pub struct PlannedMessage {
     /// Its number in the record.
     pub sequence: u64,
     /// When it was said, since the session began.
@@ -52,35 +52,42 @@ pub struct Line {
     /// That of what the server answered.
     pub answer: Option<usize>,
     /// What it is for.
-    pub says: Says,
+    pub purpose: MessagePurpose,
     /// The request whose answer gave a value that it hands back.
     pub after: Option<u64>,
 }
 
 /// What a line is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Says {
+pub enum MessagePurpose {
     /// `initialize`: nothing is said before its answer.
-    Opens,
+    Initialize,
     /// Any other request.
-    Asks,
+    Request,
     /// A cancel, which waits for nothing.
-    Cancels,
+    Cancel,
     /// What has no answer.
-    Tells,
+    OneWay,
 }
 
-impl Line {
+impl PlannedMessage {
     /// Whether it has an answer.
-    pub fn asks(&self) -> bool {
-        matches!(self.says, Says::Opens | Says::Asks)
+    pub fn expects_answer(&self) -> bool {
+        matches!(
+            self.purpose,
+            MessagePurpose::Initialize | MessagePurpose::Request
+        )
     }
 }
 
-impl Script {
+impl ReplayScript {
     /// A record, with values for its marks, and what does not count when answers are compared.
-    pub fn new(session: Session, fills: Fills, ignored: Vec<Ignore>) -> Arc<Script> {
-        Arc::new(Script {
+    pub fn new(
+        session: SessionRecord,
+        fills: RedactionFills,
+        ignored: Vec<IgnoredPath>,
+    ) -> Arc<ReplayScript> {
+        Arc::new(ReplayScript {
             session,
             fills,
             ignored,
@@ -88,52 +95,56 @@ impl Script {
     }
 
     /// The record.
-    pub fn session(&self) -> &Session {
+    pub fn session(&self) -> &SessionRecord {
         &self.session
     }
 
     /// The client's message in this row, with its redacted values put back.
-    pub(super) fn said(&self, row: usize) -> Option<Message> {
+    pub(super) fn client_message(&self, row: usize) -> Option<Message> {
         let recorded = self.session.message(row).ok()?;
         self.filled(&recorded, bytes_of(&recorded)?).ok()
     }
 
     /// What the server answered in this row.
-    pub(super) fn answered(&self, row: usize) -> Option<Message> {
+    pub(super) fn server_answer(&self, row: usize) -> Option<Message> {
         bytes_of(&self.session.message(row).ok()?)
     }
 
     /// What was answered then and what is answered now.
-    pub(super) fn compare(&self, then: Option<usize>, now: Option<&Message>) -> Verdict {
-        match (then.and_then(|row| self.answered(row)), now) {
-            (None, None) => Verdict::Same,
-            (_, None) => Verdict::Unanswered,
-            (None, Some(_)) => Verdict::New,
+    pub(super) fn compare(&self, then: Option<usize>, now: Option<&Message>) -> AnswerComparison {
+        match (then.and_then(|row| self.server_answer(row)), now) {
+            (None, None) => AnswerComparison::Same,
+            (_, None) => AnswerComparison::Unanswered,
+            (None, Some(_)) => AnswerComparison::New,
             (Some(then), Some(now)) => match diff(&then, now, &self.ignored) {
-                none if none.is_empty() => Verdict::Same,
-                differences => Verdict::Different(differences),
+                none if none.is_empty() => AnswerComparison::Same,
+                differences => AnswerComparison::Different(differences),
             },
         }
     }
 
-    fn filled(&self, recorded: &ProxyMessage, message: Message) -> Result<Message, Unfilled> {
+    fn filled(&self, recorded: &ProxyMessage, message: Message) -> Result<Message, MissingFills> {
         let redaction = self.session.redaction();
         let Some(facts) = redaction.filter(|_| recorded.redacted > 0) else {
             return Ok(message);
         };
         let none = BTreeMap::new();
         let values = self.fills.get(&recorded.sequence).unwrap_or(&none);
-        redact::fill(&message, facts, values)
+        redact::fill_redactions(&message, facts, values)
     }
 }
 
-impl Plan {
+impl ReplayPlan {
     /// For each of the connections: the messages that `filter` lets through, and always those that open it. A connection of
     /// which the filter wants nothing has no plan. They come in the order in which they begin.
-    pub fn read(script: &Script, connections: &[u32], filter: &Filter) -> Result<Vec<Plan>, Error> {
+    pub fn read(
+        script: &ReplayScript,
+        connections: &[u32],
+        filter: &Filter,
+    ) -> Result<Vec<ReplayPlan>, Error> {
         let session = &script.session;
         let connections: FxHashSet<u32> = connections.iter().copied().collect();
-        let mut drafts: FxHashMap<u32, Draft> = FxHashMap::default();
+        let mut drafts: FxHashMap<u32, PlanDraft> = FxHashMap::default();
         for (index, recorded) in session.messages(0).enumerate() {
             let recorded = recorded?;
             if !recorded.is_from_peer() || !connections.contains(&recorded.connection) {
@@ -152,16 +163,21 @@ impl Plan {
             };
             draft.add(script, (index, &recorded), message, chosen);
         }
-        let mut plans: Vec<Plan> = drafts.into_values().filter_map(Draft::end).collect();
-        plans.sort_by_key(|plan| plan.lines.first().map(|line| line.sequence));
+        let mut plans: Vec<ReplayPlan> = drafts.into_values().filter_map(PlanDraft::end).collect();
+        plans.sort_by_key(|plan| plan.messages.first().map(|line| line.sequence));
         Ok(plans)
     }
 
     /// Whether a message can be said; if values in it are redacted and not known, that is noted.
-    fn can_say(&mut self, script: &Script, recorded: &ProxyMessage, message: Message) -> bool {
+    fn can_say(
+        &mut self,
+        script: &ReplayScript,
+        recorded: &ProxyMessage,
+        message: Message,
+    ) -> bool {
         match script.filled(recorded, message) {
             Ok(_) => true,
-            Err(Unfilled(numbers)) => {
+            Err(MissingFills(numbers)) => {
                 self.redacted.push((recorded.sequence, numbers));
                 false
             }
@@ -169,7 +185,7 @@ impl Plan {
     }
 
     /// The connections of a record on which a client said something.
-    pub fn connections(session: &Session) -> Vec<u32> {
+    pub fn connections(session: &SessionRecord) -> Vec<u32> {
         let mut seen = FxHashSet::default();
         let of_clients = session
             .rows()
@@ -181,28 +197,31 @@ impl Plan {
 
     /// How many requests it has.
     pub fn requests(&self) -> usize {
-        self.lines.iter().filter(|line| line.asks()).count()
+        self.messages
+            .iter()
+            .filter(|line| line.expects_answer())
+            .count()
     }
 }
 
 /// A plan while the record is read.
 #[derive(Default)]
-struct Draft {
-    plan: Plan,
+struct PlanDraft {
+    plan: ReplayPlan,
     /// Where the line with a number stands.
     places: FxHashMap<u64, usize>,
     /// The server's own requests, by number.
-    asked: FxHashMap<u64, Question>,
+    asked: FxHashMap<u64, ServerRequest>,
     /// Values that the client may hand back, and the requests whose answers gave them.
     given: FxHashMap<Vec<u8>, u64>,
     /// The filter wants something of it.
     wanted: bool,
 }
 
-impl Draft {
+impl PlanDraft {
     fn add(
         &mut self,
-        script: &Script,
+        script: &ReplayScript,
         (row, recorded): (usize, &ProxyMessage),
         message: Message,
         chosen: impl FnOnce() -> bool,
@@ -211,16 +230,17 @@ impl Draft {
         match (recorded.direction, message.kind()) {
             (Direction::ServerToClient, Kind::Response | Kind::Error) => {
                 if let Some(asked) = recorded.answers {
-                    let given = handles::given(&message).map(|value| (value.to_vec(), asked));
+                    let given = server_handles::issued_handles(&message)
+                        .map(|value| (value.to_vec(), asked));
                     self.given.extend(given);
                 }
                 let place = recorded.answers.and_then(|asked| self.places.get(&asked));
-                if let Some(line) = place.and_then(|place| plan.lines.get_mut(*place)) {
+                if let Some(line) = place.and_then(|place| plan.messages.get_mut(*place)) {
                     line.answer = Some(row);
                 }
             }
             (Direction::ServerToClient, Kind::Request) => {
-                let question = Question::of(recorded.sequence, &message);
+                let question = ServerRequest::of(recorded.sequence, &message);
                 self.asked.insert(recorded.sequence, question);
             }
             (Direction::ServerToClient, _) => {}
@@ -235,21 +255,21 @@ impl Draft {
             (Direction::ClientToServer, _) => {
                 let chosen = chosen();
                 self.wanted |= chosen;
-                let says = Says::of(&message);
-                let mut values = handles::handed_back(&message);
+                let says = MessagePurpose::classify(&message);
+                let mut values = server_handles::returned_handles(&message);
                 let after = values.find_map(|value| self.given.get(value).copied());
                 drop(values);
                 if !chosen && !opens(&message) {
                     return;
                 }
                 if plan.can_say(script, recorded, message) {
-                    self.places.insert(recorded.sequence, plan.lines.len());
-                    plan.lines.push(Line {
+                    self.places.insert(recorded.sequence, plan.messages.len());
+                    plan.messages.push(PlannedMessage {
                         sequence: recorded.sequence,
                         at: recorded.mono,
                         row,
                         answer: None,
-                        says,
+                        purpose: says,
                         after,
                     });
                 }
@@ -257,18 +277,18 @@ impl Draft {
         }
     }
 
-    fn end(self) -> Option<Plan> {
+    fn end(self) -> Option<ReplayPlan> {
         self.wanted.then_some(self.plan)
     }
 }
 
-impl Says {
-    fn of(message: &Message) -> Says {
+impl MessagePurpose {
+    fn classify(message: &Message) -> MessagePurpose {
         match (message.kind(), message.method().as_deref()) {
-            (Kind::Request, Some("initialize")) => Says::Opens,
-            (Kind::Request, _) => Says::Asks,
-            (_, Some("notifications/cancelled")) => Says::Cancels,
-            _ => Says::Tells,
+            (Kind::Request, Some("initialize")) => MessagePurpose::Initialize,
+            (Kind::Request, _) => MessagePurpose::Request,
+            (_, Some("notifications/cancelled")) => MessagePurpose::Cancel,
+            _ => MessagePurpose::OneWay,
         }
     }
 }
@@ -291,11 +311,11 @@ fn bytes_of(recorded: &ProxyMessage) -> Option<Message> {
 
 /// A message with ids of our own (its id, its progress token, the request that a cancel names), and what the server gave now
 /// where it hands something back.
-pub(super) fn own(
+pub(super) fn with_replay_ids(
     message: &Message,
     number: u64,
     numbers: &FxHashMap<Vec<u8>, u64>,
-    handles: &Handles,
+    handles: &ServerHandles,
 ) -> Message {
     let ours = number.to_string().into_bytes();
     let mut edits = handles.edits(message);

@@ -4,17 +4,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use mcp_proxy_session::{Budget, Facts};
+use mcp_proxy_session::{Budget, MessageFacts};
 use mcp_proxy_wire::Transport;
 
-use super::{Action, RuleName, Rules, RulesFile, Verdict};
+use super::{RuleAction, RuleName, RuleVerdict, Rules, RulesFile};
 use crate::link::Dial;
 
 /// A message that a rule sends to another server is answered within this time: clients give up after a minute.
 pub(crate) const REDIRECT_TIME: Duration = Duration::from_secs(55);
 
 /// Finds the server that a rule names: how it speaks, and what opens links to it. The binary passes it in.
-pub type OpenServer = Arc<dyn Fn(&str) -> Result<(Transport, Dial), String> + Send + Sync>;
+pub type OpenServerCallback = Arc<dyn Fn(&str) -> Result<(Transport, Dial), String> + Send + Sync>;
 
 /// At most so many messages, and so many bytes of them, wait for the end of a delay. What comes then goes on at once.
 const DELAYED_MAX: usize = 1000;
@@ -28,24 +28,24 @@ pub struct LiveRules {
     version: AtomicU64,
     rules: RwLock<Arc<Rules>>,
     file: OnceLock<RulesFile>,
-    delayed: Arc<Delayed>,
+    delayed: Arc<DelayUsage>,
 }
 
 /// The rules as somebody last saw them: as long as they are the same, no lock is taken for a message.
 #[derive(Debug, Default)]
-pub(crate) struct KnownRules {
+pub(crate) struct CachedRules {
     version: u64,
     rules: Arc<Rules>,
 }
 
-impl KnownRules {
+impl CachedRules {
     /// See [`Rules::judge`].
-    pub fn judge(&self, facts: &Facts<'_>) -> Option<Verdict> {
+    pub(crate) fn judge(&self, facts: &MessageFacts<'_>) -> Option<RuleVerdict> {
         self.rules.judge(facts, Budget::LIVE)
     }
 
     /// Whether a note should be written now that this rule is too slow.
-    pub fn is_note_due(&self, rule: &RuleName) -> bool {
+    pub(crate) fn is_note_due(&self, rule: &RuleName) -> bool {
         let rules = self.rules.list();
         let rule = rules.iter().find(|known| known.name == *rule);
         rule.is_some_and(|rule| rule.overruns.is_note_due())
@@ -53,15 +53,15 @@ impl KnownRules {
 }
 
 #[derive(Debug, Default)]
-struct Delayed {
+struct DelayUsage {
     count: AtomicUsize,
     bytes: AtomicUsize,
 }
 
 /// A message's place among those that wait; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct DelayPlace {
-    delayed: Arc<Delayed>,
+pub(crate) struct DelayPermit {
+    delayed: Arc<DelayUsage>,
     bytes: usize,
 }
 
@@ -72,17 +72,17 @@ impl LiveRules {
     }
 
     /// The rules of this moment.
-    pub fn now(&self) -> Arc<Rules> {
+    pub fn current(&self) -> Arc<Rules> {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Makes `known` those of this moment.
-    pub(crate) fn renew(&self, known: &mut KnownRules) {
+    pub(crate) fn renew(&self, known: &mut CachedRules) {
         let version = self.version.load(Ordering::Acquire);
         if known.version != version {
-            *known = KnownRules {
+            *known = CachedRules {
                 version,
-                rules: self.now(),
+                rules: self.current(),
             };
         }
     }
@@ -115,21 +115,21 @@ impl LiveRules {
     }
 
     /// The same, but only if the file has changed.
-    pub fn look(&self) -> Option<Result<usize, String>> {
-        self.file().and_then(|file| file.look(self))
+    pub fn reload_if_changed(&self) -> Option<Result<usize, String>> {
+        self.file().and_then(|file| file.reload_if_changed(self))
     }
 
     /// How long a message may wait now.
-    pub fn patience(&self) -> Duration {
+    pub fn longest_delay(&self) -> Duration {
         if !self.is_active() {
             return Duration::ZERO;
         }
-        let rules = self.now();
+        let rules = self.current();
         let (mut delays, mut redirect) = (Duration::ZERO, Duration::ZERO);
         for rule in rules.list() {
             match rule.action {
-                Action::Delay(delay) => delays = delays.saturating_add(delay),
-                Action::Redirect(_) => redirect = REDIRECT_TIME,
+                RuleAction::Delay(delay) => delays = delays.saturating_add(delay),
+                RuleAction::Redirect(_) => redirect = REDIRECT_TIME,
                 _ => {}
             }
         }
@@ -145,10 +145,10 @@ impl LiveRules {
     }
 
     /// A place for one more message that waits; `None` if there is none left.
-    pub(crate) fn place(&self, bytes: usize) -> Option<DelayPlace> {
+    pub(crate) fn take_delay_permit(&self, bytes: usize) -> Option<DelayPermit> {
         let count = self.delayed.count.fetch_add(1, Ordering::Relaxed);
         let waiting = self.delayed.bytes.fetch_add(bytes, Ordering::Relaxed);
-        let place = DelayPlace {
+        let place = DelayPermit {
             delayed: Arc::clone(&self.delayed),
             bytes,
         };
@@ -157,7 +157,7 @@ impl LiveRules {
     }
 }
 
-impl Drop for DelayPlace {
+impl Drop for DelayPermit {
     fn drop(&mut self) {
         self.delayed.count.fetch_sub(1, Ordering::Relaxed);
         self.delayed.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
@@ -178,7 +178,7 @@ mod tests {
             Rules::parse("[[rule]]\nmethod = \"ping\"\ndrop = true\n", Path::new(".")).unwrap();
         live.set(rules);
         assert!(live.is_active());
-        assert_eq!(live.now().list().len(), 1);
+        assert_eq!(live.current().list().len(), 1);
         live.set(Rules::default());
         assert!(!live.is_active());
     }
@@ -195,17 +195,19 @@ mod tests {
             for thread in setting {
                 thread.join().unwrap();
             }
-            assert_eq!(live.is_active(), !live.now().is_empty());
+            assert_eq!(live.is_active(), !live.current().is_empty());
         }
     }
 
     #[test]
     fn places_of_delayed_messages_are_bounded_and_given_back() {
         let live = LiveRules::default();
-        let places: Vec<_> = (0..DELAYED_MAX).map(|_| live.place(1).unwrap()).collect();
-        assert!(live.place(1).is_none());
+        let places: Vec<_> = (0..DELAYED_MAX)
+            .map(|_| live.take_delay_permit(1).unwrap())
+            .collect();
+        assert!(live.take_delay_permit(1).is_none());
         drop(places);
-        assert!(live.place(DELAYED_BYTES_MAX + 1).is_none());
-        assert!(live.place(DELAYED_BYTES_MAX).is_some());
+        assert!(live.take_delay_permit(DELAYED_BYTES_MAX + 1).is_none());
+        assert!(live.take_delay_permit(DELAYED_BYTES_MAX).is_some());
     }
 }

@@ -1,14 +1,14 @@
 //! The examples of `docs/rules.md`, mistakes in files, and what many rules cost.
 
 use super::*;
-use mcp_proxy_session::{AskedFacts, Carried, Marks};
+use mcp_proxy_session::{EnvelopeFacts, MessageFlags, RequestFacts};
 use mcp_proxy_wire::Transport;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-fn facts<'a>(message: &'a Message, direction: Direction, sequence: u64) -> Facts<'a> {
-    Facts {
+fn facts<'a>(message: &'a Message, direction: Direction, sequence: u64) -> MessageFacts<'a> {
+    MessageFacts {
         sequence,
         time: SystemTime::UNIX_EPOCH,
         direction,
@@ -18,15 +18,15 @@ fn facts<'a>(message: &'a Message, direction: Direction, sequence: u64) -> Facts
         connection: 1,
         exchange: 0,
         message,
-        cut: None,
-        asked: None,
-        carried: Carried::Plainly,
-        marks: Marks::default(),
+        partial_head: None,
+        request: None,
+        envelope: EnvelopeFacts::Plain,
+        flags: MessageFlags::default(),
     }
 }
 
 /// What the documents say about a message.
-fn told(rules: &Rules, facts: &Facts<'_>) -> String {
+fn told(rules: &Rules, facts: &MessageFacts<'_>) -> String {
     let Some(verdict) = rules.judge(facts, Budget::OFFLINE) else {
         return "   nothing\n".to_owned();
     };
@@ -37,9 +37,11 @@ fn told(rules: &Rules, facts: &Facts<'_>) -> String {
     let text = |message: &Message| String::from_utf8(message.raw().to_vec()).unwrap();
     let now = verdict.message.as_ref().unwrap_or(facts.message);
     match &verdict.outcome {
-        Outcome::Pass | Outcome::Redirect(_) => writeln!(told, "   on {}", text(now)).unwrap(),
-        Outcome::Answer(answer) => writeln!(told, "   back {}", text(answer)).unwrap(),
-        Outcome::Drop => {}
+        RuleOutcome::Pass | RuleOutcome::Redirect(_) => {
+            writeln!(told, "   on {}", text(now)).unwrap()
+        }
+        RuleOutcome::Answer(answer) => writeln!(told, "   back {}", text(answer)).unwrap(),
+        RuleOutcome::Drop => {}
     }
     told
 }
@@ -66,7 +68,7 @@ fn played(rules: &Rules, transcript: &str) -> String {
                 asked.insert(id, (method.into_owned(), name));
             }
             (Some((method, name)), None) => {
-                facts.asked = Some(AskedFacts {
+                facts.request = Some(RequestFacts {
                     sequence: 1,
                     method: Some(method),
                     name: name.as_deref(),
@@ -234,7 +236,7 @@ fn what_fails_is_told_and_the_message_goes_on() {
     let message = Message::parse(r#"{"id":1,"method":"a","params":{"name":"x"}}"#);
     let facts = facts(&message, Direction::ClientToServer, 1);
     let verdict = rules.judge(&facts, Budget::OFFLINE).unwrap();
-    assert!(verdict.message.is_none() && matches!(verdict.outcome, Outcome::Pass));
+    assert!(verdict.message.is_none() && matches!(verdict.outcome, RuleOutcome::Pass));
     let told: Vec<_> = verdict.applied.iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
@@ -256,7 +258,7 @@ fn a_rule_that_is_too_slow_does_nothing_and_is_counted() {
     let facts = facts(&message, Direction::ClientToServer, 1);
     let told = || -> Vec<String> {
         let verdict = rules.judge(&facts, Budget::LIVE).unwrap();
-        assert!(verdict.message.is_none() && matches!(verdict.outcome, Outcome::Pass));
+        assert!(verdict.message.is_none() && matches!(verdict.outcome, RuleOutcome::Pass));
         verdict.applied.iter().map(ToString::to_string).collect()
     };
     for _ in 0..3 {
@@ -327,7 +329,7 @@ fn a_thousand_rules_for_others_are_not_even_looked_at() {
     let facts = facts(&message, Direction::ClientToServer, 1);
     assert_eq!(rules.candidates(&facts, 0).count(), 0);
     assert!(rules.judge(&facts, Budget::OFFLINE).is_none());
-    let all = Facts {
+    let all = MessageFacts {
         direction: Direction::ServerToClient,
         ..facts
     };

@@ -10,33 +10,33 @@ use super::RuleName;
 
 /// What becomes of a message, and by which rules.
 ///
-/// To carry it out: wait [`delay`](Verdict::delay), then do what [`outcome`](Verdict::outcome) says, with
-/// [`message`](Verdict::message) in the place of the message if there is one. Each of [`applied`](Verdict::applied) is worth an
+/// To carry it out: wait [`delay`](RuleVerdict::delay), then do what [`outcome`](RuleVerdict::outcome) says, with
+/// `message` in the place of the message if there is one. Each of [`applied`](RuleVerdict::applied) is worth an
 /// `act` in the record.
 #[derive(Debug, Clone, Default)]
-pub struct Verdict {
+pub struct RuleVerdict {
     /// The rules that did something, in order.
-    pub applied: Vec<Applied>,
+    pub applied: Vec<AppliedRule>,
     /// The message after all changes; `None` if it stays as it is.
     pub message: Option<Message>,
     /// How long it waits, all delays together.
     pub delay: Duration,
     /// What happens to it then.
-    pub outcome: Outcome,
+    pub outcome: RuleOutcome,
 }
 
 /// A rule, and what it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedRule {
     /// The rule.
     pub rule: RuleName,
     /// What it did.
-    pub what: What,
+    pub effect: RuleEffect,
 }
 
 /// What a rule did with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum RuleEffect {
     /// It changed this part.
     Changed(ChangePart),
     /// It holds it up.
@@ -57,7 +57,7 @@ pub enum What {
 
 /// What happens to a message after changes and delays.
 #[derive(Debug, Clone, Default)]
-pub enum Outcome {
+pub enum RuleOutcome {
     /// It goes on.
     #[default]
     Pass,
@@ -79,31 +79,31 @@ impl RuleName {
     }
 }
 
-impl What {
+impl RuleEffect {
     /// The verb for an `act`. A rule that failed or is too slow gives a note instead.
     pub fn verb(&self) -> &'static str {
         match self {
-            What::Changed(_) => "modify",
-            What::Delayed(_) => "delay",
-            What::Answered | What::Refused => "answer",
-            What::Dropped => "drop",
-            What::Redirected(_) => "redirect",
-            What::Failed(_) | What::TooSlow(_) => "fail",
+            RuleEffect::Changed(_) => "modify",
+            RuleEffect::Delayed(_) => "delay",
+            RuleEffect::Answered | RuleEffect::Refused => "answer",
+            RuleEffect::Dropped => "drop",
+            RuleEffect::Redirected(_) => "redirect",
+            RuleEffect::Failed(_) | RuleEffect::TooSlow(_) => "fail",
         }
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for RuleEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            What::Changed(part) => write!(f, "changes {part}"),
-            What::Delayed(delay) => write!(f, "delays it by {delay:?}"),
-            What::Answered => f.write_str("answers it"),
-            What::Refused => f.write_str("answers it with an error"),
-            What::Dropped => f.write_str("drops it"),
-            What::Redirected(server) => write!(f, "sends it to {server}"),
-            What::Failed(why) => write!(f, "fails: {why}"),
-            What::TooSlow(budget) => write!(
+            RuleEffect::Changed(part) => write!(f, "changes {part}"),
+            RuleEffect::Delayed(delay) => write!(f, "delays it by {delay:?}"),
+            RuleEffect::Answered => f.write_str("answers it"),
+            RuleEffect::Refused => f.write_str("answers it with an error"),
+            RuleEffect::Dropped => f.write_str("drops it"),
+            RuleEffect::Redirected(server) => write!(f, "sends it to {server}"),
+            RuleEffect::Failed(why) => write!(f, "fails: {why}"),
+            RuleEffect::TooSlow(budget) => write!(
                 f,
                 "is too slow: it takes longer than {} ms",
                 budget.time.as_millis()
@@ -112,8 +112,8 @@ impl fmt::Display for What {
     }
 }
 
-impl fmt::Display for Applied {
+impl fmt::Display for AppliedRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.rule, self.what)
+        write!(f, "{} {}", self.rule, self.effect)
     }
 }

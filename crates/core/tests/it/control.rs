@@ -7,78 +7,89 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use mcp_proxy_control::{Fault, METHODS, Notice};
-use mcp_proxy_core::control::{Control, Existing, MAX_VIEWERS, Means, RunFacts, RunServer, Viewer};
+use mcp_proxy_core::control::{
+    HostCallbacks, MAX_VIEWERS, OverwritePolicy, ProxyControl, RunServer, RunSummary, Viewer,
+};
 use mcp_proxy_core::intercept::InterceptMode;
-use mcp_proxy_core::{Dial, LinkEnd, Passed, Pipeline};
+use mcp_proxy_core::{Dial, LinkEnd, PipelineOutput, ProxyRun};
 use mcp_proxy_session::{
-    Masks, Place, RecordOptions, Recorder, Redaction, RedactionRules, Ring, Session, testing,
+    CredentialRedaction, RecentMessages, RecordLocation, RecordOptions, Recorder, Redaction,
+    RedactionRules, SessionRecord, testing,
 };
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, LineEnd, Message, Origin, Side,
-    Transport,
+    Body, Direction, ErrorCode, ExchangeId, Frame, LineEnd, Message, Origin, Side, Transport,
+    TransportEnvelope,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use crate::runtimes::by_runtime;
-use crate::transcript::{peer, pipeline};
+use crate::transcript::{peer, proxy_run};
 
 /// A run and who controls it.
-struct Run {
-    pipeline: Arc<Pipeline>,
-    control: Arc<Control>,
+struct ControlledRun {
+    run: Arc<ProxyRun>,
+    control: Arc<ProxyControl>,
     connection: Arc<mcp_proxy_core::Connection>,
 }
 
-impl Run {
-    fn recorded(folder: &Path) -> Run {
-        let place = Place::File(folder.join("s.jsonl"));
+impl ControlledRun {
+    fn recorded(folder: &Path) -> ControlledRun {
+        let place = RecordLocation::File(folder.join("s.jsonl"));
         let recorder =
             Recorder::create(place, RecordOptions::default(), &testing::header()).unwrap();
         let path = recorder.path().to_owned();
-        Run::of(pipeline(Some(recorder)), Some(&path))
+        ControlledRun::of(proxy_run(Some(recorder)), Some(&path))
     }
 
-    fn ringed(limit: usize) -> Run {
-        let pipeline = pipeline(None);
-        pipeline.keep_recent(Ring::new(limit, Masks::none(), None));
-        Run::of(pipeline, None)
+    fn ringed(limit: usize) -> ControlledRun {
+        let run = proxy_run(None);
+        run.keep_recent(RecentMessages::new(
+            limit,
+            CredentialRedaction::none(),
+            None,
+        ));
+        ControlledRun::of(run, None)
     }
 
     /// Without a record, before a server that the test plays.
-    fn hiding(rules: &RedactionRules, dial: Dial) -> Run {
+    fn hiding(rules: &RedactionRules, dial: Dial) -> ControlledRun {
         let redaction = Redaction::new(rules).unwrap();
-        let pipeline = pipeline(None);
-        pipeline.keep_recent(Ring::new(1 << 20, Masks::none(), redaction.clone()));
-        Run::with(pipeline, None, redaction, dial)
+        let run = proxy_run(None);
+        run.keep_recent(RecentMessages::new(
+            1 << 20,
+            CredentialRedaction::none(),
+            redaction.clone(),
+        ));
+        ControlledRun::with(run, None, redaction, dial)
     }
 
-    fn of(pipeline: Arc<Pipeline>, record: Option<&Path>) -> Run {
-        Run::with(pipeline, record, None, gone("it is gone"))
+    fn of(run: Arc<ProxyRun>, record: Option<&Path>) -> ControlledRun {
+        ControlledRun::with(run, record, None, gone("it is gone"))
     }
 
     fn with(
-        pipeline: Arc<Pipeline>,
+        run: Arc<ProxyRun>,
         record: Option<&Path>,
         redaction: Option<Redaction>,
         dial: Dial,
-    ) -> Run {
+    ) -> ControlledRun {
         let server = RunServer {
             peer: Transport::Stdio.into(),
             target: "x".into(),
             dial,
         };
-        Run::in_front_of(pipeline, record, redaction, vec![server])
+        ControlledRun::in_front_of(run, record, redaction, vec![server])
     }
 
     /// In front of these servers.
     fn in_front_of(
-        pipeline: Arc<Pipeline>,
+        run: Arc<ProxyRun>,
         record: Option<&Path>,
         redaction: Option<Redaction>,
         servers: Vec<RunServer>,
-    ) -> Run {
-        let facts = RunFacts {
+    ) -> ControlledRun {
+        let facts = RunSummary {
             redaction,
             version: "1.2.3",
             session: "s".into(),
@@ -89,26 +100,28 @@ impl Run {
             started: SystemTime::UNIX_EPOCH,
             pid: 7,
         };
-        let export = Arc::new(|record: &Path, format: &str, output: &Path, _: Existing| {
-            assert!(Session::open(record).is_ok());
-            Ok(format!("{format} {}", output.display()).len() as u64)
-        });
+        let export = Arc::new(
+            |record: &Path, format: &str, output: &Path, _: OverwritePolicy| {
+                assert!(SessionRecord::open(record).is_ok());
+                Ok(format!("{format} {}", output.display()).len() as u64)
+            },
+        );
         let save = Arc::new(|record: &Path, _: &Path| {
-            assert!(Session::open(record).is_ok());
+            assert!(SessionRecord::open(record).is_ok());
             Ok(7)
         });
-        let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
-        Run {
-            control: Control::new(
-                Arc::clone(&pipeline),
+        let connection = run.connect(Transport::Stdio, Transport::Stdio);
+        ControlledRun {
+            control: ProxyControl::new(
+                Arc::clone(&run),
                 facts,
-                Means {
+                HostCallbacks {
                     export,
                     save,
                     servers,
                 },
             ),
-            pipeline,
+            run,
             connection,
         }
     }
@@ -122,12 +135,13 @@ impl Run {
         let frame = Frame::new(
             ExchangeId(1),
             Origin::Client,
-            Carriage::Line(LineEnd::Lf),
+            TransportEnvelope::Line(LineEnd::Lf),
             Body::Whole(Message::parse(raw.to_owned())),
         );
-        let mut lane = self.connection.lane(Direction::ClientToServer);
-        let now = self.pipeline.now();
-        lane.pass(&mut vec![frame], now, &mut Passed::default())
+        let mut pipeline = self.connection.message_pipeline(Direction::ClientToServer);
+        let now = self.run.now();
+        pipeline
+            .pass(&mut vec![frame], now, &mut PipelineOutput::default())
             .unwrap();
     }
 }
@@ -135,7 +149,7 @@ impl Run {
 /// Nothing new is said, however long one waits.
 async fn assert_silent(viewer: &mut Viewer) {
     let long = by_runtime(Duration::from_secs(9), Duration::from_millis(200));
-    let said = timeout(long, viewer.notices.next()).await;
+    let said = timeout(long, viewer.notifications.next()).await;
     assert!(said.is_err(), "{said:?}");
 }
 
@@ -148,7 +162,11 @@ fn gone(why: &'static str) -> Dial {
 }
 
 async fn say(viewer: &Viewer, line: &str) -> Value {
-    let answer = viewer.desk.answer(line.to_owned().into()).await.unwrap();
+    let answer = viewer
+        .requests
+        .answer(line.to_owned().into())
+        .await
+        .unwrap();
     serde_json::from_slice(&answer).unwrap()
 }
 
@@ -168,7 +186,7 @@ async fn sequences(viewer: &Viewer, params: Value) -> (Vec<u64>, Value) {
 
 on_both_runtimes!(every_method_is_in_the_list_and_refuses_what_it_does_not_know);
 async fn every_method_is_in_the_list_and_refuses_what_it_does_not_know() {
-    let run = Run::ringed(1 << 20);
+    let run = ControlledRun::ringed(1 << 20);
     let viewer = run.viewer();
     for info in METHODS {
         assert_eq!(info.method.info().name, info.name);
@@ -183,15 +201,18 @@ async fn every_method_is_in_the_list_and_refuses_what_it_does_not_know() {
         );
     }
     assert!(
-        timeout(Duration::from_millis(1), run.control.shut_down())
-            .await
-            .is_err()
+        timeout(
+            Duration::from_millis(1),
+            run.control.wait_for_shutdown_request()
+        )
+        .await
+        .is_err()
     );
 }
 
 on_both_runtimes!(bad_lines_are_answered_and_the_next_one_works);
 async fn bad_lines_are_answered_and_the_next_one_works() {
-    let run = Run::ringed(1 << 20);
+    let run = ControlledRun::ringed(1 << 20);
     let viewer = run.viewer();
     for (line, code) in [
         ("{", -32700),
@@ -207,21 +228,18 @@ async fn bad_lines_are_answered_and_the_next_one_works() {
     }
     // An id comes back as it was written.
     let line = br#"{"id":1.0,"method":"stats"}"#;
-    let answer = viewer.desk.answer(line.to_vec().into()).await.unwrap();
+    let answer = viewer.requests.answer(line.to_vec().into()).await.unwrap();
     assert!(answer.starts_with(br#"{"jsonrpc":"2.0","id":1.0,"result":{"#));
     // What asks for no answer gets none.
     let line = br#"{"method":"intercept.set","params":{"mode":"intercept"}}"#;
-    assert_eq!(viewer.desk.answer(line.to_vec().into()).await, None);
-    assert_eq!(
-        run.pipeline.intercept().state().mode,
-        InterceptMode::Intercept
-    );
+    assert_eq!(viewer.requests.answer(line.to_vec().into()).await, None);
+    assert_eq!(run.run.intercept().state().mode, InterceptMode::Intercept);
 }
 
 on_both_runtimes!(get_pages_through_a_record);
 async fn get_pages_through_a_record() {
     let folder = tempfile::tempdir().unwrap();
-    let run = Run::recorded(folder.path());
+    let run = ControlledRun::recorded(folder.path());
     let viewer = run.viewer();
     for id in 1..=5 {
         run.pass(&format!(r#"{{"id":{id},  "method":"x"}}"#));
@@ -243,7 +261,7 @@ async fn get_pages_through_a_record() {
 
 on_both_runtimes!(get_without_a_record_finds_the_newest_in_the_ring);
 async fn get_without_a_record_finds_the_newest_in_the_ring() {
-    let run = Run::ringed(4_000);
+    let run = ControlledRun::ringed(4_000);
     let viewer = run.viewer();
     for id in 1..=200 {
         run.pass(&format!(r#"{{"id":{id},"method":"x"}}"#));
@@ -258,7 +276,7 @@ async fn get_without_a_record_finds_the_newest_in_the_ring() {
     assert_eq!(stats["result"]["messages"], 200);
     assert_eq!(stats["result"]["ring"]["first"], first);
     // Larger than one look at the ring.
-    let run = Run::ringed(1 << 20);
+    let run = ControlledRun::ringed(1 << 20);
     let viewer = run.viewer();
     for id in 1..=200 {
         run.pass(&format!(r#"{{"id":{id},"method":"x"}}"#));
@@ -271,14 +289,14 @@ async fn get_without_a_record_finds_the_newest_in_the_ring() {
 
 on_both_runtimes!(a_replay_finds_no_server_or_no_handshake);
 async fn a_replay_finds_no_server_or_no_handshake() {
-    let run = Run::ringed(1 << 20);
+    let run = ControlledRun::ringed(1 << 20);
     let viewer = run.viewer();
     run.pass(r#"{"id":1,"method":"x"}"#);
     let answer = ask(&viewer, "replay", json!({"sequence": 1})).await;
     assert_eq!(answer["error"]["code"], Fault::FAILED, "{answer}");
     assert_eq!(answer["error"]["message"], "it is gone");
     // The ring has forgotten how the session began; only a message that says its version itself needs no handshake.
-    let run = Run::ringed(2_000);
+    let run = ControlledRun::ringed(2_000);
     let viewer = run.viewer();
     for id in 1..=50 {
         run.pass(&format!(r#"{{"id":{id},"method":"x"}}"#));
@@ -297,7 +315,7 @@ async fn why_a_replay_failed_is_told_without_what_is_hidden() {
         values: vec!["s3cret".into()],
         ..RedactionRules::default()
     };
-    let run = Run::hiding(&rules, gone("exit 3; stderr: s3cret"));
+    let run = ControlledRun::hiding(&rules, gone("exit 3; stderr: s3cret"));
     run.pass(r#"{"id":1,"method":"initialize"}"#);
     let answer = ask(&run.viewer(), "replay", json!({"sequence": 1})).await;
     let text = answer["error"]["message"].as_str().unwrap();
@@ -313,7 +331,7 @@ async fn why_a_replay_failed_is_told_without_what_is_hidden() {
         keys: vec!["token".into()],
         ..RedactionRules::default()
     };
-    let run = Run::hiding(&rules, dial);
+    let run = ControlledRun::hiding(&rules, dial);
     run.pass(r#"{"id":1,"method":"initialize"}"#);
     run.pass(r#"{"id":2,"method":"x"}"#);
     let viewer = run.viewer();
@@ -329,7 +347,7 @@ async fn why_a_replay_failed_is_told_without_what_is_hidden() {
 on_both_runtimes!(rows_are_told_at_most_thirty_times_a_second);
 async fn rows_are_told_at_most_thirty_times_a_second() {
     let folder = tempfile::tempdir().unwrap();
-    let run = Run::recorded(folder.path());
+    let run = ControlledRun::recorded(folder.path());
     let mut viewer = run.viewer();
     // Nobody has subscribed.
     assert_silent(&mut viewer).await;
@@ -342,7 +360,7 @@ async fn rows_are_told_at_most_thirty_times_a_second() {
     let mut told = Vec::new();
     while start.elapsed() < Duration::from_secs(1) {
         run.pass(r#"{"method":"x"}"#);
-        let wait = timeout(Duration::from_millis(1), viewer.notices.next());
+        let wait = timeout(Duration::from_millis(1), viewer.notifications.next());
         if let Ok(Notice::Rows { upto }) = wait.await {
             told.push(upto);
         }
@@ -350,41 +368,48 @@ async fn rows_are_told_at_most_thirty_times_a_second() {
     // A machine with other work to do may tell less often.
     let least = by_runtime(25, 1);
     assert!((least..=31).contains(&told.len()), "{}", told.len());
-    let all = run.pipeline.messages();
+    let all = run.run.messages();
     if told.last() != Some(&all) {
-        assert_eq!(viewer.notices.next().await, Notice::Rows { upto: all });
+        assert_eq!(
+            viewer.notifications.next().await,
+            Notice::Rows { upto: all }
+        );
     }
     // Nothing new, nothing said.
     assert_silent(&mut viewer).await;
     // A verdict on an old message is something new.
-    run.connection.act(Some(1), "drop", "for the test");
-    assert_eq!(viewer.notices.next().await, Notice::Rows { upto: all });
+    run.connection
+        .record_proxy_verdict(Some(1), "drop", "for the test");
+    assert_eq!(
+        viewer.notifications.next().await,
+        Notice::Rows { upto: all }
+    );
 }
 
 on_both_runtimes!(changes_of_the_mode_are_told_at_once_and_merged_while_nobody_asks);
 async fn changes_of_the_mode_are_told_at_once_and_merged_while_nobody_asks() {
-    let run = Run::ringed(1 << 20);
+    let run = ControlledRun::ringed(1 << 20);
     let mut viewer = run.viewer();
     ask(&viewer, "subscribe", json!({})).await;
     let now = |notice: Notice| serde_json::from_slice::<Value>(&notice.to_json()).unwrap();
-    assert_eq!(now(viewer.notices.next().await)["method"], "holds");
-    assert_eq!(now(viewer.notices.next().await)["params"]["upto"], 0);
+    assert_eq!(now(viewer.notifications.next().await)["method"], "holds");
+    assert_eq!(now(viewer.notifications.next().await)["params"]["upto"], 0);
     let start = Instant::now();
     for mode in ["intercept", "passthrough", "intercept"] {
         ask(&viewer, "intercept.set", json!({"mode": mode})).await;
     }
-    let notice = now(viewer.notices.next().await);
+    let notice = now(viewer.notifications.next().await);
     assert_eq!(notice["params"], json!({"mode": "intercept", "held": []}));
     let at_once = by_runtime(Duration::ZERO, Duration::from_secs(1));
     assert!(start.elapsed() <= at_once);
-    viewer.notices.fell_behind();
-    assert_eq!(viewer.notices.next().await, Notice::Lagged);
+    viewer.notifications.fell_behind();
+    assert_eq!(viewer.notifications.next().await, Notice::Lagged);
     assert_silent(&mut viewer).await;
 }
 
 on_both_runtimes!(places_are_limited_and_given_back);
 async fn places_are_limited_and_given_back() {
-    let run = Run::ringed(1 << 20);
+    let run = ControlledRun::ringed(1 << 20);
     let viewers: Vec<_> = (0..MAX_VIEWERS).map(|_| run.viewer()).collect();
     assert!(run.control.attach(None).is_err());
     drop(viewers);
@@ -394,7 +419,7 @@ async fn places_are_limited_and_given_back() {
 on_both_runtimes!(notes_exports_and_the_end);
 async fn notes_exports_and_the_end() {
     let folder = tempfile::tempdir().unwrap();
-    let run = Run::recorded(folder.path());
+    let run = ControlledRun::recorded(folder.path());
     let viewer = run.viewer();
     ask(&viewer, "hello", json!({"name": "test\u{1b}"})).await;
     ask(&viewer, "note", json!({"text": "look here"})).await;
@@ -412,5 +437,8 @@ async fn notes_exports_and_the_end() {
     let answer = ask(&viewer, "export", params).await;
     assert_eq!(answer["result"], json!({"output": "/x", "bytes": 7}));
     ask(&viewer, "shutdown", json!({})).await;
-    assert_eq!(run.control.shut_down().await, "user (test, pid 77)");
+    assert_eq!(
+        run.control.wait_for_shutdown_request().await,
+        "user (test, pid 77)"
+    );
 }

@@ -2,47 +2,47 @@
 
 use std::time::{Duration, SystemTime};
 
-use mcp_proxy_core::correlate::{Answer, Correlator, Noting, Seen};
+use mcp_proxy_core::{Correlation, Correlator, Observation, TrackingDetail};
 use mcp_proxy_session::MessageId;
 use mcp_proxy_wire::{Direction, ExchangeId, Message};
 
-fn seen(direction: Direction, exchange: u64, sequence: u64) -> Seen {
-    Seen {
+fn seen(direction: Direction, exchange: u64, sequence: u64) -> Observation {
+    Observation {
         direction,
         stream: ExchangeId(exchange).into(),
         sequence,
         message: MessageId::new(SystemTime::UNIX_EPOCH, 7, sequence),
         at: Duration::from_millis(sequence),
-        noting: Noting::Nothing,
+        detail: TrackingDetail::IdOnly,
     }
 }
 
-struct Talk {
+struct CorrelationTalk {
     table: Correlator,
     sequence: u64,
 }
 
-impl Talk {
-    fn new() -> Talk {
-        Talk {
+impl CorrelationTalk {
+    fn new() -> CorrelationTalk {
+        CorrelationTalk {
             table: Correlator::default(),
             sequence: 0,
         }
     }
 
-    fn up(&mut self, exchange: u64, text: &str) -> Option<Answer> {
+    fn up(&mut self, exchange: u64, text: &str) -> Option<Correlation> {
         self.sequence += 1;
         let message = Message::parse(text.to_owned());
-        self.table.see(
+        self.table.observe(
             seen(Direction::ClientToServer, exchange, self.sequence),
             &message,
         )
     }
 
-    fn down(&mut self, exchange: u64, text: &str) -> Option<Answer> {
+    fn down(&mut self, exchange: u64, text: &str) -> Option<Correlation> {
         self.sequence += 1;
         let message = Message::parse(text.to_owned());
-        self.table.see(
+        self.table.observe(
             seen(Direction::ServerToClient, exchange, self.sequence),
             &message,
         )
@@ -51,7 +51,7 @@ impl Talk {
 
 #[test]
 fn ids_belong_to_their_sender_and_their_type() {
-    let mut talk = Talk::new();
+    let mut talk = CorrelationTalk::new();
     talk.up(0, r#"{"id":1,"method":"a"}"#);
     talk.up(0, r#"{"id":"1","method":"b"}"#);
     talk.up(0, r#"{"id":1.0,"method":"c"}"#);
@@ -59,28 +59,28 @@ fn ids_belong_to_their_sender_and_their_type() {
     assert_eq!(
         talk.down(0, r#"{"id":"1","result":{}}"#)
             .unwrap()
-            .asked
+            .request
             .sequence,
         2
     );
     assert_eq!(
         talk.down(0, r#"{"id":1.0,"result":{}}"#)
             .unwrap()
-            .asked
+            .request
             .sequence,
         3
     );
     assert_eq!(
         talk.down(0, r#"{"id":1,"result":{}}"#)
             .unwrap()
-            .asked
+            .request
             .sequence,
         1
     );
     assert_eq!(
         talk.up(0, r#"{"id":1,"result":{}}"#)
             .unwrap()
-            .asked
+            .request
             .sequence,
         4
     );
@@ -89,7 +89,7 @@ fn ids_belong_to_their_sender_and_their_type() {
 
 #[test]
 fn late_and_duplicate_answers_are_told_apart() {
-    let mut talk = Talk::new();
+    let mut talk = CorrelationTalk::new();
     talk.up(0, r#"{"id":1,"method":"a"}"#);
     talk.up(
         0,
@@ -99,25 +99,25 @@ fn late_and_duplicate_answers_are_told_apart() {
     assert!(late.late && !late.duplicate);
     let again = talk.down(0, r#"{"id":1,"result":{}}"#).unwrap();
     assert!(again.duplicate && !again.late);
-    assert_eq!(again.asked.sequence, 1);
+    assert_eq!(again.request.sequence, 1);
 }
 
 #[test]
 fn sessionless_clients_may_use_the_same_id_at_once() {
-    let mut talk = Talk::new();
+    let mut talk = CorrelationTalk::new();
     talk.up(10, r#"{"id":1,"method":"a"}"#);
     talk.up(11, r#"{"id":1,"method":"b"}"#);
     assert_eq!(
         talk.down(11, r#"{"id":1,"result":{}}"#)
             .unwrap()
-            .asked
+            .request
             .sequence,
         2
     );
     assert_eq!(
         talk.down(10, r#"{"id":1,"result":{}}"#)
             .unwrap()
-            .asked
+            .request
             .sequence,
         1
     );
@@ -125,14 +125,14 @@ fn sessionless_clients_may_use_the_same_id_at_once() {
 
 #[test]
 fn a_reused_id_answers_its_newest_open_request() {
-    let mut talk = Talk::new();
+    let mut talk = CorrelationTalk::new();
     talk.up(0, r#"{"id":1,"method":"a"}"#);
     talk.down(0, r#"{"id":1,"result":{}}"#);
     talk.up(0, r#"{"id":1,"method":"b"}"#);
     assert_eq!(
         talk.down(0, r#"{"id":1,"result":{}}"#)
             .unwrap()
-            .asked
+            .request
             .sequence,
         3
     );
@@ -140,11 +140,11 @@ fn a_reused_id_answers_its_newest_open_request() {
 
 #[test]
 fn memory_stays_bounded() {
-    let mut talk = Talk::new();
+    let mut talk = CorrelationTalk::new();
     for id in 0..17_000 {
         talk.up(0, &format!(r#"{{"id":{id},"method":"a"}}"#));
     }
-    assert!(talk.table.open(Direction::ClientToServer).len() <= 16_384);
+    assert!(talk.table.open_requests(Direction::ClientToServer).len() <= 16_384);
     assert!(talk.down(0, r#"{"id":16999,"result":{}}"#).is_some());
     assert!(talk.down(0, r#"{"id":5,"result":{}}"#).is_none());
 }

@@ -172,7 +172,7 @@ async fn a_held_request_that_is_cancelled_is_not_sent() {
         "#,
     )
     .await;
-    let intercept = connection.pipeline.intercept();
+    let intercept = connection.run.intercept();
     let late = intercept.resolve(HoldId(1), InterceptAction::Forward, "test");
     assert!(
         matches!(late, Err(ResolveError::Resolved { action: "drop", .. })),
@@ -183,8 +183,11 @@ async fn a_held_request_that_is_cancelled_is_not_sent() {
 on_both_runtimes!(what_is_no_json_goes_on_only_when_it_is_meant);
 async fn what_is_no_json_goes_on_only_when_it_is_meant() {
     let connection = holding(None, INTERCEPT).connect(Transport::Stdio, Transport::Stdio);
-    let intercept = std::sync::Arc::clone(connection.pipeline.intercept());
-    let wrong = InterceptAction::Modify("{nonsense".into(), mcp_proxy_core::intercept::Check::Json);
+    let intercept = std::sync::Arc::clone(connection.run.intercept());
+    let wrong = InterceptAction::Modify(
+        "{nonsense".into(),
+        mcp_proxy_core::intercept::JsonCheck::Json,
+    );
     assert_eq!(
         intercept.resolve(HoldId(1), wrong, "test"),
         Err(ResolveError::NotJson)

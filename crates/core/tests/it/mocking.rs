@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use mcp_proxy_core::mock::{Match, Mock, Recording, RedactedAnswers, Reply};
+use mcp_proxy_core::mock::{MatchMode, MockRecording, MockReply, MockServer, RedactedAnswers};
 use mcp_proxy_session::testing::SampleRecord;
 use mcp_proxy_wire::Message;
 
 /// One line a message: who, connection, exchange, the request answered or 0, the body.
-fn recorded(lines: &str) -> Arc<Recording> {
+fn recorded(lines: &str) -> Arc<MockRecording> {
     let mut record = SampleRecord::new();
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
     for line in lines {
@@ -28,16 +28,16 @@ fn recorded(lines: &str) -> Arc<Recording> {
         };
     }
     let session = record.open();
-    Arc::new(Recording::read(session).unwrap())
+    Arc::new(MockRecording::read(session).unwrap())
 }
 
-fn played(recording: &Arc<Recording>, request: &str) -> Vec<String> {
-    let mut mock = Mock::new(
+fn played(recording: &Arc<MockRecording>, request: &str) -> Vec<String> {
+    let mut mock = MockServer::new(
         Arc::clone(recording),
-        Match::default(),
+        MatchMode::default(),
         RedactedAnswers::default(),
     );
-    let Reply::Say(said) = mock.hear(&Message::parse(request.to_owned())) else {
+    let MockReply::Messages(said) = mock.answer_message(&Message::parse(request.to_owned())) else {
         return vec!["unmatched".to_owned()];
     };
     let text = |message: &Message| String::from_utf8_lossy(message.raw()).into_owned();

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use mcp_proxy_core::intercept::{InterceptAction, NewBreakpoint};
 use mcp_proxy_core::{
-    Connection, HoldOptions, InterceptMode, Offered, Outgoing, Passed, Pipeline, PipelineOptions,
+    Connection, HoldOptions, InterceptMode, OutgoingFrame, PassResult, PipelineOutput, ProxyRun,
+    RunOptions,
 };
-use mcp_proxy_session::{Filter, OnRecordError, RecordOptions, side_folder};
+use mcp_proxy_session::{Filter, RecordErrorPolicy, RecordOptions, side_folder};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ExchangeId, Frame, Id, LineEnd, Message, Origin, StreamId, Transport,
+    Body, Direction, ExchangeId, Frame, Id, LineEnd, Message, Origin, StreamId, Transport,
+    TransportEnvelope,
 };
 
 use crate::runtimes::several_threads;
@@ -24,38 +26,46 @@ fn intercept() -> HoldOptions {
     }
 }
 
-fn stdio(pipeline: &Arc<Pipeline>) -> Arc<Connection> {
-    pipeline.connect(Transport::Stdio, Transport::Stdio)
+fn stdio(run: &Arc<ProxyRun>) -> Arc<Connection> {
+    run.connect(Transport::Stdio, Transport::Stdio)
 }
 
 fn request(stream: impl Into<StreamId>, text: &str) -> Frame {
     let body = Body::Whole(Message::parse(text.to_owned()));
-    Frame::new(stream, Origin::Client, Carriage::Line(LineEnd::Lf), body)
+    Frame::new(
+        stream,
+        Origin::Client,
+        TransportEnvelope::Line(LineEnd::Lf),
+        body,
+    )
 }
 
 on_both_runtimes!(a_message_whose_line_another_connection_failed_to_write_is_not_sent);
 async fn a_message_whose_line_another_connection_failed_to_write_is_not_sent() {
     let folder = tempfile::tempdir().unwrap();
     let options = RecordOptions {
-        on_error: OnRecordError::Stop,
+        on_error: RecordErrorPolicy::Stop,
         ..RecordOptions::default()
     };
     let recorder = recorder(folder.path(), options);
     // A large body goes to a file in this folder, which cannot be made.
     std::fs::write(side_folder(recorder.path()), "").unwrap();
-    let pipeline = Pipeline::new(PipelineOptions {
+    let run = ProxyRun::new(RunOptions {
         recorder: Some(recorder),
         warn: Arc::new(|_| {}),
         pass_noise: false,
         hold: HoldOptions::default(),
     });
-    let (own, other) = (stdio(&pipeline), stdio(&pipeline));
+    let (own, other) = (stdio(&run), stdio(&run));
     let large = format!(r#"{{"method":"{}"}}"#, "x".repeat(100_000));
-    let mut lane = own.lane(Direction::ClientToServer);
-    let (mut frames, mut passed) = (vec![request(StreamId::Only, &large)], Passed::default());
+    let mut pipeline = own.message_pipeline(Direction::ClientToServer);
+    let (mut frames, mut output) = (
+        vec![request(StreamId::Only, &large)],
+        PipelineOutput::default(),
+    );
     let more = |frames: &mut Vec<Frame>| frames.push(request(StreamId::Only, "{}"));
-    // While the lane lets others add their lines, one of them writes all of them and finds the failure.
-    let passing = lane.pass_together(&mut frames, Duration::ZERO, &mut passed, more);
+    // While the pipeline lets others add their lines, one of them writes all of them and finds the failure.
+    let passing = pipeline.pass_together(&mut frames, Duration::ZERO, &mut output, more);
     let (outcome, ()) = tokio::join!(passing, async { other.note("the failure is found here") });
     assert!(outcome.is_err());
 }
@@ -64,56 +74,58 @@ on_both_runtimes!(a_request_whose_client_left_while_it_was_recorded_is_not_held)
 async fn a_request_whose_client_left_while_it_was_recorded_is_not_held() {
     let folder = tempfile::tempdir().unwrap();
     let recorder = recorder(folder.path(), RecordOptions::default());
-    let pipeline = holding(Some(recorder), intercept());
-    let connection = stdio(&pipeline);
-    let mut lane = connection.lane(Direction::ClientToServer);
+    let run = holding(Some(recorder), intercept());
+    let connection = stdio(&run);
+    let mut pipeline = connection.message_pipeline(Direction::ClientToServer);
     let frame = request(ExchangeId(1), r#"{"id":1,"method":"m"}"#);
-    let offering = lane.offer(frame, pipeline.now());
+    let offering = pipeline.try_pass(frame, run.now());
     let (offered, ()) = tokio::join!(offering, async {
         connection.client_left(ExchangeId(1), &Id::from_token(b"1"));
     });
-    assert!(pipeline.intercept().state().held.is_empty());
-    assert!(matches!(offered, Ok(Offered::Held)));
-    let released = lane.released(|_| {}).await;
-    assert!(matches!(released, Ok(Some(Outgoing::Dropped(_)))));
+    assert!(run.intercept().state().held.is_empty());
+    assert!(matches!(offered, Ok(PassResult::Held)));
+    let released = pipeline.wait_released(|_| {}).await;
+    assert!(matches!(released, Ok(Some(OutgoingFrame::Dropped(_)))));
 }
 
 on_both_runtimes!(a_request_that_was_cancelled_while_it_was_recorded_is_not_held);
 async fn a_request_that_was_cancelled_while_it_was_recorded_is_not_held() {
     let folder = tempfile::tempdir().unwrap();
     let recorder = recorder(folder.path(), RecordOptions::default());
-    let pipeline = holding(Some(recorder), HoldOptions::default());
+    let run = holding(Some(recorder), HoldOptions::default());
     let new = NewBreakpoint {
         filter: Filter::parse("tools/call").unwrap(),
         ..NewBreakpoint::default()
     };
-    pipeline.intercept().add_breakpoint(new);
-    let connection = stdio(&pipeline);
+    run.intercept().add_breakpoint(new);
+    let connection = stdio(&run);
     // Over HTTP, each comes in a POST of its own.
-    let [mut lane, mut other] = [(); 2].map(|()| connection.lane(Direction::ClientToServer));
+    let [mut pipeline, mut other] =
+        [(); 2].map(|()| connection.message_pipeline(Direction::ClientToServer));
     let call = request(ExchangeId(1), r#"{"id":1,"method":"tools/call"}"#);
     let cancel = request(ExchangeId(2), CANCEL);
-    let now = pipeline.now();
-    let (offered, cancelled) = tokio::join!(lane.offer(call, now), async {
-        other.pass(&mut vec![cancel], now, &mut Passed::default())
+    let now = run.now();
+    let (offered, cancelled) = tokio::join!(pipeline.try_pass(call, now), async {
+        other.pass(&mut vec![cancel], now, &mut PipelineOutput::default())
     });
     cancelled.unwrap();
-    assert!(matches!(offered, Ok(Offered::Held)));
-    let released = lane.released(|_| {}).await;
-    assert!(matches!(released, Ok(Some(Outgoing::Dropped(_)))));
+    assert!(matches!(offered, Ok(PassResult::Held)));
+    let released = pipeline.wait_released(|_| {}).await;
+    assert!(matches!(released, Ok(Some(OutgoingFrame::Dropped(_)))));
 }
 
 on_both_runtimes!(under_intercept_a_cancel_is_held_behind_its_request);
 async fn under_intercept_a_cancel_is_held_behind_its_request() {
-    let pipeline = holding(None, intercept());
-    let connection = stdio(&pipeline);
-    let mut lane = connection.lane(Direction::ClientToServer);
+    let run = holding(None, intercept());
+    let connection = stdio(&run);
+    let mut pipeline = connection.message_pipeline(Direction::ClientToServer);
     // Read together, so the record has the cancel when the request is held.
     let texts = [r#"{"id":1,"method":"m"}"#, CANCEL];
     let mut frames = texts.map(|text| request(StreamId::Only, text)).to_vec();
-    lane.pass(&mut frames, pipeline.now(), &mut Passed::default())
+    pipeline
+        .pass(&mut frames, run.now(), &mut PipelineOutput::default())
         .unwrap();
-    assert_eq!(pipeline.intercept().state().held.len(), 2);
+    assert_eq!(run.intercept().state().held.len(), 2);
 }
 
 on_both_runtimes!(what_is_decided_for_a_lane_that_ends_is_undelivered_or_dropped);
@@ -122,20 +134,23 @@ async fn what_is_decided_for_a_lane_that_ends_is_undelivered_or_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let recorder = recorder(folder.path(), RecordOptions::default());
     let path = recorder.path().to_owned();
-    let pipeline = holding(Some(recorder), intercept());
-    let connection = stdio(&pipeline);
+    let run = holding(Some(recorder), intercept());
+    let connection = stdio(&run);
     for _ in 0..ROUNDS {
-        let mut lane = connection.lane(Direction::ClientToServer);
-        let (mut frames, mut passed) = (vec![request(StreamId::Only, "{}")], Passed::default());
-        lane.pass(&mut frames, pipeline.now(), &mut passed).unwrap();
-        let intercept = Arc::clone(pipeline.intercept());
+        let mut pipeline = connection.message_pipeline(Direction::ClientToServer);
+        let (mut frames, mut output) = (
+            vec![request(StreamId::Only, "{}")],
+            PipelineOutput::default(),
+        );
+        pipeline.pass(&mut frames, run.now(), &mut output).unwrap();
+        let intercept = Arc::clone(run.intercept());
         let hold = intercept.state().held[0].hold;
         let deciding = tokio::spawn(async move {
-            // The lane's end may have been quicker.
+            // The pipeline's end may have been quicker.
             drop(intercept.resolve(hold, InterceptAction::Forward, "test"));
         });
         tokio::task::yield_now().await;
-        drop(lane);
+        drop(pipeline);
         deciding.await.unwrap();
     }
     let record = std::fs::read_to_string(path).unwrap();
@@ -157,9 +172,9 @@ async fn what_is_decided_for_a_lane_that_ends_is_undelivered_or_dropped() {
 fn switching_intercept_on_and_off_loses_and_reorders_nothing() {
     const MESSAGES: usize = 2_000;
     several_threads(async {
-        let pipeline = holding(None, HoldOptions::default());
-        let (mut client, mut server) = carried(&stdio(&pipeline));
-        let intercept = Arc::clone(pipeline.intercept());
+        let run = holding(None, HoldOptions::default());
+        let (mut client, mut server) = carried(&stdio(&run));
+        let intercept = Arc::clone(run.intercept());
         let (done, is_done) = std::sync::mpsc::channel::<()>();
         let switching = std::thread::spawn(move || {
             let ended = std::sync::mpsc::TryRecvError::Disconnected;
@@ -185,21 +200,22 @@ fn switching_intercept_on_and_off_loses_and_reorders_nothing() {
 fn two_who_step_at_once_release_two_messages() {
     const STEPS: usize = 400;
     several_threads(async {
-        let pipeline = holding(None, intercept());
-        let connection = stdio(&pipeline);
-        let mut lane = connection.lane(Direction::ClientToServer);
+        let run = holding(None, intercept());
+        let connection = stdio(&run);
+        let mut pipeline = connection.message_pipeline(Direction::ClientToServer);
         let mut frames: Vec<Frame> = (0..2 * STEPS)
             .map(|_| request(StreamId::Only, "{}"))
             .collect();
-        lane.pass(&mut frames, pipeline.now(), &mut Passed::default())
+        pipeline
+            .pass(&mut frames, run.now(), &mut PipelineOutput::default())
             .unwrap();
         let stepping = [(); 2].map(|()| {
-            let intercept = Arc::clone(pipeline.intercept());
+            let intercept = Arc::clone(run.intercept());
             std::thread::spawn(move || (0..STEPS).for_each(|_| intercept.step("test")))
         });
         for thread in stepping {
             thread.join().unwrap();
         }
-        assert!(pipeline.intercept().state().held.is_empty());
+        assert!(run.intercept().state().held.is_empty());
     });
 }

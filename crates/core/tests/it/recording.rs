@@ -1,17 +1,17 @@
 //! What the record holds after a conversation.
 
-use mcp_proxy_session::{RecordOptions, Session};
+use mcp_proxy_session::{RecordOptions, SessionRecord};
 use mcp_proxy_wire::Transport;
 
-use crate::transcript::{pipeline, play_on, recorder};
+use crate::transcript::{play_on, proxy_run, recorder};
 
 on_both_runtimes!(every_message_is_there_with_its_bytes_and_its_request);
 async fn every_message_is_there_with_its_bytes_and_its_request() {
     let folder = tempfile::tempdir().unwrap();
     let recorder = recorder(folder.path(), RecordOptions::default());
     let path = recorder.path().to_owned();
-    let pipeline = pipeline(Some(recorder));
-    let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
+    let run = proxy_run(Some(recorder));
+    let connection = run.connect(Transport::Stdio, Transport::Stdio);
     play_on(
         &connection,
         r#"
@@ -27,8 +27,8 @@ async fn every_message_is_there_with_its_bytes_and_its_request() {
         "#,
     )
     .await;
-    pipeline.end("done");
-    let session = Session::open(&path).unwrap();
+    run.end("done");
+    let session = SessionRecord::open(&path).unwrap();
     let messages: Vec<_> = session.messages(0).map(Result::unwrap).collect();
     assert_eq!(messages.len(), 3);
     assert_eq!(messages[0].method.as_deref(), Some("tools/call"));

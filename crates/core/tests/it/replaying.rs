@@ -4,39 +4,41 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_proxy_core::intercept::InterceptAction;
-use mcp_proxy_core::replay::{Once, ReplayError, Replayed, fresh, live};
+use mcp_proxy_core::replay::{
+    ReplayError, ReplayReceipt, SingleReplay, replay_on_client_session, replay_on_new_session,
+};
 use mcp_proxy_core::rules::Rules;
 use mcp_proxy_core::{
-    ClientStreams, Connection, Dial, InterceptMode, Link, NewConnection, Pipeline,
+    ClientStreams, Connection, Dial, InterceptMode, Link, NewConnection, ProxyRun,
 };
 use mcp_proxy_wire::{Direction, Message, Side, Transport};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::runtimes::by_runtime;
-use crate::transcript::{Peer, carried, peer, pipeline};
+use crate::transcript::{TestPeer, carried, peer, proxy_run};
 
 const CALL: &str = r#"{"id":1,"method":"call","params":{"_meta":{"progressToken":1}}}"#;
 
-struct Talk {
-    pipeline: Arc<Pipeline>,
+struct ReplayTalk {
+    run: Arc<ProxyRun>,
     connection: Arc<Connection>,
-    client: Peer,
-    server: Peer,
+    client: TestPeer,
+    server: TestPeer,
 }
 
-impl Talk {
+impl ReplayTalk {
     /// The client has asked something, as message 1.
-    async fn begin() -> Talk {
-        let pipeline = pipeline(None);
-        let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
-        Talk::on(pipeline, connection).await
+    async fn begin() -> ReplayTalk {
+        let run = proxy_run(None);
+        let connection = run.connect(Transport::Stdio, Transport::Stdio);
+        ReplayTalk::on(run, connection).await
     }
 
-    async fn on(pipeline: Arc<Pipeline>, connection: Arc<Connection>) -> Talk {
+    async fn on(run: Arc<ProxyRun>, connection: Arc<Connection>) -> ReplayTalk {
         let (client, server) = carried(&connection);
-        let mut talk = Talk {
-            pipeline,
+        let mut talk = ReplayTalk {
+            run,
             connection,
             client,
             server,
@@ -46,11 +48,11 @@ impl Talk {
         talk
     }
 
-    fn replay(&self, limit: Duration) -> JoinHandle<Result<Replayed, ReplayError>> {
-        let (pipeline, connection) = (Arc::clone(&self.pipeline), self.connection.id);
+    fn replay(&self, limit: Duration) -> JoinHandle<Result<ReplayReceipt, ReplayError>> {
+        let (run, connection) = (Arc::clone(&self.run), self.connection.id);
         tokio::spawn(async move {
             let message = Message::parse(CALL);
-            live(&pipeline, (connection, None), &message, limit).await
+            replay_on_client_session(&run, (connection, None), &message, limit).await
         })
     }
 
@@ -65,7 +67,7 @@ impl Talk {
 
 on_both_runtimes!(the_client_gets_its_own_and_nothing_else);
 async fn the_client_gets_its_own_and_nothing_else() {
-    let mut talk = Talk::begin().await;
+    let mut talk = ReplayTalk::begin().await;
     let replay = talk.replay(Duration::from_secs(9));
     let id = talk.heard_id().await;
     let progress = json!({"method": "notifications/progress", "params": {"progressToken": id}});
@@ -88,14 +90,14 @@ async fn the_client_gets_its_own_and_nothing_else() {
 
 on_both_runtimes!(an_answer_that_comes_too_late_is_not_the_clients);
 async fn an_answer_that_comes_too_late_is_not_the_clients() {
-    let mut talk = Talk::begin().await;
+    let mut talk = ReplayTalk::begin().await;
     let replay = talk.replay(Duration::from_secs(1));
     let id = talk.heard_id().await;
     let error = replay.await.unwrap().unwrap_err();
     assert!(matches!(error, ReplayError::Late(_)), "{error}");
     let cancel = format!(r#"~"notifications/cancelled","params":{{"requestId":{id}"#);
     talk.server.hears("S<", &cancel).await;
-    let open = talk.connection.open(Direction::ClientToServer);
+    let open = talk.connection.open_requests(Direction::ClientToServer);
     assert_eq!(open.len(), 1, "that of the client");
     talk.server
         .say(&json!({"id": id, "result": {}}).to_string());
@@ -106,7 +108,7 @@ async fn an_answer_that_comes_too_late_is_not_the_clients() {
 
 on_both_runtimes!(when_the_server_goes_both_are_told);
 async fn when_the_server_goes_both_are_told() {
-    let mut talk = Talk::begin().await;
+    let mut talk = ReplayTalk::begin().await;
     let replay = talk.replay(Duration::from_secs(9));
     talk.heard_id().await;
     talk.server.fail("it broke");
@@ -122,7 +124,7 @@ async fn when_the_server_goes_both_are_told() {
 
 on_both_runtimes!(what_comes_after_the_answer_or_twice_is_not_the_clients_either);
 async fn what_comes_after_the_answer_or_twice_is_not_the_clients_either() {
-    let mut talk = Talk::begin().await;
+    let mut talk = ReplayTalk::begin().await;
     let replay = talk.replay(Duration::from_secs(9));
     let id = talk.heard_id().await;
     let answer = json!({"id": id, "result": {}}).to_string();
@@ -141,7 +143,7 @@ async fn what_comes_after_the_answer_or_twice_is_not_the_clients_either() {
 
 on_both_runtimes!(an_answer_in_a_batch_is_taken_out_of_it);
 async fn an_answer_in_a_batch_is_taken_out_of_it() {
-    let mut talk = Talk::begin().await;
+    let mut talk = ReplayTalk::begin().await;
     let replay = talk.replay(Duration::from_secs(9));
     let id = talk.heard_id().await;
     let (progress, own) = (
@@ -162,8 +164,8 @@ async fn an_answer_in_a_batch_is_taken_out_of_it() {
 
 on_both_runtimes!(an_answer_that_a_viewer_drops_ends_the_replay);
 async fn an_answer_that_a_viewer_drops_ends_the_replay() {
-    let mut talk = Talk::begin().await;
-    let intercept = Arc::clone(talk.pipeline.intercept());
+    let mut talk = ReplayTalk::begin().await;
+    let intercept = Arc::clone(talk.run.intercept());
     intercept.set_mode(InterceptMode::Intercept, "test");
     let replay = talk.replay(Duration::from_secs(9));
     let id = talk.heard_id().await;
@@ -182,10 +184,10 @@ async fn an_answer_that_a_viewer_drops_ends_the_replay() {
 
 on_both_runtimes!(an_answer_that_a_rule_drops_ends_the_replay);
 async fn an_answer_that_a_rule_drops_ends_the_replay() {
-    let mut talk = Talk::begin().await;
+    let mut talk = ReplayTalk::begin().await;
     let rules = "[[rule]]\nname = \"quiet\"\ndirection = \"server_to_client\"\ndrop = true\n";
     let rules = Rules::parse(rules, std::path::Path::new(".")).unwrap();
-    talk.pipeline.rules().set(rules);
+    talk.run.rules().set(rules);
     for answer in ["{answer}", "[{answer}]"] {
         let replay = talk.replay(Duration::from_secs(9));
         let id = talk.heard_id().await;
@@ -198,12 +200,12 @@ async fn an_answer_that_a_rule_drops_ends_the_replay() {
 
 on_both_runtimes!(clients_that_share_a_session_hear_nothing_of_it);
 async fn clients_that_share_a_session_hear_nothing_of_it() {
-    let pipeline = pipeline(None);
-    let connection = pipeline.open(
+    let run = proxy_run(None);
+    let connection = run.open(
         NewConnection::between(Transport::StreamableHttp, Transport::Stdio)
             .with_streams(ClientStreams::Shared),
     );
-    let mut talk = Talk::on(pipeline, connection).await;
+    let mut talk = ReplayTalk::on(run, connection).await;
     let replay = talk.replay(Duration::from_secs(9));
     let id = talk.heard_id().await;
     let progress = json!({"method": "notifications/progress", "params": {"progressToken": id}});
@@ -212,7 +214,7 @@ async fn clients_that_share_a_session_hear_nothing_of_it() {
         .say(&json!({"id": id, "result": {}}).to_string());
     let replayed = replay.await.unwrap().unwrap();
     assert_eq!((replayed.request, replayed.answer), (2, Some(4)));
-    let open = talk.connection.open(Direction::ClientToServer);
+    let open = talk.connection.open_requests(Direction::ClientToServer);
     assert_eq!(open.len(), 1, "that of the client");
     // In a batch, which is nobody's here.
     let replay = talk.replay(Duration::from_secs(9));
@@ -226,7 +228,7 @@ async fn clients_that_share_a_session_hear_nothing_of_it() {
 }
 
 /// A replay before a server that the test plays.
-fn visit(opening: &[&'static str], server: Link) -> JoinHandle<Result<Replayed, ReplayError>> {
+fn visit(opening: &[&'static str], server: Link) -> JoinHandle<Result<ReplayReceipt, ReplayError>> {
     visit_within(Duration::from_secs(9), opening, server)
 }
 
@@ -234,21 +236,22 @@ fn visit_within(
     timeout: Duration,
     opening: &[&'static str],
     server: Link,
-) -> JoinHandle<Result<Replayed, ReplayError>> {
+) -> JoinHandle<Result<ReplayReceipt, ReplayError>> {
     let server = Mutex::new(Some(server));
     let dial: Dial = Arc::new(move |_| {
         let link = server.lock().unwrap().take().unwrap();
         Box::pin(std::future::ready(Ok(link)))
     });
-    let once = Once {
-        opening: opening.iter().map(|line| Message::parse(*line)).collect(),
+    let once = SingleReplay {
+        handshake: opening.iter().map(|line| Message::parse(*line)).collect(),
         message: Message::parse(CALL),
         parent: None,
         timeout,
     };
     tokio::spawn(async move {
-        let asked = fresh(&pipeline(None), Transport::Stdio.into(), &dial, once, ()).await;
-        asked.map(|asked| asked.replayed)
+        let asked =
+            replay_on_new_session(&proxy_run(None), Transport::Stdio.into(), &dial, once, ()).await;
+        asked.map(|asked| asked.receipt)
     })
 }
 

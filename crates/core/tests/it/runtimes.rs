@@ -31,30 +31,30 @@ macro_rules! on_both_runtimes {
 const WORKERS: usize = 4;
 
 /// One thread. Time moves on only when nothing else can happen.
-pub fn paused_time() -> Builder {
+pub(crate) fn paused_time() -> Builder {
     let mut runtime = real_time();
     runtime.start_paused(true);
     runtime
 }
 
 /// One thread.
-pub fn real_time() -> Builder {
+pub(crate) fn real_time() -> Builder {
     Builder::new_current_thread()
 }
 
 /// Runs a test on the thread it was started on, and what it spawns on several others.
-pub fn several_threads(test: impl Future<Output = ()>) {
+pub(crate) fn several_threads(test: impl Future<Output = ()>) {
     let mut runtime = Builder::new_multi_thread();
     run(runtime.worker_threads(WORKERS), test);
 }
 
 /// Runs a test.
-pub fn run(runtime: &mut Builder, test: impl Future<Output = ()>) {
+pub(crate) fn run(runtime: &mut Builder, test: impl Future<Output = ()>) {
     runtime.enable_all().build().unwrap().block_on(test);
 }
 
 /// One value for a test on one thread, where waiting costs nothing, and another for several threads.
-pub fn by_runtime<T>(one: T, several: T) -> T {
+pub(crate) fn by_runtime<T>(one: T, several: T) -> T {
     match Handle::current().runtime_flavor() {
         RuntimeFlavor::CurrentThread => one,
         _ => several,

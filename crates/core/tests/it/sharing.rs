@@ -2,37 +2,39 @@
 
 use std::time::Duration;
 
-use mcp_proxy_core::{ClientStreams, NewConnection, Outgoing, Passed};
+use mcp_proxy_core::{ClientStreams, NewConnection, OutgoingFrame, PipelineOutput};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ExchangeId, Frame, LineEnd, Message, Origin, Transport,
+    Body, Direction, ExchangeId, Frame, LineEnd, Message, Origin, Transport, TransportEnvelope,
 };
 
-use crate::transcript::pipeline;
+use crate::transcript::proxy_run;
 
-struct Shared {
+struct SharedConnection {
     connection: std::sync::Arc<mcp_proxy_core::Connection>,
 }
 
-impl Shared {
-    fn new() -> Shared {
-        let pipeline = pipeline(None);
-        let connection = pipeline.open(
+impl SharedConnection {
+    fn new() -> SharedConnection {
+        let run = proxy_run(None);
+        let connection = run.open(
             NewConnection::between(Transport::StreamableHttp, Transport::Stdio)
                 .with_streams(ClientStreams::Shared),
         );
-        Shared { connection }
+        SharedConnection { connection }
     }
 
     fn pass(&self, direction: Direction, exchange: u64, text: &str) -> Vec<(u64, String)> {
-        let mut passed = Passed::default();
+        let mut output = PipelineOutput::default();
         let mut frames = vec![Frame::new(
             ExchangeId(exchange),
             direction.from().into(),
-            Carriage::Line(LineEnd::Lf),
+            TransportEnvelope::Line(LineEnd::Lf),
             Body::Whole(Message::parse(text.to_owned())),
         )];
-        let mut lane = self.connection.lane(direction);
-        lane.pass(&mut frames, Duration::ZERO, &mut passed).unwrap();
+        let mut pipeline = self.connection.message_pipeline(direction);
+        pipeline
+            .pass(&mut frames, Duration::ZERO, &mut output)
+            .unwrap();
         let text = |frame: Frame| match frame.body {
             Body::Whole(message) => (
                 frame.stream.exchange().unwrap().0,
@@ -40,7 +42,10 @@ impl Shared {
             ),
             other => panic!("{other:?}"),
         };
-        let written = passed.on.into_iter().filter_map(Outgoing::into_written);
+        let written = output
+            .forward
+            .into_iter()
+            .filter_map(OutgoingFrame::into_written);
         written.map(text).collect()
     }
 
@@ -49,15 +54,20 @@ impl Shared {
         let request = Message::parse(r#"{"id":7,"method":"a"}"#);
         let frame = |exchange: u64| {
             let body = Body::Whole(request.clone());
-            let carriage = Carriage::Line(LineEnd::Lf);
+            let carriage = TransportEnvelope::Line(LineEnd::Lf);
             Frame::new(ExchangeId(exchange), Origin::Client, carriage, body)
         };
         let mut frames: Vec<Frame> = (0..count).map(frame).collect();
-        let mut passed = Passed::default();
-        let mut lane = self.connection.lane(Direction::ClientToServer);
-        lane.pass(&mut frames, Duration::ZERO, &mut passed).unwrap();
-        let back = passed.back.into_iter().filter_map(Outgoing::into_written);
-        (passed.on.len(), back.collect())
+        let mut output = PipelineOutput::default();
+        let mut pipeline = self.connection.message_pipeline(Direction::ClientToServer);
+        pipeline
+            .pass(&mut frames, Duration::ZERO, &mut output)
+            .unwrap();
+        let back = output
+            .reply
+            .into_iter()
+            .filter_map(OutgoingFrame::into_written);
+        (output.forward.len(), back.collect())
     }
 
     fn up(&self, exchange: u64, text: &str) -> String {
@@ -73,7 +83,7 @@ impl Shared {
 
 #[test]
 fn equal_ids_of_two_clients_find_their_way_back() {
-    let shared = Shared::new();
+    let shared = SharedConnection::new();
     assert_eq!(
         shared.up(10, r#"{"id":1,"method":"a"}"#),
         r#"{"id":1,"method":"a"}"#
@@ -95,7 +105,7 @@ fn equal_ids_of_two_clients_find_their_way_back() {
 
 #[test]
 fn progress_tokens_and_subscriptions_change_with_the_id() {
-    let shared = Shared::new();
+    let shared = SharedConnection::new();
     let call = r#"{"id":"x","method":"tools/call","params":{"_meta":{"progressToken":"t"}}}"#;
     let sent = shared.up(5, call);
     assert_eq!(
@@ -116,7 +126,7 @@ fn progress_tokens_and_subscriptions_change_with_the_id() {
 
 #[test]
 fn closing_a_stream_cancels_the_request_once() {
-    let shared = Shared::new();
+    let shared = SharedConnection::new();
     shared.up(5, r#"{"id":"x","method":"tools/call"}"#);
     let cancel = shared.connection.cancel(ExchangeId(5)).unwrap();
     let text = String::from_utf8(cancel.raw().to_vec()).unwrap();
@@ -126,7 +136,7 @@ fn closing_a_stream_cancels_the_request_once() {
 
 #[test]
 fn a_cancel_by_notification_names_the_request_by_our_id() {
-    let shared = Shared::new();
+    let shared = SharedConnection::new();
     shared.up(5, r#"{"id":"x","method":"tools/call"}"#);
     let sent = shared.up(
         6,
@@ -140,7 +150,7 @@ fn a_cancel_by_notification_names_the_request_by_our_id() {
 
 #[test]
 fn a_cancel_never_hits_another_client() {
-    let shared = Shared::new();
+    let shared = SharedConnection::new();
     shared.up(5, r#"{"id":1,"method":"a"}"#);
     shared.up(6, r#"{"id":1,"method":"b"}"#);
     let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#;
@@ -153,7 +163,7 @@ fn a_cancel_never_hits_another_client() {
 
 #[test]
 fn a_request_over_the_limit_is_answered_and_not_sent() {
-    let shared = Shared::new();
+    let shared = SharedConnection::new();
     let (sent, refused) = shared.flood(16_385);
     assert_eq!(sent, 16_384);
     let [refusal] = &refused[..] else {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_proxy_core::intercept::{Intercept, InterceptAction, NewBreakpoint};
+use mcp_proxy_core::intercept::{InterceptAction, Interceptor, NewBreakpoint};
 use mcp_proxy_core::rules::Rules;
 use mcp_proxy_session::{Filter, RecordOptions};
 use mcp_proxy_wire::Transport;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::runtimes::several_threads;
-use crate::transcript::{Peer, carried, pipeline, recorder};
+use crate::transcript::{TestPeer, carried, proxy_run, recorder};
 
 const CONNECTIONS: u64 = 8;
 /// What a client says. Its server says as much: an answer to all that it hears, and a notification for all that it does not.
@@ -47,7 +47,7 @@ fn parse(message: &[u8]) -> Value {
 }
 
 /// Answers what comes, until everything has come; returns the numbers as they came.
-async fn serve(mut server: Peer) -> (Peer, Vec<u64>) {
+async fn serve(mut server: TestPeer) -> (TestPeer, Vec<u64>) {
     let mut heard = Vec::new();
     while heard.len() as u64 != MESSAGES - MESSAGES / EVERY {
         let request = parse(&server.next().await.unwrap());
@@ -64,7 +64,7 @@ async fn serve(mut server: Peer) -> (Peer, Vec<u64>) {
 }
 
 /// Asks everything, and waits for all answers; returns their numbers as they came.
-async fn ask(mut client: Peer) -> (Peer, Vec<u64>) {
+async fn ask(mut client: TestPeer) -> (TestPeer, Vec<u64>) {
     for number in 0..MESSAGES {
         let params = json!({"name": tool(number)});
         let request =
@@ -86,7 +86,7 @@ async fn ask(mut client: Peer) -> (Peer, Vec<u64>) {
 }
 
 /// Releases what is held, on a thread of its own, until `stop` is dropped.
-fn decide(intercept: Arc<Intercept>, stop: oneshot::Receiver<()>) -> std::thread::JoinHandle<()> {
+fn decide(intercept: Arc<Interceptor>, stop: oneshot::Receiver<()>) -> std::thread::JoinHandle<()> {
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.build().unwrap();
     std::thread::spawn(move || {
@@ -125,18 +125,18 @@ fn nothing_is_lost_doubled_or_reordered_on_several_threads() {
     let recorder = recorder(folder.path(), RecordOptions::default());
     let path = recorder.path().to_owned();
     several_threads(async {
-        let pipeline = pipeline(Some(recorder));
+        let run = proxy_run(Some(recorder));
         let rules = Rules::parse(RULES, Path::new(".")).unwrap();
-        pipeline.rules().set(rules);
-        pipeline.intercept().add_breakpoint(NewBreakpoint {
+        run.rules().set(rules);
+        run.intercept().add_breakpoint(NewBreakpoint {
             filter: Filter::parse("hold").unwrap(),
             ..NewBreakpoint::default()
         });
         let (stop, stopped) = oneshot::channel();
-        let deciding = decide(Arc::clone(pipeline.intercept()), stopped);
+        let deciding = decide(Arc::clone(run.intercept()), stopped);
         let talking: Vec<_> = (0..CONNECTIONS)
             .map(|_| {
-                let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
+                let connection = run.connect(Transport::Stdio, Transport::Stdio);
                 let (client, server) = carried(&connection);
                 (tokio::spawn(ask(client)), tokio::spawn(serve(server)))
             })
@@ -161,7 +161,7 @@ fn nothing_is_lost_doubled_or_reordered_on_several_threads() {
         }
         drop(stop);
         deciding.join().unwrap();
-        pipeline.end("done");
+        run.end("done");
     });
     check_record(&std::fs::read_to_string(path).unwrap());
 }

@@ -10,14 +10,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_core::intercept::{Check, InterceptAction, InterceptMode, NewBreakpoint};
+use mcp_proxy_core::intercept::{InterceptAction, InterceptMode, JsonCheck, NewBreakpoint};
 use mcp_proxy_core::{
     BoxFuture, CarryEnd, CarryOptions, Connection, FrameReader, FrameWriter, HoldOptions, Link,
-    LinkEnd, Outgoing, Pipeline, PipelineOptions, carry,
+    LinkEnd, OutgoingFrame, ProxyRun, RunOptions, carry,
 };
-use mcp_proxy_session::{Filter, Place, RecordOptions, Recorder, testing};
+use mcp_proxy_session::{Filter, RecordLocation, RecordOptions, Recorder, testing};
 use mcp_proxy_wire::{
-    Body, Carriage, ErrorCode, Frame, LineEnd, Message, Side, StreamId, Transport,
+    Body, ErrorCode, Frame, LineEnd, Message, Side, StreamId, Transport, TransportEnvelope,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -25,16 +25,16 @@ use tokio::task::JoinHandle;
 use crate::runtimes::by_runtime;
 
 /// One side of a conversation as the test holds it.
-pub struct Peer {
+pub struct TestPeer {
     side: Side,
     say: Option<mpsc::UnboundedSender<Result<Frame, LinkEnd>>>,
     hear: mpsc::UnboundedReceiver<Option<Vec<u8>>>,
 }
 
-struct Says(mpsc::UnboundedReceiver<Result<Frame, LinkEnd>>);
-struct Hears(mpsc::UnboundedSender<Option<Vec<u8>>>);
+struct PeerReader(mpsc::UnboundedReceiver<Result<Frame, LinkEnd>>);
+struct PeerWriter(mpsc::UnboundedSender<Option<Vec<u8>>>);
 
-impl FrameReader for Says {
+impl FrameReader for PeerReader {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
             into.push(self.0.recv().await.unwrap_or(Err(LinkEnd::Closed))?);
@@ -43,12 +43,12 @@ impl FrameReader for Says {
     }
 }
 
-impl FrameWriter for Hears {
+impl FrameWriter for PeerWriter {
     fn write<'a>(
         &'a mut self,
-        frames: &'a mut Vec<Outgoing>,
+        frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
-        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
+        for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
             if let Body::Whole(message) = frame.body {
                 let _ = self.0.send(Some(message.raw().to_vec()));
             }
@@ -63,33 +63,33 @@ impl FrameWriter for Hears {
 }
 
 /// A side, and the link to it.
-pub fn peer(side: Side) -> (Peer, Link) {
+pub fn peer(side: Side) -> (TestPeer, Link) {
     let (say, says) = mpsc::unbounded_channel();
     let (hears, hear) = mpsc::unbounded_channel();
     (
-        Peer {
+        TestPeer {
             side,
             say: Some(say),
             hear,
         },
-        Link::new(Says(says), Hears(hears)),
+        Link::new(PeerReader(says), PeerWriter(hears)),
     )
 }
 
 /// A record of stdio on both sides, in a folder.
 pub fn recorder(folder: &Path, options: RecordOptions) -> Recorder {
-    let place = Place::File(folder.join("s.jsonl"));
+    let place = RecordLocation::File(folder.join("s.jsonl"));
     Recorder::create(place, options, &testing::header()).unwrap()
 }
 
 /// A pipeline with or without a record.
-pub fn pipeline(recorder: Option<Recorder>) -> Arc<Pipeline> {
+pub fn proxy_run(recorder: Option<Recorder>) -> Arc<ProxyRun> {
     holding(recorder, HoldOptions::default())
 }
 
 /// The same, holding messages in some way.
-pub fn holding(recorder: Option<Recorder>, hold: HoldOptions) -> Arc<Pipeline> {
-    Pipeline::new(PipelineOptions {
+pub fn holding(recorder: Option<Recorder>, hold: HoldOptions) -> Arc<ProxyRun> {
+    ProxyRun::new(RunOptions {
         recorder,
         warn: Arc::new(|text| panic!("{text}")),
         pass_noise: false,
@@ -99,18 +99,18 @@ pub fn holding(recorder: Option<Recorder>, hold: HoldOptions) -> Arc<Pipeline> {
 
 /// Plays a transcript over stdio on both sides.
 pub async fn play(transcript: &str) -> CarryEnd {
-    let pipeline = pipeline(None);
-    let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
+    let run = proxy_run(None);
+    let connection = run.connect(Transport::Stdio, Transport::Stdio);
     play_on(&connection, transcript).await
 }
 
 /// A conversation that is carried: its two sides.
-pub fn carried(connection: &Arc<Connection>) -> (Peer, Peer) {
+pub fn carried(connection: &Arc<Connection>) -> (TestPeer, TestPeer) {
     let (client, server, _) = carry_on(connection);
     (client, server)
 }
 
-fn carry_on(connection: &Arc<Connection>) -> (Peer, Peer, JoinHandle<CarryEnd>) {
+fn carry_on(connection: &Arc<Connection>) -> (TestPeer, TestPeer, JoinHandle<CarryEnd>) {
     let (client, client_link) = peer(Side::Client);
     let (server, server_link) = peer(Side::Server);
     let carrying = tokio::spawn({
@@ -164,7 +164,7 @@ pub async fn play_on(connection: &Arc<Connection>, transcript: &str) -> CarryEnd
 
 /// Plays a line that begins with `!`.
 async fn decide(connection: &Arc<Connection>, line: &str) {
-    let intercept = connection.pipeline.intercept();
+    let intercept = connection.run.intercept();
     let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
     match verb {
         "intercept" => return intercept.set_mode(InterceptMode::Intercept, "test"),
@@ -199,8 +199,8 @@ async fn decide(connection: &Arc<Connection>, line: &str) {
         "held" => return,
         "forward" => InterceptAction::Forward,
         "drop" => InterceptAction::Drop,
-        "modify" => InterceptAction::Modify(bytes, Check::Json),
-        "as-is" => InterceptAction::Modify(bytes, Check::AsIs),
+        "modify" => InterceptAction::Modify(bytes, JsonCheck::Json),
+        "as-is" => InterceptAction::Modify(bytes, JsonCheck::AsIs),
         "error" => {
             let (code, message) = rest.split_once(' ').unwrap();
             let (code, message) = (code.parse().unwrap(), message.to_owned());
@@ -211,7 +211,7 @@ async fn decide(connection: &Arc<Connection>, line: &str) {
     intercept.resolve(held, action, "test").unwrap();
 }
 
-impl Peer {
+impl TestPeer {
     /// The server ends with this failure.
     pub fn fail(&mut self, text: &str) {
         let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_EXITED, text);
@@ -222,7 +222,7 @@ impl Peer {
         let frame = Frame::new(
             StreamId::Only,
             self.side.into(),
-            Carriage::Line(LineEnd::Lf),
+            TransportEnvelope::Line(LineEnd::Lf),
             Body::Whole(Message::parse(text.to_owned())),
         );
         self.say.as_ref().unwrap().send(Ok(frame)).unwrap();

@@ -22,7 +22,7 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use crate::{
-    ask::{Question, Reply, answer, ask},
+    question::{FormQuestion, QuestionReply, answer, ask},
     server::DemoServer,
 };
 
@@ -38,8 +38,8 @@ impl DemoServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         match ask(name_question(), responses.as_ref(), &context).await? {
-            Reply::CallAgain(request) => Ok(request.into()),
-            Reply::Answered(answer) => {
+            QuestionReply::CallAgain(request) => Ok(request.into()),
+            QuestionReply::Answered(answer) => {
                 let content = answer.content.unwrap_or_default();
                 Ok(done(format!(
                     "Hello, {}!",
@@ -135,12 +135,12 @@ impl DemoServer {
         RequestState(state): RequestState,
     ) -> Result<CallToolResponse, ErrorData> {
         const TOOL: &str = "test_input_required_result_multi_round";
-        let first = Question {
+        let first = FormQuestion {
             key: "step1",
             message: "Step 1: What is your name?".to_owned(),
             form: text_form("name"),
         };
-        let second = Question {
+        let second = FormQuestion {
             key: "step2",
             message: "Step 2: What is your favorite color?".to_owned(),
             form: text_form("color"),
@@ -210,7 +210,7 @@ impl DemoServer {
         responses: Option<Responses>,
         state: Option<String>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let question = Question {
+        let question = FormQuestion {
             key: "confirm",
             message: "Please confirm".to_owned(),
             form: json!({
@@ -232,7 +232,7 @@ impl DemoServer {
 
     fn seal_state(&self, tool: &'static str, state: &Value) -> Result<String, ErrorData> {
         let options = SealOptions::new().associated_data(tool.as_bytes());
-        let sealed = self.house().seal.seal_json_with(state, &options);
+        let sealed = self.state().seal.seal_json_with(state, &options);
         sealed.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
@@ -240,7 +240,7 @@ impl DemoServer {
         let refuse =
             || ErrorData::invalid_params("requestState is not what this server sent", None);
         let opened = self
-            .house()
+            .state()
             .seal
             .open_json_with(sealed.ok_or_else(refuse)?, tool.as_bytes());
         opened.map_err(|_| refuse())
@@ -266,8 +266,8 @@ fn object<'a>(responses: Option<&'a Responses>, key: &str) -> Option<&'a Value> 
     responses?.get(key).filter(|response| response.is_object())
 }
 
-fn name_question() -> Question {
-    Question {
+fn name_question() -> FormQuestion {
+    FormQuestion {
         key: "user_name",
         message: "What is your name?".to_owned(),
         form: text_form("name"),
@@ -292,15 +292,15 @@ fn roots() -> InputRequest {
 mod tests {
     use super::*;
     use crate::{
-        Content,
-        house::{House, Session},
+        DemoContent,
+        state::{ClientSession, ServerState},
     };
 
     #[test]
     fn state_opens_only_for_the_tool_that_sealed_it_and_only_unchanged() {
         let server = DemoServer::new(
-            House::new(Content::WithFixtures),
-            Session::new(Default::default()),
+            ServerState::new(DemoContent::WithFixtures),
+            ClientSession::new(Default::default()),
         );
         let sealed = server.seal_state("one", &json!({ "name": "Ada" })).unwrap();
         assert_eq!(

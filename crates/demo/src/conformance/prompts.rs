@@ -11,8 +11,8 @@ use rmcp::{
 use serde_json::json;
 
 use crate::{
-    ask::{Question, Reply, ask},
     prompts::argument,
+    question::{FormQuestion, QuestionReply, ask},
     resources::logo_base64,
 };
 
@@ -94,7 +94,7 @@ async fn ask_for_context(
     request: &GetPromptRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<GetPromptResponse, ErrorData> {
-    let question = Question {
+    let question = FormQuestion {
         key: "user_context",
         message: "What context should the prompt use?".to_owned(),
         form: json!({
@@ -104,8 +104,8 @@ async fn ask_for_context(
         }),
     };
     match ask(question, request.input_responses.as_ref(), context).await? {
-        Reply::CallAgain(request) => Ok(request.into()),
-        Reply::Answered(answer) => {
+        QuestionReply::CallAgain(request) => Ok(request.into()),
+        QuestionReply::Answered(answer) => {
             let content = answer.content.unwrap_or_default();
             let context = content["context"].as_str().unwrap_or("none");
             Ok(GetPromptResult::new(vec![user(format!("Use this context: {context}"))]).into())

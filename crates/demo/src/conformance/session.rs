@@ -23,10 +23,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    ask::{Question, Reply, ask, client_failed},
-    house::Change,
-    http::Cutter,
+    http::StreamCutter,
+    question::{FormQuestion, QuestionReply, ask, client_failed},
     server::DemoServer,
+    state::ContentChange,
 };
 
 /// The scenarios want to see that messages arrive one by one.
@@ -130,7 +130,7 @@ impl DemoServer {
             },
             "required": ["username", "email"],
         });
-        let question = Question {
+        let question = FormQuestion {
             key: "user",
             message,
             form,
@@ -146,7 +146,7 @@ impl DemoServer {
         InputResponses(responses): InputResponses,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let question = Question {
+        let question = FormQuestion {
             key: "profile",
             message: "Please check these values.".to_owned(),
             form: form_with_defaults(),
@@ -162,7 +162,7 @@ impl DemoServer {
         InputResponses(responses): InputResponses,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let question = Question {
+        let question = FormQuestion {
             key: "choices",
             message: "Please choose.".to_owned(),
             form: form_with_choices(),
@@ -179,7 +179,7 @@ impl DemoServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         self.report(&context).progress(0, 1, "about to ask").await;
-        let question = Question {
+        let question = FormQuestion {
             key: "name",
             message: "What is your name?".to_owned(),
             form: json!({ "type": "object", "properties": { "name": { "type": "string" } } }),
@@ -191,14 +191,14 @@ impl DemoServer {
     /// Say that the list of tools has changed.
     #[tool]
     async fn test_trigger_tool_change(&self, context: RequestContext<RoleServer>) -> String {
-        self.announce(Change::Tools, &context).await;
+        self.announce(ContentChange::Tools, &context).await;
         "said that the tools changed".to_owned()
     }
 
     /// Say that the list of prompts has changed.
     #[tool]
     async fn test_trigger_prompt_change(&self, context: RequestContext<RoleServer>) -> String {
-        self.announce(Change::Prompts, &context).await;
+        self.announce(ContentChange::Prompts, &context).await;
         "said that the prompts changed".to_owned()
     }
 
@@ -209,9 +209,9 @@ impl DemoServer {
         let cutter = context
             .extensions
             .get::<Parts>()
-            .and_then(|parts| parts.extensions.get::<Cutter>());
+            .and_then(|parts| parts.extensions.get::<StreamCutter>());
         if let Some(cutter) = cutter
-            && !crate::report::is_modern(&context)
+            && !crate::reporter::is_modern(&context)
         {
             let _ = tokio::time::timeout(PATIENCE, cutter.hang_up()).await;
         }
@@ -220,10 +220,10 @@ impl DemoServer {
 }
 
 /// The answer to a question as the tool's own answer.
-fn tell(reply: Reply, prefix: &str) -> CallToolResponse {
+fn tell(reply: QuestionReply, prefix: &str) -> CallToolResponse {
     match reply {
-        Reply::CallAgain(request) => request.into(),
-        Reply::Answered(ElicitResult {
+        QuestionReply::CallAgain(request) => request.into(),
+        QuestionReply::Answered(ElicitResult {
             action, content, ..
         }) => {
             let content = content.unwrap_or(Value::Null);

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    ask::{Question, answer},
+    question::{FormQuestion, answer},
     server::DemoServer,
 };
 
@@ -111,7 +111,7 @@ impl DemoServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         require_tasks(&context)?;
-        let question = Question {
+        let question = FormQuestion {
             key: "confirm",
             message: format!("Delete {filename}?"),
             form: json!({ "type": "object", "properties": { "confirm": { "type": "boolean" } } }),
@@ -133,7 +133,7 @@ impl DemoServer {
     ) -> Result<CallToolResponse, ErrorData> {
         require_tasks(&context)?;
         let name = user_name().into_input_request()?;
-        let color = Question {
+        let color = FormQuestion {
             key: "color",
             message: "What is your favourite color?".to_owned(),
             form: json!({ "type": "object", "properties": { "color": { "type": "string" } } }),
@@ -179,7 +179,7 @@ impl DemoServer {
     {
         let options = TaskOptions::new().with_poll_interval_ms(POLL_MS);
         let task = self
-            .house()
+            .state()
             .tasks
             .spawn(options, |context| Box::pin(work(context)));
         CreateTaskResult::new(task).into()
@@ -198,8 +198,8 @@ fn require_tasks(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> 
     Err(ErrorData::missing_required_client_capability(required))
 }
 
-fn user_name() -> Question {
-    Question {
+fn user_name() -> FormQuestion {
+    FormQuestion {
         key: "user_name",
         message: "What is your name?".to_owned(),
         form: json!({ "type": "object", "properties": { "name": { "type": "string" } } }),

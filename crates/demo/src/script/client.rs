@@ -19,24 +19,24 @@ use tokio::sync::watch;
 
 /// How many notifications have arrived.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct NotificationCounts {
     pub(super) progress: usize,
     pub(super) log_lines: usize,
 }
 
 /// Somebody called Ada, who answers questions at once.
-pub(super) struct Person {
-    heard: watch::Sender<Heard>,
+pub(super) struct ScriptedPerson {
+    heard: watch::Sender<NotificationCounts>,
 }
 
-impl Person {
-    pub(super) fn new() -> (Person, watch::Receiver<Heard>) {
-        let (heard, hears) = watch::channel(Heard::default());
-        (Person { heard }, hears)
+impl ScriptedPerson {
+    pub(super) fn new() -> (ScriptedPerson, watch::Receiver<NotificationCounts>) {
+        let (heard, hears) = watch::channel(NotificationCounts::default());
+        (ScriptedPerson { heard }, hears)
     }
 }
 
-impl ClientHandler for Person {
+impl ClientHandler for ScriptedPerson {
     fn get_info(&self) -> ClientConfig {
         let capabilities = ClientCapabilities::builder().enable_elicitation().build();
         let name = Implementation::new("mcp-proxy-demo-client", env!("CARGO_PKG_VERSION"));

@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{
-    Era, OnStep, Step,
-    client::{Heard, Person},
+    OnStep, ScriptEra, ScriptStep,
+    client::{NotificationCounts, ScriptedPerson},
 };
-use crate::{BoxedReader, BoxedWriter, Error};
+use crate::{BoxedReader, BoxedWriter, DemoError};
 
 /// How long the last notification of a step may come after its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -33,29 +33,29 @@ const COUNT: usize = 3;
 const LOG_LINES: usize = 2;
 
 /// The session while the script runs.
-pub(super) struct Player<'a> {
-    client: RunningService<RoleClient, Person>,
-    heard: watch::Receiver<Heard>,
+pub(super) struct ScriptPlayer<'a> {
+    client: RunningService<RoleClient, ScriptedPerson>,
+    heard: watch::Receiver<NotificationCounts>,
     pause: Duration,
     on_step: OnStep<'a>,
 }
 
-impl<'a> Player<'a> {
+impl<'a> ScriptPlayer<'a> {
     pub(super) async fn open(
         streams: (BoxedReader, BoxedWriter),
-        era: Era,
+        era: ScriptEra,
         pause: Duration,
         on_step: OnStep<'a>,
-    ) -> Result<Player<'a>, Error> {
+    ) -> Result<ScriptPlayer<'a>, DemoError> {
         let lifecycle = match era {
-            Era::Legacy => ClientLifecycleMode::Initialize,
-            Era::Modern => ClientLifecycleMode::Discover {
+            ScriptEra::Legacy => ClientLifecycleMode::Initialize,
+            ScriptEra::Modern => ClientLifecycleMode::Discover {
                 preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             },
         };
-        let (person, heard) = Person::new();
+        let (person, heard) = ScriptedPerson::new();
         let client = Box::pin(person.serve_with_lifecycle(streams, lifecycle)).await;
-        let client = client.map_err(|error| Error::Open(Box::new(error)))?;
+        let client = client.map_err(|error| DemoError::Open(Box::new(error)))?;
         let outcome = match client.peer_info() {
             Some(server) => {
                 let name = server
@@ -66,7 +66,7 @@ impl<'a> Player<'a> {
             }
             None => "the server did not say who it is".to_owned(),
         };
-        let mut player = Player {
+        let mut player = ScriptPlayer {
             client,
             heard,
             pause,
@@ -76,26 +76,26 @@ impl<'a> Player<'a> {
         Ok(player)
     }
 
-    pub(super) async fn ask_for_log_lines(&mut self) -> Result<(), Error> {
+    pub(super) async fn ask_for_log_lines(&mut self) -> Result<(), DemoError> {
         let title = "ask for log lines";
-        self.rest().await;
+        self.pause_before_step().await;
         let level = SetLevelRequestParams::new(LoggingLevel::Info);
         self.client.set_level(level).await.map_err(at(title))?;
         self.done(title, "level info");
         Ok(())
     }
 
-    pub(super) async fn list_tools(&mut self) -> Result<(), Error> {
+    pub(super) async fn list_tools(&mut self) -> Result<(), DemoError> {
         let title = "list the tools";
-        self.rest().await;
+        self.pause_before_step().await;
         let tools = self.client.list_all_tools().await.map_err(at(title))?;
         self.done(title, format!("{} tools", tools.len()));
         Ok(())
     }
 
-    pub(super) async fn call_tools(&mut self) -> Result<(), Error> {
+    pub(super) async fn call_tools(&mut self) -> Result<(), DemoError> {
         let title = "call echo";
-        self.rest().await;
+        self.pause_before_step().await;
         let answer = self
             .call(title, "echo", json!({ "message": "Hello!" }))
             .await?;
@@ -103,7 +103,7 @@ impl<'a> Player<'a> {
         self.done(title, text);
 
         let title = "call add";
-        self.rest().await;
+        self.pause_before_step().await;
         let answer = self
             .call(title, "add", json!({ "a": 40, "b": 2, "unit": "apples" }))
             .await?;
@@ -116,15 +116,15 @@ impl<'a> Player<'a> {
     }
 
     /// A call with progress and log lines on the way.
-    pub(super) async fn count_down(&mut self, era: Era) -> Result<(), Error> {
+    pub(super) async fn count_down(&mut self, era: ScriptEra) -> Result<(), DemoError> {
         let title = "call count_down";
-        self.rest().await;
+        self.pause_before_step().await;
         let pause = self.pause.as_millis().min(1000) / 2;
         let mut request = call(
             "count_down",
             json!({ "from": COUNT, "pause_ms": pause as u64 }),
         );
-        if era == Era::Modern {
+        if era == ScriptEra::Modern {
             let mut meta = RequestMetaObject::new();
             meta.set_log_level(LoggingLevel::Info);
             request.meta = Some(meta);
@@ -136,7 +136,7 @@ impl<'a> Player<'a> {
             .heard
             .wait_for(|heard| heard.progress >= COUNT && heard.log_lines >= LOG_LINES);
         let complete = matches!(tokio::time::timeout(PATIENCE, all_heard).await, Ok(Ok(_)));
-        let Heard {
+        let NotificationCounts {
             progress,
             log_lines,
         } = *self.heard.borrow();
@@ -154,18 +154,18 @@ impl<'a> Player<'a> {
     }
 
     /// A call in which the server asks and the client answers.
-    pub(super) async fn be_asked(&mut self) -> Result<(), Error> {
+    pub(super) async fn be_asked(&mut self) -> Result<(), DemoError> {
         let title = "call ask_name and answer its question";
-        self.rest().await;
+        self.pause_before_step().await;
         let answer = self.call(title, "ask_name", json!({})).await?;
         let text = expect_text(title, &answer, "Hello, Ada!")?;
         self.done(title, text);
         Ok(())
     }
 
-    pub(super) async fn read_resources(&mut self) -> Result<(), Error> {
+    pub(super) async fn read_resources(&mut self) -> Result<(), DemoError> {
         let title = "list the resources";
-        self.rest().await;
+        self.pause_before_step().await;
         let resources = self.client.list_all_resources().await.map_err(at(title))?;
         let templates = self
             .client
@@ -182,20 +182,20 @@ impl<'a> Player<'a> {
         );
 
         let title = "read a resource";
-        self.rest().await;
+        self.pause_before_step().await;
         let text = self.read(title, "demo://readme").await?;
         self.done(title, text.lines().next().unwrap_or_default());
 
         let title = "read a resource made from a template";
-        self.rest().await;
+        self.pause_before_step().await;
         let text = self.read(title, "demo://greeting/Ada").await?;
         self.done(title, text);
         Ok(())
     }
 
-    pub(super) async fn complete_and_get_prompt(&mut self) -> Result<(), Error> {
+    pub(super) async fn complete_and_get_prompt(&mut self) -> Result<(), DemoError> {
         let title = "complete a prompt's argument";
-        self.rest().await;
+        self.pause_before_step().await;
         let values = self
             .client
             .complete_prompt_simple("haiku", "topic", "p")
@@ -204,7 +204,7 @@ impl<'a> Player<'a> {
         self.done(title, values.join(", "));
 
         let title = "get a prompt";
-        self.rest().await;
+        self.pause_before_step().await;
         let arguments = object(json!({ "topic": "proxies", "mood": "cheerful" }));
         let request = GetPromptRequestParams::new("haiku").with_arguments(arguments);
         let prompt = self.client.get_prompt(request).await.map_err(at(title))?;
@@ -217,9 +217,9 @@ impl<'a> Player<'a> {
     }
 
     /// Once as a tool fails, for a model to read; once as a request fails, for a program.
-    pub(super) async fn fail_twice(&mut self) -> Result<(), Error> {
+    pub(super) async fn fail_twice(&mut self) -> Result<(), DemoError> {
         let title = "call roll_dice with a one-sided die";
-        self.rest().await;
+        self.pause_before_step().await;
         let answer = self.call(title, "roll_dice", json!({ "sides": 1 })).await?;
         if answer.is_error != Some(true) {
             return Err(unexpected(title, &json!(answer)));
@@ -227,7 +227,7 @@ impl<'a> Player<'a> {
         self.done(title, first_text(&answer));
 
         let title = "call a tool that does not exist";
-        self.rest().await;
+        self.pause_before_step().await;
         match self.client.call_tool(call("make_tea", json!({}))).await {
             Err(ServiceError::McpError(error)) => {
                 self.done(title, format!("error {}: {}", error.code.0, error.message));
@@ -238,9 +238,9 @@ impl<'a> Player<'a> {
         }
     }
 
-    pub(super) async fn close(mut self) -> Result<(), Error> {
-        self.rest().await;
-        self.client.close().await.map_err(Error::Session)?;
+    pub(super) async fn close(mut self) -> Result<(), DemoError> {
+        self.pause_before_step().await;
+        self.client.close().await.map_err(DemoError::Session)?;
         self.done("close the session", "good-bye");
         Ok(())
     }
@@ -250,14 +250,14 @@ impl<'a> Player<'a> {
         title: &'static str,
         tool: &'static str,
         arguments: Value,
-    ) -> Result<CallToolResult, Error> {
+    ) -> Result<CallToolResult, DemoError> {
         self.client
             .call_tool(call(tool, arguments))
             .await
             .map_err(at(title))
     }
 
-    async fn read(&mut self, title: &'static str, uri: &str) -> Result<String, Error> {
+    async fn read(&mut self, title: &'static str, uri: &str) -> Result<String, DemoError> {
         let request = ReadResourceRequestParams::new(uri);
         let ReadResourceResult { contents, .. } = self
             .client
@@ -270,14 +270,14 @@ impl<'a> Player<'a> {
         }
     }
 
-    async fn rest(&mut self) {
+    async fn pause_before_step(&mut self) {
         if !self.pause.is_zero() {
             tokio::time::sleep(self.pause).await;
         }
     }
 
     fn done(&mut self, title: &'static str, outcome: impl Into<String>) {
-        (self.on_step)(&Step {
+        (self.on_step)(&ScriptStep {
             title,
             outcome: outcome.into(),
         });
@@ -304,7 +304,7 @@ fn expect_text(
     title: &'static str,
     answer: &CallToolResult,
     expected: &str,
-) -> Result<String, Error> {
+) -> Result<String, DemoError> {
     let text = first_text(answer);
     if text == expected {
         Ok(text)
@@ -313,14 +313,14 @@ fn expect_text(
     }
 }
 
-fn at(step: &'static str) -> impl Fn(ServiceError) -> Error {
-    move |source| Error::Step {
+fn at(step: &'static str) -> impl Fn(ServiceError) -> DemoError {
+    move |source| DemoError::Step {
         step,
         source: Box::new(source),
     }
 }
 
-fn unexpected(step: &'static str, answer: &Value) -> Error {
+fn unexpected(step: &'static str, answer: &Value) -> DemoError {
     let answer = answer.to_string().chars().take(200).collect();
-    Error::Unexpected { step, answer }
+    DemoError::Unexpected { step, answer }
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use mcp_proxy_demo::{Content, serve_http};
+use mcp_proxy_demo::{DemoContent, serve_http};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -11,20 +11,20 @@ use tokio::{
     task::JoinHandle,
 };
 
-struct Server {
+struct TestServer {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
-    running: JoinHandle<Result<(), mcp_proxy_demo::Error>>,
+    running: JoinHandle<Result<(), mcp_proxy_demo::DemoError>>,
 }
 
-impl Server {
-    async fn start() -> Server {
+impl TestServer {
+    async fn start() -> TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async { stopped.await.unwrap_or_default() };
-        let running = tokio::spawn(serve_http(Content::WithFixtures, listener, shutdown));
-        Server {
+        let running = tokio::spawn(serve_http(DemoContent::WithFixtures, listener, shutdown));
+        TestServer {
             address,
             stop,
             running,
@@ -97,7 +97,7 @@ fn call(id: u32, tool: &str, meta: Option<Value>) -> String {
 
 #[tokio::test]
 async fn both_eras_answer_on_one_url() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let legacy = server.request("POST", "/mcp", &[], &initialize()).await;
     assert_eq!(status(&legacy), "200");
     assert!(header(&legacy, "mcp-session-id").is_some(), "{legacy}");
@@ -130,7 +130,7 @@ async fn both_eras_answer_on_one_url() {
 
 #[tokio::test]
 async fn strangers_and_other_paths_are_turned_away() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let evil = server
         .request("POST", "/mcp", &[("Host", "evil.example")], &initialize())
         .await;
@@ -160,7 +160,7 @@ async fn strangers_and_other_paths_are_turned_away() {
 
 #[tokio::test]
 async fn an_answer_survives_the_server_hanging_up() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let opened = server.request("POST", "/mcp", &[], &initialize()).await;
     let session = header(&opened, "mcp-session-id").unwrap();
     let headers = [

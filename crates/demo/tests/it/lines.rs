@@ -1,6 +1,6 @@
 //! The server over byte streams, spoken to in hand-written lines.
 
-use mcp_proxy_demo::{Content, serve};
+use mcp_proxy_demo::{DemoContent, serve};
 use serde_json::{Value, json};
 use tokio::{
     io::{
@@ -11,19 +11,19 @@ use tokio::{
 };
 
 /// One raw connection to a fresh server.
-struct Raw {
+struct RawConnection {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,
-    server: JoinHandle<Result<(), mcp_proxy_demo::Error>>,
+    server: JoinHandle<Result<(), mcp_proxy_demo::DemoError>>,
 }
 
-impl Raw {
-    fn connect() -> Raw {
+impl RawConnection {
+    fn connect() -> RawConnection {
         let (ours, theirs) = duplex(64 << 10);
         let (reader, writer) = split(theirs);
-        let server = tokio::spawn(serve(Content::WithFixtures, reader, writer));
+        let server = tokio::spawn(serve(DemoContent::WithFixtures, reader, writer));
         let (reader, writer) = split(ours);
-        Raw {
+        RawConnection {
             lines: BufReader::new(reader).lines(),
             writer,
             server,
@@ -72,7 +72,7 @@ fn modern(id: u32, method: &str, mut params: Value) -> Value {
 
 #[tokio::test]
 async fn a_legacy_session_in_raw_lines() {
-    let mut raw = Raw::connect();
+    let mut raw = RawConnection::connect();
     let params = json!({
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "raw", "version": "1" },
     });
@@ -114,7 +114,7 @@ async fn a_legacy_session_in_raw_lines() {
 
 #[tokio::test]
 async fn modern_requests_in_raw_lines() {
-    let mut raw = Raw::connect();
+    let mut raw = RawConnection::connect();
     raw.send(modern(1, "server/discover", json!({}))).await;
     let (answer, _) = raw.answer(json!(1)).await;
     let versions = answer["result"]["supportedVersions"]
@@ -178,7 +178,7 @@ async fn modern_requests_in_raw_lines() {
 
 #[tokio::test]
 async fn a_client_that_only_probes_is_no_failure() {
-    let mut raw = Raw::connect();
+    let mut raw = RawConnection::connect();
     raw.send(modern(1, "server/discover", json!({}))).await;
     raw.answer(json!(1)).await;
     raw.hang_up().await;
@@ -186,11 +186,11 @@ async fn a_client_that_only_probes_is_no_failure() {
 
 #[tokio::test]
 async fn a_message_over_the_sdks_own_limit_comes_back_whole() {
-    let mut raw = Raw::connect();
+    let mut raw = RawConnection::connect();
     let text = "x".repeat(17 << 20);
     let echo = json!({ "name": "echo", "arguments": { "message": text } });
     let line = format!("{}\n", modern(1, "tools/call", echo));
-    let Raw {
+    let RawConnection {
         mut lines,
         mut writer,
         server,
@@ -208,7 +208,7 @@ async fn a_message_over_the_sdks_own_limit_comes_back_whole() {
             .len(),
         17 << 20
     );
-    raw = Raw {
+    raw = RawConnection {
         lines,
         writer: sent.await.unwrap(),
         server,

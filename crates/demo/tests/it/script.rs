@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use mcp_proxy_demo::{Content, Era, Step, run_script, serve};
+use mcp_proxy_demo::{DemoContent, ScriptEra, ScriptStep, run_script, serve};
 use tokio::io::{duplex, split};
 
 /// Plays the script and returns what each step said.
-async fn play(content: Content, era: Era) -> Vec<Step> {
+async fn play(content: DemoContent, era: ScriptEra) -> Vec<ScriptStep> {
     let (ours, theirs) = duplex(64 << 10);
     let (server_reader, server_writer) = split(theirs);
     let server = tokio::spawn(serve(content, server_reader, server_writer));
     let (reader, writer) = split(ours);
     let mut steps = Vec::new();
-    let on_step = |step: &Step| steps.push(step.clone());
+    let on_step = |step: &ScriptStep| steps.push(step.clone());
     run_script(reader, writer, era, Duration::ZERO, on_step)
         .await
         .unwrap();
@@ -20,7 +20,7 @@ async fn play(content: Content, era: Era) -> Vec<Step> {
     steps
 }
 
-fn outcome<'a>(steps: &'a [Step], title: &str) -> &'a str {
+fn outcome<'a>(steps: &'a [ScriptStep], title: &str) -> &'a str {
     let step = steps.iter().find(|step| step.title == title);
     step.map(|step| step.outcome.as_str())
         .unwrap_or_else(|| panic!("no step {title:?}: {steps:?}"))
@@ -28,7 +28,7 @@ fn outcome<'a>(steps: &'a [Step], title: &str) -> &'a str {
 
 #[tokio::test]
 async fn the_script_plays_in_a_legacy_session() {
-    let steps = play(Content::Demo, Era::Legacy).await;
+    let steps = play(DemoContent::Demo, ScriptEra::Legacy).await;
     assert_eq!(
         outcome(&steps, "open a session"),
         "mcp-proxy-demo speaks 2025-11-25"
@@ -51,7 +51,7 @@ async fn the_script_plays_in_a_legacy_session() {
 
 #[tokio::test]
 async fn the_script_plays_without_a_session_in_the_modern_era() {
-    let steps = play(Content::Demo, Era::Modern).await;
+    let steps = play(DemoContent::Demo, ScriptEra::Modern).await;
     assert_eq!(
         outcome(&steps, "open a session"),
         "mcp-proxy-demo speaks 2026-07-28"
@@ -68,7 +68,7 @@ async fn the_script_plays_without_a_session_in_the_modern_era() {
 
 #[tokio::test]
 async fn the_fixtures_do_not_get_in_the_way() {
-    let steps = play(Content::WithFixtures, Era::Legacy).await;
+    let steps = play(DemoContent::WithFixtures, ScriptEra::Legacy).await;
     assert_ne!(outcome(&steps, "list the tools"), "5 tools");
 }
 
@@ -77,7 +77,7 @@ async fn a_server_that_is_not_there_is_an_error_and_not_a_hang() {
     let (ours, theirs) = duplex(1024);
     drop(theirs);
     let (reader, writer) = split(ours);
-    let played = run_script(reader, writer, Era::Legacy, Duration::ZERO, |_| {}).await;
+    let played = run_script(reader, writer, ScriptEra::Legacy, Duration::ZERO, |_| {}).await;
     assert!(played.is_err());
 }
 
@@ -86,9 +86,9 @@ async fn a_server_that_is_not_there_is_an_error_and_not_a_hang() {
 async fn the_script_can_be_spawned() {
     let (ours, theirs) = duplex(64 << 10);
     let (server_reader, server_writer) = split(theirs);
-    let server = tokio::spawn(serve(Content::Demo, server_reader, server_writer));
+    let server = tokio::spawn(serve(DemoContent::Demo, server_reader, server_writer));
     let (reader, writer) = split(ours);
-    let script = run_script(reader, writer, Era::Legacy, Duration::ZERO, |_| {});
+    let script = run_script(reader, writer, ScriptEra::Legacy, Duration::ZERO, |_| {});
     tokio::spawn(script).await.unwrap().unwrap();
     server.await.unwrap().unwrap();
 }

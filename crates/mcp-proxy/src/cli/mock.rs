@@ -23,12 +23,12 @@ pub struct MockArgs {
     pub record: String,
 
     /// Which recorded answer a request gets
-    #[arg(long = "match", value_enum, value_name = "HOW", default_value_t = Matching::Params)]
-    pub matching: Matching,
+    #[arg(long = "match", value_enum, value_name = "HOW", default_value_t = MatchArg::Params)]
+    pub matching: MatchArg,
 
     /// What happens to a request that the record cannot answer
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Unmatched::Error)]
-    pub unmatched: Unmatched,
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = UnmatchedArg::Error)]
+    pub unmatched: UnmatchedArg,
 
     /// Play answers in which values were redacted too, with the marks in them
     #[arg(long)]
@@ -43,7 +43,7 @@ pub const MOCK_AFTER: &str = AFTER;
 
 /// Which recorded answer a request gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Matching {
+pub enum MatchArg {
     /// That of the same method and parameters (`_meta` aside); equal requests get theirs in turn
     Params,
     /// That of the next recorded request of the same method
@@ -54,7 +54,7 @@ pub enum Matching {
 
 /// What happens to a request that the record cannot answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Unmatched {
+pub enum UnmatchedArg {
     /// It is answered with an error (-31013); a ping as every server answers it, unless strict
     Error,
     /// It goes to the server that is given: a URL, or a command after --

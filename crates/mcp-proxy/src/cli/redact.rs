@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
-use mcp_proxy_session::redact::{Preset, RedactionError};
+use mcp_proxy_session::redact::{RedactionError, RedactionPreset};
 use mcp_proxy_session::{Redaction, RedactionRules};
 
 /// What to hide in message bodies and other text.
@@ -22,14 +22,17 @@ pub struct RedactArgs {
 
     /// Hide what looks like a credential (tokens), what is called like one (keys), or both (repeatable)
     #[arg(long, value_name = "PRESET", help_heading = "Redaction",
-          value_parser = PossibleValuesParser::new(Preset::NAMES))]
+          value_parser = PossibleValuesParser::new(RedactionPreset::NAMES))]
     pub redact_preset: Vec<String>,
 }
 
 impl RedactArgs {
     /// The rules, ready for use; `None` if there are none.
     pub fn compile(&self) -> Result<Option<Redaction>> {
-        let presets = self.redact_preset.iter().map(|word| word.parse::<Preset>());
+        let presets = self
+            .redact_preset
+            .iter()
+            .map(|word| word.parse::<RedactionPreset>());
         let rules = RedactionRules {
             keys: self.redact_key.clone(),
             values: self.redact_value.clone(),

@@ -21,7 +21,7 @@ Ids and progress tokens are new; what the server asks is answered as the recorde
 Exit code: 0 all answers are the same, 1 some differ, 2 it could not be played, 130 stopped by Ctrl-C (what is known is told).";
 
 /// A player has no client before it: flags about one are taken and do nothing, so they are not shown.
-pub fn of_use(arg: clap::Arg) -> clap::Arg {
+pub fn hide_client_flags(arg: clap::Arg) -> clap::Arg {
     match arg.get_help_heading() {
         Some("Client side" | "Holding messages" | "Changing messages" | "Terminal UI") => {
             arg.hide(true)
@@ -32,7 +32,7 @@ pub fn of_use(arg: clap::Arg) -> clap::Arg {
 
 /// A value for a mark of redaction.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fill {
+pub struct FillArg {
     /// The message's number.
     pub sequence: u64,
     /// The mark's number in it.
@@ -41,11 +41,11 @@ pub struct Fill {
     pub value: Value,
 }
 
-fn fill(text: &str) -> Result<Fill, String> {
+fn fill(text: &str) -> Result<FillArg, String> {
     let wrong = || "write MESSAGE:MARK=VALUE, as 7:1=secret".to_owned();
     let (place, value) = text.split_once('=').ok_or_else(wrong)?;
     let (sequence, mark) = place.split_once(':').ok_or_else(wrong)?;
-    Ok(Fill {
+    Ok(FillArg {
         sequence: sequence.parse().map_err(|_| wrong())?,
         mark: mark.parse().map_err(|_| wrong())?,
         value: serde_json::from_str(value).unwrap_or_else(|_| value.into()),
@@ -90,7 +90,7 @@ pub struct ReplayArgs {
 
     /// The value of a redacted place, message 7, mark 1; JSON, or else text (repeatable)
     #[arg(long, value_name = "7:1=VALUE", value_parser = fill)]
-    pub fill: Vec<Fill>,
+    pub fill: Vec<FillArg>,
 
     /// Keep the recorded pauses, so many times shorter (1 is as recorded; 0.01 to 1000); without it there are none
     #[arg(long, value_name = "TIMES", value_parser = speed, allow_negative_numbers = true)]

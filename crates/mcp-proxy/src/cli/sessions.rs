@@ -59,7 +59,7 @@ pub struct InspectArgs {
 
     /// Everything about these messages: N, N..M, N.. or ..M
     #[arg(long, value_name = "N|N..M")]
-    pub seq: Option<Sequences>,
+    pub seq: Option<SequenceRange>,
 
     /// The exact bytes of the messages, each followed by a newline, and nothing else
     #[arg(long, conflicts_with = "all")]
@@ -189,17 +189,17 @@ pub struct PruneArgs {
 
 /// An inclusive range of sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sequences {
+pub struct SequenceRange {
     /// The first.
     pub first: u64,
     /// The last.
     pub last: u64,
 }
 
-impl std::str::FromStr for Sequences {
+impl std::str::FromStr for SequenceRange {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Sequences, String> {
+    fn from_str(text: &str) -> Result<SequenceRange, String> {
         let number = |word: &str, open: u64| match word {
             "" => Ok(open),
             word => word
@@ -218,11 +218,11 @@ impl std::str::FromStr for Sequences {
         if first > last {
             return Err(format!("{first} comes after {last}"));
         }
-        Ok(Sequences { first, last })
+        Ok(SequenceRange { first, last })
     }
 }
 
-impl std::fmt::Display for Sequences {
+impl std::fmt::Display for SequenceRange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.first, self.last) {
             (first, last) if first == last => write!(f, "{first}"),
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn sequences() {
         let read = |text: &str| {
-            text.parse::<Sequences>()
+            text.parse::<SequenceRange>()
                 .map(|seq| (seq.first, seq.last, seq.to_string()))
         };
         assert_eq!(read("7"), Ok((7, 7, "7".to_owned())));

@@ -8,48 +8,48 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::{HoldOptions, HoldPolicy, InterceptMode};
-use mcp_proxy_session::{Filter, Masks, Place, RecordOptions, Redaction};
-use mcp_proxy_transport::http::admission::{Admission, Token};
+use mcp_proxy_session::{CredentialRedaction, Filter, RecordLocation, RecordOptions, Redaction};
+use mcp_proxy_transport::http::{Admission, Token};
 use mcp_proxy_transport::process::{Environment, GuardProgram, ServerCommand, Supervisor};
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
 use mcp_proxy_wire::Transport;
 
-use super::{Config, Listen, Played, Record, RunLimits, Target};
+use super::{ClientEndpoint, Config, MockTarget, RecordConfig, RunLimits, Target};
 use crate::cli::ProxyArgs;
-use crate::cli::mock::{MockArgs, Unmatched};
+use crate::cli::mock::{MockArgs, UnmatchedArg};
 use crate::cli::proxy::{ClientKind, EnvMode, OnHoldTimeout, ServerKind};
 
 impl Config {
     /// Checks the flags.
     pub fn new(args: &ProxyArgs) -> Result<Config> {
-        Config::before(args, target(args)?)
+        Config::with_target(args, target(args)?)
     }
 
     /// Checks the flags of `mock`. It is recorded only when a file is named: the last record is mostly the one played.
-    pub fn mock(args: &MockArgs, mut played: Played) -> Result<Config> {
+    pub fn mock(args: &MockArgs, mut played: MockTarget) -> Result<Config> {
         let proxy = &args.proxy;
         let given = proxy.url.is_some()
             || proxy.target_url.is_some()
             || proxy.target_command.is_some()
             || !proxy.command.is_empty();
-        played.beyond = match (args.unmatched, given) {
-            (Unmatched::Error, false) => None,
-            (Unmatched::Forward, true) => Some(Box::new(target(proxy)?)),
-            (Unmatched::Error, true) => {
+        played.fallback = match (args.unmatched, given) {
+            (UnmatchedArg::Error, false) => None,
+            (UnmatchedArg::Forward, true) => Some(Box::new(target(proxy)?)),
+            (UnmatchedArg::Error, true) => {
                 bail!("a server is given that would never be asked; say --unmatched forward")
             }
-            (Unmatched::Forward, false) => {
+            (UnmatchedArg::Forward, false) => {
                 bail!("--unmatched forward needs a server: a URL, or a command after --")
             }
         };
-        let mut config = Config::before(proxy, Target::Recording(played))?;
+        let mut config = Config::with_target(proxy, Target::Recording(played))?;
         if proxy.session_file.is_none() {
             config.record = None;
         }
         Ok(config)
     }
 
-    fn before(args: &ProxyArgs, target: Target) -> Result<Config> {
+    fn with_target(args: &ProxyArgs, target: Target) -> Result<Config> {
         let breakpoints = args.breakpoints.iter().map(|filter| breakpoint(filter));
         let breakpoints = breakpoints.collect::<Result<_>>()?;
         let listen = listen(args)?;
@@ -288,10 +288,10 @@ fn header(line: &str) -> Result<(HeaderName, HeaderValue)> {
     Ok((name, value))
 }
 
-fn listen(args: &ProxyArgs) -> Result<Listen> {
+fn listen(args: &ProxyArgs) -> Result<ClientEndpoint> {
     let kind = args.listen.unwrap_or_else(|| default_listen(args));
     let kind = match kind {
-        ClientKind::Stdio => return Ok(Listen::Stdio),
+        ClientKind::Stdio => return Ok(ClientEndpoint::Stdio),
         ClientKind::Http => Transport::StreamableHttp,
         ClientKind::Sse => Transport::Sse,
     };
@@ -323,7 +323,7 @@ fn listen(args: &ProxyArgs) -> Result<Listen> {
             );
         }
     }
-    Ok(Listen::Port {
+    Ok(ClientEndpoint::Port {
         kind,
         host: args.listen_host.clone(),
         port: args.listen_port,
@@ -355,15 +355,15 @@ pub fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-fn record(args: &ProxyArgs, redaction: Option<Redaction>) -> Result<Option<Record>> {
+fn record(args: &ProxyArgs, redaction: Option<Redaction>) -> Result<Option<RecordConfig>> {
     if args.no_record {
         return Ok(None);
     }
     let place = match &args.session_file {
-        Some(path) => Place::File(std::path::absolute(path)?),
-        None => Place::Default,
+        Some(path) => RecordLocation::File(std::path::absolute(path)?),
+        None => RecordLocation::Default,
     };
-    Ok(Some(Record {
+    Ok(Some(RecordConfig {
         place,
         options: RecordOptions {
             durability: args.durability.parse().map_err(anyhow::Error::msg)?,
@@ -387,11 +387,11 @@ fn secrets(args: &ProxyArgs) -> Vec<String> {
         .collect()
 }
 
-fn masks(args: &ProxyArgs) -> Masks {
+fn masks(args: &ProxyArgs) -> CredentialRedaction {
     if args.keep_secrets {
-        Masks::none()
+        CredentialRedaction::none()
     } else {
-        Masks::new(secrets(args))
+        CredentialRedaction::new(secrets(args))
     }
 }
 

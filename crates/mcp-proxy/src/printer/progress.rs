@@ -12,27 +12,27 @@ pub const REDRAW: Duration = Duration::from_millis(100);
 
 /// Where the result of the work goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Results {
+pub enum ResultPlace {
     /// To the same screen while the work goes on: there is no place for a bar.
-    Between,
+    SameScreen,
     /// Into a file or a pipe, or to the screen once the work is done.
-    Apart,
+    Elsewhere,
 }
 
 /// A bar that is drawn when there is something to see.
-pub struct Progress {
+pub struct ProgressBar {
     what: &'static str,
     allowed: bool,
     drawn: Instant,
     shown: bool,
 }
 
-impl Progress {
+impl ProgressBar {
     /// Nothing is drawn yet.
-    pub fn new(what: &'static str, results: Results) -> Progress {
-        Progress {
+    pub fn new(what: &'static str, results: ResultPlace) -> ProgressBar {
+        ProgressBar {
             what,
-            allowed: results == Results::Apart && std::io::stderr().is_terminal(),
+            allowed: results == ResultPlace::Elsewhere && std::io::stderr().is_terminal(),
             drawn: Instant::now() + LONG - REDRAW,
             shown: false,
         }
@@ -50,7 +50,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressBar {
     fn drop(&mut self) {
         if self.shown {
             super::clear_bar();

@@ -11,7 +11,7 @@ use crate::printer;
 
 /// Prints a completion script.
 pub fn run(args: &CompletionsArgs) -> Result<ExitCode> {
-    let mut out = printer::out();
+    let mut out = printer::stdout_writer();
     clap_complete::generate(args.shell, &mut Args::command(), "mcp-proxy", &mut out);
     Ok(ExitCode::SUCCESS)
 }

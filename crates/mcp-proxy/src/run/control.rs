@@ -5,10 +5,10 @@ pub mod ctl;
 pub mod ls;
 
 use anyhow::{Result, bail};
-use mcp_proxy_transport::control::{Running, running};
+use mcp_proxy_transport::control::{RunningProxy, running_proxies};
 
-use crate::run::sessions::words;
-use mcp_proxy_wire::visible::visible;
+use crate::run::sessions::formatting;
+use mcp_proxy_wire::terminal_text::sanitize;
 
 /// So many proxies are named in an error.
 const SHOWN: usize = 5;
@@ -24,8 +24,8 @@ pub fn short_id(session: &str) -> String {
 }
 
 /// The proxy called `name`, or the newest.
-fn choose(name: Option<&str>) -> Result<Running> {
-    let mut found = running();
+fn choose(name: Option<&str>) -> Result<RunningProxy> {
+    let mut found = running_proxies();
     let Some(name) = name else {
         if found.is_empty() {
             bail!("no proxy is running (or it was started with --no-control)");
@@ -35,22 +35,22 @@ fn choose(name: Option<&str>) -> Result<Running> {
     let wanted: Vec<_> = found.iter().filter(|one| is_called(one, name)).collect();
     match wanted.as_slice() {
         [one] => Ok((*one).clone()),
-        [] if found.is_empty() => bail!("{}: no proxy is running", visible(name)),
+        [] if found.is_empty() => bail!("{}: no proxy is running", sanitize(name)),
         [] => bail!(
             "{}: no such proxy is running:{}",
-            visible(name),
+            sanitize(name),
             lines(&found)
         ),
         several => bail!(
             "{} means {} proxies; give more of the id:{}",
-            visible(name),
+            sanitize(name),
             several.len(),
             lines(several.iter().copied())
         ),
     }
 }
 
-fn is_called(running: &Running, name: &str) -> bool {
+fn is_called(running: &RunningProxy, name: &str) -> bool {
     let begins = |id: &str| {
         id.get(..name.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(name))
@@ -58,13 +58,13 @@ fn is_called(running: &Running, name: &str) -> bool {
     !name.is_empty() && (begins(&running.descriptor.id) || begins(&running.descriptor.session))
 }
 
-fn lines<'a>(found: impl IntoIterator<Item = &'a Running>) -> String {
-    let line = |running: &Running| {
+fn lines<'a>(found: impl IntoIterator<Item = &'a RunningProxy>) -> String {
+    let line = |running: &RunningProxy| {
         let descriptor = &running.descriptor;
-        let target = words::cut(&visible(&descriptor.target), 60);
+        let target = formatting::cut(&sanitize(&descriptor.target), 60);
         format!(
             "\n  {}  {}  {target}",
-            visible(&descriptor.id),
+            sanitize(&descriptor.id),
             started(&descriptor.started)
         )
     };
@@ -73,5 +73,5 @@ fn lines<'a>(found: impl IntoIterator<Item = &'a Running>) -> String {
 
 /// `2026-11-15 18:00:00` out of `2026-11-15T18:00:00.001000Z`.
 fn started(stamp: &str) -> String {
-    visible(&stamp.chars().take(19).collect::<String>().replace('T', " "))
+    sanitize(&stamp.chars().take(19).collect::<String>().replace('T', " "))
 }

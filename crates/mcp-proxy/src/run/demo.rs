@@ -11,21 +11,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_core::{HoldOptions, Link, Pipeline, PipelineOptions, carry};
-use mcp_proxy_demo::{Content, Era, run_script, serve_http, serve_stdio};
-use mcp_proxy_session::{Masks, OnRecordError, Place, RecordOptions, Session};
-use mcp_proxy_transport::lines::{LineReader, LineWriter};
+use mcp_proxy_core::{HoldOptions, Link, ProxyRun, RunOptions, carry};
+use mcp_proxy_demo::{DemoContent, ScriptEra, run_script, serve_http, serve_stdio};
+use mcp_proxy_session::{
+    CredentialRedaction, RecordErrorPolicy, RecordLocation, RecordOptions, SessionRecord,
+};
 use mcp_proxy_transport::process::ServerCommand;
-use mcp_proxy_tui::Owner;
+use mcp_proxy_transport::{LineReader, LineWriter};
+use mcp_proxy_tui::ProxyOwner;
 use mcp_proxy_wire::{Limits, Side, Transport};
 use tokio::sync::oneshot;
 
-use super::proxy::{CUT, OwnControl, carry_options, child, open, open_control};
+use super::proxy::{CUT_THROUGH_BYTES, RunControl, carry_options, child, open, open_control};
 use super::runtime;
-use super::sessions::table::Table;
+use super::sessions::table::MessageTable;
 use super::tui;
 use crate::cli::{DemoArgs, DemoServerArgs, DemoTransport};
-use crate::config::{Config, Listen, Record, RunLimits, Target, supervisor};
+use crate::config::{ClientEndpoint, Config, RecordConfig, RunLimits, Target, supervisor};
 use crate::printer;
 
 const MESSAGE_MAX: usize = 256 << 20;
@@ -63,19 +65,19 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
         .path
         .clone()
         .context("the demo has no record")?;
-    let pipeline = Pipeline::new(PipelineOptions {
+    let run = ProxyRun::new(RunOptions {
         recorder: recording.recorder,
         warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
         pass_noise: false,
         hold: HoldOptions::default(),
     });
     let limits = Limits {
-        cut: CUT,
+        cut: CUT_THROUGH_BYTES,
         max: MESSAGE_MAX,
     };
-    let connection = pipeline.connect(Transport::Stdio, Transport::Stdio);
+    let connection = run.connect(Transport::Stdio, Transport::Stdio);
     let server = child(&config, command, limits).link(&connection)?;
-    let (client_end, proxy_end) = tokio::io::duplex(CUT);
+    let (client_end, proxy_end) = tokio::io::duplex(CUT_THROUGH_BYTES);
     let (from_client, to_client) = tokio::io::split(proxy_end);
     let client = Link::new(
         LineReader::new(from_client, Side::Client, limits),
@@ -89,9 +91,9 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
     };
     let (reader, writer) = tokio::io::split(client_end);
     let pace = Duration::from_millis(args.pace);
-    let script = run_script(reader, writer, Era::Legacy, pace, |_| {});
+    let script = run_script(reader, writer, ScriptEra::Legacy, pace, |_| {});
     let control = match !args.plain && tui::has_terminal("--plain") {
-        true => open_control(&config, &pipeline, &recording.about),
+        true => open_control(&config, &run, &recording.about),
         false => None,
     };
     let (ended, end) = oneshot::channel();
@@ -102,7 +104,7 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
     };
     let shown = async {
         match &control {
-            Some(own) => beside(own, args, end).await,
+            Some(own) => show_ui(own, args, end).await,
             None => show(&path, end).await,
         }
     };
@@ -110,14 +112,14 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
     let played = tokio::select! {
         (played, carried) = &mut playing => {
             let shown = shown.await;
-            pipeline.end(carried.text());
+            run.end(carried.text());
             shown?;
             played
         }
         // A user who leaves early does not wait for the rest, or for what is held.
         left = &mut shown => {
             connection.close(LEFT);
-            pipeline.end(LEFT);
+            run.end(LEFT);
             left?;
             return Ok(path.clone());
         }
@@ -127,9 +129,9 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
 }
 
 /// Shows the terminal UI until the user leaves. The session can be looked at, and sent again, for as long as that.
-async fn beside(own: &OwnControl, args: &DemoArgs, mut end: oneshot::Receiver<()>) -> Result<()> {
-    let editor = tui::EditorRuns::default();
-    let ui = tui::beside(own.socket.clone(), args.tui, Owner::Demo, editor)?;
+async fn show_ui(own: &RunControl, args: &DemoArgs, mut end: oneshot::Receiver<()>) -> Result<()> {
+    let editor = tui::EditorFlag::default();
+    let ui = tui::start_in_background(own.socket.clone(), args.tui, ProxyOwner::Demo, editor)?;
     let mut over = false;
     while !ui.is_over() {
         tokio::select! {
@@ -138,7 +140,7 @@ async fn beside(own: &OwnControl, args: &DemoArgs, mut end: oneshot::Receiver<()
                 printer::say("the demo's session is over: look around (F1 shows the keys), q leaves");
             }
             () = tokio::time::sleep(LOOK_EVERY) => {}
-            _ = own.control.shut_down() => break,
+            _ = own.control.wait_for_shutdown_request() => break,
         }
     }
     Ok(())
@@ -146,8 +148,8 @@ async fn beside(own: &OwnControl, args: &DemoArgs, mut end: oneshot::Receiver<()
 
 /// Prints the record's rows as they come.
 async fn show(path: &Path, mut end: oneshot::Receiver<()>) -> Result<()> {
-    let mut session = Session::open(path)?;
-    let mut table = Table::new(printer::colours());
+    let mut session = SessionRecord::open(path)?;
+    let mut table = MessageTable::new(printer::colours());
     let mut shown = 0;
     loop {
         let over = tokio::select! {
@@ -155,7 +157,7 @@ async fn show(path: &Path, mut end: oneshot::Receiver<()>) -> Result<()> {
             () = tokio::time::sleep(LOOK_EVERY) => false,
         };
         session.refresh()?;
-        let mut out = printer::out();
+        let mut out = printer::stdout_writer();
         while shown < session.len() {
             table.row(&session, shown, &mut out)?;
             shown += 1;
@@ -170,8 +172,8 @@ async fn show(path: &Path, mut end: oneshot::Receiver<()>) -> Result<()> {
 fn config(args: &DemoArgs) -> Result<Config> {
     let program = std::env::current_exe().context("cannot find our own binary")?;
     let place = match &args.session_file {
-        Some(path) => Place::File(std::path::absolute(path)?),
-        None => Place::Default,
+        Some(path) => RecordLocation::File(std::path::absolute(path)?),
+        None => RecordLocation::Default,
     };
     Ok(Config {
         target: Target::Command(ServerCommand {
@@ -179,13 +181,13 @@ fn config(args: &DemoArgs) -> Result<Config> {
             args: vec!["demo-server".into(), "stdio".into()],
             ..ServerCommand::default()
         }),
-        listen: Listen::Stdio,
+        listen: ClientEndpoint::Stdio,
         replay_of: None,
-        record: Some(Record {
+        record: Some(RecordConfig {
             place,
             // What is shown is the record: without one there is no demo.
             options: RecordOptions {
-                on_error: OnRecordError::Stop,
+                on_error: RecordErrorPolicy::Stop,
                 ..RecordOptions::default()
             },
             export: None,
@@ -200,7 +202,7 @@ fn config(args: &DemoArgs) -> Result<Config> {
         quiet: true,
         control: true,
         tui: None,
-        masks: Masks::default(),
+        masks: CredentialRedaction::default(),
         redaction: None,
         hold: HoldOptions::default(),
         breakpoints: Vec::new(),
@@ -230,10 +232,10 @@ pub fn serve(args: &DemoServerArgs) -> Result<ExitCode> {
     })
 }
 
-fn content(args: &DemoServerArgs) -> Content {
+fn content(args: &DemoServerArgs) -> DemoContent {
     if args.fixtures {
-        Content::WithFixtures
+        DemoContent::WithFixtures
     } else {
-        Content::Demo
+        DemoContent::Demo
     }
 }

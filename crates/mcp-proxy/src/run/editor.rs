@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use mcp_proxy_transport::process::ask_to_end;
+use mcp_proxy_transport::process::terminate_innermost;
 use rustix::process::Pid;
 
 /// How often it is looked at whether the editor has ended.
@@ -23,7 +23,7 @@ const MOST_DRAFTS: u32 = 100;
 
 /// What became of a message in the editor.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Edited {
+pub enum EditOutcome {
     /// It was edited, or left as it was.
     Text(Vec<u8>),
     /// The program ends. What was written until then is in this file, if it is anything new.
@@ -31,7 +31,7 @@ pub enum Edited {
 }
 
 /// The editor, if there is one and a terminal for it.
-pub fn wanted() -> Option<String> {
+pub fn configured_editor() -> Option<String> {
     let set = |name| {
         std::env::var(name)
             .ok()
@@ -49,8 +49,9 @@ pub fn edit(
     folder: &Path,
     message: &[u8],
     stops: impl Fn() -> bool,
-) -> Result<Edited> {
-    let draft = Draft::write(folder, message).context("cannot write the message for the editor")?;
+) -> Result<EditOutcome> {
+    let draft =
+        DraftFile::write(folder, message).context("cannot write the message for the editor")?;
     // The variable may hold arguments too, so a shell splits it, as git does.
     let mut child = Command::new("sh")
         .arg("-c")
@@ -64,7 +65,7 @@ pub fn edit(
         let is_new = std::fs::read(&draft.0).is_ok_and(|text| trimmed(&text) != trimmed(message));
         // Whoever still has it open may write to it.
         let is_kept = is_new || status.is_none();
-        return Ok(Edited::Stopped(is_kept.then(|| draft.keep())));
+        return Ok(EditOutcome::Stopped(is_kept.then(|| draft.keep())));
     }
     match status {
         Some(status) if !status.success() => bail!("{editor} ended with {status}"),
@@ -75,12 +76,12 @@ pub fn edit(
     if edited.ends_with(b"\n") && !message.ends_with(b"\n") {
         edited.pop();
     }
-    Ok(Edited::Text(edited))
+    Ok(EditOutcome::Text(edited))
 }
 
 /// Keeps a text that can no longer be sent.
 pub fn keep(folder: &Path, text: &[u8]) -> Result<PathBuf> {
-    let draft = Draft::write(folder, text).context("cannot keep what was edited")?;
+    let draft = DraftFile::write(folder, text).context("cannot keep what was edited")?;
     Ok(draft.keep())
 }
 
@@ -94,7 +95,7 @@ fn wait(child: &mut Child, stops: &impl Fn() -> bool) -> io::Result<Option<ExitS
         match told {
             None if stops() => {
                 told = Some(Instant::now());
-                ask_to_end(Pid::from_child(child));
+                terminate_innermost(Pid::from_child(child));
             }
             Some(told) if told.elapsed() > GRACE => return Ok(None),
             _ => std::thread::sleep(LOOK_EVERY),
@@ -107,10 +108,10 @@ fn trimmed(text: &[u8]) -> &[u8] {
 }
 
 /// Gone whatever happens, unless it is kept: it holds a message.
-struct Draft(PathBuf);
+struct DraftFile(PathBuf);
 
-impl Draft {
-    fn write(folder: &Path, message: &[u8]) -> io::Result<Draft> {
+impl DraftFile {
+    fn write(folder: &Path, message: &[u8]) -> io::Result<DraftFile> {
         let mut number = 1;
         let (path, mut file) = loop {
             let path = folder.join(format!(".{}-{number}.edit", std::process::id()));
@@ -127,7 +128,7 @@ impl Draft {
                 Ok(file) => break (path, file),
             }
         };
-        let draft = Draft(path);
+        let draft = DraftFile(path);
         file.write_all(message)?;
         Ok(draft)
     }
@@ -137,7 +138,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for DraftFile {
     fn drop(&mut self) {
         if !self.0.as_os_str().is_empty() {
             let _ = std::fs::remove_file(&self.0);
@@ -160,7 +161,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let goes_on = || false;
         let edited = edit("sed -i s/a/b/", folder.path(), b"{\"a\":1}", goes_on).unwrap();
-        assert_eq!(edited, Edited::Text(b"{\"b\":1}".to_vec()));
+        assert_eq!(edited, EditOutcome::Text(b"{\"b\":1}".to_vec()));
         let failed = edit("false", folder.path(), b"{}", goes_on).unwrap_err();
         assert!(failed.to_string().contains("false"), "{failed}");
         assert_eq!(files(folder.path()), 0);
@@ -175,7 +176,8 @@ mod tests {
             files.any(|file| std::fs::read(file.unwrap().path()).is_ok_and(|text| text == b"new"))
         };
         let editor = "printf new >\"$1\"; sh -c 'sleep 60; exit 3'; :";
-        let Edited::Stopped(Some(draft)) = edit(editor, folder.path(), b"{}", written).unwrap()
+        let EditOutcome::Stopped(Some(draft)) =
+            edit(editor, folder.path(), b"{}", written).unwrap()
         else {
             panic!("it was stopped");
         };
@@ -184,7 +186,7 @@ mod tests {
         let asked = Cell::new(0);
         let soon = || asked.replace(asked.get() + 1) > 0;
         let edited = edit("sleep 60; :", folder.path(), b"{}", soon).unwrap();
-        assert_eq!(edited, Edited::Stopped(None));
+        assert_eq!(edited, EditOutcome::Stopped(None));
         assert_eq!(files(folder.path()), 1);
     }
 }

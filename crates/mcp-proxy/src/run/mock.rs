@@ -4,38 +4,39 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_core::mock::{Match, Recording, RedactedAnswers};
-use mcp_proxy_session::Session;
+use mcp_proxy_core::mock::{MatchMode, MockRecording, RedactedAnswers};
+use mcp_proxy_session::SessionRecord;
 
-use super::sessions::{named, report_damage};
-use super::{Usage, proxy};
-use crate::cli::mock::{Matching, MockArgs};
-use crate::config::{Config, Played};
+use super::sessions::{record_lookup, report_damage};
+use super::{UsageError, proxy};
+use crate::cli::mock::{MatchArg, MockArgs};
+use crate::config::{Config, MockTarget};
 
 /// Plays the server until the client ends.
 pub fn run(args: &MockArgs) -> Result<ExitCode> {
-    let path = named::find(&args.record)?;
-    let session = Session::open(&path).with_context(|| format!("cannot read {}", args.record))?;
+    let path = record_lookup::find(&args.record)?;
+    let session =
+        SessionRecord::open(&path).with_context(|| format!("cannot read {}", args.record))?;
     report_damage(&session);
     let recording =
-        Recording::read(session).with_context(|| format!("cannot read {}", args.record))?;
+        MockRecording::read(session).with_context(|| format!("cannot read {}", args.record))?;
     if recording.is_empty() {
         anyhow::bail!("{} holds no request that was answered", path.display());
     }
-    let played = Played {
+    let played = MockTarget {
         shown: path.display().to_string(),
         recording: Arc::new(recording),
         matching: match args.matching {
-            Matching::Params => Match::Params,
-            Matching::Sequential => Match::Sequential,
-            Matching::Strict => Match::Strict,
+            MatchArg::Params => MatchMode::Params,
+            MatchArg::Sequential => MatchMode::Sequential,
+            MatchArg::Strict => MatchMode::Strict,
         },
         redacted: match args.play_redacted {
             true => RedactedAnswers::Play,
             false => RedactedAnswers::Refuse,
         },
-        beyond: None,
+        fallback: None,
     };
-    let config = Config::mock(args, played).map_err(|error| Usage(format!("{error:#}")))?;
+    let config = Config::mock(args, played).map_err(|error| UsageError(format!("{error:#}")))?;
     proxy::run_with(&config)
 }

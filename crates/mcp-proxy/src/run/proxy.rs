@@ -13,28 +13,28 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_core::intercept::NewBreakpoint;
-use mcp_proxy_core::{CarryEnd, CarryOptions, Link, Pipeline, PipelineOptions, carry};
+use mcp_proxy_core::{CarryEnd, CarryOptions, Link, ProxyRun, RunOptions, carry};
 use mcp_proxy_transport::stdio;
-use mcp_proxy_tui::Owner;
+use mcp_proxy_tui::ProxyOwner;
 use mcp_proxy_wire::{Limits, Transport};
 
 use crate::cli::ProxyArgs;
-use crate::config::{Config, Listen, RunLimits};
+use crate::config::{ClientEndpoint, Config, RunLimits};
 use crate::printer;
-use crate::run::{Usage, runtime, tui};
-use signals::Stop;
+use crate::run::{UsageError, runtime, tui};
+use signals::StopRequest;
 
-pub use control::{OwnControl, open as open_control};
-pub use dial::{CUT, child, dial};
+pub use control::{RunControl, open as open_control};
+pub use dial::{CUT_THROUGH_BYTES, child, dial};
 pub use record::{export, open};
-pub use signals::Signals;
+pub use signals::RunSignals;
 
 /// Sessions have this long to stop their servers when the proxy ends.
 const STOP_DEADLINE: Duration = Duration::from_secs(8);
 
 /// Runs the proxy until its client ends, its server fails, or a signal comes.
 pub fn run(args: &ProxyArgs) -> Result<ExitCode> {
-    let config = Config::new(args).map_err(|error| Usage(format!("{error:#}")))?;
+    let config = Config::new(args).map_err(|error| UsageError(format!("{error:#}")))?;
     run_with(&config)
 }
 
@@ -43,9 +43,9 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
     // If a guard is killed, what it left behind becomes ours to clean up. Where that is not possible it is left out.
     let _ = mcp_proxy_transport::process::become_subreaper();
     runtime().context("cannot start")?.block_on(async {
-        let signals = Signals::new().context("cannot watch for signals")?;
+        let signals = RunSignals::new().context("cannot watch for signals")?;
         let recording = record::open(config)?;
-        let pipeline = Pipeline::new(PipelineOptions {
+        let run = ProxyRun::new(RunOptions {
             recorder: recording.recorder,
             warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
             pass_noise: config.pass_noise,
@@ -56,33 +56,34 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
                 filter: filter.clone(),
                 ..NewBreakpoint::default()
             };
-            pipeline.intercept().add_breakpoint(new);
+            run.intercept().add_breakpoint(new);
         }
         let target = control::shown_target(config, &recording.about);
-        let _following = rules::follow(config, &pipeline, &target)?;
-        let control = control::open(config, &pipeline, &recording.about);
-        let editor = tui::EditorRuns::default();
+        let _following = rules::follow(config, &run, &target)?;
+        let control = control::open(config, &run, &recording.about);
+        let editor = tui::EditorFlag::default();
         let asked = control.as_ref().map(|own| Arc::clone(&own.control));
-        let stop = signals.or_asked(asked, editor.clone());
+        let stop = signals.into_stop_request(asked, editor.clone());
         let attach = control::notice(config, control.as_ref());
         let notices = [recording.warning, recording.notice, attach];
         let notices: Vec<_> = notices.into_iter().flatten().collect();
-        let opens_tui = config.tui.is_some() && matches!(config.listen, Listen::Port { .. });
+        let opens_tui =
+            config.tui.is_some() && matches!(config.listen, ClientEndpoint::Port { .. });
         let tui = match (&control, config.tui) {
-            (Some(own), Some(args)) if opens_tui && tui::has_terminal("--headless") => {
-                Some(tui::beside(own.socket.clone(), args, Owner::Here, editor)?)
-            }
+            (Some(own), Some(args)) if opens_tui && tui::has_terminal("--headless") => Some(
+                tui::start_in_background(own.socket.clone(), args, ProxyOwner::Here, editor)?,
+            ),
             _ => None,
         };
         let outcome = match &config.listen {
-            Listen::Stdio => over_stdio(config, &pipeline, stop, &notices).await,
-            Listen::Port { .. } => listen::over_port(config, &pipeline, stop, &notices).await,
+            ClientEndpoint::Stdio => over_stdio(config, &run, stop, &notices).await,
+            ClientEndpoint::Port { .. } => listen::over_port(config, &run, stop, &notices).await,
         };
         let why = match &outcome {
             Ok(end) => end.why.clone(),
             Err(error) => format!("{error:#}"),
         };
-        pipeline.end(&why);
+        run.end(&why);
         // Viewers that see the connection close find the whole record.
         drop(control);
         drop(tui);
@@ -106,8 +107,8 @@ pub struct RunEnd {
 
 async fn over_stdio(
     config: &Config,
-    pipeline: &Arc<Pipeline>,
-    mut stop: Stop,
+    run: &Arc<ProxyRun>,
+    mut stop: StopRequest,
     notices: &[String],
 ) -> Result<RunEnd> {
     let server_kind = config.target.transport();
@@ -121,7 +122,7 @@ async fn over_stdio(
              For HTTP clients add --listen http.",
         );
     }
-    let connection = pipeline.connect(Transport::Stdio, server_kind);
+    let connection = run.connect(Transport::Stdio, server_kind);
     let server = match dial(Arc::clone(&connection)).await {
         Ok(link) => link,
         Err(end) => Link::dead(end),
@@ -160,7 +161,7 @@ pub fn carry_options(limits: RunLimits) -> CarryOptions {
 /// Messages are cut through only between links of one kind; else they are needed whole.
 pub fn limits(limits: RunLimits, client: Transport, server: Transport) -> Limits {
     let cut = if client == server {
-        CUT.min(limits.message)
+        CUT_THROUGH_BYTES.min(limits.message)
     } else {
         usize::MAX
     };

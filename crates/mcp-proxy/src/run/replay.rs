@@ -8,24 +8,27 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_core::replay::diff::Ignore;
-use mcp_proxy_core::replay::{Fills, Outcome, Pace, Plan, Script, Stage, player};
-use mcp_proxy_core::{CarryEnd, Link, LinkEnd, Pipeline, PipelineOptions, carry};
-use mcp_proxy_session::{Filter, Session};
+use mcp_proxy_core::replay::IgnoredPath;
+use mcp_proxy_core::replay::{
+    PlaybackOptions, RedactionFills, ReplayOutcome, ReplayPlan, ReplaySchedule, ReplayScript,
+    player_link,
+};
+use mcp_proxy_core::{CarryEnd, Link, LinkEnd, ProxyRun, RunOptions, carry};
+use mcp_proxy_session::{Filter, SessionRecord};
 use mcp_proxy_wire::Limits;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use report::{Form, Report};
+use report::{ReplayReport, ReportFormat};
 
-use super::proxy::{RunEnd, Signals};
-use super::sessions::{named, report_damage};
-use super::tui::EditorRuns;
-use super::{Usage, proxy, runtime};
+use super::proxy::{RunEnd, RunSignals};
+use super::sessions::{record_lookup, report_damage};
+use super::tui::EditorFlag;
+use super::{UsageError, proxy, runtime};
 use crate::cli::replay::ReplayArgs;
 use crate::config::Config;
-use crate::printer::progress::{Progress, REDRAW, Results};
-use crate::printer::{self, out};
+use crate::printer::progress::{ProgressBar, REDRAW, ResultPlace};
+use crate::printer::{self, stdout_writer};
 
 /// It could not be played at all.
 const UNPLAYED: u8 = 2;
@@ -34,40 +37,40 @@ const MOST_PLACES: usize = 8;
 
 /// Plays, compares, and says what it found. What could not be played at all is no difference.
 pub fn run(args: &ReplayArgs) -> Result<ExitCode> {
-    played(args).or_else(|error| {
+    replay_and_compare(args).or_else(|error| {
         printer::fail(&error);
         Ok(ExitCode::from(UNPLAYED))
     })
 }
 
-fn played(args: &ReplayArgs) -> Result<ExitCode> {
-    let mut config = Config::new(&args.proxy).map_err(|error| Usage(format!("{error:#}")))?;
+fn replay_and_compare(args: &ReplayArgs) -> Result<ExitCode> {
+    let mut config = Config::new(&args.proxy).map_err(|error| UsageError(format!("{error:#}")))?;
     let filter = args.filter.as_deref().unwrap_or_default();
-    let filter = Filter::parse(filter).map_err(|error| Usage(format!("--filter: {error}")))?;
+    let filter = Filter::parse(filter).map_err(|error| UsageError(format!("--filter: {error}")))?;
     let ignored = ignored(&args.ignore)?;
     let (script, plans) = plans(args, &filter, ignored)?;
     config.replay_of = Some(script.session().header().id.clone());
-    let pace = Pace {
+    let pace = PlaybackOptions {
         concurrency: args.concurrency,
         speed: args.speed,
         timeout: args.answer_timeout,
     };
     let form = match args.json {
-        true => Form::Json,
-        false if plans.len() > 1 => Form::TextOfSeveral,
-        false => Form::Text,
+        true => ReportFormat::Json,
+        false if plans.len() > 1 => ReportFormat::TextWithConnection,
+        false => ReportFormat::Text,
     };
     let on = match plans.len() {
         1 => String::new(),
         count => format!(" on {count} connections"),
     };
-    let requests: usize = plans.iter().map(Plan::requests).sum();
+    let requests: usize = plans.iter().map(ReplayPlan::requests).sum();
     tools::learn(&config.tools, script.session());
     let played = runtime()
         .context("cannot start")?
         .block_on(play(&config, &script, plans, pace))?;
-    let mut report = Report::default();
-    let mut sink = out();
+    let mut report = ReplayReport::default();
+    let mut sink = stdout_writer();
     for outcome in &played.outcomes {
         report.add(outcome, script.session(), form, &mut sink)?;
     }
@@ -93,7 +96,7 @@ fn played(args: &ReplayArgs) -> Result<ExitCode> {
     }
     for (connection, failure) in &played.failures {
         let of = match form {
-            Form::Text => String::new(),
+            ReportFormat::Text => String::new(),
             _ => format!("connection c{connection}: "),
         };
         printer::say(&format!("mcp-proxy: {of}{failure}"));
@@ -108,10 +111,10 @@ fn played(args: &ReplayArgs) -> Result<ExitCode> {
 }
 
 /// The paths of `--ignore`.
-fn ignored(paths: &[String]) -> Result<Vec<Ignore>, Usage> {
+fn ignored(paths: &[String]) -> Result<Vec<IgnoredPath>, UsageError> {
     let paths = paths.iter().map(|path| {
-        Ignore::parse(path).map_err(|why| {
-            Usage(format!(
+        IgnoredPath::parse(path).map_err(|why| {
+            UsageError(format!(
                 "--ignore {path:?}: {why}; write a path as a difference shows it: $.result.content[*].text"
             ))
         })
@@ -122,13 +125,13 @@ fn ignored(paths: &[String]) -> Result<Vec<Ignore>, Usage> {
 fn plans(
     args: &ReplayArgs,
     filter: &Filter,
-    ignored: Vec<Ignore>,
-) -> Result<(Arc<Script>, Vec<Plan>)> {
-    let path = named::find(&args.record)?;
+    ignored: Vec<IgnoredPath>,
+) -> Result<(Arc<ReplayScript>, Vec<ReplayPlan>)> {
+    let path = record_lookup::find(&args.record)?;
     let cannot = || format!("cannot read {}", args.record);
-    let session = Session::open(&path).with_context(cannot)?;
+    let session = SessionRecord::open(&path).with_context(cannot)?;
     report_damage(&session);
-    let known = Plan::connections(&session);
+    let known = ReplayPlan::connections(&session);
     if known.is_empty() {
         anyhow::bail!("no client spoke in this record");
     }
@@ -143,13 +146,13 @@ fn plans(
         true => &known,
         false => &args.connection,
     };
-    let mut fills = Fills::new();
+    let mut fills = RedactionFills::new();
     for fill in &args.fill {
         let values = fills.entry(fill.sequence).or_default();
         values.insert(fill.mark, fill.value.clone());
     }
-    let script = Script::new(session, fills, ignored);
-    let plans = Plan::read(&script, connections, filter).with_context(cannot)?;
+    let script = ReplayScript::new(session, fills, ignored);
+    let plans = ReplayPlan::read(&script, connections, filter).with_context(cannot)?;
     let redacted: Vec<_> = plans.iter().flat_map(|plan| &plan.redacted).collect();
     if !redacted.is_empty() {
         let places = redacted.iter().flat_map(|(sequence, marks)| {
@@ -171,9 +174,9 @@ fn plans(
 }
 
 /// What came of it.
-struct Played {
+struct ReplaySummary {
     /// In the order of the old record.
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<ReplayOutcome>,
     /// Connections on which the server answered nothing, and why.
     failures: Vec<(u32, String)>,
     /// Where it was recorded.
@@ -184,17 +187,17 @@ struct Played {
 
 async fn play(
     config: &Config,
-    script: &Arc<Script>,
-    plans: Vec<Plan>,
-    pace: Pace,
-) -> Result<Played> {
-    let signals = Signals::new().context("cannot watch for signals")?;
-    let mut stop = signals.or_asked(None, EditorRuns::default());
+    script: &Arc<ReplayScript>,
+    plans: Vec<ReplayPlan>,
+    pace: PlaybackOptions,
+) -> Result<ReplaySummary> {
+    let signals = RunSignals::new().context("cannot watch for signals")?;
+    let mut stop = signals.into_stop_request(None, EditorFlag::default());
     let recording = proxy::open(config)?;
     if let Some(warning) = &recording.warning {
         printer::say(warning);
     }
-    let pipeline = Pipeline::new(PipelineOptions {
+    let run = ProxyRun::new(RunOptions {
         recorder: recording.recorder,
         warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
         pass_noise: false,
@@ -207,22 +210,22 @@ async fn play(
     };
     let dial = proxy::dial(config, limits)?;
     let options = proxy::carry_options(config.limits);
-    let requests: usize = plans.iter().map(Plan::requests).sum();
-    let stage = Stage::new(&plans, pace);
+    let requests: usize = plans.iter().map(ReplayPlan::requests).sum();
+    let stage = ReplaySchedule::new(&plans, pace);
     let cast = plans.into_iter().map(|plan| {
-        let (number, first) = (plan.connection, plan.lines.first());
+        let (number, first) = (plan.connection, plan.messages.first());
         let first = first.map_or(0, |line| line.sequence);
-        (number, first, player(script, plan, &stage))
+        (number, first, player_link(script, plan, &stage))
     });
     let cast: Vec<_> = cast.collect();
     let players: Vec<_> = cast
         .iter()
         .map(|(.., (_, player))| Arc::clone(player))
         .collect();
-    let mut progress = Progress::new("replaying", Results::Apart);
+    let mut progress = ProgressBar::new("replaying", ResultPlace::Elsewhere);
     let drawing = tokio::spawn(async move {
         loop {
-            let over: usize = players.iter().map(|player| player.over()).sum();
+            let over: usize = players.iter().map(|player| player.finished_count()).sum();
             progress.tell(over as u64, requests as u64);
             tokio::time::sleep(REDRAW).await;
         }
@@ -234,13 +237,13 @@ async fn play(
     for (number, first, (client, player)) in cast {
         // A session is opened when its time has come, and ends after its last answer: no more are open than were then.
         tokio::select! {
-            () = stage.reaches(first) => {}
+            () = stage.wait_until_reached(first) => {}
             end = stop.wait() => {
                 stopped = Some(end);
                 break;
             }
         }
-        let connection = pipeline.connect(config.client().transport, config.target.transport());
+        let connection = run.connect(config.client().transport, config.target.transport());
         let dial = Arc::clone(&dial);
         let mut halted = halted.clone();
         sessions.spawn(async move {
@@ -283,8 +286,8 @@ async fn play(
         outcomes.retain(|outcome| stage.was_played(outcome.sequence));
     }
     let why = stopped.as_ref().map(|end| end.why.as_str());
-    pipeline.end(why.unwrap_or("the replay is over"));
-    Ok(Played {
+    run.end(why.unwrap_or("the replay is over"));
+    Ok(ReplaySummary {
         outcomes,
         failures,
         record: recording.about.path.map(|path| path.display().to_string()),

@@ -15,19 +15,19 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_control::InterceptMode;
-use mcp_proxy_session::store::Listed;
-use mcp_proxy_tui::port::Port;
-use mcp_proxy_tui::screen::{Mouse, give_back};
-use mcp_proxy_tui::{App, Colours, Edit, Options, Owner, Tab, Theme};
+use mcp_proxy_session::store::RecordListing;
+use mcp_proxy_tui::ProxyPort;
+use mcp_proxy_tui::{App, Colours, ExternalEditor, ProxyOwner, Tab, Theme, UiOptions};
+use mcp_proxy_tui::{MouseOwner, restore_terminal};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::cli::tui::{OpenArgs, ThemeName, TuiArgs};
 use crate::printer;
-use crate::run::editor::{self, Edited};
-use crate::run::sessions::named;
+use crate::run::editor::{self, EditOutcome};
+use crate::run::sessions::record_lookup;
 
 use signals::Suspension;
-pub use signals::{EditorRuns, Signals};
+pub use signals::{EditorFlag, UiSignals};
 
 /// How often the terminal is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -63,37 +63,37 @@ fn terminal() -> Result<(), &'static str> {
 
 /// `open`: looks at a record.
 pub fn open(args: &OpenArgs) -> Result<ExitCode> {
-    let path = named::find(&args.record)?;
+    let path = record_lookup::find(&args.record)?;
     // What is no record is said before there is a screen.
-    Listed::read(&path)?;
+    RecordListing::read(&path)?;
     if let Err(why) = terminal() {
         let hint = "`mcp-proxy inspect RECORD` prints it";
         anyhow::bail!("the terminal UI cannot open: {why} ({hint})");
     }
-    let (port, far) = Port::pair();
+    let (port, far) = ProxyPort::pair();
     local::serve(far, path.clone());
     let mut app = App::recorded(Tab::open(path), port, theme(args.tui));
     if let Some(filter) = &args.filter {
-        app.run(mcp_proxy_tui::command::Command::Filter, filter);
+        app.run(mcp_proxy_tui::UiCommand::Filter, filter);
     }
-    alone(app, args.tui)
+    run_in_foreground(app, args.tui)
 }
 
 /// `attach`: looks at a running proxy.
 pub fn attach(socket: &Path, args: TuiArgs) -> Result<ExitCode> {
-    let (port, far) = Port::pair();
+    let (port, far) = ProxyPort::pair();
     let entry = link::serve(far, socket.to_owned()).context("cannot start")?;
     // A proxy that lets nobody in says why before there is a screen.
     if let Ok(Err(why)) = entry.recv() {
         anyhow::bail!(why);
     }
-    let app = App::live(port, Owner::Other, theme(args));
-    alone(app, args)
+    let app = App::live(port, ProxyOwner::Other, theme(args));
+    run_in_foreground(app, args)
 }
 
 /// Nobody else is in this process who would say that a signal came; the exit code is the shell's own for that.
-fn alone(app: App, args: TuiArgs) -> Result<ExitCode> {
-    let left = show(app, args, Arc::default(), EditorRuns::default(), None)?;
+fn run_in_foreground(app: App, args: TuiArgs) -> Result<ExitCode> {
+    let left = show(app, args, Arc::default(), EditorFlag::default(), None)?;
     if left.mode == InterceptMode::Intercept {
         printer::say(
             "mcp-proxy: the proxy goes on holding every message; `mcp-proxy ctl continue` lets them go",
@@ -107,25 +107,30 @@ fn alone(app: App, args: TuiArgs) -> Result<ExitCode> {
 
 /// The UI of a proxy in this process, on a thread of its own. It ends when this is dropped, also by a panic: the terminal is
 /// given back before the program is gone.
-pub struct Beside {
+pub struct BackgroundUi {
     thread: Option<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
 }
 
 /// Looks at the proxy of this process. What it says to people is shown there until the UI ends.
-pub fn beside(socket: PathBuf, args: TuiArgs, owner: Owner, editor: EditorRuns) -> Result<Beside> {
-    let (port, far) = Port::pair();
+pub fn start_in_background(
+    socket: PathBuf,
+    args: TuiArgs,
+    owner: ProxyOwner,
+    editor: EditorFlag,
+) -> Result<BackgroundUi> {
+    let (port, far) = ProxyPort::pair();
     // It lets its own UI in, and there is a screen to say it on if not.
     let _entry = link::serve(far, socket).context("cannot start")?;
     let stop: Arc<AtomicBool> = Arc::default();
     let stopped = Arc::clone(&stop);
-    let said = printer::hold_back();
+    let said = printer::defer_output();
     let thread = std::thread::Builder::new()
         .name("tui".to_owned())
         .spawn(move || {
             let app = App::live(port, owner, theme(args));
             let shown = show(app, args, stopped, editor, Some(said));
-            printer::let_go();
+            printer::print_deferred();
             match shown {
                 Ok(left) => {
                     left.tell_draft();
@@ -141,17 +146,17 @@ pub fn beside(socket: PathBuf, args: TuiArgs, owner: Owner, editor: EditorRuns) 
         })
         .context("cannot start the terminal UI")?;
     let thread = Some(thread);
-    Ok(Beside { thread, stop })
+    Ok(BackgroundUi { thread, stop })
 }
 
-impl Beside {
+impl BackgroundUi {
     /// Whether the user has left.
     pub fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 }
 
-impl Drop for Beside {
+impl Drop for BackgroundUi {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -162,7 +167,7 @@ impl Drop for Beside {
 }
 
 /// How the UI was left.
-struct Left {
+struct UiExit {
     /// Whether the proxy goes on holding every message.
     mode: InterceptMode,
     /// The signal that ended it, by its number and name.
@@ -173,7 +178,7 @@ struct Left {
     record: Option<PathBuf>,
 }
 
-impl Left {
+impl UiExit {
     /// Why the screen is gone, if nobody here asked for it.
     fn tell_signal(&self) {
         if let Some((_, name)) = self.signal {
@@ -210,25 +215,25 @@ fn show(
     mut app: App,
     args: TuiArgs,
     stop: Arc<AtomicBool>,
-    editor: EditorRuns,
+    editor: EditorFlag,
     said: Option<Receiver<String>>,
-) -> Result<Left> {
-    let signals = Signals::watch(editor.clone());
+) -> Result<UiExit> {
+    let signals = UiSignals::watch(editor.clone());
     let suspension = Suspension::watch();
     if are_colours_unwanted() {
         app.colours = Colours::None;
     }
     let draft: Arc<Mutex<Option<PathBuf>>> = Arc::default();
-    let options = Options {
+    let options = UiOptions {
         mouse: match args.no_mouse {
-            true => Mouse::Theirs,
-            false => Mouse::Ours,
+            true => MouseOwner::Theirs,
+            false => MouseOwner::Ours,
         },
         stop: Arc::clone(&stop),
         pause: suspension.asked(),
-        rest: Box::new(Suspension::rest),
-        said,
-        edit: away(
+        suspend: Box::new(Suspension::stop_until_continued),
+        program_output: said,
+        external_editor: away(
             outside(Arc::clone(&stop), signals.clone(), Arc::clone(&draft)),
             suspension.clone(),
         ),
@@ -245,7 +250,7 @@ fn show(
             shown.map(|mode| (mode, record.map(Path::to_owned)))
         })
         .context("cannot start the terminal UI")?;
-    let left = |mode, record| Left {
+    let left = |mode, record| UiExit {
         mode,
         record,
         signal: signals.end(),
@@ -256,12 +261,12 @@ fn show(
             continue;
         }
         stop.store(true, Ordering::Relaxed);
-        let grace = match editor.is_so() {
+        let grace = match editor.is_running() {
             true => editor::GRACE + GRACE,
             false => GRACE,
         };
         if ended.recv_timeout(grace) == Err(RecvTimeoutError::Timeout) {
-            give_back();
+            restore_terminal();
             return Ok(left(InterceptMode::Passthrough, None));
         }
         break;
@@ -276,19 +281,23 @@ fn show(
 }
 
 /// Has texts edited in the user's editor, in a folder that is the user's alone.
-fn outside(stop: Arc<AtomicBool>, signals: Signals, draft: Arc<Mutex<Option<PathBuf>>>) -> Edit {
+fn outside(
+    stop: Arc<AtomicBool>,
+    signals: UiSignals,
+    draft: Arc<Mutex<Option<PathBuf>>>,
+) -> ExternalEditor {
     Box::new(move |text| {
-        let editor = editor::wanted().ok_or("neither $VISUAL nor $EDITOR is set")?;
+        let editor = editor::configured_editor().ok_or("neither $VISUAL nor $EDITOR is set")?;
         let folder = mcp_proxy_transport::control::private_folder()
             .map_err(|error| format!("there is no place for the text: {error}"))?;
         let stops = || stop.load(Ordering::Relaxed) || signals.end().is_some();
         let edited =
             signals.while_editing(|| editor::edit(&editor, &folder, text.as_bytes(), stops));
         match edited.map_err(|error| format!("{error:#}"))? {
-            Edited::Text(text) => {
+            EditOutcome::Text(text) => {
                 String::from_utf8(text).map_err(|_| "what was edited is no UTF-8".to_owned())
             }
-            Edited::Stopped(kept) => {
+            EditOutcome::Stopped(kept) => {
                 stop.store(true, Ordering::Relaxed);
                 *draft.lock().unwrap_or_else(PoisonError::into_inner) = kept;
                 Err("the program ends".to_owned())
@@ -298,7 +307,7 @@ fn outside(stop: Arc<AtomicBool>, signals: Signals, draft: Arc<Mutex<Option<Path
 }
 
 /// The same, where a stop is the editor's and ours at once.
-fn away(edit: Edit, suspension: Suspension) -> Edit {
+fn away(edit: ExternalEditor, suspension: Suspension) -> ExternalEditor {
     Box::new(move |text| suspension.while_away(|| edit(text)))
 }
 

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 
 use crate::passing::read_request;
-use crate::run::{INITIALIZE, INITIALIZED, Listening, Talk};
+use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, StdioProgram};
 
 /// A server that answers POSTs by `answer` (from head and body) and GETs with `stream`, which it leaves open.
 pub fn odd(answer: fn(&str) -> String, stream: &'static str) -> String {
@@ -65,12 +65,12 @@ fn by_method(request: &str) -> String {
     }
 }
 
-fn before(address: &str, more: &[&str]) -> Talk {
+fn before(address: &str, more: &[&str]) -> StdioProgram {
     let url = format!("http://{address}/mcp");
     let mut args = vec!["proxy", "--listen", "stdio"];
     args.extend(["--transport", "streamable-http", "--target-url", &url]);
     args.extend(more);
-    Talk::start(&args)
+    StdioProgram::start(&args)
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn an_endpoint_elsewhere_is_named_also_when_the_kind_was_not_given() {
     }
     let elsewhere = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\nevent: endpoint\ndata: http://example.test/m\n\n";
     let url = format!("http://{}/mcp", odd(refuse, elsewhere));
-    let mut talk = Talk::start(&["proxy", "--listen", "stdio", "--no-record", &url]);
+    let mut talk = StdioProgram::start(&["proxy", "--listen", "stdio", "--no-record", &url]);
     talk.say(INITIALIZE);
     let answer = talk.hear();
     assert!(
@@ -156,7 +156,7 @@ fn an_endpoint_elsewhere_is_named_also_when_the_kind_was_not_given() {
 #[test]
 fn a_request_nested_too_deep_for_us_gets_its_own_answer() {
     let script = r#"while read -r x; do echo '{"jsonrpc":"2.0","id":1,"result":{}}'; done"#;
-    let proxy = Listening::proxy("http", &["--", "sh", "-c", script]);
+    let proxy = ListeningProgram::proxy("http", &["--", "sh", "-c", script]);
     let session = proxy.session();
     let deep = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{}{}}}"#,
@@ -253,7 +253,7 @@ fn a_session_that_the_server_has_lost_ends_the_link_and_is_not_opened_again() {
 #[test]
 fn modern_clients_share_a_process_only_with_their_own_token() {
     let script = r#"while read -r x; do id=$(printf %s "$x" | sed 's/.*"id":\([0-9]*\).*/\1/'); echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"process\":\"$$\"}}"; done"#;
-    let proxy = Listening::proxy("http", &["--", "sh", "-c", script]);
+    let proxy = ListeningProgram::proxy("http", &["--", "sh", "-c", script]);
     let ask = |token: &str| {
         let request = r#"{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
         let headers = [

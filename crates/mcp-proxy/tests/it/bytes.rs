@@ -1,6 +1,6 @@
 //! Bytes out equal bytes in, over stdio, whatever they are.
 
-use crate::run::pipe;
+use crate::programs::pipe;
 
 fn through_cat(input: &[u8]) -> Vec<u8> {
     let args = [
@@ -64,7 +64,7 @@ fn large_messages_are_recorded_whole_beside_the_record() {
     ];
     let output = pipe(&args, &input);
     assert!(output.stdout == input);
-    let session = mcp_proxy_session::Session::open(&file).unwrap();
+    let session = mcp_proxy_session::SessionRecord::open(&file).unwrap();
     assert_eq!(session.len(), 2);
     let message = session.message(0).unwrap();
     assert_eq!(message.method.as_deref(), Some("big"));

@@ -1,21 +1,21 @@
 //! The control socket with real processes: `ls`, `ctl` and `attach` against running proxies, and viewers that misbehave.
 
-mod again;
 mod attach;
 mod document;
-pub mod house;
 pub mod live;
+mod replay;
 mod scopes;
 mod sockets;
+pub mod test_home;
 
 use serde_json::{Value, json};
 
-use crate::run::{INITIALIZE, INITIALIZED, Listening};
-use house::{House, PING, Run, ok};
+use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram};
+use test_home::{PING, TestHome, TestProxy, ok};
 
 #[test]
 fn a_stdio_run_is_listed_asked_and_gone_at_its_end() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo(&[]);
     run.round(INITIALIZE);
     let table = ok(house.run(&["ls"]));
@@ -47,7 +47,7 @@ fn a_stdio_run_is_listed_asked_and_gone_at_its_end() {
 
 #[test]
 fn the_id_of_a_run_names_its_record() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo(&[]);
     run.round(INITIALIZE);
     let id = run.id.clone();
@@ -72,8 +72,8 @@ fn the_id_of_a_run_names_its_record() {
 
 #[test]
 fn an_http_run_says_its_address_first_and_how_to_attach() {
-    let house = House::new();
-    let proxy = Listening::start_with(
+    let house = TestHome::new();
+    let proxy = ListeningProgram::start_with(
         &[
             "proxy",
             "--listen",
@@ -81,7 +81,7 @@ fn an_http_run_says_its_address_first_and_how_to_attach() {
             "--listen-port",
             "0",
             "--",
-            house::PROXY,
+            test_home::PROXY,
             "demo-server",
             "stdio",
         ],
@@ -117,7 +117,7 @@ fn an_http_run_says_its_address_first_and_how_to_attach() {
 
 #[test]
 fn two_proxies_are_told_apart() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut first = house.demo(&[]);
     let second = house.demo(&[]);
     first.round(INITIALIZE);
@@ -143,7 +143,7 @@ fn two_proxies_are_told_apart() {
 
 #[test]
 fn the_first_decision_counts_and_the_second_is_told() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo(&["--break", "ping"]);
     run.round(INITIALIZE);
     run.say(INITIALIZED);
@@ -172,7 +172,7 @@ fn the_first_decision_counts_and_the_second_is_told() {
 
 #[test]
 fn exports_notes_and_the_end_from_outside() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo(&[]);
     run.round(INITIALIZE);
     let path = house.path("s.har");
@@ -205,7 +205,7 @@ fn exports_notes_and_the_end_from_outside() {
 
 #[test]
 fn without_a_record_the_newest_are_in_memory() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo_without_record(&["--env", "SECRET=hunter2000"]);
     run.round(INITIALIZE);
     for _ in 0..300 {
@@ -227,8 +227,11 @@ fn without_a_record_the_newest_are_in_memory() {
 
 #[test]
 fn a_run_without_control_is_not_listed() {
-    let house = House::new();
-    let mut run = house.start(&["--no-control", "--no-record"], Run::wait_for_nothing);
+    let house = TestHome::new();
+    let mut run = house.start(
+        &["--no-control", "--no-record"],
+        TestProxy::wait_for_nothing,
+    );
     run.round(INITIALIZE);
     assert_eq!(house.files(), Vec::<String>::new());
     assert!(ok(house.run(&["ls"])).starts_with("No proxy"));
@@ -236,7 +239,7 @@ fn a_run_without_control_is_not_listed() {
 
 #[test]
 fn ctl_says_what_was_typed_wrong() {
-    let house = House::new();
+    let house = TestHome::new();
     for words in [
         &["ctl"][..],
         &["ctl", "explode"],
@@ -251,7 +254,7 @@ fn ctl_says_what_was_typed_wrong() {
 
 #[test]
 fn a_held_message_is_shown_without_what_is_redacted_and_forwarded_with_it() {
-    let house = House::new();
+    let house = TestHome::new();
     let flags = ["--break", "tools/call", "--redact-key", "message"];
     let mut run = house.demo(&flags);
     run.round(INITIALIZE);

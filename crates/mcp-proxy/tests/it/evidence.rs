@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::bridging::{EVENTS, http, odd};
-use crate::run::{INITIALIZE, Listening, Talk, request};
+use crate::programs::{INITIALIZE, ListeningProgram, StdioProgram, request};
 
 /// The lines of a record of this type (`msg`, `io`, `act`).
 fn lines(record: &Path, kind: &str) -> Vec<Value> {
@@ -43,7 +43,7 @@ fn an_error_without_an_id_is_recorded_as_the_server_sent_it() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("r.jsonl");
     let url = format!("http://{}/mcp", odd(refuse, EVENTS));
-    let mut talk = Talk::start(&[
+    let mut talk = StdioProgram::start(&[
         "proxy",
         "--listen",
         "stdio",
@@ -101,7 +101,7 @@ fn an_answer_to_an_sse_post_is_the_servers() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("r.jsonl");
     let url = format!("http://{}/sse", odd(refuse, ENDPOINT));
-    let mut talk = Talk::start(&[
+    let mut talk = StdioProgram::start(&[
         "proxy",
         "--listen",
         "stdio",
@@ -132,7 +132,7 @@ fn what_cannot_be_sent_is_undelivered_between_two_http_sides() {
         let record = folder.path().join("r.jsonl");
         let url = format!("http://{}{path}", nobody());
         let listen = if kind == "sse" { "sse" } else { "http" };
-        let proxy = Listening::start(&[
+        let proxy = ListeningProgram::start(&[
             "proxy",
             "--listen",
             listen,
@@ -169,7 +169,7 @@ fn the_endpoint_that_a_server_named_is_recorded_as_it_was() {
     let record = folder.path().join("r.jsonl");
     let address = odd(accept, ENDPOINT);
     let url = format!("http://{address}/sse");
-    let proxy = Listening::start(&[
+    let proxy = ListeningProgram::start(&[
         "proxy",
         "--listen",
         "sse",
@@ -182,7 +182,7 @@ fn the_endpoint_that_a_server_named_is_recorded_as_it_was() {
         "--target-url",
         &url,
     ]);
-    let mut stream = crate::run::open(&proxy.address, "GET", "/sse", &[], b"");
+    let mut stream = crate::programs::open(&proxy.address, "GET", "/sse", &[], b"");
     stream.head();
     assert_eq!(stream.until("data:").trim(), "/m?k=1");
     proxy.end("-TERM");
@@ -195,7 +195,7 @@ fn the_endpoint_that_a_server_named_is_recorded_as_it_was() {
 fn a_record_that_is_forced_onto_the_disk_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("r.jsonl");
-    let mut talk = Talk::start(&[
+    let mut talk = StdioProgram::start(&[
         "proxy",
         "--listen",
         "stdio",

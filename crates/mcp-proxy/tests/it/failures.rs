@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use crate::run::{INITIALIZE, Listening, Talk, pipe};
+use crate::programs::{INITIALIZE, ListeningProgram, StdioProgram, pipe};
 
 fn refused(command: &[&str]) -> (String, Option<i32>, Duration) {
     let mut args = vec!["proxy", "--listen", "stdio", "--no-record", "--"];
     args.extend(command);
     let start = Instant::now();
-    let mut talk = Talk::start(&args);
+    let mut talk = StdioProgram::start(&args);
     talk.say(INITIALIZE);
     let answer = talk.hear();
     let took = start.elapsed();
@@ -84,7 +84,7 @@ fn a_url_that_nobody_listens_on_is_named() {
         "{answer}"
     );
     assert!(answer.contains("refused"), "{answer}");
-    let proxy = Listening::proxy(
+    let proxy = ListeningProgram::proxy(
         "http",
         &[
             "--transport",

@@ -4,9 +4,9 @@ mod edits;
 mod leaving;
 mod waiting;
 
-use crate::control::house::{self, House, PING, Run};
-use crate::control::live::headers::{Respond, http, id_of, scripted};
-use crate::run::{INITIALIZE, INITIALIZED, Listening, PROXY, pipe, request};
+use crate::control::live::headers::{ScriptedResponse, http, id_of, scripted};
+use crate::control::test_home::{self, PING, TestHome, TestProxy};
+use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, PROXY, pipe, request};
 use serde_json::{Value, json};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}"#;
@@ -30,26 +30,26 @@ fn with<'a>(mut flags: Vec<&'a str>, more: &[&'a str]) -> Vec<&'a str> {
     flags
 }
 
-fn post(proxy: &Listening, session: &str, body: &str) -> (u16, String) {
+fn post(proxy: &ListeningProgram, session: &str, body: &str) -> (u16, String) {
     let answer = proxy.post(&[("mcp-session-id", session)], body);
     (answer.status, answer.text())
 }
 
 /// The three policies behind an HTTP listener, whatever stands behind it.
 fn policies(target: &[&str]) {
-    let proxy = Listening::proxy("http", &with(holding("echo", "forward"), target));
+    let proxy = ListeningProgram::proxy("http", &with(holding("echo", "forward"), target));
     let session = proxy.session();
     let (status, text) = post(&proxy, &session, CALL);
     assert!(status == 200 && text.contains("hi"), "{status} {text}");
 
-    let proxy = Listening::proxy("http", &with(holding("echo", "drop"), target));
+    let proxy = ListeningProgram::proxy("http", &with(holding("echo", "drop"), target));
     let session = proxy.session();
     assert_eq!(post(&proxy, &session, CALL), (502, String::new()));
     assert_eq!(post(&proxy, &session, NOTE), (202, String::new()));
     let list = r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
     assert_eq!(post(&proxy, &session, list).0, 200, "the session goes on");
 
-    let proxy = Listening::proxy("http", &with(holding("echo", "error"), target));
+    let proxy = ListeningProgram::proxy("http", &with(holding("echo", "error"), target));
     let session = proxy.session();
     let (status, text) = post(&proxy, &session, CALL);
     assert_eq!(status, 200);
@@ -66,7 +66,7 @@ fn over_http_before_a_process() {
 
 #[test]
 fn over_http_before_http() {
-    let server = Listening::demo();
+    let server = ListeningProgram::demo();
     let url = server.url();
     policies(&["--transport", "streamable-http", "--target-url", &url]);
 }
@@ -75,31 +75,31 @@ fn over_http_before_http() {
 fn an_answer_that_is_dropped_ends_its_exchange() {
     // The word stands in the server's answer only.
     let held = "isError";
-    let server = Listening::demo();
+    let server = ListeningProgram::demo();
     let url = server.url();
     for target in [
         &DEMO[..],
         &["--transport", "streamable-http", "--target-url", &url],
     ] {
-        let proxy = Listening::proxy("http", &with(holding(held, "drop"), target));
+        let proxy = ListeningProgram::proxy("http", &with(holding(held, "drop"), target));
         let session = proxy.session();
         let (status, text) = post(&proxy, &session, CALL);
         // Where the stream was open already it ends without the answer.
         assert!(status == 502 || !text.contains("hi"), "{status} {text}");
     }
-    let json: Respond = |request| {
+    let json: ScriptedResponse = |request| {
         let answer = serde_json::json!({"id": id_of(request), "result": {"isError": false}});
         let headers = "content-type: application/json\r\n";
         http("200 OK", headers, &answer.to_string())
     };
-    let stream: Respond = |request| {
+    let stream: ScriptedResponse = |request| {
         let answer = serde_json::json!({"id": id_of(request), "result": {"isError": false}});
         let body = format!(": first\n\ndata: {answer}\n\n");
         http("200 OK", "content-type: text/event-stream\r\n", &body)
     };
     let (url, serving) = scripted(vec![json, stream]);
     let target = ["--transport", "streamable-http", "--target-url", &url];
-    let proxy = Listening::proxy("http", &with(holding(held, "drop"), &target));
+    let proxy = ListeningProgram::proxy("http", &with(holding(held, "drop"), &target));
     assert_eq!(post(&proxy, "", CALL), (502, String::new()));
     assert_eq!(post(&proxy, "", CALL), (200, ": first\n\n".to_owned()));
     serving.join().unwrap();
@@ -109,18 +109,18 @@ fn an_answer_that_is_dropped_ends_its_exchange() {
 fn on_modern_http_headers_follow_an_edit() {
     // The server names an argument that it wants in a header, as JSON and as an event.
     const TOOLS: &str = r#"{"tools":[{"name":"add","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}"#;
-    let json: Respond = |request| {
+    let json: ScriptedResponse = |request| {
         let answer = format!(r#"{{"id":{},"result":{TOOLS}}}"#, id_of(request));
         http("200 OK", "content-type: application/json\r\n", &answer)
     };
-    let stream: Respond = |request| {
+    let stream: ScriptedResponse = |request| {
         let answer = format!(r#"data: {{"id":{},"result":{TOOLS}}}"#, id_of(request));
         let headers = "content-type: text/event-stream\r\n";
         http("200 OK", headers, &format!("{answer}\n\n"))
     };
     for list in [json, stream] {
         let (url, serving) = scripted(vec![list, json, json]);
-        let house = House::new();
+        let house = TestHome::new();
         let words = [
             "proxy",
             "--listen",
@@ -131,7 +131,7 @@ fn on_modern_http_headers_follow_an_edit() {
             "tools/call",
         ];
         let target = ["--transport", "streamable-http", "--target-url", &url];
-        let proxy = Listening::start_with(&[&words[..], &target].concat(), &house.env());
+        let proxy = ListeningProgram::start_with(&[&words[..], &target].concat(), &house.env());
         let version = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
         let list = format!(r#"{{"id":1,"method":"tools/list","params":{{{version}}}}}"#);
         let sent = [
@@ -185,17 +185,17 @@ fn on_modern_http_headers_follow_an_edit() {
 
 #[test]
 fn header_arguments_follow_an_edit_though_the_tools_were_never_listed() {
-    let json: Respond = |request| {
+    let json: ScriptedResponse = |request| {
         let answer = format!(r#"{{"id":{},"result":{{}}}}"#, id_of(request));
         http("200 OK", "content-type: application/json\r\n", &answer)
     };
     let (url, serving) = scripted(vec![json]);
-    let house = House::new();
+    let house = TestHome::new();
     let target = ["--transport", "streamable-http", "--target-url", &url];
     let break_at = ["--break", "tools/call"];
     let words = ["proxy", "--listen", "http", "--listen-port", "0"];
     let words = [&words[..], &break_at, &target].concat();
-    let proxy = Listening::start_with(&words, &house.env());
+    let proxy = ListeningProgram::start_with(&words, &house.env());
     let call = |region: &str, zone: &str| {
         let version = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
         format!(
@@ -242,10 +242,10 @@ fn large_messages_can_be_held_too() {
     let flags = with(holding("echo", "forward"), &["--", "cat"]);
     let on = pipe(&flags, input.as_bytes());
     assert!(on.stdout == input.as_bytes(), "{} bytes", on.stdout.len());
-    let server = Listening::demo();
+    let server = ListeningProgram::demo();
     let url = server.url();
     let target = ["--transport", "streamable-http", "--target-url", &url];
-    let proxy = Listening::proxy("http", &with(holding("echo", "forward"), &target));
+    let proxy = ListeningProgram::proxy("http", &with(holding("echo", "forward"), &target));
     let session = proxy.session();
     let answer = request(
         &proxy.address,
@@ -264,13 +264,13 @@ fn large_messages_can_be_held_too() {
 
 #[test]
 fn a_killed_proxy_leaves_a_session_that_opens() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo(&["--intercept"]);
     run.say(INITIALIZE);
     house.held();
     run.child.kill().unwrap();
     run.child.wait().unwrap();
-    let shown = house::ok(house.run(&["inspect", "LAST", "--json"]));
+    let shown = test_home::ok(house.run(&["inspect", "LAST", "--json"]));
     let row: serde_json::Value = serde_json::from_str(shown.lines().next().unwrap()).unwrap();
     assert_eq!(row["method"], "initialize", "{shown}");
     assert_eq!(row["verdicts"][0]["kind"], "hold", "{shown}");
@@ -282,7 +282,7 @@ fn a_request_whose_method_was_changed_is_shown_as_it_was_sent() {
         &["--break", "tools/call"][..],
         &["--break", "tools/call", "--no-record"],
     ] {
-        let house = House::new();
+        let house = TestHome::new();
         let mut run = house.demo(flags);
         run.round(INITIALIZE);
         run.say(INITIALIZED);
@@ -320,7 +320,7 @@ fn a_held_answer_is_listed_with_what_it_answers() {
         &["--break", answers][..],
         &["--break", answers, "--no-record"],
     ] {
-        let house = House::new();
+        let house = TestHome::new();
         let mut run = house.demo(flags);
         run.round(INITIALIZE);
         run.say(INITIALIZED);
@@ -342,8 +342,8 @@ fn a_held_answer_is_listed_with_what_it_answers() {
 #[test]
 fn an_edit_goes_on_to_the_byte_or_is_refused() {
     // A mirror as the server: what it is sent comes back as a request of its own.
-    let house = House::new();
-    let mut run = house.start_before(&["--break", "ping"], &["--", "cat"], Run::wait_for_id);
+    let house = TestHome::new();
+    let mut run = house.start_before(&["--break", "ping"], &["--", "cat"], TestProxy::wait_for_id);
     let odd = r#"{"jsonrpc":"2.0","id":6,"method":"odd","params":{"n":1.00000000000000000001,"n":12345678901234567890123,"e":1E400,"u":"\u00e9é\ud800","z":-0, "t" : [ ] }}"#;
     for way in ["word", "stdin"] {
         run.say(PING);

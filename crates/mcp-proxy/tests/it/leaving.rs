@@ -6,14 +6,14 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::run::{INITIALIZE, INITIALIZED, Listening};
+use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram};
 
 /// A folder with a record and pipes for events between a test and its server.
-struct Stage(tempfile::TempDir);
+struct PipeFolder(tempfile::TempDir);
 
-impl Stage {
-    fn new() -> Stage {
-        let stage = Stage(tempfile::tempdir().unwrap());
+impl PipeFolder {
+    fn new() -> PipeFolder {
+        let stage = PipeFolder(tempfile::tempdir().unwrap());
         for name in ["told", "go"] {
             let made = Command::new("mkfifo").arg(stage.path(name)).status();
             assert!(made.unwrap().success());
@@ -26,17 +26,17 @@ impl Stage {
     }
 
     /// The proxy before `target`, with a record.
-    fn proxy(&self, more: &[&str], target: &[&str]) -> Listening {
+    fn proxy(&self, more: &[&str], target: &[&str]) -> ListeningProgram {
         let record = self.path("s.jsonl");
         let mut args = vec!["proxy", "--listen", "http", "--listen-port", "0"];
         args.extend(["--session-file", record.to_str().unwrap()]);
         args.extend(more);
         args.extend(target);
-        Listening::start(&args)
+        ListeningProgram::start(&args)
     }
 
     /// The proxy before a server of shell commands. Beside `told` and `go` they have `say ID`, which answers.
-    fn shell(&self, script: &str) -> Listening {
+    fn shell(&self, script: &str) -> ListeningProgram {
         let script = format!(
             "cd {}; say() {{ echo '{{\"jsonrpc\":\"2.0\",\"id\":'$1',\"result\":{{}}}}'; }}; {script}",
             self.0.path().display()
@@ -63,7 +63,7 @@ fn lines(record: &Path, words: &[&str]) -> Vec<String> {
 }
 
 /// A POST whose head has been answered with 100 Continue, which lies unread: when this socket is closed, that resets it.
-fn post_unread(proxy: &Listening, headers: &str, body: &str) -> TcpStream {
+fn post_unread(proxy: &ListeningProgram, headers: &str, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(&proxy.address).unwrap();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, \
@@ -78,7 +78,7 @@ fn post_unread(proxy: &Listening, headers: &str, body: &str) -> TcpStream {
 
 #[test]
 fn a_client_that_only_stops_sending_gets_its_answer() {
-    let stage = Stage::new();
+    let stage = PipeFolder::new();
     let proxy = stage.shell("read a; echo asked > told; read x < go; say 1; sleep 100");
     let mut stream = TcpStream::connect(&proxy.address).unwrap();
     let head = format!(
@@ -98,7 +98,7 @@ fn a_client_that_only_stops_sending_gets_its_answer() {
 
 #[test]
 fn a_half_closed_client_is_given_up_in_time_and_the_record_says_so() {
-    let stage = Stage::new();
+    let stage = PipeFolder::new();
     let target = ["--", "sh", "-c", "read a; sleep 100"];
     let proxy = stage.proxy(&["--stall-timeout", "1"], &target);
     let mut stream = TcpStream::connect(&proxy.address).unwrap();
@@ -116,7 +116,7 @@ fn a_half_closed_client_is_given_up_in_time_and_the_record_says_so() {
 
 #[test]
 fn an_answer_whose_client_has_left_is_recorded_as_undelivered() {
-    let stage = Stage::new();
+    let stage = PipeFolder::new();
     let proxy = stage.shell(
         "read a; say 1; read b; read c; echo asked > told; read x < go; say 2; echo said > told; sleep 100",
     );
@@ -143,7 +143,7 @@ fn an_answer_whose_client_has_left_is_recorded_as_undelivered() {
 
 #[test]
 fn where_http_passes_through_the_record_says_that_a_client_left() {
-    let stage = Stage::new();
+    let stage = PipeFolder::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", server.local_addr().unwrap());
     let proxy = stage.proxy(&["--transport", "streamable-http"], &[&url]);
@@ -163,7 +163,7 @@ fn where_http_passes_through_the_record_says_that_a_client_left() {
 
 #[test]
 fn a_server_request_that_cannot_wait_for_a_stream_is_answered() {
-    let stage = Stage::new();
+    let stage = PipeFolder::new();
     let proxy = stage.shell(
         r#"read a; say 1; read b; printf '{"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":"';
            head -c 1500000 /dev/zero | tr '\0' y; echo '"}'; read c; echo "$c" > told; sleep 100"#,
@@ -186,7 +186,7 @@ const VERSION: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"202
 
 #[test]
 fn a_subscription_that_the_server_cancels_is_over() {
-    let stage = Stage::new();
+    let stage = PipeFolder::new();
     let proxy = stage.shell(
         r#"read a; echo '{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}';
            echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'; sleep 100"#,
@@ -207,7 +207,7 @@ fn a_subscription_that_the_server_cancels_is_over() {
 
 #[test]
 fn a_modern_client_that_closes_its_stream_cancels() {
-    let stage = Stage::new();
+    let stage = PipeFolder::new();
     let proxy = stage.shell(
         r#"read a; echo '{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}';
            read b; echo "$b" > told; sleep 100"#,
@@ -221,7 +221,8 @@ fn a_modern_client_that_closes_its_stream_cancels() {
     let listen = format!(
         r#"{{"jsonrpc":"2.0","id":"L","method":"subscriptions/listen","params":{{"notifications":{{}},{VERSION}}}}}"#
     );
-    let mut stream = crate::run::open(&proxy.address, "POST", "/mcp", &headers, listen.as_bytes());
+    let mut stream =
+        crate::programs::open(&proxy.address, "POST", "/mcp", &headers, listen.as_bytes());
     stream.until("data: ");
     drop(stream);
     let told = stage.told();
@@ -255,7 +256,7 @@ fn long_answers(lengths: &'static [usize]) -> String {
 
 #[test]
 fn the_limit_of_a_message_holds_between_two_http_sides_too() {
-    let stage = Stage::new();
+    let stage = PipeFolder::new();
     let url = long_answers(&[900, 1_000, 70_000, 2_000_000]);
     let proxy = stage.proxy(
         &["--max-message", "1000", "--transport", "streamable-http"],
@@ -291,7 +292,7 @@ fn the_limit_of_a_message_holds_between_two_http_sides_too() {
 
 #[test]
 fn an_answer_that_grows_over_the_limit_on_its_way_is_broken_off() {
-    let stage = Stage::new();
+    let stage = PipeFolder::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", server.local_addr().unwrap());
     let limit = ["--max-message", "1000000", "--transport", "streamable-http"];
@@ -313,7 +314,7 @@ fn an_answer_that_grows_over_the_limit_on_its_way_is_broken_off() {
 
 #[test]
 fn an_event_over_the_limit_is_answered_in_its_place() {
-    let stage = Stage::new();
+    let stage = PipeFolder::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", server.local_addr().unwrap());
     let limit = ["--max-message", "1000", "--transport", "streamable-http"];

@@ -1,18 +1,18 @@
 //! `--max-message`: what is too large is refused to its sender, and the conversation goes on.
 
-use crate::run::Talk;
+use crate::programs::StdioProgram;
 
 const LARGE: usize = 500_000;
 
-fn limited(server: &[&str]) -> Talk {
+fn limited(server: &[&str]) -> StdioProgram {
     let mut args = vec!["proxy", "--listen", "stdio", "--no-record"];
     args.extend(["--max-message", "200000", "--"]);
     args.extend(server);
-    Talk::start(&args)
+    StdioProgram::start(&args)
 }
 
 /// The next line that is a whole message.
-fn hear_whole(talk: &mut Talk) -> String {
+fn hear_whole(talk: &mut StdioProgram) -> String {
     loop {
         let line = talk.hear();
         assert!(!line.is_empty(), "the proxy ended");
@@ -70,7 +70,7 @@ fn memory_does_not_grow_with_a_message_between_two_stdio_sides() {
     let record = folder.path().join("r.jsonl");
     let mut args = vec!["proxy", "--listen", "stdio", "--session-file"];
     args.extend([record.to_str().unwrap(), "--", "sh", "-c", &script]);
-    let mut talk = Talk::start(&args);
+    let mut talk = StdioProgram::start(&args);
     talk.say(r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#);
     let before = talk.peak_memory();
     assert!(talk.hear().len() > megabytes << 20);

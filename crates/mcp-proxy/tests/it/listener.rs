@@ -1,9 +1,9 @@
 //! The HTTP listener before a stdio server: sessions, streams, and who may speak.
 
-use crate::run::{INITIALIZE, Listening, PROXY, open, request};
+use crate::programs::{INITIALIZE, ListeningProgram, PROXY, open, request};
 
-fn demo_behind_http() -> Listening {
-    Listening::proxy("http", &["--", PROXY, "demo-server", "stdio", "--fixtures"])
+fn demo_behind_http() -> ListeningProgram {
+    ListeningProgram::proxy("http", &["--", PROXY, "demo-server", "stdio", "--fixtures"])
 }
 
 const ECHO: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}"#;
@@ -81,7 +81,7 @@ fn a_second_get_replaces_the_first() {
 
 #[test]
 fn a_batch_is_answered_by_a_stream_until_all_are() {
-    let proxy = Listening::proxy(
+    let proxy = ListeningProgram::proxy(
         "http",
         &[
             "--",
@@ -108,7 +108,7 @@ fn a_batch_is_answered_by_a_stream_until_all_are() {
 fn when_the_process_ends_open_requests_hear_it_and_the_session_is_gone() {
     let script =
         r#"read a; echo '{"jsonrpc":"2.0","id":1,"result":{}}'; read b; echo bye >&2; exit 4"#;
-    let proxy = Listening::proxy("http", &["--", "sh", "-c", script]);
+    let proxy = ListeningProgram::proxy("http", &["--", "sh", "-c", script]);
     let answer = proxy.post(&[], INITIALIZE);
     let id = answer.header("mcp-session-id").unwrap().to_owned();
     let answer = proxy.post(&[("mcp-session-id", &id)], ECHO);
@@ -123,7 +123,7 @@ fn when_the_process_ends_open_requests_hear_it_and_the_session_is_gone() {
 
 #[test]
 fn line_breaks_between_tokens_become_spaces_and_broken_json_is_refused() {
-    let proxy = Listening::proxy(
+    let proxy = ListeningProgram::proxy(
         "http",
         &[
             "--pass-noise",
@@ -153,7 +153,7 @@ fn line_breaks_between_tokens_become_spaces_and_broken_json_is_refused() {
 
 #[test]
 fn sessions_are_limited() {
-    let proxy = Listening::proxy(
+    let proxy = ListeningProgram::proxy(
         "http",
         &["--max-sessions", "1", "--", PROXY, "demo-server", "stdio"],
     );
@@ -189,7 +189,7 @@ fn strangers_are_turned_away() {
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token");
     std::fs::write(&token, "s3cret-token\n").unwrap();
-    let proxy = Listening::proxy(
+    let proxy = ListeningProgram::proxy(
         "http",
         &[
             "--auth-token-file",
@@ -265,7 +265,7 @@ fn modern_clients_share_a_process_and_keep_their_ids() {
 fn a_signal_stops_the_servers_and_closes_the_record() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");
-    let proxy = Listening::start(&[
+    let proxy = ListeningProgram::start(&[
         "proxy",
         "--listen",
         "http",
@@ -284,7 +284,7 @@ fn a_signal_stops_the_servers_and_closes_the_record() {
     let (code, stderr) = proxy.end("-TERM");
     assert_eq!(code, Some(143));
     assert!(stderr.contains("exported to"), "{stderr}");
-    let session = mcp_proxy_session::Session::open(&file).unwrap();
+    let session = mcp_proxy_session::SessionRecord::open(&file).unwrap();
     assert_eq!(session.end().unwrap().why, "stopped by SIGTERM");
     let json: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.path().join("s.json")).unwrap()).unwrap();
@@ -311,7 +311,7 @@ fn the_export_at_the_end_is_private_and_overwrites_nothing() {
         "--",
         "cat",
     ];
-    assert!(crate::run::pipe(&args, b"").status.success());
+    assert!(crate::programs::pipe(&args, b"").status.success());
     assert_eq!(std::fs::read_to_string(&taken).unwrap(), "mine");
     let export = std::fs::metadata(folder.path().join("s.json.2")).unwrap();
     assert_eq!(export.permissions().mode() & 0o777, 0o600);

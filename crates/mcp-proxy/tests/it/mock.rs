@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::control::live::Sse;
-use crate::run::{INITIALIZE, INITIALIZED, Listening, PROXY, Talk, pipe};
+use crate::control::live::SseClient;
+use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, PROXY, StdioProgram, pipe};
 
 const ECHO: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}"#;
 const COUNT: &str = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"count_down","arguments":{"from":2},"_meta":{"progressToken":"t"}}}"#;
@@ -13,7 +13,7 @@ pub fn record(folder: &tempfile::TempDir) -> PathBuf {
     let file = folder.path().join("s.jsonl");
     let flags = ["--session-file", file.to_str().unwrap(), "--quiet", "--"];
     let server = [PROXY, "demo-server", "stdio"];
-    let mut talk = Talk::start(&[&flags[..], &server[..]].concat());
+    let mut talk = StdioProgram::start(&[&flags[..], &server[..]].concat());
     for (line, id) in [(INITIALIZE, 1), (INITIALIZED, 0), (ECHO, 2), (COUNT, 3)] {
         talk.say(line);
         while id > 0 && !talk.hear().contains(&format!(r#""id":{id},"#)) {}
@@ -153,7 +153,7 @@ fn a_mock_is_a_peer_in_process_and_the_server_behind_it_may_make_noise() {
 fn over_http_each_session_is_a_conversation_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let file = record(&folder);
-    let proxy = Listening::start(&[
+    let proxy = ListeningProgram::start(&[
         "mock",
         file.to_str().unwrap(),
         "--listen",
@@ -176,8 +176,8 @@ fn over_sse_it_plays_as_well() {
     let folder = tempfile::tempdir().unwrap();
     let file = record(&folder);
     let words = ["--listen", "sse", "--listen-port", "0"];
-    let proxy = Listening::start(&[&["mock", file.to_str().unwrap()][..], &words].concat());
-    let mut client = Sse::connect(&proxy);
+    let proxy = ListeningProgram::start(&[&["mock", file.to_str().unwrap()][..], &words].concat());
+    let mut client = SseClient::connect(&proxy);
     assert!(client.round(INITIALIZE).contains("serverInfo"));
     client.say(INITIALIZED);
     let heard = client.round(ECHO);
@@ -214,7 +214,7 @@ fn an_answer_with_redacted_values_is_not_played_as_if_it_were_whole() {
         path,
         "--",
     ];
-    let mut talk = Talk::start(&[&flags[..], &[PROXY, "demo-server", "stdio"]].concat());
+    let mut talk = StdioProgram::start(&[&flags[..], &[PROXY, "demo-server", "stdio"]].concat());
     for line in [INITIALIZE, ECHO] {
         talk.say(line);
         talk.hear();
@@ -298,8 +298,8 @@ fn of_calls_that_overlapped_each_plays_what_was_its_own_and_nothing_is_lost() {
     let file = folder.path().join("s.jsonl");
     let file = file.to_str().unwrap();
     let flags = ["--session-file", file, "--quiet", "--"];
-    let mut talk = Talk::start(&[&flags[..], &["sh", "-c", OVERLAPPING]].concat());
-    let hear = |talk: &mut Talk, lines: usize| -> Vec<String> {
+    let mut talk = StdioProgram::start(&[&flags[..], &["sh", "-c", OVERLAPPING]].concat());
+    let hear = |talk: &mut StdioProgram, lines: usize| -> Vec<String> {
         (0..lines).map(|_| mark(&talk.hear())).collect()
     };
     talk.say(INITIALIZE);
@@ -315,7 +315,7 @@ fn of_calls_that_overlapped_each_plays_what_was_its_own_and_nothing_is_lost() {
     assert_eq!(hear(&mut talk, 3), ["late-A", "done-A", "after"]);
     assert_eq!(talk.end(), Some(0));
 
-    let mut mock = Talk::start(&["mock", file]);
+    let mut mock = StdioProgram::start(&["mock", file]);
     mock.say(INITIALIZE);
     mock.hear();
     mock.say(INITIALIZED);

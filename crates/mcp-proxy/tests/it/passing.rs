@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
-use crate::run::{INITIALIZE, Listening, pipe, request};
+use crate::programs::{INITIALIZE, ListeningProgram, pipe, request};
 
 /// A server that answers each request with the next of `answers` and returns the requests it saw.
 fn canned(answers: Vec<String>) -> (String, std::thread::JoinHandle<Vec<String>>) {
@@ -49,7 +49,7 @@ fn answer(status: &str, headers: &str, body: &str) -> String {
     )
 }
 
-fn before(address: &str, more: &[&str]) -> Listening {
+fn before(address: &str, more: &[&str]) -> ListeningProgram {
     let url = format!("http://{address}/deep/mcp?key=1");
     let mut args = vec![
         "--transport",
@@ -58,7 +58,7 @@ fn before(address: &str, more: &[&str]) -> Listening {
         url.as_str(),
     ];
     args.extend(more);
-    Listening::proxy("http", &args)
+    ListeningProgram::proxy("http", &args)
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn large_bodies_cross_both_ways_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");
     let url = format!("http://{address}/mcp");
-    let proxy = Listening::start(&[
+    let proxy = ListeningProgram::start(&[
         "proxy",
         "--transport",
         "streamable-http",
@@ -168,7 +168,7 @@ fn large_bodies_cross_both_ways_as_they_are() {
     assert!(got.text() == big);
     assert!(serving.join().unwrap().remove(0).ends_with(&ask));
     proxy.end("-TERM");
-    let session = mcp_proxy_session::Session::open(&file).unwrap();
+    let session = mcp_proxy_session::SessionRecord::open(&file).unwrap();
     let messages: Vec<_> = session.messages(0).map(Result::unwrap).collect();
     assert_eq!(messages.len(), 2);
     assert!(messages[0].raw.load().unwrap() == ask.as_bytes());
@@ -220,7 +220,7 @@ fn record_of_secrets(flags: &[&str]) -> String {
         &url,
     ];
     args.extend(flags);
-    let proxy = Listening::start(&args);
+    let proxy = ListeningProgram::start(&args);
     proxy.post(
         &[
             ("authorization", "Bearer hush-bearer"),
@@ -250,12 +250,15 @@ fn secrets_of_headers_are_kept_on_request() {
 
 #[test]
 fn a_url_of_unknown_kind_is_found_out_by_the_first_message() {
-    let demo = Listening::demo();
-    let proxy = Listening::proxy("http", &[&demo.url()]);
+    let demo = ListeningProgram::demo();
+    let proxy = ListeningProgram::proxy("http", &[&demo.url()]);
     assert_eq!(proxy.post(&[], INITIALIZE).status, 200);
     // An SSE server refuses the POST, then names its endpoint.
-    let sse = Listening::proxy("sse", &["--", crate::run::PROXY, "demo-server", "stdio"]);
-    let proxy = Listening::proxy("http", &[&sse.url()]);
+    let sse = ListeningProgram::proxy(
+        "sse",
+        &["--", crate::programs::PROXY, "demo-server", "stdio"],
+    );
+    let proxy = ListeningProgram::proxy("http", &[&sse.url()]);
     let session = proxy.session();
     let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
     assert!(
@@ -264,7 +267,7 @@ fn a_url_of_unknown_kind_is_found_out_by_the_first_message() {
             .text()
             .contains("count_down")
     );
-    let input = format!("{INITIALIZE}\n{}\n{list}\n", crate::run::INITIALIZED);
+    let input = format!("{INITIALIZE}\n{}\n{list}\n", crate::programs::INITIALIZED);
     for url in [demo.url(), sse.url()] {
         let output = pipe(
             &["proxy", "--listen", "stdio", "--no-record", &url],
@@ -278,7 +281,10 @@ fn a_url_of_unknown_kind_is_found_out_by_the_first_message() {
 
 #[test]
 fn a_record_names_the_transport_that_a_url_turned_out_to_have() {
-    let sse = Listening::proxy("sse", &["--", crate::run::PROXY, "demo-server", "stdio"]);
+    let sse = ListeningProgram::proxy(
+        "sse",
+        &["--", crate::programs::PROXY, "demo-server", "stdio"],
+    );
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");
     let file = file.to_str().unwrap();
@@ -350,12 +356,15 @@ fn a_failure_without_json_rpc_becomes_an_error_with_status_and_first_line() {
 
 #[test]
 fn sse_passes_with_the_endpoint_on_our_origin_and_refuses_others() {
-    let server = Listening::proxy("sse", &["--", crate::run::PROXY, "demo-server", "stdio"]);
-    let proxy = Listening::proxy(
+    let server = ListeningProgram::proxy(
+        "sse",
+        &["--", crate::programs::PROXY, "demo-server", "stdio"],
+    );
+    let proxy = ListeningProgram::proxy(
         "sse",
         &["--transport", "sse", "--target-url", &server.url()],
     );
-    let mut stream = crate::run::open(
+    let mut stream = crate::programs::open(
         &proxy.address,
         "GET",
         "/sse",

@@ -8,9 +8,9 @@ use std::process::{Command, Output, Stdio};
 use mcp_proxy_session::side_folder;
 use tempfile::TempDir;
 
-use crate::control::house::{House, PING, until};
-use crate::records::sample::Place;
-use crate::run::{INITIALIZE, Listening, PROXY};
+use crate::control::test_home::{PING, TestHome, until};
+use crate::programs::{INITIALIZE, ListeningProgram, PROXY};
+use crate::records::sample::TestStore;
 
 /// A proxy before a server that answers with what it was asked.
 fn echo(flags: &[&str], file: &str, input: &str) -> Output {
@@ -109,7 +109,7 @@ fn a_record_that_cannot_be_begun_ends_a_run_that_is_told_to_stop() {
 
 #[test]
 fn without_the_record_that_was_wanted_viewers_see_what_is_in_memory() {
-    let house = House::new();
+    let house = TestHome::new();
     File::create(house.path("file")).unwrap();
     let file = house.path("file/s.jsonl");
     let mut run = house.demo(&["--session-file", file.to_str().unwrap()]);
@@ -126,7 +126,8 @@ fn a_listener_says_where_it_listens_before_it_warns() {
     let target = ["--", PROXY, "demo-server", "stdio"];
     let listen = ["proxy", "--listen", "http", "--listen-port", "0"];
     // `start` wants the first line to be `listening on`.
-    let proxy = Listening::start(&[&listen[..], &["--session-file", &file], &target].concat());
+    let proxy =
+        ListeningProgram::start(&[&listen[..], &["--session-file", &file], &target].concat());
     assert_eq!(proxy.post(&[], INITIALIZE).status, 200);
     let (_, rest) = proxy.end("-INT");
     assert!(
@@ -208,7 +209,7 @@ fn a_disk_that_is_full_ends_a_run_that_is_told_to_stop() {
 
 #[test]
 fn a_run_that_starts_keeps_the_state_directory_under_two_gibibytes() {
-    let place = Place::new();
+    let place = TestStore::new();
     let mut paths = Vec::new();
     for number in [1, 2, 3] {
         let mut sample = place.stored(number);
@@ -239,7 +240,7 @@ fn a_run_that_starts_keeps_the_state_directory_under_two_gibibytes() {
 
 #[test]
 fn the_export_of_a_run_goes_with_its_record() {
-    let place = Place::new();
+    let place = TestStore::new();
     let flags = ["proxy", "--listen", "stdio", "--output-format", "json"];
     let mut command = place.command(&[&flags[..], &["--", "cat"]].concat());
     let output = feed(&mut command, &format!("{PING}\n"));

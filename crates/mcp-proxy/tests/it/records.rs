@@ -7,14 +7,14 @@ mod store;
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::run::pipe;
+use crate::programs::pipe;
 use mcp_proxy_session::{NewBody, PeerInfo};
 use mcp_proxy_wire::{Origin, Transport};
 use sample::*;
 
 /// A place with `session.jsonl` in it.
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> TestStore {
+    let place = TestStore::new();
     everything(&mut place.sample());
     place
 }
@@ -35,7 +35,7 @@ fn a_table_for_the_eye() {
 
 #[test]
 fn one_connection_needs_no_column() {
-    let place = Place::new();
+    let place = TestStore::new();
     let mut sample = place.sample();
     sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     sample.from_client("").with_body(NewBody::Empty).write();
@@ -48,7 +48,7 @@ fn one_connection_needs_no_column() {
 
 #[test]
 fn causes_are_told_from_both_ends() {
-    let place = Place::new();
+    let place = TestStore::new();
     let mut sample = place.sample();
     let server = PeerInfo {
         name: Some("files".to_owned()),

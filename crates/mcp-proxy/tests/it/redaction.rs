@@ -4,10 +4,10 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use mcp_proxy_session::Session;
+use mcp_proxy_session::SessionRecord;
 
-use crate::control::house::{House, Run};
-use crate::run::{Listening, PROXY, pipe};
+use crate::control::test_home::{TestHome, TestProxy};
+use crate::programs::{ListeningProgram, PROXY, pipe};
 
 const SECRET: &str = "S3CRET-VALUE";
 const PIN: &str = "four-digits";
@@ -76,7 +76,7 @@ fn the_peer_gets_everything_and_the_record_has_none_of_it() {
     let bytes = everything_in(folder.path());
     assert!(!holds(&bytes, SECRET));
     assert!(holds(&bytes, "logging in with [redacted:"));
-    let session = Session::open(&file).unwrap();
+    let session = SessionRecord::open(&file).unwrap();
     let nonce = &session.redaction().unwrap().nonce;
     let messages: Vec<_> = session.messages(0).map(Result::unwrap).collect();
     assert_eq!(messages.len(), 8);
@@ -101,8 +101,8 @@ fn the_peer_gets_everything_and_the_record_has_none_of_it() {
 fn over_http_too_large_bodies_and_all() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");
-    let demo = Listening::demo();
-    let proxy = Listening::start(&[
+    let demo = ListeningProgram::demo();
+    let proxy = ListeningProgram::start(&[
         "proxy",
         "--listen",
         "http",
@@ -132,7 +132,7 @@ fn over_http_too_large_bodies_and_all() {
     proxy.end("-TERM");
     let bytes = everything_in(folder.path());
     assert!(!holds(&bytes, SECRET));
-    let session = Session::open(&file).unwrap();
+    let session = SessionRecord::open(&file).unwrap();
     let hidden: Vec<u32> = session
         .messages(0)
         .map(|message| message.unwrap().redacted)
@@ -306,7 +306,7 @@ fn a_redacted_message_is_played_again_once_its_value_is_given() {
     let played = replay(&["--fill", &fill]);
     let text = String::from_utf8_lossy(&played.stdout).into_owned();
     assert!(played.status.success(), "{text}");
-    let session = Session::open(&second).unwrap();
+    let session = SessionRecord::open(&second).unwrap();
     let said = session.message(0).unwrap();
     assert!(holds(
         said.raw.bytes().unwrap(),
@@ -325,23 +325,23 @@ fn a_redacted_message_is_played_again_once_its_value_is_given() {
 fn the_server_is_shown_as_the_record_has_it() {
     let rules = ["--redact-value", "S3CRET-[A-Z]+", "--redact-key", "pin"];
     for more in [&[][..], &["--no-record"]] {
-        let house = House::new();
+        let house = TestHome::new();
         let flags = [&rules[..], more].concat();
         // `cat` reads its input, the argument is only to be seen.
         let server = ["--", "sh", "-c", "exec cat", SECRET];
-        let mut run = house.start_before(&flags, &server, Run::wait_for_id);
+        let mut run = house.start_before(&flags, &server, TestProxy::wait_for_id);
         shown_nowhere(&house, "exec cat");
         assert_eq!(run.end(), Some(0));
         let url = format!("http://127.0.0.1:9/mcp?pin={PIN}&k={SECRET}");
         let listen = ["proxy", "--listen", "http", "--listen-port", "0"];
         let words = [&listen[..], &flags, &[&url]].concat();
-        let _proxy = Listening::start_with(&words, &house.env());
+        let _proxy = ListeningProgram::start_with(&words, &house.env());
         shown_nowhere(&house, "127.0.0.1:9/mcp?pin=");
     }
 }
 
 /// The only running proxy shows its server with what is known of it, and without the secret.
-fn shown_nowhere(house: &House, known: &str) {
+fn shown_nowhere(house: &TestHome, known: &str) {
     let hello = house.ctl(&["hello"]).to_string();
     let listed = String::from_utf8(house.run(&["ls", "--json"]).stdout).unwrap();
     let mut attached = house.command(&["attach", "--plain"]).spawn().unwrap();

@@ -6,9 +6,9 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::control::house::until;
+use crate::control::test_home::until;
 use crate::mock::record;
-use crate::run::{Listening, PROXY, pipe};
+use crate::programs::{ListeningProgram, PROXY, pipe};
 
 /// A server that answers everything, and writes what it heard into the file `$HEARD`.
 const LOGGING: &str = r#"n=0; while read -r line; do
@@ -72,7 +72,7 @@ fn the_same_server_answers_the_same() {
 
 #[test]
 fn over_http_too_and_side_by_side() {
-    let server = Listening::demo();
+    let server = ListeningProgram::demo();
     let folder = tempfile::tempdir().unwrap();
     let url = server.url();
     let played = replay(&folder, &["--concurrency", "4", &url]);
@@ -157,7 +157,7 @@ fn record_of_two(folder: &tempfile::TempDir) -> String {
     let file = file.to_str().unwrap().to_owned();
     let listen = ["proxy", "--listen", "http", "--listen-port", "0"];
     let flags = ["--session-file", &file, "--", PROXY, "demo-server", "stdio"];
-    let proxy = Listening::start(&[&listen[..], &flags].concat());
+    let proxy = ListeningProgram::start(&[&listen[..], &flags].concat());
     let call = |session: &str, word: &str| {
         let call = format!(
             r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"echo","arguments":{{"message":"{word}"}}}}}}"#

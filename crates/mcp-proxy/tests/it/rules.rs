@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::control::house::{House, PROXY, until};
-use crate::control::live::Sse;
-use crate::run::{INITIALIZE, INITIALIZED, Listening, pipe};
+use crate::control::live::SseClient;
+use crate::control::test_home::{PROXY, TestHome, until};
+use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, pipe};
 
 const RULES: &str = r#"
 [[rule]]
@@ -46,7 +46,7 @@ fn call(id: u32, text: &str) -> String {
     request(id, "tools/call", &params)
 }
 
-fn file(house: &House, rules: &str) -> PathBuf {
+fn file(house: &TestHome, rules: &str) -> PathBuf {
     let path = house.path("rules.toml");
     std::fs::write(&path, rules).unwrap();
     path
@@ -54,7 +54,7 @@ fn file(house: &House, rules: &str) -> PathBuf {
 
 #[test]
 fn every_action_over_stdio_and_what_the_record_says() {
-    let house = House::new();
+    let house = TestHome::new();
     let rules = file(&house, RULES);
     let mut run = house.demo(&["--rules", rules.to_str().unwrap()]);
     run.round(INITIALIZE);
@@ -112,10 +112,10 @@ fn every_action_over_stdio_and_what_the_record_says() {
 }
 
 fn over_http(target: &[&str]) {
-    let house = House::new();
+    let house = TestHome::new();
     let rules = file(&house, RULES);
     let flags = [&["--rules", rules.to_str().unwrap()], target].concat();
-    let proxy = Listening::proxy("http", &flags);
+    let proxy = ListeningProgram::proxy("http", &flags);
     let session = proxy.session();
     let post = |body: &str| {
         let answer = proxy.post(&[("mcp-session-id", &session)], body);
@@ -148,22 +148,22 @@ fn every_action_over_http_before_a_process() {
 
 #[test]
 fn every_action_over_http_before_http() {
-    let server = Listening::demo();
+    let server = ListeningProgram::demo();
     let url = server.url();
     over_http(&["--transport", "streamable-http", "--target-url", &url]);
 }
 
-fn redirecting(house: &House, server: &str) -> PathBuf {
+fn redirecting(house: &TestHome, server: &str) -> PathBuf {
     let rule = format!("[[rule]]\nname = \"elsewhere\"\ntool = \"echo\"\nredirect = '{server}'\n");
     file(house, &rule)
 }
 
 #[test]
 fn a_call_is_redirected_to_a_process_and_to_a_url() {
-    let other = Listening::demo();
+    let other = ListeningProgram::demo();
     let process = format!("{PROXY} demo-server stdio");
     for server in [process, other.url()] {
-        let house = House::new();
+        let house = TestHome::new();
         let rules = redirecting(&house, &server);
         let mut run = house.demo(&["--rules", rules.to_str().unwrap()]);
         run.round(INITIALIZE);
@@ -203,7 +203,7 @@ fn a_call_is_redirected_to_a_process_and_to_a_url() {
 }
 
 /// The methods of all that a rule for every message would have seen, once each and in order of the alphabet.
-fn judged(house: &House) -> Vec<String> {
+fn judged(house: &TestHome) -> Vec<String> {
     let rules = file(house, "[[rule]]\ndelay = \"1ms\"\n");
     let words = ["rules", "check", rules.to_str().unwrap(), "LAST", "--json"];
     let text = String::from_utf8(house.run(&words).stdout).unwrap();
@@ -222,18 +222,18 @@ fn judged(house: &House) -> Vec<String> {
 
 #[test]
 fn a_call_over_http_is_redirected_and_a_server_that_is_not_there_is_an_error() {
-    let server = Listening::demo();
-    let (url, other) = (server.url(), Listening::demo());
+    let server = ListeningProgram::demo();
+    let (url, other) = (server.url(), ListeningProgram::demo());
     let cases = [
         (other.url(), "there"),
         ("/no/such/program".to_owned(), "another server"),
     ];
     for (to, expected) in cases {
-        let house = House::new();
+        let house = TestHome::new();
         let rules = redirecting(&house, &to);
         let rules = rules.to_str().unwrap();
         let target = ["--transport", "streamable-http", "--target-url", &url];
-        let proxy = Listening::proxy("http", &[&["--rules", rules][..], &target].concat());
+        let proxy = ListeningProgram::proxy("http", &[&["--rules", rules][..], &target].concat());
         let session = proxy.session();
         let answer = proxy.post(&[("mcp-session-id", &session)], &call(2, "there"));
         let (status, text) = (answer.status, answer.text());
@@ -247,7 +247,7 @@ fn a_call_over_http_is_redirected_and_a_server_that_is_not_there_is_an_error() {
 
 #[test]
 fn a_change_of_the_file_counts_and_a_broken_one_does_not() {
-    let house = House::new();
+    let house = TestHome::new();
     let rules = file(&house, RULES);
     let mut run = house.demo(&["--rules", rules.to_str().unwrap()]);
     run.round(INITIALIZE);
@@ -300,7 +300,7 @@ fn a_change_of_the_file_counts_and_a_broken_one_does_not() {
 
 #[test]
 fn what_is_too_slow_does_nothing_and_is_told() {
-    let house = House::new();
+    let house = TestHome::new();
     let rules = file(
         &house,
         "[[rule]]\nname = \"forever\"\ndirection = \"client_to_server\"\ntool = \"echo\"\nfilter = 'jq:last(range(1e12))'\ndrop = true\n",
@@ -329,7 +329,7 @@ fn what_is_too_slow_does_nothing_and_is_told() {
 
 #[test]
 fn a_file_that_cannot_be_used_is_a_usage_error() {
-    let house = House::new();
+    let house = TestHome::new();
     let cases = [
         ("[[rule]]\n", "it does nothing"),
         ("[[rule]]\ndrop = true\nredirect = \"x\"\n", "redirect"),
@@ -371,16 +371,16 @@ fn a_file_that_cannot_be_used_is_a_usage_error() {
 
 #[test]
 fn a_dropped_notification_ends_no_stream() {
-    let server = Listening::demo();
+    let server = ListeningProgram::demo();
     let url = server.url();
-    let house = House::new();
+    let house = TestHome::new();
     let rules = file(
         &house,
         "[[rule]]\nmethod = \"notifications/progress\"\ndrop = true\n",
     );
     let rules = rules.to_str().unwrap();
     let target = ["--transport", "streamable-http", "--target-url", &url];
-    let proxy = Listening::proxy("http", &[&["--rules", rules][..], &target].concat());
+    let proxy = ListeningProgram::proxy("http", &[&["--rules", rules][..], &target].concat());
     let session = proxy.session();
     let body = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"count_down","arguments":{"from":2},"_meta":{"progressToken":7}}}"#;
     let answer = proxy.post(&[("mcp-session-id", &session)], body);
@@ -391,7 +391,7 @@ fn a_dropped_notification_ends_no_stream() {
 
 #[test]
 fn what_a_rule_answers_late_is_answered_late() {
-    let house = House::new();
+    let house = TestHome::new();
     let rules = "[[rule]]\nmethod = \"ping\"\ndelay = \"100ms\"\n[[rule]]\nmethod = \"ping\"\nanswer = {}\n";
     let rules = file(&house, rules);
     let mut run = house.demo(&["--rules", rules.to_str().unwrap()]);
@@ -418,9 +418,9 @@ answer = { action = "accept", content = { name = "Rule" } }
 
 #[test]
 fn a_question_of_the_server_is_answered_between_two_http_sides() {
-    let server = Listening::demo();
+    let server = ListeningProgram::demo();
     let url = server.url();
-    let house = House::new();
+    let house = TestHome::new();
     let rules = file(&house, ANSWERED);
     let rules = ["--rules", rules.to_str().unwrap(), "--no-control"];
     let refused =
@@ -437,7 +437,7 @@ fn a_question_of_the_server_is_answered_between_two_http_sides() {
     ];
     for (flags, expected) in cases {
         let target = ["--transport", "streamable-http", "--target-url", &url];
-        let proxy = Listening::proxy("http", &[flags, &target].concat());
+        let proxy = ListeningProgram::proxy("http", &[flags, &target].concat());
         let answer = proxy.post(&[], ELICITS);
         let session = answer.header("mcp-session-id").unwrap().to_owned();
         let headers = [("mcp-session-id", session.as_str())];
@@ -457,13 +457,13 @@ fn a_question_of_the_server_is_answered_between_two_http_sides() {
 
 #[test]
 fn a_question_of_the_server_is_answered_between_two_sse_sides() {
-    let server = Listening::proxy("sse", &["--", PROXY, "demo-server", "stdio"]);
+    let server = ListeningProgram::proxy("sse", &["--", PROXY, "demo-server", "stdio"]);
     let url = server.url();
-    let house = House::new();
+    let house = TestHome::new();
     let rules = file(&house, ANSWERED);
     let flags = ["--rules", rules.to_str().unwrap(), "--transport", "sse"];
-    let proxy = Listening::proxy("sse", &[&flags[..], &["--target-url", &url]].concat());
-    let mut client = Sse::connect(&proxy);
+    let proxy = ListeningProgram::proxy("sse", &[&flags[..], &["--target-url", &url]].concat());
+    let mut client = SseClient::connect(&proxy);
     client.round(ELICITS);
     client.say(INITIALIZED);
     let ask = request(2, "tools/call", r#"{"name":"ask_name","arguments":{}}"#);

@@ -33,9 +33,9 @@ const FAMILY: &str = "sleep 1000 & setsid sleep 1000 &
     echo up; exec sleep 1000";
 
 /// A name that every process of one test carries.
-struct Mark(String);
+struct ProcessMark(String);
 
-impl Mark {
+impl ProcessMark {
     fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -110,7 +110,7 @@ fn hasty() -> Supervisor {
     })
 }
 
-fn shell(script: &str, mark: &Mark) -> ServerCommand {
+fn shell(script: &str, mark: &ProcessMark) -> ServerCommand {
     ServerCommand {
         program: "sh".into(),
         args: vec!["-c".into(), script.into()],

@@ -1,9 +1,9 @@
 //! TLS on both sides: one proxy listens with it, another dials it. That h2 is what is spoken then is seen with a peer
-//! that is not ours, in `tests/peers/h2.rs`.
+//! that is not ours, in `tests/interop/h2.rs`.
 
 use std::path::Path;
 
-use crate::run::{INITIALIZE, Listening, PROXY, pipe};
+use crate::programs::{INITIALIZE, ListeningProgram, PROXY, pipe};
 
 fn certificate(folder: &Path) -> (String, String) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -27,10 +27,10 @@ fn https_is_spoken_to_clients_and_to_servers() {
         "demo-server",
         "stdio",
     ];
-    let inner = Listening::proxy("http", &args);
+    let inner = ListeningProgram::proxy("http", &args);
     let port = inner.address.rsplit_once(':').unwrap().1;
     let url = format!("https://localhost:{port}/mcp");
-    let outer = Listening::proxy(
+    let outer = ListeningProgram::proxy(
         "http",
         &[
             "--transport",

@@ -1,6 +1,6 @@
 //! What is typed wrong is said in one line that names it.
 
-use crate::run::pipe;
+use crate::programs::pipe;
 
 fn refused(args: &[&str]) -> String {
     let output = pipe(args, b"");
@@ -147,7 +147,7 @@ fn the_demo_plays_and_says_what_to_type_next() {
     );
     assert!(said.contains("mcp-proxy inspect"), "{said}");
     assert!(
-        mcp_proxy_session::Session::open(&file)
+        mcp_proxy_session::SessionRecord::open(&file)
             .unwrap()
             .end()
             .is_some()

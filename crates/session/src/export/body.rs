@@ -1,8 +1,8 @@
 //! Bodies inside exports: as a JSON value where they are one, else as a string; side files streamed through.
 
 use crate::json::{push_base64, push_escaped};
-use crate::message::Raw;
-use crate::{Error, MessageId, ProxyMessage, stamp};
+use crate::message::RawBody;
+use crate::{Error, MessageId, ProxyMessage, timestamp};
 use mcp_proxy_wire::EMBED_DEPTH;
 use serde::de::IgnoredAny;
 use std::fs::File;
@@ -15,7 +15,7 @@ const CHUNK: usize = 48 * 1024;
 
 /// What a body turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum BodyForm {
     Json,
     Text,
     Binary,
@@ -24,25 +24,25 @@ pub(super) enum Form {
 }
 
 /// Sorts a body; for a side file that means reading it once.
-pub(super) fn form(raw: &Raw) -> Result<Form, Error> {
+pub(super) fn form(raw: &RawBody) -> Result<BodyForm, Error> {
     match raw {
-        Raw::Json(_) => Ok(Form::Json),
-        Raw::Text(_) => Ok(Form::Text),
-        Raw::Binary(_) => Ok(Form::Binary),
-        Raw::Lost { .. } => Ok(Form::Missing),
-        Raw::Side { path, .. } => match File::open(path) {
+        RawBody::Json(_) => Ok(BodyForm::Json),
+        RawBody::Text(_) => Ok(BodyForm::Text),
+        RawBody::Binary(_) => Ok(BodyForm::Binary),
+        RawBody::Lost { .. } => Ok(BodyForm::Missing),
+        RawBody::Side { path, .. } => match File::open(path) {
             Ok(file) => form_of(file).map_err(|error| Error::io("read", path, error)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Form::Missing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BodyForm::Missing),
             Err(error) => Err(Error::io("open", path, error)),
         },
     }
 }
 
 /// What stands in the place of a body that there is not, for people.
-pub(super) fn missing(raw: &Raw) -> Option<String> {
+pub(super) fn missing(raw: &RawBody) -> Option<String> {
     match raw {
-        Raw::Lost { len } => Some(format!("{len} bytes that were not stored")),
-        Raw::Side { path, len } if is_gone(raw) => {
+        RawBody::Lost { len } => Some(format!("{len} bytes that were not stored")),
+        RawBody::Side { path, len } if is_gone(raw) => {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             Some(format!(
                 "{len} bytes that are missing: {name} is not beside the record"
@@ -53,21 +53,21 @@ pub(super) fn missing(raw: &Raw) -> Option<String> {
 }
 
 /// Whether a body was stored and its side file is not there any more.
-pub(super) fn is_gone(raw: &Raw) -> bool {
+pub(super) fn is_gone(raw: &RawBody) -> bool {
     let is_absent = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
-    matches!(raw, Raw::Side { path, .. } if std::fs::metadata(path).is_err_and(is_absent))
+    matches!(raw, RawBody::Side { path, .. } if std::fs::metadata(path).is_err_and(is_absent))
 }
 
 /// Whether anything of a message is gone.
-pub(super) fn lacks(message: &ProxyMessage) -> bool {
+pub(super) fn has_missing_body(message: &ProxyMessage) -> bool {
     is_gone(&message.raw) || message.original_raw.as_ref().is_some_and(is_gone)
 }
 
 /// The body as the seed's `raw`: the JSON value verbatim, else a string, `base64:…` if it is no UTF-8, `null` if it is missing.
-pub(super) fn write_value(out: &mut dyn Write, raw: &Raw) -> Result<(), Error> {
+pub(super) fn write_value(out: &mut dyn Write, raw: &RawBody) -> Result<(), Error> {
     match form(raw)? {
-        Form::Json => copy(out, raw, |chunk, buffer| buffer.extend_from_slice(chunk)),
-        Form::Missing => out.write_all(b"null").map_err(Error::Output),
+        BodyForm::Json => copy(out, raw, |chunk, buffer| buffer.extend_from_slice(chunk)),
+        BodyForm::Missing => out.write_all(b"null").map_err(Error::Output),
         form => write_string(out, raw, form, "base64:"),
     }
 }
@@ -75,18 +75,18 @@ pub(super) fn write_value(out: &mut dyn Write, raw: &Raw) -> Result<(), Error> {
 /// The body as a JSON string; binary in base64 after `prefix`.
 pub(super) fn write_string(
     out: &mut dyn Write,
-    raw: &Raw,
-    form: Form,
+    raw: &RawBody,
+    form: BodyForm,
     prefix: &str,
 ) -> Result<(), Error> {
     match form {
-        Form::Missing => out.write_all(b"\"\"").map_err(Error::Output),
-        Form::Json | Form::Text => {
+        BodyForm::Missing => out.write_all(b"\"\"").map_err(Error::Output),
+        BodyForm::Json | BodyForm::Text => {
             out.write_all(b"\"").map_err(Error::Output)?;
             copy(out, raw, |chunk, buffer| push_escaped(buffer, chunk))?;
             out.write_all(b"\"").map_err(Error::Output)
         }
-        Form::Binary => {
+        BodyForm::Binary => {
             write!(out, "\"{prefix}").map_err(Error::Output)?;
             copy(out, raw, |chunk, buffer| {
                 let start = buffer.len();
@@ -103,7 +103,7 @@ pub(super) fn write_string(
 /// Passes the body through `put` in chunks.
 pub(super) fn copy(
     out: &mut dyn Write,
-    raw: &Raw,
+    raw: &RawBody,
     put: impl Fn(&[u8], &mut Vec<u8>),
 ) -> Result<(), Error> {
     let mut buffer = Vec::new();
@@ -113,7 +113,7 @@ pub(super) fn copy(
         out.write_all(&buffer).map_err(Error::Output)
     };
     match raw {
-        Raw::Side { path, .. } => each_chunk(path, pass),
+        RawBody::Side { path, .. } => each_chunk(path, pass),
         other => other
             .bytes()
             .unwrap_or_default()
@@ -149,11 +149,11 @@ pub(super) fn each_chunk(
     }
 }
 
-fn form_of(file: File) -> io::Result<Form> {
-    let mut watched = Watched {
+fn form_of(file: File) -> io::Result<BodyForm> {
+    let mut watched = BodyChecker {
         inner: BufReader::with_capacity(CHUNK, file),
-        utf8: Utf8::default(),
-        depth: Depth::default(),
+        utf8: Utf8Checker::default(),
+        depth: DepthCounter::default(),
     };
     let mut json = serde_json::Deserializer::from_reader(&mut watched);
     let parsed = serde::Deserialize::deserialize(&mut json)
@@ -164,20 +164,20 @@ fn form_of(file: File) -> io::Result<Form> {
     }
     let text = watched.utf8.is_valid();
     Ok(match parsed {
-        Ok(()) if text && watched.depth.deepest <= EMBED_DEPTH => Form::Json,
-        _ if text => Form::Text,
-        _ => Form::Binary,
+        Ok(()) if text && watched.depth.deepest <= EMBED_DEPTH => BodyForm::Json,
+        _ if text => BodyForm::Text,
+        _ => BodyForm::Binary,
     })
 }
 
 /// Watches what a JSON parser does not: whether the bytes are UTF-8, and how deep they nest.
-struct Watched {
+struct BodyChecker {
     inner: BufReader<File>,
-    utf8: Utf8,
-    depth: Depth,
+    utf8: Utf8Checker,
+    depth: DepthCounter,
 }
 
-impl Read for Watched {
+impl Read for BodyChecker {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.utf8.push(&buffer[..read]);
@@ -187,13 +187,13 @@ impl Read for Watched {
 }
 
 #[derive(Default)]
-struct Utf8 {
+struct Utf8Checker {
     broken: bool,
     /// A character that is not complete yet.
     open: Vec<u8>,
 }
 
-impl Utf8 {
+impl Utf8Checker {
     fn push(&mut self, bytes: &[u8]) {
         if self.broken || (self.open.is_empty() && bytes.is_ascii()) {
             return;
@@ -214,14 +214,14 @@ impl Utf8 {
 }
 
 #[derive(Default)]
-struct Depth {
+struct DepthCounter {
     in_string: bool,
     escaped: bool,
     now: usize,
     deepest: usize,
 }
 
-impl Depth {
+impl DepthCounter {
     fn push(&mut self, bytes: &[u8]) {
         for byte in bytes {
             match (self.in_string, byte) {
@@ -241,7 +241,7 @@ impl Depth {
 
 /// `"2026-…"`.
 pub(super) fn time(time: SystemTime) -> String {
-    format!("\"{}\"", stamp::to_text(time))
+    format!("\"{}\"", timestamp::to_text(time))
 }
 
 /// A JSON string or `null`.

@@ -9,8 +9,8 @@ mod entry;
 mod events;
 mod plan;
 
-use super::{ExportFormat, Exported};
-use crate::{Error, Session};
+use super::{ExportFormat, ExportSummary};
+use crate::{Error, SessionRecord};
 use std::io::Write;
 
 pub(super) const HAR: ExportFormat = ExportFormat {
@@ -21,11 +21,11 @@ pub(super) const HAR: ExportFormat = ExportFormat {
 };
 
 fn write(
-    session: &Session,
+    session: &SessionRecord,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Exported, Error> {
-    let mut exported = Exported::default();
+) -> Result<ExportSummary, Error> {
+    let mut exported = ExportSummary::default();
     let entries = plan::plan(session)?;
     write!(
         out,
@@ -38,7 +38,7 @@ fn write(
         out.write_all(if index == 0 { b"\n" } else { b",\n" })
             .map_err(Error::Output)?;
         exported.missing += entry::write(session, planned, out)?;
-        super::step(index + 1, entries.len(), progress);
+        super::report_progress(index + 1, entries.len(), progress);
     }
     out.write_all(b"\n]}}\n").map_err(Error::Output)?;
     Ok(exported)

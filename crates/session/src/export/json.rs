@@ -4,9 +4,9 @@
 //! If values were redacted, or bodies are not there (`raw` is `null` then), `metadata`, which the seed leaves open, says in which
 //! messages.
 
-use super::body::{self, id, lacks, text, time, write_value};
-use super::{ExportFormat, Exported, step};
-use crate::{Error, ProxyMessage, Session};
+use super::body::{self, has_missing_body, id, text, time, write_value};
+use super::{ExportFormat, ExportSummary, report_progress};
+use crate::{Error, ProxyMessage, SessionRecord};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
@@ -18,10 +18,10 @@ pub(super) const JSON: ExportFormat = ExportFormat {
 };
 
 fn write(
-    session: &Session,
+    session: &SessionRecord,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Exported, Error> {
+) -> Result<ExportSummary, Error> {
     let head = session.session();
     write!(
         out,
@@ -36,7 +36,7 @@ fn write(
     .map_err(Error::Output)?;
     let mut redacted = Map::new();
     let mut missing = Map::new();
-    let mut exported = Exported::default();
+    let mut exported = ExportSummary::default();
     for (index, message) in session.messages(0).enumerate() {
         let message = message?;
         out.write_all(if index == 0 { b"\n" } else { b",\n" })
@@ -48,8 +48,8 @@ fn write(
         if body::missing(&message.raw).is_some() {
             missing.insert(message.sequence.to_string(), message.raw.len().into());
         }
-        exported.missing += u64::from(lacks(&message));
-        step(index + 1, session.len(), progress);
+        exported.missing += u64::from(has_missing_body(&message));
+        report_progress(index + 1, session.len(), progress);
     }
     let mut metadata = head.metadata;
     if let Some(facts) = session.redaction().filter(|_| !redacted.is_empty()) {

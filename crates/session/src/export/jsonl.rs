@@ -3,10 +3,10 @@
 //! Side files stay where they are; the lines still name them. Under redaction of its own an export writes the lines anew, and the
 //! large bodies into them: the side files are not redacted.
 
-use super::body::lacks;
-use super::{ExportFormat, Exported};
-use crate::session::{Record, read_line};
-use crate::{Error, SIDE_LIMIT, Session};
+use super::body::has_missing_body;
+use super::{ExportFormat, ExportSummary};
+use crate::session_record::{RecordedLine, read_line};
+use crate::{Error, SIDE_LIMIT, SessionRecord};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 
@@ -18,11 +18,11 @@ pub(super) const JSONL: ExportFormat = ExportFormat {
 };
 
 fn write(
-    session: &Session,
+    session: &SessionRecord,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Exported, Error> {
-    if session.is_thinned() || session.hides() {
+) -> Result<ExportSummary, Error> {
+    if session.is_filtered() || session.has_extra_redaction() {
         return lines(session, out, progress);
     }
     let total = session.covered();
@@ -39,20 +39,21 @@ fn write(
         progress(done, total);
     }
     // Bodies in side files are no part of this export, so none is missing from it.
-    Ok(Exported::default())
+    Ok(ExportSummary::default())
 }
 
 /// Line by line, where some are left out or not shown as they are.
 fn lines(
-    session: &Session,
+    session: &SessionRecord,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Exported, Error> {
-    let mut exported = Exported::default();
+) -> Result<ExportSummary, Error> {
+    let mut exported = ExportSummary::default();
     for record in session.records() {
         let record = record?;
         if session.has_line(&record) {
-            exported.missing += u64::from(session.hides() && lacks_body(session, &record));
+            exported.missing +=
+                u64::from(session.has_extra_redaction() && lacks_body(session, &record));
             out.write_all(&record.line).map_err(Error::Output)?;
             out.write_all(b"\n").map_err(Error::Output)?;
         }
@@ -63,8 +64,8 @@ fn lines(
 }
 
 /// Whether the large body of a line that should have it put in is gone.
-fn lacks_body(session: &Session, record: &Record) -> bool {
+fn lacks_body(session: &SessionRecord, record: &RecordedLine) -> bool {
     record.kind() == "msg"
         && record.line.len() < SIDE_LIMIT
-        && read_line(&record.line, session.folder()).is_ok_and(|message| lacks(&message))
+        && read_line(&record.line, session.folder()).is_ok_and(|message| has_missing_body(&message))
 }

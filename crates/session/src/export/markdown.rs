@@ -3,12 +3,12 @@
 //! Everything a peer sent is untrusted: in tables control characters and pipes are made harmless, and a body's fence is longer
 //! than any run of backticks inside it. Bodies in side files are shown by their beginning.
 
-use super::body::{lacks, missing};
-use super::{ExportFormat, Exported, step};
-use crate::message::Raw;
+use super::body::{has_missing_body, missing};
+use super::{ExportFormat, ExportSummary, report_progress};
+use crate::message::RawBody;
 use crate::recorder::kind_name;
-use crate::session::Record;
-use crate::{Error, Http, PeerInfo, ProxyMessage, Session, stamp};
+use crate::session_record::RecordedLine;
+use crate::{Error, HttpHead, PeerInfo, ProxyMessage, SessionRecord, timestamp};
 use mcp_proxy_wire::{Direction, Kind, Origin};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -25,11 +25,11 @@ pub(super) const MARKDOWN: ExportFormat = ExportFormat {
 };
 
 fn write(
-    session: &Session,
+    session: &SessionRecord,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<Exported, Error> {
-    let mut exported = Exported::default();
+) -> Result<ExportSummary, Error> {
+    let mut exported = ExportSummary::default();
     let put =
         |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(Error::Output);
     let total = session.len() * 2;
@@ -40,7 +40,7 @@ fn write(
     )?;
     for (index, message) in session.messages(0).enumerate() {
         put(out, &table_row(&message?))?;
-        step(index + 1, total, progress);
+        report_progress(index + 1, total, progress);
     }
     let mut heading = "\n## What else happened\n\n";
     for record in session.records() {
@@ -48,7 +48,7 @@ fn write(
         if !session.has_line(&record) {
             continue;
         }
-        if let Some(line) = happening(&record) {
+        if let Some(line) = event_text(&record) {
             put(out, std::mem::take(&mut heading))?;
             put(out, &line)?;
         }
@@ -56,14 +56,14 @@ fn write(
     put(out, "\n## Message bodies\n")?;
     for (index, message) in session.messages(0).enumerate() {
         let message = message?;
-        exported.missing += u64::from(lacks(&message));
+        exported.missing += u64::from(has_missing_body(&message));
         write_body(out, &message)?;
-        step(session.len() + index + 1, total, progress);
+        report_progress(session.len() + index + 1, total, progress);
     }
     Ok(exported)
 }
 
-fn head(session: &Session) -> String {
+fn head(session: &SessionRecord) -> String {
     let facts = session.session();
     let header = session.header();
     let mut text = String::from("# MCP session\n\n| | |\n|---|---|\n");
@@ -73,13 +73,13 @@ fn head(session: &Session) -> String {
         }
     };
     row("session", Some(&facts.id));
-    row("started", Some(&stamp::to_text(facts.started_at)));
+    row("started", Some(&timestamp::to_text(facts.started_at)));
     row(
         "ended",
         Some(
             &facts
                 .ended_at
-                .map_or_else(|| "not recorded".to_owned(), stamp::to_text),
+                .map_or_else(|| "not recorded".to_owned(), timestamp::to_text),
         ),
     );
     row("reason", session.end().map(|end| end.why).as_deref());
@@ -143,7 +143,7 @@ fn write_body(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> 
         message.sequence,
         arrow(message.direction),
         cell(message.method.as_deref().unwrap_or(kind_name(message.kind))),
-        stamp::to_text(message.timestamp),
+        timestamp::to_text(message.timestamp),
         message.transport,
         message.connection,
     );
@@ -176,15 +176,17 @@ fn write_body(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> 
 }
 
 /// The body between fences that it cannot close.
-fn fenced(text: &mut String, raw: &Raw) -> Result<(), Error> {
+fn fenced(text: &mut String, raw: &RawBody) -> Result<(), Error> {
     let mut rest = None;
     let (language, body) = match (missing(raw), raw) {
         (Some(text), _) => ("text", text),
-        (None, Raw::Lost { .. }) => ("text", String::new()),
-        (None, Raw::Json(bytes)) => ("json", String::from_utf8_lossy(bytes).into_owned()),
-        (None, Raw::Text(body)) => ("text", body.clone()),
-        (None, Raw::Binary(bytes)) => ("text", format!("{} bytes that are no text", bytes.len())),
-        (None, Raw::Side { path, len }) => {
+        (None, RawBody::Lost { .. }) => ("text", String::new()),
+        (None, RawBody::Json(bytes)) => ("json", String::from_utf8_lossy(bytes).into_owned()),
+        (None, RawBody::Text(body)) => ("text", body.clone()),
+        (None, RawBody::Binary(bytes)) => {
+            ("text", format!("{} bytes that are no text", bytes.len()))
+        }
+        (None, RawBody::Side { path, len }) => {
             let failed = |error| Error::io("read", path, error);
             let mut start = Vec::new();
             let file = std::fs::File::open(path).map_err(failed)?;
@@ -211,7 +213,7 @@ fn fenced(text: &mut String, raw: &Raw) -> Result<(), Error> {
 }
 
 /// One line of the list of everything that is not a message.
-fn happening(record: &Record) -> Option<String> {
+fn event_text(record: &RecordedLine) -> Option<String> {
     let what = match record.kind() {
         "io" => record.member::<String>("kind")?,
         "note" => "note".to_owned(),
@@ -225,7 +227,7 @@ fn happening(record: &Record) -> Option<String> {
     if let Some(connection) = record.member::<String>("conn") {
         let _ = write!(line, " {}", cell(&connection));
     }
-    if let Some(http) = record.member::<Http>("http") {
+    if let Some(http) = record.member::<HttpHead>("http") {
         let _ = write!(line, ": {}", cell(&http_line(&http)));
     }
     for key in ["client", "server"] {
@@ -250,7 +252,7 @@ fn happening(record: &Record) -> Option<String> {
     Some(line)
 }
 
-fn http_line(http: &Http) -> String {
+fn http_line(http: &HttpHead) -> String {
     match (&http.method, &http.target, http.status) {
         (Some(method), Some(target), _) => format!("{method} {target}"),
         (_, _, Some(status)) => format!("HTTP {status}"),

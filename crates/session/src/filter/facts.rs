@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
-use mcp_proxy_wire::{Carriage, Direction, EndsHead, Kind, Message, Origin, Transport};
+use mcp_proxy_wire::{Direction, Kind, Message, Origin, PartialHead, Transport, TransportEnvelope};
 
-use crate::message::{Http, Sse};
-use crate::recorder::named_by;
+use crate::message::{HttpHead, SseFields};
+use crate::recorder::subject_field;
 
 /// A message and what is known about it, borrowed from wherever it is: a lane or a record.
 #[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
+pub struct MessageFacts<'a> {
     /// Its number within the session.
     pub sequence: u64,
     /// When it was received.
@@ -27,21 +27,21 @@ pub struct Facts<'a> {
     pub connection: u32,
     /// The exchange within the connection.
     pub exchange: u64,
-    /// The message as it was received. Without bytes if it is [`Facts::cut`].
+    /// The message as it was received. Without bytes if it is [`MessageFacts::partial_head`].
     pub message: &'a Message,
     /// For a message whose bytes are not at hand: what its two ends say, and its length.
-    pub cut: Option<(&'a EndsHead, u64)>,
+    pub partial_head: Option<(&'a PartialHead, u64)>,
     /// The request that it answers.
-    pub asked: Option<AskedFacts<'a>>,
+    pub request: Option<RequestFacts<'a>>,
     /// What it came in.
-    pub carried: Carried<'a>,
+    pub envelope: EnvelopeFacts<'a>,
     /// What else is true of it.
-    pub marks: Marks,
+    pub flags: MessageFlags,
 }
 
 /// The request that a message answers.
 #[derive(Debug, Clone, Copy)]
-pub struct AskedFacts<'a> {
+pub struct RequestFacts<'a> {
     /// Its number.
     pub sequence: u64,
     /// Its method.
@@ -54,24 +54,24 @@ pub struct AskedFacts<'a> {
 
 /// What a message came in.
 #[derive(Debug, Clone, Copy, Default)]
-pub enum Carried<'a> {
+pub enum EnvelopeFacts<'a> {
     /// Nothing worth telling.
     #[default]
-    Plainly,
+    Plain,
     /// As it is on the wire.
-    By(&'a Carriage),
+    Live(&'a TransportEnvelope),
     /// As a record tells it.
     Recorded {
         /// HTTP facts.
-        http: Option<&'a Http>,
+        http: Option<&'a HttpHead>,
         /// SSE facts.
-        sse: Option<&'a Sse>,
+        sse: Option<&'a SseFields>,
     },
 }
 
 /// What may be true of a message besides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Marks {
+pub struct MessageFlags {
     /// It answers a request that was given up.
     pub late: bool,
     /// It answers a request that had its answer.
@@ -82,15 +82,16 @@ pub struct Marks {
     pub dropped: bool,
 }
 
-impl Facts<'_> {
+impl MessageFacts<'_> {
     /// What kind of message it is.
     pub fn kind(&self) -> Kind {
-        self.cut.map_or(self.message.kind(), |(head, _)| head.kind)
+        self.partial_head
+            .map_or(self.message.kind(), |(head, _)| head.kind)
     }
 
     /// The method; of an answer, that of the request it answers.
     pub fn method(&self) -> Option<Cow<'_, str>> {
-        match (&self.asked, self.cut) {
+        match (&self.request, self.partial_head) {
             (Some(asked), _) => asked.method.map(Cow::Borrowed),
             (None, Some((head, _))) => head.method.as_deref().map(Cow::Borrowed),
             (None, None) => self.message.method(),
@@ -99,7 +100,7 @@ impl Facts<'_> {
 
     /// The tool, prompt or resource; of an answer, that of the request it answers.
     pub fn name(&self) -> Option<Cow<'_, str>> {
-        match &self.asked {
+        match &self.request {
             Some(asked) => asked.name.map(Cow::Borrowed),
             None => self.own_name(),
         }
@@ -107,9 +108,9 @@ impl Facts<'_> {
 
     /// The tool, prompt or resource that this very message names.
     pub(super) fn own_name(&self) -> Option<Cow<'_, str>> {
-        match self.cut {
+        match self.partial_head {
             Some((head, _)) => head.name.as_deref().map(Cow::Borrowed),
-            None => self.message.text(named_by(&self.message.method()?)?),
+            None => self.message.text(subject_field(&self.message.method()?)?),
         }
     }
 
@@ -122,7 +123,7 @@ impl Facts<'_> {
                 let is_error = self.message.span(ResultField("isError"));
                 let failed = is_error.is_some_and(|span| self.message.slice(span) == b"true");
                 let tool = self
-                    .asked
+                    .request
                     .is_none_or(|asked| asked.method == Some("tools/call"));
                 if failed && tool { "error" } else { "ok" }
             }

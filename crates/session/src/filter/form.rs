@@ -4,55 +4,58 @@ use super::view;
 
 /// A filter's form, with what is left to read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Form<'a> {
+pub(super) enum FilterForm<'a> {
     Nothing,
     Words(&'a str),
-    Pattern { pattern: &'a str, case: Case },
+    Pattern {
+        pattern: &'a str,
+        case: CaseMatching,
+    },
     Jq(&'a str),
 }
 
 /// Whether capitals matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Case {
-    Same,
-    Any,
+pub(super) enum CaseMatching {
+    Sensitive,
+    Insensitive,
 }
 
 /// What makes a program of a text that begins like a path but with no known field. Words rarely have one of these.
 const OPERATORS: [&str; 9] = ["==", "!=", "<", ">", " | ", " and ", " or ", "//", "("];
 
-impl<'a> Form<'a> {
+impl<'a> FilterForm<'a> {
     /// `text` has no white space around it.
-    pub(super) fn of(text: &'a str) -> Form<'a> {
+    pub(super) fn detect(text: &'a str) -> FilterForm<'a> {
         if text.is_empty() {
-            return Form::Nothing;
+            return FilterForm::Nothing;
         }
         for prefix in ["words:", "word:"] {
             if let Some(words) = text.strip_prefix(prefix) {
-                return Form::Words(words);
+                return FilterForm::Words(words);
             }
         }
         if let Some(program) = text.strip_prefix("jq:") {
-            return Form::Jq(program);
+            return FilterForm::Jq(program);
         }
         if let Some(form) = pattern(text) {
             return form;
         }
         if is_jq(text) {
-            return Form::Jq(text);
+            return FilterForm::Jq(text);
         }
-        Form::Words(text)
+        FilterForm::Words(text)
     }
 }
 
 /// `/…/` and `/…/i`, whole. `/etc/passwd` is a word.
-fn pattern(text: &str) -> Option<Form<'_>> {
+fn pattern(text: &str) -> Option<FilterForm<'_>> {
     let inside = text.strip_prefix('/')?;
     let (pattern, case) = match inside.strip_suffix("/i") {
-        Some(pattern) => (pattern, Case::Any),
-        None => (inside.strip_suffix('/')?, Case::Same),
+        Some(pattern) => (pattern, CaseMatching::Insensitive),
+        None => (inside.strip_suffix('/')?, CaseMatching::Sensitive),
     };
-    (!pattern.is_empty()).then_some(Form::Pattern { pattern, case })
+    (!pattern.is_empty()).then_some(FilterForm::Pattern { pattern, case })
 }
 
 fn is_jq(text: &str) -> bool {
@@ -106,7 +109,11 @@ mod tests {
             "def x",
             "é(1)",
         ] {
-            assert_eq!(Form::of(words), Form::Words(words), "{words}");
+            assert_eq!(
+                FilterForm::detect(words),
+                FilterForm::Words(words),
+                "{words}"
+            );
         }
         for jq in [
             ".method",
@@ -123,14 +130,23 @@ mod tests {
             "def f: 1; f",
             ".size>9",
         ] {
-            assert_eq!(Form::of(jq), Form::Jq(jq), "{jq}");
+            assert_eq!(FilterForm::detect(jq), FilterForm::Jq(jq), "{jq}");
         }
-        assert_eq!(Form::of("jq:[.id]"), Form::Jq("[.id]"));
-        assert_eq!(Form::of("words:.method"), Form::Words(".method"));
-        assert_eq!(Form::of("word:/a/"), Form::Words("/a/"));
-        let regex = |pattern, case| Form::Pattern { pattern, case };
-        assert_eq!(Form::of("/a b/"), regex("a b", Case::Same));
-        assert_eq!(Form::of("/a/b/i"), regex("a/b", Case::Any));
-        assert_eq!(Form::of(""), Form::Nothing);
+        assert_eq!(FilterForm::detect("jq:[.id]"), FilterForm::Jq("[.id]"));
+        assert_eq!(
+            FilterForm::detect("words:.method"),
+            FilterForm::Words(".method")
+        );
+        assert_eq!(FilterForm::detect("word:/a/"), FilterForm::Words("/a/"));
+        let regex = |pattern, case| FilterForm::Pattern { pattern, case };
+        assert_eq!(
+            FilterForm::detect("/a b/"),
+            regex("a b", CaseMatching::Sensitive)
+        );
+        assert_eq!(
+            FilterForm::detect("/a/b/i"),
+            regex("a/b", CaseMatching::Insensitive)
+        );
+        assert_eq!(FilterForm::detect(""), FilterForm::Nothing);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::FIELDS;
 
 /// A filter as an example, and what it chooses.
-pub struct Example {
+pub struct FilterExample {
     /// The filter.
     pub filter: &'static str,
     /// What it chooses.
@@ -13,7 +13,7 @@ pub struct Example {
 }
 
 /// Examples that work; the tests try them.
-pub const EXAMPLES: &[Example] = &[
+pub const EXAMPLES: &[FilterExample] = &[
     example(
         "tools/call read_file",
         "messages with both of these words in them",
@@ -153,8 +153,8 @@ pub fn markdown() -> String {
     page
 }
 
-const fn example(filter: &'static str, chooses: &'static str) -> Example {
-    Example { filter, chooses }
+const fn example(filter: &'static str, chooses: &'static str) -> FilterExample {
+    FilterExample { filter, chooses }
 }
 
 /// `text` in lines that begin `indent` columns in and end before `width`.

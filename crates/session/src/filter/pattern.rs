@@ -6,7 +6,7 @@ use std::path::Path;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::FilterError;
-use super::form::Case;
+use super::form::CaseMatching;
 
 /// Memory for a compiled pattern; `.{1000}{1000}` needs more, and is refused.
 const LARGEST: usize = 4 << 20;
@@ -19,9 +19,9 @@ const OVERLAP: usize = 64 << 10;
 pub(super) struct Pattern(Regex);
 
 impl Pattern {
-    pub(super) fn new(pattern: &str, case: Case) -> Result<Pattern, FilterError> {
+    pub(super) fn new(pattern: &str, case: CaseMatching) -> Result<Pattern, FilterError> {
         RegexBuilder::new(pattern)
-            .case_insensitive(case == Case::Any)
+            .case_insensitive(case == CaseMatching::Insensitive)
             .size_limit(LARGEST)
             .build()
             .map(Pattern)
@@ -87,9 +87,9 @@ mod tests {
 
     #[test]
     fn a_broken_pattern_names_the_place() {
-        let error = Pattern::new("ab(c", Case::Same).unwrap_err();
+        let error = Pattern::new("ab(c", CaseMatching::Sensitive).unwrap_err();
         assert_eq!((error.place(), error.why()), (Some(3), "unclosed group"));
-        assert!(Pattern::new("(.{1000}){1000}", Case::Same).is_err());
+        assert!(Pattern::new("(.{1000}){1000}", CaseMatching::Sensitive).is_err());
     }
 
     #[test]
@@ -99,12 +99,12 @@ mod tests {
         body.extend_from_slice(b"needle....");
         file.write_all(&body).unwrap();
         assert!(
-            Pattern::new("n.?edle", Case::Same)
+            Pattern::new("n.?edle", CaseMatching::Sensitive)
                 .unwrap()
                 .is_in_file(file.path())
         );
         assert!(
-            !Pattern::new("needles", Case::Same)
+            !Pattern::new("needles", CaseMatching::Sensitive)
                 .unwrap()
                 .is_in_file(file.path())
         );

@@ -1,16 +1,16 @@
 //! The three forms on messages that a table names.
 
 use super::*;
-use mcp_proxy_wire::{Carriage, Direction, Message, Origin, Transport};
+use mcp_proxy_wire::{Direction, Message, Origin, Transport, TransportEnvelope};
 use proptest::prelude::*;
 use std::time::{Duration, SystemTime};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"/etc/passwd","n":[1,2,3]}}}"#;
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"Root:x"}],"isError":true}}"#;
 
-fn facts(message: &Message) -> Facts<'_> {
+fn facts(message: &Message) -> MessageFacts<'_> {
     let answer = message.method().is_none();
-    Facts {
+    MessageFacts {
         sequence: 3,
         time: SystemTime::UNIX_EPOCH + Duration::from_micros(1_794_765_600_001_002),
         direction: if answer {
@@ -28,19 +28,19 @@ fn facts(message: &Message) -> Facts<'_> {
         connection: 1,
         exchange: 0,
         message,
-        cut: None,
-        asked: answer.then_some(AskedFacts {
+        partial_head: None,
+        request: answer.then_some(RequestFacts {
             sequence: 2,
             method: Some("tools/call"),
             name: Some("read_file"),
             latency: Duration::from_millis(1500),
         }),
-        carried: Carried::By(&Carriage::Message),
-        marks: Marks::default(),
+        envelope: EnvelopeFacts::Live(&TransportEnvelope::Bare),
+        flags: MessageFlags::default(),
     }
 }
 
-fn judged(filter: &str, message: &str) -> Result<bool, RunError> {
+fn judged(filter: &str, message: &str) -> Result<bool, JqError> {
     let message = Message::parse(message.to_owned());
     Filter::parse(filter)
         .unwrap()
@@ -195,7 +195,7 @@ fn every_program_ends() {
         let message = Message::parse(CALL);
         assert_eq!(
             filter.judge(&facts(&message), Budget::OFFLINE),
-            Err(RunError::TooSlow(Budget::OFFLINE)),
+            Err(JqError::TooSlow(Budget::OFFLINE)),
             "{program}"
         );
     }
@@ -223,7 +223,7 @@ fn what_is_too_slow_for_live_traffic_is_stopped_in_time() {
         let watch = crate::Stopwatch::start();
         assert_eq!(
             filter.judge(&facts(&message), Budget::LIVE),
-            Err(RunError::TooSlow(Budget::LIVE)),
+            Err(JqError::TooSlow(Budget::LIVE)),
             "{filter}"
         );
         // Code that is not optimized takes its time to drop what it has made.
@@ -237,9 +237,9 @@ fn a_filter_that_is_always_too_slow_is_not_tried_for_a_while() {
     let message = Message::parse(CALL);
     let judge = || filter.judge(&facts(&message), Budget::LIVE);
     for _ in 0..3 {
-        assert_eq!(judge(), Err(RunError::TooSlow(Budget::LIVE)));
+        assert_eq!(judge(), Err(JqError::TooSlow(Budget::LIVE)));
     }
-    assert_eq!(judge(), Err(RunError::GivenUp));
+    assert_eq!(judge(), Err(JqError::GivenUp));
 }
 
 #[test]

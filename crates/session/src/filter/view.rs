@@ -7,25 +7,25 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use jaq_json::{Map, Val};
-use mcp_proxy_wire::{Carriage, Message};
+use mcp_proxy_wire::{Message, TransportEnvelope};
 
-use super::facts::{Carried, Facts};
-use crate::jq::{self, Account, Needs};
+use super::facts::{EnvelopeFacts, MessageFacts};
+use crate::jq::{self, Account, NeededFields};
 use crate::recorder::kind_name;
 
 /// A field of the view.
-pub struct Field {
+pub struct FilterField {
     /// Its name, without the dot.
     pub name: &'static str,
     /// What kind of value it has.
     pub holds: &'static str,
     /// What it means.
     pub about: &'static str,
-    value: fn(&Facts<'_>, &Account) -> Option<Val>,
+    value: fn(&MessageFacts<'_>, &Account) -> Option<Val>,
 }
 
 /// Every field of the view, in the order in which people read of them. What a message does not have is `null`.
-pub const FIELDS: &[Field] = &[
+pub const FIELDS: &[FilterField] = &[
     field(
         "method",
         "string",
@@ -123,13 +123,16 @@ pub const FIELDS: &[Field] = &[
         "string",
         "the whole message as text, as it was sent",
         |f, _| {
-            f.cut
+            f.partial_head
                 .is_none()
                 .then(|| Val::utf8_str(f.message.raw().clone()))
         },
     ),
     field("size", "number", "its length in bytes", |f, _| {
-        Some(number(f.cut.map_or(f.message.len() as u64, |(_, len)| len)))
+        Some(number(
+            f.partial_head
+                .map_or(f.message.len() as u64, |(_, len)| len),
+        ))
     }),
     field(
         "sequence",
@@ -147,7 +150,7 @@ pub const FIELDS: &[Field] = &[
         "answers",
         "number",
         "the number of the request that it answers",
-        |f, _| f.asked.map(|asked| number(asked.sequence)),
+        |f, _| f.request.map(|asked| number(asked.sequence)),
     ),
     field(
         "parent",
@@ -160,7 +163,7 @@ pub const FIELDS: &[Field] = &[
         "number",
         "of an answer, how long it took",
         |f, _| {
-            f.asked
+            f.request
                 .map(|asked| Val::from(asked.latency.as_secs_f64() * 1e3))
         },
     ),
@@ -198,25 +201,25 @@ pub const FIELDS: &[Field] = &[
         "late",
         "boolean",
         "it answers a request that was given up",
-        |f, _| Some(Val::Bool(f.marks.late)),
+        |f, _| Some(Val::Bool(f.flags.late)),
     ),
     field(
         "duplicate",
         "boolean",
         "it answers a request that had its answer",
-        |f, _| Some(Val::Bool(f.marks.duplicate)),
+        |f, _| Some(Val::Bool(f.flags.duplicate)),
     ),
     field(
         "modified",
         "boolean",
         "it was changed on its way; known in records only",
-        |f, _| Some(Val::Bool(f.marks.modified)),
+        |f, _| Some(Val::Bool(f.flags.modified)),
     ),
     field(
         "dropped",
         "boolean",
         "it was dropped; known in records only",
-        |f, _| Some(Val::Bool(f.marks.dropped)),
+        |f, _| Some(Val::Bool(f.flags.dropped)),
     ),
 ];
 
@@ -224,9 +227,9 @@ const fn field(
     name: &'static str,
     holds: &'static str,
     about: &'static str,
-    value: fn(&Facts<'_>, &Account) -> Option<Val>,
-) -> Field {
-    Field {
+    value: fn(&MessageFacts<'_>, &Account) -> Option<Val>,
+) -> FilterField {
+    FilterField {
         name,
         holds,
         about,
@@ -239,9 +242,9 @@ pub(super) fn names() -> Vec<&'static str> {
     FIELDS.iter().map(|field| field.name).collect()
 }
 
-impl Facts<'_> {
+impl MessageFacts<'_> {
     /// The view, with the fields that are needed. Worth nothing once the time of `account` is over.
-    pub(super) fn view(&self, needs: Needs, account: &Account) -> Val {
+    pub(super) fn view(&self, needs: NeededFields, account: &Account) -> Val {
         let mut members = Map::default();
         for (place, field) in FIELDS.iter().enumerate() {
             if needs.has(place) {
@@ -261,7 +264,7 @@ impl Facts<'_> {
     }
 
     fn id(&self, account: &Account) -> Option<Val> {
-        match self.cut {
+        match self.partial_head {
             Some((head, _)) => {
                 let token = Message::parse(head.id.as_ref()?.token().to_vec());
                 jq::whole(&token, account)
@@ -274,19 +277,19 @@ impl Facts<'_> {
     }
 
     fn http(&self) -> Option<Val> {
-        match self.carried {
-            Carried::By(Carriage::Request(parts)) => Some(object([
+        match self.envelope {
+            EnvelopeFacts::Live(TransportEnvelope::Request(parts)) => Some(object([
                 ("method", Some(text(parts.method.as_str()))),
                 ("target", Some(text(parts.uri.to_string()))),
                 ("version", Some(text(format!("{:?}", parts.version)))),
                 ("headers", Some(headers(wire_headers(&parts.headers)))),
             ])),
-            Carried::By(Carriage::Response(parts)) => Some(object([
+            EnvelopeFacts::Live(TransportEnvelope::Response(parts)) => Some(object([
                 ("status", Some(number(parts.status.as_u16().into()))),
                 ("version", Some(text(format!("{:?}", parts.version)))),
                 ("headers", Some(headers(wire_headers(&parts.headers)))),
             ])),
-            Carried::Recorded {
+            EnvelopeFacts::Recorded {
                 http: Some(http), ..
             } => Some(object([
                 ("method", http.method.as_deref().map(text)),
@@ -300,9 +303,11 @@ impl Facts<'_> {
     }
 
     fn sse(&self) -> Option<Val> {
-        let (id, event, retry) = match self.carried {
-            Carried::By(Carriage::Event(event)) => (&event.id, &event.event, event.retry),
-            Carried::Recorded { sse: Some(sse), .. } => (&sse.id, &sse.event, sse.retry),
+        let (id, event, retry) = match self.envelope {
+            EnvelopeFacts::Live(TransportEnvelope::Event(event)) => {
+                (&event.id, &event.event, event.retry)
+            }
+            EnvelopeFacts::Recorded { sse: Some(sse), .. } => (&sse.id, &sse.event, sse.retry),
             _ => return None,
         };
         Some(object([

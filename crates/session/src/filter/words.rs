@@ -6,10 +6,10 @@
 
 mod escapes;
 
-use super::Facts;
-use super::recorded::side_name;
+use super::MessageFacts;
+use super::recorded_facts::side_name;
 use crate::index::Row;
-use crate::{Session, envelope};
+use crate::{SessionRecord, line_members};
 use escapes::{LONGEST, may_hide, resolved};
 use std::cell::OnceCell;
 use std::io::Read;
@@ -23,7 +23,7 @@ pub(super) struct Words {
 }
 
 /// Bytes that words are looked for in.
-struct Searched<'a> {
+struct SearchText<'a> {
     sent: &'a [u8],
     /// The same without escapes, once a word was not found and if there are any.
     read: OnceCell<Option<Vec<u8>>>,
@@ -38,7 +38,7 @@ impl Words {
     }
 
     /// The words that the row itself does not answer.
-    pub(super) fn left_after_row<'w>(&'w self, session: &Session, row: &Row) -> Vec<&'w str> {
+    pub(super) fn left_after_row<'w>(&'w self, session: &SessionRecord, row: &Row) -> Vec<&'w str> {
         let method = session.method(row).unwrap_or_default();
         let name = session.name(row).unwrap_or_default();
         let left =
@@ -48,42 +48,45 @@ impl Words {
 
     /// Whether each occurs in one of these.
     pub(super) fn are_in(&self, searched: &[&[u8]]) -> bool {
-        let searched: Vec<_> = searched.iter().map(|bytes| Searched::new(bytes)).collect();
+        let searched: Vec<_> = searched
+            .iter()
+            .map(|bytes| SearchText::new(bytes))
+            .collect();
         self.are_all_in(&searched)
     }
 
     /// The same as for a recorded message. All but the bytes is in the bytes, but for escapes.
-    pub(super) fn are_in_facts(&self, facts: &Facts<'_>) -> bool {
+    pub(super) fn are_in_facts(&self, facts: &MessageFacts<'_>) -> bool {
         let message = facts.message;
-        let mut searched = vec![Searched::new(message.raw())];
+        let mut searched = vec![SearchText::new(message.raw())];
         if self.are_all_in(&searched) {
             return true;
         }
         let method = message.method().unwrap_or_default();
         let name = facts.own_name().unwrap_or_default();
-        searched.extend([method.as_bytes(), name.as_bytes()].map(Searched::new));
+        searched.extend([method.as_bytes(), name.as_bytes()].map(SearchText::new));
         self.are_all_in(&searched)
     }
 
-    fn are_all_in(&self, searched: &[Searched<'_>]) -> bool {
+    fn are_all_in(&self, searched: &[SearchText<'_>]) -> bool {
         let is_in = |word: &String| searched.iter().any(|bytes| bytes.have(word));
         self.words.iter().all(is_in)
     }
 }
 
 /// Whether each occurs in the message that a record line holds.
-pub(super) fn are_in_line(session: &Session, words: &[&str], line: &[u8]) -> bool {
-    let mut searched: Vec<Searched<'_>> = Vec::with_capacity(4);
+pub(super) fn are_in_line(session: &SessionRecord, words: &[&str], line: &[u8]) -> bool {
+    let mut searched: Vec<SearchText<'_>> = Vec::with_capacity(4);
     let mut side = None;
-    let mut members = envelope::Members::new(line);
+    let mut members = line_members::LineMembers::new(line);
     while let Some(key) = members.next_key() {
         if matches!(key, b"raw" | b"raw_text" | b"raw_b64") {
-            searched.extend(members.last_value().map(Searched::new));
+            searched.extend(members.last_value().map(SearchText::new));
             break;
         }
         let Some(value) = members.value() else { break };
         match key {
-            b"jsonrpc_id" | b"method" | b"name" => searched.push(Searched::new(value)),
+            b"jsonrpc_id" | b"method" | b"name" => searched.push(SearchText::new(value)),
             b"raw_ref" => side = side_name(value),
             _ => {}
         }
@@ -96,9 +99,9 @@ pub(super) fn are_in_line(session: &Session, words: &[&str], line: &[u8]) -> boo
     })
 }
 
-impl<'a> Searched<'a> {
-    fn new(sent: &'a [u8]) -> Searched<'a> {
-        Searched {
+impl<'a> SearchText<'a> {
+    fn new(sent: &'a [u8]) -> SearchText<'a> {
+        SearchText {
             sent,
             read: OnceCell::new(),
         }
@@ -138,7 +141,7 @@ fn file_contains(path: &Path, word: &str) -> bool {
             Ok(0) | Err(_) => return false,
             Ok(read) => {
                 let end = kept + read;
-                if Searched::new(&buffer[..end]).have(word) {
+                if SearchText::new(&buffer[..end]).have(word) {
                     return true;
                 }
                 // A word may lie across two reads, all of it in escapes.

@@ -3,9 +3,9 @@
 use super::connections::ConnectionPlace;
 use super::row::Flag;
 use super::strings::hash;
-use super::{ActPlace, Index, LinePlace, Row};
-use crate::envelope::{self, Members};
-use crate::lines::Lines;
+use super::{Index, LineLocation, Row, VerdictLocation};
+use crate::line_members::{self, LineMembers};
+use crate::lines::LineScanner;
 use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
@@ -14,13 +14,13 @@ impl Index {
     /// Reads what was appended since, at most `most` lines. Returns how many rows are new.
     pub(crate) fn extend(&mut self, file: &File, most: usize) -> io::Result<usize> {
         let before = self.rows.len();
-        let mut lines = Lines::new(file, self.covered, u64::MAX);
+        let mut lines = LineScanner::new(file, self.covered, u64::MAX);
         let mut left = most;
         while left > 0
             && let Some(line) = lines.next_line()?
         {
             left -= 1;
-            let place = LinePlace {
+            let place = LineLocation {
                 offset: line.offset,
                 len: u32::try_from(line.bytes.len()).unwrap_or(u32::MAX),
             };
@@ -32,8 +32,8 @@ impl Index {
         Ok(self.rows.len() - before)
     }
 
-    fn add(&mut self, place: LinePlace, line: &[u8]) {
-        match envelope::record_type(line) {
+    fn add(&mut self, place: LineLocation, line: &[u8]) {
+        match line_members::record_type(line) {
             Some(b"msg") => match self.read_row(place, line) {
                 Some(_) if self.rows.len() >= u32::MAX as usize => {}
                 Some((row, answers)) => self.push(row, answers),
@@ -49,10 +49,10 @@ impl Index {
     }
 
     /// A row and the sequence number of the request that it answers.
-    fn read_row(&mut self, place: LinePlace, line: &[u8]) -> Option<(Row, Option<u64>)> {
+    fn read_row(&mut self, place: LineLocation, line: &[u8]) -> Option<(Row, Option<u64>)> {
         let mut row = Row::new(place);
         let mut answers = None;
-        let mut members = Members::new(line);
+        let mut members = LineMembers::new(line);
         while let Some(key) = members.next_key() {
             match key {
                 b"http" | b"sse" => {
@@ -64,19 +64,19 @@ impl Index {
             }
             let value = members.value()?;
             match key {
-                b"sequence" => row.sequence = envelope::number(value)?,
-                b"timestamp" => row.micros = self.stamps.micros(envelope::string(value)?)?,
-                b"direction" => row.set_direction(envelope::string(value)?),
-                b"transport" => row.set_transport(envelope::string(value)?),
-                b"conn" => row.connection = envelope::connection(value)?,
-                b"origin" => row.set_origin(envelope::string(value)?),
+                b"sequence" => row.sequence = line_members::number(value)?,
+                b"timestamp" => row.micros = self.stamps.micros(line_members::string(value)?)?,
+                b"direction" => row.set_direction(line_members::string(value)?),
+                b"transport" => row.set_transport(line_members::string(value)?),
+                b"conn" => row.connection = line_members::connection(value)?,
+                b"origin" => row.set_origin(line_members::string(value)?),
                 b"parent" => row.parent = sequence(value),
-                b"kind" => row.set_kind(envelope::string(value)?),
+                b"kind" => row.set_kind(line_members::string(value)?),
                 b"jsonrpc_id" => row.id_hash = id_hash(value),
                 b"method" => row.method = self.intern(value),
                 b"name" => row.name = self.intern(value),
-                b"answers" => answers = envelope::number(value),
-                b"latency_us" => row.set_latency(envelope::number(value)?),
+                b"answers" => answers = line_members::number(value),
+                b"latency_us" => row.set_latency(line_members::number(value)?),
                 b"late" if value == b"true" => row.set(Flag::Late),
                 b"duplicate" if value == b"true" => row.set(Flag::Duplicate),
                 _ => {}
@@ -103,8 +103,8 @@ impl Index {
         self.rows.push(row);
     }
 
-    fn add_act(&mut self, place: LinePlace, line: &[u8]) {
-        let mut members = Members::new(line);
+    fn add_act(&mut self, place: LineLocation, line: &[u8]) {
+        let mut members = LineMembers::new(line);
         let mut row = None;
         let mut flag = None;
         while let Some(key) = members.next_key() {
@@ -115,7 +115,7 @@ impl Index {
             let Some(value) = members.value() else { break };
             match key {
                 b"sequence" => {
-                    row = envelope::number(value).and_then(|sequence| self.find(sequence))
+                    row = line_members::number(value).and_then(|sequence| self.find(sequence))
                 }
                 b"kind" => {
                     flag = match value {
@@ -129,7 +129,7 @@ impl Index {
             }
         }
         if let Some(row) = row {
-            self.insert_act(ActPlace {
+            self.insert_act(VerdictLocation {
                 row: row as u32,
                 line: place,
             });
@@ -139,8 +139,8 @@ impl Index {
         }
     }
 
-    fn add_io(&mut self, place: LinePlace, line: &[u8]) {
-        let mut members = Members::new(line);
+    fn add_io(&mut self, place: LineLocation, line: &[u8]) {
+        let mut members = LineMembers::new(line);
         while let Some(key) = members.next_key() {
             let Some(value) = members.value() else { return };
             if key == b"kind" {
@@ -154,20 +154,20 @@ impl Index {
         }
     }
 
-    fn add_undelivered(&mut self, members: Members<'_>) {
-        let sequence = find(members, b"sequence").and_then(envelope::number);
+    fn add_undelivered(&mut self, members: LineMembers<'_>) {
+        let sequence = find(members, b"sequence").and_then(line_members::number);
         if let Some(row) = sequence.and_then(|sequence| self.find(sequence)) {
             self.rows[row].set(Flag::Undelivered);
         }
     }
 
-    fn add_open(&mut self, line: LinePlace, mut members: Members<'_>) {
+    fn add_open(&mut self, line: LineLocation, mut members: LineMembers<'_>) {
         let mut number = None;
         let mut parent = None;
         while let Some(key) = members.next_key() {
             let Some(value) = members.value() else { break };
             match key {
-                b"conn" => number = envelope::connection(value),
+                b"conn" => number = line_members::connection(value),
                 b"parent" => parent = sequence(value),
                 _ => {}
             }
@@ -182,27 +182,27 @@ impl Index {
         }
     }
 
-    fn add_close(&mut self, members: Members<'_>) {
-        if let Some(number) = find(members, b"conn").and_then(envelope::connection) {
+    fn add_close(&mut self, members: LineMembers<'_>) {
+        if let Some(number) = find(members, b"conn").and_then(line_members::connection) {
             self.close_connection(number);
         }
     }
 
     fn intern(&mut self, value: &[u8]) -> super::strings::StringId {
-        let plain = envelope::string(value)
+        let plain = line_members::string(value)
             .filter(|inside| memchr::memchr(b'\\', inside).is_none())
             .and_then(|inside| std::str::from_utf8(inside).ok());
         match plain {
             Some(text) => self.strings.intern(text),
             None => self
                 .strings
-                .intern(&envelope::text(value).unwrap_or_default()),
+                .intern(&line_members::text(value).unwrap_or_default()),
         }
     }
 }
 
 /// The value of the next member with this name.
-fn find<'a>(mut members: Members<'a>, name: &[u8]) -> Option<&'a [u8]> {
+fn find<'a>(mut members: LineMembers<'a>, name: &[u8]) -> Option<&'a [u8]> {
     while let Some(key) = members.next_key() {
         let value = members.value()?;
         if key == name {
@@ -214,7 +214,7 @@ fn find<'a>(mut members: Members<'a>, name: &[u8]) -> Option<&'a [u8]> {
 
 /// The sequence number of another message.
 fn sequence(value: &[u8]) -> Option<NonZeroU64> {
-    envelope::number(value).and_then(NonZeroU64::new)
+    line_members::number(value).and_then(NonZeroU64::new)
 }
 
 /// Never 0, which says that there is no id.

@@ -2,14 +2,14 @@
 //!
 //! Names and callers stay in the record. A session may have as many connections as messages, so each costs a few words here.
 
-use super::{Index, LinePlace};
+use super::{Index, LineLocation};
 use std::num::NonZeroU64;
 
 /// A connection's `open` line, and what a row or a list asks about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConnectionPlace {
     pub(crate) number: u32,
-    pub(crate) line: LinePlace,
+    pub(crate) line: LineLocation,
     /// The call that caused it.
     pub(crate) parent: Option<NonZeroU64>,
     pub(crate) closed: bool,
@@ -32,7 +32,7 @@ impl ConnectionPlace {
         let [offset, parent, number_and_len, closed] = words;
         ConnectionPlace {
             number: (number_and_len >> 32) as u32,
-            line: LinePlace {
+            line: LineLocation {
                 offset,
                 len: number_and_len as u32,
             },

@@ -5,8 +5,8 @@
 //! rebuilt from the record. Written under a temporary name and renamed.
 
 use super::connections::ConnectionPlace;
-use super::strings::{Strings, hash};
-use super::{ActPlace, Index, LinePlace, Row};
+use super::strings::{StringTable, hash};
+use super::{Index, LineLocation, Row, VerdictLocation};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -29,7 +29,7 @@ pub(crate) fn path_for(record: &Path) -> PathBuf {
 pub(crate) fn load(record: &Path, file: &File) -> Option<Index> {
     let stored = File::open(path_for(record)).ok()?;
     let size = stored.metadata().ok()?.len();
-    let mut reader = Summed {
+    let mut reader = ChecksumStream {
         inner: BufReader::with_capacity(1 << 18, stored),
         sum: 0,
         left: size.checked_sub(8)?,
@@ -51,7 +51,7 @@ pub(crate) fn store(record: &Path, file: &File, index: &Index) -> io::Result<()>
         .truncate(true)
         .mode(0o600)
         .open(&temporary)?;
-    let mut writer = Summed {
+    let mut writer = ChecksumStream {
         inner: BufWriter::with_capacity(1 << 18, stored),
         sum: 0,
         left: 0,
@@ -68,7 +68,7 @@ pub(crate) fn store(record: &Path, file: &File, index: &Index) -> io::Result<()>
     result
 }
 
-fn read(reader: &mut Summed<BufReader<File>>, file: &File) -> Option<Index> {
+fn read(reader: &mut ChecksumStream<BufReader<File>>, file: &File) -> Option<Index> {
     if reader.take::<8>()? != *MAGIC {
         return None;
     }
@@ -88,7 +88,7 @@ fn read(reader: &mut Summed<BufReader<File>>, file: &File) -> Option<Index> {
         damaged: reader.number()?,
         ..Index::default()
     };
-    let end = LinePlace {
+    let end = LineLocation {
         offset: reader.number()?,
         len: u32::try_from(reader.number()?).ok()?,
     };
@@ -111,11 +111,11 @@ fn read(reader: &mut Summed<BufReader<File>>, file: &File) -> Option<Index> {
     }
     for _ in 0..acts {
         let word = reader.number()?;
-        let line = LinePlace {
+        let line = LineLocation {
             offset: reader.number()?,
             len: word as u32,
         };
-        index.acts.push(ActPlace {
+        index.acts.push(VerdictLocation {
             row: (word >> 32) as u32,
             line,
         });
@@ -133,7 +133,7 @@ fn read(reader: &mut Summed<BufReader<File>>, file: &File) -> Option<Index> {
     }
     let mut bytes = vec![0; usize::try_from(text).ok()?];
     reader.fill(&mut bytes)?;
-    index.strings = Strings::from_parts(String::from_utf8(bytes).ok()?, ends)?;
+    index.strings = StringTable::from_parts(String::from_utf8(bytes).ok()?, ends)?;
     let fits = |row: u32| u64::from(row) < rows;
     let sound = index
         .rows
@@ -144,9 +144,13 @@ fn read(reader: &mut Summed<BufReader<File>>, file: &File) -> Option<Index> {
     sound.then_some(index)
 }
 
-fn write(writer: &mut Summed<BufWriter<File>>, file: &File, index: &Index) -> io::Result<()> {
+fn write(
+    writer: &mut ChecksumStream<BufWriter<File>>,
+    file: &File,
+    index: &Index,
+) -> io::Result<()> {
     let fingerprint = fingerprint(file, index.covered).ok_or(io::ErrorKind::UnexpectedEof)?;
-    let end = index.end.unwrap_or(LinePlace { offset: 0, len: 0 });
+    let end = index.end.unwrap_or(LineLocation { offset: 0, len: 0 });
     writer.put(MAGIC)?;
     for number in [
         index.covered,
@@ -191,21 +195,21 @@ fn fingerprint(file: &File, covered: u64) -> Option<u64> {
 }
 
 /// Counts and sums what passes.
-struct Summed<T> {
+struct ChecksumStream<T> {
     inner: T,
     sum: u64,
     /// For a reader: bytes that may still be read.
     left: u64,
 }
 
-impl<T> Summed<T> {
+impl<T> ChecksumStream<T> {
     fn add(&mut self, bytes: &[u8]) {
         // Order matters, so that swapped rows do not pass.
         self.sum = self.sum.rotate_left(7) ^ hash(bytes);
     }
 }
 
-impl Summed<BufReader<File>> {
+impl ChecksumStream<BufReader<File>> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;
@@ -224,7 +228,7 @@ impl Summed<BufReader<File>> {
     }
 }
 
-impl Summed<BufWriter<File>> {
+impl ChecksumStream<BufWriter<File>> {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.add(bytes);
         self.inner.write_all(bytes)

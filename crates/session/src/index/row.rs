@@ -1,9 +1,9 @@
 //! One row of the index, packed into 64 bytes.
 
-use super::LinePlace;
+use super::LineLocation;
 use super::strings::StringId;
 use crate::recorder::kind_name;
-use crate::stamp;
+use crate::timestamp;
 use mcp_proxy_wire::{Direction, Kind, Origin, Transport};
 use std::num::NonZeroU64;
 use std::time::{Duration, SystemTime};
@@ -69,7 +69,7 @@ impl Row {
     /// Bytes of a row in memory and on disk.
     pub const SIZE: usize = 64;
 
-    pub(super) fn new(line: LinePlace) -> Row {
+    pub(super) fn new(line: LineLocation) -> Row {
         Row {
             offset: line.offset,
             micros: 0,
@@ -98,8 +98,8 @@ impl Row {
         self.len
     }
 
-    pub(crate) fn line(&self) -> LinePlace {
-        LinePlace {
+    pub(crate) fn line(&self) -> LineLocation {
+        LineLocation {
             offset: self.offset,
             len: self.len,
         }
@@ -112,7 +112,7 @@ impl Row {
 
     /// When it was received.
     pub fn time(&self) -> SystemTime {
-        stamp::from_micros(self.micros)
+        timestamp::from_micros(self.micros)
     }
 
     /// Which way it travels.
@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     fn row() -> Row {
-        Row::new(LinePlace {
+        Row::new(LineLocation {
             offset: 1 << 40,
             len: 77,
         })

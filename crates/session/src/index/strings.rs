@@ -21,14 +21,14 @@ impl StringId {
 
 /// All strings, end to end.
 #[derive(Debug, Default)]
-pub(crate) struct Strings {
+pub(crate) struct StringTable {
     pub(super) text: String,
     /// Where each string ends in `text`.
     pub(super) ends: Vec<u32>,
     by_hash: FxHashMap<u64, u32>,
 }
 
-impl Strings {
+impl StringTable {
     pub(crate) fn get(&self, id: StringId) -> Option<&str> {
         match id {
             StringId::NONE => None,
@@ -63,8 +63,8 @@ impl Strings {
     }
 
     /// The table as it was stored.
-    pub(super) fn from_parts(text: String, ends: Vec<u32>) -> Option<Strings> {
-        let mut strings = Strings::default();
+    pub(super) fn from_parts(text: String, ends: Vec<u32>) -> Option<StringTable> {
+        let mut strings = StringTable::default();
         let mut start = 0;
         for end in ends {
             strings.intern(text.get(start..end as usize)?);
@@ -102,20 +102,20 @@ mod tests {
 
     #[test]
     fn a_string_has_one_number() {
-        let mut strings = Strings::default();
+        let mut strings = StringTable::default();
         let first = strings.intern("tools/call");
         let second = strings.intern("");
         assert_eq!(strings.intern("tools/call"), first);
         assert_eq!(strings.get(first), Some("tools/call"));
         assert_eq!(strings.get(second), Some(""));
         assert_eq!(strings.get(StringId::NONE), None);
-        let stored = Strings::from_parts(strings.text.clone(), strings.ends.clone()).unwrap();
+        let stored = StringTable::from_parts(strings.text.clone(), strings.ends.clone()).unwrap();
         assert_eq!(stored.get(first), Some("tools/call"));
     }
 
     #[test]
     fn long_and_endless_strings_are_bounded() {
-        let mut strings = Strings::default();
+        let mut strings = StringTable::default();
         let long = strings.intern(&"é".repeat(1000));
         assert_eq!(strings.get(long).map(str::len), Some(256));
         for number in 0..MOST_STRINGS + 10 {

@@ -5,7 +5,7 @@
 
 use jaq_core::load::parse::Term;
 
-use super::bound::children;
+use super::metering::children;
 
 /// Signs, words and numbers. No program has more levels.
 const WORDS: usize = 1_000;
@@ -15,7 +15,7 @@ pub(super) const STACK: usize = 64 << 20;
 const DEEPEST: usize = 64;
 
 /// Checks a text before anything reads it. The error has the piece where it is too much.
-pub(super) fn of_text(text: &str) -> Result<(), (&str, String)> {
+pub(super) fn check_text(text: &str) -> Result<(), (&str, String)> {
     let mut words = 0;
     let mut in_word = false;
     for (at, byte) in text.bytes().enumerate() {
@@ -36,7 +36,7 @@ pub(super) fn of_text(text: &str) -> Result<(), (&str, String)> {
 }
 
 /// Checks a program before it is compiled.
-pub(super) fn of_program(program: &Term<&str>) -> Result<(), String> {
+pub(super) fn check_program(program: &Term<&str>) -> Result<(), String> {
     if is_deeper(program, DEEPEST) {
         return Err(format!(
             "it is nested more than {DEEPEST} deep; `a or b or …` counts too, for which there is any(…)"

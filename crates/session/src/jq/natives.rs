@@ -21,12 +21,12 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::account::digits;
 use super::search::{contains, indices};
-use super::{Engine, bound, value};
+use super::{JqEngine, metering, value};
 use crate::budget::would_end;
-use crate::stamp;
+use crate::timestamp;
 
 /// Regular expressions by pattern and flags, as the program wrote them.
-pub(super) type Patterns = HashMap<(String, String), Regex>;
+pub(super) type CompiledPatterns = HashMap<(String, String), Regex>;
 
 /// A program makes few patterns, unless it makes them of what it reads.
 const MOST_PATTERNS: usize = 64;
@@ -34,7 +34,7 @@ const MOST_PATTERNS: usize = 64;
 const LONGEST: usize = 16 << 20;
 
 /// Every function, ours first: the first of a name counts.
-pub(super) fn all() -> impl Iterator<Item = Fun<Engine>> {
+pub(super) fn all() -> impl Iterator<Item = Fun<JqEngine>> {
     ours()
         .into_iter()
         .chain(jaq_core::funs())
@@ -42,8 +42,8 @@ pub(super) fn all() -> impl Iterator<Item = Fun<Engine>> {
         .chain(jaq_json::funs())
 }
 
-fn ours() -> Vec<Fun<Engine>> {
-    let toll = Native::<Engine>::new(|cv| {
+fn ours() -> Vec<Fun<JqEngine>> {
+    let toll = Native::<JqEngine>::new(|cv| {
         let paid = cv.0.data().account.pay(1);
         box_once(paid.map(|()| cv.1))
     })
@@ -57,13 +57,13 @@ fn ours() -> Vec<Fun<Engine>> {
     });
     let two = || -> Box<[Bind]> { v(2) };
     vec![
-        (bound::TOLL, v(0), toll),
-        run((bound::WEIGH, v(0), |cv| {
+        (metering::CHARGE, v(0), toll),
+        run((metering::CHARGE_SIZE, v(0), |cv| {
             let paid = cv.0.data().account.pay_value(&cv.1);
             box_once(paid.map(|()| cv.1))
         })),
-        run((bound::ADD, two(), |cv| box_once(add(cv)))),
-        run((bound::MULTIPLY, two(), |cv| box_once(multiply(cv)))),
+        run((metering::ADD, two(), |cv| box_once(add(cv)))),
+        run((metering::MULTIPLY, two(), |cv| box_once(multiply(cv)))),
         run(("range", v(3), |mut cv| {
             let by = cv.0.pop_var();
             let to = cv.0.pop_var();
@@ -86,11 +86,15 @@ fn ours() -> Vec<Fun<Engine>> {
             let part = cv.0.pop_var();
             box_once(indices(cv.0.data().account, &cv.1, &part))
         })),
-        run(("matches", two(), |cv| box_once(matches(cv, Gaps::Left)))),
-        run(("split_matches", two(), |cv| {
-            box_once(matches(cv, Gaps::Kept))
+        run(("matches", two(), |cv| {
+            box_once(matches(cv, UnmatchedText::Omit))
         })),
-        run(("split_", two(), |cv| box_once(matches(cv, Gaps::Only)))),
+        run(("split_matches", two(), |cv| {
+            box_once(matches(cv, UnmatchedText::Include))
+        })),
+        run(("split_", two(), |cv| {
+            box_once(matches(cv, UnmatchedText::Only))
+        })),
         run(("encode_base64", v(0), |cv| {
             box_once(text(&cv.1).map(|text| Val::utf8_str(STANDARD.encode(text))))
         })),
@@ -107,7 +111,7 @@ fn ours() -> Vec<Fun<Engine>> {
 }
 
 /// `left + right`: `right` is paid, since that is what is added; a sum with itself pays for all of it each time.
-fn add<'a>(mut cv: Cv<'a, Engine>) -> ValX<'a, Val> {
+fn add<'a>(mut cv: Cv<'a, JqEngine>) -> ValX<'a, Val> {
     let right = cv.0.pop_var();
     let left = cv.0.pop_var();
     cv.0.data().account.pay_value(&right)?;
@@ -120,7 +124,7 @@ fn add<'a>(mut cv: Cv<'a, Engine>) -> ValX<'a, Val> {
 }
 
 /// `left * right`: a text is repeated, so its length is known before.
-fn multiply<'a>(mut cv: Cv<'a, Engine>) -> ValX<'a, Val> {
+fn multiply<'a>(mut cv: Cv<'a, JqEngine>) -> ValX<'a, Val> {
     let right = cv.0.pop_var();
     let left = cv.0.pop_var();
     let length = match (&left, &right) {
@@ -164,7 +168,7 @@ fn range<'a>(from: Val, to: Val, by: Val) -> impl Iterator<Item = ValX<'a, Val>>
 }
 
 /// One JSON text as a value; read as messages are, with their limit of nesting.
-fn from_json<'a>(cv: &Cv<'a, Engine>) -> ValX<'a, Val> {
+fn from_json<'a>(cv: &Cv<'a, JqEngine>) -> ValX<'a, Val> {
     let text = text(&cv.1)?;
     cv.0.data().account.pay_text(text.len())?;
     let message = Message::parse(text.clone());
@@ -178,9 +182,9 @@ fn from_json<'a>(cv: &Cv<'a, Engine>) -> ValX<'a, Val> {
 fn from_date<'a>(input: &Val) -> ValX<'a, Val> {
     let time = std::str::from_utf8(text(input)?)
         .ok()
-        .and_then(stamp::parse);
+        .and_then(timestamp::parse);
     let time = time.ok_or_else(|| failed("the text is no time like 2026-11-15T18:00:00Z"))?;
-    let micros = stamp::micros_since_epoch(time);
+    let micros = timestamp::micros_since_epoch(time);
     Ok(match micros % 1_000_000 {
         0 => Val::from((micros / 1_000_000) as isize),
         _ => Val::from(micros as f64 / 1e6),
@@ -189,14 +193,14 @@ fn from_date<'a>(input: &Val) -> ValX<'a, Val> {
 
 /// What to do with the text between matches.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Gaps {
-    Left,
-    Kept,
+enum UnmatchedText {
+    Omit,
+    Include,
     Only,
 }
 
 /// The matches of a pattern with its groups, and the texts between them, as the library of jq wants them.
-fn matches<'a>(mut cv: Cv<'a, Engine>, gaps: Gaps) -> ValX<'a, Val> {
+fn matches<'a>(mut cv: Cv<'a, JqEngine>, gaps: UnmatchedText) -> ValX<'a, Val> {
     let flags = cv.0.pop_var();
     let pattern = cv.0.pop_var();
     let data = *cv.0.data();
@@ -216,11 +220,11 @@ fn matches<'a>(mut cv: Cv<'a, Engine>, gaps: Gaps) -> ValX<'a, Val> {
         if all.is_empty() && flags.contains('n') {
             continue;
         }
-        if gaps != Gaps::Left {
+        if gaps != UnmatchedText::Omit {
             found.push(Val::utf8_str(subject.slice(end..all.start())));
         }
         end = all.end();
-        if gaps != Gaps::Only {
+        if gaps != UnmatchedText::Only {
             let groups = regex
                 .capture_names()
                 .zip(groups.iter())
@@ -231,7 +235,7 @@ fn matches<'a>(mut cv: Cv<'a, Engine>, gaps: Gaps) -> ValX<'a, Val> {
             break;
         }
     }
-    if gaps != Gaps::Left {
+    if gaps != UnmatchedText::Omit {
         found.push(Val::utf8_str(subject.slice(end..)));
     }
     Ok(found.into_iter().collect())
@@ -263,7 +267,7 @@ fn group_value(subject: &Bytes, name: Option<&str>, range: Option<std::ops::Rang
 }
 
 fn compiled<'a>(
-    patterns: &Mutex<Patterns>,
+    patterns: &Mutex<CompiledPatterns>,
     pattern: &str,
     flags: &str,
 ) -> Result<Regex, Exn<'a, Val>> {

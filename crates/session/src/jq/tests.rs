@@ -11,7 +11,7 @@ fn account() -> Account {
 fn a_program_needs_what_it_names() {
     let known = ["method", "params", "raw"];
     let needs = |text: &str| {
-        let needs = Program::compile(text, &known).unwrap().needs();
+        let needs = JqProgram::compile(text, &known).unwrap().needs();
         let named: Vec<_> = (0..3)
             .filter(|place| needs.has(*place))
             .map(|place| known[place])
@@ -44,7 +44,7 @@ fn a_program_needs_what_it_names() {
 #[test]
 fn assignments_mean_what_they_mean_in_jq() {
     let run = |text: &str| {
-        let program = Program::compile(text, &[]).unwrap();
+        let program = JqProgram::compile(text, &[]).unwrap();
         let message = mcp_proxy_wire::Message::parse(r#"{"a":[1,2,3],"b":null}"#);
         program
             .only(whole(&message, &account()).unwrap(), &account())
@@ -152,7 +152,7 @@ fn deep(n: usize) -> Vec<String> {
 fn no_program_is_too_deep_for_the_stack() {
     for n in [20, 30, 60, 64, 100, 200, 300, 490, 990, 5_000] {
         for text in deep(n) {
-            if let Ok(program) = Program::compile(&text, &[]) {
+            if let Ok(program) = JqProgram::compile(&text, &[]) {
                 let _ = program.any_true(Val::Null, &account());
             } else {
                 assert!(n > 20, "{text}");
@@ -161,7 +161,7 @@ fn no_program_is_too_deep_for_the_stack() {
     }
     let alternatives = format!("1 == 0{}", " or 1 == 0".repeat(50));
     assert!(
-        !Program::compile(&alternatives, &[])
+        !JqProgram::compile(&alternatives, &[])
             .unwrap()
             .any_true(Val::Null, &account())
             .unwrap()
@@ -187,7 +187,7 @@ fn no_value_is_too_deep_for_the_stack() {
             ". * .",
             "contains(.)",
         ] {
-            let program = Program::compile(program, &[]).unwrap();
+            let program = JqProgram::compile(program, &[]).unwrap();
             let _ = program.any_true(whole(&message, &account()).unwrap(), &account());
         }
     }
@@ -196,7 +196,7 @@ fn no_value_is_too_deep_for_the_stack() {
 #[test]
 fn what_could_take_the_square_of_its_input_is_stopped() {
     let run = |text: &str| {
-        let program = Program::compile(text, &[]).unwrap();
+        let program = JqProgram::compile(text, &[]).unwrap();
         let input = mcp_proxy_wire::Message::parse("null");
         let value = program.only(whole(&input, &account()).unwrap(), &account());
         value.map(|value| value.to_string())
@@ -218,7 +218,7 @@ fn what_could_take_the_square_of_its_input_is_stopped() {
     ] {
         assert_eq!(run(text).as_deref(), Ok(result), "{text}");
     }
-    assert!(matches!(run("1 | indices(1)"), Err(RunError::Failed(_))));
+    assert!(matches!(run("1 | indices(1)"), Err(JqError::Failed(_))));
     for text in [
         "[range(50000)] | contains([range(50000)])",
         "[range(100000) | 0] | indices([range(50000) | 0])",
@@ -227,7 +227,7 @@ fn what_could_take_the_square_of_its_input_is_stopped() {
         r#"("a" * 8000000) as $text | [range(1000000) | $text | test("b")]"#,
     ] {
         let begin = std::time::Instant::now();
-        assert_eq!(run(text), Err(RunError::TooSlow(Budget::OFFLINE)), "{text}");
+        assert_eq!(run(text), Err(JqError::TooSlow(Budget::OFFLINE)), "{text}");
         let took = begin.elapsed();
         // Twice as long is a machine that is busy; the square would be hours.
         assert!(took.as_secs() < 20, "{text}: {took:?}");

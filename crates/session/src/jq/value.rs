@@ -10,7 +10,7 @@ use jaq_json::{Map, Num, Rc, Val};
 use mcp_proxy_wire::{Message, Span};
 
 use super::account::Account;
-use crate::stamp;
+use crate::timestamp;
 
 /// What is nested deeper is no value for a program.
 const DEEPEST: usize = 256;
@@ -23,7 +23,7 @@ pub(crate) fn json(message: &Message, span: Span, account: &Account) -> Option<V
     if !message.is_json() {
         return None;
     }
-    let mut reader = Reader {
+    let mut reader = ValueReader {
         message,
         at: span.start,
         end: span.end,
@@ -39,18 +39,18 @@ pub(crate) fn whole(message: &Message, account: &Account) -> Option<Val> {
 
 /// `2026-11-15T18:00:00.001000Z`
 pub(crate) fn time(time: SystemTime) -> Val {
-    Val::utf8_str(stamp::to_text(time))
+    Val::utf8_str(timestamp::to_text(time))
 }
 
 /// Reads what the wire's scan has found to be well formed: it looks for the ends of things, and checks nothing.
-struct Reader<'a> {
+struct ValueReader<'a> {
     message: &'a Message,
     at: usize,
     end: usize,
     account: &'a Account,
 }
 
-impl Reader<'_> {
+impl ValueReader<'_> {
     fn value(&mut self, depth: usize) -> Option<Val> {
         if depth > DEEPEST || self.account.is_over() {
             return None;

@@ -4,9 +4,9 @@
 //! folded in: `raw` is what went on, `original_raw` what came. Bodies and ids are put in as they are, never parsed and
 //! written anew.
 
-use super::{Http, Part, ProxyMessage, Raw, Sse, Verdict};
+use super::{BatchPart, HttpHead, ProxyMessage, RawBody, SseFields, Verdict};
 use crate::recorder::kind_name;
-use crate::{Record, stamp};
+use crate::{RecordedLine, timestamp};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -16,18 +16,18 @@ use std::path::Path;
 
 /// A message together with what only its neighbours in the record tell.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct MessageWithContext {
     /// The message.
     pub message: ProxyMessage,
     /// It could not be delivered.
     pub undelivered: bool,
     /// For an answer: what it answers.
-    pub asked: Option<Asked>,
+    pub request: Option<RequestSummary>,
 }
 
 /// What the request was that a message answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestSummary {
     /// Its method.
     pub method: String,
     /// Its tool, prompt or resource.
@@ -36,20 +36,20 @@ pub struct Asked {
 
 /// Whether a line carries the bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bodies {
+pub enum BodyInclusion {
     /// With `raw` and `original_raw`.
-    Given,
+    Include,
     /// Without: for lists.
-    Left,
+    Omit,
 }
 
-impl Told {
+impl MessageWithContext {
     /// One line of JSON, without a newline.
-    pub fn to_json(&self, bodies: Bodies) -> Vec<u8> {
+    pub fn to_json(&self, bodies: BodyInclusion) -> Vec<u8> {
         let message = &self.message;
-        let mut line = Line(Vec::new());
+        let mut line = JsonObjectWriter(Vec::new());
         line.value("t", "msg");
-        line.value("timestamp", stamp::to_text(message.timestamp));
+        line.value("timestamp", timestamp::to_text(message.timestamp));
         line.value("sequence", message.sequence);
         line.value("id", message.id.to_string());
         line.value(
@@ -72,7 +72,7 @@ impl Told {
         );
         line.some("answers", message.answers);
         line.some("parent", message.parent);
-        if let Some(asked) = &self.asked {
+        if let Some(asked) = &self.request {
             let asked = json!({"method": asked.method, "name": asked.name});
             line.value("asked", asked);
         }
@@ -94,7 +94,7 @@ impl Told {
                 message.verdicts.iter().map(verdict).collect::<Vec<_>>(),
             );
         }
-        if bodies == Bodies::Given {
+        if bodies == BodyInclusion::Include {
             if let Some(original) = &message.original_raw {
                 line.body("original_", original);
             }
@@ -105,9 +105,9 @@ impl Told {
     }
 
     /// Reads such a line back.
-    pub fn from_json(line: &Bytes) -> Result<Told, String> {
-        let mut message = crate::session::read_line(line, Path::new(""))?;
-        let record = Record {
+    pub fn from_json(line: &Bytes) -> Result<MessageWithContext, String> {
+        let mut message = crate::session_record::read_line(line, Path::new(""))?;
+        let record = RecordedLine {
             offset: 0,
             line: line.clone(),
         };
@@ -118,11 +118,11 @@ impl Told {
         message.answered = flag("answered");
         message.undecided = flag("undecided");
         let asked = record.member::<Value>("asked");
-        Ok(Told {
+        Ok(MessageWithContext {
             message,
             undelivered: flag("undelivered"),
-            asked: asked.and_then(|asked| {
-                Some(Asked {
+            request: asked.and_then(|asked| {
+                Some(RequestSummary {
                     method: asked.get("method")?.as_str()?.to_owned(),
                     name: asked.get("name")?.as_str().map(str::to_owned),
                 })
@@ -130,7 +130,7 @@ impl Told {
         })
     }
 
-    fn flags(&self, line: &mut Line) {
+    fn flags(&self, line: &mut JsonObjectWriter) {
         let message = &self.message;
         let flags = [
             ("dropped", message.dropped),
@@ -152,16 +152,16 @@ impl Told {
 
 /// A body as a member of a JSON object, as the record does it: `"raw":…` byte for byte, else `raw_text`, `raw_b64`, or
 /// where it is.
-pub fn raw_member(raw: &Raw) -> Vec<u8> {
-    let mut line = Line(Vec::new());
+pub fn raw_member(raw: &RawBody) -> Vec<u8> {
+    let mut line = JsonObjectWriter(Vec::new());
     line.body("", raw);
     line.0.split_off(1)
 }
 
 /// A JSON object in the making.
-struct Line(Vec<u8>);
+struct JsonObjectWriter(Vec<u8>);
 
-impl Line {
+impl JsonObjectWriter {
     fn verbatim(&mut self, key: &str, json: &[u8]) {
         self.0.push(if self.0.is_empty() { b'{' } else { b',' });
         self.0.extend_from_slice(json_string(key).as_bytes());
@@ -179,10 +179,10 @@ impl Line {
         }
     }
 
-    fn parts(&mut self, parts: &[Part]) {
+    fn parts(&mut self, parts: &[BatchPart]) {
         let mut list = vec![b'['];
         for part in parts {
-            let mut line = Line(Vec::new());
+            let mut line = JsonObjectWriter(Vec::new());
             line.value("kind", part.kind.as_str());
             if let Some(token) = &part.jsonrpc_id {
                 line.verbatim("jsonrpc_id", token.as_bytes());
@@ -201,27 +201,27 @@ impl Line {
     }
 
     /// As the record does it: `raw` byte for byte, else `raw_text`, `raw_b64`, or where it is.
-    fn body(&mut self, prefix: &str, raw: &Raw) {
+    fn body(&mut self, prefix: &str, raw: &RawBody) {
         let key = |ending: &str| format!("{prefix}raw{ending}");
         match raw {
-            Raw::Json(bytes) if Message::parse(bytes.clone()).embeds() => {
+            RawBody::Json(bytes) if Message::parse(bytes.clone()).fits_in_json_line() => {
                 self.verbatim(&key(""), bytes)
             }
-            Raw::Json(bytes) => self.value(&key("_text"), String::from_utf8_lossy(bytes)),
-            Raw::Text(text) => self.value(&key("_text"), text.as_str()),
-            Raw::Binary(bytes) => self.value(&key("_b64"), STANDARD.encode(bytes)),
-            Raw::Side { path, len } => {
+            RawBody::Json(bytes) => self.value(&key("_text"), String::from_utf8_lossy(bytes)),
+            RawBody::Text(text) => self.value(&key("_text"), text.as_str()),
+            RawBody::Binary(bytes) => self.value(&key("_b64"), STANDARD.encode(bytes)),
+            RawBody::Side { path, len } => {
                 self.value(
                     &key("_ref"),
                     json!({"file": path.to_string_lossy(), "len": len}),
                 );
             }
-            Raw::Lost { len } => self.value(&key("_ref"), json!({"file": null, "len": len})),
+            RawBody::Lost { len } => self.value(&key("_ref"), json!({"file": null, "len": len})),
         }
     }
 }
 
-fn http(http: &Http) -> Value {
+fn http(http: &HttpHead) -> Value {
     let mut members = Map::new();
     members.extend(
         http.method
@@ -242,12 +242,12 @@ fn http(http: &Http) -> Value {
     Value::Object(members)
 }
 
-fn sse(sse: &Sse) -> Value {
+fn sse(sse: &SseFields) -> Value {
     json!({"id": sse.id, "event": sse.event, "retry": sse.retry, "partial": sse.partial})
 }
 
 fn verdict(verdict: &Verdict) -> Value {
-    let time = stamp::to_text(verdict.timestamp);
+    let time = timestamp::to_text(verdict.timestamp);
     json!({"timestamp": time, "kind": verdict.kind, "by": verdict.by, "why": verdict.why})
 }
 

@@ -3,11 +3,11 @@
 //! Under `warn` the first failure is kept until someone asks for it, once; later ones are the same trouble and stay silent until
 //! recording works again.
 
-use crate::{Error, OnRecordError};
+use crate::{Error, RecordErrorPolicy};
 use std::sync::{Mutex, PoisonError};
 
 #[derive(Debug, Default)]
-pub(super) struct Faults(Mutex<State>);
+pub(super) struct RecorderFaults(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -16,12 +16,12 @@ struct State {
     warning: Option<String>,
 }
 
-impl Faults {
+impl RecorderFaults {
     /// Returns the error or swallows it into a warning, as the policy says.
-    pub(super) fn by_policy(&self, policy: OnRecordError, error: Error) -> Result<(), Error> {
+    pub(super) fn by_policy(&self, policy: RecordErrorPolicy, error: Error) -> Result<(), Error> {
         match policy {
-            OnRecordError::Stop => Err(error),
-            OnRecordError::Warn => {
+            RecordErrorPolicy::Stop => Err(error),
+            RecordErrorPolicy::Warn => {
                 self.warn(&error);
                 Ok(())
             }

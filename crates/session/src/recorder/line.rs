@@ -4,12 +4,12 @@
 //! can stop early and a body can be cut out of its line byte for byte. `docs/record-format.md` is the description of all this
 //! for people; change both together.
 
-use super::hidden::Hidden;
-use crate::entry::{NewBody, NewMessage, PartAnswer};
+use super::line_redaction::LineRedaction;
+use crate::credential_redaction::CredentialRedaction;
 use crate::json::{push_base64, push_escaped, push_octets, push_string, push_u64};
-use crate::mask::Masks;
-use crate::stamp::StampWriter;
-use crate::{MessageId, PeerInfo, Redacted, Redaction, SideName};
+use crate::record_input::{NewBatchPart, NewBody, NewMessage};
+use crate::timestamp::TimestampWriter;
+use crate::{MessageId, PeerInfo, RedactedMessage, Redaction, SideName};
 use bytes::Bytes;
 use mcp_proxy_wire::{Field, Kind, Message, Origin};
 use std::borrow::Cow;
@@ -17,34 +17,37 @@ use std::time::{Duration, SystemTime};
 
 /// Writes lines into a buffer; knows times and masks.
 #[derive(Debug)]
-pub(super) struct LineWriter {
+pub(super) struct RecordLineWriter {
     pub(super) out: Vec<u8>,
-    pub(super) masks: Masks,
+    pub(super) masks: CredentialRedaction,
     pub(super) redaction: Option<Redaction>,
     /// Whether values of the body of this line were hidden.
     pub(super) body_hidden: bool,
     /// Values hidden in this line that it has not told yet.
     untold: u32,
-    stamps: StampWriter,
+    stamps: TimestampWriter,
 }
 
 /// A body's place in its line.
 #[derive(Clone, Copy)]
-pub(super) enum Stored<'a> {
+pub(super) enum BodyPlacement<'a> {
     Inline(&'a Message),
     Side(&'a SideName, u64),
     Empty,
 }
 
-impl LineWriter {
-    pub(super) fn new(masks: Masks, redaction: Option<Redaction>) -> LineWriter {
-        LineWriter {
+impl RecordLineWriter {
+    pub(super) fn new(
+        masks: CredentialRedaction,
+        redaction: Option<Redaction>,
+    ) -> RecordLineWriter {
+        RecordLineWriter {
             out: Vec::with_capacity(4096),
             masks,
             redaction,
             body_hidden: false,
             untold: 0,
-            stamps: StampWriter::new(),
+            stamps: TimestampWriter::new(),
         }
     }
 
@@ -122,7 +125,7 @@ impl LineWriter {
     fn hide(&mut self, text: &[u8]) -> Option<Bytes> {
         let redaction = self.redaction.as_ref()?;
         let text = Message::parse(Bytes::copy_from_slice(text));
-        let Redacted { message, count } = redaction.message_after(&text, self.untold)?;
+        let RedactedMessage { message, count } = redaction.message_after(&text, self.untold)?;
         self.untold = self.untold.saturating_add(count);
         Some(message.into_raw())
     }
@@ -153,9 +156,14 @@ impl LineWriter {
     }
 
     /// A `msg` line.
-    pub(super) fn message(&mut self, message: &NewMessage<'_>, stored: Stored<'_>, hidden: Hidden) {
+    pub(super) fn message(
+        &mut self,
+        message: &NewMessage<'_>,
+        stored: BodyPlacement<'_>,
+        hidden: LineRedaction,
+    ) {
         self.open("msg", message.time);
-        self.body_hidden = hidden != Hidden::Nothing;
+        self.body_hidden = hidden != LineRedaction::Nothing;
         self.number("sequence", message.sequence);
         self.message_id("id", message.id);
         self.number("mono_ns", nanos(message.mono));
@@ -170,7 +178,7 @@ impl LineWriter {
             self.number("parent", parent);
         }
         self.head(&message.body);
-        if let Some(answers) = message.answers {
+        if let Some(answers) = message.answered_request {
             self.message_id("correlated_id", answers.id);
             self.number("answers", answers.sequence);
             self.number("latency_us", micros(answers.latency));
@@ -187,19 +195,19 @@ impl LineWriter {
         self.hidden(hidden.count());
         self.redacted();
         match stored {
-            Stored::Inline(body) => {
+            BodyPlacement::Inline(body) => {
                 self.number("len", body.raw().len() as u64);
-                let encoded = self.carriage(message.carriage);
+                let encoded = self.envelope(message.envelope);
                 self.body("raw", body, encoded);
             }
-            Stored::Side(name, len) => {
+            BodyPlacement::Side(name, len) => {
                 self.number("len", len);
                 self.side("raw_ref", name, len);
-                self.carriage(message.carriage);
+                self.envelope(message.envelope);
             }
-            Stored::Empty => {
+            BodyPlacement::Empty => {
                 self.number("len", 0);
-                self.carriage(message.carriage);
+                self.envelope(message.envelope);
                 self.out.extend_from_slice(b",\"raw_text\":\"\"");
             }
         }
@@ -216,7 +224,8 @@ impl LineWriter {
                 if let Some(method) = message.method() {
                     self.key("method");
                     push_string(&mut self.out, &method);
-                    if let Some(name) = named_by(&method).and_then(|field| message.text(field)) {
+                    if let Some(name) = subject_field(&method).and_then(|field| message.text(field))
+                    {
                         self.key("name");
                         push_string(&mut self.out, &name);
                     }
@@ -252,7 +261,7 @@ impl LineWriter {
         }
     }
 
-    fn parts(&mut self, parts: &[PartAnswer]) {
+    fn parts(&mut self, parts: &[NewBatchPart]) {
         self.out.extend_from_slice(b",\"parts\":[");
         for (index, part) in parts.iter().enumerate() {
             self.out.extend_from_slice(if index == 0 {
@@ -269,7 +278,7 @@ impl LineWriter {
                 self.key("method");
                 push_string(&mut self.out, method);
             }
-            if let Some(answers) = part.answers {
+            if let Some(answers) = part.answered_request {
                 self.message_id("correlated_id", answers.id);
                 self.number("answers", answers.sequence);
                 self.number("latency_us", micros(answers.latency));
@@ -282,7 +291,7 @@ impl LineWriter {
     /// The body: `raw` as it is, `raw_text` or `raw_b64`. Must be the last member.
     pub(super) fn body(&mut self, key: &str, body: &Message, encoded: bool) {
         let raw = body.raw();
-        if !encoded && body.embeds() {
+        if !encoded && body.fits_in_json_line() {
             self.key(key);
             self.out.extend_from_slice(raw);
         } else if let (false, Ok(text)) = (encoded, std::str::from_utf8(raw)) {
@@ -296,7 +305,7 @@ impl LineWriter {
         }
     }
 
-    /// [`LineWriter::body`] for a member that is not the last: JSON cannot keep white space around a value there.
+    /// [`RecordLineWriter::body`] for a member that is not the last: JSON cannot keep white space around a value there.
     pub(super) fn body_or_text(&mut self, key: &str, body: &Message, padded: bool) {
         match std::str::from_utf8(body.raw()) {
             Ok(text) if padded => {
@@ -359,12 +368,12 @@ impl LineWriter {
 }
 
 /// What a request is about: the tool, prompt or resource that it names.
-pub fn name_of(message: &Message) -> Option<Cow<'_, str>> {
-    message.text(named_by(&message.method()?)?)
+pub fn subject_name(message: &Message) -> Option<Cow<'_, str>> {
+    message.text(subject_field(&message.method()?)?)
 }
 
 /// What a request is about, by the same rule as the `Mcp-Name` header.
-pub(crate) fn named_by(method: &str) -> Option<Field<'static>> {
+pub(crate) fn subject_field(method: &str) -> Option<Field<'static>> {
     match method {
         "tools/call" | "prompts/get" => Some(Field::Name),
         "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Some(Field::Uri),

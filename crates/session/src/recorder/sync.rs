@@ -4,8 +4,8 @@
 //! every write, and messages wait for it before they are forwarded ([`DiskSync::poll_synced`]); everything that is
 //! written during one sync shares the next.
 
-use super::fault::Faults;
-use crate::{Durability, Error, OnRecordError};
+use super::fault::RecorderFaults;
+use crate::{Durability, Error, RecordErrorPolicy};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,17 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// How far the record has reached the disk.
 #[derive(Debug, Clone)]
-pub struct DiskSync(Arc<Shared>);
+pub struct DiskSync(Arc<SyncSignal>);
 
 /// Owns the thread.
 #[derive(Debug)]
-pub(super) struct Syncer {
+pub(super) struct SyncThread {
     shared: DiskSync,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SyncSignal {
     /// How often the record was written.
     written: AtomicU64,
     /// The thread knows that there is something to do.
@@ -37,7 +37,7 @@ struct Shared {
     state: Mutex<State>,
     wake: Condvar,
     pause: Duration,
-    policy: OnRecordError,
+    policy: RecordErrorPolicy,
 }
 
 #[derive(Debug, Default)]
@@ -88,22 +88,22 @@ impl DiskSync {
     }
 }
 
-impl Syncer {
+impl SyncThread {
     /// Starts the thread that `durability` needs, if it needs one. A recorder without a thread is still a recorder: failing
     /// to start it is treated like any other record error.
     pub(super) fn start(
         durability: Durability,
-        policy: OnRecordError,
+        policy: RecordErrorPolicy,
         file: &File,
         path: &Path,
-        faults: &Arc<Faults>,
-    ) -> Result<Option<Syncer>, Error> {
+        faults: &Arc<RecorderFaults>,
+    ) -> Result<Option<SyncThread>, Error> {
         let pause = match durability {
             Durability::None => return Ok(None),
             Durability::Interval => INTERVAL,
             Durability::Fsync => Duration::ZERO,
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SyncSignal {
             written: AtomicU64::new(0),
             busy: AtomicBool::new(false),
             state: Mutex::default(),
@@ -112,7 +112,7 @@ impl Syncer {
             policy,
         });
         match spawn(&shared, file, path.to_path_buf(), Arc::clone(faults)) {
-            Ok(thread) => Ok(Some(Syncer {
+            Ok(thread) => Ok(Some(SyncThread {
                 shared: DiskSync(shared),
                 thread: Some(thread),
             })),
@@ -129,10 +129,10 @@ impl Syncer {
 }
 
 fn spawn(
-    shared: &Arc<Shared>,
+    shared: &Arc<SyncSignal>,
     file: &File,
     path: PathBuf,
-    faults: Arc<Faults>,
+    faults: Arc<RecorderFaults>,
 ) -> io::Result<JoinHandle<()>> {
     let (file, shared) = (file.try_clone()?, Arc::clone(shared));
     std::thread::Builder::new()
@@ -141,8 +141,8 @@ fn spawn(
         .spawn(move || shared.run(&file, &path, &faults))
 }
 
-impl Shared {
-    fn run(&self, file: &File, path: &Path, faults: &Faults) {
+impl SyncSignal {
+    fn run(&self, file: &File, path: &Path, faults: &RecorderFaults) {
         let mut state = self.lock();
         loop {
             if self.written.load(Ordering::Acquire) == state.synced {
@@ -191,7 +191,7 @@ impl Shared {
     }
 }
 
-impl Drop for Syncer {
+impl Drop for SyncThread {
     fn drop(&mut self) {
         self.shared.0.lock().stop = true;
         self.shared.0.wake.notify_one();

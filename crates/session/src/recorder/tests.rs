@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::{self, header};
 use std::fs::OpenOptions;
 
-fn options(on_error: OnRecordError) -> RecordOptions {
+fn options(on_error: RecordErrorPolicy) -> RecordOptions {
     RecordOptions {
         on_error,
         ..testing::options()
@@ -20,7 +20,7 @@ fn stop_returns_the_error() {
     let error = Recorder::start(
         full(),
         "/dev/full".into(),
-        options(OnRecordError::Stop),
+        options(RecordErrorPolicy::Stop),
         &header(),
     )
     .unwrap_err();
@@ -34,13 +34,13 @@ fn warn_goes_on_says_so_once_and_catches_up() {
     let mut recorder = Recorder::start(
         full(),
         path.clone(),
-        options(OnRecordError::Warn),
+        options(RecordErrorPolicy::Warn),
         &header(),
     )
     .unwrap();
     assert!(recorder.warning().unwrap().contains("No space left"));
     for _ in 0..3 {
-        recorder.io(SystemTime::now(), &Io::Note { text: "lost" });
+        recorder.record_event(SystemTime::now(), &RecordEvent::Note { text: "lost" });
         recorder.flush().unwrap();
     }
     assert_eq!((recorder.warning(), recorder.lost()), (None, 3));
@@ -51,7 +51,7 @@ fn warn_goes_on_says_so_once_and_catches_up() {
         .open(&path)
         .unwrap();
     recorder.torn = false;
-    recorder.io(SystemTime::now(), &Io::Note { text: "kept" });
+    recorder.record_event(SystemTime::now(), &RecordEvent::Note { text: "kept" });
     recorder.flush().unwrap();
     assert_eq!(recorder.lost(), 0);
     let text = std::fs::read_to_string(&path).unwrap();
@@ -62,7 +62,7 @@ fn warn_goes_on_says_so_once_and_catches_up() {
     assert!(lines[2].contains("kept"));
     // The next trouble is news again.
     recorder.file = full();
-    recorder.io(SystemTime::now(), &Io::Note { text: "lost" });
+    recorder.record_event(SystemTime::now(), &RecordEvent::Note { text: "lost" });
     recorder.flush().unwrap();
     assert!(recorder.warning().is_some());
 }
@@ -76,13 +76,18 @@ fn a_write_that_could_not_be_taken_back_does_not_spoil_the_next_line() {
         .append(true)
         .open(&path)
         .unwrap();
-    let mut recorder =
-        Recorder::start(file, path.clone(), options(OnRecordError::Warn), &header()).unwrap();
+    let mut recorder = Recorder::start(
+        file,
+        path.clone(),
+        options(RecordErrorPolicy::Warn),
+        &header(),
+    )
+    .unwrap();
     recorder.file.write_all(b"{\"t\":\"msg\",\"half").unwrap();
     recorder.torn = true;
-    recorder.io(SystemTime::now(), &Io::Note { text: "whole" });
+    recorder.record_event(SystemTime::now(), &RecordEvent::Note { text: "whole" });
     recorder.flush().unwrap();
-    let session = Session::open(&path).unwrap();
+    let session = SessionRecord::open(&path).unwrap();
     assert_eq!(session.damaged(), 1);
     assert_eq!(session.records().last().unwrap().unwrap().kind(), "note");
 }
@@ -95,16 +100,16 @@ fn a_flush_is_one_write() {
     let mut recorder = Recorder::start(
         file,
         "a socket".into(),
-        options(OnRecordError::Stop),
+        options(RecordErrorPolicy::Stop),
         &header(),
     )
     .unwrap();
     let mut buffer = vec![0; 65536];
     theirs.recv(&mut buffer).unwrap();
     for number in 0..64 {
-        recorder.io(
+        recorder.record_event(
             SystemTime::now(),
-            &Io::Note {
+            &RecordEvent::Note {
                 text: &format!("note {number}"),
             },
         );

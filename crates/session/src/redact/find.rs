@@ -4,12 +4,12 @@
 //! escapes resolved. One that holds JSON itself (as tools write their structured results a second time, as text) is walked over
 //! in the same way, three strings deep at most.
 
-use super::key::{By, Keys};
-use super::path::{Paths, Trail, Way};
+use super::key::{KeyNameSource, SecretKeyNames};
+use super::path::{PathElement, PathMatchState, RedactionPaths};
 use super::preset::SHORT;
-use super::{Rules, mark::Mark};
+use super::{CompiledRedactionRules, mark::RedactionMark};
 use bytes::Bytes;
-use mcp_proxy_wire::{Kind, Message, Piece, Span, string_content, string_spans};
+use mcp_proxy_wire::{JsonToken, Kind, Message, Span, string_content, string_spans};
 use regex::bytes::Regex;
 use std::borrow::Cow;
 
@@ -18,14 +18,14 @@ const LAYERS: u32 = 3;
 
 /// Something to hide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hit {
+pub(super) struct RedactionHit {
     pub(super) span: Span,
-    pub(super) form: Form,
+    pub(super) form: HitForm,
 }
 
 /// What kind of text a hit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum HitForm {
     /// A whole JSON value, in JSON that stands in so many strings.
     Value(u32),
     /// Part of a string or of other text.
@@ -34,26 +34,26 @@ pub(super) enum Form {
 
 /// Looks for what the rules name.
 #[derive(Clone, Copy)]
-pub(super) struct Finder<'a> {
-    pub(super) rules: &'a Rules,
-    pub(super) mark: &'a Mark,
+pub(super) struct SecretFinder<'a> {
+    pub(super) rules: &'a CompiledRedactionRules,
+    pub(super) mark: &'a RedactionMark,
 }
 
 /// What is known about an open container or a value.
-struct Spot {
-    place: Place,
+struct ValueContext {
+    place: MessagePosition,
     /// What a key or a path above says about it.
-    hidden: Hidden,
-    trail: Trail,
+    hidden: RedactionScope,
+    trail: PathMatchState,
     /// The number of the next element.
     next: usize,
     /// What the element before says about it, if that is a flag: `["--token", "x"]`.
-    flagged: Hidden,
+    flagged: RedactionScope,
 }
 
 /// What of a value is hidden because of where it stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Hidden {
+enum RedactionScope {
     No,
     /// What can be a secret: a preset named it, and `true` is none.
     Secrets,
@@ -63,7 +63,7 @@ enum Hidden {
 
 /// Where in an MCP message something stands, as far as it decides about schemas: a property *named* password is no password.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum MessagePosition {
     /// A JSON-RPC message.
     Message,
     /// The array around several.
@@ -74,54 +74,54 @@ enum Place {
     Tools,
     Tool,
     /// `inputRequests` of a result, and one of them: a request in itself.
-    Asked,
+    InputRequest,
     /// A JSON schema and everything in it.
     Schema,
     Elsewhere,
 }
 
-impl Finder<'_> {
+impl SecretFinder<'_> {
     /// What to hide in a well-formed message, in order and without overlap.
-    pub(super) fn in_message(&self, message: &Message) -> Vec<Hit> {
+    pub(super) fn in_message(&self, message: &Message) -> Vec<RedactionHit> {
         let mut hits = Vec::new();
         self.walk(message, 0, &mut hits);
         hits
     }
 
     /// What to hide in other text.
-    pub(super) fn in_text(&self, text: &[u8]) -> Vec<Hit> {
+    pub(super) fn in_text(&self, text: &[u8]) -> Vec<RedactionHit> {
         let mut hits = Vec::new();
         if let Some(keys) = &self.rules.keys {
             hits.extend(self.named(keys, text));
         }
         self.values(text, &mut hits);
-        apart(hits)
+        merge_hits(hits)
     }
 
-    fn walk(&self, message: &Message, layer: u32, hits: &mut Vec<Hit>) {
-        let mut open: Vec<Spot> = Vec::new();
+    fn walk(&self, message: &Message, layer: u32, hits: &mut Vec<RedactionHit>) {
+        let mut open: Vec<ValueContext> = Vec::new();
         let mut key = None;
         for piece in message.walk() {
             match piece {
-                Piece::Key(span) => {
+                JsonToken::Key(span) => {
                     self.key(message.slice(span), span.start, hits);
                     key = Some(span);
                 }
-                Piece::End => drop(open.pop()),
-                Piece::Object | Piece::Array => {
+                JsonToken::End => drop(open.pop()),
+                JsonToken::Object | JsonToken::Array => {
                     if let Some(parent) = open.last_mut() {
-                        parent.flagged = Hidden::No;
+                        parent.flagged = RedactionScope::No;
                     }
                     let mut spot = self.spot(message, layer, open.last_mut(), key.take());
-                    if open.is_empty() && layer == 0 && piece == Piece::Array {
-                        spot.place = Place::Batch;
+                    if open.is_empty() && layer == 0 && piece == JsonToken::Array {
+                        spot.place = MessagePosition::Batch;
                     }
                     open.push(spot);
                 }
-                Piece::Scalar(span) => {
+                JsonToken::Scalar(span) => {
                     let is_flag = message.slice(span).starts_with(b"\"-");
                     if let Some(parent) = open.last_mut().filter(|_| is_flag) {
-                        parent.flagged = Hidden::No;
+                        parent.flagged = RedactionScope::No;
                     }
                     let spot = self.spot(message, layer, open.last_mut(), key.take());
                     self.scalar(message.slice(span), span.start, &spot, layer, hits);
@@ -134,13 +134,13 @@ impl Finder<'_> {
     }
 
     /// A key stays, unless it is a credential in itself.
-    fn key(&self, token: &[u8], at: usize, hits: &mut Vec<Hit>) {
+    fn key(&self, token: &[u8], at: usize, hits: &mut Vec<RedactionHit>) {
         let Some(content) = string_content(token) else {
             return;
         };
         let mut found = Vec::new();
         self.tokens(&content, &mut found);
-        place(apart(found), token, at, hits);
+        place(merge_hits(found), token, at, hits);
     }
 
     /// What is known about the value that comes next in the innermost open container.
@@ -148,80 +148,93 @@ impl Finder<'_> {
         &self,
         message: &Message,
         layer: u32,
-        parent: Option<&mut Spot>,
+        parent: Option<&mut ValueContext>,
         key: Option<Span>,
-    ) -> Spot {
+    ) -> ValueContext {
         let paths = &self.rules.paths;
         let Some(parent) = parent else {
             return match layer {
-                0 => Spot::at(Place::Message, paths.start()),
-                _ => Spot::at(Place::Elsewhere, Trail::default()),
+                0 => ValueContext::at(MessagePosition::Message, paths.start()),
+                _ => ValueContext::at(MessagePosition::Elsewhere, PathMatchState::default()),
             };
         };
         // Paths begin at a message, also at one in a batch.
-        if parent.place == Place::Batch {
-            return Spot::at(Place::Message, paths.start());
+        if parent.place == MessagePosition::Batch {
+            return ValueContext::at(MessagePosition::Message, paths.start());
         }
         let content = key.and_then(|span| string_content(message.slice(span)));
         let way = match &content {
-            Some(key) => Way::Key(key),
-            None => Way::Index(parent.next),
+            Some(key) => PathElement::Key(key),
+            None => PathElement::Index(parent.next),
         };
         parent.next += 1;
         let (trail, arrived) = self.follow(paths, &parent.trail, way);
         let named = match way {
-            _ if arrived => Hidden::All,
-            Way::Key(key) => self.named_by(parent.place, key),
-            Way::Index(_) => parent.flagged,
+            _ if arrived => RedactionScope::All,
+            PathElement::Key(key) => self.named_by(parent.place, key),
+            PathElement::Index(_) => parent.flagged,
         };
-        Spot {
+        ValueContext {
             hidden: parent.hidden.max(named),
-            ..Spot::at(parent.place.inside(way), trail)
+            ..ValueContext::at(parent.place.inside(way), trail)
         }
     }
 
-    fn follow(&self, paths: &Paths, trail: &Trail, way: Way<'_>) -> (Trail, bool) {
-        if *trail == Trail::default() {
-            return (Trail::default(), false);
+    fn follow(
+        &self,
+        paths: &RedactionPaths,
+        trail: &PathMatchState,
+        way: PathElement<'_>,
+    ) -> (PathMatchState, bool) {
+        if *trail == PathMatchState::default() {
+            return (PathMatchState::default(), false);
         }
         paths.follow(trail, way)
     }
 
-    fn named_by(&self, place: Place, key: &[u8]) -> Hidden {
-        let is_head = place == Place::Message && matches!(key, b"jsonrpc" | b"id" | b"method");
-        if place == Place::Schema || is_head {
-            return Hidden::No;
+    fn named_by(&self, place: MessagePosition, key: &[u8]) -> RedactionScope {
+        let is_head =
+            place == MessagePosition::Message && matches!(key, b"jsonrpc" | b"id" | b"method");
+        if place == MessagePosition::Schema || is_head {
+            return RedactionScope::No;
         }
         let by = self.rules.keys.as_ref().and_then(|keys| keys.named(key));
         match by {
-            None => Hidden::No,
-            Some(By::Preset) => Hidden::Secrets,
-            Some(By::User) => Hidden::All,
+            None => RedactionScope::No,
+            Some(KeyNameSource::Preset) => RedactionScope::Secrets,
+            Some(KeyNameSource::User) => RedactionScope::All,
         }
     }
 
     /// What the scalar `token` says about the one after it in a list.
-    fn flag(&self, place: Place, token: &[u8]) -> Hidden {
+    fn flag(&self, place: MessagePosition, token: &[u8]) -> RedactionScope {
         let name = token
             .strip_prefix(b"\"-")
             .and_then(|rest| rest.strip_suffix(b"\""));
         match name {
             Some(name) => self.named_by(place, name.strip_prefix(b"-").unwrap_or(name)),
-            None => Hidden::No,
+            None => RedactionScope::No,
         }
     }
 
-    fn scalar(&self, token: &[u8], at: usize, spot: &Spot, layer: u32, hits: &mut Vec<Hit>) {
-        let whole = Hit {
+    fn scalar(
+        &self,
+        token: &[u8],
+        at: usize,
+        spot: &ValueContext,
+        layer: u32,
+        hits: &mut Vec<RedactionHit>,
+    ) {
+        let whole = RedactionHit {
             span: Span::new(at, at + token.len()),
-            form: Form::Value(layer),
+            form: HitForm::Value(layer),
         };
         match token.first() {
             Some(b'"') => {}
             // Nothing is no secret.
             Some(b'n') => return,
-            Some(b't' | b'f') if spot.hidden != Hidden::All => return,
-            _ if spot.hidden != Hidden::No => return hits.push(whole),
+            Some(b't' | b'f') if spot.hidden != RedactionScope::All => return,
+            _ if spot.hidden != RedactionScope::No => return hits.push(whole),
             _ => {
                 let mut found = Vec::new();
                 self.values(token, &mut found);
@@ -237,17 +250,26 @@ impl Finder<'_> {
         if content.is_empty() || self.mark.is_real(&content) {
             return;
         }
-        if spot.hidden != Hidden::No {
+        if spot.hidden != RedactionScope::No {
             return hits.push(whole);
         }
         place(self.in_string(content, spot.place, layer), token, at, hits);
     }
 
     /// Hits in a string's content.
-    fn in_string(&self, content: Cow<'_, [u8]>, place: Place, layer: u32) -> Vec<Hit> {
+    fn in_string(
+        &self,
+        content: Cow<'_, [u8]>,
+        place: MessagePosition,
+        layer: u32,
+    ) -> Vec<RedactionHit> {
         let mut hits = Vec::new();
         self.values(&content, &mut hits);
-        let keys = self.rules.keys.as_ref().filter(|_| place != Place::Schema);
+        let keys = self
+            .rules
+            .keys
+            .as_ref()
+            .filter(|_| place != MessagePosition::Schema);
         if layer < LAYERS && matches!(content.trim_ascii_start().first(), Some(b'{' | b'[')) {
             let inner = Message::parse(Bytes::from(content.into_owned()));
             if inner.kind() != Kind::Malformed {
@@ -258,17 +280,21 @@ impl Finder<'_> {
         } else if let Some(keys) = keys {
             hits.extend(self.named(keys, &content));
         }
-        apart(hits)
+        merge_hits(hits)
     }
 
     /// What keys find in text, but for what is hidden already.
-    fn named<'a>(&'a self, keys: &'a Keys, text: &'a [u8]) -> impl Iterator<Item = Hit> + 'a {
+    fn named<'a>(
+        &'a self,
+        keys: &'a SecretKeyNames,
+        text: &'a [u8],
+    ) -> impl Iterator<Item = RedactionHit> + 'a {
         let is_new = |span: &Span| !self.is_hidden(text, *span);
         keys.in_text(text).into_iter().filter(is_new).map(part)
     }
 
     /// What the patterns find.
-    fn values(&self, text: &[u8], hits: &mut Vec<Hit>) {
+    fn values(&self, text: &[u8], hits: &mut Vec<RedactionHit>) {
         for pattern in &self.rules.values {
             self.matches(pattern, text, hits);
         }
@@ -276,7 +302,7 @@ impl Finder<'_> {
     }
 
     /// What looks like a credential, or like a mark.
-    fn tokens(&self, text: &[u8], hits: &mut Vec<Hit>) {
+    fn tokens(&self, text: &[u8], hits: &mut Vec<RedactionHit>) {
         if text.len() <= SHORT {
             return;
         }
@@ -293,7 +319,7 @@ impl Finder<'_> {
     }
 
     /// What a pattern finds, but for what is hidden already; of one with a group, what the first group holds.
-    fn matches(&self, pattern: &Regex, text: &[u8], hits: &mut Vec<Hit>) {
+    fn matches(&self, pattern: &Regex, text: &[u8], hits: &mut Vec<RedactionHit>) {
         let is_new = |span: &Span| !self.is_hidden(text, *span);
         if pattern.captures_len() == 1 {
             let found = pattern.find_iter(text);
@@ -314,70 +340,70 @@ impl Finder<'_> {
 }
 
 /// Adds hits in the content of the string `token`, which stands at `at`.
-fn place(inside: Vec<Hit>, token: &[u8], at: usize, hits: &mut Vec<Hit>) {
+fn place(inside: Vec<RedactionHit>, token: &[u8], at: usize, hits: &mut Vec<RedactionHit>) {
     if inside.is_empty() {
         return;
     }
     let spans: Vec<Span> = inside.iter().map(|hit| hit.span).collect();
     let places = string_spans(token, &spans);
-    hits.extend(inside.iter().zip(places).map(|(hit, span)| Hit {
+    hits.extend(inside.iter().zip(places).map(|(hit, span)| RedactionHit {
         span: span.shift(at),
         form: hit.form,
     }));
 }
 
-impl Spot {
-    fn at(place: Place, trail: Trail) -> Spot {
-        Spot {
+impl ValueContext {
+    fn at(place: MessagePosition, trail: PathMatchState) -> ValueContext {
+        ValueContext {
             place,
-            hidden: Hidden::No,
+            hidden: RedactionScope::No,
             trail,
             next: 0,
-            flagged: Hidden::No,
+            flagged: RedactionScope::No,
         }
     }
 }
 
-impl Place {
+impl MessagePosition {
     /// What stands one step further in.
-    fn inside(self, way: Way<'_>) -> Place {
+    fn inside(self, way: PathElement<'_>) -> MessagePosition {
         let key = match way {
-            Way::Key(key) => key,
-            Way::Index(_) => b"",
+            PathElement::Key(key) => key,
+            PathElement::Index(_) => b"",
         };
         match (self, key) {
-            (Place::Schema, _) => Place::Schema,
-            (Place::Message, b"params" | b"result") => Place::Content,
-            (Place::Content, b"tools") => Place::Tools,
-            (Place::Content, b"requestedSchema") => Place::Schema,
-            (Place::Content, b"inputRequests") => Place::Asked,
-            (Place::Asked, _) => Place::Message,
-            (Place::Tools, b"") => Place::Tool,
-            (Place::Tool, b"inputSchema" | b"outputSchema") => Place::Schema,
-            _ => Place::Elsewhere,
+            (MessagePosition::Schema, _) => MessagePosition::Schema,
+            (MessagePosition::Message, b"params" | b"result") => MessagePosition::Content,
+            (MessagePosition::Content, b"tools") => MessagePosition::Tools,
+            (MessagePosition::Content, b"requestedSchema") => MessagePosition::Schema,
+            (MessagePosition::Content, b"inputRequests") => MessagePosition::InputRequest,
+            (MessagePosition::InputRequest, _) => MessagePosition::Message,
+            (MessagePosition::Tools, b"") => MessagePosition::Tool,
+            (MessagePosition::Tool, b"inputSchema" | b"outputSchema") => MessagePosition::Schema,
+            _ => MessagePosition::Elsewhere,
         }
     }
 }
 
-fn part(span: Span) -> Hit {
-    Hit {
+fn part(span: Span) -> RedactionHit {
+    RedactionHit {
         span,
-        form: Form::Part,
+        form: HitForm::Part,
     }
 }
 
 /// The same hits in order, those that touch one another as one, empty ones left out.
-fn apart(mut hits: Vec<Hit>) -> Vec<Hit> {
+fn merge_hits(mut hits: Vec<RedactionHit>) -> Vec<RedactionHit> {
     hits.retain(|hit| !hit.span.is_empty());
     hits.sort_by_key(|hit| (hit.span.start, std::cmp::Reverse(hit.span.end)));
-    let mut joined: Vec<Hit> = Vec::with_capacity(hits.len());
+    let mut joined: Vec<RedactionHit> = Vec::with_capacity(hits.len());
     for hit in hits {
         match joined.last_mut() {
             Some(last) if hit.span.start < last.span.end => {
                 if hit.span.end > last.span.end {
                     // Neither holds the other: what is left is no JSON value, only text.
                     last.span.end = hit.span.end;
-                    last.form = Form::Part;
+                    last.form = HitForm::Part;
                 }
             }
             _ => joined.push(hit),

@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 
 /// Names of keys whose values are hidden.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct SecretKeyNames {
     asked: Option<Regex>,
     preset: Option<Regex>,
     /// Names that the preset's are part of, and that are no secrets.
@@ -16,7 +16,7 @@ pub(super) struct Keys {
 
 /// Who gave a key its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum KeyNameSource {
     /// The user asked for it: whatever it holds is hidden.
     User,
     /// The preset guesses.
@@ -25,23 +25,28 @@ pub(super) enum By {
 
 /// What `_` stands for.
 #[derive(Clone, Copy)]
-enum Joint {
+enum WordSeparator {
     Itself,
     /// However people join two words.
     AnyOrNone,
 }
 
-impl Keys {
+impl SecretKeyNames {
     /// `asked` for by the user, and `preset` by us. `None` if there are none.
     pub(super) fn new(
         asked: &[String],
         preset: &PresetKeys,
-    ) -> Result<Option<Keys>, RedactionError> {
+    ) -> Result<Option<SecretKeyNames>, RedactionError> {
         if asked.iter().any(String::is_empty) {
             return Err(RedactionError::EmptyKey);
         }
-        let keys = Keys {
-            asked: one_of(asked.iter().map(|glob| fragment(glob, Joint::Itself)), "")?,
+        let keys = SecretKeyNames {
+            asked: one_of(
+                asked
+                    .iter()
+                    .map(|glob| fragment(glob, WordSeparator::Itself)),
+                "",
+            )?,
             preset: one_of(preset.secret.iter().map(preset_fragment), NUMBERED)?,
             harmless: one_of(preset.harmless.iter().map(preset_fragment), NUMBERED)?,
         };
@@ -49,11 +54,11 @@ impl Keys {
     }
 
     /// Who named `key`, escapes resolved, if anybody did.
-    pub(super) fn named(&self, key: &[u8]) -> Option<By> {
+    pub(super) fn named(&self, key: &[u8]) -> Option<KeyNameSource> {
         if says(&self.asked, key) {
-            return Some(By::User);
+            return Some(KeyNameSource::User);
         }
-        (says(&self.preset, key) && !says(&self.harmless, key)).then_some(By::Preset)
+        (says(&self.preset, key) && !says(&self.harmless, key)).then_some(KeyNameSource::Preset)
     }
 
     /// Whether the preset knows `key` as one that only looks like a credential's.
@@ -94,17 +99,17 @@ fn one_of(
 }
 
 fn preset_fragment(glob: &&str) -> String {
-    fragment(glob, Joint::AnyOrNone)
+    fragment(glob, WordSeparator::AnyOrNone)
 }
 
 /// The regular expression for a name.
-fn fragment(glob: &str, joint: Joint) -> String {
+fn fragment(glob: &str, joint: WordSeparator) -> String {
     let mut pattern = String::new();
     for letter in glob.chars() {
         match (letter, joint) {
             ('*', _) => pattern.push_str(".*"),
-            ('_', Joint::AnyOrNone) => pattern.push_str("[-_. ]?"),
-            ('-', Joint::AnyOrNone) => pattern.push_str("[-_. ]"),
+            ('_', WordSeparator::AnyOrNone) => pattern.push_str("[-_. ]?"),
+            ('-', WordSeparator::AnyOrNone) => pattern.push_str("[-_. ]"),
             (letter, _) if letter.is_ascii() => {
                 pattern.push_str(&regex::escape(letter.encode_utf8(&mut [0; 4])));
             }

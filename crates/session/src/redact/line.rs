@@ -5,12 +5,12 @@
 //! tells now. What needs no change is copied as it stands.
 
 use super::{Redaction, repeats_body};
-use crate::envelope::{self, Members};
 use crate::json::{push_base64, push_escaped, push_octets, push_string, push_u64};
-use crate::message::Raw;
-use crate::recorder::name_of;
-use crate::session::read;
-use crate::{Error, MASKED};
+use crate::line_members::{self, LineMembers};
+use crate::message::RawBody;
+use crate::recorder::subject_name;
+use crate::session_record::read;
+use crate::{Error, REDACTED_CREDENTIAL};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use std::path::Path;
 
 /// A line in the making.
-struct Line<'a> {
+struct RedactedLineWriter<'a> {
     redaction: &'a Redaction,
     out: Vec<u8>,
     /// Values hidden so far, before and now.
@@ -29,7 +29,7 @@ struct Line<'a> {
 }
 
 /// A body, looked through.
-enum Body {
+enum RedactedBody {
     Shown(Message),
     /// Never stored, or of a form that cannot be looked through.
     Withheld(u64),
@@ -40,7 +40,7 @@ enum Body {
 impl Redaction {
     /// The line as it may be shown. `folder` is where its side files are.
     pub(crate) fn line(&self, line: &Bytes, folder: &Path) -> Result<Bytes, Error> {
-        let rewritten = match envelope::record_type(line) {
+        let rewritten = match line_members::record_type(line) {
             Some(b"session") => self.session_line(line),
             Some(b"msg") => self.message_line(line, folder)?,
             Some(b"act") => self.act_line(line, folder)?,
@@ -79,7 +79,7 @@ impl Redaction {
         let Ok(message) = read::message(line, folder) else {
             return Ok(self.other_line(line));
         };
-        let mut new = Line::new(self, message.redacted);
+        let mut new = RedactedLineWriter::new(self, message.redacted);
         let encoding = message
             .http
             .as_ref()
@@ -90,7 +90,7 @@ impl Redaction {
             false => new.look_through(&message.raw)?,
         };
         new.body_hidden = new.count > message.redacted;
-        let mut members = Members::new(line);
+        let mut members = LineMembers::new(line);
         while let Some(key) = members.next_key() {
             if matches!(key, b"raw" | b"raw_text" | b"raw_b64") {
                 break;
@@ -99,15 +99,17 @@ impl Redaction {
             match (key, &body) {
                 (b"redacted" | b"raw_ref", _) => {}
                 (b"len", _) => {
-                    new.told();
+                    new.redacted_count();
                     new.key(b"len");
                     push_u64(&mut new.out, body.len());
                 }
-                (b"jsonrpc_id" | b"method" | b"name", Body::Shown(left)) if new.body_hidden => {
+                (b"jsonrpc_id" | b"method" | b"name", RedactedBody::Shown(left))
+                    if new.body_hidden =>
+                {
                     new.head(key, left);
                 }
-                (b"parts", Body::Shown(left)) if new.body_hidden => new.parts(value, left),
-                (b"http" | b"sse", _) => new.carriage(key, value),
+                (b"parts", RedactedBody::Shown(left)) if new.body_hidden => new.parts(value, left),
+                (b"http" | b"sse", _) => new.envelope(key, value),
                 _ => new.copy(key, value),
             }
         }
@@ -119,7 +121,7 @@ impl Redaction {
         let Ok(verdict) = read::verdict(line, folder) else {
             return Ok(self.other_line(line));
         };
-        let mut new = Line::new(self, verdict.redacted);
+        let mut new = RedactedLineWriter::new(self, verdict.redacted);
         let mut bodies = Vec::new();
         for (prefix, raw) in [
             (&b"original_"[..], &verdict.original_raw),
@@ -129,7 +131,7 @@ impl Redaction {
                 bodies.push((prefix, new.look_through(raw)?));
             }
         }
-        let mut members = Members::new(line);
+        let mut members = LineMembers::new(line);
         while let Some(key) = members.next_key() {
             let Some(value) = members.value() else { break };
             match key {
@@ -142,7 +144,7 @@ impl Redaction {
                 key => new.copy(key, value),
             }
         }
-        new.told();
+        new.redacted_count();
         for (prefix, body) in &bodies {
             new.body(prefix, body);
         }
@@ -151,25 +153,25 @@ impl Redaction {
 
     /// `io`, `note`, `end`, and whatever a newer proxy writes.
     fn other_line(&self, line: &[u8]) -> Vec<u8> {
-        let mut new = Line::new(self, 0);
-        let mut members = Members::new(line);
+        let mut new = RedactedLineWriter::new(self, 0);
+        let mut members = LineMembers::new(line);
         while let Some(key) = members.next_key() {
             let Some(value) = members.value() else { break };
             match key {
                 b"redacted" => {
-                    let before = envelope::number(value).unwrap_or(0);
+                    let before = line_members::number(value).unwrap_or(0);
                     new.count += u32::try_from(before).unwrap_or(u32::MAX);
                 }
                 b"t" | b"timestamp" | b"kind" | b"conn" | b"direction" | b"transport" => {
                     new.copy(key, value);
                 }
-                b"http" | b"sse" => new.carriage(key, value),
+                b"http" | b"sse" => new.envelope(key, value),
                 b"b64" => new.noise(value),
                 key if value.starts_with(b"\"") => new.text(key, value),
                 key => new.values(key, value),
             }
         }
-        new.told();
+        new.redacted_count();
         new.end()
     }
 
@@ -191,18 +193,18 @@ impl Redaction {
     }
 }
 
-impl Body {
+impl RedactedBody {
     fn len(&self) -> u64 {
         match self {
-            Body::Shown(message) => message.len() as u64,
-            Body::Withheld(len) | Body::Gone(_, len) => *len,
+            RedactedBody::Shown(message) => message.len() as u64,
+            RedactedBody::Withheld(len) | RedactedBody::Gone(_, len) => *len,
         }
     }
 }
 
-impl<'a> Line<'a> {
-    fn new(redaction: &'a Redaction, count: u32) -> Line<'a> {
-        Line {
+impl<'a> RedactedLineWriter<'a> {
+    fn new(redaction: &'a Redaction, count: u32) -> RedactedLineWriter<'a> {
+        RedactedLineWriter {
             redaction,
             out: Vec::new(),
             count,
@@ -211,29 +213,32 @@ impl<'a> Line<'a> {
     }
 
     /// A compressed body: nobody can say what is in it.
-    fn withhold(&mut self, raw: &Raw) -> Body {
+    fn withhold(&mut self, raw: &RawBody) -> RedactedBody {
         self.count = self
             .count
-            .saturating_add(u32::from(!matches!(raw, Raw::Lost { .. })));
-        Body::Withheld(raw.len())
+            .saturating_add(u32::from(!matches!(raw, RawBody::Lost { .. })));
+        RedactedBody::Withheld(raw.len())
     }
 
-    fn look_through(&mut self, raw: &Raw) -> Result<Body, Error> {
-        if matches!(raw, Raw::Lost { .. }) {
-            return Ok(Body::Withheld(raw.len()));
+    fn look_through(&mut self, raw: &RawBody) -> Result<RedactedBody, Error> {
+        if matches!(raw, RawBody::Lost { .. }) {
+            return Ok(RedactedBody::Withheld(raw.len()));
         }
         let bytes = match (raw.load(), raw) {
             (Ok(bytes), _) => bytes,
-            (Err(error), Raw::Side { path, len }) => match error.kind() {
+            (Err(error), RawBody::Side { path, len }) => match error.kind() {
                 std::io::ErrorKind::NotFound => {
                     let name = path.file_name().unwrap_or_default();
-                    return Ok(Body::Gone(name.to_string_lossy().into_owned(), *len));
+                    return Ok(RedactedBody::Gone(
+                        name.to_string_lossy().into_owned(),
+                        *len,
+                    ));
                 }
                 _ => return Err(Error::io("read", path, error)),
             },
             (Err(error), _) => return Err(Error::Output(error)),
         };
-        Ok(Body::Shown(self.hide(Message::parse(bytes))))
+        Ok(RedactedBody::Shown(self.hide(Message::parse(bytes))))
     }
 
     fn hide(&mut self, message: Message) -> Message {
@@ -259,7 +264,7 @@ impl<'a> Line<'a> {
     }
 
     /// `redacted`, if anything is.
-    fn told(&mut self) {
+    fn redacted_count(&mut self) {
         if self.count > 0 {
             self.key(b"redacted");
             push_u64(&mut self.out, u64::from(self.count));
@@ -268,7 +273,7 @@ impl<'a> Line<'a> {
 
     /// A string of our own or of a peer.
     fn text(&mut self, key: &[u8], value: &[u8]) {
-        let text = envelope::text(value).unwrap_or_default();
+        let text = line_members::text(value).unwrap_or_default();
         let left = self.hide(Message::parse(text.into_bytes()));
         self.key(key);
         push_octets(&mut self.out, left.raw());
@@ -282,7 +287,7 @@ impl<'a> Line<'a> {
 
     /// `b64`: bytes that were no text. Without their secrets they may be.
     fn noise(&mut self, value: &[u8]) {
-        let bytes = envelope::string(value).and_then(|text| STANDARD.decode(text).ok());
+        let bytes = line_members::string(value).and_then(|text| STANDARD.decode(text).ok());
         let left = self.hide(Message::parse(bytes.unwrap_or_default()));
         self.key(b"b64");
         push_base64(&mut self.out, left.raw());
@@ -298,7 +303,7 @@ impl<'a> Line<'a> {
                 return;
             }
             b"method" => left.method(),
-            _ => name_of(left),
+            _ => subject_name(left),
         };
         if let Some(text) = text {
             self.key(key);
@@ -318,8 +323,8 @@ impl<'a> Line<'a> {
             if index > 0 {
                 self.out.push(b',');
             }
-            let mut part = Line::new(self.redaction, 0);
-            let mut members = Members::new(known.raw());
+            let mut part = RedactedLineWriter::new(self.redaction, 0);
+            let mut members = LineMembers::new(known.raw());
             while let Some(key) = members.next_key() {
                 let Some(value) = members.value() else { break };
                 match key {
@@ -333,7 +338,7 @@ impl<'a> Line<'a> {
     }
 
     /// HTTP heads and SSE fields.
-    fn carriage(&mut self, key: &[u8], value: &[u8]) {
+    fn envelope(&mut self, key: &[u8], value: &[u8]) {
         let Ok(Value::Object(mut facts)) = serde_json::from_slice(value) else {
             return self.copy(key, value);
         };
@@ -350,7 +355,7 @@ impl<'a> Line<'a> {
             };
             let repeats = self.body_hidden && repeats_body(name);
             if repeats || self.redaction.names_header(name) {
-                *value = MASKED.into();
+                *value = REDACTED_CREDENTIAL.into();
             } else {
                 self.redaction.mask_strings(value);
             }
@@ -360,15 +365,15 @@ impl<'a> Line<'a> {
     }
 
     /// The body, as the recorder writes it.
-    fn body(&mut self, prefix: &[u8], body: &Body) {
+    fn body(&mut self, prefix: &[u8], body: &RedactedBody) {
         let key = |ending: &[u8]| [prefix, b"raw", ending].concat();
         let message = match body {
-            Body::Shown(message) => message,
-            Body::Withheld(len) => {
+            RedactedBody::Shown(message) => message,
+            RedactedBody::Withheld(len) => {
                 let place = format!("{{\"file\":null,\"len\":{len}}}");
                 return self.copy(&key(b"_ref"), place.as_bytes());
             }
-            Body::Gone(file, len) => {
+            RedactedBody::Gone(file, len) => {
                 let file = mcp_proxy_wire::json_string(file);
                 let place = format!("{{\"file\":{file},\"len\":{len}}}");
                 return self.copy(&key(b"_ref"), place.as_bytes());
@@ -376,7 +381,7 @@ impl<'a> Line<'a> {
         };
         // Only the last member of a `msg` line keeps white space around it.
         let padded = message.raw().trim_ascii().len() != message.len();
-        if message.embeds() && !padded {
+        if message.fits_in_json_line() && !padded {
             self.copy(&key(b""), message.raw());
         } else if std::str::from_utf8(message.raw()).is_ok() {
             self.key(&key(b"_text"));

@@ -4,8 +4,8 @@
 //! (it can read the record) still cannot fake one: whatever holds the word on its way into the record is hidden itself.
 
 use super::RedactionFacts;
-use super::find::{Form, Hit};
-use crate::MASKED;
+use super::find::{HitForm, RedactionHit};
+use crate::REDACTED_CREDENTIAL;
 use bytes::Bytes;
 use mcp_proxy_wire::{Message, Span, json_string};
 use memchr::memmem::Finder;
@@ -15,60 +15,60 @@ use std::collections::BTreeMap;
 
 /// Makes and knows the marks of one session.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct RedactionMark {
     /// `[redacted:WORD:`
     front: String,
-    source: Source,
+    source: MarkOrigin,
 }
 
 #[derive(Debug)]
-enum Source {
+enum MarkOrigin {
     /// Messages come from peers: whatever holds the word is fake.
     Peers(Box<Finder<'static>>, Regex),
     /// Messages come from the record: marks in them are real.
     Record,
 }
 
-impl Mark {
-    pub(super) fn for_peers(nonce: &str) -> Result<Mark, regex::Error> {
+impl RedactionMark {
+    pub(super) fn for_peers(nonce: &str) -> Result<RedactionMark, regex::Error> {
         let fake = Regex::new(&format!(r"(?-u)(?:\[redacted:)?{nonce}(?::[0-9]*\]?)?"))?;
-        Ok(Mark {
+        Ok(RedactionMark {
             front: front(nonce),
-            source: Source::Peers(Box::new(Finder::new(nonce).into_owned()), fake),
+            source: MarkOrigin::Peers(Box::new(Finder::new(nonce).into_owned()), fake),
         })
     }
 
-    pub(super) fn for_record(nonce: &str) -> Mark {
-        Mark {
+    pub(super) fn for_record(nonce: &str) -> RedactionMark {
+        RedactionMark {
             front: front(nonce),
-            source: Source::Record,
+            source: MarkOrigin::Record,
         }
     }
 
     /// What finds a peer's text that looks like a mark, if there is such in `text`.
     pub(super) fn fake_in(&self, text: &[u8]) -> Option<&Regex> {
         match &self.source {
-            Source::Peers(word, fake) => word.find(text).map(|_| fake),
-            Source::Record => None,
+            MarkOrigin::Peers(word, fake) => word.find(text).map(|_| fake),
+            MarkOrigin::Record => None,
         }
     }
 
     /// Whether a string's content is a mark already.
     pub(super) fn is_real(&self, content: &[u8]) -> bool {
-        matches!(self.source, Source::Record) && content.starts_with(self.front.as_bytes())
+        matches!(self.source, MarkOrigin::Record) && content.starts_with(self.front.as_bytes())
     }
 
-    /// `text` with [`MASKED`] for each hit.
-    pub(super) fn mask(text: &[u8], hits: &[Hit]) -> Bytes {
-        put(text, hits, |_, _| MASKED.to_owned())
+    /// `text` with [`REDACTED_CREDENTIAL`] for each hit.
+    pub(super) fn mask(text: &[u8], hits: &[RedactionHit]) -> Bytes {
+        put(text, hits, |_, _| REDACTED_CREDENTIAL.to_owned())
     }
 
     /// `raw` with a mark for each hit. Marks are numbered from `before` + 1.
-    pub(super) fn put(&self, raw: &[u8], hits: &[Hit], before: u32) -> Bytes {
+    pub(super) fn put(&self, raw: &[u8], hits: &[RedactionHit], before: u32) -> Bytes {
         put(raw, hits, |index, hit| {
             let quote = match hit.form {
-                Form::Value(layer) => quote(layer),
-                Form::Part => String::new(),
+                HitForm::Value(layer) => quote(layer),
+                HitForm::Part => String::new(),
             };
             let number = index as u64 + u64::from(before) + 1;
             format!("{quote}{}{number}]{quote}", self.front)
@@ -76,7 +76,11 @@ impl Mark {
     }
 }
 
-fn put(text: &[u8], hits: &[Hit], instead: impl Fn(usize, &Hit) -> String) -> Bytes {
+fn put(
+    text: &[u8],
+    hits: &[RedactionHit],
+    instead: impl Fn(usize, &RedactionHit) -> String,
+) -> Bytes {
     let mut out = Vec::with_capacity(text.len() + hits.len() * 16);
     let mut done = 0;
     for (index, hit) in hits.iter().enumerate() {
@@ -100,15 +104,15 @@ fn quote(layer: u32) -> String {
 /// The numbers of marks for which no value was given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("values were redacted and are needed: {}", .0.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))]
-pub struct Unfilled(pub Vec<u32>);
+pub struct MissingFills(pub Vec<u32>);
 
 /// Puts values back in the place of a message's marks, so that it can be sent again. A value that was the whole of a JSON value
 /// may be any JSON; one inside of a string is put in as text.
-pub fn fill(
+pub fn fill_redactions(
     message: &Message,
     facts: &RedactionFacts,
     values: &BTreeMap<u32, Value>,
-) -> Result<Message, Unfilled> {
+) -> Result<Message, MissingFills> {
     let raw = message.raw();
     let front = front(&facts.nonce);
     let mut out = Vec::with_capacity(raw.len());
@@ -137,7 +141,7 @@ pub fn fill(
         }
     }
     if !missing.is_empty() {
-        return Err(Unfilled(missing));
+        return Err(MissingFills(missing));
     }
     out.extend_from_slice(&raw[done..]);
     Ok(Message::parse(out))

@@ -10,17 +10,17 @@ const MOST_STEPS: usize = 63;
 
 /// Paths to values that are hidden.
 #[derive(Debug, Default)]
-pub(super) struct Paths(Vec<Vec<Step>>);
+pub(super) struct RedactionPaths(Vec<Vec<PathStep>>);
 
 #[derive(Debug, PartialEq, Eq)]
-struct Step {
+struct PathStep {
     /// The step may be taken any number of containers further down.
     anywhere: bool,
-    to: To,
+    to: PathStepTarget,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum To {
+enum PathStepTarget {
     Key(String),
     Index(usize),
     Any,
@@ -28,33 +28,37 @@ enum To {
 
 /// For each path the steps that are to be taken next, one bit each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Trail(Vec<u64>);
+pub(super) struct PathMatchState(Vec<u64>);
 
 /// The way from a container to a value in it.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Way<'a> {
+pub(super) enum PathElement<'a> {
     Key(&'a [u8]),
     Index(usize),
 }
 
-impl Paths {
-    pub(super) fn new(paths: &[String]) -> Result<Paths, RedactionError> {
+impl RedactionPaths {
+    pub(super) fn new(paths: &[String]) -> Result<RedactionPaths, RedactionError> {
         let parsed = paths.iter().map(|path| {
             parse(path).map_err(|why| RedactionError::Path {
                 path: path.clone(),
                 why,
             })
         });
-        parsed.collect::<Result<_, _>>().map(Paths)
+        parsed.collect::<Result<_, _>>().map(RedactionPaths)
     }
 
     /// Where every path begins: at the message.
-    pub(super) fn start(&self) -> Trail {
-        Trail(vec![1; self.0.len()])
+    pub(super) fn start(&self) -> PathMatchState {
+        PathMatchState(vec![1; self.0.len()])
     }
 
     /// The trail after one more step, and whether a path ends there.
-    pub(super) fn follow(&self, trail: &Trail, way: Way<'_>) -> (Trail, bool) {
+    pub(super) fn follow(
+        &self,
+        trail: &PathMatchState,
+        way: PathElement<'_>,
+    ) -> (PathMatchState, bool) {
         let mut arrived = false;
         let next = self.0.iter().zip(&trail.0).map(|(steps, states)| {
             let mut next = 0;
@@ -72,23 +76,23 @@ impl Paths {
             arrived |= next & (1 << steps.len()) != 0;
             next
         });
-        let next = Trail(next.collect());
+        let next = PathMatchState(next.collect());
         (next, arrived)
     }
 }
 
-impl To {
-    fn leads(&self, way: Way<'_>) -> bool {
+impl PathStepTarget {
+    fn leads(&self, way: PathElement<'_>) -> bool {
         match (self, way) {
-            (To::Any, _) => true,
-            (To::Key(name), Way::Key(key)) => name.as_bytes() == key,
-            (To::Index(wanted), Way::Index(index)) => *wanted == index,
+            (PathStepTarget::Any, _) => true,
+            (PathStepTarget::Key(name), PathElement::Key(key)) => name.as_bytes() == key,
+            (PathStepTarget::Index(wanted), PathElement::Index(index)) => *wanted == index,
             _ => false,
         }
     }
 }
 
-fn parse(path: &str) -> Result<Vec<Step>, &'static str> {
+fn parse(path: &str) -> Result<Vec<PathStep>, &'static str> {
     let mut rest = path.strip_prefix('$').ok_or("it does not begin with $")?;
     let mut steps = Vec::new();
     while !rest.is_empty() {
@@ -104,7 +108,7 @@ fn parse(path: &str) -> Result<Vec<Step>, &'static str> {
         } else {
             name(rest.strip_prefix('.').ok_or("a step begins with . or [")?)?
         };
-        steps.push(Step { anywhere, to });
+        steps.push(PathStep { anywhere, to });
     }
     match steps.len() {
         0 => Err("it is the whole message"),
@@ -113,28 +117,28 @@ fn parse(path: &str) -> Result<Vec<Step>, &'static str> {
     }
 }
 
-fn name(rest: &str) -> Result<(To, &str), &'static str> {
+fn name(rest: &str) -> Result<(PathStepTarget, &str), &'static str> {
     let (name, rest) = rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len()));
     match name {
         "" => Err("a name is missing"),
-        "*" => Ok((To::Any, rest)),
-        name => Ok((To::Key(name.to_owned()), rest)),
+        "*" => Ok((PathStepTarget::Any, rest)),
+        name => Ok((PathStepTarget::Key(name.to_owned()), rest)),
     }
 }
 
-fn bracket(inside: &str) -> Result<(To, &str), &'static str> {
+fn bracket(inside: &str) -> Result<(PathStepTarget, &str), &'static str> {
     for quote in ['\'', '"'] {
         if let Some(quoted) = inside.strip_prefix(quote) {
             let (name, rest) = quoted.split_once(quote).ok_or("a quote is left open")?;
             let rest = rest.strip_prefix(']').ok_or("a ] is missing")?;
-            return Ok((To::Key(name.to_owned()), rest));
+            return Ok((PathStepTarget::Key(name.to_owned()), rest));
         }
     }
     let (inside, rest) = inside.split_once(']').ok_or("a ] is missing")?;
     match inside {
-        "*" => Ok((To::Any, rest)),
+        "*" => Ok((PathStepTarget::Any, rest)),
         number => Ok((
-            To::Index(
+            PathStepTarget::Index(
                 number
                     .parse()
                     .map_err(|_| "between [ and ] stands a number, * or a quoted name")?,
@@ -171,8 +175,8 @@ mod tests {
 
     #[test]
     fn paths_lead_where_they_say() {
-        let arrives = |path: &str, ways: &[Way<'_>]| {
-            let paths = Paths::new(&[path.to_owned()]).unwrap();
+        let arrives = |path: &str, ways: &[PathElement<'_>]| {
+            let paths = RedactionPaths::new(&[path.to_owned()]).unwrap();
             let mut trail = paths.start();
             let mut arrived = false;
             for way in ways {
@@ -180,8 +184,12 @@ mod tests {
             }
             arrived
         };
-        let (a, b, c) = (Way::Key(b"a"), Way::Key(b"b"), Way::Key(b"c.d"));
-        let third = Way::Index(2);
+        let (a, b, c) = (
+            PathElement::Key(b"a"),
+            PathElement::Key(b"b"),
+            PathElement::Key(b"c.d"),
+        );
+        let third = PathElement::Index(2);
         for (path, ways, there) in [
             ("$.a", &[a][..], true),
             ("$.a", &[b], false),
@@ -196,7 +204,7 @@ mod tests {
             ("$..b", &[b, a], false),
             ("$..a.b", &[a, a, b], true),
             ("$.a..b[2]", &[a, third, b, third], true),
-            ("$.a[0]", &[a, Way::Key(b"0")], false),
+            ("$.a[0]", &[a, PathElement::Key(b"0")], false),
         ] {
             assert_eq!(arrives(path, ways), there, "{path} {ways:?}");
         }

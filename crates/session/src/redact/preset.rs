@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// A list of rules with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Preset {
+pub enum RedactionPreset {
     /// Values that look like credentials, whatever they are called.
     Tokens,
     /// Values of keys that are called like credentials, whatever they look like.
@@ -15,38 +15,38 @@ pub enum Preset {
     All,
 }
 
-impl Preset {
+impl RedactionPreset {
     /// The words for the flag.
     pub const NAMES: [&'static str; 3] = ["tokens", "keys", "all"];
 
     pub(super) fn has_tokens(&self) -> bool {
-        matches!(self, Preset::Tokens | Preset::All)
+        matches!(self, RedactionPreset::Tokens | RedactionPreset::All)
     }
 
     pub(super) fn has_keys(&self) -> bool {
-        matches!(self, Preset::Keys | Preset::All)
+        matches!(self, RedactionPreset::Keys | RedactionPreset::All)
     }
 }
 
-impl FromStr for Preset {
+impl FromStr for RedactionPreset {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Preset, String> {
+    fn from_str(text: &str) -> Result<RedactionPreset, String> {
         match text {
-            "tokens" => Ok(Preset::Tokens),
-            "keys" => Ok(Preset::Keys),
-            "all" => Ok(Preset::All),
+            "tokens" => Ok(RedactionPreset::Tokens),
+            "keys" => Ok(RedactionPreset::Keys),
+            "all" => Ok(RedactionPreset::All),
             other => Err(format!("{other} is no preset: use tokens, keys or all")),
         }
     }
 }
 
-impl fmt::Display for Preset {
+impl fmt::Display for RedactionPreset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Preset::Tokens => "tokens",
-            Preset::Keys => "keys",
-            Preset::All => "all",
+            RedactionPreset::Tokens => "tokens",
+            RedactionPreset::Keys => "keys",
+            RedactionPreset::All => "all",
         })
     }
 }

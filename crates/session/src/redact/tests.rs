@@ -3,7 +3,7 @@
 mod text;
 
 use super::*;
-use mcp_proxy_wire::Piece;
+use mcp_proxy_wire::JsonToken;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ fn rules(keys: &[&str], values: &[&str], paths: &[&str]) -> Redaction {
     Redaction::new(&rules).unwrap().unwrap()
 }
 
-fn preset(preset: Preset) -> Redaction {
+fn preset(preset: RedactionPreset) -> Redaction {
     let rules = RedactionRules {
         presets: vec![preset],
         ..RedactionRules::default()
@@ -102,7 +102,7 @@ fn the_head_of_a_message_is_no_key() {
 
 #[test]
 fn a_property_named_password_keeps_its_schema() {
-    let redaction = preset(Preset::Keys);
+    let redaction = preset(RedactionPreset::Keys);
     let schema = r#"{"type":"object","properties":{"password":{"type":"string","description":"password=x"}},"required":["password"]}"#;
     for (raw, hidden) in [
         (
@@ -282,7 +282,7 @@ fn broken_json_loses_what_can_be_seen() {
 
 #[test]
 fn presets_know_tokens() {
-    let redaction = preset(Preset::Tokens);
+    let redaction = preset(RedactionPreset::Tokens);
     let hides = |text: &str| {
         let raw = json!({ "x": text }).to_string();
         left(&redaction, &raw).contains('#')
@@ -328,7 +328,7 @@ fn presets_know_tokens() {
 
 #[test]
 fn presets_know_names() {
-    let redaction = preset(Preset::Keys);
+    let redaction = preset(RedactionPreset::Keys);
     let hides = |key: &str| left(&redaction, &json!({ key: "x" }).to_string()).contains('#');
     for key in [
         "password",
@@ -431,12 +431,12 @@ fn values_can_be_put_back() {
     values.insert(1, json!("a\"b"));
     values.insert(2, json!(17));
     assert_eq!(
-        fill(&redacted.message, redaction.facts(), &values).unwrap_err(),
-        Unfilled(vec![3, 4])
+        fill_redactions(&redacted.message, redaction.facts(), &values).unwrap_err(),
+        MissingFills(vec![3, 4])
     );
     values.insert(3, json!("hunter2"));
     values.insert(4, json!("q\"r"));
-    let filled = fill(&redacted.message, redaction.facts(), &values).unwrap();
+    let filled = fill_redactions(&redacted.message, redaction.facts(), &values).unwrap();
     assert_eq!(filled.raw(), raw.as_bytes());
 }
 
@@ -565,7 +565,7 @@ proptest! {
         let raw = raw.concat();
         let message = Message::parse(raw.clone());
         // A key of well-formed JSON is no value.
-        prop_assume!(!message.walk().any(|piece| matches!(piece, Piece::Key(key) if message.slice(key) == b"\"S3CRET\"")));
+        prop_assume!(!message.walk().any(|piece| matches!(piece, JsonToken::Key(key) if message.slice(key) == b"\"S3CRET\"")));
         match ONE_OF_EACH.message(&message) {
             None => prop_assert!(memchr::memmem::find(&raw, b"S3CRET").is_none()),
             Some(redacted) => {

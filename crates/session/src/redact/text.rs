@@ -2,43 +2,45 @@
 //!
 //! It serves notes, stderr, headers, files of settings and code alike, so it can only guess. What it is unsure about it takes for
 //! a value: a word that is hidden needlessly does less harm than a secret that is shown. Where a value ends is in [`extent`],
-//! whether a bare word is one in [`looks`], and values without a sign before them (flags, XML, netrc) in [`unsigned`].
+//! whether a bare word is one in [`plausibility`], and values without a sign before them (flags, XML, netrc) in [`flags_and_elements`].
 
 mod extent;
-mod looks;
+mod flags_and_elements;
 mod name;
-mod unsigned;
+mod plausibility;
 
-use super::key::{By, Keys};
+use super::key::{KeyNameSource, SecretKeyNames};
 use super::preset::{PARAMETER_SCHEMES, SCHEMES};
-use crate::MASKED;
-use extent::{Style, bare_at, block_after, line_at, list_at, quoted_at, with_next_strings};
-use looks::{Bare, is_placeholder};
+use crate::REDACTED_CREDENTIAL;
+use extent::{
+    AssignmentStyle, bare_at, block_after, line_at, list_at, quoted_at, with_next_strings,
+};
 use mcp_proxy_wire::Span;
-use name::{Kind, Named};
+use name::{SecretName, SecretNameKind};
+use plausibility::{UnquotedValue, is_placeholder};
 
 /// A type and `=` may stand between a name and its value, so many bytes.
 const LONGEST_TYPE: usize = 64;
 
 /// All values in `text` that seem to belong to one of `keys`.
-pub(super) fn values(text: &[u8], keys: &Keys) -> Vec<Span> {
+pub(super) fn values(text: &[u8], keys: &SecretKeyNames) -> Vec<Span> {
     let mut found = Vec::new();
     let mut done = 0;
     for at in memchr::memchr2_iter(b'=', b':', text) {
         if at >= done
-            && let Some(named) = name::before(text, at, keys)
+            && let Some(named) = name::name_before(text, at, keys)
             && let Some(value) = value_after(text, at, &named)
         {
             done = value.end;
             found.push(value);
         }
     }
-    unsigned::values(text, keys, &mut found);
+    flags_and_elements::values(text, keys, &mut found);
     found
 }
 
 /// What the sign at `at` gives to a name.
-fn value_after(text: &[u8], at: usize, named: &Named<'_>) -> Option<Span> {
+fn value_after(text: &[u8], at: usize, named: &SecretName<'_>) -> Option<Span> {
     let mut start = at + 1;
     // Ruby's `=>` is one sign; `::`, `:=` and `==` are signs of another kind, and `://` belongs to a URL.
     match (text[at], text.get(start)) {
@@ -49,8 +51,8 @@ fn value_after(text: &[u8], at: usize, named: &Named<'_>) -> Option<Span> {
     }
     let is_tight = start == at + 1 && named.end == at && !blank_at(text, start);
     let style = match text[at] == b'=' && is_tight {
-        true => Style::Tight,
-        false => Style::Loose,
+        true => AssignmentStyle::Tight,
+        false => AssignmentStyle::Loose,
     };
     if text[at] == b':' {
         start = after_emphasis(text, start);
@@ -70,24 +72,30 @@ fn value_after(text: &[u8], at: usize, named: &Named<'_>) -> Option<Span> {
     }
     if let Some(inside) = quoted_at(text, start) {
         let inside = match style {
-            Style::Tight => inside,
-            Style::Loose => with_next_strings(text, inside),
+            AssignmentStyle::Tight => inside,
+            AssignmentStyle::Loose => with_next_strings(text, inside),
         };
         let content = &text[inside.start..inside.end];
         return (!is_placeholder(after_scheme(content))).then_some(inside);
     }
     match named.kind {
-        Kind::Authorization => credentials_at(text, start, style, named),
-        Kind::Cookie | Kind::Other => plain_at(text, start, at, style, named),
+        SecretNameKind::Authorization => credentials_at(text, start, style, named),
+        SecretNameKind::Cookie | SecretNameKind::Other => plain_at(text, start, at, style, named),
     }
 }
 
 /// A bare value.
-fn plain_at(text: &[u8], start: usize, at: usize, style: Style, named: &Named<'_>) -> Option<Span> {
+fn plain_at(
+    text: &[u8],
+    start: usize,
+    at: usize,
+    style: AssignmentStyle,
+    named: &SecretName<'_>,
+) -> Option<Span> {
     if let Some(next) = scheme_at(text, start) {
         return credentials_after(text, start, next, style, named);
     }
-    let value = Bare {
+    let value = UnquotedValue {
         text,
         start,
         style,
@@ -110,14 +118,14 @@ fn plain_at(text: &[u8], start: usize, at: usize, style: Style, named: &Named<'_
     let bytes = &text[word.start..word.end];
     let is_list = bytes.contains(&b'=') && bytes.last() != Some(&b'=');
     let is_list = is_list && text[word.end..].starts_with(b";");
-    match is_list || (named.kind == Kind::Cookie && bytes.contains(&b'=')) {
+    match is_list || (named.kind == SecretNameKind::Cookie && bytes.contains(&b'=')) {
         true => line_at(text, start, named.start),
         false => Some(word),
     }
 }
 
 /// `password: str = "x"`: what follows the type at `start`.
-fn typed_value(text: &[u8], start: usize, named: &Named<'_>) -> Option<Span> {
+fn typed_value(text: &[u8], start: usize, named: &SecretName<'_>) -> Option<Span> {
     let near = &text[start..text.len().min(start + LONGEST_TYPE)];
     let len = count(near, |byte| !b"=\n\"';),".contains(byte));
     (near.get(len) == Some(&b'='))
@@ -126,11 +134,16 @@ fn typed_value(text: &[u8], start: usize, named: &Named<'_>) -> Option<Span> {
 }
 
 /// What follows `Authorization:`: the line, or for well-known schemes one word.
-fn credentials_at(text: &[u8], start: usize, style: Style, named: &Named<'_>) -> Option<Span> {
+fn credentials_at(
+    text: &[u8],
+    start: usize,
+    style: AssignmentStyle,
+    named: &SecretName<'_>,
+) -> Option<Span> {
     if let Some(next) = scheme_at(text, start) {
         return credentials_after(text, start, next, style, named);
     }
-    let value = Bare {
+    let value = UnquotedValue {
         text,
         start,
         style,
@@ -144,8 +157,8 @@ fn credentials_at(text: &[u8], start: usize, style: Style, named: &Named<'_>) ->
         return None;
     }
     match style {
-        Style::Tight => Some(word),
-        Style::Loose => {
+        AssignmentStyle::Tight => Some(word),
+        AssignmentStyle::Loose => {
             let line = line_at(text, start, named.start)?;
             let is_one_word = line.end - word.end <= 1;
             Some(if is_one_word { word } else { line })
@@ -158,8 +171,8 @@ fn credentials_after(
     text: &[u8],
     start: usize,
     next: usize,
-    style: Style,
-    named: &Named<'_>,
+    style: AssignmentStyle,
+    named: &SecretName<'_>,
 ) -> Option<Span> {
     let scheme = text[start..next].trim_ascii_end();
     if one_of(scheme, PARAMETER_SCHEMES) {
@@ -168,10 +181,10 @@ fn credentials_after(
     if let Some(inside) = quoted_at(text, next) {
         return Some(inside);
     }
-    let value = Bare {
+    let value = UnquotedValue {
         text,
         start: next,
-        style: Style::Loose,
+        style: AssignmentStyle::Loose,
         named,
     };
     let word = value
@@ -224,7 +237,7 @@ fn after_tag(text: &[u8], start: usize) -> usize {
 
 /// Whether somebody masked it already.
 fn is_masked(text: &[u8], at: usize) -> bool {
-    text[at..].starts_with(MASKED.as_bytes())
+    text[at..].starts_with(REDACTED_CREDENTIAL.as_bytes())
 }
 
 fn one_of(word: &[u8], known: &[&str]) -> bool {

@@ -1,7 +1,7 @@
 //! Removing records: by age, by size, by name; never a live one.
 
-use super::beside::{self, Names};
-use super::{Listed, list};
+use super::companion_files::{self, FolderListing};
+use super::{RecordListing, list};
 use crate::{Error, lock};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -13,7 +13,7 @@ const JUST_STARTED: Duration = Duration::from_secs(60);
 
 /// Which records to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum PruneSelection {
     /// Those that started before this time.
     StartedBefore(SystemTime),
     /// The oldest, until the rest takes no more bytes than this.
@@ -26,7 +26,7 @@ pub enum Which {
 
 /// What was, or would be, removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneSummary {
     /// The records.
     pub removed: Vec<PathBuf>,
     /// What that freed.
@@ -36,17 +36,17 @@ pub struct Pruned {
 }
 
 /// Removes records from `folder` with all that stands beside them.
-pub fn prune(folder: &Path, which: &Which) -> Result<Pruned, Error> {
+pub fn prune(folder: &Path, which: &PruneSelection) -> Result<PruneSummary, Error> {
     let listed = list(folder)?;
     let mut total: u64 = listed.iter().map(|record| record.bytes).sum();
-    let mut pruned = Pruned::default();
+    let mut pruned = PruneSummary::default();
     // From the oldest.
     for record in listed.iter().rev() {
         let meant = match which {
-            Which::StartedBefore(time) => record.started_at < *time,
-            Which::OldestOver(limit) => total > *limit,
-            Which::Ids(ids) => ids.contains(&record.id),
-            Which::All => true,
+            PruneSelection::StartedBefore(time) => record.started_at < *time,
+            PruneSelection::OldestOver(limit) => total > *limit,
+            PruneSelection::Ids(ids) => ids.contains(&record.id),
+            PruneSelection::All => true,
         };
         if !meant {
             continue;
@@ -63,13 +63,13 @@ pub fn prune(folder: &Path, which: &Which) -> Result<Pruned, Error> {
 }
 
 /// Keeps `folder` under `limit` bytes by removing the oldest finished records, and clears away what a killed proxy left empty.
-pub fn keep_under(folder: &Path, limit: u64) -> Result<Pruned, Error> {
+pub fn prune_to_size(folder: &Path, limit: u64) -> Result<PruneSummary, Error> {
     remove_empty(folder);
-    prune(folder, &Which::OldestOver(limit))
+    prune(folder, &PruneSelection::OldestOver(limit))
 }
 
 /// Removes one record, unless it is live.
-fn remove(record: &Listed) -> Result<bool, Error> {
+fn remove(record: &RecordListing) -> Result<bool, Error> {
     let path = &record.path;
     let file = match File::open(path) {
         Ok(file) => file,
@@ -78,14 +78,14 @@ fn remove(record: &Listed) -> Result<bool, Error> {
         Err(error) => return Err(Error::io("open", path, error)),
     };
     // Held while removing, so that nobody starts to write in between.
-    if !lock::try_hold(&file).map_err(|error| Error::io("lock", path, error))? {
+    if !lock::try_acquire_lock(&file).map_err(|error| Error::io("lock", path, error))? {
         return Ok(false);
     }
     // The record last: as long as it is there, what could not be removed is found again.
-    for path in &Names::around(path).beside(path) {
-        beside::remove(path)?;
+    for path in &FolderListing::siblings_of(path).companions_of(path) {
+        companion_files::remove(path)?;
     }
-    beside::remove(path)?;
+    companion_files::remove(path)?;
     Ok(true)
 }
 

@@ -1,8 +1,8 @@
 //! One message of a sample, described step by step and then written.
 
 use super::{SALT, SampleRecord, bytes, transport_of};
-use crate::{Answers, MessageId, NewBody, NewMessage, PartAnswer};
-use mcp_proxy_wire::{Carriage, Direction, Message, Origin, Transport};
+use crate::{AnsweredRequest, MessageId, NewBatchPart, NewBody, NewMessage};
+use mcp_proxy_wire::{Direction, Message, Origin, Transport, TransportEnvelope};
 
 /// A message that is not written yet: [`SampleMessage::write`] does that.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct SampleMessage<'a> {
     message: Message,
     /// What stands in the place of the bytes.
     body: Option<NewBody<'a>>,
-    carriage: Carriage,
+    carriage: TransportEnvelope,
     transport: Option<Transport>,
     connection: u32,
     exchange: u64,
@@ -22,7 +22,7 @@ pub struct SampleMessage<'a> {
     answers: Option<u64>,
     late: bool,
     duplicate: bool,
-    parts: &'a [PartAnswer],
+    parts: &'a [NewBatchPart],
 }
 
 impl<'a> SampleMessage<'a> {
@@ -35,7 +35,7 @@ impl<'a> SampleMessage<'a> {
             direction,
             message: Message::parse(bytes(raw)),
             body: None,
-            carriage: Carriage::Message,
+            carriage: TransportEnvelope::Bare,
             transport: None,
             connection: record.connection,
             exchange: 0,
@@ -50,7 +50,7 @@ impl<'a> SampleMessage<'a> {
     }
 
     /// It came in this. HTTP and SSE make it one of streamable HTTP.
-    pub fn carried_by(self, carriage: &Carriage) -> SampleMessage<'a> {
+    pub fn carried_by(self, carriage: &TransportEnvelope) -> SampleMessage<'a> {
         SampleMessage {
             carriage: carriage.clone(),
             ..self
@@ -118,7 +118,7 @@ impl<'a> SampleMessage<'a> {
     }
 
     /// What is known about the parts of a batch.
-    pub fn with_parts(self, parts: &'a [PartAnswer]) -> SampleMessage<'a> {
+    pub fn with_parts(self, parts: &'a [NewBatchPart]) -> SampleMessage<'a> {
         SampleMessage { parts, ..self }
     }
 
@@ -139,9 +139,9 @@ impl<'a> SampleMessage<'a> {
             exchange: self.exchange,
             origin: self.origin,
             parent: self.parent,
-            carriage: &self.carriage,
+            envelope: &self.carriage,
             body: self.body.unwrap_or(NewBody::Whole(&self.message)),
-            answers: self.answers.map(|request| Answers {
+            answered_request: self.answers.map(|request| AnsweredRequest {
                 id: id(request),
                 sequence: request,
                 latency: record.latency(request, sequence),
@@ -150,7 +150,7 @@ impl<'a> SampleMessage<'a> {
             duplicate: self.duplicate,
             parts: self.parts,
         };
-        record.recorder.message(&new);
+        record.recorder.record_message(&new);
         sequence
     }
 }

@@ -1,14 +1,14 @@
 //! One verdict of a sample, described step by step and then written.
 
 use super::{SALT, SampleRecord, bytes};
-use crate::{Act, MessageId};
+use crate::{MessageId, NewVerdict};
 
 /// A verdict that is not written yet: [`SampleVerdict::write`] does that.
 #[derive(Debug)]
 #[must_use = "a verdict is only written by `write`"]
 pub struct SampleVerdict<'a> {
     record: &'a mut SampleRecord,
-    act: Act,
+    act: NewVerdict,
 }
 
 impl<'a> SampleVerdict<'a> {
@@ -19,7 +19,7 @@ impl<'a> SampleVerdict<'a> {
     ) -> SampleVerdict<'a> {
         let time = record.at(sequence);
         SampleVerdict {
-            act: Act {
+            act: NewVerdict {
                 time,
                 sequence: Some(sequence),
                 message: Some(MessageId::new(time, SALT, sequence)),
@@ -59,6 +59,6 @@ impl<'a> SampleVerdict<'a> {
 
     /// Writes it.
     pub fn write(self) {
-        self.record.recorder.act(&self.act);
+        self.record.recorder.record_verdict(&self.act);
     }
 }

@@ -48,7 +48,7 @@ fn hub() -> SampleRecord {
     record
 }
 
-fn export(session: &Session, format: &str) -> String {
+fn export(session: &SessionRecord, format: &str) -> String {
     let mut out = Vec::new();
     export::exporter(format)
         .unwrap()
@@ -89,8 +89,11 @@ fn rows_messages_and_connections_tell_it() {
                 (row.parent(), row.origin())
             );
             assert_eq!(message.is_from_peer(), index < 8);
-            let told = session.told(index).unwrap().to_json(Bodies::Given);
-            let read = Told::from_json(&told.into()).unwrap().message;
+            let told = session
+                .message_with_context(index)
+                .unwrap()
+                .to_json(BodyInclusion::Include);
+            let read = MessageWithContext::from_json(&told.into()).unwrap().message;
             assert_eq!((read.parent, read.origin), (message.parent, message.origin));
         }
         let caused: Vec<usize> = session.caused_by(1).collect();
@@ -180,35 +183,43 @@ fn an_import_brings_it_back() {
     let exported = export(&record.open(), "json");
     let source = record.beside("session.json");
     std::fs::write(&source, &exported).unwrap();
-    let imported = import(&source, Place::File(record.beside("imported.jsonl"))).unwrap();
-    let session = Session::open(imported).unwrap();
+    let imported = import(
+        &source,
+        RecordLocation::File(record.beside("imported.jsonl")),
+    )
+    .unwrap();
+    let session = SessionRecord::open(imported).unwrap();
     assert_eq!(export(&session, "json"), exported);
 }
 
 #[test]
 fn a_ring_keeps_what_caused_a_connection_as_long_as_that_is_open() {
-    use mcp_proxy_wire::{Carriage, Message};
-    let mut ring = Ring::new(1 << 20, Masks::none(), None);
+    use mcp_proxy_wire::{Message, TransportEnvelope};
+    let mut ring = RecentMessages::new(1 << 20, CredentialRedaction::none(), None);
     let peer = PeerInfo::new(Transport::Stdio);
-    let open = Io::Open {
+    let open = RecordEvent::Open {
         connection: 1,
         client: &peer,
         server: &peer,
         parent: Some(7),
     };
     let message = Message::parse(r#"{"method":"x"}"#);
-    let put = |ring: &mut Ring, sequence: u64, parent: Option<u64>| {
-        ring.message(&NewMessage {
+    let put = |ring: &mut RecentMessages, sequence: u64, parent: Option<u64>| {
+        ring.record_message(&NewMessage {
             parent,
-            ..new_message(sequence, &Carriage::Message, NewBody::Whole(&message))
+            ..new_message(sequence, &TransportEnvelope::Bare, NewBody::Whole(&message))
         });
-        ring.told(sequence).unwrap().unwrap().message.parent
+        ring.message_with_context(sequence)
+            .unwrap()
+            .unwrap()
+            .message
+            .parent
     };
     assert_eq!(put(&mut ring, 1, None), None);
-    ring.io(start(), &open);
+    ring.record_event(start(), &open);
     assert_eq!(put(&mut ring, 2, None), Some(7));
     assert_eq!(put(&mut ring, 3, Some(1)), Some(1));
     let why = "done";
-    ring.io(start(), &Io::Close { connection: 1, why });
+    ring.record_event(start(), &RecordEvent::Close { connection: 1, why });
     assert_eq!(put(&mut ring, 4, None), None);
 }

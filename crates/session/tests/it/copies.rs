@@ -1,6 +1,6 @@
 //! Copies of records: whole, with their side files, and never over anything.
 
-use mcp_proxy_session::{Session, copy_record, side_folder};
+use mcp_proxy_session::{SessionRecord, copy_record, side_folder};
 
 use crate::sample::SampleRecord;
 
@@ -21,7 +21,7 @@ fn a_copy_has_all_messages_and_their_large_bodies() {
     std::fs::write(&stranger, "mine").unwrap();
     let bytes = copy_record(&from, &to).unwrap();
     assert!(bytes > 100_000, "{bytes}");
-    let copy = Session::open(&to).unwrap();
+    let copy = SessionRecord::open(&to).unwrap();
     assert_eq!(copy.len(), 2);
     let body = copy.message(1).unwrap().raw.load().unwrap();
     assert_eq!(body, large.as_bytes());

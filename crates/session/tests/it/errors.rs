@@ -7,7 +7,7 @@ use mcp_proxy_session::*;
 fn a_side_file_that_cannot_be_stored_is_a_warning_once_and_the_message_stays() {
     let mut sample = SampleRecord::with(
         RecordOptions {
-            on_error: OnRecordError::Warn,
+            on_error: RecordErrorPolicy::Warn,
             ..options()
         },
         &header(),
@@ -30,7 +30,7 @@ fn a_side_file_that_cannot_be_stored_is_a_warning_once_and_the_message_stays() {
     assert_eq!(session.len(), 2);
     assert_eq!(
         session.message(0).unwrap().raw,
-        Raw::Lost {
+        RawBody::Lost {
             len: SIDE_LIMIT as u64 + 1
         }
     );
@@ -47,7 +47,7 @@ fn the_same_under_stop_is_an_error() {
 #[test]
 fn a_place_that_cannot_be_written_says_which() {
     let error = Recorder::create(
-        Place::File("/proc/nothing/here.jsonl".into()),
+        RecordLocation::File("/proc/nothing/here.jsonl".into()),
         options(),
         &header(),
     )

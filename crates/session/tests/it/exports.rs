@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::Path;
 
 fn exported(path: &Path, name: &str) -> String {
-    let session = Session::open(path).unwrap();
+    let session = SessionRecord::open(path).unwrap();
     let mut out = Vec::new();
     let mut last = (0, 0);
     export::exporter(name)
@@ -32,8 +32,10 @@ fn every_format() {
 fn only_what_a_filter_chooses() {
     let (_sample, path) = everything();
     let chosen = |filter: &str, name: &str| {
-        let mut session = Session::open(&path).unwrap();
-        session.keep(&Filter::parse(filter).unwrap()).unwrap();
+        let mut session = SessionRecord::open(&path).unwrap();
+        session
+            .retain_matching(&Filter::parse(filter).unwrap())
+            .unwrap();
         let mut out = Vec::new();
         let exporter = export::exporter(name).unwrap();
         exporter.export(&session, &mut out, &mut |_, _| {}).unwrap();
@@ -277,7 +279,7 @@ fn a_session_that_is_empty_exports_too() {
     let mut sample = SampleRecord::new();
     sample.flush();
     for name in ["json", "har", "markdown", "jsonl"] {
-        let session = Session::open(sample.path()).unwrap();
+        let session = SessionRecord::open(sample.path()).unwrap();
         let mut out = Vec::new();
         export::exporter(name)
             .unwrap()
@@ -299,13 +301,13 @@ fn a_body_that_is_gone_is_counted_and_marked() {
     sample.flush();
     let path = sample.path().to_path_buf();
     let sides = side_folder(&path);
-    let run = |name: &str, session: &Session| {
+    let run = |name: &str, session: &SessionRecord| {
         let mut out = Vec::new();
         let exporter = export::exporter(name).unwrap();
         let exported = exporter.export(session, &mut out, &mut |_, _| {}).unwrap();
         (exported.missing, String::from_utf8(out).unwrap())
     };
-    let open = || Session::open(&path).unwrap();
+    let open = || SessionRecord::open(&path).unwrap();
     for exporter in exporters() {
         assert_eq!(run(exporter.name(), &open()).0, 0, "{}", exporter.name());
     }

@@ -18,9 +18,9 @@ fn refresh_takes_in_what_was_added() {
     sample.answer(one, r#"{"id":1,"result":{}}"#);
     assert_eq!(session.refresh().unwrap(), 0, "not written yet");
     sample.verdict("drop", one).write();
-    sample.recorder.io(
+    sample.recorder.record_event(
         at(3),
-        &Io::Undelivered {
+        &RecordEvent::Undelivered {
             sequence: 2,
             why: "gone",
         },
@@ -41,14 +41,14 @@ fn a_stored_index_gives_the_same_rows_and_is_extended() {
     let (mut sample, path) = everything();
     let fresh = {
         std::fs::remove_file(index_of(&path)).unwrap();
-        Session::open(&path).unwrap()
+        SessionRecord::open(&path).unwrap()
     };
     fresh.store_index().unwrap();
-    let loaded = Session::open(&path).unwrap();
+    let loaded = SessionRecord::open(&path).unwrap();
     assert_eq!(loaded.rows(), fresh.rows());
     sample.client(r#"{"id":99,"method":"later"}"#);
     sample.flush();
-    let extended = Session::open(&path).unwrap();
+    let extended = SessionRecord::open(&path).unwrap();
     assert_eq!(extended.len(), fresh.len() + 1);
     assert_eq!(&extended.rows()[..fresh.len()], fresh.rows());
     let last = extended.row(fresh.len()).unwrap();
@@ -60,7 +60,7 @@ fn a_stored_index_gives_the_same_rows_and_is_extended() {
 fn an_index_that_does_not_fit_is_rebuilt() {
     let (_sample, path) = everything();
     let good = std::fs::read(index_of(&path)).unwrap();
-    let rows = Session::open(&path).unwrap().rows().to_vec();
+    let rows = SessionRecord::open(&path).unwrap().rows().to_vec();
     let mut wrong: Vec<Vec<u8>> = vec![
         Vec::new(),
         b"mcpidx".to_vec(),
@@ -73,7 +73,7 @@ fn an_index_that_does_not_fit_is_rebuilt() {
     }
     for bytes in wrong {
         std::fs::write(index_of(&path), &bytes).unwrap();
-        assert_eq!(Session::open(&path).unwrap().rows(), rows);
+        assert_eq!(SessionRecord::open(&path).unwrap().rows(), rows);
     }
     // An index of another record, whose lines have the same lengths.
     let text = std::fs::read_to_string(&path)
@@ -82,7 +82,7 @@ fn an_index_that_does_not_fit_is_rebuilt() {
         .replace("tools/call", "tools/cull");
     std::fs::write(index_of(&path), &good).unwrap();
     std::fs::write(&path, text).unwrap();
-    let session = Session::open(&path).unwrap();
+    let session = SessionRecord::open(&path).unwrap();
     assert_eq!(session.method(session.row(2).unwrap()), Some("tools/cull"));
 }
 
@@ -99,7 +99,7 @@ fn large_bodies_recorded_late_are_found_by_their_number() {
     lines.insert(40, late);
     let path = sample.beside("late.jsonl");
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
-    let session = Session::open(&path).unwrap();
+    let session = SessionRecord::open(&path).unwrap();
     for sequence in 1..=50 {
         let row = session.find(sequence).unwrap();
         assert_eq!(session.row(row).unwrap().sequence(), sequence);
@@ -110,7 +110,7 @@ fn large_bodies_recorded_late_are_found_by_their_number() {
 #[test]
 fn filters_choose_rows() {
     let (_sample, path) = everything();
-    let session = Session::open(path).unwrap();
+    let session = SessionRecord::open(path).unwrap();
     let found = |text: &str| {
         let filter = Filter::parse(text).unwrap();
         let mut rows = Vec::new();

@@ -9,7 +9,11 @@ fn json_of(path: &Path) -> Value {
     let mut out = Vec::new();
     export::exporter("json")
         .unwrap()
-        .export(&Session::open(path).unwrap(), &mut out, &mut |_, _| {})
+        .export(
+            &SessionRecord::open(path).unwrap(),
+            &mut out,
+            &mut |_, _| {},
+        )
         .unwrap();
     serde_json::from_slice(&out).unwrap()
 }
@@ -20,9 +24,13 @@ fn an_export_comes_back_as_it_was() {
     let exported = json_of(&path);
     let source = sample.beside("session.json");
     std::fs::write(&source, serde_json::to_string_pretty(&exported).unwrap()).unwrap();
-    let imported = import(&source, Place::File(sample.beside("imported.jsonl"))).unwrap();
+    let imported = import(
+        &source,
+        RecordLocation::File(sample.beside("imported.jsonl")),
+    )
+    .unwrap();
     assert_eq!(json_of(&imported), exported);
-    let session = Session::open(&imported).unwrap();
+    let session = SessionRecord::open(&imported).unwrap();
     assert_eq!(session.row(1).unwrap().peer(), Some(0));
 }
 
@@ -37,12 +45,16 @@ fn the_origins_field_names_are_read() {
         {"proxy_id":"9f14e45f-ceea-467f-a0e6-1f2f5d3c9a12","sequence":1,"timestamp":"2026-03-01T10:00:01.500000+00:00","direction":"server_to_client",
          "transport":"sse","payload":{"jsonrpc":"2.0","id":1,"result":{}},"correlated_id":"8f14e45f-ceea-467f-a0e6-1f2f5d3c9a11"}]}"#;
     std::fs::write(&source, document).unwrap();
-    let record = import(&source, Place::In(folder.path().join("records"))).unwrap();
+    let record = import(
+        &source,
+        RecordLocation::Folder(folder.path().join("records")),
+    )
+    .unwrap();
     insta::assert_snapshot!(
         "imported-origin",
         serde_json::to_string_pretty(&json_of(&record)).unwrap()
     );
-    let session = Session::open(&record).unwrap();
+    let session = SessionRecord::open(&record).unwrap();
     assert_eq!(session.row(1).unwrap().latency().unwrap().as_millis(), 500);
 }
 
@@ -77,13 +89,17 @@ fn answers_to_the_requests_of_a_batch_stay_answers() {
         messages.join(",")
     );
     std::fs::write(&source, document).unwrap();
-    let record = import(&source, Place::File(folder.path().join("new.jsonl"))).unwrap();
+    let record = import(
+        &source,
+        RecordLocation::File(folder.path().join("new.jsonl")),
+    )
+    .unwrap();
     let exported = json_of(&record);
     for index in [1, 2] {
         let answers = exported["messages"][index]["correlated_id"].as_str();
         assert_eq!(answers, Some(asked.trim_matches('"')));
     }
-    let session = Session::open(&record).unwrap();
+    let session = SessionRecord::open(&record).unwrap();
     assert_eq!(session.row(2).unwrap().peer(), Some(0));
 }
 
@@ -106,7 +122,11 @@ fn what_is_no_session_is_refused_with_a_reason() {
         ),
     ] {
         std::fs::write(&source, content).unwrap();
-        let error = import(&source, Place::File(folder.path().join("out.jsonl"))).unwrap_err();
+        let error = import(
+            &source,
+            RecordLocation::File(folder.path().join("out.jsonl")),
+        )
+        .unwrap_err();
         assert!(error.chain().contains(why), "{content}: {}", error.chain());
     }
 }

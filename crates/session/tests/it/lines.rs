@@ -2,7 +2,7 @@
 
 use crate::sample::*;
 use mcp_proxy_session::*;
-use mcp_proxy_wire::{EndsHead, Id, Kind, Message};
+use mcp_proxy_wire::{Id, Kind, Message, PartialHead};
 use proptest::prelude::*;
 use std::os::unix::fs::PermissionsExt;
 
@@ -55,9 +55,9 @@ fn credentials_are_masked_and_kept_on_request() {
         sample.from_client(b"{}").carried_by(&post()).write();
         let cookie = response(200, &[("set-cookie", "very-secret")]);
         sample.from_server(b"{}").carried_by(&cookie).write();
-        sample.recorder.io(
+        sample.recorder.record_event(
             start(),
-            &Io::Stderr {
+            &RecordEvent::Stderr {
                 connection: 1,
                 line: b"key: from-the-environment",
             },
@@ -94,8 +94,11 @@ fn an_encoded_http_body_is_base64_even_if_it_looks_like_json() {
     let plain = response(200, &[("content-encoding", "identity")]);
     sample.from_server(b"{}").carried_by(&plain).write();
     let session = sample.open();
-    assert_eq!(session.message(0).unwrap().raw, Raw::Binary("{}".into()));
-    assert_eq!(session.message(1).unwrap().raw, Raw::Json("{}".into()));
+    assert_eq!(
+        session.message(0).unwrap().raw,
+        RawBody::Binary("{}".into())
+    );
+    assert_eq!(session.message(1).unwrap().raw, RawBody::Json("{}".into()));
 }
 
 #[test]
@@ -125,7 +128,7 @@ fn a_body_that_was_cut_through() {
     side.write(b"],\"id\":3}").unwrap();
     let len = side.len();
     let name = side.finish(1).unwrap();
-    let head = EndsHead {
+    let head = PartialHead {
         kind: Kind::Response,
         id: Some(Id::number(3)),
         method: None,
@@ -160,7 +163,7 @@ fn a_record_cannot_name_files_outside_its_folder() {
     let text = sample.text().replace("1.raw", "../session.jsonl");
     let other = sample.beside("other.jsonl");
     std::fs::write(&other, text).unwrap();
-    let error = Session::open(&other).unwrap().message(0).unwrap_err();
+    let error = SessionRecord::open(&other).unwrap().message(0).unwrap_err();
     assert!(error.to_string().contains("no side file"), "{error}");
 }
 
@@ -184,7 +187,7 @@ fn what_http_carried_without_a_body_is_no_message() {
 #[test]
 fn answers_and_verdicts_are_folded_in() {
     let (_sample, path) = everything();
-    let session = Session::open(path).unwrap();
+    let session = SessionRecord::open(path).unwrap();
     let answer = session.message(1).unwrap();
     assert_eq!(answer.correlated_id, Some(id(1)));
     assert_eq!(session.row(1).unwrap().peer(), Some(0));
@@ -217,11 +220,11 @@ fn the_parts_of_a_batch_follow_its_bytes() {
     let asked = sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#);
     // Two answers, cut to one.
     let raw = r#"[{"id":1,"result":1},{"id":2,"result":2}]"#;
-    let part = |message: Message| PartAnswer {
+    let part = |message: Message| NewBatchPart {
         kind: message.kind(),
         id: message.id(),
         method: None,
-        answers: Some(answers(asked, 9)),
+        answered_request: Some(answers(asked, 9)),
     };
     let parts = Message::parse(raw).parts().unwrap();
     let parts: Vec<_> = parts.into_iter().map(part).collect();
@@ -241,10 +244,10 @@ fn the_parts_of_a_batch_follow_its_bytes() {
     // One whose line says nothing about its parts.
     sample.client(requests);
     sample.recorder.end(start(), "done").unwrap();
-    let session = Session::open(sample.path()).unwrap();
+    let session = SessionRecord::open(sample.path()).unwrap();
     let parts = |row: usize| session.message(row).unwrap().parts;
     let names = |row: usize| -> Vec<String> {
-        let name = |part: Part| part.method.unwrap_or(part.kind);
+        let name = |part: BatchPart| part.method.unwrap_or(part.kind);
         parts(row).into_iter().map(name).collect()
     };
     assert_eq!(names(0), ["b", "n"]);

@@ -1,9 +1,11 @@
 //! Redaction through the record: what was asked to be hidden is in no file of it, and in no export.
 
 use crate::sample::*;
-use mcp_proxy_session::redact::Preset;
+use mcp_proxy_session::redact::RedactionPreset;
 use mcp_proxy_session::*;
-use mcp_proxy_wire::{Carriage, Direction, EndsHead, Id, Kind, Message, SseEvent, Transport};
+use mcp_proxy_wire::{
+    Direction, Id, Kind, Message, PartialHead, SseEvent, Transport, TransportEnvelope,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;
@@ -17,7 +19,7 @@ static RULES: LazyLock<Redaction> = LazyLock::new(|| {
         keys: vec!["password".to_owned(), "card*".to_owned()],
         values: vec!["S3CRET-[A-Z]+".to_owned()],
         paths: vec!["$.params.name".to_owned()],
-        presets: vec![Preset::Tokens],
+        presets: vec![RedactionPreset::Tokens],
     };
     Redaction::new(&rules).unwrap().unwrap()
 });
@@ -86,7 +88,7 @@ fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
     side.write(front.as_bytes()).unwrap();
     side.write(back.as_bytes()).unwrap();
     let file = side.finish(5).unwrap();
-    let head = EndsHead {
+    let head = PartialHead {
         kind: Kind::Request,
         id: Some(Id::from_token(format!("\"{SECRET}\"").as_bytes())),
         method: Some("big".to_owned()),
@@ -101,15 +103,15 @@ fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
     sample.from_client("").with_body(body).write();
     // A batch, broken JSON, bytes that are no text.
     let batch = format!(r#"[{{"id":"{SECRET}","method":"{SECRET}"}},{{"id":2,"method":"b"}}]"#);
-    let parts: Vec<PartAnswer> = Message::parse(batch.clone())
+    let parts: Vec<NewBatchPart> = Message::parse(batch.clone())
         .parts()
         .unwrap()
         .iter()
-        .map(|part| PartAnswer {
+        .map(|part| NewBatchPart {
             kind: part.kind(),
             id: part.id(),
             method: part.method().map(|method| method.into_owned()),
-            answers: None,
+            answered_request: None,
         })
         .collect();
     sample.from_client(batch).with_parts(&parts).write();
@@ -124,10 +126,10 @@ fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
         .header("x-other", format!("is {SECRET}"))
         .body(())
         .unwrap();
-    let carriage = Carriage::Request(Box::new(request.into_parts().0));
+    let carriage = TransportEnvelope::Request(Box::new(request.into_parts().0));
     let body = format!(r#"{{"id":7,"method":"m","params":{{"cardNumber":"{SECRET}"}}}}"#);
     sample.from_client(&body).carried_by(&carriage).write();
-    let event = Carriage::Event(Box::new(SseEvent {
+    let event = TransportEnvelope::Event(Box::new(SseEvent {
         id: Some(SECRET.to_owned()),
         ..SseEvent::default()
     }));
@@ -137,7 +139,7 @@ fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
     // What is no message.
     let line = format!("login with {SECRET} and {{\"password\": \"{SECRET}\"}}");
     let bytes = [line.as_bytes(), b"\xff"].concat();
-    let wire = Carriage::Event(Box::new(SseEvent {
+    let wire = TransportEnvelope::Event(Box::new(SseEvent {
         wire: format!(": {SECRET}\n\n").into(),
         ..SseEvent::default()
     }));
@@ -150,31 +152,31 @@ fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
         ..named.clone()
     };
     for io in [
-        Io::Stderr {
+        RecordEvent::Stderr {
             connection: 1,
             line: line.as_bytes(),
         },
-        Io::Stderr {
+        RecordEvent::Stderr {
             connection: 1,
             line: &bytes,
         },
-        Io::Stray {
+        RecordEvent::Stray {
             connection: 1,
             direction: Direction::ServerToClient,
             bytes: line.as_bytes(),
         },
-        Io::Note { text: &line },
-        Io::Open {
+        RecordEvent::Note { text: &line },
+        RecordEvent::Open {
             connection: 1,
             client: &called,
             server: &named,
             parent: None,
         },
-        Io::Close {
+        RecordEvent::Close {
             connection: 1,
             why: &line,
         },
-        Io::Http {
+        RecordEvent::Http {
             connection: 1,
             exchange: 1,
             direction: Direction::ServerToClient,
@@ -182,7 +184,7 @@ fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
             carriage: &wire,
         },
     ] {
-        sample.recorder.io(at(9), &io);
+        sample.recorder.record_event(at(9), &io);
     }
     sample.recorder.end(at(10), &line).unwrap();
     sample
@@ -204,7 +206,7 @@ fn what_is_hidden_is_in_no_file_of_the_record() {
             String::from_utf8_lossy(&bytes)
         );
     }
-    let session = Session::open(sample.path()).unwrap();
+    let session = SessionRecord::open(sample.path()).unwrap();
     assert_eq!(session.damaged(), 0);
     let facts = session.redaction().unwrap();
     assert_eq!(
@@ -229,13 +231,16 @@ fn what_is_hidden_is_in_no_file_of_the_record() {
     let body = large.raw.load().unwrap();
     assert_eq!(body.len() as u64, large.len);
     assert!(body.ends_with(b"yyyy\"}}"));
-    assert!(matches!(session.message(10).unwrap().raw, Raw::Lost { .. }));
+    assert!(matches!(
+        session.message(10).unwrap().raw,
+        RawBody::Lost { .. }
+    ));
 }
 
 #[test]
 fn what_is_hidden_is_in_no_export() {
     let sample = secrets_everywhere(options());
-    let session = Session::open(sample.path()).unwrap().redacted(&RULES);
+    let session = SessionRecord::open(sample.path()).unwrap().redacted(&RULES);
     for exporter in exporters() {
         let mut out = Vec::new();
         exporter.export(&session, &mut out, &mut |_, _| {}).unwrap();
@@ -259,9 +264,9 @@ fn what_is_hidden_is_in_no_export() {
 #[test]
 fn an_export_hides_what_a_capture_would_have_hidden() {
     let captured = secrets_everywhere(hiding());
-    let captured = Session::open(captured.path()).unwrap();
+    let captured = SessionRecord::open(captured.path()).unwrap();
     let plain = secrets_everywhere(options());
-    let exported = Session::open(plain.path()).unwrap().redacted(&RULES);
+    let exported = SessionRecord::open(plain.path()).unwrap().redacted(&RULES);
     for index in 0..captured.len() {
         let (one, other) = (
             captured.message(index).unwrap(),
@@ -273,7 +278,7 @@ fn an_export_hides_what_a_capture_would_have_hidden() {
         assert_eq!(one.name, other.name);
         assert_eq!(one.http, other.http);
         assert_eq!(one.sse, other.sse);
-        let text = |raw: &Raw| String::from_utf8_lossy(&raw.load().unwrap()).into_owned();
+        let text = |raw: &RawBody| String::from_utf8_lossy(&raw.load().unwrap()).into_owned();
         assert_eq!(text(&one.raw), text(&other.raw));
     }
 }
@@ -286,7 +291,7 @@ fn an_export_of_lines_is_a_record_of_its_own() {
         ..RedactionRules::default()
     };
     let more = Redaction::new(&more).unwrap().unwrap();
-    let session = Session::open(sample.path()).unwrap();
+    let session = SessionRecord::open(sample.path()).unwrap();
     let nonce = session.redaction().unwrap().nonce.clone();
     let session = session.redacted(&more);
     let mut out = Vec::new();
@@ -296,7 +301,7 @@ fn an_export_of_lines_is_a_record_of_its_own() {
         .unwrap();
     let path = sample.beside("copy.jsonl");
     std::fs::write(&path, &out).unwrap();
-    let copy = Session::open(&path).unwrap();
+    let copy = SessionRecord::open(&path).unwrap();
     assert_eq!((copy.len(), copy.damaged()), (session.len(), 0));
     let facts = copy.redaction().unwrap();
     assert_eq!(
@@ -309,13 +314,13 @@ fn an_export_of_lines_is_a_record_of_its_own() {
     assert!(holds(original.bytes().unwrap(), "redacted"));
     // Large bodies came along.
     assert!(copy.message(2).unwrap().raw.len() > SIDE_LIMIT as u64);
-    assert!(matches!(copy.message(2).unwrap().raw, Raw::Json(_)));
+    assert!(matches!(copy.message(2).unwrap().raw, RawBody::Json(_)));
 }
 
 #[test]
 fn json_tells_of_redaction_in_its_metadata_and_only_then() {
     let sample = secrets_everywhere(hiding());
-    let session = Session::open(sample.path()).unwrap();
+    let session = SessionRecord::open(sample.path()).unwrap();
     let mut out = Vec::new();
     export::exporter("json")
         .unwrap()
@@ -340,19 +345,19 @@ fn json_tells_of_redaction_in_its_metadata_and_only_then() {
 #[test]
 fn an_import_still_knows_what_was_redacted() {
     let sample = secrets_everywhere(hiding());
-    let session = Session::open(sample.path()).unwrap();
+    let session = SessionRecord::open(sample.path()).unwrap();
     let document = sample.beside("s.json");
     let mut out = std::fs::File::create(&document).unwrap();
     export::exporter("json")
         .unwrap()
         .export(&session, &mut out, &mut |_, _| {})
         .unwrap();
-    let place = Place::File(sample.beside("imported.jsonl"));
-    let imported = Session::open(import(&document, place).unwrap()).unwrap();
-    let nonce = |session: &Session| session.redaction().unwrap().nonce.clone();
+    let place = RecordLocation::File(sample.beside("imported.jsonl"));
+    let imported = SessionRecord::open(import(&document, place).unwrap()).unwrap();
+    let nonce = |session: &SessionRecord| session.redaction().unwrap().nonce.clone();
     assert_eq!(nonce(&imported), nonce(&session));
     for index in 0..session.len() {
-        let redacted = |session: &Session| session.message(index).unwrap().redacted;
+        let redacted = |session: &SessionRecord| session.message(index).unwrap().redacted;
         assert_eq!(redacted(&imported), redacted(&session), "{index}");
     }
 }
@@ -366,7 +371,7 @@ fn rules_that_find_nothing_change_no_line() {
         ..RedactionRules::default()
     };
     let rules = Redaction::new(&rules).unwrap().unwrap();
-    let session = Session::open(&path).unwrap().redacted(&rules);
+    let session = SessionRecord::open(&path).unwrap().redacted(&rules);
     let mut out = Vec::new();
     export::exporter("jsonl")
         .unwrap()

@@ -5,7 +5,7 @@ pub use mcp_proxy_session::testing::{
 };
 
 use mcp_proxy_session::*;
-use mcp_proxy_wire::{Carriage, Direction, Transport};
+use mcp_proxy_wire::{Direction, Transport, TransportEnvelope};
 use std::path::PathBuf;
 
 pub fn header() -> SessionHeader {
@@ -21,7 +21,7 @@ pub fn header() -> SessionHeader {
 }
 
 /// A POST with secrets in it.
-pub fn post() -> Carriage {
+pub fn post() -> TransportEnvelope {
     testing::post(
         "/mcp?api_key=abc&x=1",
         &[
@@ -66,14 +66,14 @@ pub fn everything() -> (SampleRecord, PathBuf) {
         200,
         &[("content-type", "text/event-stream"), ("set-cookie", "a=b")],
     );
-    let head = Io::Http {
+    let head = RecordEvent::Http {
         connection: 1,
         exchange: 5,
         direction: Direction::ServerToClient,
         transport: Transport::StreamableHttp,
         carriage: &head,
     };
-    sample.recorder.io(at(list), &head);
+    sample.recorder.record_event(at(list), &head);
     sample
         .from_server(r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[]}}"#)
         .carried_by(&event("e-1"))

@@ -1,7 +1,7 @@
 //! The folder of records: names, lists, pruning.
 
 use crate::sample::*;
-use mcp_proxy_session::store::{Which, find, keep_under, list, prune};
+use mcp_proxy_session::store::{PruneSelection, find, list, prune, prune_to_size};
 use mcp_proxy_session::*;
 use std::path::Path;
 use std::time::Duration;
@@ -10,11 +10,15 @@ fn record_in(folder: &Path, number: u64) -> Recorder {
     let mut header = header();
     header.id = format!("019a8888-0000-7000-8000-00000000000{number}");
     header.started_at = start() + Duration::from_secs(number);
-    let mut recorder =
-        Recorder::create(Place::In(folder.to_path_buf()), options(), &header).unwrap();
-    recorder.io(
+    let mut recorder = Recorder::create(
+        RecordLocation::Folder(folder.to_path_buf()),
+        options(),
+        &header,
+    )
+    .unwrap();
+    recorder.record_event(
         start(),
-        &Io::Note {
+        &RecordEvent::Note {
             text: &"n".repeat(1000),
         },
     );
@@ -41,7 +45,8 @@ fn names(folder: &Path) -> Vec<String> {
 fn a_name_that_is_taken_gets_a_number() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("made/for/it/session.jsonl");
-    let create = || Recorder::create(Place::File(path.clone()), options(), &header()).unwrap();
+    let create =
+        || Recorder::create(RecordLocation::File(path.clone()), options(), &header()).unwrap();
     let first = create();
     let second = create();
     drop(first);
@@ -92,7 +97,7 @@ fn the_oldest_finished_ones_go_first_and_live_ones_stay() {
         recorder.end(start(), "done").unwrap();
     }
     let each = list(folder.path()).unwrap()[0].bytes;
-    let pruned = keep_under(folder.path(), each * 3).unwrap();
+    let pruned = prune_to_size(folder.path(), each * 3).unwrap();
     assert_eq!((pruned.removed.len(), pruned.live.len()), (1, 1));
     assert_eq!(pruned.bytes, each);
     assert_eq!(names(folder.path()).len(), 3);
@@ -101,7 +106,7 @@ fn the_oldest_finished_ones_go_first_and_live_ones_stay() {
     assert!(!gone.with_extension("jsonl.idx").exists());
     let pruned = prune(
         folder.path(),
-        &Which::StartedBefore(start() + Duration::from_secs(4)),
+        &PruneSelection::StartedBefore(start() + Duration::from_secs(4)),
     )
     .unwrap();
     assert_eq!(
@@ -110,14 +115,20 @@ fn the_oldest_finished_ones_go_first_and_live_ones_stay() {
     );
     let last = list(folder.path()).unwrap()[0].id.clone();
     assert_eq!(
-        prune(folder.path(), &Which::Ids(vec![last]))
+        prune(folder.path(), &PruneSelection::Ids(vec![last]))
             .unwrap()
             .removed
             .len(),
         1
     );
     drop(live);
-    assert_eq!(prune(folder.path(), &Which::All).unwrap().removed.len(), 1);
+    assert_eq!(
+        prune(folder.path(), &PruneSelection::All)
+            .unwrap()
+            .removed
+            .len(),
+        1
+    );
     assert_eq!(names(folder.path()).len(), 0);
 }
 
@@ -155,7 +166,7 @@ fn what_stands_beside_a_record_is_counted_and_goes_with_it() {
     assert_eq!(listed.len(), 2);
     let own = listed.iter().find(|record| record.path == path).unwrap();
     assert_eq!(own.bytes, before + 10_000 * companions.len() as u64);
-    let pruned = prune(folder.path(), &Which::All).unwrap();
+    let pruned = prune(folder.path(), &PruneSelection::All).unwrap();
     assert_eq!(pruned.removed.len(), 2);
     let mut left: Vec<String> = std::fs::read_dir(folder.path())
         .unwrap()

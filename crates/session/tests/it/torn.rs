@@ -24,7 +24,7 @@ fn a_record_cut_anywhere_keeps_every_whole_line() {
             .rposition(|byte| *byte == b'\n')
             .unwrap()
             + 1;
-        let session = Session::open(&cut_path).unwrap();
+        let session = SessionRecord::open(&cut_path).unwrap();
         assert_eq!(session.records().count(), lines, "cut at {cut}");
         assert_eq!(session.torn(), (cut - last) as u64);
         assert_eq!(session.damaged(), 0);
@@ -57,7 +57,7 @@ fn a_file_without_a_whole_header_is_no_record() {
     ] {
         std::fs::write(&path, content).unwrap();
         assert!(matches!(
-            Session::open(&path),
+            SessionRecord::open(&path),
             Err(Error::NotARecord { .. })
         ));
         assert!(repair(&path).is_err());
@@ -67,7 +67,7 @@ fn a_file_without_a_whole_header_is_no_record() {
         let line = format!("{{\"t\":\"session\",\"format\":{other}}}\n");
         std::fs::write(&path, line).unwrap();
         assert!(matches!(
-            Session::open(&path),
+            SessionRecord::open(&path),
             Err(Error::Format { format, .. }) if format == other
         ));
     }
@@ -131,7 +131,7 @@ fn a_damaged_line_in_the_middle_is_skipped_and_counted() {
     text.push('\n');
     let path = sample.beside("damaged.jsonl");
     std::fs::write(&path, &text).unwrap();
-    let session = Session::open(&path).unwrap();
+    let session = SessionRecord::open(&path).unwrap();
     assert_eq!((session.len(), session.damaged()), (2, 1));
     assert_eq!(session.find(2), Some(1));
 }
@@ -144,7 +144,7 @@ fn unknown_kinds_of_record_are_kept() {
     text.push_str("{\"t\":\"find\",\"rule\":\"from the future\"}\n");
     let path = sample.beside("newer.jsonl");
     std::fs::write(&path, &text).unwrap();
-    let session = Session::open(&path).unwrap();
+    let session = SessionRecord::open(&path).unwrap();
     let kinds: Vec<String> = session
         .records()
         .map(|record| record.unwrap().kind().to_owned())
@@ -165,16 +165,17 @@ fn endless_writer() {
     let Some(path) = std::env::var_os("RECORD_HERE") else {
         return;
     };
-    let mut recorder = Recorder::create(Place::File(path.into()), options(), &header()).unwrap();
+    let mut recorder =
+        Recorder::create(RecordLocation::File(path.into()), options(), &header()).unwrap();
     for sequence in 1.. {
         let body = format!(
             "{{\"id\":{sequence},\"method\":\"{}\"}}",
             "m".repeat(sequence as usize % 5000)
         );
         let message = mcp_proxy_wire::Message::parse(body);
-        recorder.message(&new_message(
+        recorder.record_message(&new_message(
             sequence,
-            &mcp_proxy_wire::Carriage::Message,
+            &mcp_proxy_wire::TransportEnvelope::Bare,
             NewBody::Whole(&message),
         ));
         recorder.flush().unwrap();
@@ -219,7 +220,7 @@ fn kill_9_loses_no_message_that_was_flushed() {
         .unwrap_or(last);
     assert!(!is_live(&path));
     repair(&path).unwrap();
-    let session = Session::open(&path).unwrap();
+    let session = SessionRecord::open(&path).unwrap();
     assert!(session.len() as u64 >= last, "{} of {last}", session.len());
     for index in (0..session.len()).step_by(100) {
         assert_eq!(session.message(index).unwrap().sequence, index as u64 + 1);

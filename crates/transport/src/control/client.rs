@@ -14,7 +14,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 
-use super::line::{Line, LineBuffer};
+use super::line::{BufferedLine, LineBuffer};
 
 /// The longest answer: everything that is held, with bodies.
 const MAX_LINE: usize = 256 << 20;
@@ -26,7 +26,7 @@ const LONG_ANSWER: Duration = Duration::from_secs(3600);
 const KEPT_NOTICES: usize = 16;
 
 /// A connection to a running proxy.
-pub struct Client {
+pub struct ControlClient {
     reader: OwnedReadHalf,
     writer: OwnedWriteHalf,
     lines: LineBuffer,
@@ -36,7 +36,7 @@ pub struct Client {
 
 /// A notice, and the line that it came in.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct ControlNotification {
     /// The notice. `None`: it is one that this program does not know, of a newer proxy.
     pub notice: Option<Notice>,
     /// The line.
@@ -45,7 +45,7 @@ pub struct Told {
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum ClientError {
+pub enum ControlClientError {
     /// The proxy's answer is an error.
     #[error("{text}")]
     Refused {
@@ -70,14 +70,14 @@ pub enum ClientError {
     Nonsense(String),
 }
 
-impl Client {
+impl ControlClient {
     /// Dials the socket.
-    pub async fn connect(socket: &Path) -> Result<Client, ClientError> {
+    pub async fn connect(socket: &Path) -> Result<ControlClient, ControlClientError> {
         let stream = timeout(ANSWER, UnixStream::connect(socket))
             .await
-            .map_err(|_| ClientError::Silent)??;
+            .map_err(|_| ControlClientError::Silent)??;
         let (reader, writer) = stream.into_split();
-        Ok(Client {
+        Ok(ControlClient {
             reader,
             writer,
             lines: LineBuffer::new(MAX_LINE),
@@ -87,26 +87,33 @@ impl Client {
     }
 
     /// Sends a request and waits for its result.
-    pub async fn call<R: ControlRequest>(&mut self, request: &R) -> Result<R::Result, ClientError> {
+    pub async fn call<R: ControlRequest>(
+        &mut self,
+        request: &R,
+    ) -> Result<R::Result, ControlClientError> {
         let result = self.ask(R::METHOD, &request.params()).await?;
         R::result(&result).map_err(|error| {
             let method = R::METHOD.info().name;
-            ClientError::Nonsense(format!("{method}: {error}"))
+            ControlClientError::Nonsense(format!("{method}: {error}"))
         })
     }
 
     /// Sends parameters that are JSON already, an object, and waits for the result as it was written.
-    pub async fn ask(&mut self, method: Method, params: &str) -> Result<Bytes, ClientError> {
+    pub async fn ask(&mut self, method: Method, params: &str) -> Result<Bytes, ControlClientError> {
         let deadline = match method.info().pace {
             Pace::Slow => LONG_ANSWER,
             Pace::Quick => ANSWER,
         };
-        timeout(deadline, self.ask_patiently(method, params))
+        timeout(deadline, self.ask_with_timeout(method, params))
             .await
-            .map_err(|_| ClientError::Silent)?
+            .map_err(|_| ControlClientError::Silent)?
     }
 
-    async fn ask_patiently(&mut self, method: Method, params: &str) -> Result<Bytes, ClientError> {
+    async fn ask_with_timeout(
+        &mut self,
+        method: Method,
+        params: &str,
+    ) -> Result<Bytes, ControlClientError> {
         self.asked += 1;
         let id = self.asked.to_string();
         let method = mcp_proxy_wire::json_string(method.info().name);
@@ -119,7 +126,7 @@ impl Client {
         loop {
             // A proxy that refuses a viewer says why before it closes.
             let message = match (self.message().await, &written) {
-                (Err(ClientError::Gone), Err(_)) => return Err(ClientError::Gone),
+                (Err(ControlClientError::Gone), Err(_)) => return Err(ControlClientError::Gone),
                 (message, _) => message?,
             };
             let is_ours = matches!(message.id_token(), Some(token) if token == id.as_bytes());
@@ -138,14 +145,14 @@ impl Client {
     }
 
     /// Waits for the next notice. Safe to cancel.
-    pub async fn notice(&mut self) -> Result<Told, ClientError> {
+    pub async fn notice(&mut self) -> Result<ControlNotification, ControlClientError> {
         loop {
             let message = match self.notices.pop_front() {
                 Some(message) => message,
                 None => self.message().await?,
             };
             match message.kind() {
-                Kind::Notification => return Ok(told(&message)),
+                Kind::Notification => return Ok(parse_notification(&message)),
                 Kind::Error => return Err(refused(&message)),
                 // An answer that nobody waits for any more.
                 Kind::Response => {}
@@ -161,41 +168,41 @@ impl Client {
         self.notices.push_back(message);
     }
 
-    async fn message(&mut self) -> Result<Message, ClientError> {
+    async fn message(&mut self) -> Result<Message, ControlClientError> {
         loop {
             match self.lines.take() {
-                Some(Line::Whole(line)) => return Ok(Message::parse(line)),
-                Some(Line::TooLong) => {
+                Some(BufferedLine::Whole(line)) => return Ok(Message::parse(line)),
+                Some(BufferedLine::TooLong) => {
                     let text = format!("a line of more than {MAX_LINE} bytes");
-                    return Err(ClientError::Nonsense(text));
+                    return Err(ControlClientError::Nonsense(text));
                 }
                 None => {}
             }
             if self.reader.read_buf(self.lines.space()).await? == 0 {
-                return Err(ClientError::Gone);
+                return Err(ControlClientError::Gone);
             }
         }
     }
 }
 
-fn told(message: &Message) -> Told {
+fn parse_notification(message: &Message) -> ControlNotification {
     let params = message.params().map(|span| message.slice(span));
     let params = params.and_then(|params| serde_json::from_slice(params).ok());
     let method = message.method().unwrap_or_default();
-    Told {
+    ControlNotification {
         notice: Notice::new(&method, params.unwrap_or_default()),
         line: message.raw().clone(),
     }
 }
 
-fn refused(message: &Message) -> ClientError {
+fn refused(message: &Message) -> ControlClientError {
     let error = message.error().map(|span| message.slice(span));
     let fault = error.and_then(|error| serde_json::from_slice(error).ok());
     let Fault { code, text, data } = fault.unwrap_or_else(|| Fault::new(0, "no reason"));
-    ClientError::Refused { code, text, data }
+    ControlClientError::Refused { code, text, data }
 }
 
-fn nonsense(message: &Message) -> ClientError {
+fn nonsense(message: &Message) -> ControlClientError {
     let text = String::from_utf8_lossy(message.raw());
-    ClientError::Nonsense(text.chars().take(80).collect())
+    ControlClientError::Nonsense(text.chars().take(80).collect())
 }

@@ -3,7 +3,7 @@
 use bytes::{Buf as _, Bytes, BytesMut};
 
 /// What came, until it is a line.
-pub struct LineBuffer {
+pub(super) struct LineBuffer {
     bytes: BytesMut,
     /// Bytes that hold no newline.
     searched: usize,
@@ -14,7 +14,7 @@ pub struct LineBuffer {
 
 /// What a line is.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line {
+pub(super) enum BufferedLine {
     /// A line, without its end.
     Whole(Bytes),
     /// A line that was longer than allowed. Its bytes are gone.
@@ -23,7 +23,7 @@ pub enum Line {
 
 impl LineBuffer {
     /// For lines of at most `limit` bytes.
-    pub fn new(limit: usize) -> LineBuffer {
+    pub(super) fn new(limit: usize) -> LineBuffer {
         LineBuffer {
             bytes: BytesMut::new(),
             searched: 0,
@@ -33,13 +33,13 @@ impl LineBuffer {
     }
 
     /// Where bytes are read to.
-    pub fn space(&mut self) -> &mut BytesMut {
+    pub(super) fn space(&mut self) -> &mut BytesMut {
         self.bytes.reserve(4096);
         &mut self.bytes
     }
 
     /// The next line. `None`: more bytes are needed.
-    pub fn take(&mut self) -> Option<Line> {
+    pub(super) fn take(&mut self) -> Option<BufferedLine> {
         loop {
             match memchr::memchr(b'\n', &self.bytes[self.searched..]) {
                 Some(found) => {
@@ -47,12 +47,12 @@ impl LineBuffer {
                     self.bytes.advance(1);
                     self.searched = 0;
                     if std::mem::take(&mut self.skipping) || line.len() > self.limit {
-                        return Some(Line::TooLong);
+                        return Some(BufferedLine::TooLong);
                     }
                     let line = line.freeze();
                     // An empty line says nothing, and some programs send one.
                     if !line.trim_ascii().is_empty() {
-                        return Some(Line::Whole(line));
+                        return Some(BufferedLine::Whole(line));
                     }
                 }
                 None => {
@@ -73,7 +73,7 @@ impl LineBuffer {
 mod tests {
     use super::*;
 
-    fn lines(pieces: &[&str]) -> Vec<Line> {
+    fn lines(pieces: &[&str]) -> Vec<BufferedLine> {
         let mut buffer = LineBuffer::new(5);
         let mut lines = Vec::new();
         for piece in pieces {
@@ -85,8 +85,8 @@ mod tests {
         lines
     }
 
-    fn whole(text: &'static str) -> Line {
-        Line::Whole(Bytes::from_static(text.as_bytes()))
+    fn whole(text: &'static str) -> BufferedLine {
+        BufferedLine::Whole(Bytes::from_static(text.as_bytes()))
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_long_line_is_left_out_and_the_next_is_whole() {
-        let expected = [Line::TooLong, whole("ok")];
+        let expected = [BufferedLine::TooLong, whole("ok")];
         assert_eq!(lines(&["abcdef\nok\n"]), expected);
         assert_eq!(lines(&["abcdef", "ghijklmnop", "q\nok\n"]), expected);
     }

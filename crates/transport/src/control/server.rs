@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use mcp_proxy_core::BoxFuture;
-use mcp_proxy_core::control::{Control, Viewer};
+use mcp_proxy_core::control::{ProxyControl, Viewer};
 use mcp_proxy_wire::{ErrorCode, error_response};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::line::{Line, LineBuffer};
+use super::line::{BufferedLine, LineBuffer};
 
 /// The longest request: a held message may be replaced by one of its size.
 const MAX_LINE: usize = 64 << 20;
@@ -29,13 +29,13 @@ const STALL: Duration = Duration::from_secs(120);
 const REFUSAL: Duration = Duration::from_secs(1);
 
 /// Serves viewers, for ever. When this is dropped their connections end.
-pub async fn serve(listener: &UnixListener, control: &Arc<Control>) {
+pub async fn serve(listener: &UnixListener, control: &Arc<ProxyControl>) {
     let mut viewers = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    viewers.spawn(receive(stream, Arc::clone(control)));
+                    viewers.spawn(admit_viewer(stream, Arc::clone(control)));
                 }
                 // Out of descriptors, most likely: those who are there go on.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -46,12 +46,12 @@ pub async fn serve(listener: &UnixListener, control: &Arc<Control>) {
 }
 
 /// Lets a viewer in, or says why not.
-async fn receive(stream: UnixStream, control: Arc<Control>) {
+async fn admit_viewer(stream: UnixStream, control: Arc<ProxyControl>) {
     let peer = stream.peer_cred();
     let own = rustix::process::geteuid().as_raw();
     let refusal = match &peer {
         Ok(peer) if peer.uid() == own => match control.attach(peer.pid()) {
-            Ok(viewer) => return view(stream, viewer).await,
+            Ok(viewer) => return serve_viewer(stream, viewer).await,
             Err(error) => error.to_string(),
         },
         _ => "this proxy belongs to another user".to_owned(),
@@ -62,8 +62,11 @@ async fn receive(stream: UnixStream, control: Arc<Control>) {
     drop(tokio::time::timeout(REFUSAL, stream.write_all(&line)).await);
 }
 
-async fn view(stream: UnixStream, viewer: Viewer) {
-    let Viewer { desk, mut notices } = viewer;
+async fn serve_viewer(stream: UnixStream, viewer: Viewer) {
+    let Viewer {
+        requests: desk,
+        notifications: mut notices,
+    } = viewer;
     let (mut reader, mut writer) = stream.into_split();
     let mut lines = LineBuffer::new(MAX_LINE);
     let mut out = BytesMut::new();
@@ -74,8 +77,8 @@ async fn view(stream: UnixStream, viewer: Viewer) {
     loop {
         if answering.is_none() && out.len() < ROOM {
             match lines.take() {
-                Some(Line::Whole(line)) => answering = Some(Box::pin(desk.answer(line))),
-                Some(Line::TooLong) => {
+                Some(BufferedLine::Whole(line)) => answering = Some(Box::pin(desk.answer(line))),
+                Some(BufferedLine::TooLong) => {
                     push(&mut out, &desk.too_long(MAX_LINE), &mut moved);
                     continue;
                 }

@@ -5,34 +5,34 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use tokio::time::timeout;
 
-use super::inflow::Inflow;
+use super::incoming_body::IncomingBody;
 
 /// A peer that is silent for this long in the middle of a body is given up.
 const PIECE_DEADLINE: Duration = Duration::from_secs(60);
 
 /// What was read.
-pub enum Collected {
+pub enum CollectedBody {
     /// All of it.
     Whole(Bytes),
     /// More than the limit: what was read so far, and the rest.
-    More(Bytes, Inflow),
+    Partial(Bytes, IncomingBody),
     /// The body broke off or stalled; what was read so far.
     Broken(Bytes, String),
 }
 
-impl Collected {
+impl CollectedBody {
     /// How many bytes were read.
     pub fn bytes_read(&self) -> usize {
         match self {
-            Collected::Whole(read) | Collected::More(read, _) | Collected::Broken(read, _) => {
-                read.len()
-            }
+            CollectedBody::Whole(read)
+            | CollectedBody::Partial(read, _)
+            | CollectedBody::Broken(read, _) => read.len(),
         }
     }
 }
 
 /// Reads up to `limit` bytes.
-pub async fn collect(body: impl Into<Inflow>, limit: usize) -> Collected {
+pub async fn collect(body: impl Into<IncomingBody>, limit: usize) -> CollectedBody {
     let mut body = body.into();
     let mut first = Bytes::new();
     let mut joined: Option<BytesMut> = None;
@@ -45,11 +45,11 @@ pub async fn collect(body: impl Into<Inflow>, limit: usize) -> Collected {
             Ok(Some(Ok(piece))) => piece,
             Ok(None) => break,
             Ok(Some(Err(error))) => {
-                return Collected::Broken(read(joined, first), error.to_string());
+                return CollectedBody::Broken(read(joined, first), error.to_string());
             }
             Err(_) => {
                 let why = format!("no byte came for {} s", PIECE_DEADLINE.as_secs());
-                return Collected::Broken(read(joined, first), why);
+                return CollectedBody::Broken(read(joined, first), why);
             }
         };
         // Almost every body is one piece: it is not copied.
@@ -72,8 +72,8 @@ pub async fn collect(body: impl Into<Inflow>, limit: usize) -> Collected {
             }
         };
         if length > limit {
-            return Collected::More(read(joined, first), body);
+            return CollectedBody::Partial(read(joined, first), body);
         }
     }
-    Collected::Whole(joined.map_or(first, BytesMut::freeze))
+    CollectedBody::Whole(joined.map_or(first, BytesMut::freeze))
 }

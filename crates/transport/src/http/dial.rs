@@ -5,7 +5,7 @@
 //! session that the server has lost ends the link.
 
 mod answers;
-mod get;
+mod get_stream;
 mod state;
 
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response};
-use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, Outgoing};
+use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, OutgoingFrame};
 use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use mcp_proxy_wire::revision::{Era, names_version};
 use mcp_proxy_wire::{Body, ErrorCode, Frame, Id, Kind, Message, Origin, StreamId, error_response};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-use super::inflow::Inflow;
-use super::payload::Payload;
-use super::remote::Remote;
-use crate::inbox::{Arrival, Inbox, inbox};
-use crate::room::{Room, Taken};
+use super::incoming_body::IncomingBody;
+use super::outgoing_body::OutgoingBody;
+use super::remote::RemoteServer;
+use crate::in_flight_budget::{BudgetPermit, InFlightBudget};
+use crate::inbox::{InboxItem, InboxSender, inbox};
 pub(crate) use answers::{first_line, is_rpc};
-use state::{Open, State};
+use state::{HttpLinkState, OpenPost};
 
 /// Requests in flight to one server from one client.
 const POSTS_MAX: usize = 256;
@@ -37,22 +37,22 @@ const DELETE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// A link to a streamable HTTP server.
 pub struct HttpLink {
-    remote: Arc<Remote>,
+    remote: Arc<RemoteServer>,
     connection: Arc<Connection>,
-    inbox: Inbox,
+    inbox: InboxSender,
     posts: Arc<Semaphore>,
     /// For requests that the server has not begun to answer.
-    room: Room,
-    state: State,
+    room: InFlightBudget,
+    state: HttpLinkState,
     max: usize,
 }
 
 impl HttpLink {
     /// Nothing is sent yet.
     pub fn new(
-        remote: Arc<Remote>,
+        remote: Arc<RemoteServer>,
         connection: Arc<Connection>,
-        inbox: Inbox,
+        inbox: InboxSender,
         max: usize,
     ) -> Arc<HttpLink> {
         Arc::new(HttpLink {
@@ -60,14 +60,14 @@ impl HttpLink {
             connection,
             inbox,
             posts: Arc::new(Semaphore::new(POSTS_MAX)),
-            room: Room::new(),
-            state: State::default(),
+            room: InFlightBudget::new(),
+            state: HttpLinkState::default(),
             max,
         })
     }
 
     /// The link for the pumps.
-    pub fn link(remote: Arc<Remote>, connection: Arc<Connection>, max: usize) -> Link {
+    pub fn link(remote: Arc<RemoteServer>, connection: Arc<Connection>, max: usize) -> Link {
         let (sender, reader) = inbox();
         let http = HttpLink::new(remote, connection, sender, max);
         let finish = Arc::clone(&http);
@@ -77,12 +77,16 @@ impl HttpLink {
     }
 
     /// POSTs a message.
-    pub async fn send(&self, message: &Message) -> Result<Response<Inflow>, LinkEnd> {
+    pub async fn send(&self, message: &Message) -> Result<Response<IncomingBody>, LinkEnd> {
         self.send_as(message, era(message)).await
     }
 
     /// The same, once its era is known.
-    async fn send_as(&self, message: &Message, era: Era) -> Result<Response<Inflow>, LinkEnd> {
+    async fn send_as(
+        &self,
+        message: &Message,
+        era: Era,
+    ) -> Result<Response<IncomingBody>, LinkEnd> {
         let mut headers = self.headers();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(
@@ -96,7 +100,7 @@ impl HttpLink {
             }
             headers.remove(MCP_SESSION_ID);
         }
-        let payload = Payload::whole(message.raw().clone());
+        let payload = OutgoingBody::whole(message.raw().clone());
         let url = self.remote.url().clone();
         self.remote.send(Method::POST, url, headers, payload).await
     }
@@ -115,9 +119,13 @@ impl HttpLink {
     }
 
     /// A request: its POST lives in a task of its own until it is answered.
-    fn spawn_post(self: &Arc<Self>, message: Message, room: Taken) -> tokio::task::JoinHandle<()> {
+    fn spawn_post(
+        self: &Arc<Self>,
+        message: Message,
+        room: BudgetPermit,
+    ) -> tokio::task::JoinHandle<()> {
         let link = Arc::clone(self);
-        let asked = asked(&message);
+        let asked = request_ids(&message);
         let era = era(&message);
         let keys: Vec<_> = asked.iter().map(Id::key).collect();
         let opened = self.state.opened();
@@ -135,7 +143,7 @@ impl HttpLink {
             drop(link.post(message, era, asked, Some(room)).await);
         });
         for key in keys {
-            let open = Open {
+            let open = OpenPost {
                 abort: task.abort_handle(),
                 modern: era == Era::Modern,
             };
@@ -151,7 +159,7 @@ impl HttpLink {
         message: Message,
         era: Era,
         asked: Vec<Id>,
-        room: Option<Taken>,
+        room: Option<BudgetPermit>,
     ) -> Option<String> {
         let method = message.method().map(std::borrow::Cow::into_owned);
         let sent = self.send_as(&message, era).await;
@@ -170,7 +178,7 @@ impl HttpLink {
     /// Takes an answer that somebody else asked for, in a task of its own.
     pub fn receive_in_task(
         self: &Arc<Self>,
-        response: Response<Inflow>,
+        response: Response<IncomingBody>,
         method: Option<String>,
         asked: Vec<Id>,
     ) -> tokio::task::JoinHandle<()> {
@@ -190,7 +198,7 @@ impl HttpLink {
             LinkEnd::Closed => ErrorCode::SERVER_EXITED,
         };
         for id in asked {
-            self.hand_over(own_frame(error_response(
+            self.hand_over(proxy_frame(error_response(
                 Some(id),
                 code,
                 &end.to_string(),
@@ -203,11 +211,11 @@ impl HttpLink {
 
     async fn hand_over(&self, frame: Frame) {
         // The pump is gone only when the whole link is; then nobody waits.
-        drop(self.inbox.send(Arrival::Frame(frame)).await);
+        drop(self.inbox.send(InboxItem::Frame(frame)).await);
     }
 
     async fn end(&self, end: LinkEnd) {
-        drop(self.inbox.send(Arrival::End(end)).await);
+        drop(self.inbox.send(InboxItem::End(end)).await);
     }
 
     fn note(&self, text: &str) {
@@ -220,9 +228,9 @@ impl HttpLink {
         let (session, _) = self.state.session();
         if session.is_some() {
             let url = self.remote.url().clone();
-            let delete = self
-                .remote
-                .send(Method::DELETE, url, self.headers(), Payload::empty());
+            let delete =
+                self.remote
+                    .send(Method::DELETE, url, self.headers(), OutgoingBody::empty());
             // 405 is a fine answer, and a server that is gone needs no goodbye.
             drop(timeout(DELETE_DEADLINE, delete).await);
         }
@@ -230,7 +238,7 @@ impl HttpLink {
 }
 
 /// An answer that the proxy gives in the server's place.
-pub(crate) fn own_frame(message: Message) -> Frame {
+pub(crate) fn proxy_frame(message: Message) -> Frame {
     Frame::message(StreamId::Only, Origin::Proxy, message)
 }
 
@@ -243,11 +251,11 @@ fn era(message: &Message) -> Era {
 }
 
 /// The ids of the requests in a message: one, or those of a batch.
-pub(crate) fn asked(message: &Message) -> Vec<Id> {
+pub(crate) fn request_ids(message: &Message) -> Vec<Id> {
     match message.kind() {
         Kind::Request => message.id().into_iter().collect(),
         // Every POST is answered somehow, so also what is broken can be.
-        Kind::Malformed if message.names_request() => message.id().into_iter().collect(),
+        Kind::Malformed if message.has_id_and_method() => message.id().into_iter().collect(),
         Kind::Batch => message
             .parts()
             .unwrap_or_default()
@@ -260,7 +268,7 @@ pub(crate) fn asked(message: &Message) -> Vec<Id> {
 }
 
 /// The writing half: requests go out side by side, everything else in order.
-pub struct HttpWriter {
+pub(crate) struct HttpWriter {
     link: Arc<HttpLink>,
     /// `initialize` is on its way: its answer brings the session that all others need.
     opening: Option<tokio::task::JoinHandle<()>>,
@@ -270,7 +278,7 @@ pub struct HttpWriter {
 
 impl HttpWriter {
     /// The writing half of `link`.
-    pub fn new(link: Arc<HttpLink>) -> HttpWriter {
+    pub(crate) fn new(link: Arc<HttpLink>) -> HttpWriter {
         HttpWriter {
             link,
             opening: None,
@@ -279,7 +287,7 @@ impl HttpWriter {
     }
 
     /// The same, while the answer to `initialize` is being read.
-    pub fn opening(link: Arc<HttpLink>, opening: tokio::task::JoinHandle<()>) -> HttpWriter {
+    pub(crate) fn opening(link: Arc<HttpLink>, opening: tokio::task::JoinHandle<()>) -> HttpWriter {
         HttpWriter {
             opening: Some(opening),
             ..HttpWriter::new(link)
@@ -287,7 +295,7 @@ impl HttpWriter {
     }
 
     /// Sends one message. Why the server did not take it, if nobody waits for an answer that would say so.
-    pub async fn put(&mut self, message: Message) -> Option<String> {
+    pub(crate) async fn put(&mut self, message: Message) -> Option<String> {
         if let Some(opening) = self.opening.take() {
             drop(opening.await);
         }
@@ -298,7 +306,7 @@ impl HttpWriter {
         }
         let initialized = method == Some("notifications/initialized");
         let opens = method == Some("initialize");
-        if !asked(&message).is_empty() {
+        if !request_ids(&message).is_empty() {
             let room = self.link.room.take(message.len()).await;
             let task = self.link.spawn_post(message, room);
             if opens {
@@ -317,8 +325,8 @@ impl HttpWriter {
         untold
     }
 
-    async fn put_all(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
-        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
+    async fn put_all(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
+        for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
             if let Body::Whole(message) = frame.body {
                 let untold = self.put(message).await;
                 self.untaken.extend(frame.sequence.zip(untold));
@@ -331,12 +339,12 @@ impl HttpWriter {
 impl FrameWriter for HttpWriter {
     fn write<'a>(
         &'a mut self,
-        frames: &'a mut Vec<Outgoing>,
+        frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put_all(frames))
     }
 
-    fn untaken(&mut self) -> Vec<(u64, String)> {
+    fn take_undelivered(&mut self) -> Vec<(u64, String)> {
         std::mem::take(&mut self.untaken)
     }
 

@@ -11,7 +11,7 @@ use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version, request};
 use http_body::Body as _;
 
-use super::payload::Payload;
+use super::outgoing_body::OutgoingBody;
 
 /// Headers that an answer may have.
 const HEADERS_MAX: usize = 128;
@@ -39,7 +39,7 @@ pub enum H1Error {
 
 /// How a request's body is delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
+pub enum BodyLength {
     /// No body, and no word about it.
     None,
     /// So many bytes.
@@ -48,20 +48,24 @@ pub enum Length {
     Chunked,
 }
 
-impl Length {
+impl BodyLength {
     /// What is said about this body.
-    pub fn of(payload: &Payload, method: &Method) -> Length {
+    pub fn of(payload: &OutgoingBody, method: &Method) -> BodyLength {
         let expects = *method == Method::POST || *method == Method::PUT || *method == Method::PATCH;
         match payload.size_hint().exact() {
-            Some(0) if !expects => Length::None,
-            Some(length) => Length::Exact(length),
-            None => Length::Chunked,
+            Some(0) if !expects => BodyLength::None,
+            Some(length) => BodyLength::Exact(length),
+            None => BodyLength::Chunked,
         }
     }
 }
 
 /// A request's head.
-pub fn request_head(parts: &request::Parts, host: &HeaderValue, length: Length) -> Vec<u8> {
+pub(crate) fn request_head(
+    parts: &request::Parts,
+    host: &HeaderValue,
+    length: BodyLength,
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     out.extend_from_slice(parts.method.as_str().as_bytes());
@@ -76,12 +80,12 @@ pub fn request_head(parts: &request::Parts, host: &HeaderValue, length: Length) 
         out.extend_from_slice(value.as_bytes());
     }
     match length {
-        Length::None => {}
-        Length::Exact(bytes) => {
+        BodyLength::None => {}
+        BodyLength::Exact(bytes) => {
             out.extend_from_slice(b"\r\ncontent-length: ");
             out.extend_from_slice(bytes.to_string().as_bytes());
         }
-        Length::Chunked => out.extend_from_slice(b"\r\ntransfer-encoding: chunked"),
+        BodyLength::Chunked => out.extend_from_slice(b"\r\ntransfer-encoding: chunked"),
     }
     out.extend_from_slice(b"\r\n\r\n");
     out
@@ -89,25 +93,28 @@ pub fn request_head(parts: &request::Parts, host: &HeaderValue, length: Length) 
 
 /// An answer's head, and what it says about the rest.
 #[derive(Debug)]
-pub struct Head {
+pub struct H1ResponseHead {
     /// Status and headers.
     pub parts: Parts,
     /// How its body is delimited.
     pub framing: Framing,
     /// The connection may be used again after the body's end.
-    pub keeps: bool,
+    pub keep_alive: bool,
 }
 
 /// Takes an answer's head from the front of `buffer`. `None`: it is not all there yet. Interim answers (1xx) are
 /// passed over.
-pub fn take_head(buffer: &mut BytesMut, asked: &Method) -> Result<Option<Head>, H1Error> {
+pub(crate) fn take_head(
+    buffer: &mut BytesMut,
+    asked: &Method,
+) -> Result<Option<H1ResponseHead>, H1Error> {
     loop {
         let Some((parts, spans, length)) = read_head(buffer)? else {
             return Ok(None);
         };
         let head = with_headers(parts, &spans, buffer.split_to(length).freeze());
         if !head.status.is_informational() {
-            return judge(head, asked).map(Some);
+            return response_framing(head, asked).map(Some);
         }
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
             // Nobody asked for another protocol.
@@ -169,7 +176,7 @@ fn with_headers(mut parts: Parts, spans: &[HeaderSpan], head: Bytes) -> Parts {
 }
 
 /// RFC 9112 section 6.3: how long the body is, and whether the connection outlives it.
-fn judge(parts: Parts, asked: &Method) -> Result<Head, H1Error> {
+fn response_framing(parts: Parts, asked: &Method) -> Result<H1ResponseHead, H1Error> {
     let status = parts.status;
     let bodiless = *asked == Method::HEAD
         || status == StatusCode::NO_CONTENT
@@ -180,7 +187,7 @@ fn judge(parts: Parts, asked: &Method) -> Result<Head, H1Error> {
         let codings = parts.headers.get_all(TRANSFER_ENCODING);
         let last = codings.iter().flat_map(list).last();
         match last.is_some_and(|coding| coding.eq_ignore_ascii_case(b"chunked")) {
-            true => Framing::Chunked(Chunk::Size),
+            true => Framing::Chunked(ChunkPosition::Size),
             false => Framing::UntilClose,
         }
     } else {
@@ -198,8 +205,8 @@ fn judge(parts: Parts, asked: &Method) -> Result<Head, H1Error> {
         Version::HTTP_10 => says(b"keep-alive"),
         _ => !says(b"close"),
     };
-    Ok(Head {
-        keeps: keeps && framing != Framing::UntilClose,
+    Ok(H1ResponseHead {
+        keep_alive: keeps && framing != Framing::UntilClose,
         parts,
         framing,
     })
@@ -235,14 +242,14 @@ pub enum Framing {
     /// So many bytes are still to come.
     Length(u64),
     /// Chunks.
-    Chunked(Chunk),
+    Chunked(ChunkPosition),
     /// Until the server closes.
     UntilClose,
 }
 
 /// Where a chunked body stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chunk {
+pub enum ChunkPosition {
     /// Before a size.
     Size,
     /// So many bytes of this chunk are still to come.
@@ -257,7 +264,7 @@ pub enum Chunk {
 
 /// What comes next in a body.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum BodyPiece {
     /// Bytes of it.
     Data(Bytes),
     /// Nothing, until more is read.
@@ -269,32 +276,35 @@ pub enum Piece {
 impl Framing {
     /// Whether nothing more will come.
     pub fn is_done(&self) -> bool {
-        matches!(self, Framing::Length(0) | Framing::Chunked(Chunk::Done))
+        matches!(
+            self,
+            Framing::Length(0) | Framing::Chunked(ChunkPosition::Done)
+        )
     }
 
     /// Takes the next piece from the front of `buffer`.
-    pub fn take(&mut self, buffer: &mut BytesMut) -> Result<Piece, H1Error> {
+    pub fn take(&mut self, buffer: &mut BytesMut) -> Result<BodyPiece, H1Error> {
         match self {
-            _ if self.is_done() => Ok(Piece::End),
-            _ if buffer.is_empty() => Ok(Piece::More),
-            Framing::UntilClose => Ok(Piece::Data(buffer.split().freeze())),
-            Framing::Length(left) => Ok(Piece::Data(take_up_to(buffer, left))),
+            _ if self.is_done() => Ok(BodyPiece::End),
+            _ if buffer.is_empty() => Ok(BodyPiece::More),
+            Framing::UntilClose => Ok(BodyPiece::Data(buffer.split().freeze())),
+            Framing::Length(left) => Ok(BodyPiece::Data(take_up_to(buffer, left))),
             Framing::Chunked(chunk) => chunk.take(buffer),
         }
     }
 }
 
-impl Chunk {
-    fn take(&mut self, buffer: &mut BytesMut) -> Result<Piece, H1Error> {
+impl ChunkPosition {
+    fn take(&mut self, buffer: &mut BytesMut) -> Result<BodyPiece, H1Error> {
         loop {
             match self {
-                Chunk::Data(0) => *self = Chunk::DataEnd,
-                Chunk::Data(_) if buffer.is_empty() => return Ok(Piece::More),
-                Chunk::Data(left) => return Ok(Piece::Data(take_up_to(buffer, left))),
-                Chunk::Done => return Ok(Piece::End),
-                Chunk::Size | Chunk::DataEnd | Chunk::Trailers => {
+                ChunkPosition::Data(0) => *self = ChunkPosition::DataEnd,
+                ChunkPosition::Data(_) if buffer.is_empty() => return Ok(BodyPiece::More),
+                ChunkPosition::Data(left) => return Ok(BodyPiece::Data(take_up_to(buffer, left))),
+                ChunkPosition::Done => return Ok(BodyPiece::End),
+                ChunkPosition::Size | ChunkPosition::DataEnd | ChunkPosition::Trailers => {
                     let Some(line) = take_line(buffer)? else {
-                        return Ok(Piece::More);
+                        return Ok(BodyPiece::More);
                     };
                     *self = self.after(&line)?;
                 }
@@ -303,15 +313,15 @@ impl Chunk {
     }
 
     /// What follows a line that is no data.
-    fn after(self, line: &[u8]) -> Result<Chunk, H1Error> {
+    fn after(self, line: &[u8]) -> Result<ChunkPosition, H1Error> {
         match (self, line) {
-            (Chunk::DataEnd, []) => Ok(Chunk::Size),
-            (Chunk::DataEnd, _) => Err(H1Error::Chunk),
-            (Chunk::Trailers, []) => Ok(Chunk::Done),
-            (Chunk::Trailers, _) => Ok(Chunk::Trailers),
+            (ChunkPosition::DataEnd, []) => Ok(ChunkPosition::Size),
+            (ChunkPosition::DataEnd, _) => Err(H1Error::Chunk),
+            (ChunkPosition::Trailers, []) => Ok(ChunkPosition::Done),
+            (ChunkPosition::Trailers, _) => Ok(ChunkPosition::Trailers),
             _ => match chunk_size(line)? {
-                0 => Ok(Chunk::Trailers),
-                size => Ok(Chunk::Data(size)),
+                0 => Ok(ChunkPosition::Trailers),
+                size => Ok(ChunkPosition::Data(size)),
             },
         }
     }

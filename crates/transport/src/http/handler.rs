@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use mcp_proxy_core::{BoxFuture, Caller};
 
 use super::admission::bearer;
-use super::listener::Answer;
+use super::listener::HttpResponse;
 
 /// Answers the requests to one or more paths of a listener.
 ///
@@ -25,7 +25,7 @@ pub trait Handler: Send + Sync {
         self: Arc<Self>,
         source: RequestSource,
         request: Request<Incoming>,
-    ) -> BoxFuture<'static, Answer>;
+    ) -> BoxFuture<'static, HttpResponse>;
 
     /// Asks every session that ends at this handler to end.
     fn stop_all(&self) {}

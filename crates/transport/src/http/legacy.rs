@@ -8,24 +8,24 @@ use http::request::Parts;
 use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, error_response, is_blank};
 use tokio::time::timeout;
 
-use super::listener::{Answer, bare, events, json, json_bytes};
-use super::payload::Payload;
+use super::event_stream::{EventStream, StreamItem, encode};
+use super::listener::{HttpResponse, bare, events, json, json_bytes};
+use super::outgoing_body::OutgoingBody;
 use super::request_body::unreadable;
-use super::router::Awaits;
-use super::session::{Opened, Session, frame};
-use super::stream::{EventStream, StreamItem, encode};
-use crate::inbox::{Arrival, SEND_DEADLINE};
+use super::session::{HttpSession, PostStream, frame};
+use super::stream_router::PostExpectation;
+use crate::inbox::{InboxItem, SEND_DEADLINE};
 
 /// A server that answers nothing to a body it cannot read is waited for this long.
-const BLIND_WAIT: Duration = Duration::from_secs(1);
+const UNPARSED_WAIT: Duration = Duration::from_secs(1);
 
 /// Answers a legacy POST.
 pub(super) async fn legacy_post(
-    session: &Arc<Session>,
+    session: &Arc<HttpSession>,
     exchange: ExchangeId,
     parts: Parts,
     message: Message,
-) -> Answer {
+) -> HttpResponse {
     let id = message.id();
     let is_batch = message.kind() == Kind::Batch;
     if is_blank(message.raw()) {
@@ -33,19 +33,19 @@ pub(super) async fn legacy_post(
         session.refuse(frame(exchange, parts, message), code, text);
         return json(400, error_response(None, code, text, None));
     }
-    let Some(Opened {
+    let Some(PostStream {
         mut messages,
         number,
-        awaits,
+        expects: awaits,
     }) = session.open_post(exchange, &message)
     else {
         return session_not_found(id.as_ref());
     };
-    let mut doubtful = Doubtful {
+    let mut doubtful = ForgetPostOnDrop {
         session: Some(session),
         exchange,
     };
-    let arrival = Arrival::Frame(frame(exchange, parts, message));
+    let arrival = InboxItem::Frame(frame(exchange, parts, message));
     let sent = session.inbox.send_timeout(arrival, SEND_DEADLINE).await;
     if sent.is_err() {
         let text = "the server takes no more messages";
@@ -55,16 +55,16 @@ pub(super) async fn legacy_post(
         );
     }
     match awaits {
-        Awaits::Nothing => return bare(202),
-        Awaits::Blind => {
-            return match timeout(BLIND_WAIT, messages.next()).await {
+        PostExpectation::Nothing => return bare(202),
+        PostExpectation::UnparsedBody => {
+            return match timeout(UNPARSED_WAIT, messages.next()).await {
                 Ok(Some(StreamItem::Message(message))) => json_bytes(400, message.data),
                 _ => bare(202),
             };
         }
-        Awaits::Answers => doubtful.session = None,
+        PostExpectation::Answers => doubtful.session = None,
     }
-    let guard = Box::new(StreamGuard {
+    let guard = Box::new(PostStreamGuard {
         session: Arc::clone(session),
         exchange,
         number,
@@ -77,7 +77,7 @@ pub(super) async fn legacy_post(
         }
         Some(StreamItem::Message(message)) => {
             let first = vec![encode(&message)];
-            events(Payload::Events(Box::new(EventStream::new(
+            events(OutgoingBody::Events(Box::new(EventStream::new(
                 first,
                 messages,
                 Some(guard),
@@ -88,12 +88,12 @@ pub(super) async fn legacy_post(
 }
 
 /// A POST of which no answer is certain: when it is over, or its client goes, the session forgets it.
-struct Doubtful<'a> {
-    session: Option<&'a Session>,
+struct ForgetPostOnDrop<'a> {
+    session: Option<&'a HttpSession>,
     exchange: ExchangeId,
 }
 
-impl Drop for Doubtful<'_> {
+impl Drop for ForgetPostOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(session) = self.session {
             session.forget_post(self.exchange);
@@ -102,34 +102,34 @@ impl Drop for Doubtful<'_> {
 }
 
 /// Closes a POST's stream with its client. Legacy: that is no cancel, the answer can be fetched later.
-pub(super) struct StreamGuard {
-    pub(super) session: Arc<Session>,
+pub(super) struct PostStreamGuard {
+    pub(super) session: Arc<HttpSession>,
     pub(super) exchange: ExchangeId,
     /// The stream's number.
     pub(super) number: u64,
 }
 
-impl Drop for StreamGuard {
+impl Drop for PostStreamGuard {
     fn drop(&mut self) {
         self.session.stream_closed(self.exchange, self.number);
     }
 }
 
 /// Closes the GET stream with its client.
-pub(super) struct GetGuard {
-    pub(super) session: Arc<Session>,
+pub(super) struct GetStreamGuard {
+    pub(super) session: Arc<HttpSession>,
     /// The stream's number.
     pub(super) number: u64,
 }
 
-impl Drop for GetGuard {
+impl Drop for GetStreamGuard {
     fn drop(&mut self) {
         self.session.get_closed(self.number);
     }
 }
 
 /// The answer for a session that is not there.
-pub(super) fn session_not_found(id: Option<&mcp_proxy_wire::Id>) -> Answer {
+pub(super) fn session_not_found(id: Option<&mcp_proxy_wire::Id>) -> HttpResponse {
     let text = "this session is not known here or has ended; initialize again";
     json(
         404,
@@ -139,7 +139,7 @@ pub(super) fn session_not_found(id: Option<&mcp_proxy_wire::Id>) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use mcp_proxy_core::{HoldOptions, LinkEnd, Pipeline, PipelineOptions};
+    use mcp_proxy_core::{HoldOptions, LinkEnd, ProxyRun, RunOptions};
     use mcp_proxy_wire::Transport;
 
     use super::*;
@@ -153,15 +153,15 @@ mod tests {
     on_both_runtimes!(a_client_that_goes_before_its_message_is_taken_leaves_nothing_behind);
     /// A session with an open stream is never idle, so a stream that is forgotten keeps its server for ever.
     async fn a_client_that_goes_before_its_message_is_taken_leaves_nothing_behind() {
-        let pipeline = Pipeline::new(PipelineOptions {
+        let run = ProxyRun::new(RunOptions {
             recorder: None,
             warn: Arc::new(|text| panic!("{text}")),
             pass_noise: false,
             hold: HoldOptions::default(),
         });
-        let connection = pipeline.connect(Transport::StreamableHttp, Transport::Stdio);
+        let connection = run.connect(Transport::StreamableHttp, Transport::Stdio);
         let (sender, _reader) = inbox();
-        let session = Session::new(
+        let session = HttpSession::new(
             SessionKind::Legacy("s".to_owned()),
             connection,
             sender,
@@ -175,7 +175,7 @@ mod tests {
         assert!(leave_soon(1, "{no json").await, "it waits for an error");
         while session
             .inbox
-            .try_send(Arrival::End(LinkEnd::Closed))
+            .try_send(InboxItem::End(LinkEnd::Closed))
             .is_ok()
         {}
         assert!(

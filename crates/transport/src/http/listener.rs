@@ -21,20 +21,20 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::admission::{Admission, Refusal};
+use super::client_socket::{ClientDisconnect, ClientSocket};
 use super::handler::RequestSource;
-use super::joined::{Away, Joined};
-use super::payload::Payload;
+use super::outgoing_body::OutgoingBody;
 use super::routes::Routes;
-use super::upgrade::{ConnectionPlace, PendingUpgrade};
+use super::upgrade::{ConnectionSlot, PendingUpgrade};
 
 /// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// A response of ours.
-pub type Answer = Response<Payload>;
+pub type HttpResponse = Response<OutgoingBody>;
 
 /// Told why a request was turned away, for the record.
-pub type OnRefusal = Arc<dyn Fn(&str) + Send + Sync>;
+pub(crate) type RefusalCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a listener is made with.
 pub struct ListenerOptions {
@@ -49,7 +49,7 @@ pub struct ListenerOptions {
     /// How much it takes on.
     pub limits: ListenerLimits,
     /// Where refusals are noted.
-    pub on_refusal: OnRefusal,
+    pub on_refusal: RefusalCallback,
 }
 
 /// How many connections a listener takes, and how long it waits for each.
@@ -130,7 +130,7 @@ impl Listener {
                 address,
                 routes: Arc::clone(&routes),
                 options: Arc::clone(&options),
-                place: ConnectionPlace::new(permit, listening.clone()),
+                place: ConnectionSlot::new(permit, listening.clone()),
             });
             tokio::spawn(serve(stream, acceptor.clone(), client));
         }
@@ -188,17 +188,17 @@ async fn http1(stream: TcpStream, client: Arc<ClientConnection>) {
     builder.header_read_timeout(options.is_public.then_some(deadline));
     // hyper takes every end of input for the client's; which one is, `Presence` says.
     builder.half_close(true);
-    let (joined, mut presence) = Joined::new(stream, options.stall);
+    let (joined, mut presence) = ClientSocket::new(stream, options.stall);
     let serving = builder.serve_connection(TokioIo::new(joined), service(client));
     let mut serving = pin!(serving.with_upgrades());
     let away = poll_fn(|cx| match serving.as_mut().poll(cx) {
         // The peer's own troubles (a reset, a bad request line) end its connection and nothing else. Or it was upgraded:
         // the socket belongs to another task now, and nobody watches it from here.
         Poll::Ready(_) => Poll::Ready(None),
-        Poll::Pending => presence.poll_away(cx).map(Some),
+        Poll::Pending => presence.poll_disconnect(cx).map(Some),
     });
     // What the connection was working on is dropped with it, and says so where it matters.
-    if let Some(Away::HalfClosed) = away.await {
+    if let Some(ClientDisconnect::HalfClosed) = away.await {
         let seconds = options.stall.as_secs();
         (options.on_refusal)(&format!(
             "a client that had closed its sending side was given up: its answer was not complete after {seconds} s"
@@ -220,9 +220,9 @@ fn service(
     client: Arc<ClientConnection>,
 ) -> impl hyper::service::Service<
     Request<Incoming>,
-    Response = Answer,
+    Response = HttpResponse,
     Error = Infallible,
-    Future: Future<Output = Result<Answer, Infallible>> + Send,
+    Future: Future<Output = Result<HttpResponse, Infallible>> + Send,
 > {
     service_fn(move |request| {
         let client = Arc::clone(&client);
@@ -235,11 +235,11 @@ struct ClientConnection {
     address: SocketAddr,
     routes: Arc<Routes>,
     options: Arc<ListenerOptions>,
-    place: Arc<ConnectionPlace>,
+    place: Arc<ConnectionSlot>,
 }
 
 impl ClientConnection {
-    async fn answer(&self, mut request: Request<Incoming>) -> Answer {
+    async fn answer(&self, mut request: Request<Incoming>) -> HttpResponse {
         let options = &self.options;
         let authority = request.uri().authority().cloned();
         let authority = authority.as_ref().map(http::uri::Authority::as_str);
@@ -261,8 +261,8 @@ impl ClientConnection {
 }
 
 /// Answers of our own making are known by their error code; a server's failures are in the record already.
-fn note_refusal(answer: &Answer, on_refusal: &OnRefusal) {
-    if let Payload::Whole(Some(bytes)) = answer.body()
+fn note_refusal(answer: &HttpResponse, on_refusal: &RefusalCallback) {
+    if let OutgoingBody::Whole(Some(bytes)) = answer.body()
         && let message = Message::parse(bytes.clone())
         && message
             .error_code()
@@ -276,7 +276,7 @@ fn note_refusal(answer: &Answer, on_refusal: &OnRefusal) {
     }
 }
 
-fn refused(refusal: Refusal) -> Answer {
+fn refused(refusal: Refusal) -> HttpResponse {
     let mut answer = error(refusal.status, refusal.code, refusal.text);
     if refusal.status == 401 {
         answer.headers_mut().insert(
@@ -288,18 +288,18 @@ fn refused(refusal: Refusal) -> Answer {
 }
 
 /// A JSON-RPC error without an id, as an HTTP answer.
-pub fn error(status: u16, code: ErrorCode, text: &str) -> Answer {
+pub(crate) fn error(status: u16, code: ErrorCode, text: &str) -> HttpResponse {
     json(status, error_response(None, code, text, None))
 }
 
 /// A message as an HTTP answer.
-pub fn json(status: u16, message: Message) -> Answer {
+pub(crate) fn json(status: u16, message: Message) -> HttpResponse {
     json_bytes(status, message.into_raw())
 }
 
 /// A message's bytes as an HTTP answer.
-pub fn json_bytes(status: u16, message: Bytes) -> Answer {
-    let mut answer = Response::new(Payload::whole(message));
+pub fn json_bytes(status: u16, message: Bytes) -> HttpResponse {
+    let mut answer = Response::new(OutgoingBody::whole(message));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     answer.headers_mut().insert(
         http::header::CONTENT_TYPE,
@@ -309,14 +309,14 @@ pub fn json_bytes(status: u16, message: Bytes) -> Answer {
 }
 
 /// An answer without a body.
-pub fn bare(status: u16) -> Answer {
-    let mut answer = Response::new(Payload::empty());
+pub fn bare(status: u16) -> HttpResponse {
+    let mut answer = Response::new(OutgoingBody::empty());
     *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     answer
 }
 
 /// An SSE answer fed by `payload`.
-pub fn events(payload: Payload) -> Answer {
+pub(crate) fn events(payload: OutgoingBody) -> HttpResponse {
     let mut answer = Response::new(payload);
     let headers = answer.headers_mut();
     headers.insert(

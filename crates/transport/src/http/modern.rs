@@ -12,15 +12,15 @@ use mcp_proxy_wire::{
     ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, Origin, StreamId, error_response,
 };
 
-use super::listener::{Answer, bare, events, json};
-use super::payload::Payload;
+use super::event_stream::{EventStream, StreamItem, encode};
+use super::listener::{HttpResponse, bare, events, json};
+use super::outgoing_body::OutgoingBody;
 use super::request_body::unreadable;
-use super::session::{Opened, Session, frame};
-use super::stream::{EventStream, StreamItem, encode};
-use crate::inbox::{Arrival, SEND_DEADLINE};
+use super::session::{HttpSession, PostStream, frame};
+use crate::inbox::{InboxItem, SEND_DEADLINE};
 
 /// Whether a head alone says that its client is modern.
-pub fn is_modern_head(headers: &HeaderMap) -> bool {
+pub(crate) fn is_modern_head(headers: &HeaderMap) -> bool {
     headers
         .get(MCP_PROTOCOL_VERSION)
         .and_then(|value| value.to_str().ok())
@@ -28,17 +28,17 @@ pub fn is_modern_head(headers: &HeaderMap) -> bool {
 }
 
 /// Whether a message is of the modern era: its header or its `_meta` says so.
-pub fn is_modern(headers: &HeaderMap, message: &Message) -> bool {
+pub(crate) fn is_modern(headers: &HeaderMap, message: &Message) -> bool {
     is_modern_head(headers) || revision::names_version(message)
 }
 
 /// Answers a modern POST.
-pub async fn post(
-    session: Arc<Session>,
+pub(crate) async fn post(
+    session: Arc<HttpSession>,
     exchange: ExchangeId,
     parts: Parts,
     message: Message,
-) -> Answer {
+) -> HttpResponse {
     let id = message.id();
     let lists_tools = message.method().as_deref() == Some("tools/list");
     let mut guard = Box::new(CancelGuard {
@@ -47,7 +47,7 @@ pub async fn post(
         number: None,
         id: id.clone(),
     });
-    if let Some((code, text)) = fault(&session, &parts, &message) {
+    if let Some((code, text)) = find_fault(&session, &parts, &message) {
         let status = if code == ErrorCode::METHOD_NOT_FOUND {
             404
         } else {
@@ -57,10 +57,10 @@ pub async fn post(
         return json(status, error_response(id.as_ref(), code, &text, None));
     }
     let asked = message.clone();
-    let Some(Opened {
+    let Some(PostStream {
         mut messages,
         number,
-        awaits,
+        expects: awaits,
     }) = session.open_post(exchange, &message)
     else {
         let text = "the server has ended; try again";
@@ -70,7 +70,7 @@ pub async fn post(
         );
     };
     guard.number = Some(number);
-    let arrival = Arrival::Frame(frame(exchange, parts, message));
+    let arrival = InboxItem::Frame(frame(exchange, parts, message));
     let sent = session.inbox.send_timeout(arrival, SEND_DEADLINE).await;
     if sent.is_err() {
         let text = "the server takes no more messages";
@@ -79,7 +79,7 @@ pub async fn post(
             error_response(id.as_ref(), ErrorCode::PEER_STALLED, text, None),
         );
     }
-    if awaits == super::router::Awaits::Nothing {
+    if awaits == super::stream_router::PostExpectation::Nothing {
         return bare(202);
     }
     match messages.next().await {
@@ -98,7 +98,7 @@ pub async fn post(
         }
         Some(StreamItem::Message(message)) => {
             let first = vec![encode(&message)];
-            events(Payload::Events(Box::new(EventStream::new(
+            events(OutgoingBody::Events(Box::new(EventStream::new(
                 first,
                 messages,
                 Some(guard),
@@ -115,7 +115,11 @@ pub async fn post(
 }
 
 /// What is wrong with a POST by the rules of the transport, before any server sees it.
-fn fault(session: &Session, parts: &Parts, message: &Message) -> Option<(ErrorCode, String)> {
+fn find_fault(
+    session: &HttpSession,
+    parts: &Parts,
+    message: &Message,
+) -> Option<(ErrorCode, String)> {
     match message.kind() {
         Kind::Malformed => {
             return Some((ErrorCode::PARSE_ERROR, unreadable(message).to_owned()));
@@ -142,7 +146,7 @@ fn lacks_meta(message: &Message) -> bool {
 
 /// Dropped with the answer: if the request is still open then, the client has closed its stream.
 struct CancelGuard {
-    session: Arc<Session>,
+    session: Arc<HttpSession>,
     exchange: ExchangeId,
     /// The number of its stream, once it has one.
     number: Option<u64>,
@@ -162,7 +166,7 @@ impl Drop for CancelGuard {
         if let Some(cancelled) = self.id.as_ref().and_then(cancel) {
             let frame = Frame::message(StreamId::Only, Origin::Proxy, cancelled);
             // A full inbox means a stalled server, which a cancel would not reach either.
-            drop(self.session.inbox.try_send(Arrival::Frame(frame)));
+            drop(self.session.inbox.try_send(InboxItem::Frame(frame)));
         }
         self.session.request_over();
     }

@@ -14,9 +14,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::h1::{self, H1Error};
-use super::inflow::Inflow;
-use super::payload::{BodyError, Payload};
-use super::socket::{Outflow, Socket};
+use super::incoming_body::IncomingBody;
+use super::outgoing_body::{BodyError, OutgoingBody};
+use super::server_socket::{RequestWriter, ServerSocket};
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 /// A connection that lay idle for longer is not trusted: servers close them about then.
@@ -24,13 +24,13 @@ const IDLE_MAX: Duration = Duration::from_secs(30);
 const IDLE_CONNECTIONS: usize = 256;
 
 /// The connections to one server.
-pub struct Pool {
+pub struct ConnectionPool {
     host: String,
     port: u16,
     authority: HeaderValue,
     stall: Duration,
     /// The longest idle first.
-    idle: Mutex<VecDeque<(Socket, Instant)>>,
+    idle: Mutex<VecDeque<(ServerSocket, Instant)>>,
     /// A task looks after them.
     swept: AtomicBool,
 }
@@ -55,12 +55,12 @@ pub enum PoolError {
     Request(Box<BodyError>),
 }
 
-impl Pool {
+impl ConnectionPool {
     /// For the server of `url`, which is plain HTTP.
-    pub fn new(url: &Uri, stall: Duration) -> Option<Arc<Pool>> {
+    pub fn new(url: &Uri, stall: Duration) -> Option<Arc<ConnectionPool>> {
         let host = url.host()?.trim_matches(['[', ']']).to_owned();
         let authority = HeaderValue::from_str(url.authority()?.as_str()).ok()?;
-        Some(Arc::new(Pool {
+        Some(Arc::new(ConnectionPool {
             host,
             port: url.port_u16().unwrap_or(80),
             authority,
@@ -73,35 +73,35 @@ impl Pool {
     /// Sends a request on an idle connection, or on a new one.
     pub async fn send(
         self: &Arc<Self>,
-        request: Request<Payload>,
-    ) -> Result<Response<Inflow>, PoolError> {
+        request: Request<OutgoingBody>,
+    ) -> Result<Response<IncomingBody>, PoolError> {
         let mut socket = match self.take() {
             Some(socket) => socket,
             None => self.connect().await?,
         };
         let (parts, payload) = request.into_parts();
-        let length = h1::Length::of(&payload, &parts.method);
+        let length = h1::BodyLength::of(&payload, &parts.method);
         let head = h1::request_head(&parts, &self.authority, length);
-        let mut outflow = Outflow::new(head, payload, length);
+        let mut outflow = RequestWriter::new(head, payload, length);
         let head = socket.exchange(&mut outflow, &parts.method).await?;
         // An answer before the request's end: the rest of it is not sent, and nothing else can be.
-        let back = (head.keeps && outflow.is_done()).then(|| Arc::clone(self));
-        let inflow = Inflow::answer(socket, head.framing, back);
+        let back = (head.keep_alive && outflow.is_done()).then(|| Arc::clone(self));
+        let inflow = IncomingBody::from_socket(socket, head.framing, back);
         Ok(Response::from_parts(head.parts, inflow))
     }
 
-    async fn connect(&self) -> Result<Socket, PoolError> {
+    async fn connect(&self) -> Result<ServerSocket, PoolError> {
         let connecting = TcpStream::connect((self.host.as_str(), self.port));
         let stream = timeout(CONNECT_DEADLINE, connecting)
             .await
             .unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
             .map_err(PoolError::Connect)?;
         let _ = super::listener::tune(&stream, self.stall);
-        Ok(Socket::new(stream))
+        Ok(ServerSocket::new(stream))
     }
 
     /// The one that was used last: the others may rest and go.
-    fn take(&self) -> Option<Socket> {
+    fn take(&self) -> Option<ServerSocket> {
         let mut idle = self.idle();
         while let Some((socket, since)) = idle.pop_back() {
             if since.elapsed() < IDLE_MAX && socket.is_quiet() {
@@ -112,8 +112,8 @@ impl Pool {
     }
 
     /// Takes a connection back whose answer has been read to its end.
-    pub(super) fn keep(self: Arc<Self>, mut socket: Socket) {
-        if !socket.rest() {
+    pub(super) fn keep(self: Arc<Self>, mut socket: ServerSocket) {
+        if !socket.reset() {
             return;
         }
         let mut idle = self.idle();
@@ -127,13 +127,13 @@ impl Pool {
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, VecDeque<(Socket, Instant)>> {
+    fn idle(&self) -> MutexGuard<'_, VecDeque<(ServerSocket, Instant)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Closes what has been idle for too long, until nothing is left.
-async fn sweep(pool: Weak<Pool>) {
+async fn sweep(pool: Weak<ConnectionPool>) {
     loop {
         tokio::time::sleep(IDLE_MAX).await;
         let Some(pool) = pool.upgrade() else { return };

@@ -18,9 +18,9 @@ use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::{ErrorCode, Side};
 use tokio::time::timeout;
 
-use super::inflow::Inflow;
-use super::payload::{BodyError, Payload};
-use super::pool::{Pool, PoolError};
+use super::incoming_body::IncomingBody;
+use super::outgoing_body::{BodyError, OutgoingBody};
+use super::pool::{ConnectionPool, PoolError};
 use super::tool_headers::ToolHeaders;
 use crate::tls;
 
@@ -32,7 +32,7 @@ const REDIRECTS_MAX: usize = 5;
 
 /// Where the server is and what every request to it carries.
 #[derive(Clone)]
-pub struct RemoteOptions {
+pub struct RemoteServerOptions {
     /// Its URL.
     pub url: Uri,
     /// `--header`: these win over what the client sends.
@@ -46,8 +46,8 @@ pub struct RemoteOptions {
 }
 
 /// The server.
-pub struct Remote {
-    client: Way,
+pub struct RemoteServer {
+    client: HttpClient,
     /// The last answer was no redirect.
     steady: AtomicBool,
     url: Uri,
@@ -55,24 +55,24 @@ pub struct Remote {
     tools: Arc<ToolHeaders>,
 }
 
-impl Remote {
+impl RemoteServer {
     /// Makes the client; nothing is dialled yet.
-    pub fn new(options: RemoteOptions) -> Result<Arc<Remote>, tls::TlsError> {
+    pub fn new(options: RemoteServerOptions) -> Result<Arc<RemoteServer>, tls::TlsError> {
         let (url, credentials) = without_credentials(options.url);
         // The last of a name is sent: `--header` wins over the URL as over the client.
         let headers: Vec<_> = credentials.into_iter().chain(options.headers).collect();
         let plain = match url.scheme() == Some(&Scheme::HTTPS) {
             true => None,
-            false => Pool::new(&url, options.stall),
+            false => ConnectionPool::new(&url, options.stall),
         };
         let client = match plain {
-            Some(pool) => Way::Plain(pool),
-            None => Way::Tls(Box::new(tls_client(
+            Some(pool) => HttpClient::Plain(pool),
+            None => HttpClient::Tls(Box::new(tls_client(
                 options.ca_file.as_deref(),
                 options.stall,
             )?)),
         };
-        Ok(Arc::new(Remote {
+        Ok(Arc::new(RemoteServer {
             client,
             steady: AtomicBool::new(false),
             url,
@@ -133,8 +133,8 @@ impl Remote {
         method: Method,
         url: Uri,
         mut headers: HeaderMap,
-        payload: Payload,
-    ) -> Result<Response<Inflow>, LinkEnd> {
+        payload: OutgoingBody,
+    ) -> Result<Response<IncomingBody>, LinkEnd> {
         headers.remove(HOST);
         headers.remove(CONTENT_LENGTH);
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -143,13 +143,13 @@ impl Remote {
         }
         // Kept only until the server has shown that it does not redirect: servers do it always or never.
         let again = match &payload {
-            Payload::Whole(bytes) if !self.steady.load(Relaxed) => {
+            OutgoingBody::Whole(bytes) if !self.steady.load(Relaxed) => {
                 Some((headers.clone(), bytes.clone()))
             }
             _ => None,
         };
         let mut response = self
-            .once(method.clone(), url.clone(), headers, payload)
+            .send_once(method.clone(), url.clone(), headers, payload)
             .await?;
         let mut url = url;
         for _ in 0..REDIRECTS_MAX {
@@ -169,9 +169,9 @@ impl Remote {
                 );
             };
             url = target;
-            let payload = Payload::Whole(bytes.clone());
+            let payload = OutgoingBody::Whole(bytes.clone());
             response = self
-                .once(method.clone(), url.clone(), headers.clone(), payload)
+                .send_once(method.clone(), url.clone(), headers.clone(), payload)
                 .await?;
             if location(&response).is_none() {
                 return Ok(response);
@@ -180,23 +180,23 @@ impl Remote {
         Err(self.failure(format!("redirects more than {REDIRECTS_MAX} times")))
     }
 
-    async fn once(
+    async fn send_once(
         &self,
         method: Method,
         url: Uri,
         headers: HeaderMap,
-        payload: Payload,
-    ) -> Result<Response<Inflow>, LinkEnd> {
+        payload: OutgoingBody,
+    ) -> Result<Response<IncomingBody>, LinkEnd> {
         let mut request = Request::new(payload);
         *request.method_mut() = method;
         *request.uri_mut() = url;
         *request.headers_mut() = headers;
         let answer = timeout(ANSWER_DEADLINE, self.client.send(request)).await;
         answer
-            .unwrap_or_else(|_| Err(Unsent::Failed("gave no answer in an hour".to_owned())))
+            .unwrap_or_else(|_| Err(RequestError::Failed("gave no answer in an hour".to_owned())))
             .map_err(|unsent| match unsent {
-                Unsent::Failed(what) => self.failure(what),
-                Unsent::Stopped(end) => end,
+                RequestError::Failed(what) => self.failure(what),
+                RequestError::Stopped(end) => end,
             })
     }
 
@@ -210,39 +210,42 @@ impl Remote {
 }
 
 /// How requests go out.
-enum Way {
-    Plain(Arc<Pool>),
+enum HttpClient {
+    Plain(Arc<ConnectionPool>),
     Tls(Box<TlsClient>),
 }
 
 /// Why a request has no answer.
-enum Unsent {
+enum RequestError {
     /// The server, or the way to it.
     Failed(String),
     /// We stopped the request's own body; the server has no part in it.
     Stopped(LinkEnd),
 }
 
-type TlsClient = Client<HttpsConnector<HttpConnector>, Payload>;
+type TlsClient = Client<HttpsConnector<HttpConnector>, OutgoingBody>;
 
-impl Way {
-    async fn send(&self, request: Request<Payload>) -> Result<Response<Inflow>, Unsent> {
+impl HttpClient {
+    async fn send(
+        &self,
+        request: Request<OutgoingBody>,
+    ) -> Result<Response<IncomingBody>, RequestError> {
         match self {
-            Way::Plain(pool) => pool.send(request).await.map_err(|error| match error {
+            HttpClient::Plain(pool) => pool.send(request).await.map_err(|error| match error {
                 PoolError::Request(stopped) => match *stopped {
-                    BodyError::Stopped(end) => Unsent::Stopped(end),
+                    BodyError::Stopped(end) => RequestError::Stopped(end),
                     BodyError::Peer(error) => {
-                        Unsent::Failed(format!("the request's body broke off: {error}"))
+                        RequestError::Failed(format!("the request's body broke off: {error}"))
                     }
                 },
-                error => Unsent::Failed(error.to_string()),
+                error => RequestError::Failed(error.to_string()),
             }),
-            Way::Tls(client) => {
+            HttpClient::Tls(client) => {
                 let response = client
                     .request(request)
                     .await
                     .map_err(|error| stopped(&error))?;
-                Ok(response.map(Inflow::from))
+                Ok(response.map(IncomingBody::from))
             }
         }
     }
@@ -273,7 +276,7 @@ fn tls_client(
 }
 
 /// `https://host:port`, for texts.
-pub fn origin_of(url: &Uri) -> String {
+pub(crate) fn origin_of(url: &Uri) -> String {
     format!(
         "{}://{}",
         url.scheme_str().unwrap_or("http"),
@@ -351,15 +354,15 @@ fn basic(credentials: &str) -> Option<(HeaderName, HeaderValue)> {
 }
 
 /// Whether it was us who stopped the request.
-fn stopped(error: &hyper_util::client::legacy::Error) -> Unsent {
+fn stopped(error: &hyper_util::client::legacy::Error) -> RequestError {
     let mut cause: Option<&dyn std::error::Error> = error.source();
     while let Some(next) = cause {
         if let Some(BodyError::Stopped(end)) = next.downcast_ref() {
-            return Unsent::Stopped(end.clone());
+            return RequestError::Stopped(end.clone());
         }
         cause = next.source();
     }
-    Unsent::Failed(innermost(error))
+    RequestError::Failed(innermost(error))
 }
 
 /// The innermost cause says it best: `Connection refused`, `certificate expired`.

@@ -3,21 +3,24 @@
 use bytes::Bytes;
 use mcp_proxy_wire::{ErrorCode, Message, is_blank};
 
-use super::collect::{Collected, collect};
-use super::inflow::Inflow;
-use super::listener::{Answer, error};
+use super::collect::{CollectedBody, collect};
+use super::incoming_body::IncomingBody;
+use super::listener::{HttpResponse, error};
 
 /// The whole body, or the answer for a client whose body is too large or broke off.
-pub(crate) async fn whole_body(body: impl Into<Inflow>, max: usize) -> Result<Bytes, Box<Answer>> {
+pub(crate) async fn whole_body(
+    body: impl Into<IncomingBody>,
+    max: usize,
+) -> Result<Bytes, Box<HttpResponse>> {
     match collect(body, max).await {
-        Collected::Whole(bytes) => Ok(bytes),
-        Collected::More(..) => Err(Box::new(too_large(max))),
-        Collected::Broken(_, why) => Err(Box::new(broke_off(&why))),
+        CollectedBody::Whole(bytes) => Ok(bytes),
+        CollectedBody::Partial(..) => Err(Box::new(too_large(max))),
+        CollectedBody::Broken(_, why) => Err(Box::new(broke_off(&why))),
     }
 }
 
 /// The answer to a request whose body did not arrive.
-pub(crate) fn broke_off(why: &str) -> Answer {
+pub(crate) fn broke_off(why: &str) -> HttpResponse {
     let text = format!("the request's body broke off: {why}");
     error(400, ErrorCode::BAD_REQUEST, &text)
 }
@@ -31,7 +34,7 @@ pub(crate) fn unreadable(message: &Message) -> &'static str {
 }
 
 /// The answer to a request that is larger than allowed.
-pub(crate) fn too_large(max: usize) -> Answer {
+pub(crate) fn too_large(max: usize) -> HttpResponse {
     let text = format!("a message may have {max} bytes at most (--max-message)");
     error(413, ErrorCode::TOO_LARGE, &text)
 }

@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use mcp_proxy_wire::ErrorCode;
 
 use super::handler::{Handler, RequestSource};
-use super::listener::{Answer, error};
+use super::listener::{HttpResponse, error};
 
 /// The handlers of a listener by path. The longest matching path wins; of equal routes the first one added.
 #[derive(Default)]
@@ -124,7 +124,11 @@ impl Routes {
     }
 
     /// Answers one request by the handler of its path.
-    pub(super) async fn handle(&self, source: RequestSource, request: Request<Incoming>) -> Answer {
+    pub(super) async fn handle(
+        &self,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> HttpResponse {
         match self.find(request.uri().path()) {
             Some(handler) => Arc::clone(handler).handle(source, request).await,
             None => self.not_found(),
@@ -142,7 +146,7 @@ impl Routes {
         counts.sum()
     }
 
-    fn not_found(&self) -> Answer {
+    fn not_found(&self) -> HttpResponse {
         let listed = self.table.iter().map(|entry| &entry.route);
         let listed = listed.filter(|route| route.listing == Listing::Listed);
         let mut paths: Vec<String> = listed.map(Route::text).collect();
@@ -152,7 +156,7 @@ impl Routes {
 }
 
 /// The answer to a path that is not served. `paths` are those that are.
-pub(crate) fn not_found(paths: &str) -> Answer {
+pub(crate) fn not_found(paths: &str) -> HttpResponse {
     let text = format!("nothing is served at this path; this listener serves {paths}");
     error(404, ErrorCode::BAD_REQUEST, &text)
 }
@@ -163,7 +167,7 @@ mod tests {
 
     use super::*;
     use crate::http::listener::bare;
-    use crate::http::payload::Payload;
+    use crate::http::outgoing_body::OutgoingBody;
 
     /// A handler that is known by its number of open sessions.
     struct Numbered(usize);
@@ -173,7 +177,7 @@ mod tests {
             self: Arc<Self>,
             _: RequestSource,
             _: Request<Incoming>,
-        ) -> BoxFuture<'static, Answer> {
+        ) -> BoxFuture<'static, HttpResponse> {
             Box::pin(std::future::ready(bare(200)))
         }
 
@@ -252,7 +256,7 @@ mod tests {
         ]);
         let answer = table.not_found();
         assert_eq!(answer.status(), 404);
-        let Payload::Whole(Some(body)) = answer.into_body() else {
+        let OutgoingBody::Whole(Some(body)) = answer.into_body() else {
             panic!("an answer without a body");
         };
         let text = String::from_utf8(body.to_vec()).unwrap();

@@ -3,39 +3,39 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mcp_proxy_core::{Connection, LinkEnd, Passed};
+use mcp_proxy_core::{Connection, LinkEnd, PipelineOutput};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, ExchangeId, Frame, Id, Kind, Message, Origin, StreamId,
-    error_response,
+    Body, Direction, ErrorCode, ExchangeId, Frame, Id, Kind, Message, Origin, StreamId,
+    TransportEnvelope, error_response,
 };
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-use super::outlet::{Messages, Outlet, outlet};
-use super::replay::Replay;
-use super::router::{Awaits, Router};
-use super::stream::StreamMessage;
+use super::event_stream::StreamMessage;
+use super::resume_buffer::ResumeBuffer;
+use super::stream_queue::{StreamReceiver, StreamSender, stream_channel};
+use super::stream_router::{PostExpectation, StreamRouter};
 use super::tool_headers::ToolHeaders;
-use crate::inbox::{Arrival, Inbox};
+use crate::inbox::{InboxItem, InboxSender};
 
 /// A session of one or several clients with a server.
-pub struct Session {
+pub(crate) struct HttpSession {
     /// Whose it is.
     pub kind: SessionKind,
     /// The connection in the record.
     pub connection: Arc<Connection>,
     /// Frames on their way to the server.
-    pub inbox: Inbox,
+    pub inbox: InboxSender,
     /// Told to end it.
     pub stop: Notify,
     /// Which arguments its server wants in headers (modern clients).
     pub tools: Arc<ToolHeaders>,
-    state: Mutex<State>,
+    state: Mutex<HttpSessionState>,
 }
 
 /// Whose a session is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SessionKind {
+pub(crate) enum SessionKind {
     /// A legacy client's, with its `Mcp-Session-Id`.
     Legacy(String),
     /// Shared by all modern clients that show the same token: each request is a stream of its own.
@@ -44,9 +44,9 @@ pub enum SessionKind {
     Request(ExchangeId),
 }
 
-struct State {
-    router: Router,
-    replay: Replay,
+struct HttpSessionState {
+    router: StreamRouter,
+    replay: ResumeBuffer,
     streams: FxHashMap<StreamId, OpenStream>,
     /// Counts the streams that were opened.
     opened: u64,
@@ -60,10 +60,10 @@ struct OpenStream {
     /// Tells it from another under the same id: the client may come back for a stream before its old connection is found
     /// to be gone, and that must not close the new one.
     number: u64,
-    outlet: Outlet,
+    outlet: StreamSender,
 }
 
-impl State {
+impl HttpSessionState {
     /// The number of a new stream.
     fn next_number(&mut self) -> u64 {
         self.opened += 1;
@@ -71,7 +71,7 @@ impl State {
     }
 
     /// Puts a stream in its place, where an older one ends; its number.
-    fn insert(&mut self, stream: StreamId, outlet: Outlet) -> u64 {
+    fn insert(&mut self, stream: StreamId, outlet: StreamSender) -> u64 {
         let number = self.next_number();
         self.streams.insert(stream, OpenStream { number, outlet });
         number
@@ -89,41 +89,41 @@ impl State {
 }
 
 /// A POST as the session sees it.
-pub struct Opened {
+pub(crate) struct PostStream {
     /// Its messages.
-    pub messages: Messages,
+    pub messages: StreamReceiver,
     /// The number of its stream.
     pub number: u64,
     /// What is awaited.
-    pub awaits: Awaits,
+    pub expects: PostExpectation,
 }
 
 /// A stream that a client came back for.
-pub struct Resumed {
+pub(crate) struct ResumedStream {
     /// What it missed.
     pub missed: Vec<StreamMessage>,
     /// What is still to come, if the stream is that of a POST that is not over: its exchange, the stream's number, and its
     /// messages.
-    pub live: Option<(ExchangeId, u64, Messages)>,
+    pub live: Option<(ExchangeId, u64, StreamReceiver)>,
 }
 
-impl Session {
+impl HttpSession {
     /// A session whose frames go to `inbox`.
-    pub fn new(
+    pub(crate) fn new(
         kind: SessionKind,
         connection: Arc<Connection>,
-        inbox: Inbox,
+        inbox: InboxSender,
         tools: Arc<ToolHeaders>,
-    ) -> Arc<Session> {
-        Arc::new(Session {
+    ) -> Arc<HttpSession> {
+        Arc::new(HttpSession {
             kind,
             connection,
             inbox,
             stop: Notify::new(),
             tools,
-            state: Mutex::new(State {
-                router: Router::default(),
-                replay: Replay::default(),
+            state: Mutex::new(HttpSessionState {
+                router: StreamRouter::default(),
+                replay: ResumeBuffer::default(),
                 streams: FxHashMap::default(),
                 opened: 0,
                 last_used: Instant::now(),
@@ -133,7 +133,7 @@ impl Session {
     }
 
     /// Opens a POST's stream before its message goes on, so that no answer can come too early.
-    pub fn open_post(&self, exchange: ExchangeId, message: &Message) -> Option<Opened> {
+    pub(crate) fn open_post(&self, exchange: ExchangeId, message: &Message) -> Option<PostStream> {
         let mut state = self.state();
         if state.ended {
             return None;
@@ -141,30 +141,32 @@ impl Session {
         state.last_used = Instant::now();
         let awaits = if self.is_shared() {
             match message.kind() {
-                Kind::Request => Awaits::Answers,
-                _ => Awaits::Nothing,
+                Kind::Request => PostExpectation::Answers,
+                _ => PostExpectation::Nothing,
             }
         } else {
             state.router.post(exchange, message)
         };
         let waiting = match awaits {
-            Awaits::Answers => state.router.take_waiting(),
-            Awaits::Blind | Awaits::Nothing => Vec::new(),
+            PostExpectation::Answers => state.router.take_waiting(),
+            PostExpectation::UnparsedBody | PostExpectation::Nothing => Vec::new(),
         };
         let (sender, messages) = self.stream(&mut state, exchange.into(), waiting);
         let number = match awaits {
-            Awaits::Nothing => state.next_number(),
-            Awaits::Answers | Awaits::Blind => state.insert(exchange.into(), sender),
+            PostExpectation::Nothing => state.next_number(),
+            PostExpectation::Answers | PostExpectation::UnparsedBody => {
+                state.insert(exchange.into(), sender)
+            }
         };
-        Some(Opened {
+        Some(PostStream {
             messages,
             number,
-            awaits,
+            expects: awaits,
         })
     }
 
     /// Opens the GET stream; an older one ends.
-    pub fn open_get(&self) -> Option<(u64, Messages)> {
+    pub(crate) fn open_get(&self) -> Option<(u64, StreamReceiver)> {
         let mut state = self.state();
         if state.ended {
             return None;
@@ -177,17 +179,17 @@ impl Session {
 
     /// A client is back with `Last-Event-ID`: what it missed, and the stream continues here. `None`: unknown id, or the
     /// session has ended.
-    pub fn resume(&self, last_event_id: &str) -> Option<Resumed> {
+    pub(crate) fn resume(&self, last_event_id: &str) -> Option<ResumedStream> {
         let mut state = self.state();
         if state.ended {
             return None;
         }
-        let (stream, missed) = state.replay.after(last_event_id)?;
+        let (stream, missed) = state.replay.events_after(last_event_id)?;
         let finished = missed.iter().any(|sent| sent.last);
         let missed = missed
             .into_iter()
             .map(|sent| StreamMessage {
-                event_id: Some(super::replay::event_id(sent.stream, sent.number)),
+                event_id: Some(super::resume_buffer::event_id(sent.stream, sent.number)),
                 data: sent.data,
                 last: sent.last,
                 sequence: None,
@@ -195,18 +197,18 @@ impl Session {
             .collect();
         let live = match stream {
             StreamId::Exchange(exchange) if !finished => {
-                let (sender, messages) = outlet(Some(Arc::clone(&self.connection)), []);
+                let (sender, messages) = stream_channel(Some(Arc::clone(&self.connection)), []);
                 let number = state.insert(stream, sender);
                 state.router.post_back(exchange);
                 Some((exchange, number, messages))
             }
             _ => None,
         };
-        Some(Resumed { missed, live })
+        Some(ResumedStream { missed, live })
     }
 
     /// The client of a POST's stream went away, unless it has come back for it.
-    pub fn stream_closed(&self, exchange: ExchangeId, number: u64) {
+    pub(crate) fn stream_closed(&self, exchange: ExchangeId, number: u64) {
         let mut state = self.state();
         state.last_used = Instant::now();
         if state.remove(exchange.into(), number) {
@@ -215,12 +217,12 @@ impl Session {
     }
 
     /// It is used, although no stream is open.
-    pub fn touch(&self) {
+    pub(crate) fn touch(&self) {
         self.state().last_used = Instant::now();
     }
 
     /// A GET stream's client went away, unless a newer one has replaced it.
-    pub fn get_closed(&self, number: u64) {
+    pub(crate) fn get_closed(&self, number: u64) {
         let mut state = self.state();
         if state.remove(StreamId::Standing, number) {
             state.router.get_closed();
@@ -228,14 +230,14 @@ impl Session {
     }
 
     /// A POST that awaited something doubtful is over.
-    pub fn forget_post(&self, exchange: ExchangeId) {
+    pub(crate) fn forget_post(&self, exchange: ExchangeId) {
         let mut state = self.state();
         state.router.post_closed(exchange);
         state.streams.remove(&StreamId::Exchange(exchange));
     }
 
     /// The server side is over: every stream ends, no new one opens.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         let mut state = self.state();
         state.ended = true;
         state.streams.clear();
@@ -252,20 +254,23 @@ impl Session {
     }
 
     /// Records a message that is turned away by a rule of the transport, and the answer to it.
-    pub fn refuse(&self, frame: Frame, code: ErrorCode, text: &str) {
+    pub(crate) fn refuse(&self, frame: Frame, code: ErrorCode, text: &str) {
         let (stream, id) = match &frame.body {
             Body::Whole(message) => (frame.stream, message.id()),
             _ => return,
         };
-        let now = self.connection.pipeline.now();
-        let mut passed = Passed::default();
-        // The lane records; what it would pass on is not passed on.
-        let mut lane = self.connection.record_lane(Direction::ClientToServer);
-        if lane.pass(&mut vec![frame], now, &mut passed).is_err() {
+        let now = self.connection.run.now();
+        let mut passed = PipelineOutput::default();
+        // The pipeline records; what it would pass on is not passed on.
+        let mut pipeline = self
+            .connection
+            .record_only_pipeline(Direction::ClientToServer);
+        if pipeline.pass(&mut vec![frame], now, &mut passed).is_err() {
             return;
         }
-        let recorded = passed.on.first().and_then(|out| out.frame().sequence);
-        self.connection.act(recorded, "refuse", text);
+        let recorded = passed.forward.first().and_then(|out| out.frame().sequence);
+        self.connection
+            .record_proxy_verdict(recorded, "refuse", text);
         let answer = error_response(id.as_ref(), code, text, None);
         drop(
             self.connection
@@ -274,7 +279,7 @@ impl Session {
     }
 
     /// How long nobody has used it; zero while a stream is open.
-    pub fn idle(&self) -> Duration {
+    pub(crate) fn idle(&self) -> Duration {
         let state = self.state();
         match state.streams.is_empty() {
             true => state.last_used.elapsed(),
@@ -283,7 +288,7 @@ impl Session {
     }
 
     /// Whether several clients share it.
-    pub fn is_shared(&self) -> bool {
+    pub(crate) fn is_shared(&self) -> bool {
         self.kind == SessionKind::Shared
     }
 
@@ -293,10 +298,10 @@ impl Session {
     }
 
     /// A request of a modern client is over: it has its answer, or its client has gone. A server of its own ends with it.
-    pub fn request_over(&self) {
+    pub(crate) fn request_over(&self) {
         if let SessionKind::Request(_) = self.kind {
             // A full inbox means a server that reads nothing; it is stopped then.
-            let end = Arrival::End(LinkEnd::Closed);
+            let end = InboxItem::End(LinkEnd::Closed);
             if self.inbox.try_send(end).is_err() {
                 self.stop.notify_one();
             }
@@ -304,7 +309,7 @@ impl Session {
     }
 
     /// What tells the server that the client of this exchange has gone before it had its answer.
-    pub fn cancel(&self, exchange: ExchangeId, id: &Id) -> Option<Message> {
+    pub(crate) fn cancel(&self, exchange: ExchangeId, id: &Id) -> Option<Message> {
         match self.kind {
             SessionKind::Shared => self.connection.cancel(exchange),
             SessionKind::Request(_) if self.connection.has_open(Direction::ClientToServer) => {
@@ -326,7 +331,7 @@ impl Session {
         self.connection.note(text);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HttpSessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -340,15 +345,19 @@ fn cancelled(id: &Id) -> Message {
 }
 
 /// A frame for the server with its HTTP head.
-pub fn frame(stream: impl Into<StreamId>, parts: http::request::Parts, message: Message) -> Frame {
-    let carriage = Carriage::Request(Box::new(parts));
+pub(crate) fn frame(
+    stream: impl Into<StreamId>,
+    parts: http::request::Parts,
+    message: Message,
+) -> Frame {
+    let carriage = TransportEnvelope::Request(Box::new(parts));
     Frame::new(stream, Origin::Client, carriage, Body::Whole(message))
 }
 
-mod placing;
+mod routing;
 mod writer;
 
-pub use writer::SessionWriter;
+pub(crate) use writer::SessionWriter;
 
 #[cfg(test)]
 mod tests;

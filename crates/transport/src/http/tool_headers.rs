@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::HeaderMap;
-use mcp_proxy_wire::headers::{MCP_PARAM_PREFIX, ParamHeader, param_headers, shown_params};
+use mcp_proxy_wire::headers::{MCP_PARAM_PREFIX, ParamHeader, infer_param_headers, param_headers};
 use mcp_proxy_wire::{Field, Message, Span};
 use rustc_hash::FxHashMap;
 
@@ -16,9 +16,9 @@ const CALLED: usize = 4_096;
 
 /// What is known, by tool.
 #[derive(Default)]
-pub struct ToolHeaders(Mutex<FxHashMap<String, Known>>);
+pub struct ToolHeaders(Mutex<FxHashMap<String, ToolHeaderSource>>);
 
-enum Known {
+enum ToolHeaderSource {
     /// By the last `tools/list` answers.
     Listed(Vec<ParamHeader>),
     /// By what clients sent.
@@ -45,7 +45,7 @@ impl ToolHeaders {
                 .and_then(|name| tool.text_at(name));
             if let (Some(name), Some(schema)) = (name, tool.member(whole, "inputSchema")) {
                 let params = param_headers(tool.slice(schema));
-                known.insert(name.into_owned(), Known::Listed(params));
+                known.insert(name.into_owned(), ToolHeaderSource::Listed(params));
             }
         }
     }
@@ -69,17 +69,17 @@ impl ToolHeaders {
         let mut known = self.known();
         let room = known.len() < CALLED;
         let params = match known.get_mut(name.as_ref()) {
-            Some(Known::Listed(_)) => return,
-            Some(Known::Called(params)) => params,
+            Some(ToolHeaderSource::Listed(_)) => return,
+            Some(ToolHeaderSource::Called(params)) => params,
             None if room => {
                 let called = known.entry(name.into_owned());
-                let (Known::Called(params) | Known::Listed(params)) =
-                    called.or_insert(Known::Called(Vec::new()));
+                let (ToolHeaderSource::Called(params) | ToolHeaderSource::Listed(params)) =
+                    called.or_insert(ToolHeaderSource::Called(Vec::new()));
                 params
             }
             None => return,
         };
-        for shown in shown_params(headers, call) {
+        for shown in infer_param_headers(headers, call) {
             params.retain(|param| param.name != shown.name);
             params.push(shown);
         }
@@ -92,12 +92,14 @@ impl ToolHeaders {
             return Vec::new();
         }
         match tool_of(message).and_then(|name| known.get(name.as_ref())) {
-            Some(Known::Listed(params) | Known::Called(params)) => params.clone(),
+            Some(ToolHeaderSource::Listed(params) | ToolHeaderSource::Called(params)) => {
+                params.clone()
+            }
             None => Vec::new(),
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, FxHashMap<String, Known>> {
+    fn known(&self) -> MutexGuard<'_, FxHashMap<String, ToolHeaderSource>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,7 +10,7 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::listener::{Answer, bare};
+use super::listener::{HttpResponse, bare};
 
 /// The bytes of a connection that has left HTTP.
 pub type UpgradedStream = TokioIo<Upgraded>;
@@ -19,20 +19,20 @@ pub type UpgradedStream = TokioIo<Upgraded>;
 #[derive(Clone)]
 pub struct PendingUpgrade {
     stream: OnUpgrade,
-    place: Arc<ConnectionPlace>,
+    place: Arc<ConnectionSlot>,
 }
 
 /// A connection's place among those that its listener allows. Dropped, it is free for another.
-pub(super) struct ConnectionPlace {
+pub(super) struct ConnectionSlot {
     _permit: OwnedSemaphorePermit,
     /// Its sender is dropped when the listener stops; nothing is ever sent.
     listening: watch::Receiver<()>,
 }
 
-impl ConnectionPlace {
+impl ConnectionSlot {
     /// A place of a listener that runs for as long as there is a sender to `listening`.
-    pub fn new(permit: OwnedSemaphorePermit, listening: watch::Receiver<()>) -> Arc<Self> {
-        Arc::new(ConnectionPlace {
+    pub(super) fn new(permit: OwnedSemaphorePermit, listening: watch::Receiver<()>) -> Arc<Self> {
+        Arc::new(ConnectionSlot {
             _permit: permit,
             listening,
         })
@@ -46,7 +46,7 @@ impl PendingUpgrade {
     }
 
     /// Puts our own handle of an upgrade into the place of hyper's, which knows neither places nor the listener's end.
-    pub(super) fn offer<B>(request: &mut Request<B>, place: &Arc<ConnectionPlace>) {
+    pub(super) fn offer<B>(request: &mut Request<B>, place: &Arc<ConnectionSlot>) {
         let extensions = request.extensions_mut();
         if let Some(stream) = extensions.remove::<OnUpgrade>() {
             let place = Arc::clone(place);
@@ -57,7 +57,7 @@ impl PendingUpgrade {
     /// Grants it: the answer to return, 101 with these headers, which name the protocol. As soon as the answer is
     /// written, `serve` runs in a task of its own until it is done or the listener stops. It does not run at all if
     /// the client leaves before.
-    pub fn accept<S, F>(self, headers: HeaderMap, serve: S) -> Answer
+    pub fn accept<S, F>(self, headers: HeaderMap, serve: S) -> HttpResponse
     where
         S: FnOnce(UpgradedStream) -> F + Send + 'static,
         F: Future<Output = ()> + Send + 'static,

@@ -24,14 +24,14 @@ pub struct ExitReport {
     /// Why the command could not be run at all: `cannot run "foo": No such file or directory`.
     pub spawn_failure: Option<String>,
     /// What made it end.
-    pub ended: Ended,
+    pub ended: EndCause,
     /// How long it ran; a restart policy tells by it a server that cannot start from one that failed after hours.
     pub ran: Duration,
 }
 
 /// What made a server end: the last thing the supervisor had done to it by then, in the order of hardness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ended {
+pub enum EndCause {
     /// Nothing; it ended by itself.
     ByItself,
     /// Its stdin was closed.
@@ -46,7 +46,7 @@ impl ExitReport {
     /// `status` is `None` when the guard could not be waited for within the deadline.
     pub(super) fn new(
         status: Option<ExitStatus>,
-        ended: Ended,
+        ended: EndCause,
         ran: Duration,
         last_stderr: Vec<String>,
         guard_line: Option<String>,
@@ -95,7 +95,7 @@ mod tests {
         let status = Some(ExitStatus::from_raw(raw));
         ExitReport::new(
             status,
-            Ended::ByItself,
+            EndCause::ByItself,
             Duration::ZERO,
             Vec::new(),
             guard_line.map(str::to_owned),
@@ -110,7 +110,7 @@ mod tests {
             "was killed by signal 9 (SIGKILL)"
         );
         assert_eq!(report(40, None).to_string(), "was killed by signal 40");
-        let unknown = ExitReport::new(None, Ended::Killed, Duration::ZERO, Vec::new(), None);
+        let unknown = ExitReport::new(None, EndCause::Killed, Duration::ZERO, Vec::new(), None);
         assert_eq!(unknown.to_string(), "did not end when it was killed");
     }
 

@@ -109,7 +109,7 @@ impl Guard {
                 self.reap_orphans();
             }
             if proxy_gone || (child_ended && self.server_ended()) {
-                return end_like(self.kill_tree());
+                return exit_like(self.kill_tree());
             }
             if asked_to_stop {
                 drain(&mut self.asked_to_stop);
@@ -170,7 +170,7 @@ impl Guard {
     }
 
     /// Collects every child that has ended.
-    fn reap(&mut self) -> Reaped {
+    fn reap(&mut self) -> ReapResult {
         drain(&mut self.child_ended);
         let mut server = None;
         loop {
@@ -178,13 +178,13 @@ impl Guard {
                 Ok(Some((pid, status))) if pid == self.server => server = Some(status),
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => {
-                    return Reaped {
+                    return ReapResult {
                         server,
                         none_left: false,
                     };
                 }
                 Err(_) => {
-                    return Reaped {
+                    return ReapResult {
                         server,
                         none_left: true,
                     };
@@ -194,7 +194,7 @@ impl Guard {
     }
 }
 
-struct Reaped {
+struct ReapResult {
     server: Option<WaitStatus>,
     none_left: bool,
 }
@@ -232,7 +232,7 @@ fn let_go_of_message_pipes() {
 }
 
 /// Ends the guard as the server ended, so that the proxy sees the true status.
-fn end_like(status: Option<WaitStatus>) -> ExitCode {
+fn exit_like(status: Option<WaitStatus>) -> ExitCode {
     let code = status.and_then(WaitStatus::exit_status);
     if let Some(signal) = status.and_then(WaitStatus::terminating_signal) {
         // The server's own core file is enough.

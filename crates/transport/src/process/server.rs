@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::StopDeadlines;
-use super::exit::{Ended, ExitReport};
+use super::exit::{EndCause, ExitReport};
 use super::orphans;
 use super::stderr::{StderrLines, StderrReader};
 
@@ -29,15 +29,15 @@ pub struct ServerProcess {
     /// The server's stderr lines. Take it out to receive them; left here, they are read and dropped.
     pub stderr: Option<StderrLines>,
     /// `None` only after the drop.
-    guard: Option<Guard>,
+    guard: Option<GuardProcess>,
     reader: StderrReader,
     deadlines: StopDeadlines,
-    ended: Ended,
+    ended: EndCause,
 }
 
 impl ServerProcess {
     pub(super) fn new(
-        guard: Guard,
+        guard: GuardProcess,
         stdin: pipe::Sender,
         stdout: pipe::Receiver,
         stderr: pipe::Receiver,
@@ -51,7 +51,7 @@ impl ServerProcess {
             guard: Some(guard),
             reader,
             deadlines,
-            ended: Ended::ByItself,
+            ended: EndCause::ByItself,
         }
     }
 
@@ -79,11 +79,11 @@ impl ServerProcess {
     /// each after its deadline. A stdin that was taken out has to be dropped by its owner before this.
     pub async fn stop(&mut self) -> ExitReport {
         self.stdin = None;
-        self.ended = self.ended.max(Ended::StdinClosed);
+        self.ended = self.ended.max(EndCause::StdinClosed);
         if let Ok(report) = timeout(self.deadlines.stdin_closed, self.wait()).await {
             return report;
         }
-        self.ended = self.ended.max(Ended::Terminated);
+        self.ended = self.ended.max(EndCause::Terminated);
         self.signal_guard(Signal::TERM);
         if let Ok(report) = timeout(self.deadlines.term, self.wait()).await {
             return report;
@@ -93,7 +93,7 @@ impl ServerProcess {
 
     /// Kills the server and everything it started, now.
     pub async fn kill(&mut self) -> ExitReport {
-        self.ended = Ended::Killed;
+        self.ended = EndCause::Killed;
         self.stdin = None;
         // Closing the read end is what tells the guard. It is the guard that kills and not we, because only it can
         // reach what left the server's process group.
@@ -110,7 +110,11 @@ impl ServerProcess {
     }
 
     fn report(&self, status: Option<ExitStatus>, guard_line: Option<String>) -> ExitReport {
-        let ran = self.guard.as_ref().map(Guard::ran).unwrap_or_default();
+        let ran = self
+            .guard
+            .as_ref()
+            .map(GuardProcess::ran)
+            .unwrap_or_default();
         ExitReport::new(status, self.ended, ran, self.reader.recent(), guard_line)
     }
 
@@ -136,7 +140,7 @@ impl Drop for ServerProcess {
 
 /// The guard as our child process.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct GuardProcess {
     child: Child,
     pid: Option<Pid>,
     /// Held while its server has large pipes.
@@ -148,7 +152,7 @@ pub(super) struct Guard {
     buried: bool,
 }
 
-impl Guard {
+impl GuardProcess {
     pub(super) fn new(child: Child, large_pipes: Option<OwnedSemaphorePermit>) -> Self {
         let pid = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
         Self {

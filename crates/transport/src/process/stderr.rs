@@ -44,7 +44,7 @@ pub struct StderrLine {
 /// Takes a server's stderr lines as they come. Dropping it is fine: lines are then read and dropped.
 #[derive(Debug)]
 pub struct StderrLines {
-    shared: Arc<Shared>,
+    shared: Arc<StderrShared>,
 }
 
 impl StderrLines {
@@ -70,13 +70,13 @@ impl StderrLines {
 /// The running reader of one server's stderr.
 #[derive(Debug)]
 pub(super) struct StderrReader {
-    shared: Arc<Shared>,
+    shared: Arc<StderrShared>,
     task: JoinHandle<()>,
 }
 
 impl StderrReader {
     pub(super) fn start(pipe: pipe::Receiver) -> (Self, StderrLines) {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(StderrShared::default());
         let lines = StderrLines {
             shared: shared.clone(),
         };
@@ -116,19 +116,19 @@ impl Drop for StderrReader {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct StderrShared {
+    state: Mutex<StderrState>,
     changed: Notify,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl StderrShared {
+    fn lock(&self) -> MutexGuard<'_, StderrState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct StderrState {
     queue: VecDeque<StderrLine>,
     queued_bytes: usize,
     lost: u64,
@@ -139,7 +139,7 @@ struct State {
     closed: bool,
 }
 
-impl State {
+impl StderrState {
     fn put(&mut self, line: StderrLine) {
         let first = !std::mem::replace(&mut self.any_seen, true);
         if first && line.bytes.starts_with(GUARD_PREFIX.as_bytes()) {
@@ -179,7 +179,7 @@ impl State {
 }
 
 /// Marks the end for the taker, also when the task is aborted.
-struct CloseOnDrop(Arc<Shared>);
+struct CloseOnDrop(Arc<StderrShared>);
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
@@ -188,7 +188,7 @@ impl Drop for CloseOnDrop {
     }
 }
 
-async fn read(pipe: pipe::Receiver, shared: Arc<Shared>) {
+async fn read(pipe: pipe::Receiver, shared: Arc<StderrShared>) {
     let shared = CloseOnDrop(shared);
     let mut cutter = LineCutter::default();
     let mut buffer = [0; READ_SIZE];
@@ -211,7 +211,7 @@ struct LineCutter {
 }
 
 impl LineCutter {
-    fn push(&mut self, data: &[u8], shared: &Shared) {
+    fn push(&mut self, data: &[u8], shared: &StderrShared) {
         for piece in data.split_inclusive(|byte| *byte == b'\n') {
             let text = piece.strip_suffix(b"\n").unwrap_or(piece);
             let room = LINE_LIMIT - self.line.len();
@@ -225,13 +225,13 @@ impl LineCutter {
     }
 
     /// A last line without its line end is a line too.
-    fn finish(&mut self, shared: &Shared) {
+    fn finish(&mut self, shared: &StderrShared) {
         if !self.line.is_empty() {
             self.end_line(shared);
         }
     }
 
-    fn end_line(&mut self, shared: &Shared) {
+    fn end_line(&mut self, shared: &StderrShared) {
         if self.line.last() == Some(&b'\r') {
             self.line.truncate(self.line.len() - 1);
         }

@@ -41,7 +41,7 @@ pub(super) fn descendants(pid: Pid) -> Vec<Pid> {
 
 /// Asks a program to end that may stand behind shells: SIGTERM goes to the innermost processes, and the shells around them
 /// end by themselves.
-pub fn ask_to_end(pid: Pid) {
+pub fn terminate_innermost(pid: Pid) {
     let innermost = |pid: &Pid| children(*pid).is_empty();
     for pid in std::iter::once(pid)
         .chain(descendants(pid))

@@ -5,22 +5,22 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Uri};
-use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, Outgoing};
+use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, OutgoingFrame};
 use mcp_proxy_wire::{
-    Body, Carriage, ErrorCode, Frame, Limits, Message, Origin, Side, SseEvent, SseSplitter,
-    SseUnit, StreamId, error_response, headers,
+    Body, ErrorCode, Frame, Limits, Message, Origin, Side, SseEvent, SseSplitter, SseUnit,
+    StreamId, TransportEnvelope, error_response, headers,
 };
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
-use crate::http::collect::{Collected, collect};
-use crate::http::dial::{asked, first_line, is_rpc, own_frame};
-use crate::http::inflow::Inflow;
-use crate::http::payload::Payload;
-use crate::http::remote::Remote;
-use crate::http::through::event_frame;
-use crate::inbox::{Arrival, Inbox, inbox};
-use crate::room::Room;
+use crate::http::collect::{CollectedBody, collect};
+use crate::http::dial::{first_line, is_rpc, proxy_frame, request_ids};
+use crate::http::incoming_body::IncomingBody;
+use crate::http::outgoing_body::OutgoingBody;
+use crate::http::relayed_body::event_frame;
+use crate::http::remote::RemoteServer;
+use crate::in_flight_budget::InFlightBudget;
+use crate::inbox::{InboxItem, InboxSender, inbox};
 
 /// A server names its endpoint at once; this is for slow starts.
 const ENDPOINT_DEADLINE: Duration = Duration::from_secs(15);
@@ -29,8 +29,8 @@ const ACCEPT_DEADLINE: Duration = Duration::from_secs(60);
 const ORDER_WAIT: Duration = Duration::from_millis(200);
 
 /// The link for the pumps: connected, endpoint known.
-pub async fn link(
-    remote: Arc<Remote>,
+pub async fn sse_link(
+    remote: Arc<RemoteServer>,
     connection: Arc<Connection>,
     max: usize,
 ) -> Result<Link, LinkEnd> {
@@ -40,24 +40,24 @@ pub async fn link(
 }
 
 /// Opens the stream, waits for the endpoint, and reads on in a task of its own.
-pub async fn connect(
-    remote: Arc<Remote>,
+pub(crate) async fn connect(
+    remote: Arc<RemoteServer>,
     connection: Arc<Connection>,
-    inbox: Inbox,
+    inbox: InboxSender,
     max: usize,
 ) -> Result<SseWriter, LinkEnd> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     let url = remote.url().clone();
     let response = remote
-        .send(Method::GET, url, headers, Payload::empty())
+        .send(Method::GET, url, headers, OutgoingBody::empty())
         .await?;
     let status = response.status();
     if !status.is_success() || !headers::is_sse(response.headers()) {
         let text = format!("the server gave no event stream (HTTP {})", status.as_u16());
         return Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text));
     }
-    let mut stream = Stream {
+    let mut stream = SseServerStream {
         body: response.into_body(),
         splitter: SseSplitter::new(Limits {
             cut: usize::MAX,
@@ -77,15 +77,15 @@ pub async fn connect(
     let arrivals = inbox.clone();
     let reading = tokio::spawn(async move {
         let end = stream.run(&arrivals).await;
-        drop(arrivals.send(Arrival::End(end)).await);
+        drop(arrivals.send(InboxItem::End(end)).await);
     });
     Ok(SseWriter {
-        post: Arc::new(Post {
+        post: Arc::new(SsePostClient {
             remote,
             connection,
             endpoint,
             inbox,
-            room: Room::new(),
+            room: InFlightBudget::new(),
             max,
         }),
         reading: reading.abort_handle(),
@@ -94,16 +94,16 @@ pub async fn connect(
     })
 }
 
-struct Stream {
-    body: Inflow,
+struct SseServerStream {
+    body: IncomingBody,
     splitter: SseSplitter,
     units: Vec<SseUnit>,
     max: usize,
 }
 
-impl Stream {
+impl SseServerStream {
     /// Reads until the endpoint event.
-    async fn endpoint(&mut self, remote: &Remote) -> Result<Uri, LinkEnd> {
+    async fn endpoint(&mut self, remote: &RemoteServer) -> Result<Uri, LinkEnd> {
         loop {
             while !self.units.is_empty() {
                 let SseUnit::Event(event) = self.units.remove(0) else {
@@ -120,7 +120,7 @@ impl Stream {
         }
     }
 
-    async fn run(&mut self, inbox: &Inbox) -> LinkEnd {
+    async fn run(&mut self, inbox: &InboxSender) -> LinkEnd {
         loop {
             for unit in self.units.drain(..) {
                 let SseUnit::Event(event) = unit else {
@@ -132,7 +132,7 @@ impl Stream {
                 let (carriage, body) = event_frame(event);
                 let frame = Frame::new(StreamId::Only, Origin::Server, carriage, body);
                 if matches!(frame.body, Body::Whole(_))
-                    && inbox.send(Arrival::Frame(frame)).await.is_err()
+                    && inbox.send(InboxItem::Frame(frame)).await.is_err()
                 {
                     return LinkEnd::Closed;
                 }
@@ -157,7 +157,7 @@ impl Stream {
 }
 
 /// The endpoint may be relative or absolute; on another origin it is refused.
-pub(super) fn endpoint_of(event: &SseEvent, remote: &Remote) -> Result<Uri, LinkEnd> {
+pub(super) fn endpoint_of(event: &SseEvent, remote: &RemoteServer) -> Result<Uri, LinkEnd> {
     let data = event.data.as_deref().unwrap_or_default();
     let reference = String::from_utf8_lossy(data);
     remote
@@ -172,8 +172,8 @@ pub(super) fn endpoint_of(event: &SseEvent, remote: &Remote) -> Result<Uri, Link
 }
 
 /// The writing half: POSTs to the endpoint.
-pub struct SseWriter {
-    post: Arc<Post>,
+pub(crate) struct SseWriter {
+    post: Arc<SsePostClient>,
     reading: AbortHandle,
     /// The POST before, if it was a request's.
     last: Option<JoinHandle<()>>,
@@ -181,23 +181,23 @@ pub struct SseWriter {
     untaken: Vec<(u64, String)>,
 }
 
-struct Post {
-    remote: Arc<Remote>,
+struct SsePostClient {
+    remote: Arc<RemoteServer>,
     connection: Arc<Connection>,
     endpoint: Uri,
-    inbox: Inbox,
+    inbox: InboxSender,
     /// For requests that the server has not accepted.
-    room: Room,
+    room: InFlightBudget,
     max: usize,
 }
 
-impl Post {
+impl SsePostClient {
     /// Why the server did not take it, if nobody waits for an answer that would say so.
     async fn send(&self, message: Message) -> Option<String> {
-        let asked = asked(&message);
+        let asked = request_ids(&message);
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let payload = Payload::whole(message.into_raw());
+        let payload = OutgoingBody::whole(message.into_raw());
         let sent = self
             .remote
             .send(Method::POST, self.endpoint.clone(), headers, payload)
@@ -208,16 +208,16 @@ impl Post {
                 let (parts, body) = response.into_parts();
                 let status = parts.status.as_u16();
                 let body = match collect(body, self.max).await {
-                    Collected::Whole(bytes) => bytes,
-                    Collected::More(bytes, _) | Collected::Broken(bytes, _) => bytes,
+                    CollectedBody::Whole(bytes) => bytes,
+                    CollectedBody::Partial(bytes, _) | CollectedBody::Broken(bytes, _) => bytes,
                 };
                 let message = Message::parse(body);
                 if is_rpc(&message) && message.id().is_some_and(|id| asked.contains(&id)) {
                     // The server's own answer, although it did not come on its stream.
-                    let carriage = Carriage::Response(Box::new(parts));
+                    let carriage = TransportEnvelope::Response(Box::new(parts));
                     let body = Body::Whole(message);
                     let frame = Frame::new(StreamId::Only, Origin::Server, carriage, body);
-                    drop(self.inbox.send(Arrival::Frame(frame)).await);
+                    drop(self.inbox.send(InboxItem::Frame(frame)).await);
                     return None;
                 }
                 format!(
@@ -229,7 +229,7 @@ impl Post {
         };
         for id in &asked {
             let answer = error_response(Some(id), ErrorCode::SERVER_HTTP, &failure, None);
-            drop(self.inbox.send(Arrival::Frame(own_frame(answer))).await);
+            drop(self.inbox.send(InboxItem::Frame(proxy_frame(answer))).await);
         }
         asked.is_empty().then_some(failure)
     }
@@ -239,12 +239,12 @@ impl SseWriter {
     /// Sends one message. A server may answer the POST of a request only after it has worked on it, and may
     /// need another message for that, so requests are waited for only as long as keeps messages in order. Returns why
     /// the server did not take it, if nobody waits for an answer that would say so.
-    pub async fn put(&mut self, message: Message) -> Option<String> {
+    pub(crate) async fn put(&mut self, message: Message) -> Option<String> {
         if let Some(last) = self.last.take() {
             drop(timeout(ORDER_WAIT, last).await);
         }
         let post = Arc::clone(&self.post);
-        if asked(&message).is_empty() {
+        if request_ids(&message).is_empty() {
             return timeout(ACCEPT_DEADLINE, post.send(message))
                 .await
                 .unwrap_or_else(|_| Some("the server did not accept it in time".to_owned()));
@@ -258,8 +258,8 @@ impl SseWriter {
         None
     }
 
-    async fn put_all(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
-        for frame in frames.drain(..).filter_map(Outgoing::into_written) {
+    async fn put_all(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
+        for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
             if let Body::Whole(message) = frame.body {
                 let untold = self.put(message).await;
                 self.untaken.extend(frame.sequence.zip(untold));
@@ -272,12 +272,12 @@ impl SseWriter {
 impl FrameWriter for SseWriter {
     fn write<'a>(
         &'a mut self,
-        frames: &'a mut Vec<Outgoing>,
+        frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put_all(frames))
     }
 
-    fn untaken(&mut self) -> Vec<(u64, String)> {
+    fn take_undelivered(&mut self) -> Vec<(u64, String)> {
         std::mem::take(&mut self.untaken)
     }
 
@@ -291,7 +291,7 @@ impl FrameWriter for SseWriter {
             let inbox = self.post.inbox.clone();
             self.reading.abort();
             return Box::pin(async move {
-                drop(inbox.send(Arrival::End(LinkEnd::Closed)).await);
+                drop(inbox.send(InboxItem::End(LinkEnd::Closed)).await);
             });
         }
         Box::pin(std::future::ready(()))

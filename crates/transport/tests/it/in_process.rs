@@ -10,16 +10,14 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use mcp_proxy_core::{
-    Caller, CarryOptions, Dial, HoldOptions, InProcessServer, Link, Peer, Pipeline,
-    PipelineOptions, carry, in_process,
+    Caller, CarryOptions, Dial, HoldOptions, InProcessServer, Link, Peer, ProxyRun, RunOptions,
+    carry, in_process,
 };
-use mcp_proxy_transport::http::listener::{Listener, ListenerLimits, ListenerOptions};
-use mcp_proxy_transport::http::routes::{Route, Routes};
-use mcp_proxy_transport::http::sessions::{
-    EndpointOptions, ModernClients, SessionLimits, Sessions,
-};
-use mcp_proxy_transport::lines::{LineReader, LineWriter};
-use mcp_proxy_transport::sse::front::SseFront;
+use mcp_proxy_transport::http::{EndpointOptions, McpEndpoint, ModernClients, SessionLimits};
+use mcp_proxy_transport::http::{Listener, ListenerLimits, ListenerOptions};
+use mcp_proxy_transport::http::{Route, Routes};
+use mcp_proxy_transport::sse::SseEndpoint;
+use mcp_proxy_transport::{LineReader, LineWriter};
 use mcp_proxy_wire::{Limits, Message, Side, Transport};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -82,8 +80,8 @@ async fn answer(mut server: InProcessServer, caller: Option<Arc<Caller>>) {
     }
 }
 
-fn pipeline() -> Arc<Pipeline> {
-    Pipeline::new(PipelineOptions {
+fn proxy_run() -> Arc<ProxyRun> {
+    ProxyRun::new(RunOptions {
         recorder: None,
         warn: Arc::new(|text| panic!("{text}")),
         pass_noise: false,
@@ -92,7 +90,7 @@ fn pipeline() -> Arc<Pipeline> {
 }
 
 /// A listener with the server behind `/mcp`, below `/mcp/p` and behind `/sse`.
-async fn listen() -> (SocketAddr, Arc<Pipeline>, Arc<Routes>) {
+async fn listen() -> (SocketAddr, Arc<ProxyRun>, Arc<Routes>) {
     let options = ListenerOptions {
         admission: Default::default(),
         tls: None,
@@ -110,9 +108,9 @@ async fn listen() -> (SocketAddr, Arc<Pipeline>, Arc<Routes>) {
         idle: Duration::from_secs(60),
         message: 1 << 20,
     };
-    let (pipeline, server) = (pipeline(), Peer::in_process("whoami"));
-    let endpoint = Sessions::new(
-        Arc::clone(&pipeline),
+    let (run, server) = (proxy_run(), Peer::in_process("whoami"));
+    let endpoint = McpEndpoint::new(
+        Arc::clone(&run),
         whoami(),
         EndpointOptions {
             server: server.clone(),
@@ -122,14 +120,14 @@ async fn listen() -> (SocketAddr, Arc<Pipeline>, Arc<Routes>) {
         },
     );
     let carry = CarryOptions::default();
-    let sse = SseFront::new(Arc::clone(&pipeline), whoami(), server, limits, carry);
+    let sse = SseEndpoint::new(Arc::clone(&run), whoami(), server, limits, carry);
     let routes = Routes::new()
         .with(endpoint, [Route::exact("/mcp"), Route::prefix("/mcp/p")])
         .with(sse.messages(), [Route::exact("/message")])
         .with(sse, [Route::exact("/sse")]);
     let routes = Arc::new(routes);
     tokio::spawn(listener.run(Arc::clone(&routes), std::future::pending()));
-    (address, pipeline, routes)
+    (address, run, routes)
 }
 
 /// One HTTP connection of a client with a name and a token.
@@ -263,7 +261,7 @@ on_both_runtimes!(
     real_time
 );
 async fn modern_clients_over_http_are_told_apart_request_by_request() {
-    let (at, pipeline, _) = listen().await;
+    let (at, run, _) = listen().await;
     let mut first = Client::connect(at, "first", Some("same")).await;
     let mut second = Client::connect(at, "second", Some("same")).await;
     // The same token, the same id, at the same time: each has its own answer.
@@ -273,7 +271,7 @@ async fn modern_clients_over_http_are_told_apart_request_by_request() {
     );
     assert_eq!(whole(one).await["result"], first.expected("/mcp"));
     assert_eq!(whole(two).await["result"], second.expected("/mcp/p/work"));
-    assert_eq!(pipeline.connections(), 2);
+    assert_eq!(run.connections(), 2);
 }
 
 on_both_runtimes!(
@@ -324,8 +322,8 @@ async fn a_client_over_http_and_sse_is_seen() {
 
 on_both_runtimes!(a_client_over_stdio_reaches_it_too, real_time);
 async fn a_client_over_stdio_reaches_it_too() {
-    let pipeline = pipeline();
-    let connection = pipeline.connect(Transport::Stdio, Peer::in_process("whoami"));
+    let run = proxy_run();
+    let connection = run.connect(Transport::Stdio, Peer::in_process("whoami"));
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(theirs);
     let limits = Limits {

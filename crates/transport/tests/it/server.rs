@@ -9,14 +9,14 @@ use futures_util::{SinkExt, StreamExt};
 use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use mcp_proxy_core::BoxFuture;
-use mcp_proxy_transport::http::admission::Admission;
-use mcp_proxy_transport::http::collect::{Collected, collect};
-use mcp_proxy_transport::http::handler::{Handler, RequestSource};
-use mcp_proxy_transport::http::listener::{
-    Answer, Listener, ListenerLimits, ListenerOptions, bare, json_bytes,
+use mcp_proxy_transport::http::Admission;
+use mcp_proxy_transport::http::{CollectedBody, collect};
+use mcp_proxy_transport::http::{Handler, RequestSource};
+use mcp_proxy_transport::http::{
+    HttpResponse, Listener, ListenerLimits, ListenerOptions, bare, json_bytes,
 };
-use mcp_proxy_transport::http::routes::{Route, Routes};
-use mcp_proxy_transport::http::upgrade::{PendingUpgrade, UpgradedStream};
+use mcp_proxy_transport::http::{PendingUpgrade, UpgradedStream};
+use mcp_proxy_transport::http::{Route, Routes};
 use mcp_proxy_transport::tls;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
@@ -139,9 +139,9 @@ impl Handler for Ordinary {
         self: Arc<Self>,
         _: RequestSource,
         request: Request<Incoming>,
-    ) -> BoxFuture<'static, Answer> {
+    ) -> BoxFuture<'static, HttpResponse> {
         Box::pin(async move {
-            let Collected::Whole(body) = collect(request.into_body(), 1 << 20).await else {
+            let CollectedBody::Whole(body) = collect(request.into_body(), 1 << 20).await else {
                 return bare(400);
             };
             self.0.send(Event::Answered).unwrap();
@@ -165,7 +165,7 @@ impl Handler for Echo {
         self: Arc<Self>,
         source: RequestSource,
         mut request: Request<Incoming>,
-    ) -> BoxFuture<'static, Answer> {
+    ) -> BoxFuture<'static, HttpResponse> {
         let Some(upgrade) = PendingUpgrade::take(&mut request) else {
             return Box::pin(std::future::ready(bare(426)));
         };
@@ -210,7 +210,7 @@ impl Handler for Raw {
         self: Arc<Self>,
         source: RequestSource,
         mut request: Request<Incoming>,
-    ) -> BoxFuture<'static, Answer> {
+    ) -> BoxFuture<'static, HttpResponse> {
         let Some(upgrade) = PendingUpgrade::take(&mut request) else {
             return Box::pin(std::future::ready(bare(426)));
         };

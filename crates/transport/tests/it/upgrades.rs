@@ -1,8 +1,8 @@
 //! A WebSocket behind an upgrade, next to ordinary requests on the same listener.
 
 use futures_util::{SinkExt, StreamExt};
-use mcp_proxy_transport::http::admission::{Admission, Token};
-use mcp_proxy_transport::http::listener::ListenerLimits;
+use mcp_proxy_transport::http::ListenerLimits;
+use mcp_proxy_transport::http::{Admission, Token};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Error;

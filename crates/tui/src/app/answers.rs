@@ -6,17 +6,17 @@ use mcp_proxy_control::{
     HoldListRequest, InterceptMode, Notice, ReplayRequest, ReplayResult, RulesListRequest,
     SubscribeRequest,
 };
-use mcp_proxy_session::Told;
+use mcp_proxy_session::MessageWithContext;
 
-use super::typed::Writing;
-use super::{App, Effect, Overlay, Owner};
-use crate::proxy::Link;
-use crate::source::View;
+use super::prompt::FileOutput;
+use super::{App, Effect, Overlay, ProxyOwner};
+use crate::proxy::ProxyStatus;
+use crate::source::SessionView;
 use crate::tab::Tab;
 
 /// What an answer is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum RequestPurpose {
     Hello,
     Subscribed,
     Holds,
@@ -35,7 +35,7 @@ pub(super) enum Then {
     /// A message was sent again.
     Replayed(u64),
     /// A file was written.
-    Written(Writing),
+    Written(FileOutput),
     /// Nothing is held any more, and the UI ends.
     Resumed,
     /// The proxy ends, and the UI with it.
@@ -43,14 +43,14 @@ pub(super) enum Then {
 }
 
 impl App {
-    pub(super) fn noticed(&mut self, notice: &Notice) {
+    pub(super) fn handle_notice(&mut self, notice: &Notice) {
         match notice {
             Notice::Rows { .. } => self.look(),
             Notice::Holds(present) => {
                 self.look();
                 self.proxy.mode = present.mode;
-                self.ask(&HoldListRequest::default(), Then::Holds);
-                self.ask(&BreakpointsListRequest {}, Then::Breakpoints);
+                self.ask(&HoldListRequest::default(), RequestPurpose::Holds);
+                self.ask(&BreakpointsListRequest {}, RequestPurpose::Breakpoints);
             }
             // The next notice tells the present.
             Notice::Lagged => {}
@@ -63,8 +63,12 @@ impl App {
             return;
         };
         if tab.view.path().is_some() {
-            tab.view.look();
-        } else if !self.asked.values().any(|then| *then == Then::Rows) {
+            tab.view.request_refresh();
+        } else if !self
+            .pending_requests
+            .values()
+            .any(|then| *then == RequestPurpose::Rows)
+        {
             // A little more than is new, for the verdicts on the newest.
             self.ask_rows(self.fetched.saturating_sub(20).max(1));
         }
@@ -77,35 +81,36 @@ impl App {
             raw: true,
             ..GetRequest::default()
         };
-        self.ask(&request, Then::Rows);
+        self.ask(&request, RequestPurpose::Rows);
     }
 
-    pub(super) fn lost(&mut self, why: String) {
-        let ends = |then: &Then| matches!(then, Then::Ended | Then::Resumed);
-        if self.asked.values().any(ends) {
+    pub(super) fn handle_disconnect(&mut self, why: String) {
+        let ends =
+            |then: &RequestPurpose| matches!(then, RequestPurpose::Ended | RequestPurpose::Resumed);
+        if self.pending_requests.values().any(ends) {
             self.effects.push(Effect::Quit);
         }
-        self.asked.clear();
+        self.pending_requests.clear();
         self.proxy.held.clear();
-        if self.proxy.link == Link::Live {
+        if self.proxy.link == ProxyStatus::Live {
             self.complain(format!("{why}; what was recorded stays on the screen"));
         }
-        self.proxy.link = Link::Gone(why);
+        self.proxy.link = ProxyStatus::Gone(why);
         if let Overlay::ConfirmQuit | Overlay::ConfirmLeave = self.overlay {
             self.overlay = Overlay::None;
         }
         // Whether it has arrived nobody can tell any more.
-        if let (Some(editor), Overlay::None) = (self.unsent.take(), &self.overlay) {
+        if let (Some(editor), Overlay::None) = (self.unsent_edit.take(), &self.overlay) {
             self.overlay = Overlay::Editor(editor);
         }
-        self.owner = Owner::Other;
+        self.owner = ProxyOwner::Other;
         if let Some(tab) = self.tabs.first() {
-            tab.view.look();
+            tab.view.request_refresh();
         }
     }
 
-    pub(super) fn answered(&mut self, id: u64, result: Result<Bytes, String>) {
-        let Some(then) = self.asked.remove(&id) else {
+    pub(super) fn handle_answer(&mut self, id: u64, result: Result<Bytes, String>) {
+        let Some(then) = self.pending_requests.remove(&id) else {
             return;
         };
         let answer = match result {
@@ -117,86 +122,94 @@ impl App {
         }
     }
 
-    fn refused(&mut self, then: &Then, why: &str) {
-        if matches!(then, Then::Resolved(..) | Then::Replayed(_))
-            && let (Some(editor), Overlay::None) = (self.unsent.take(), &self.overlay)
+    fn refused(&mut self, then: &RequestPurpose, why: &str) {
+        if matches!(
+            then,
+            RequestPurpose::Resolved(..) | RequestPurpose::Replayed(_)
+        ) && let (Some(editor), Overlay::None) = (self.unsent_edit.take(), &self.overlay)
         {
             self.overlay = Overlay::Editor(editor);
         }
-        if let Then::Resolved(sequence, _) = then {
+        if let RequestPurpose::Resolved(sequence, _) = then {
             self.was_refused(*sequence);
         }
         match then {
-            Then::Replayed(sequence) => {
+            RequestPurpose::Replayed(sequence) => {
                 self.complain(format!("#{sequence} was not replayed: {why}"));
             }
             _ => self.complain(why),
         }
-        if self.proxy.link == Link::Live {
-            self.ask(&HoldListRequest::default(), Then::Holds);
+        if self.proxy.link == ProxyStatus::Live {
+            self.ask(&HoldListRequest::default(), RequestPurpose::Holds);
         }
     }
 
-    fn take_answer(&mut self, then: Then, answer: &Bytes) -> Result<(), serde_json::Error> {
+    fn take_answer(
+        &mut self,
+        then: RequestPurpose,
+        answer: &Bytes,
+    ) -> Result<(), serde_json::Error> {
         match then {
-            Then::Hello => {
+            RequestPurpose::Hello => {
                 self.proxy.hello = HelloRequest::result(answer)?;
                 if let Some(address) = &self.proxy.hello.listens {
-                    self.listens = Some(address.clone());
+                    self.listen_url = Some(address.clone());
                 }
                 let view = match &self.proxy.hello.record {
-                    Some(record) => View::open(record.clone()),
-                    None => View::remembered(),
+                    Some(record) => SessionView::open(record.clone()),
+                    None => SessionView::without_record(),
                 };
                 // A record may have been opened before the proxy answered: it stays on the screen.
                 self.tab += usize::from(!self.tabs.is_empty());
                 self.tabs.insert(0, Tab::new("live".to_owned(), view));
                 self.look();
             }
-            Then::Subscribed => {
+            RequestPurpose::Subscribed => {
                 self.proxy.mode = SubscribeRequest::result(answer)?.mode;
             }
-            Then::Holds => {
+            RequestPurpose::Holds => {
                 let before: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
                 let list = HoldListRequest::result(answer)?;
                 self.proxy.take_holds(list, self.now);
                 self.holds_changed(&before);
             }
-            Then::Breakpoints => {
+            RequestPurpose::Breakpoints => {
                 self.proxy.breakpoints = BreakpointsListRequest::result(answer)?.breakpoints;
             }
-            Then::Rules => self.proxy.rules = RulesListRequest::result(answer)?,
-            Then::Rows => self.take_rows(answer)?,
-            Then::Say(text) if text.is_empty() => {}
-            Then::Say(text) => self.say(text),
-            Then::Resolved(sequence, text) => {
-                self.unsent = None;
+            RequestPurpose::Rules => self.proxy.rules = RulesListRequest::result(answer)?,
+            RequestPurpose::Rows => self.take_rows(answer)?,
+            RequestPurpose::Say(text) if text.is_empty() => {}
+            RequestPurpose::Say(text) => self.say(text),
+            RequestPurpose::Resolved(sequence, text) => {
+                self.unsent_edit = None;
                 self.decided_here.insert(sequence);
                 self.say(text);
             }
-            Then::Released(numbers, text) => {
+            RequestPurpose::Released(numbers, text) => {
                 self.decided_here.extend(numbers);
                 if !text.is_empty() {
                     self.say(text);
                 }
             }
-            Then::BreakpointsChanged(text) => {
+            RequestPurpose::BreakpointsChanged(text) => {
                 self.say(text);
-                self.ask(&BreakpointsListRequest {}, Then::Breakpoints);
+                self.ask(&BreakpointsListRequest {}, RequestPurpose::Breakpoints);
             }
-            Then::Replayed(sequence) => self.replayed(sequence, &ReplayRequest::result(answer)?),
-            Then::Written(what) => {
+            RequestPurpose::Replayed(sequence) => {
+                self.replayed(sequence, &ReplayRequest::result(answer)?)
+            }
+            RequestPurpose::Written(what) => {
                 // A copy is answered as an export is.
                 let written = ExportRequest::result(answer)?;
                 let size = written.bytes.map(|bytes| format!(", {bytes} bytes"));
                 let size = size.unwrap_or_default();
                 self.say(format!("{}: {}{size}", what.done(), written.output));
             }
-            Then::Resumed => {
+            RequestPurpose::Resumed => {
                 self.proxy.mode = InterceptMode::Passthrough;
                 self.effects.push(Effect::Quit);
             }
-            Then::Ended => self.effects.push(Effect::Quit),
+            RequestPurpose::Ended => self.effects.push(Effect::Quit),
         }
         Ok(())
     }
@@ -204,9 +217,9 @@ impl App {
     fn take_rows(&mut self, answer: &Bytes) -> Result<(), serde_json::Error> {
         let page = GetRequest::result(answer)?;
         let rows = page.rows.into_iter();
-        let told: Vec<Told> = rows
+        let told: Vec<MessageWithContext> = rows
             .map(|row| Bytes::from(String::from(Box::<str>::from(row))))
-            .filter_map(|row| Told::from_json(&row).ok())
+            .filter_map(|row| MessageWithContext::from_json(&row).ok())
             .collect();
         if let Some(last) = told.last() {
             self.fetched = self.fetched.max(last.message.sequence);
@@ -222,7 +235,7 @@ impl App {
 
     fn replayed(&mut self, sequence: u64, replayed: &ReplayResult) {
         self.look();
-        self.unsent = None;
+        self.unsent_edit = None;
         let Some(tab) = self.tabs.first_mut() else {
             return;
         };

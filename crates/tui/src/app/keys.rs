@@ -5,17 +5,17 @@ use crossterm::event::{
 };
 use ratatui::layout::Position;
 
-use super::{App, Effect, Focus, Overlay, Target};
-use crate::command::{Command, Context};
+use super::{App, ClickTarget, Effect, Focus, Overlay};
+use crate::command::{KeyContext, UiCommand};
 
 impl App {
     /// Who has the keys.
-    fn context(&self) -> Context {
+    fn context(&self) -> KeyContext {
         match self.overlay {
-            Overlay::Editor(_) => Context::Editor,
-            Overlay::Typing(..) => Context::Line,
-            Overlay::ConfirmQuit | Overlay::ConfirmLeave => Context::Question,
-            _ => Context::Panes,
+            Overlay::Editor(_) => KeyContext::Editor,
+            Overlay::Prompt(..) => KeyContext::Line,
+            Overlay::ConfirmQuit | Overlay::ConfirmLeave => KeyContext::Question,
+            _ => KeyContext::Panes,
         }
     }
 
@@ -23,20 +23,20 @@ impl App {
         if key.kind == KeyEventKind::Release {
             return;
         }
-        if let Some(command) = Command::of_key(self.context(), key) {
+        if let Some(command) = UiCommand::of_key(self.context(), key) {
             return self.run(command, "");
         }
         if let KeyCode::Char(letter) = key.code
             && !key.modifiers.contains(KeyModifiers::CONTROL)
         {
-            self.letters(letter.encode_utf8(&mut [0; 4]));
+            self.type_text(letter.encode_utf8(&mut [0; 4]));
         }
     }
 
     /// Takes text that is typed or pasted, where there is a place for it.
-    pub(super) fn letters(&mut self, text: &str) {
+    pub(super) fn type_text(&mut self, text: &str) {
         match &mut self.overlay {
-            Overlay::Typing(_, input) => {
+            Overlay::Prompt(_, input) => {
                 input.paste(text);
                 self.filter_as_typed();
             }
@@ -46,21 +46,21 @@ impl App {
     }
 
     /// Does what a key stands for in the editor.
-    pub(super) fn editor_command(&mut self, command: Command) {
+    pub(super) fn editor_command(&mut self, command: UiCommand) {
         match (command, &mut self.overlay) {
-            (Command::Send, _) => self.send_edited(),
-            (Command::CloseEditor, Overlay::Editor(_)) => {
+            (UiCommand::Send, _) => self.send_edited(),
+            (UiCommand::CloseEditor, Overlay::Editor(_)) => {
                 self.overlay = Overlay::None;
                 self.say("nothing was sent");
             }
-            (Command::GoOnOutside, Overlay::Editor(_)) => self.edit_outside(),
+            (UiCommand::GoOnOutside, Overlay::Editor(_)) => self.edit_outside(),
             (command, Overlay::Editor(editor)) => editor.run(command),
             _ => {}
         }
     }
 
     /// The same in the editor or on a line, whichever there is.
-    pub(super) fn text_command(&mut self, command: Command) {
+    pub(super) fn text_command(&mut self, command: UiCommand) {
         match self.overlay {
             Overlay::Editor(_) => self.editor_command(command),
             _ => self.line_command(command),
@@ -68,12 +68,14 @@ impl App {
     }
 
     /// Takes the answer to the question before leaving.
-    pub(super) fn answer_question(&mut self, command: Command) {
+    pub(super) fn answer_question(&mut self, command: UiCommand) {
         match (&self.overlay, command) {
-            (Overlay::ConfirmQuit, Command::EndProxy | Command::Confirm) => self.end_proxy(),
-            (Overlay::ConfirmLeave, Command::LetGo | Command::Confirm) => self.resume_and_leave(),
-            (Overlay::ConfirmLeave, Command::LeaveHolding) => self.effects.push(Effect::Quit),
-            (Overlay::ConfirmQuit | Overlay::ConfirmLeave, Command::Stay) => {
+            (Overlay::ConfirmQuit, UiCommand::EndProxy | UiCommand::Confirm) => self.end_proxy(),
+            (Overlay::ConfirmLeave, UiCommand::LetGo | UiCommand::Confirm) => {
+                self.resume_and_leave()
+            }
+            (Overlay::ConfirmLeave, UiCommand::LeaveHolding) => self.effects.push(Effect::Quit),
+            (Overlay::ConfirmQuit | Overlay::ConfirmLeave, UiCommand::Stay) => {
                 self.overlay = Overlay::None;
             }
             _ => {}
@@ -83,7 +85,7 @@ impl App {
     pub(super) fn mouse(&mut self, mouse: MouseEvent) {
         // Nothing that is being typed is lost by a slip of the hand.
         if let Overlay::Editor(_)
-        | Overlay::Typing(..)
+        | Overlay::Prompt(..)
         | Overlay::ConfirmQuit
         | Overlay::ConfirmLeave = self.overlay
         {
@@ -91,7 +93,7 @@ impl App {
         }
         let position = Position::new(mouse.column, mouse.row);
         let hit = self
-            .hits
+            .click_areas
             .iter()
             .rev()
             .find(|hit| hit.area.contains(position));
@@ -99,7 +101,7 @@ impl App {
         match (mouse.kind, hit.map(|hit| hit.target)) {
             (MouseEventKind::ScrollDown, target) => self.wheel(target, 3),
             (MouseEventKind::ScrollUp, target) => self.wheel(target, -3),
-            (MouseEventKind::Down(MouseButton::Left), Some(Target::Button(command))) => {
+            (MouseEventKind::Down(MouseButton::Left), Some(ClickTarget::Button(command))) => {
                 self.run(command, "");
             }
             (MouseEventKind::Down(MouseButton::Left), Some(target))
@@ -112,7 +114,7 @@ impl App {
                 let Some(tab) = self.tabs.get_mut(self.tab) else {
                     return;
                 };
-                if target == Target::List {
+                if target == ClickTarget::List {
                     self.focus = Focus::List;
                     let place = tab.top + line;
                     if place < tab.view.len() {
@@ -128,12 +130,12 @@ impl App {
         }
     }
 
-    fn wheel(&mut self, target: Option<Target>, by: isize) {
+    fn wheel(&mut self, target: Option<ClickTarget>, by: isize) {
         if !matches!(self.overlay, Overlay::None) {
-            return self.travel(by);
+            return self.move_focused_pane(by);
         }
         match target {
-            Some(Target::Detail) => self.detail_by(by),
+            Some(ClickTarget::Detail) => self.detail_by(by),
             _ => {
                 if let Some(tab) = self.current() {
                     tab.move_by(by);

@@ -2,10 +2,10 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{COMMANDS, Group};
+use super::{COMMANDS, CommandGroup};
 
 /// A key as the table writes it.
-pub fn key_name(key: KeyEvent) -> Option<String> {
+pub(crate) fn key_name(key: KeyEvent) -> Option<String> {
     // Esc and a letter in quick succession look like this.
     if key.modifiers.contains(KeyModifiers::ALT) {
         return None;
@@ -36,7 +36,7 @@ pub fn key_name(key: KeyEvent) -> Option<String> {
 }
 
 /// A key for people: `Ctrl-S`, `Space`, `F5`, `j`.
-pub fn shown_key(name: &str) -> String {
+pub(crate) fn shown_key(name: &str) -> String {
     if let Some(letter) = name.strip_prefix("ctrl-") {
         return format!("Ctrl-{}", letter.to_uppercase());
     }
@@ -61,7 +61,7 @@ pub fn keys_page() -> String {
     let mut page = String::from(
         "# Keys of the terminal UI\n\nMade by the program from its table of commands; a test compares, and\n`UPDATE_DOCS=1 cargo test -p mcp-proxy-tui` writes it anew. What has a `:` can also be typed: `:name`.\n[tui.md](tui.md) explains the screen.\n",
     );
-    for group in Group::ALL {
+    for group in CommandGroup::ALL {
         page.push_str(&format!(
             "\n## {}\n\n| key | command | does |\n|---|---|---|\n",
             group.heading()

@@ -1,7 +1,7 @@
 //! Filter, control and status bar.
 
 use mcp_proxy_control::InterceptMode;
-use mcp_proxy_wire::visible::visible;
+use mcp_proxy_wire::terminal_text::sanitize;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -10,37 +10,37 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::title::NARROW;
 use super::{cut, span, wrapped};
-use crate::app::{App, Hit, Overlay, Target, Tone, Typing};
-use crate::command::{Command, Group, shown_key};
-use crate::proxy::Link;
-use crate::source::State;
-use crate::theme::Role;
+use crate::app::{App, ClickArea, ClickTarget, Overlay, PromptKind, StatusTone};
+use crate::command::{CommandGroup, UiCommand, shown_key};
+use crate::proxy::ProxyStatus;
+use crate::source::ViewState;
+use crate::theme::StyleRole;
 
 /// What the status bar names, with the word for it: as much of it as there is room for.
-const STATUS: [(Command, &str); 10] = [
-    (Command::Help, "Help"),
-    (Command::Filter, "Filter"),
-    (Command::Forward, "Forward"),
-    (Command::Modify, "Modify"),
-    (Command::Drop, "Drop"),
-    (Command::Quit, "Quit"),
-    (Command::Peer, "Answer"),
-    (Command::Search, "Search"),
-    (Command::Diff, "Diff"),
-    (Command::CommandLine, "Command"),
+const STATUS: [(UiCommand, &str); 10] = [
+    (UiCommand::Help, "Help"),
+    (UiCommand::Filter, "Filter"),
+    (UiCommand::Forward, "Forward"),
+    (UiCommand::Modify, "Modify"),
+    (UiCommand::Drop, "Drop"),
+    (UiCommand::Quit, "Quit"),
+    (UiCommand::Peer, "Answer"),
+    (UiCommand::Search, "Search"),
+    (UiCommand::Diff, "Diff"),
+    (UiCommand::CommandLine, "Command"),
 ];
 
 /// The buttons of the control bar.
-const BUTTONS: [(Command, &str); 9] = [
-    (Command::Forward, "Forward"),
-    (Command::Modify, "Modify"),
-    (Command::Drop, "Drop"),
-    (Command::Step, "Step"),
-    (Command::Continue, "Continue"),
-    (Command::Replay, "Replay"),
-    (Command::Save, "Save"),
-    (Command::Load, "Load"),
-    (Command::Export, "Export"),
+const BUTTONS: [(UiCommand, &str); 9] = [
+    (UiCommand::Forward, "Forward"),
+    (UiCommand::Modify, "Modify"),
+    (UiCommand::Drop, "Drop"),
+    (UiCommand::Step, "Step"),
+    (UiCommand::Continue, "Continue"),
+    (UiCommand::Replay, "Replay"),
+    (UiCommand::Save, "Save"),
+    (UiCommand::Load, "Load"),
+    (UiCommand::Export, "Export"),
 ];
 
 /// So much of a filter is shown before anything else on its line.
@@ -49,7 +49,7 @@ const FILTER_FIRST: usize = 24;
 const SAID_LINES: u16 = 3;
 
 /// The bars below the panes, as many as there is room for: the status bar last.
-pub fn bottom(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn bottom(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let row = |index: u16| Rect::new(area.x, area.y + index, area.width, 1);
     match area.height {
         0 => {}
@@ -68,17 +68,19 @@ pub fn bottom(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
 
 /// What was said, or the keys. Whatever is typed is shown where nothing else would be.
 fn last(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
-    match (&app.overlay, &app.said) {
-        (Overlay::Typing(Typing::Command | Typing::Search, _), _) => typing(app, frame, area),
-        (Overlay::Typing(Typing::Filter, _), _) if frame.area().height < 6 => {
+    match (&app.overlay, &app.status) {
+        (Overlay::Prompt(PromptKind::UiCommand | PromptKind::Search, _), _) => {
+            typing(app, frame, area)
+        }
+        (Overlay::Prompt(PromptKind::Filter, _), _) if frame.area().height < 6 => {
             typing(app, frame, area);
         }
         (_, Some(said)) => {
             let (role, sign) = match said.tone {
-                Tone::Bad => (Role::Bad, "! "),
-                Tone::Plain => (Role::Key, ""),
+                StatusTone::Bad => (StyleRole::Bad, "! "),
+                StatusTone::Plain => (StyleRole::Key, ""),
             };
-            let text = format!("{sign}{}", visible(&said.text));
+            let text = format!("{sign}{}", sanitize(&said.text));
             say(app, frame, area, &text, role);
         }
         (Overlay::Editor(_), None) => editor_keys(app, frame, area),
@@ -94,7 +96,7 @@ fn has_filter(app: &App) -> bool {
 }
 
 /// What is longer than the line goes over those above.
-fn say(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str, role: Role) {
+fn say(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str, role: StyleRole) {
     let width = usize::from(area.width).saturating_sub(1);
     let most = usize::from(SAID_LINES.min(frame.area().height / 2).max(1));
     let mut lines = wrapped(text, width);
@@ -115,15 +117,15 @@ fn say(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str, role: Role) {
 /// The editor has keys of its own, and takes all others.
 fn editor_keys(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let keys = [
-        (Command::Send, "Send"),
-        (Command::CloseEditor, "Back"),
-        (Command::GoOnOutside, "$EDITOR"),
+        (UiCommand::Send, "Send"),
+        (UiCommand::CloseEditor, "Back"),
+        (UiCommand::GoOnOutside, "$EDITOR"),
     ];
     let spans: Vec<Span<'static>> = keys
         .into_iter()
         .flat_map(|(command, word)| {
-            let key = span(app, Role::Key, format!(" {}:", command.key()));
-            [key, span(app, Role::Plain, format!("{word} "))]
+            let key = span(app, StyleRole::Key, format!(" {}:", command.key()));
+            [key, span(app, StyleRole::Plain, format!("{word} "))]
         })
         .collect();
     frame.render_widget(Paragraph::new(Line::from(spans)), area);
@@ -135,12 +137,12 @@ fn status(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let mut named = STATUS;
     // What is waited for goes first where not all can be named.
     if usize::from(area.width) < NARROW && !app.proxy.held.is_empty() {
-        named.sort_by_key(|(command, _)| command.entry().group != Group::Decide);
+        named.sort_by_key(|(command, _)| command.entry().group != CommandGroup::Decide);
     }
     for (command, word) in named {
         let key = command.entry().keys.first().map(|key| shown_key(key));
         let key = match command {
-            Command::Quit => "Q".to_owned(),
+            UiCommand::Quit => "Q".to_owned(),
             _ => key.unwrap_or_default(),
         };
         let text = match key.as_str() {
@@ -152,11 +154,11 @@ fn status(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         if column + width > area.right() {
             break;
         }
-        spans.push(span(app, Role::Key, text));
-        spans.push(span(app, Role::Plain, format!("{word} ")));
+        spans.push(span(app, StyleRole::Key, text));
+        spans.push(span(app, StyleRole::Plain, format!("{word} ")));
         let area = Rect::new(column, area.y, width, 1);
-        let target = Target::Button(command);
-        app.hits.push(Hit { area, target });
+        let target = ClickTarget::Button(command);
+        app.click_areas.push(ClickArea { area, target });
         column += width;
     }
     frame.render_widget(Paragraph::new(Line::from(spans)), area);
@@ -164,7 +166,7 @@ fn status(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
 
 /// ` Filter: tools/call            1,024 of 10,000  following  [Passthrough] [Intercept]`.
 fn filter(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
-    if matches!(app.overlay, Overlay::Typing(Typing::Filter, _)) {
+    if matches!(app.overlay, Overlay::Prompt(PromptKind::Filter, _)) {
         return typing(app, frame, area);
     }
     let (text, counts) = match app.tabs.get(app.tab) {
@@ -173,7 +175,7 @@ fn filter(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     };
     let mode = app.proxy.mode;
     let modes = match app.proxy.link {
-        Link::Live => [
+        ProxyStatus::Live => [
             ("Passthrough", InterceptMode::Passthrough),
             ("Intercept", InterceptMode::Intercept),
         ]
@@ -184,7 +186,7 @@ fn filter(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let width = usize::from(area.width);
     let shown = match text.is_empty() {
         true => "[Filter: (F2)]".to_owned(),
-        false => format!("[Filter: {}]", visible(&text)),
+        false => format!("[Filter: {}]", sanitize(&text)),
     };
     // The mode is in the title too, and the counts are the least of it.
     let first = shown.width().min(FILTER_FIRST);
@@ -207,29 +209,33 @@ fn filter(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let shown = cut(&shown, room);
     let gap = " ".repeat(room.saturating_sub(shown.width()));
     let role = if text.is_empty() {
-        Role::Faint
+        StyleRole::Faint
     } else {
-        Role::ButtonOn
+        StyleRole::ButtonOn
     };
     let mut spans = vec![
         Span::raw(" "),
         span(app, role, shown.clone()),
         Span::raw(gap),
-        span(app, Role::Faint, format!(" {counts} ")),
+        span(app, StyleRole::Faint, format!(" {counts} ")),
     ];
     let filter_area = Rect::new(area.x, area.y, (shown.width() + 1) as u16, 1);
-    let target = Target::Button(Command::Filter);
-    app.hits.push(Hit {
+    let target = ClickTarget::Button(UiCommand::Filter);
+    app.click_areas.push(ClickArea {
         area: filter_area,
         target,
     });
     let mut column = area.right().saturating_sub(right as u16);
     for (text, is_on) in modes {
-        let role = if is_on { Role::ButtonOn } else { Role::Button };
+        let role = if is_on {
+            StyleRole::ButtonOn
+        } else {
+            StyleRole::Button
+        };
         let area = Rect::new(column, area.y, text.len() as u16, 1);
-        let target = Target::Button(Command::ToggleIntercept);
+        let target = ClickTarget::Button(UiCommand::ToggleIntercept);
         if !is_on {
-            app.hits.push(Hit { area, target });
+            app.click_areas.push(ClickArea { area, target });
         }
         column += text.len() as u16 + 1;
         spans.push(span(app, role, text));
@@ -241,10 +247,10 @@ fn filter(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
 fn counts(tab: &crate::tab::Tab) -> String {
     let (shown, total) = (tab.view.len(), tab.view.total());
     let mut text = match tab.view.state() {
-        State::Opening => "opening …".to_owned(),
-        State::Failed(_) => "cannot be read".to_owned(),
-        State::Ready if tab.view.filter().is_empty() => format!("{} messages", grouped(total)),
-        State::Ready => format!("{} of {}", grouped(shown), grouped(total)),
+        ViewState::Opening => "opening …".to_owned(),
+        ViewState::Failed(_) => "cannot be read".to_owned(),
+        ViewState::Ready if tab.view.filter().is_empty() => format!("{} messages", grouped(total)),
+        ViewState::Ready => format!("{} of {}", grouped(shown), grouped(total)),
     };
     if let Some((done, of)) = tab.view.searching() {
         text.push_str(&format!(" ({} %)", done * 100 / of.max(1)));
@@ -253,7 +259,7 @@ fn counts(tab: &crate::tab::Tab) -> String {
         text.push_str(" ↓");
     }
     if let Some(trouble) = tab.view.trouble() {
-        text = format!("! {}", cut(&visible(trouble), 40));
+        text = format!("! {}", cut(&sanitize(trouble), 40));
     }
     text
 }
@@ -273,14 +279,14 @@ fn grouped(number: usize) -> String {
 
 fn controls(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let held = !app.proxy.held.is_empty();
-    let live = app.proxy.link == Link::Live;
+    let live = app.proxy.link == ProxyStatus::Live;
     let mut spans = vec![Span::raw(" ")];
     let mut column = area.x + 1;
     for (command, word) in BUTTONS {
         let on = match command {
-            Command::Load => true,
-            Command::Save | Command::Export => !matches!(app.proxy.link, Link::Gone(_)),
-            Command::Replay => live,
+            UiCommand::Load => true,
+            UiCommand::Save | UiCommand::Export => !matches!(app.proxy.link, ProxyStatus::Gone(_)),
+            UiCommand::Replay => live,
             _ => held,
         };
         let text = format!("[{word}]");
@@ -288,15 +294,15 @@ fn controls(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             break;
         }
         let role = match (on, command) {
-            (true, Command::Save | Command::Load | Command::Export | Command::Replay) => {
-                Role::Plain
+            (true, UiCommand::Save | UiCommand::Load | UiCommand::Export | UiCommand::Replay) => {
+                StyleRole::Plain
             }
-            (true, _) => Role::ButtonOn,
-            (false, _) => Role::Button,
+            (true, _) => StyleRole::ButtonOn,
+            (false, _) => StyleRole::Button,
         };
         let area = Rect::new(column, area.y, text.len() as u16, 1);
-        let target = Target::Button(command);
-        app.hits.push(Hit { area, target });
+        let target = ClickTarget::Button(command);
+        app.click_areas.push(ClickArea { area, target });
         column += text.len() as u16 + 1;
         spans.push(span(app, role, text));
         spans.push(Span::raw(" "));
@@ -305,25 +311,25 @@ fn controls(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
 }
 
 fn typing(app: &App, frame: &mut Frame<'_>, area: Rect) {
-    let Overlay::Typing(typing, input) = &app.overlay else {
+    let Overlay::Prompt(typing, input) = &app.overlay else {
         return;
     };
     let sign = match typing {
-        Typing::Filter => " Filter: ",
-        Typing::Search => " /",
-        Typing::Command => " :",
+        PromptKind::Filter => " Filter: ",
+        PromptKind::Search => " /",
+        PromptKind::UiCommand => " :",
     };
     let width = usize::from(area.width);
     let before: String = input.text().chars().take(input.place()).collect();
-    let before = visible(&before);
+    let before = sanitize(&before);
     // The end of a long line stays on the screen.
     let room = width.saturating_sub(sign.width() + 1);
     let skipped = before.width().saturating_sub(room);
-    let text = visible(input.text());
+    let text = sanitize(input.text());
     let text: String = text.chars().skip(skipped).collect();
     let line = Line::from(vec![
-        span(app, Role::Key, sign),
-        span(app, Role::Plain, cut(&text, room + 1)),
+        span(app, StyleRole::Key, sign),
+        span(app, StyleRole::Plain, cut(&text, room + 1)),
     ]);
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(line), area);

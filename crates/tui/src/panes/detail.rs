@@ -1,6 +1,6 @@
 //! The selected message: what is known of it, and its body, highlighted and foldable.
 
-use mcp_proxy_session::{Told, Verdict};
+use mcp_proxy_session::{MessageWithContext, Verdict};
 use mcp_proxy_wire::Origin;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -10,16 +10,16 @@ use unicode_width::UnicodeWidthChar as _;
 
 use super::rows::{short_size, short_time};
 use super::{cut, framed, span, style};
-use crate::app::{App, Focus, Hit, Target};
-use crate::command::Command;
-use crate::tab::{Detail, Shown, Tab};
-use crate::text::{Piece, PieceKind};
-use crate::theme::Role;
+use crate::app::{App, ClickArea, ClickTarget, Focus};
+use crate::command::UiCommand;
+use crate::tab::{BodyVersion, Detail, Tab};
+use crate::text::{TextPiece, TextPieceKind};
+use crate::theme::StyleRole;
 
-pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let role = match app.focus {
-        Focus::Detail => Role::Focus,
-        Focus::List => Role::Border,
+        Focus::Detail => StyleRole::Focus,
+        Focus::List => StyleRole::Border,
     };
     let Some(mut detail) = app.tabs.get_mut(app.tab).and_then(|tab| tab.detail.take()) else {
         let block = Block::bordered()
@@ -30,12 +30,12 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             true => "no message matches the filter: F2 changes it, Ctrl-L shows everything",
             false => "",
         };
-        let hint = Paragraph::new(span(app, Role::Faint, hint)).wrap(Wrap { trim: false });
+        let hint = Paragraph::new(span(app, StyleRole::Faint, hint)).wrap(Wrap { trim: false });
         return frame.render_widget(hint.block(block), area);
     };
     let title = match detail.shown {
-        Shown::Sent => format!(" #{} ", detail.sequence),
-        Shown::Received => format!(" #{} as received ", detail.sequence),
+        BodyVersion::Sent => format!(" #{} ", detail.sequence),
+        BodyVersion::Received => format!(" #{} as received ", detail.sequence),
     };
     let block = Block::bordered()
         .title(title)
@@ -49,15 +49,19 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         .into_iter()
         .take(usize::from(inner.height / 3))
         .map(|text| {
-            let text = mcp_proxy_wire::visible::visible(&text);
-            Line::from(span(app, Role::Faint, cut(&text, usize::from(inner.width))))
+            let text = mcp_proxy_wire::terminal_text::sanitize(&text);
+            Line::from(span(
+                app,
+                StyleRole::Faint,
+                cut(&text, usize::from(inner.width)),
+            ))
         })
         .collect();
     let [head, body] =
         Layout::vertical([Constraint::Length(facts.len() as u16), Constraint::Min(1)]).areas(inner);
     frame.render_widget(Paragraph::new(facts), head);
-    let target = Target::Detail;
-    app.hits.push(Hit { area: body, target });
+    let target = ClickTarget::Detail;
+    app.click_areas.push(ClickArea { area: body, target });
     draw_body(app, &mut detail, frame, body);
     if let Some(tab) = app.tabs.get_mut(app.tab) {
         tab.detail = Some(detail);
@@ -99,7 +103,7 @@ fn body_line(
         (true, false) => "▾",
         (false, _) => " ",
     };
-    let mut spans = vec![span(app, Role::Faint, sign)];
+    let mut spans = vec![span(app, StyleRole::Faint, sign)];
     let mut skip = detail.shift;
     let indent = usize::from(text.indent);
     let before = indent.saturating_sub(skip);
@@ -114,7 +118,7 @@ fn body_line(
         let shown = on_screen(&piece.text, &mut skip, &mut room);
         let mut one = span(app, role_of(piece.kind), shown);
         if !app.search.is_empty() && crate::text::has(&piece.text, &app.search) {
-            one = one.patch_style(style(app, Role::Found));
+            one = one.patch_style(style(app, StyleRole::Found));
         }
         spans.push(one);
         if room == 0 {
@@ -122,13 +126,13 @@ fn body_line(
         }
     }
     if is_cut {
-        spans.push(span(app, Role::Faint, "…"));
+        spans.push(span(app, StyleRole::Faint, "…"));
     }
     if folded {
-        spans.push(span(app, Role::Faint, detail.body.summary(line)));
+        spans.push(span(app, StyleRole::Faint, detail.body.summary(line)));
     }
     if is_cursor {
-        let selected = style(app, Role::Selected);
+        let selected = style(app, StyleRole::Selected);
         spans = spans
             .into_iter()
             .map(|span| span.patch_style(selected))
@@ -138,7 +142,7 @@ fn body_line(
 }
 
 /// Whether pieces take more columns than this; no more of them is looked at than it takes to know.
-fn is_wider(pieces: &[Piece], columns: usize) -> bool {
+fn is_wider(pieces: &[TextPiece], columns: usize) -> bool {
     let letters = pieces.iter().flat_map(|piece| piece.text.chars());
     let mut used = letters.scan(0, |used, letter| {
         *used += letter.width().unwrap_or(0);
@@ -148,7 +152,7 @@ fn is_wider(pieces: &[Piece], columns: usize) -> bool {
 }
 
 /// What of a text is on the screen.
-pub fn on_screen(text: &str, skip: &mut usize, room: &mut usize) -> String {
+pub(crate) fn on_screen(text: &str, skip: &mut usize, room: &mut usize) -> String {
     let mut out = String::new();
     for letter in text.chars() {
         let width = letter.width().unwrap_or(0);
@@ -167,20 +171,20 @@ pub fn on_screen(text: &str, skip: &mut usize, room: &mut usize) -> String {
 }
 
 /// The colours of a piece of a body.
-pub fn role_of(kind: PieceKind) -> Role {
+pub(crate) fn role_of(kind: TextPieceKind) -> StyleRole {
     match kind {
-        PieceKind::Key => Role::JsonKey,
-        PieceKind::Text => Role::JsonText,
-        PieceKind::Number => Role::JsonNumber,
-        PieceKind::Word => Role::JsonWord,
-        PieceKind::Hidden => Role::Hidden,
-        PieceKind::Note => Role::Faint,
-        PieceKind::Punctuation | PieceKind::Plain => Role::Plain,
+        TextPieceKind::Key => StyleRole::JsonKey,
+        TextPieceKind::Text => StyleRole::JsonText,
+        TextPieceKind::Number => StyleRole::JsonNumber,
+        TextPieceKind::Word => StyleRole::JsonWord,
+        TextPieceKind::Hidden => StyleRole::Hidden,
+        TextPieceKind::Note => StyleRole::Faint,
+        TextPieceKind::Punctuation | TextPieceKind::Plain => StyleRole::Plain,
     }
 }
 
 /// What is known besides the body, the most useful first.
-fn facts(told: &Told, sequence: u64, app: &App) -> Vec<String> {
+fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
     let message = &told.message;
     let mut lines = Vec::new();
     if app.tab == 0
@@ -225,7 +229,7 @@ fn facts(told: &Told, sequence: u64, app: &App) -> Vec<String> {
         Origin::Client | Origin::Server => {}
     }
     if let Some(parent) = message.parent {
-        let key = Command::Parent.key();
+        let key = UiCommand::Parent.key();
         lines.push(format!("caused by #{parent}: {key} goes there"));
     }
     lines.push(first);

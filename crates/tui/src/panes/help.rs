@@ -8,8 +8,8 @@ use ratatui::widgets::Paragraph;
 use super::overlay::window;
 use super::{span, wrapped};
 use crate::app::{App, Overlay};
-use crate::command::{COMMANDS, Group, shown_key};
-use crate::theme::Role;
+use crate::command::{COMMANDS, CommandGroup, shown_key};
+use crate::theme::StyleRole;
 
 /// The column where it says what a key does.
 const ABOUT: usize = 32;
@@ -18,7 +18,7 @@ const NARROW: u16 = 60;
 /// There it begins at this column.
 const BELOW: usize = 2;
 
-pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let Overlay::Help { top } = app.overlay else {
         return;
     };
@@ -28,26 +28,30 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let about_at = if is_narrow { BELOW } else { ABOUT };
     let room = usize::from(inner.width).saturating_sub(about_at);
     let mut lines = Vec::new();
-    for group in Group::ALL {
+    for group in CommandGroup::ALL {
         if !lines.is_empty() {
             lines.push(Line::default());
         }
-        lines.push(Line::from(span(app, Role::Key, group.heading())));
+        lines.push(Line::from(span(app, StyleRole::Key, group.heading())));
         for entry in COMMANDS.iter().filter(|entry| entry.group == group) {
             let keys: Vec<String> = entry.keys.iter().map(|key| shown_key(key)).collect();
             let mut about = wrapped(entry.about, room).into_iter();
             let (keys, name) = (keys.join(" "), entry.shown_name());
             let mut first = vec![
-                span(app, Role::Key, format!("  {keys:<12}")),
-                span(app, Role::Faint, format!("{name:<18}")),
+                span(app, StyleRole::Key, format!("  {keys:<12}")),
+                span(app, StyleRole::Faint, format!("{name:<18}")),
             ];
             match is_narrow {
-                true => first[0] = span(app, Role::Key, format!("{keys} ")),
-                false => first.push(span(app, Role::Plain, about.next().unwrap_or_default())),
+                true => first[0] = span(app, StyleRole::Key, format!("{keys} ")),
+                false => first.push(span(
+                    app,
+                    StyleRole::Plain,
+                    about.next().unwrap_or_default(),
+                )),
             }
             lines.push(Line::from(first));
             let more = about.map(|text| format!("{:about_at$}{text}", ""));
-            lines.extend(more.map(|text| Line::from(span(app, Role::Plain, text))));
+            lines.extend(more.map(|text| Line::from(span(app, StyleRole::Plain, text))));
         }
     }
     let last = lines.len().saturating_sub(usize::from(inner.height));

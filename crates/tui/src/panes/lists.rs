@@ -1,7 +1,7 @@
 //! Breakpoints and rules.
 
 use mcp_proxy_wire::Direction;
-use mcp_proxy_wire::visible::visible;
+use mcp_proxy_wire::terminal_text::sanitize;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -10,9 +10,9 @@ use ratatui::widgets::Paragraph;
 use super::overlay::window;
 use super::{cut, span, style};
 use crate::app::{App, Overlay};
-use crate::theme::Role;
+use crate::theme::StyleRole;
 
-pub fn breakpoints(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn breakpoints(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let Overlay::Breakpoints { selected } = app.overlay else {
         return;
     };
@@ -32,33 +32,33 @@ pub fn breakpoints(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             let text = format!(
                 " {:>3} {way} {}   {} held{}",
                 breakpoint.id,
-                visible(&breakpoint.filter),
+                sanitize(&breakpoint.filter),
                 breakpoint.hits,
                 left.unwrap_or_default()
             );
-            let mut one = span(app, Role::Plain, cut(&text, width));
+            let mut one = span(app, StyleRole::Plain, cut(&text, width));
             if place == selected {
-                one = one.patch_style(style(app, Role::Selected));
+                one = one.patch_style(style(app, StyleRole::Selected));
             }
             Line::from(one)
         })
         .collect();
     if lines.is_empty() {
         let text = " none; B adds one: words, /regex/ or jq, as in the filter";
-        lines.push(Line::from(span(app, Role::Faint, text)));
+        lines.push(Line::from(span(app, StyleRole::Faint, text)));
     }
     let top = (selected + 1).saturating_sub(usize::from(inner.height));
     let lines: Vec<Line<'static>> = lines.into_iter().skip(top).collect();
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-pub fn rules(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn rules(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let Overlay::Rules { top } = app.overlay else {
         return;
     };
     let rules = &app.proxy.rules;
     let title = match &rules.file {
-        Some(file) => format!("Rules of {} (Esc closes)", visible(file)),
+        Some(file) => format!("Rules of {} (Esc closes)", sanitize(file)),
         None => "Rules (Esc closes)".to_owned(),
     };
     let height = rules.rules.len().clamp(3, 20) as u16 + 3;
@@ -66,25 +66,25 @@ pub fn rules(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let width = usize::from(inner.width);
     let mut lines = Vec::new();
     if let Some(fault) = &rules.fault {
-        let text = format!(" the file is not used as it is now: {}", visible(fault));
-        lines.push(Line::from(span(app, Role::Bad, cut(&text, width))));
+        let text = format!(" the file is not used as it is now: {}", sanitize(fault));
+        lines.push(Line::from(span(app, StyleRole::Bad, cut(&text, width))));
     }
     for rule in rules.rules.iter().skip(top) {
         let name = rule
             .name
             .as_deref()
-            .map(|name| format!(" {}", visible(name)));
+            .map(|name| format!(" {}", sanitize(name)));
         let text = format!(
             " {:>3}{}: {}",
             rule.rule,
             name.unwrap_or_default(),
-            visible(&rule.does)
+            sanitize(&rule.does)
         );
-        lines.push(Line::from(span(app, Role::Plain, cut(&text, width))));
+        lines.push(Line::from(span(app, StyleRole::Plain, cut(&text, width))));
     }
     if lines.is_empty() {
         let text = " none; `mcp-proxy proxy --rules FILE` has some";
-        lines.push(Line::from(span(app, Role::Faint, text)));
+        lines.push(Line::from(span(app, StyleRole::Faint, text)));
     }
     frame.render_widget(Paragraph::new(lines), inner);
 }

@@ -8,27 +8,27 @@ use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::detail::on_screen;
-use super::{framed, happenings, help, lists, sides, span, style};
+use super::{diff, events, framed, help, lists, span, style};
 use crate::app::{App, Overlay};
-use crate::command::Command;
-use crate::editor::Purpose;
-use crate::theme::Role;
+use crate::command::UiCommand;
+use crate::editor::EditPurpose;
+use crate::theme::StyleRole;
 
-pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     match app.overlay {
-        Overlay::None | Overlay::Typing(..) | Overlay::Editor(_) => {}
+        Overlay::None | Overlay::Prompt(..) | Overlay::Editor(_) => {}
         Overlay::Help { .. } => help::draw(app, frame, area),
         Overlay::ConfirmQuit => confirm_quit(app, frame, area),
         Overlay::ConfirmLeave => confirm_leave(app, frame, area),
         Overlay::Breakpoints { .. } => lists::breakpoints(app, frame, area),
         Overlay::Rules { .. } => lists::rules(app, frame, area),
-        Overlay::Happenings { .. } => happenings::draw(app, frame, area),
-        Overlay::Diff(_) => sides::draw(app, frame, area),
+        Overlay::Events { .. } => events::draw(app, frame, area),
+        Overlay::Diff(_) => diff::draw(app, frame, area),
     }
 }
 
 /// A window of at most this size in the middle, emptied.
-pub fn window(
+pub(crate) fn window(
     app: &App,
     frame: &mut Frame<'_>,
     area: Rect,
@@ -44,7 +44,7 @@ pub fn window(
     );
     let block = Block::bordered()
         .title(format!(" {title} "))
-        .border_style(style(app, Role::Focus));
+        .border_style(style(app, StyleRole::Focus));
     frame.render_widget(Clear, area);
     framed(frame, block, area)
 }
@@ -60,7 +60,7 @@ fn confirm_quit(app: &App, frame: &mut Frame<'_>, area: Rect) {
         frame,
         area,
         what,
-        &[(Command::EndProxy, "end it"), (Command::Stay, "stay")],
+        &[(UiCommand::EndProxy, "end it"), (UiCommand::Stay, "stay")],
     );
 }
 
@@ -74,9 +74,9 @@ fn confirm_leave(app: &App, frame: &mut Frame<'_>, area: Rect) {
         (InterceptMode::Passthrough, held) => format!("{held} messages are held, and stay so."),
     };
     let choices = [
-        (Command::LetGo, "let all go on"),
-        (Command::LeaveHolding, "leave it so"),
-        (Command::Stay, "stay"),
+        (UiCommand::LetGo, "let all go on"),
+        (UiCommand::LeaveHolding, "leave it so"),
+        (UiCommand::Stay, "stay"),
     ];
     confirm(app, frame, area, what, &choices);
 }
@@ -87,7 +87,7 @@ fn confirm(
     frame: &mut Frame<'_>,
     area: Rect,
     what: String,
-    choices: &[(Command, &str)],
+    choices: &[(UiCommand, &str)],
 ) {
     let choices = choices.iter();
     let choices: Vec<String> = choices
@@ -102,9 +102,9 @@ fn confirm(
     let width = (what.width().max(on_one.width()) + 4) as u16;
     let height = choices.len() as u16 + 2 + (what.width() as u16 + 1).div_ceil(area.width.max(1));
     let inner = window(app, frame, area, (width, height), "Leave?");
-    let mut lines = vec![Line::from(span(app, Role::Plain, format!(" {what}")))];
+    let mut lines = vec![Line::from(span(app, StyleRole::Plain, format!(" {what}")))];
     let choices = choices.into_iter();
-    lines.extend(choices.map(|text| Line::from(span(app, Role::Key, format!(" {text}")))));
+    lines.extend(choices.map(|text| Line::from(span(app, StyleRole::Key, format!(" {text}")))));
     // What can be pressed goes before what is said, where there is room for one only.
     let folded = (what.width() + 1).div_ceil(usize::from(inner.width.max(1)));
     if usize::from(inner.height) < lines.len() - 1 + folded {
@@ -115,19 +115,19 @@ fn confirm(
 }
 
 /// The editor.
-pub fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let (border, faint, plain) = (
-        style(app, Role::Focus),
-        style(app, Role::Faint),
-        style(app, Role::Selected),
+        style(app, StyleRole::Focus),
+        style(app, StyleRole::Faint),
+        style(app, StyleRole::Selected),
     );
-    let bad = style(app, Role::Bad);
+    let bad = style(app, StyleRole::Bad);
     let Overlay::Editor(editor) = &mut app.overlay else {
         return;
     };
     let title = match editor.purpose {
-        Purpose::Hold { sequence, .. } => format!(" #{sequence} held: edit "),
-        Purpose::Replay { sequence } => format!(" #{sequence}: edit and send again "),
+        EditPurpose::Hold { sequence, .. } => format!(" #{sequence} held: edit "),
+        EditPurpose::Replay { sequence } => format!(" #{sequence}: edit and send again "),
     };
     let (check, check_style) = match (editor.fault(), editor.remark()) {
         (None, None) => (" JSON is valid ".to_owned(), faint),
@@ -140,8 +140,12 @@ pub fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             bad,
         ),
     };
-    let [send, outside, back] =
-        [Command::Send, Command::GoOnOutside, Command::CloseEditor].map(Command::key);
+    let [send, outside, back] = [
+        UiCommand::Send,
+        UiCommand::GoOnOutside,
+        UiCommand::CloseEditor,
+    ]
+    .map(UiCommand::key);
     let keys = format!(" {send} send  {outside} $EDITOR  {back} back ");
     let has_room = check.width() + keys.width() + 2 <= usize::from(area.width);
     let mut block = Block::bordered()

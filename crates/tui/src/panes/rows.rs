@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use mcp_proxy_wire::visible::visible;
+use mcp_proxy_wire::terminal_text::sanitize;
 use mcp_proxy_wire::{Direction, Kind, Origin};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -11,27 +11,27 @@ use ratatui::widgets::{Block, Paragraph};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{cut, framed, span, style};
-use crate::app::{App, Focus, Hit, Target};
+use crate::app::{App, ClickArea, ClickTarget, Focus};
 use crate::proxy::Held;
-use crate::source::{RowLine, State};
-use crate::theme::Role;
+use crate::source::{MessageRow, ViewState};
+use crate::theme::StyleRole;
 
 /// From this width on rows tell when they came.
 const WITH_TIME: usize = 70;
 /// Below this width they tell nothing but how long a held message waits.
 const WITH_SIZE: usize = 30;
 
-pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let role = match app.focus {
-        Focus::List => Role::Focus,
-        Focus::Detail => Role::Border,
+        Focus::List => StyleRole::Focus,
+        Focus::Detail => StyleRole::Border,
     };
     let block = Block::bordered()
         .title(" Messages ")
         .border_style(style(app, role));
     let inner = framed(frame, block, area);
-    let target = Target::List;
-    app.hits.push(Hit {
+    let target = ClickTarget::List;
+    app.click_areas.push(ClickArea {
         area: inner,
         target,
     });
@@ -40,13 +40,13 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         return hint(app, frame, inner, "connecting …");
     };
     let failed = match tab.view.state() {
-        State::Failed(why) => Some(format!("cannot be read: {why}")),
-        State::Opening => Some("opening …".to_owned()),
-        State::Ready if tab.view.total() == 0 => Some("no messages yet".to_owned()),
-        State::Ready if tab.view.is_empty() && tab.view.searching().is_none() => {
+        ViewState::Failed(why) => Some(format!("cannot be read: {why}")),
+        ViewState::Opening => Some("opening …".to_owned()),
+        ViewState::Ready if tab.view.total() == 0 => Some("no messages yet".to_owned()),
+        ViewState::Ready if tab.view.is_empty() && tab.view.searching().is_none() => {
             Some("nothing matches the filter (Ctrl-L shows everything)".to_owned())
         }
-        State::Ready => None,
+        ViewState::Ready => None,
     };
     if let Some(text) = failed {
         return hint(app, frame, inner, &text);
@@ -66,7 +66,7 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         .zip(marked)
         .map(|(row, marked)| {
             let held = is_live.then(|| app.proxy.hold_of(row.sequence)).flatten();
-            let look = Look {
+            let look = RowContext {
                 held,
                 forgotten: row.undecided && app.is_left_undecided(),
                 several,
@@ -81,8 +81,8 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
 }
 
 fn hint(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str) {
-    let text = visible(text);
-    let line = Line::from(span(app, Role::Faint, format!(" {text}")));
+    let text = sanitize(text);
+    let line = Line::from(span(app, StyleRole::Faint, format!(" {text}")));
     frame.render_widget(
         Paragraph::new(line).wrap(ratatui::widgets::Wrap { trim: false }),
         area,
@@ -90,7 +90,7 @@ fn hint(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str) {
 }
 
 /// What a row's look depends on besides the message.
-struct Look<'a> {
+struct RowContext<'a> {
     held: Option<&'a Held>,
     /// It was held, and the proxy that held it is gone.
     forgotten: bool,
@@ -101,7 +101,7 @@ struct Look<'a> {
 }
 
 /// `⏸ #007 → tools/call [exec_cmd]            42 s   1.2 kB`.
-fn line(app: &App, row: &RowLine, look: &Look<'_>, width: usize) -> Line<'static> {
+fn line(app: &App, row: &MessageRow, look: &RowContext<'_>, width: usize) -> Line<'static> {
     let to_server = row.direction == Direction::ClientToServer;
     // What was never decided waits for ever.
     let is_held = look.held.is_some() || look.forgotten;
@@ -112,10 +112,10 @@ fn line(app: &App, row: &RowLine, look: &Look<'_>, width: usize) -> Line<'static
         (false, false) => ("◄", "←"),
     };
     let role = match (is_held, row.is_error || row.dropped, to_server) {
-        (true, _, _) => Role::Held,
-        (_, true, _) => Role::Bad,
-        (_, _, true) => Role::ToServer,
-        (_, _, false) => Role::ToClient,
+        (true, _, _) => StyleRole::Held,
+        (_, true, _) => StyleRole::Bad,
+        (_, _, true) => StyleRole::ToServer,
+        (_, _, false) => StyleRole::ToClient,
     };
     let mark = if look.marked { "*" } else { " " };
     let connection = match look.several {
@@ -123,13 +123,13 @@ fn line(app: &App, row: &RowLine, look: &Look<'_>, width: usize) -> Line<'static
         false => String::new(),
     };
     let start = format!("{mark}{sign} #{:03} {arrow} {connection}", row.sequence);
-    let what = What::of(row, look);
+    let what = RowText::of(row, look);
     // What went wrong is told first, then of what, then how large that is.
-    let full = facts(row, look, width, Size::Told);
+    let full = facts(row, look, width, SizeColumn::Visible);
     let room = |right: &str| width.saturating_sub(right.width() + 1);
     let right = match what.fits(room(&full).saturating_sub(start.width())) {
         true => full,
-        false => facts(row, look, width, Size::Untold),
+        false => facts(row, look, width, SizeColumn::Hidden),
     };
     let room = room(&right);
     let left = what.within(room.saturating_sub(start.width()), width < WITH_SIZE);
@@ -139,10 +139,10 @@ fn line(app: &App, row: &RowLine, look: &Look<'_>, width: usize) -> Line<'static
     let mut spans = vec![
         span(app, role, left),
         Span::raw(gap),
-        span(app, Role::Faint, right),
+        span(app, StyleRole::Faint, right),
     ];
     if look.selected {
-        let selected = style(app, Role::Selected);
+        let selected = style(app, StyleRole::Selected);
         spans = spans
             .into_iter()
             .map(|span| span.patch_style(selected))
@@ -152,7 +152,7 @@ fn line(app: &App, row: &RowLine, look: &Look<'_>, width: usize) -> Line<'static
 }
 
 /// What a row says of its message.
-struct What {
+struct RowText {
     /// `tools/call`
     subject: String,
     /// ` [exec_cmd]`
@@ -166,13 +166,13 @@ struct What {
     kind: Kind,
 }
 
-impl What {
-    fn of(row: &RowLine, look: &Look<'_>) -> What {
-        let method = row.method.as_deref().map(visible);
+impl RowText {
+    fn of(row: &MessageRow, look: &RowContext<'_>) -> RowText {
+        let method = row.method.as_deref().map(sanitize);
         let name = row
             .name
             .as_deref()
-            .map(|name| format!(" [{}]", visible(name)));
+            .map(|name| format!(" [{}]", sanitize(name)));
         let word = match (row.kind, row.is_error) {
             (Kind::Error, _) => " (error)",
             (Kind::Response, true) => " (failed)",
@@ -205,7 +205,7 @@ impl What {
             Kind::Other => (format!("JSON, but no message{}", excerpt(row)), ""),
             Kind::Malformed => (format!("no JSON{}", excerpt(row)), ""),
         };
-        What {
+        RowText {
             subject,
             name: name.unwrap_or_default(),
             answer,
@@ -231,7 +231,7 @@ impl What {
 
     /// `tools/call [exec_cmd]`, `tools/call (response)`, `tools/call (failed) · late`, as much as has room.
     fn within(&self, room: usize, is_narrow: bool) -> String {
-        let What {
+        let RowText {
             subject,
             name,
             answer,
@@ -264,20 +264,20 @@ impl What {
     }
 }
 
-fn excerpt(row: &RowLine) -> String {
-    let excerpt = row.excerpt.as_deref().map(visible);
+fn excerpt(row: &MessageRow) -> String {
+    let excerpt = row.excerpt.as_deref().map(sanitize);
     excerpt.map_or(String::new(), |excerpt| format!(": {excerpt}"))
 }
 
 /// Whether a row tells how large its message is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Size {
-    Told,
+enum SizeColumn {
+    Visible,
     /// There is something more important.
-    Untold,
+    Hidden,
 }
 
-fn facts(row: &RowLine, look: &Look<'_>, width: usize, size: Size) -> String {
+fn facts(row: &MessageRow, look: &RowContext<'_>, width: usize, size: SizeColumn) -> String {
     let mut text = String::new();
     if let Some(held) = look.held {
         let left = held
@@ -296,8 +296,8 @@ fn facts(row: &RowLine, look: &Look<'_>, width: usize, size: Size) -> String {
         text.push_str(&format!("{} ", short_time(latency)));
     }
     match size {
-        Size::Told => text.push_str(&short_size(row.len)),
-        Size::Untold => text.truncate(text.trim_end().len()),
+        SizeColumn::Visible => text.push_str(&short_size(row.len)),
+        SizeColumn::Hidden => text.truncate(text.trim_end().len()),
     }
     if width >= WITH_TIME {
         let stamp = mcp_proxy_session::time_text(row.time);
@@ -307,7 +307,7 @@ fn facts(row: &RowLine, look: &Look<'_>, width: usize, size: Size) -> String {
 }
 
 /// `1.2 ms`, `42 s`.
-pub fn short_time(time: Duration) -> String {
+pub(crate) fn short_time(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match time.as_millis() {
         0 => format!("{} µs", time.as_micros()),
@@ -319,7 +319,7 @@ pub fn short_time(time: Duration) -> String {
 }
 
 /// `120 B`, `1.2 kB`.
-pub fn short_size(bytes: u64) -> String {
+pub(crate) fn short_size(bytes: u64) -> String {
     let size = bytes as f64;
     match bytes {
         0..1_000 => format!("{bytes} B"),

@@ -1,7 +1,7 @@
 //! The title bar: which server, where its clients are, and what is out of the ordinary.
 
 use mcp_proxy_control::InterceptMode;
-use mcp_proxy_wire::visible::visible;
+use mcp_proxy_wire::terminal_text::sanitize;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -10,16 +10,16 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{cut, span, style};
 use crate::app::App;
-use crate::proxy::Link;
-use crate::theme::Role;
+use crate::proxy::ProxyStatus;
+use crate::theme::StyleRole;
 
 /// Below this width what everybody knows is left out.
-pub const NARROW: usize = 50;
+pub(crate) const NARROW: usize = 50;
 /// So much of an address is shown: a client may have said it.
 const MOST_ADDRESS: usize = 60;
 
 /// ` mcp-proxy — stdio — python server.py      [INTERCEPT]`.
-pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
+pub(crate) fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     if area.height == 0 {
         return;
     }
@@ -28,12 +28,12 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
         marks.push(format!("⏸ {} held", app.proxy.held.len()));
     }
     match (&app.proxy.link, app.proxy.mode) {
-        (Link::Gone(_), _) => marks.push("[ENDED]".to_owned()),
-        (Link::None, _) => marks.push("[RECORD]".to_owned()),
-        (Link::Live, InterceptMode::Intercept) => marks.push("[INTERCEPT]".to_owned()),
-        (Link::Live, InterceptMode::Passthrough) => {}
+        (ProxyStatus::Gone(_), _) => marks.push("[ENDED]".to_owned()),
+        (ProxyStatus::None, _) => marks.push("[RECORD]".to_owned()),
+        (ProxyStatus::Live, InterceptMode::Intercept) => marks.push("[INTERCEPT]".to_owned()),
+        (ProxyStatus::Live, InterceptMode::Passthrough) => {}
     }
-    if app.tab != 0 && app.proxy.link != Link::None {
+    if app.tab != 0 && app.proxy.link != ProxyStatus::None {
         marks.push("[RECORD]".to_owned());
     }
     let marks = marks.join(" ");
@@ -46,12 +46,12 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
             " — session {}/{}: {}",
             app.tab + 1,
             app.tabs.len(),
-            visible(&tab.name)
+            sanitize(&tab.name)
         ),
         _ => String::new(),
     };
     let what = match app.proxy.link {
-        Link::None => app
+        ProxyStatus::None => app
             .tabs
             .first()
             .map_or(String::new(), |tab| tab.name.clone()),
@@ -71,23 +71,30 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
         }
     };
     let text = match width < NARROW {
-        true => format!(" {}{session}", visible(&what)),
-        false => format!(" mcp-proxy — {}{session}", visible(&what)),
+        true => format!(" {}{session}", sanitize(&what)),
+        false => format!(" mcp-proxy — {}{session}", sanitize(&what)),
     };
     let text = cut(&text, room);
     let gap = " ".repeat(room.saturating_sub(text.width()) + 1);
-    let role = if alarm { Role::Alarm } else { Role::Title };
+    let role = if alarm {
+        StyleRole::Alarm
+    } else {
+        StyleRole::Title
+    };
     let line = Line::from(vec![
-        span(app, Role::Title, text + &gap),
+        span(app, StyleRole::Title, text + &gap),
         span(app, role, marks),
-        span(app, Role::Title, " "),
+        span(app, StyleRole::Title, " "),
     ]);
-    frame.render_widget(Paragraph::new(line).style(style(app, Role::Title)), area);
+    frame.render_widget(
+        Paragraph::new(line).style(style(app, StyleRole::Title)),
+        area,
+    );
 }
 
 /// ` — http://127.0.0.1:8888/mcp`, or how clients speak where their address is not known.
 fn clients(app: &App) -> String {
-    let clients = match (&app.listens, app.proxy.hello.client.as_str()) {
+    let clients = match (&app.listen_url, app.proxy.hello.client.as_str()) {
         (Some(url), _) => url.as_str(),
         (None, "") => return String::new(),
         (None, "stdio") => "client over stdio",

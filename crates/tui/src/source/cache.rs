@@ -2,20 +2,20 @@
 
 use std::collections::HashMap;
 
-use super::RowLine;
+use super::MessageRow;
 
 /// Lines in one half: more than the largest screen has, so that a screen never pushes itself out.
 const HALF: usize = 512;
 
 /// The lines shown lately, by row. Two halves: what is used moves to the young one, and the old one is thrown away whole.
 #[derive(Debug, Default)]
-pub(super) struct Cache {
-    young: HashMap<u32, RowLine>,
-    old: HashMap<u32, RowLine>,
+pub(super) struct RowCache {
+    young: HashMap<u32, MessageRow>,
+    old: HashMap<u32, MessageRow>,
 }
 
-impl Cache {
-    pub(super) fn get(&mut self, row: u32) -> Option<RowLine> {
+impl RowCache {
+    pub(super) fn get(&mut self, row: u32) -> Option<MessageRow> {
         if let Some(line) = self.young.get(&row) {
             return Some(line.clone());
         }
@@ -24,7 +24,7 @@ impl Cache {
         Some(line)
     }
 
-    pub(super) fn put(&mut self, row: u32, line: RowLine) {
+    pub(super) fn put(&mut self, row: u32, line: MessageRow) {
         if self.young.len() >= HALF {
             self.old = std::mem::take(&mut self.young);
         }

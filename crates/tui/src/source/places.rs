@@ -2,15 +2,15 @@
 
 use std::sync::{PoisonError, RwLockReadGuard};
 
-use mcp_proxy_session::Told;
+use mcp_proxy_session::MessageWithContext;
 
-use super::rows::Rows;
-use super::{RowLine, View};
+use super::row_source::RowSource;
+use super::{MessageRow, SessionView};
 
-impl View {
+impl SessionView {
     /// How many messages there are.
     pub fn total(&self) -> usize {
-        self.at.end - self.at.first
+        self.progress.end - self.progress.first
     }
 
     /// How many rows the filter lets through, so far.
@@ -28,10 +28,10 @@ impl View {
     }
 
     /// The rows at these places among the shown ones: one screen of them.
-    pub fn window(&mut self, from: usize, count: usize) -> Vec<RowLine> {
+    pub fn window(&mut self, from: usize, count: usize) -> Vec<MessageRow> {
         let to = from.saturating_add(count).min(self.len());
         let wanted: Vec<u32> = (from..to).filter_map(|place| self.row_at(place)).collect();
-        let mut lines: Vec<Option<RowLine>> =
+        let mut lines: Vec<Option<MessageRow>> =
             wanted.iter().map(|row| self.cache.get(*row)).collect();
         if lines.iter().any(Option::is_none)
             && let Some(rows) = self.rows.clone()
@@ -60,9 +60,9 @@ impl View {
     /// The place of a message among the shown rows; `None` if it is not shown.
     pub fn place_of(&self, sequence: u64) -> Option<usize> {
         let row = self.rows()?.find(sequence)?;
-        let row = Some(row).filter(|row| (self.at.first..self.at.end).contains(row))?;
+        let row = Some(row).filter(|row| (self.progress.first..self.progress.end).contains(row))?;
         if self.filter.is_empty() {
-            return Some(row - self.at.first);
+            return Some(row - self.progress.first);
         }
         self.shown.binary_search(&(row as u32)).ok()
     }
@@ -71,7 +71,7 @@ impl View {
     pub fn nearest(&self, sequence: u64) -> Option<usize> {
         let row = self.rows()?.at_or_after(sequence);
         let place = if self.filter.is_empty() {
-            row.saturating_sub(self.at.first)
+            row.saturating_sub(self.progress.first)
         } else {
             self.shown.partition_point(|shown| (*shown as usize) < row)
         };
@@ -79,7 +79,7 @@ impl View {
     }
 
     /// A whole message.
-    pub fn told(&self, sequence: u64) -> Result<Told, String> {
+    pub fn message_with_context(&self, sequence: u64) -> Result<MessageWithContext, String> {
         let rows = self.rows().ok_or("the record is not open yet")?;
         rows.told(sequence)
     }
@@ -92,12 +92,12 @@ impl View {
     /// The number of the row at a place.
     fn row_at(&self, place: usize) -> Option<u32> {
         if self.filter.is_empty() {
-            return (place < self.total()).then(|| (self.at.first + place) as u32);
+            return (place < self.total()).then(|| (self.progress.first + place) as u32);
         }
         self.shown.get(place).copied()
     }
 
-    fn rows(&self) -> Option<RwLockReadGuard<'_, Rows>> {
+    fn rows(&self) -> Option<RwLockReadGuard<'_, RowSource>> {
         let rows = self.rows.as_ref()?;
         Some(rows.read().unwrap_or_else(PoisonError::into_inner))
     }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use mcp_proxy_session::{Error, Filter};
 
-use super::desk::{Desk, Mail};
-use super::rows::Rows;
+use super::row_source::RowSource;
+use super::worker_mailbox::{WorkerMailbox, WorkerResults};
 
 /// A search looks up this often to see what else is wanted, and to tell what it found.
 const SLICE: Duration = Duration::from_millis(8);
@@ -15,7 +15,7 @@ const PATIENCE: u32 = 100;
 
 /// A search. It never ends: rows that come later are tried when they come.
 #[derive(Debug, Default)]
-pub(super) struct Search {
+pub(super) struct FilterSearch {
     /// The filter's number, by which the screen tells an old search from a new one.
     pub(super) number: u64,
     filter: Filter,
@@ -26,18 +26,23 @@ pub(super) struct Search {
     pub(super) trouble: Option<String>,
 }
 
-impl Search {
-    pub(super) fn new(number: u64, filter: Filter, from: usize) -> Search {
-        Search {
+impl FilterSearch {
+    pub(super) fn new(number: u64, filter: Filter, from: usize) -> FilterSearch {
+        FilterSearch {
             number,
             filter,
             next: from,
-            ..Search::default()
+            ..FilterSearch::default()
         }
     }
 
     /// Tries rows for a while, as long as nobody wants another filter.
-    pub(super) fn go_on(&mut self, rows: &Rows, desk: &Desk, mail: &mut Mail) {
+    pub(super) fn scan_slice(
+        &mut self,
+        rows: &RowSource,
+        desk: &WorkerMailbox,
+        mail: &mut WorkerResults,
+    ) {
         let end = rows.end();
         if self.filter.is_empty() || self.trouble.is_some() {
             self.next = end;
@@ -52,7 +57,7 @@ impl Search {
             self.next = row + 1;
             // Looking at the clock costs as much as trying some rows.
             let pause = row % 16 == 15 && Instant::now() >= until;
-            paused = pause || !desk.wants(self.number);
+            paused = pause || !desk.is_current_filter(self.number);
             if paused {
                 ControlFlow::Break(())
             } else {
@@ -66,7 +71,7 @@ impl Search {
             Err(error) => {
                 self.next += 1;
                 self.unreadable += 1;
-                if matches!(error, Error::Endless(_)) || self.unreadable > PATIENCE {
+                if matches!(error, Error::FilterStopped(_)) || self.unreadable > PATIENCE {
                     self.trouble = Some(error.to_string());
                 }
             }
@@ -74,12 +79,12 @@ impl Search {
     }
 
     /// Tries rows again that were passed: a verdict may have changed what the filter asks for.
-    pub(super) fn again(&self, rows: &Rows, changed: &[u32], mail: &mut Mail) {
+    pub(super) fn again(&self, rows: &RowSource, changed: &[u32], mail: &mut WorkerResults) {
         if self.filter.is_empty() {
             return;
         }
         let passed = changed.iter().filter(|row| (**row as usize) < self.next);
         let tried = passed.map(|row| (*row, rows.matches(&self.filter, *row as usize)));
-        mail.again.extend(tried);
+        mail.rechecked.extend(tried);
     }
 }

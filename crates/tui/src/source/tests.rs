@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_proxy_session::testing::{SampleRecord, at};
-use mcp_proxy_session::{Io, Mark};
+use mcp_proxy_session::{MarkOperation, RecordEvent};
 
-use super::{HappeningKind, State, View};
+use super::{SessionEventKind, SessionView, ViewState};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
 
 /// Polls until it is so.
-fn until(view: &mut View, what: &str, so: impl Fn(&View) -> bool) {
+fn until(view: &mut SessionView, what: &str, so: impl Fn(&SessionView) -> bool) {
     let deadline = Instant::now() + LONG;
     while !so(view) {
         assert!(view.wait(deadline - Instant::now()), "waiting until {what}");
@@ -22,18 +22,18 @@ fn until(view: &mut View, what: &str, so: impl Fn(&View) -> bool) {
     }
 }
 
-fn opened(sample: &mut SampleRecord) -> View {
+fn opened(sample: &mut SampleRecord) -> SessionView {
     sample.flush();
-    let mut view = View::open(sample.path().to_path_buf());
-    until(&mut view, "open", |view| *view.state() == State::Ready);
+    let mut view = SessionView::open(sample.path().to_path_buf());
+    until(&mut view, "open", |view| *view.state() == ViewState::Ready);
     view
 }
 
-fn searched(view: &mut View) {
+fn searched(view: &mut SessionView) {
     until(view, "searched", |view| view.searching().is_none());
 }
 
-fn sequences(view: &mut View) -> Vec<u64> {
+fn sequences(view: &mut SessionView) -> Vec<u64> {
     let lines = view.window(0, usize::MAX);
     let places = (0..view.len()).map(|place| view.sequence_at(place).unwrap());
     assert_eq!(
@@ -57,7 +57,7 @@ fn a_record_that_grows_under_a_filter() {
     let answer = sample.result(1, call, r#"{"isError":true,"content":"alpha"}"#);
     sample.call(3, "gamma", "{}");
     sample.flush();
-    view.look();
+    view.request_refresh();
     until(&mut view, "four rows", |view| view.total() == 4);
     searched(&mut view);
     assert_eq!(sequences(&mut view), [call, answer]);
@@ -71,8 +71,15 @@ fn a_record_that_grows_under_a_filter() {
     assert_eq!((view.nearest(2), view.nearest(4)), (Some(1), Some(1)));
     view.set_filter("").unwrap();
     assert_eq!((view.len(), view.nearest(99)), (4, Some(3)), "at once");
-    assert_eq!(view.told(4).unwrap().message.name.as_deref(), Some("gamma"));
-    assert!(view.told(5).is_err());
+    assert_eq!(
+        view.message_with_context(4)
+            .unwrap()
+            .message
+            .name
+            .as_deref(),
+        Some("gamma")
+    );
+    assert!(view.message_with_context(5).is_err());
     assert_eq!(view.connections(), [1]);
 }
 
@@ -103,13 +110,13 @@ fn verdicts_on_older_messages_show_up_and_are_filtered_again() {
     sample.verdict("drop", 2).write();
     let changed = r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
     sample.verdict("modify", 3).raw(changed).write();
-    let gone = Io::Undelivered {
+    let gone = RecordEvent::Undelivered {
         sequence: 1,
         why: "gone",
     };
     sample.io(&gone);
     sample.flush();
-    view.look();
+    view.request_refresh();
     until(&mut view, "one is gone", |view| view.len() == 2);
     let lines = view.window(0, 2);
     assert!(lines[0].undelivered && lines[1].modified);
@@ -141,7 +148,7 @@ fn a_filter_changed_amid_a_search_leaves_nothing_of_the_old_one() {
     }
     sample.flush();
     // One look takes in all of it, in portions.
-    view.look();
+    view.request_refresh();
     until(&mut view, "all are taken in", |view| view.total() == 8_000);
     searched(&mut view);
     assert_eq!(view.len(), 8);
@@ -156,39 +163,41 @@ fn happenings_before_and_after_opening() {
     sample.stderr("between");
     sample.call(2, "alpha", "{}");
     let mut view = opened(&mut sample);
-    until(&mut view, "two lines", |view| view.happenings().len() == 2);
+    until(&mut view, "two lines", |view| view.events().len() == 2);
     sample.stderr("after");
     sample.recorder.end(at(9), "done").unwrap();
-    view.look();
-    until(&mut view, "all", |view| view.happenings().len() == 4);
+    view.request_refresh();
+    until(&mut view, "all", |view| view.events().len() == 4);
     let told: Vec<_> = view
-        .happenings()
+        .events()
         .iter()
         .map(|happening| (happening.kind, happening.text.as_str()))
         .collect();
-    use HappeningKind::{End, Stderr};
+    use SessionEventKind::{End, Stderr};
     assert_eq!(
         told[..3],
         [(Stderr, "before"), (Stderr, "between"), (Stderr, "after")]
     );
     assert_eq!(
-        (told[3].0, view.happenings().get(2).unwrap().time),
+        (told[3].0, view.events().get(2).unwrap().time),
         (End, at(3))
     );
-    assert_eq!(view.happenings().get(0).unwrap().connection, Some(1));
+    assert_eq!(view.events().get(0).unwrap().connection, Some(1));
 }
 
 #[test]
 fn a_record_that_cannot_be_opened_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    let mut view = View::open(folder.path().join("none.jsonl"));
-    assert_eq!(*view.state(), State::Opening);
-    until(&mut view, "failed", |view| *view.state() != State::Opening);
-    let State::Failed(why) = view.state() else {
+    let mut view = SessionView::open(folder.path().join("none.jsonl"));
+    assert_eq!(*view.state(), ViewState::Opening);
+    until(&mut view, "failed", |view| {
+        *view.state() != ViewState::Opening
+    });
+    let ViewState::Failed(why) = view.state() else {
         panic!("it is open")
     };
     assert!(why.contains("none.jsonl"), "{why}");
-    assert!(view.window(0, 10).is_empty() && view.told(1).is_err() && !view.poll());
+    assert!(view.window(0, 10).is_empty() && view.message_with_context(1).is_err() && !view.poll());
 }
 
 #[test]
@@ -196,7 +205,7 @@ fn the_worker_ends_with_its_view() {
     let mut sample = SampleRecord::new();
     sample.call(1, "alpha", "{}");
     let view = opened(&mut sample);
-    let desk = Arc::downgrade(&view.desk);
+    let desk = Arc::downgrade(&view.mailbox);
     drop(view);
     let deadline = Instant::now() + LONG;
     while desk.strong_count() > 0 {
@@ -214,8 +223,8 @@ fn of_a_flood_of_stderr_the_end_is_told() {
     sample.call(1, "alpha", "{}");
     sample.stderr("last");
     let mut view = opened(&mut sample);
-    until(&mut view, "told", |view| !view.happenings().is_empty());
-    let happenings = view.happenings();
+    until(&mut view, "told", |view| !view.events().is_empty());
+    let happenings = view.events();
     assert_eq!(happenings.len(), 5_000);
     assert_eq!(happenings.get(4_999).unwrap().text, "last");
     let text = |place: usize| &happenings.get(place).unwrap().text;
@@ -234,25 +243,25 @@ fn marks_are_found_behind_any_number_of_happenings() {
         sample.call(number, "alpha", "{}");
     }
     for number in 1..=4 {
-        sample.mark(number, Mark::Set);
+        sample.mark(number, MarkOperation::Set);
     }
     flood(&mut sample);
-    sample.mark(2, Mark::Removed);
+    sample.mark(2, MarkOperation::Removed);
     flood(&mut sample);
     sample.call(7, "alpha", "{}");
     flood(&mut sample);
-    sample.mark(5, Mark::Set);
+    sample.mark(5, MarkOperation::Set);
     flood(&mut sample);
-    sample.mark(6, Mark::Set);
+    sample.mark(6, MarkOperation::Set);
     let mut view = opened(&mut sample);
     // Meanwhile somebody marks: older marks say nothing about that.
-    view.mark(3, Mark::Removed);
+    view.mark(3, MarkOperation::Removed);
     until(&mut view, "all are found", |view| {
         view.marks().iter().eq(&[1, 4, 5, 6])
     });
-    sample.mark(4, Mark::Removed);
+    sample.mark(4, MarkOperation::Removed);
     sample.flush();
-    view.look();
+    view.request_refresh();
     until(&mut view, "it is gone", |view| {
         view.marks().iter().eq(&[1, 5, 6])
     });

@@ -7,35 +7,35 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use mcp_proxy_session::{Session, Told};
+use mcp_proxy_session::{MessageWithContext, SessionRecord};
 
-use super::appended::{Appended, Rest};
-use super::desk::{Desk, Mail, Opened, Orders};
-use super::remembered::Remembered;
-use super::rows::Rows;
-use super::search::Search;
+use super::event_reader::{AppendedEvents, SessionEventReader};
+use super::fetched_messages::FetchedMessages;
+use super::row_source::RowSource;
+use super::search::FilterSearch;
+use super::worker_mailbox::{OpenedView, WorkerCommands, WorkerMailbox, WorkerResults};
 
 /// Lines taken in at once, while the screen cannot read.
 const PORTION: usize = 1_000;
 /// The worker of one view.
 #[derive(Debug)]
-pub(super) struct Worker {
-    desk: Arc<Desk>,
-    rows: Arc<RwLock<Rows>>,
-    appended: Option<Appended>,
-    search: Search,
+pub(super) struct ViewWorker {
+    mailbox: Arc<WorkerMailbox>,
+    rows: Arc<RwLock<RowSource>>,
+    event_reader: Option<SessionEventReader>,
+    search: FilterSearch,
     /// There may be more to take in.
     more: bool,
     /// Why nothing new can be read.
     trouble: Option<String>,
     connections: HashSet<u32>,
     /// What was last told.
-    told: Whereabouts,
+    last_posted: ViewProgress,
 }
 
 /// How far everything is.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Whereabouts {
+pub(super) struct ViewProgress {
     /// The rows there are.
     pub(super) first: usize,
     pub(super) end: usize,
@@ -48,23 +48,23 @@ pub(super) struct Whereabouts {
 }
 
 /// Opens a record and works until the view is gone.
-pub(super) fn read_record(desk: &Arc<Desk>, path: &Path) {
-    let opened = Session::open(path)
+pub(super) fn read_record(desk: &Arc<WorkerMailbox>, path: &Path) {
+    let opened = SessionRecord::open(path)
         .map_err(|error| chain(&error))
         .and_then(|session| {
-            let appended = Appended::open(path);
+            let appended = SessionEventReader::open(path);
             let appended =
                 appended.map_err(|error| format!("cannot open {}: {error}", path.display()));
             appended.map(|appended| (session, appended))
         });
     match opened {
         Ok((session, appended)) => {
-            let rows = Rows::Record(Box::new(session));
-            Worker::new(desk, rows, Some(appended)).run();
+            let rows = RowSource::Record(Box::new(session));
+            ViewWorker::new(desk, rows, Some(appended)).run();
         }
-        Err(why) => desk.post(Mail {
+        Err(why) => desk.post_results(WorkerResults {
             failed: Some(why),
-            ..Mail::default()
+            ..WorkerResults::default()
         }),
     }
 }
@@ -81,76 +81,87 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Keeps what is pushed until the view is gone.
-pub(super) fn remember(desk: &Arc<Desk>) {
-    let rows = Rows::Remembered(Remembered::default());
-    Worker::new(desk, rows, None).run();
+pub(super) fn remember(desk: &Arc<WorkerMailbox>) {
+    let rows = RowSource::Fetched(FetchedMessages::default());
+    ViewWorker::new(desk, rows, None).run();
 }
 
-impl Worker {
-    fn new(desk: &Arc<Desk>, rows: Rows, appended: Option<Appended>) -> Worker {
-        Worker {
-            desk: Arc::clone(desk),
+impl ViewWorker {
+    fn new(
+        desk: &Arc<WorkerMailbox>,
+        rows: RowSource,
+        event_reader: Option<SessionEventReader>,
+    ) -> ViewWorker {
+        ViewWorker {
+            mailbox: Arc::clone(desk),
             rows: Arc::new(RwLock::new(rows)),
-            appended,
-            search: Search::default(),
+            event_reader,
+            search: FilterSearch::default(),
             more: false,
             trouble: None,
             connections: HashSet::new(),
-            told: Whereabouts::default(),
+            last_posted: ViewProgress::default(),
         }
     }
 
     fn run(mut self) {
         self.begin();
         loop {
-            let has_older = self.appended.as_ref().is_some_and(Appended::has_older);
+            let has_older = self
+                .event_reader
+                .as_ref()
+                .is_some_and(SessionEventReader::has_older);
             let busy = self.more || has_older || self.search.next < read(&self.rows).end();
             let orders = if busy {
-                self.desk.orders()
+                self.mailbox.take_commands()
             } else {
-                self.desk.next_orders()
+                self.mailbox.wait_for_commands()
             };
             if orders.stop {
                 return;
             }
-            let mut mail = Mail::default();
-            self.obey(orders, &mut mail);
-            self.search.go_on(&read(&self.rows), &self.desk, &mut mail);
-            if let (Some(appended), Rows::Record(session)) =
-                (&mut self.appended, &*read(&self.rows))
+            let mut mail = WorkerResults::default();
+            self.apply_commands(orders, &mut mail);
+            self.search
+                .scan_slice(&read(&self.rows), &self.mailbox, &mut mail);
+            if let (Some(appended), RowSource::Record(session)) =
+                (&mut self.event_reader, &*read(&self.rows))
             {
                 mail.older_marks = appended.older_marks(session).unwrap_or_default();
             }
-            self.tell(mail);
+            self.post_results_if_new(mail);
         }
     }
 
     /// Rows first, so that a screen is there at once; then what happened before.
     fn begin(&mut self) {
-        let mut mail = Mail::default();
+        let mut mail = WorkerResults::default();
         let header = match &*read(&self.rows) {
-            Rows::Record(session) => Some(session.header().clone()),
-            Rows::Remembered(_) => None,
+            RowSource::Record(session) => Some(session.header().clone()),
+            RowSource::Fetched(_) => None,
         };
-        mail.opened = Some(Opened {
+        mail.opened = Some(OpenedView {
             rows: Arc::clone(&self.rows),
             header,
         });
-        self.meet(0, &mut mail);
-        self.search.go_on(&read(&self.rows), &self.desk, &mut mail);
-        self.tell(mail);
-        let mut mail = Mail::default();
-        if let (Some(appended), Rows::Record(session)) = (&mut self.appended, &*read(&self.rows)) {
+        self.note_connections(0, &mut mail);
+        self.search
+            .scan_slice(&read(&self.rows), &self.mailbox, &mut mail);
+        self.post_results_if_new(mail);
+        let mut mail = WorkerResults::default();
+        if let (Some(appended), RowSource::Record(session)) =
+            (&mut self.event_reader, &*read(&self.rows))
+        {
             // What happened is beside the point; without it the messages can still be read.
             let newest = appended.newest(session).unwrap_or_default();
-            (mail.happenings, mail.older_marks) = (newest.happenings, newest.marks);
+            (mail.events, mail.older_marks) = (newest.events, newest.marks);
         }
-        self.tell(mail);
+        self.post_results_if_new(mail);
     }
 
-    fn obey(&mut self, orders: Orders, mail: &mut Mail) {
+    fn apply_commands(&mut self, orders: WorkerCommands, mail: &mut WorkerResults) {
         if let Some((number, filter)) = orders.filter {
-            self.search = Search::new(number, filter, read(&self.rows).first());
+            self.search = FilterSearch::new(number, filter, read(&self.rows).first());
         }
         if orders.look || self.more {
             self.take_in(mail);
@@ -161,17 +172,19 @@ impl Worker {
     }
 
     /// Takes in what was appended to the record.
-    fn take_in(&mut self, mail: &mut Mail) {
+    fn take_in(&mut self, mail: &mut WorkerResults) {
         let (known, from, taken) =
             match &mut *self.rows.write().unwrap_or_else(PoisonError::into_inner) {
-                Rows::Record(session) => {
+                RowSource::Record(session) => {
                     let (known, from) = (session.len(), session.bytes());
                     (known, from, session.refresh_some(PORTION))
                 }
-                Rows::Remembered(_) => return,
+                RowSource::Fetched(_) => return,
             };
-        let mut rest = Rest::default();
-        if let (Some(appended), Rows::Record(session)) = (&mut self.appended, &*read(&self.rows)) {
+        let mut rest = AppendedEvents::default();
+        if let (Some(appended), RowSource::Record(session)) =
+            (&mut self.event_reader, &*read(&self.rows))
+        {
             self.more = taken.is_ok() && session.bytes() > from;
             let read = appended.since(session, from, known);
             let failed = taken.err().map(|error| chain(&error));
@@ -179,17 +192,17 @@ impl Worker {
             self.trouble = failed.or(unread);
             rest = read.unwrap_or_default();
         }
-        (mail.happenings, mail.marks) = (rest.happenings, rest.marks);
-        self.meet(known, mail);
+        (mail.events, mail.marks) = (rest.events, rest.marks);
+        self.note_connections(known, mail);
         self.search.again(&read(&self.rows), &rest.changed, mail);
         mail.changed = rest.changed;
     }
 
     /// Takes in what the screen fetched.
-    fn remember(&mut self, pushed: Vec<Told>, mail: &mut Mail) {
+    fn remember(&mut self, pushed: Vec<MessageWithContext>, mail: &mut WorkerResults) {
         let mut changed = Vec::new();
         let known = read(&self.rows).end();
-        if let Rows::Remembered(remembered) =
+        if let RowSource::Fetched(remembered) =
             &mut *self.rows.write().unwrap_or_else(PoisonError::into_inner)
         {
             for told in pushed {
@@ -197,13 +210,13 @@ impl Worker {
             }
             self.search.next = self.search.next.max(remembered.first());
         }
-        self.meet(known, mail);
+        self.note_connections(known, mail);
         self.search.again(&read(&self.rows), &changed, mail);
         mail.changed = changed;
     }
 
     /// Notes the connections of rows from `from` on.
-    fn meet(&mut self, from: usize, mail: &mut Mail) {
+    fn note_connections(&mut self, from: usize, mail: &mut WorkerResults) {
         let rows = read(&self.rows);
         let mut last = None;
         for connection in (from..rows.end()).filter_map(|row| rows.connection(row)) {
@@ -215,9 +228,9 @@ impl Worker {
     }
 
     /// Puts the mail down, if there is anything new in it.
-    fn tell(&mut self, mut mail: Mail) {
+    fn post_results_if_new(&mut self, mut mail: WorkerResults) {
         let rows = read(&self.rows);
-        mail.at = Whereabouts {
+        mail.progress = ViewProgress {
             first: rows.first(),
             end: rows.end(),
             filter: self.search.number,
@@ -231,17 +244,17 @@ impl Worker {
         };
         drop(rows);
         let quiet = mail.opened.is_none()
-            && mail.happenings.is_empty()
+            && mail.events.is_empty()
             && mail.older_marks.is_empty()
             && mail.changed.is_empty()
             && mail.connections.is_empty();
-        if !quiet || mail.at != self.told {
-            self.told = mail.at.clone();
-            self.desk.post(mail);
+        if !quiet || mail.progress != self.last_posted {
+            self.last_posted = mail.progress.clone();
+            self.mailbox.post_results(mail);
         }
     }
 }
 
-fn read(rows: &RwLock<Rows>) -> RwLockReadGuard<'_, Rows> {
+fn read(rows: &RwLock<RowSource>) -> RwLockReadGuard<'_, RowSource> {
     rows.read().unwrap_or_else(PoisonError::into_inner)
 }

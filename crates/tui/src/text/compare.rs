@@ -1,6 +1,6 @@
 //! Two bodies side by side, line by line.
 
-use super::{Body, Line, PieceKind};
+use super::{BodyLayout, BodyLine, TextPieceKind};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::hash::Hash;
 use std::ops::Range;
@@ -11,18 +11,18 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// One row of two bodies side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Compared {
+pub struct DiffRow {
     /// The line of the left body, if there is one in this row.
     pub left: Option<usize>,
     /// The line of the right body, if there is one in this row.
     pub right: Option<usize>,
     /// How the two differ.
-    pub kind: Difference,
+    pub kind: LineDifference,
 }
 
 /// How two lines differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Difference {
+pub enum LineDifference {
     /// Not at all, but maybe for the comma behind, which tells of the next line only.
     Same,
     /// There is one in place of the other.
@@ -34,15 +34,15 @@ pub enum Difference {
 }
 
 /// Compares two bodies. Every line of both is in the answer once, in order.
-pub fn compare(left: &Body, right: &Body) -> Vec<Compared> {
+pub(crate) fn compare(left: &BodyLayout, right: &BodyLayout) -> Vec<DiffRow> {
     let deadline = Instant::now().checked_add(PATIENCE);
     // Where only one is JSON, the other has its layout in its text.
     let written = match left.form() == right.form() {
         true => written,
         false => only_text,
     };
-    let keys = |body: &Body| body.lines().iter().map(written).collect::<Vec<_>>();
-    let mut rows = Rows {
+    let keys = |body: &BodyLayout| body.lines().iter().map(written).collect::<Vec<_>>();
+    let mut rows = DiffBuilder {
         left,
         right,
         deadline,
@@ -50,69 +50,69 @@ pub fn compare(left: &Body, right: &Body) -> Vec<Compared> {
     };
     for stretch in stretches(&keys(left), &keys(right), deadline) {
         match stretch {
-            Stretch::Same(left, right) => rows.same(left, right),
-            Stretch::Different(left, right) => rows.different(left, right),
+            DiffBlock::Same(left, right) => rows.same(left, right),
+            DiffBlock::Different(left, right) => rows.different(left, right),
         }
     }
     rows.rows
 }
 
 /// What is compared of a line: its place and its text, without the comma behind.
-fn written(line: &Line) -> (u16, String) {
+fn written(line: &BodyLine) -> (u16, String) {
     let mut text = line.text();
     let last = line.pieces.last().map(|last| last.kind);
-    if last == Some(PieceKind::Punctuation) && text.ends_with(',') {
+    if last == Some(TextPieceKind::Punctuation) && text.ends_with(',') {
         text.pop();
     }
     (line.indent, text)
 }
 
 /// The same without its place.
-fn only_text(line: &Line) -> (u16, String) {
+fn only_text(line: &BodyLine) -> (u16, String) {
     let text = line.text();
     let text = text.trim();
     (0, text.strip_suffix(',').unwrap_or(text).to_owned())
 }
 
 /// Which member a line is of: its place and its key, as far as that can be seen.
-fn member(line: &Line) -> (u16, Option<&str>) {
+fn member(line: &BodyLine) -> (u16, Option<&str>) {
     let key = line
         .pieces
         .iter()
-        .find(|piece| piece.kind == PieceKind::Key);
+        .find(|piece| piece.kind == TextPieceKind::Key);
     (line.indent, key.map(|key| key.text.as_str()))
 }
 
-enum Stretch {
+enum DiffBlock {
     Same(Range<usize>, Range<usize>),
     Different(Range<usize>, Range<usize>),
 }
 
 /// What is the same and what is not, in turns.
-fn stretches<T: Eq + Hash>(left: &[T], right: &[T], deadline: Option<Instant>) -> Vec<Stretch> {
-    let mut stretches: Vec<Stretch> = Vec::new();
+fn stretches<T: Eq + Hash>(left: &[T], right: &[T], deadline: Option<Instant>) -> Vec<DiffBlock> {
+    let mut stretches: Vec<DiffBlock> = Vec::new();
     for op in capture_diff_slices_deadline(Algorithm::Myers, left, right, deadline) {
         let (old, new) = (op.old_range(), op.new_range());
         match (op, stretches.last_mut()) {
-            (DiffOp::Equal { .. }, _) => stretches.push(Stretch::Same(old, new)),
-            (_, Some(Stretch::Different(left, right))) => {
+            (DiffOp::Equal { .. }, _) => stretches.push(DiffBlock::Same(old, new)),
+            (_, Some(DiffBlock::Different(left, right))) => {
                 left.end = left.end.max(old.end);
                 right.end = right.end.max(new.end);
             }
-            _ => stretches.push(Stretch::Different(old, new)),
+            _ => stretches.push(DiffBlock::Different(old, new)),
         }
     }
     stretches
 }
 
-struct Rows<'a> {
-    left: &'a Body,
-    right: &'a Body,
+struct DiffBuilder<'a> {
+    left: &'a BodyLayout,
+    right: &'a BodyLayout,
     deadline: Option<Instant>,
-    rows: Vec<Compared>,
+    rows: Vec<DiffRow>,
 }
 
-impl Rows<'_> {
+impl DiffBuilder<'_> {
     /// Lines that are not the same. Those of the same member stand beside each other, the others as they come.
     fn different(&mut self, left: Range<usize>, right: Range<usize>) {
         if left.len() == right.len() || left.is_empty() || right.is_empty() {
@@ -123,7 +123,7 @@ impl Rows<'_> {
         let left_keys: Vec<_> = left_lines[left.clone()].iter().map(member).collect();
         let right_keys: Vec<_> = right_lines[right.clone()].iter().map(member).collect();
         for stretch in stretches(&left_keys, &right_keys, self.deadline) {
-            let (Stretch::Same(old, new) | Stretch::Different(old, new)) = stretch;
+            let (DiffBlock::Same(old, new) | DiffBlock::Different(old, new)) = stretch;
             self.by_place(shift(old, left.start), shift(new, right.start));
         }
     }
@@ -135,28 +135,28 @@ impl Rows<'_> {
             // A comparison that ran out of time has not looked at every line.
             let is_same = written(&self.left.lines()[left]) == written(&self.right.lines()[right]);
             let kind = if is_same {
-                Difference::Same
+                LineDifference::Same
             } else {
-                Difference::Changed
+                LineDifference::Changed
             };
             self.push(Some(left), Some(right), kind);
         }
         for line in left_rest {
-            self.push(Some(line), None, Difference::Removed);
+            self.push(Some(line), None, LineDifference::Removed);
         }
         for line in right_rest {
-            self.push(None, Some(line), Difference::Added);
+            self.push(None, Some(line), LineDifference::Added);
         }
     }
 
     fn same(&mut self, left: Range<usize>, right: Range<usize>) {
         for (left, right) in left.zip(right) {
-            self.push(Some(left), Some(right), Difference::Same);
+            self.push(Some(left), Some(right), LineDifference::Same);
         }
     }
 
-    fn push(&mut self, left: Option<usize>, right: Option<usize>, kind: Difference) {
-        self.rows.push(Compared { left, right, kind });
+    fn push(&mut self, left: Option<usize>, right: Option<usize>, kind: LineDifference) {
+        self.rows.push(DiffRow { left, right, kind });
     }
 }
 

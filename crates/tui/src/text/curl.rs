@@ -3,8 +3,8 @@
 //! The command is text to be copied, nothing is run here. What `curl` would add or read in by itself is ruled out: a body that
 //! begins with `@` is a body and no file's name, and no header comes along that was not there.
 
-use super::shell::{Names, quote, quote_masked};
-use mcp_proxy_session::{Http, MASKED, ProxyMessage, Raw};
+use super::shell::{ShellVariableNames, quote, quote_masked};
+use mcp_proxy_session::{HttpHead, ProxyMessage, REDACTED_CREDENTIAL, RawBody};
 use mcp_proxy_wire::headers::modern_request_headers;
 use mcp_proxy_wire::revision::names_version;
 use mcp_proxy_wire::{Direction, Message};
@@ -30,7 +30,7 @@ const LONGEST: usize = 120 * 1024;
 
 /// The command that sends a client's message to `url` again, as it went on to the server. Values that the record masks become
 /// variables that the shell asks for. An error says in a few words why there is no such command.
-pub fn curl(message: &ProxyMessage, url: &str) -> Result<String, String> {
+pub(crate) fn curl(message: &ProxyMessage, url: &str) -> Result<String, String> {
     if message.direction == Direction::ServerToClient {
         return Err(
             "this is a message of the server: curl can only send what a client says".to_owned(),
@@ -39,7 +39,7 @@ pub fn curl(message: &ProxyMessage, url: &str) -> Result<String, String> {
     if !url.starts_with("http://") && !url.starts_with("https://") {
         return Err("curl needs an http:// or https:// URL to send to".to_owned());
     }
-    let mut command = Command::to(url)?;
+    let mut command = CurlCommand::to(url)?;
     match &message.http {
         Some(http) => command.request(http, !message.raw.is_empty())?,
         None => command.posting(&message.raw)?,
@@ -49,27 +49,27 @@ pub fn curl(message: &ProxyMessage, url: &str) -> Result<String, String> {
 }
 
 /// The options of a command, one a line.
-struct Command {
+struct CurlCommand {
     options: Vec<String>,
     /// The variables that stand for masked values so far.
     taken: Vec<String>,
 }
 
-impl Command {
-    fn to(url: &str) -> Result<Command, String> {
+impl CurlCommand {
+    fn to(url: &str) -> Result<CurlCommand, String> {
         let mut taken = Vec::new();
-        let mut names = Names::of("url", &mut taken);
-        let word =
-            quote_masked(url, MASKED, &mut names).map_err(|why| format!("the URL: {why}"))?;
+        let mut names = ShellVariableNames::of("url", &mut taken);
+        let word = quote_masked(url, REDACTED_CREDENTIAL, &mut names)
+            .map_err(|why| format!("the URL: {why}"))?;
         let mut options = vec![format!("curl --no-buffer {word}")];
         if url.contains(['[', ']', '{', '}']) {
             options.push("--globoff".to_owned());
         }
-        Ok(Command { options, taken })
+        Ok(CurlCommand { options, taken })
     }
 
     /// The head of a request that came over HTTP.
-    fn request(&mut self, http: &Http, has_body: bool) -> Result<(), String> {
+    fn request(&mut self, http: &HttpHead, has_body: bool) -> Result<(), String> {
         let method = http.method.as_deref().unwrap_or("POST");
         let by_itself = if has_body { "POST" } else { "GET" };
         if method != by_itself {
@@ -98,7 +98,7 @@ impl Command {
     }
 
     /// The head of a request for a message that came some other way, as a client of Streamable HTTP would write it.
-    fn posting(&mut self, raw: &Raw) -> Result<(), String> {
+    fn posting(&mut self, raw: &RawBody) -> Result<(), String> {
         self.header("accept", "application/json, text/event-stream")?;
         self.header("content-type", "application/json")?;
         let Some(bytes) = raw.bytes() else {
@@ -120,17 +120,17 @@ impl Command {
         } else {
             format!("{name}: {value}")
         };
-        let mut names = Names::of(name, &mut self.taken);
-        let word = quote_masked(&line, MASKED, &mut names)
+        let mut names = ShellVariableNames::of(name, &mut self.taken);
+        let word = quote_masked(&line, REDACTED_CREDENTIAL, &mut names)
             .map_err(|why| format!("the header {name}: {why}"))?;
         self.options.push(format!("--header {word}"));
         Ok(())
     }
 
-    fn body(&mut self, raw: &Raw) -> Result<(), String> {
+    fn body(&mut self, raw: &RawBody) -> Result<(), String> {
         let text = match raw {
-            Raw::Lost { .. } => return Err("the body is not in the record".to_owned()),
-            Raw::Side { path, .. } => {
+            RawBody::Lost { .. } => return Err("the body is not in the record".to_owned()),
+            RawBody::Side { path, .. } => {
                 let path = path
                     .to_str()
                     .ok_or("the path of its side file is no text")?;
@@ -138,9 +138,11 @@ impl Command {
                 self.options.push(format!("--data-binary {word}"));
                 return Ok(());
             }
-            Raw::Binary(_) => return Err("the body is no text".to_owned()),
-            Raw::Text(text) => text,
-            Raw::Json(bytes) => std::str::from_utf8(bytes).map_err(|_| "the body is no text")?,
+            RawBody::Binary(_) => return Err("the body is no text".to_owned()),
+            RawBody::Text(text) => text,
+            RawBody::Json(bytes) => {
+                std::str::from_utf8(bytes).map_err(|_| "the body is no text")?
+            }
         };
         if text.is_empty() {
             return Ok(());

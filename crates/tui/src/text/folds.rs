@@ -1,6 +1,6 @@
 //! Which brackets of a body are folded, and what is left to draw.
 
-use super::Body;
+use super::BodyLayout;
 use std::collections::BTreeSet;
 
 /// The folded lines of one body. Only lines that open a bracket fold; others may be in here and change nothing.
@@ -23,7 +23,7 @@ impl Folds {
     }
 
     /// Folds every bracket that stands in `depth` others or more, and only those: 0 folds all, 1 leaves the outermost open.
-    pub fn fold_below(&mut self, body: &Body, depth: usize) {
+    pub fn fold_below(&mut self, body: &BodyLayout, depth: usize) {
         self.lines.clear();
         let mut closings = Vec::new();
         for (index, line) in body.lines().iter().enumerate() {
@@ -45,7 +45,7 @@ impl Folds {
     }
 
     /// Unfolds what hides a line, such as one that a search found.
-    pub fn reveal(&mut self, body: &Body, line: usize) {
+    pub fn reveal(&mut self, body: &BodyLayout, line: usize) {
         self.lines.retain(|&folded| {
             let closing = body.lines().get(folded).and_then(|folded| folded.opens);
             folded >= line || closing.is_none_or(|closing| closing < line)
@@ -53,8 +53,8 @@ impl Folds {
     }
 }
 
-impl Body {
-    /// The lines to draw, in order. For a folded line only itself is there: the closing bracket is in its [`Body::summary`].
+impl BodyLayout {
+    /// The lines to draw, in order. For a folded line only itself is there: the closing bracket is in its [`BodyLayout::summary`].
     pub fn shown(&self, folds: &Folds) -> Vec<usize> {
         let mut shown = Vec::with_capacity(self.lines().len());
         let mut folded = folds.lines.iter().copied().peekable();

@@ -2,7 +2,7 @@
 //! which are often just what is looked for.
 
 use super::pieces::{push, push_token};
-use super::{Line, MOST_LINES, PieceKind};
+use super::{BodyLine, MOST_LINES, TextPieceKind};
 
 /// Deeper levels are not moved further to the right, so that a deep message stays readable.
 const DEEPEST: usize = 40;
@@ -14,8 +14,8 @@ const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// The lines of a JSON text, and how many bytes of it they hold. A text that was cut off is laid out as far as it goes, and one
 /// that turns out to be no JSON in some way.
-pub(super) fn lay_out(json: &str) -> (Vec<Line>, usize) {
-    let mut layout = Layout::default();
+pub(super) fn lay_out(json: &str) -> (Vec<BodyLine>, usize) {
+    let mut layout = JsonLayout::default();
     let mut rest = json.trim_start_matches(SPACE);
     while let Some(first) = rest.chars().next() {
         if layout.lines.len() >= MOST_LINES {
@@ -69,52 +69,52 @@ pub(super) fn looks_like_json(start: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Layout {
-    lines: Vec<Line>,
+struct JsonLayout {
+    lines: Vec<BodyLine>,
     /// The line that is being put together.
-    line: Line,
+    line: BodyLine,
     /// The brackets that are open, the outermost first.
-    open: Vec<Open>,
+    open: Vec<OpenBracket>,
     /// A string that comes now is a key.
     before_key: bool,
 }
 
-struct Open {
+struct OpenBracket {
     line: usize,
     is_object: bool,
     members: u32,
 }
 
-impl Layout {
+impl JsonLayout {
     fn string(&mut self, token: &str) {
         let kind = if self.before_key {
-            PieceKind::Key
+            TextPieceKind::Key
         } else {
-            PieceKind::Text
+            TextPieceKind::Text
         };
         push_token(&mut self.line.pieces, token, kind);
     }
 
     fn scalar(&mut self, token: &str) {
         let kind = match token {
-            "true" | "false" | "null" => PieceKind::Word,
+            "true" | "false" | "null" => TextPieceKind::Word,
             number
                 if number.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) =>
             {
-                PieceKind::Number
+                TextPieceKind::Number
             }
-            _ => PieceKind::Plain,
+            _ => TextPieceKind::Plain,
         };
         push_token(&mut self.line.pieces, token, kind);
     }
 
     fn punctuation(&mut self, token: &str) {
-        push(&mut self.line.pieces, token, PieceKind::Punctuation);
+        push(&mut self.line.pieces, token, TextPieceKind::Punctuation);
     }
 
     fn open(&mut self, bracket: &str) {
         self.punctuation(bracket);
-        self.open.push(Open {
+        self.open.push(OpenBracket {
             line: self.lines.len(),
             is_object: bracket == "{",
             members: 1,
@@ -159,9 +159,9 @@ impl Layout {
     fn end_line(&mut self) {
         let columns = self.open.len().min(DEEPEST) * STEP;
         let indent = u16::try_from(columns).unwrap_or(u16::MAX);
-        let next = Line {
+        let next = BodyLine {
             indent,
-            ..Line::default()
+            ..BodyLine::default()
         };
         let line = std::mem::replace(&mut self.line, next);
         if !line.pieces.is_empty() {

@@ -1,10 +1,10 @@
 //! Bodies that are no JSON: their own lines, with escapes for what is no text.
 
 use super::pieces::{push_bytes, push_plain};
-use super::{Line, MOST_LINES, PieceKind};
+use super::{BodyLine, MOST_LINES, TextPieceKind};
 
 /// The lines of a body, and how many bytes of it they hold.
-pub(super) fn lay_out(bytes: &[u8]) -> (Vec<Line>, usize) {
+pub(super) fn lay_out(bytes: &[u8]) -> (Vec<BodyLine>, usize) {
     let mut lines = Vec::new();
     let mut used = 0;
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
@@ -17,10 +17,10 @@ pub(super) fn lay_out(bytes: &[u8]) -> (Vec<Line>, usize) {
     (lines, used)
 }
 
-fn lay_out_line(bytes: &[u8]) -> Line {
-    let mut line = Line::default();
+fn lay_out_line(bytes: &[u8]) -> BodyLine {
+    let mut line = BodyLine::default();
     for chunk in bytes.utf8_chunks() {
-        push_plain(&mut line.pieces, chunk.valid(), PieceKind::Plain);
+        push_plain(&mut line.pieces, chunk.valid(), TextPieceKind::Plain);
         push_bytes(&mut line.pieces, chunk.invalid());
     }
     line

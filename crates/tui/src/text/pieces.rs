@@ -1,14 +1,14 @@
 //! Text cut into pieces, so that what acts on a terminal, or hides on it, stands apart as an escape.
 
-use super::{Piece, PieceKind};
-use mcp_proxy_wire::visible::{push_json, visible};
+use super::{TextPiece, TextPieceKind};
+use mcp_proxy_wire::terminal_text::{push_json, sanitize};
 use std::fmt::Write as _;
 
 /// Adds harmless text.
-pub(super) fn push(pieces: &mut Vec<Piece>, text: &str, kind: PieceKind) {
+pub(super) fn push(pieces: &mut Vec<TextPiece>, text: &str, kind: TextPieceKind) {
     match pieces.last_mut() {
         Some(last) if last.kind == kind => last.text.push_str(text),
-        _ => pieces.push(Piece {
+        _ => pieces.push(TextPiece {
             text: text.to_owned(),
             kind,
         }),
@@ -16,33 +16,33 @@ pub(super) fn push(pieces: &mut Vec<Piece>, text: &str, kind: PieceKind) {
 }
 
 /// Adds text that is no JSON; `\u{1b}` for an escape character.
-pub(super) fn push_plain(pieces: &mut Vec<Piece>, text: &str, kind: PieceKind) {
+pub(super) fn push_plain(pieces: &mut Vec<TextPiece>, text: &str, kind: TextPieceKind) {
     each_run(text, |run| match run {
-        Run::Harmless(text) => push(pieces, text, kind),
-        Run::Hidden(text) => push(pieces, &visible(text), PieceKind::Hidden),
+        TextRun::Harmless(text) => push(pieces, text, kind),
+        TextRun::Hidden(text) => push(pieces, &sanitize(text), TextPieceKind::Hidden),
     });
 }
 
 /// Adds bytes that are no text.
-pub(super) fn push_bytes(pieces: &mut Vec<Piece>, bytes: &[u8]) {
+pub(super) fn push_bytes(pieces: &mut Vec<TextPiece>, bytes: &[u8]) {
     let mut escapes = String::with_capacity(bytes.len() * 4);
     for byte in bytes {
         let _ = write!(escapes, "\\x{byte:02x}");
     }
     if !escapes.is_empty() {
-        push(pieces, &escapes, PieceKind::Hidden);
+        push(pieces, &escapes, TextPieceKind::Hidden);
     }
 }
 
 /// Adds a token of JSON, as it is but for hidden characters, which JSON has escapes for. Escapes that stand for such
 /// characters already are hidden pieces too: it is the same attack.
-pub(super) fn push_token(pieces: &mut Vec<Piece>, token: &str, kind: PieceKind) {
+pub(super) fn push_token(pieces: &mut Vec<TextPiece>, token: &str, kind: TextPieceKind) {
     let mut rest = token;
     while let Some(at) = rest.find('\\') {
         push_unescaped(pieces, &rest[..at], kind);
         let (len, kind) = match escape(&rest[at..]) {
             Escape::Shown(len) => (len, kind),
-            Escape::Hidden(len) => (len, PieceKind::Hidden),
+            Escape::Hidden(len) => (len, TextPieceKind::Hidden),
         };
         push_unescaped(pieces, &rest[at..at + len], kind);
         rest = &rest[at + len..];
@@ -50,21 +50,21 @@ pub(super) fn push_token(pieces: &mut Vec<Piece>, token: &str, kind: PieceKind) 
     push_unescaped(pieces, rest, kind);
 }
 
-fn push_unescaped(pieces: &mut Vec<Piece>, text: &str, kind: PieceKind) {
+fn push_unescaped(pieces: &mut Vec<TextPiece>, text: &str, kind: TextPieceKind) {
     each_run(text, |run| match run {
-        Run::Harmless(text) => push(pieces, text, kind),
-        Run::Hidden(hidden) => {
+        TextRun::Harmless(text) => push(pieces, text, kind),
+        TextRun::Hidden(hidden) => {
             let mut escapes = String::new();
             for character in hidden.chars() {
                 match character {
                     // `push_json` lets these stay, as white space; a token has none, unless it is no JSON after all.
                     '\n' | '\r' | '\t' => {
-                        escapes.push_str(&visible(character.encode_utf8(&mut [0; 4])))
+                        escapes.push_str(&sanitize(character.encode_utf8(&mut [0; 4])))
                     }
                     other => push_json(&mut escapes, other),
                 }
             }
-            push(pieces, &escapes, PieceKind::Hidden);
+            push(pieces, &escapes, TextPieceKind::Hidden);
         }
     });
 }
@@ -110,23 +110,23 @@ fn unit(text: &str) -> Option<u32> {
     all_hex.then(|| u32::from_str_radix(digits, 16).ok())?
 }
 
-enum Run<'a> {
+enum TextRun<'a> {
     Harmless(&'a str),
     Hidden(&'a str),
 }
 
-fn each_run<'a>(text: &'a str, mut take: impl FnMut(Run<'a>)) {
+fn each_run<'a>(text: &'a str, mut take: impl FnMut(TextRun<'a>)) {
     let mut rest = text;
     while !rest.is_empty() {
         let harmless = rest.find(is_hidden).unwrap_or(rest.len());
         let (before, from) = rest.split_at(harmless);
         if !before.is_empty() {
-            take(Run::Harmless(before));
+            take(TextRun::Harmless(before));
         }
         let hidden = from.find(|character| !is_hidden(character));
         let (hidden, after) = from.split_at(hidden.unwrap_or(from.len()));
         if !hidden.is_empty() {
-            take(Run::Hidden(hidden));
+            take(TextRun::Hidden(hidden));
         }
         rest = after;
     }

@@ -1,24 +1,24 @@
 //! Looking for text in what is shown of a body.
 
-use super::Body;
+use super::BodyLayout;
 
 /// What is looked for. Like in `vi` with `smartcase`: lower case finds both cases.
 struct Needle<'a> {
     text: &'a str,
-    case: Case,
+    case: CaseSensitivity,
 }
 
-enum Case {
+enum CaseSensitivity {
     Ignored,
     Kept,
 }
 
 /// Whether a text has `needle` in it, by the same rule.
-pub fn has(text: &str, needle: &str) -> bool {
+pub(crate) fn has(text: &str, needle: &str) -> bool {
     !needle.is_empty() && Needle::new(needle).is_in(text)
 }
 
-impl Body {
+impl BodyLayout {
     /// The first line at `from_line` or after it, and then from the top, that has `needle` in it. Nothing has an empty one.
     pub fn find(&self, needle: &str, from_line: usize) -> Option<usize> {
         let from = from_line.min(self.lines().len());
@@ -49,17 +49,19 @@ impl Body {
 impl Needle<'_> {
     fn new(text: &str) -> Needle<'_> {
         let case = if text.chars().any(char::is_uppercase) {
-            Case::Kept
+            CaseSensitivity::Kept
         } else {
-            Case::Ignored
+            CaseSensitivity::Ignored
         };
         Needle { text, case }
     }
 
     fn is_in(&self, text: &str) -> bool {
         match self.case {
-            Case::Kept => text.contains(self.text),
-            Case::Ignored => text.contains(self.text) || text.to_lowercase().contains(self.text),
+            CaseSensitivity::Kept => text.contains(self.text),
+            CaseSensitivity::Ignored => {
+                text.contains(self.text) || text.to_lowercase().contains(self.text)
+            }
         }
     }
 }

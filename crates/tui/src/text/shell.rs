@@ -45,7 +45,7 @@ fn escaped(text: &str) -> String {
 pub(super) fn quote_masked(
     text: &str,
     mask: &str,
-    names: &mut Names<'_>,
+    names: &mut ShellVariableNames<'_>,
 ) -> Result<String, String> {
     let mut parts = text.split(mask);
     let mut word = match parts.next() {
@@ -66,14 +66,14 @@ pub(super) fn quote_masked(
 }
 
 /// Names of variables for one command: `MCP_AUTHORIZATION`, and with a number from the second on.
-pub(super) struct Names<'a> {
+pub(super) struct ShellVariableNames<'a> {
     taken: &'a mut Vec<String>,
     stem: String,
 }
 
-impl Names<'_> {
+impl ShellVariableNames<'_> {
     /// Names for the values of `what`. The prefix keeps a header called `path` from taking the shell's own.
-    pub(super) fn of<'a>(what: &str, taken: &'a mut Vec<String>) -> Names<'a> {
+    pub(super) fn of<'a>(what: &str, taken: &'a mut Vec<String>) -> ShellVariableNames<'a> {
         let letters = what.chars().map(|letter| match letter {
             letter if letter.is_ascii_alphanumeric() => letter.to_ascii_uppercase(),
             _ => '_',
@@ -82,7 +82,7 @@ impl Names<'_> {
         if !stem.starts_with("MCP_") {
             stem.insert_str(0, "MCP_");
         }
-        Names { taken, stem }
+        ShellVariableNames { taken, stem }
     }
 
     fn next(&mut self) -> String {

@@ -8,7 +8,7 @@ mod properties;
 use super::*;
 
 /// What the pieces of a line are, for short assertions.
-fn kinds(line: &Line) -> Vec<(&str, PieceKind)> {
+fn kinds(line: &BodyLine) -> Vec<(&str, TextPieceKind)> {
     let pieces = line.pieces.iter();
     pieces
         .map(|piece| (piece.text.as_str(), piece.kind))

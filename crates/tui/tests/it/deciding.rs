@@ -5,11 +5,11 @@ use serde_json::json;
 
 use crate::record;
 use crate::scenes::held;
-use crate::stage::Stage;
+use crate::test_ui::TestUi;
 
 #[test]
 fn the_first_held_message_is_selected_wherever_the_user_was() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.press(&["g"]);
     assert_eq!(stage.selected(), Some(1));
     let call = stage.record.call(4, "read_file", "{}");
@@ -32,7 +32,7 @@ fn the_first_held_message_is_selected_wherever_the_user_was() {
 
 #[test]
 fn a_user_who_has_moved_on_meanwhile_is_left_alone() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.press(&["g"]);
     // Held, but not in the record yet.
     stage.hold(1, 10, "breakpoint 1");
@@ -114,7 +114,7 @@ fn step_continue_and_the_mode() {
 }
 
 /// Two calls are held, the first of them selected.
-fn two_held() -> Stage {
+fn two_held() -> TestUi {
     let mut stage = held();
     stage
         .record
@@ -146,7 +146,7 @@ fn what_somebody_else_decides_stays_selected() {
     stage.notice("rows", json!({"upto": 11}));
     let by = "#10 was already forwarded by user (ctl, pid 9)";
     stage.until("it is told", |app| {
-        app.said.as_ref().is_some_and(|said| said.text == by)
+        app.status.as_ref().is_some_and(|said| said.text == by)
     });
     for key in ["F5", "F6", "F8", "x"] {
         stage.press(&[key]);
@@ -241,8 +241,8 @@ fn somebody_else_decided_first() {
     );
     assert_eq!(stage.said(), why);
     assert_eq!(
-        stage.app.said.as_ref().unwrap().tone,
-        mcp_proxy_tui::app::Tone::Bad
+        stage.app.status.as_ref().unwrap().tone,
+        mcp_proxy_tui::StatusTone::Bad
     );
     assert!(stage.app.proxy.held.is_empty(), "asked for the present");
 }
@@ -272,7 +272,7 @@ fn keys_reach_only_what_they_are_for() {
     let mut record = record::ordinary();
     let call = record.call(4, "search", "{}");
     record.flush();
-    let mut stage = Stage::live(record);
+    let mut stage = TestUi::live(record);
     stage.hold(1, 3, "intercept");
     stage.hold(2, call, "intercept");
     stage.asked();

@@ -1,18 +1,18 @@
 //! The editor of held messages.
 
-use mcp_proxy_tui::app::{Effect, Overlay};
-use mcp_proxy_tui::editor::Purpose;
+use mcp_proxy_tui::EditPurpose;
+use mcp_proxy_tui::{Effect, Overlay};
 use serde_json::{Value, json};
 
 use crate::record;
 use crate::scenes::held;
-use crate::stage::Stage;
+use crate::test_ui::TestUi;
 
 /// From the first line to behind the value of `path`.
 const TO_THE_PATH: [&str; 7] = ["down", "down", "down", "down", "down", "down", "down"];
 
 /// Takes `.txt"` off the path and puts this in its place.
-fn change_path(stage: &mut Stage, end: &str) {
+fn change_path(stage: &mut TestUi, end: &str) {
     stage.press(&["F6"]);
     stage.press(&TO_THE_PATH);
     stage.press(&[
@@ -81,7 +81,7 @@ fn what_is_no_json_is_sent_only_when_asked_twice() {
 
 #[test]
 fn what_is_no_message_is_sent_only_when_asked_twice() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     let call = stage.record.call(4, "search", "{}");
     let answer = stage.record.result(4, call, r#"{"content":[]}"#);
     stage.hold(1, answer, "breakpoint 1");
@@ -137,13 +137,13 @@ fn the_editor_outside_gets_the_text_and_gives_it_back() {
     };
     assert_eq!(
         *purpose,
-        Purpose::Hold {
+        EditPurpose::Hold {
             hold: 1,
             sequence: 10
         }
     );
     let after = text.replace("plan.txt", "other.txt") + "\n";
-    stage.app.edited(*purpose, text, Ok(after));
+    stage.app.finish_external_edit(*purpose, text, Ok(after));
     assert_eq!(stage.asked(), [], "it is shown before it is sent");
     assert!(stage.said().starts_with("Ctrl-S sends it"));
     stage.press(&["ctrl-s"]);
@@ -159,7 +159,7 @@ fn the_editor_outside_gets_the_text_and_gives_it_back() {
     assert!(matches!(&effects[..], [Effect::Edit(..)]), "{effects:?}");
     stage
         .app
-        .edited(*purpose, "", Err("vi: not found".to_owned()));
+        .finish_external_edit(*purpose, "", Err("vi: not found".to_owned()));
     assert!(matches!(stage.app.overlay, Overlay::Editor(_)));
 }
 
@@ -167,8 +167,8 @@ fn the_editor_outside_gets_the_text_and_gives_it_back() {
 fn pasted_text_goes_into_the_editor() {
     let mut stage = held();
     stage.press(&["F6"]);
-    let paste = mcp_proxy_tui::app::Event::Paste("[]".to_owned());
-    stage.app.take(paste);
+    let paste = mcp_proxy_tui::InputEvent::Paste("[]".to_owned());
+    stage.app.handle_input(paste);
     let Overlay::Editor(editor) = &stage.app.overlay else {
         panic!("the editor is closed");
     };

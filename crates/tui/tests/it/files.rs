@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::record;
-use crate::stage::Stage;
+use crate::test_ui::TestUi;
 
-fn output(stage: &mut Stage) -> String {
+fn output(stage: &mut TestUi) -> String {
     let asked = stage.asked();
     let [(_, params)] = &asked[..] else {
         panic!("one question was expected: {asked:?}");
@@ -17,7 +17,7 @@ fn output(stage: &mut Stage) -> String {
 
 #[test]
 fn paths_are_made_absolute_here() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     let here = std::env::current_dir().unwrap();
     stage.command("save copy.jsonl");
     assert_eq!(Path::new(&output(&mut stage)), here.join("copy.jsonl"));
@@ -39,7 +39,7 @@ fn paths_are_made_absolute_here() {
 
 #[test]
 fn what_was_written_is_told() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.press(&["S"]);
     stage.letters("/var/copy.jsonl");
     stage.press(&["enter"]);
@@ -59,7 +59,7 @@ fn what_was_written_is_told() {
 
 #[test]
 fn a_record_is_opened_beside_the_live_session() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.command("load /nowhere/at/all.jsonl");
     assert_eq!(stage.said(), "/nowhere/at/all.jsonl is no file");
     let notes = stage.record.beside("notes.txt");
@@ -91,7 +91,7 @@ fn a_record_is_opened_beside_the_live_session() {
 
 #[test]
 fn a_record_alone_is_copied_by_whoever_opened_it() {
-    let mut stage = Stage::opened(record::ordinary());
+    let mut stage = TestUi::opened(record::ordinary());
     stage.command("export markdown /var/s.md");
     let record = stage.app.tabs[0].view.path().unwrap().to_owned();
     let params = json!({"format": "markdown", "output": "/var/s.md", "record": record});
@@ -104,7 +104,7 @@ fn a_record_alone_is_copied_by_whoever_opened_it() {
 
 #[test]
 fn an_answer_that_cannot_be_read_is_told() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.command("save /var/copy.jsonl");
     let params = json!({"output": "/var/copy.jsonl"});
     stage.expect("save", params, Ok(json!([1, 2])));

@@ -1,12 +1,12 @@
 //! Payloads that would act on a terminal, or hide on it: nothing of them reaches a cell.
 
-use mcp_proxy_tui::command::COMMANDS;
-use mcp_proxy_wire::visible::visible;
+use mcp_proxy_tui::COMMANDS;
+use mcp_proxy_wire::terminal_text::sanitize;
 use ratatui::buffer::Buffer;
 use serde_json::json;
 
 use crate::record;
-use crate::stage::Stage;
+use crate::test_ui::TestUi;
 
 /// Clears the screen, rings, sets the title, turns the reading direction, hides a sentence in tags, joins and splits letters.
 const HOSTILE: &str = "a\u{1b}[2J\u{7}\u{1b}]0;owned\u{9c}\u{202e}txt.\u{2066}b\u{e0048}\u{e0049}\u{e007f}c\u{200b}\u{feff}\u{9b}31md\r\u{8}e\u{2028}f";
@@ -17,7 +17,7 @@ fn in_json() -> String {
     text[1..text.len() - 1].to_owned()
 }
 
-fn stage() -> Stage {
+fn stage() -> TestUi {
     let hostile = in_json();
     let mut record = record::empty();
     let call = record.call(1, &hostile, &format!(r#"{{"{hostile}":"{hostile}"}}"#));
@@ -38,7 +38,7 @@ fn stage() -> Stage {
     let held = record.call(2, &hostile, &format!(r#"{{"path":"{hostile}"}}"#));
     record.flush();
     let hello = json!({"protocol": 1, "target": HOSTILE, "server": HOSTILE, "client": HOSTILE, "record": record.path()});
-    let mut stage = Stage::silent(record, hello);
+    let mut stage = TestUi::silent(record, hello);
     stage.breakpoints =
         json!([{"id": 1, "filter": HOSTILE, "direction": null, "left": null, "hits": 1}]);
     stage.rules = json!({"file": HOSTILE, "fault": HOSTILE,
@@ -46,10 +46,12 @@ fn stage() -> Stage {
     stage.until("it is open", |app| !app.tabs.is_empty());
     stage.all_read(6);
     stage.until("stderr is read", |app| {
-        !app.tabs[0].view.happenings().is_empty()
+        !app.tabs[0].view.events().is_empty()
     });
     stage.hold(1, held, HOSTILE);
-    stage.app.heard(&format!("listening on http://{HOSTILE}"));
+    stage
+        .app
+        .show_program_output(&format!("listening on http://{HOSTILE}"));
     stage.app.tabs[0].name = HOSTILE.to_owned();
     stage
 }
@@ -58,7 +60,7 @@ fn stage() -> Stage {
 fn assert_harmless(cells: &Buffer, what: &str) {
     for cell in cells.content() {
         let symbol = cell.symbol();
-        assert_eq!(visible(symbol), symbol, "{what}");
+        assert_eq!(sanitize(symbol), symbol, "{what}");
     }
 }
 
@@ -100,8 +102,8 @@ fn what_is_said_typed_and_pasted() {
     }
     for keys in [&[":"][..], &["/"], &["F2"], &["F6"]] {
         stage.press(keys);
-        let paste = mcp_proxy_tui::app::Event::Paste(HOSTILE.to_owned());
-        stage.app.take(paste);
+        let paste = mcp_proxy_tui::InputEvent::Paste(HOSTILE.to_owned());
+        stage.app.handle_input(paste);
         assert_harmless(&stage.cells(160, 50), &format!("pasted after {keys:?}"));
         stage.press(&["esc", "ctrl-l"]);
     }

@@ -1,19 +1,19 @@
 //! Leaving, and being left.
 
 use mcp_proxy_control::InterceptMode;
-use mcp_proxy_tui::Owner;
-use mcp_proxy_tui::app::Overlay;
-use mcp_proxy_tui::proxy::Link;
+use mcp_proxy_tui::Overlay;
+use mcp_proxy_tui::ProxyOwner;
+use mcp_proxy_tui::ProxyStatus;
 use serde_json::json;
 
 use crate::record;
 use crate::scenes::{held, undecided};
-use crate::stage::Stage;
+use crate::test_ui::TestUi;
 
 #[test]
 fn a_viewer_leaves_the_proxy_alone() {
     for key in ["q", "Q", "ctrl-c"] {
-        let mut stage = Stage::live(record::ordinary());
+        let mut stage = TestUi::live(record::ordinary());
         stage.press(&[key]);
         assert!(stage.quits(), "{key}");
         assert_eq!(stage.asked(), []);
@@ -43,7 +43,7 @@ fn a_proxy_that_goes_on_holding_is_not_left_without_a_question() {
     assert!(stage.quits(), "left as it is");
     assert_eq!(stage.asked(), []);
     // Nothing is held, but the next message would be.
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.mode = "intercept";
     stage.notice("holds", json!({"mode": "intercept", "held": []}));
     stage.press(&["q", "c"]);
@@ -62,8 +62,8 @@ fn a_proxy_that_goes_on_holding_is_not_left_without_a_question() {
 
 #[test]
 fn where_the_proxy_runs_here_it_asks_first() {
-    let mut stage = Stage::live(record::ordinary());
-    stage.app.owner = Owner::Here;
+    let mut stage = TestUi::live(record::ordinary());
+    stage.app.owner = ProxyOwner::Here;
     for key in ["n", "esc", "q"] {
         stage.press(&["q"]);
         assert!(matches!(stage.app.overlay, Overlay::ConfirmQuit));
@@ -79,8 +79,8 @@ fn where_the_proxy_runs_here_it_asks_first() {
 
 #[test]
 fn a_proxy_that_is_gone_before_it_answers_has_ended_too() {
-    let mut stage = Stage::live(record::ordinary());
-    stage.app.owner = Owner::Here;
+    let mut stage = TestUi::live(record::ordinary());
+    stage.app.owner = ProxyOwner::Here;
     stage.press(&["q", "enter"]);
     stage.gone("the proxy has ended");
     assert!(stage.quits());
@@ -89,13 +89,13 @@ fn a_proxy_that_is_gone_before_it_answers_has_ended_too() {
 #[test]
 fn a_lost_proxy_leaves_the_record_on_the_screen() {
     let mut stage = held();
-    stage.app.owner = Owner::Here;
+    stage.app.owner = ProxyOwner::Here;
     stage.press(&["q"]);
     stage.gone("the proxy has ended");
     assert!(stage.is_plain(), "there is nothing left to end");
     assert_eq!(
         stage.app.proxy.link,
-        Link::Gone("the proxy has ended".to_owned())
+        ProxyStatus::Gone("the proxy has ended".to_owned())
     );
     assert!(stage.app.proxy.held.is_empty());
     assert!(stage.said().contains("what was recorded stays"));
@@ -149,7 +149,7 @@ fn what_was_held_when_the_proxy_was_killed_is_told_as_undecided() {
         row.is_some_and(|row| row.contains("· not decided")) && screen.contains(fact)
     };
     assert!(is_told(&screen), "{screen}");
-    let mut stage = Stage::opened(stage.record);
+    let mut stage = TestUi::opened(stage.record);
     stage.all_read(10);
     let screen = stage.screen(160, 24);
     assert!(is_told(&screen), "{screen}");
@@ -176,7 +176,7 @@ fn what_was_held_when_the_proxy_was_killed_is_told_as_undecided() {
     stage.record.flush();
     stage.gone("the proxy has ended");
     stage.until("the record is read", |app| {
-        let told = app.tabs[0].view.told(10);
+        let told = app.tabs[0].view.message_with_context(10);
         told.is_ok_and(|told| told.message.verdicts.len() == 2)
     });
     assert!(!stage.screen(160, 24).contains("not decided"));
@@ -184,7 +184,7 @@ fn what_was_held_when_the_proxy_was_killed_is_told_as_undecided() {
 
 #[test]
 fn a_proxy_that_was_never_there() {
-    let mut stage = Stage::silent(record::ordinary(), json!({}));
+    let mut stage = TestUi::silent(record::ordinary(), json!({}));
     stage.far.asks.try_iter().for_each(drop);
     stage.gone("nobody listens there");
     assert_eq!(
@@ -197,11 +197,15 @@ fn a_proxy_that_was_never_there() {
 
 #[test]
 fn what_the_program_says_is_shown() {
-    let mut stage = Stage::live(record::ordinary());
-    stage.app.heard("listening on http://127.0.0.1:8888/mcp");
+    let mut stage = TestUi::live(record::ordinary());
+    stage
+        .app
+        .show_program_output("listening on http://127.0.0.1:8888/mcp");
     assert_eq!(stage.said(), "");
     assert!(stage.screen(160, 50).contains("http://127.0.0.1:8888/mcp"));
-    stage.app.heard("mcp-proxy: the rules were read again");
+    stage
+        .app
+        .show_program_output("mcp-proxy: the rules were read again");
     assert_eq!(stage.said(), "the rules were read again");
     stage.now += std::time::Duration::from_secs(7);
     stage.settle();

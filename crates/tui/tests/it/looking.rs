@@ -1,16 +1,16 @@
 //! Moving about, marks, folds, copies.
 
-use mcp_proxy_session::{Mark, PeerInfo};
-use mcp_proxy_tui::app::{Effect, Focus, Overlay};
+use mcp_proxy_session::{MarkOperation, PeerInfo};
+use mcp_proxy_tui::{Effect, Focus, Overlay};
 use mcp_proxy_wire::Transport;
 use serde_json::json;
 
 use crate::record;
-use crate::stage::Stage;
+use crate::test_ui::TestUi;
 
 #[test]
 fn new_messages_are_followed_until_the_user_moves_away() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     assert_eq!(stage.selected(), Some(9));
     stage.record.call(4, "search", "{}");
     stage.grown(10);
@@ -37,7 +37,7 @@ fn new_messages_are_followed_until_the_user_moves_away() {
 
 #[test]
 fn a_request_leads_to_its_answer_and_back() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.press(&["p"]);
     assert_eq!(stage.selected(), Some(8));
     stage.press(&["p"]);
@@ -60,7 +60,7 @@ fn a_request_leads_to_its_answer_and_back() {
 #[test]
 fn what_was_said_does_not_hide_the_keys_of_a_window() {
     for key in ["F1", "b", "u", "l", "R"] {
-        let mut stage = Stage::live(record::ordinary());
+        let mut stage = TestUi::live(record::ordinary());
         stage.press(&["s"]);
         assert!(stage.said().starts_with("no message is held"));
         stage.press(&[key]);
@@ -70,7 +70,7 @@ fn what_was_said_does_not_hide_the_keys_of_a_window() {
 
 #[test]
 fn marks_are_set_gone_to_and_taken_away() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.press(&["'"]);
     assert!(stage.said().starts_with("no message is marked"));
     stage.command("2");
@@ -95,7 +95,7 @@ fn a_message_leads_to_the_call_that_caused_it() {
     record.opened_by(call, 2, &hub, &PeerInfo::new(Transport::Stdio));
     let asked = record.on(2).call(1, "find", "{}");
     record.flush();
-    let mut stage = Stage::live(record);
+    let mut stage = TestUi::live(record);
     stage.all_read(11);
     stage.command(&asked.to_string());
     let screen = stage.screen(120, 30);
@@ -109,11 +109,15 @@ fn a_message_leads_to_the_call_that_caused_it() {
 #[test]
 fn marks_are_kept_in_the_record() {
     let mut record = record::ordinary();
-    for (sequence, mark) in [(2, Mark::Set), (4, Mark::Set), (4, Mark::Removed)] {
+    for (sequence, mark) in [
+        (2, MarkOperation::Set),
+        (4, MarkOperation::Set),
+        (4, MarkOperation::Removed),
+    ] {
         record.mark(sequence, mark);
     }
     record.flush();
-    let mut stage = Stage::opened(record);
+    let mut stage = TestUi::opened(record);
     stage.until("the marks are read", |app| {
         app.tabs[0].view.marks().contains(&2)
     });
@@ -122,9 +126,9 @@ fn marks_are_kept_in_the_record() {
     assert!(stage.screen(80, 24).contains("*◄ #002"));
     assert_eq!(stage.app.tabs[0].view.marks().len(), 1);
     // Another viewer's, while it happens; what is only looked at is not written.
-    stage.record.mark(7, Mark::Set);
+    stage.record.mark(7, MarkOperation::Set);
     stage.record.flush();
-    stage.app.tabs[0].view.look();
+    stage.app.tabs[0].view.request_refresh();
     stage.until("it is marked", |app| app.tabs[0].view.marks().contains(&7));
     stage.press(&["m"]);
     assert_eq!(stage.asked(), []);
@@ -137,7 +141,7 @@ fn pages_are_as_high_as_the_screen() {
         record.call(id, "search", "{}");
     }
     record.flush();
-    let mut stage = Stage::live(record);
+    let mut stage = TestUi::live(record);
     stage.all_read(200);
     stage.press(&["g"]);
     stage.screen(80, 24);
@@ -150,13 +154,13 @@ fn pages_are_as_high_as_the_screen() {
 
 #[test]
 fn the_message_has_keys_of_its_own() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.press(&["tab", "G"]);
     assert_eq!(
         (stage.app.focus, stage.selected()),
         (Focus::Detail, Some(9))
     );
-    let lines = |stage: &Stage| stage.app.tabs[0].detail.as_ref().unwrap().lines.len();
+    let lines = |stage: &TestUi| stage.app.tabs[0].detail.as_ref().unwrap().lines.len();
     let all = lines(&stage);
     stage.press(&["g", "space"]);
     assert_eq!(lines(&stage), 1);
@@ -174,8 +178,10 @@ fn the_message_has_keys_of_its_own() {
 
 #[test]
 fn copies_go_to_the_clipboard() {
-    let mut stage = Stage::live(record::ordinary());
-    stage.app.heard("listening on http://127.0.0.1:18942/mcp");
+    let mut stage = TestUi::live(record::ordinary());
+    stage
+        .app
+        .show_program_output("listening on http://127.0.0.1:18942/mcp");
     stage.command("4");
     stage.press(&["y", "Y"]);
     let effects = stage.app.effects();
@@ -193,7 +199,7 @@ fn copies_go_to_the_clipboard() {
 
 #[test]
 fn windows_open_scroll_and_close() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     for key in ["F1", "?", "b", "u", "l"] {
         stage.press(&[key]);
         assert!(!stage.is_plain(), "{key}");
@@ -220,7 +226,7 @@ fn rows_tell_what_became_of_a_message_though_there_is_little_room() {
     let waits = record.call(5, "another_long_name", "{}");
     record::decide(&mut record, "hold", waits).write();
     record.flush();
-    let shown = |stage: &mut Stage| {
+    let shown = |stage: &mut TestUi| {
         let screen = stage.screen(80, 24);
         let rows = screen.lines().map(|line| line.chars().take(40).collect());
         let rows: Vec<String> = rows.collect();
@@ -232,7 +238,7 @@ fn rows_tell_what_became_of_a_message_though_there_is_little_room() {
         })
     };
     // While the proxy is there it knows what it holds.
-    let mut stage = Stage::live(record);
+    let mut stage = TestUi::live(record);
     assert_eq!(
         shown(&mut stage),
         [

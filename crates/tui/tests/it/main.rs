@@ -5,7 +5,6 @@
     reason = "a test's helper functions may stop the test too"
 )]
 
-mod anything;
 mod deciding;
 mod editing;
 mod files;
@@ -14,10 +13,11 @@ mod leaving;
 mod looking;
 mod mouse;
 mod pages;
+mod random_input;
 mod record;
 mod remembered;
 mod replaying;
 mod scenes;
 mod screens;
-mod stage;
+mod test_ui;
 mod typing;

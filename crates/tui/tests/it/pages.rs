@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use mcp_proxy_tui::command::keys_page;
+use mcp_proxy_tui::keys_page;
 
 use crate::scenes::{self, SCENES};
 

@@ -1,17 +1,17 @@
 //! A proxy without a record is asked for its messages.
 
-use mcp_proxy_session::{Bodies, Session};
+use mcp_proxy_session::{BodyInclusion, SessionRecord};
 use serde_json::{Value, json};
 
 use crate::record;
-use crate::stage::Stage;
+use crate::test_ui::TestUi;
 use mcp_proxy_session::testing::SampleRecord;
 
 /// The messages as `get` gives them.
 fn rows(record: &SampleRecord) -> Vec<Value> {
-    let session = Session::open(record.path()).unwrap();
-    let told = (0..session.len()).map(|row| session.told(row).unwrap());
-    told.map(|told| serde_json::from_slice(told.to_json(Bodies::Given).as_ref()).unwrap())
+    let session = SessionRecord::open(record.path()).unwrap();
+    let told = (0..session.len()).map(|row| session.message_with_context(row).unwrap());
+    told.map(|told| serde_json::from_slice(told.to_json(BodyInclusion::Include).as_ref()).unwrap())
         .collect()
 }
 
@@ -23,7 +23,7 @@ fn hello() -> Value {
 fn messages_are_fetched_portion_by_portion() {
     let record = record::ordinary();
     let rows = rows(&record);
-    let mut stage = Stage::with(record, hello());
+    let mut stage = TestUi::with(record, hello());
     let params = json!({"from": 1, "limit": 1000, "raw": true});
     let portion = json!({"rows": rows[..5], "next": 6, "first": 1, "upto": 9});
     stage.expect("get", params.clone(), Ok(portion));
@@ -47,7 +47,7 @@ fn messages_are_fetched_portion_by_portion() {
 
 #[test]
 fn without_a_record_the_proxy_says_why_it_saves_nothing() {
-    let mut stage = Stage::with(record::ordinary(), hello());
+    let mut stage = TestUi::with(record::ordinary(), hello());
     stage.asked();
     stage.command("save /var/copy.jsonl");
     let why = "this run keeps no record";
@@ -57,8 +57,8 @@ fn without_a_record_the_proxy_says_why_it_saves_nothing() {
 
 #[test]
 fn the_title_says_where_clients_connect() {
-    let title = |stage: &mut Stage| stage.screen(100, 20).lines().next().unwrap().to_owned();
-    let mut stage = Stage::with(record::ordinary(), hello());
+    let title = |stage: &mut TestUi| stage.screen(100, 20).lines().next().unwrap().to_owned();
+    let mut stage = TestUi::with(record::ordinary(), hello());
     assert!(title(&mut stage).ends_with("python server.py — client over stdio"));
     let record = record::ordinary();
     let mut rows = rows(&record);
@@ -67,7 +67,7 @@ fn the_title_says_where_clients_connect() {
         json!({"method": "POST", "target": "/mcp", "version": "HTTP/1.1", "headers": headers});
     let mut hello = hello();
     hello["client"] = json!("streamable_http");
-    let mut stage = Stage::with(record, hello);
+    let mut stage = TestUi::with(record, hello);
     assert!(title(&mut stage).ends_with("python server.py — clients over HTTP"));
     let params = json!({"from": 1, "limit": 1000, "raw": true});
     let portion = json!({"rows": rows, "next": null, "first": 1, "upto": 9});

@@ -1,32 +1,32 @@
 //! Sending again, and comparing.
 
-use mcp_proxy_tui::app::Overlay;
-use mcp_proxy_tui::text::Difference;
+use mcp_proxy_tui::LineDifference;
+use mcp_proxy_tui::Overlay;
 use mcp_proxy_wire::Origin;
 use serde_json::{Value, json};
 
 use crate::record;
 use crate::scenes::{edited, replayed};
-use crate::stage::Stage;
+use crate::test_ui::TestUi;
 
-fn titles(stage: &Stage) -> [String; 2] {
+fn titles(stage: &TestUi) -> [String; 2] {
     match &stage.app.overlay {
         Overlay::Diff(sides) => sides.titles.clone(),
         _ => panic!("nothing is compared: {}", stage.said()),
     }
 }
 
-fn differences(stage: &Stage) -> usize {
+fn differences(stage: &TestUi) -> usize {
     let Overlay::Diff(sides) = &stage.app.overlay else {
         return 0;
     };
-    let differ = |line: &&mcp_proxy_tui::text::Compared| line.kind != Difference::Same;
+    let differ = |line: &&mcp_proxy_tui::DiffRow| line.kind != LineDifference::Same;
     sides.lines.iter().filter(differ).count()
 }
 
 #[test]
 fn an_answer_leads_to_the_request_that_is_sent_again() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     assert_eq!(stage.selected(), Some(9));
     stage.press(&["r"]);
     assert_eq!(stage.selected(), Some(8));
@@ -45,7 +45,7 @@ fn an_answer_leads_to_the_request_that_is_sent_again() {
 
 #[test]
 fn a_message_is_changed_before_it_is_sent_again() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.press(&["R", "ctrl-s"]);
     let params = json!({"sequence": 8, "session": "fresh"});
     assert_eq!(stage.asked(), [("replay", params)], "unchanged");
@@ -59,7 +59,7 @@ fn a_message_is_changed_before_it_is_sent_again() {
 
 #[test]
 fn what_is_no_request_is_sent_again_only_when_asked_twice() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     for (text, why) in [
         ("{\"a\":", "line 1: EOF while parsing a value"),
         ("{\"a\":1}", "this is no JSON-RPC request or notification"),
@@ -87,10 +87,10 @@ fn requests_of_a_server_are_not_sent_again() {
     let mut record = record::ordinary();
     record.server(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
     record.flush();
-    let mut stage = Stage::live(record);
+    let mut stage = TestUi::live(record);
     stage.press(&["r"]);
     assert_eq!(stage.said(), "only messages of a client can be sent again");
-    let mut stage = Stage::opened(record::ordinary());
+    let mut stage = TestUi::opened(record::ordinary());
     stage.press(&["r", "R", "ctrl-r"]);
     assert_eq!(stage.asked(), []);
     assert!(stage.said().contains("mcp-proxy replay FILE"));
@@ -124,7 +124,7 @@ fn a_replay_is_compared_from_each_of_its_four_messages() {
 
 #[test]
 fn a_notification_has_no_answer_to_compare() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.command("3");
     stage.press(&["r"]);
     stage.record.on(2).by(Origin::Replay);

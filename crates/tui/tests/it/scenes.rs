@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use mcp_proxy_tui::port::Port;
-use mcp_proxy_tui::source::State;
-use mcp_proxy_tui::{App, Owner, Tab, Theme};
+use mcp_proxy_tui::ProxyPort;
+use mcp_proxy_tui::ViewState;
+use mcp_proxy_tui::{App, ProxyOwner, Tab, Theme};
 use mcp_proxy_wire::Origin;
 use serde_json::{Value, json};
 
 use crate::record;
-use crate::stage::Stage;
+use crate::test_ui::TestUi;
 
 /// A screen's name, and how it comes about.
-pub type Scene = (&'static str, fn() -> Stage);
+pub type Scene = (&'static str, fn() -> TestUi);
 
 pub const SCENES: &[Scene] = &[
     ("list", listed),
@@ -58,35 +58,39 @@ pub const SCENES: &[Scene] = &[
     }),
     ("ended", ended),
     ("undecided", undecided),
-    ("record", || Stage::opened(record::ordinary())),
+    ("record", || TestUi::opened(record::ordinary())),
     ("sessions", two_sessions),
     ("connections", connections),
     ("verdicts", verdicts),
-    ("connecting", || Stage::silent(record::empty(), Value::Null)),
-    ("no-messages", || Stage::live(record::empty())),
+    ("connecting", || {
+        TestUi::silent(record::empty(), Value::Null)
+    }),
+    ("no-messages", || TestUi::live(record::empty())),
     ("opening", opening),
     ("failed", failed),
 ];
 
 /// The ordinary session, live; the newest message is selected.
-pub fn listed() -> Stage {
-    let mut stage = Stage::live(record::ordinary());
-    stage.app.heard("listening on http://127.0.0.1:8888/mcp");
+pub fn listed() -> TestUi {
+    let mut stage = TestUi::live(record::ordinary());
+    stage
+        .app
+        .show_program_output("listening on http://127.0.0.1:8888/mcp");
     stage
 }
 
-fn pressed(keys: &[&str]) -> Stage {
+fn pressed(keys: &[&str]) -> TestUi {
     let mut stage = listed();
     stage.press(keys);
     stage
 }
 
-fn read() -> Stage {
+fn read() -> TestUi {
     pressed(&["tab", "j", "j"])
 }
 
 /// A call is held by a breakpoint.
-pub fn held() -> Stage {
+pub fn held() -> TestUi {
     let mut stage = listed();
     stage.breakpoints = json!([
         {"id": 1, "filter": "tools/call read_file", "direction": "client_to_server", "left": null, "hits": 1},
@@ -100,7 +104,7 @@ pub fn held() -> Stage {
     stage
 }
 
-fn intercepting() -> Stage {
+fn intercepting() -> TestUi {
     let mut stage = listed();
     stage.mode = "intercept";
     let call = stage.record.call(4, "search", "{}");
@@ -113,7 +117,7 @@ fn intercepting() -> Stage {
 }
 
 /// The first of two held messages went on by its time limit while it was selected.
-fn decided_elsewhere() -> Stage {
+fn decided_elsewhere() -> TestUi {
     let mut stage = intercepting();
     stage
         .record
@@ -131,14 +135,14 @@ fn decided_elsewhere() -> Stage {
     stage.record.flush();
     stage.let_go(1);
     stage.until("it is told", |app| {
-        let said = app.said.as_ref();
+        let said = app.status.as_ref();
         said.is_some_and(|said| said.text.contains("timeout"))
     });
     stage
 }
 
 /// The held call is being changed.
-pub fn editing() -> Stage {
+pub fn editing() -> TestUi {
     let mut stage = held();
     stage.press(&["F6"]);
     stage.press(&["down"; 7]);
@@ -148,13 +152,13 @@ pub fn editing() -> Stage {
     stage
 }
 
-fn editing_badly() -> Stage {
+fn editing_badly() -> TestUi {
     let mut stage = editing();
     stage.press(&["backspace", "ctrl-s"]);
     stage
 }
 
-fn filter_typed() -> Stage {
+fn filter_typed() -> TestUi {
     let mut stage = pressed(&["F2"]);
     stage.letters(".status == \"err");
     // It applies while it is typed.
@@ -163,7 +167,7 @@ fn filter_typed() -> Stage {
 }
 
 /// Only what has gone wrong.
-pub fn filtered() -> Stage {
+pub fn filtered() -> TestUi {
     let mut stage = filter_typed();
     stage.letters("or\"");
     stage.press(&["enter"]);
@@ -171,47 +175,47 @@ pub fn filtered() -> Stage {
     stage
 }
 
-fn filter_wrong() -> Stage {
+fn filter_wrong() -> TestUi {
     let mut stage = filter_typed();
     stage.press(&["enter"]);
     stage
 }
 
-fn nothing_matches() -> Stage {
+fn nothing_matches() -> TestUi {
     let mut stage = listed();
     stage.command("filter nowhere");
     stage.all_read(9);
     stage
 }
 
-fn searched() -> Stage {
+fn searched() -> TestUi {
     let mut stage = listed();
     stage.command("search no such");
     stage
 }
 
-fn folded() -> Stage {
+fn folded() -> TestUi {
     let mut stage = listed();
     stage.command("5");
     stage.press(&["tab", "z", "j"]);
     stage
 }
 
-fn command_typed() -> Stage {
+fn command_typed() -> TestUi {
     let mut stage = pressed(&["X"]);
     stage.letters("~/evidence.har");
     stage
 }
 
-fn stderr() -> Stage {
+fn stderr() -> TestUi {
     let mut stage = pressed(&["l"]);
     stage.until("stderr is read", |app| {
-        !app.tabs[0].view.happenings().is_empty()
+        !app.tabs[0].view.events().is_empty()
     });
     stage
 }
 
-fn rules() -> Stage {
+fn rules() -> TestUi {
     let mut stage = listed();
     stage.rules = json!({"file": "/home/user/rules.toml", "fault": "line 9: `delay` wants a time such as 2s",
     "rules": [
@@ -223,7 +227,7 @@ fn rules() -> Stage {
 }
 
 /// The held call went on with another path.
-pub fn edited() -> Stage {
+pub fn edited() -> TestUi {
     let mut stage = editing();
     stage.press(&["ctrl-s"]);
     let body = |path: &str| {
@@ -241,14 +245,14 @@ pub fn edited() -> Stage {
     stage.record.flush();
     stage.let_go(1);
     stage.until("it has changed", |app| {
-        let told = app.tabs[0].view.told(10);
+        let told = app.tabs[0].view.message_with_context(10);
         told.is_ok_and(|told| told.message.modified)
     });
     stage
 }
 
 /// The call that failed was sent again, with another path.
-pub fn replayed() -> Stage {
+pub fn replayed() -> TestUi {
     let mut stage = listed();
     stage.press(&["p", "r"]);
     let again = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"/srv/notes/plan.md"}}}"#;
@@ -264,21 +268,21 @@ pub fn replayed() -> Stage {
     stage
 }
 
-fn quitting() -> Stage {
+fn quitting() -> TestUi {
     let mut stage = held();
-    stage.app.owner = Owner::Here;
+    stage.app.owner = ProxyOwner::Here;
     stage.press(&["q"]);
     stage
 }
 
-fn ended() -> Stage {
+fn ended() -> TestUi {
     let mut stage = listed();
     stage.gone("the proxy has ended");
     stage
 }
 
 /// The proxy was killed while it held a message.
-pub fn undecided() -> Stage {
+pub fn undecided() -> TestUi {
     let mut stage = held();
     stage
         .record
@@ -289,13 +293,13 @@ pub fn undecided() -> Stage {
     stage.record.flush();
     stage.gone("the proxy has closed the connection");
     stage.until("the record is read", |app| {
-        let told = app.tabs[0].view.told(10);
+        let told = app.tabs[0].view.message_with_context(10);
         told.is_ok_and(|told| !told.message.verdicts.is_empty())
     });
     stage
 }
 
-fn two_sessions() -> Stage {
+fn two_sessions() -> TestUi {
     let mut stage = listed();
     let other = stage.record.beside("yesterday.jsonl");
     std::fs::copy(stage.record.path(), &other).unwrap();
@@ -304,18 +308,18 @@ fn two_sessions() -> Stage {
     stage
 }
 
-fn connections() -> Stage {
+fn connections() -> TestUi {
     let mut record = record::ordinary();
     record.on(2);
     record::open_session(&mut record);
     record.exit(3, "it ended by itself");
     record.flush();
-    let mut stage = Stage::live(record);
+    let mut stage = TestUi::live(record);
     stage.press(&["m", "k", "k", "m"]);
     stage
 }
 
-fn verdicts() -> Stage {
+fn verdicts() -> TestUi {
     let mut record = record::ordinary();
     let call = record.call(4, "search", r#"{"query":"secrets"}"#);
     record::decide(&mut record, "drop", call).write();
@@ -323,15 +327,15 @@ fn verdicts() -> Stage {
     record.client(r#"[{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"}]"#);
     record.server(r#"{"hello":"there"}"#);
     record.flush();
-    let mut stage = Stage::live(record);
+    let mut stage = TestUi::live(record);
     stage.command("10");
     stage
 }
 
-fn opening() -> Stage {
+fn opening() -> TestUi {
     let record = record::ordinary();
-    let mut stage = Stage::silent(record, Value::Null);
-    let (port, far) = Port::pair();
+    let mut stage = TestUi::silent(record, Value::Null);
+    let (port, far) = ProxyPort::pair();
     let tab = Tab::open(stage.record.path().to_owned());
     // It has no turn, so nothing is taken in.
     stage.app = App::recorded(tab, port, Theme::Dark);
@@ -339,14 +343,14 @@ fn opening() -> Stage {
     stage
 }
 
-fn failed() -> Stage {
-    let (port, far) = Port::pair();
+fn failed() -> TestUi {
+    let (port, far) = ProxyPort::pair();
     let path = PathBuf::from("/nowhere/session.jsonl");
-    let mut stage = Stage::silent(record::empty(), Value::Null);
+    let mut stage = TestUi::silent(record::empty(), Value::Null);
     stage.app = App::recorded(Tab::open(path), port, Theme::Dark);
     stage.far = far;
     stage.until("it has failed", |app| {
-        *app.tabs[0].view.state() != State::Opening
+        *app.tabs[0].view.state() != ViewState::Opening
     });
     stage
 }

@@ -1,18 +1,18 @@
 //! Lines that are typed: filters, searches, commands.
 
 use mcp_proxy_tui::Theme;
-use mcp_proxy_tui::app::{Focus, Overlay};
+use mcp_proxy_tui::{Focus, Overlay};
 use serde_json::json;
 
 use crate::record;
-use crate::stage::Stage;
+use crate::test_ui::TestUi;
 
-fn shown(stage: &mut Stage) -> Vec<u64> {
+fn shown(stage: &mut TestUi) -> Vec<u64> {
     let rows = stage.app.tabs[0].view.window(0, 100);
     rows.iter().map(|row| row.sequence).collect()
 }
 
-fn filter(stage: &mut Stage, text: &str) {
+fn filter(stage: &mut TestUi, text: &str) {
     stage.press(&["F2", "ctrl-e", "ctrl-u"]);
     stage.letters(text);
     stage.press(&["enter"]);
@@ -21,7 +21,7 @@ fn filter(stage: &mut Stage, text: &str) {
 
 #[test]
 fn a_filter_is_typed_changed_and_taken_away() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     filter(&mut stage, "read_file");
     assert_eq!(shown(&mut stage), [5, 8]);
     assert_eq!(stage.selected(), Some(8));
@@ -34,7 +34,7 @@ fn a_filter_is_typed_changed_and_taken_away() {
         "{}",
         stage.said()
     );
-    assert!(matches!(stage.app.overlay, Overlay::Typing(..)));
+    assert!(matches!(stage.app.overlay, Overlay::Prompt(..)));
     stage.press(&["esc"]);
     stage.all_read(9);
     assert_eq!(stage.app.tabs[0].view.filter(), ".status == \"error\"");
@@ -43,7 +43,7 @@ fn a_filter_is_typed_changed_and_taken_away() {
     stage.all_read(9);
     assert_eq!(shown(&mut stage), [9]);
     stage.press(&["F2", "up", "up"]);
-    let Overlay::Typing(_, input) = &stage.app.overlay else {
+    let Overlay::Prompt(_, input) = &stage.app.overlay else {
         panic!("nothing is typed");
     };
     assert_eq!(input.text(), "read_file");
@@ -67,7 +67,7 @@ fn a_filter_is_typed_changed_and_taken_away() {
 
 #[test]
 fn a_selection_that_the_filter_hides_goes_to_the_nearest() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.command("7");
     stage.command("filter read_file");
     stage.all_read(9);
@@ -79,14 +79,14 @@ fn a_selection_that_the_filter_hides_goes_to_the_nearest() {
 
 #[test]
 fn a_search_goes_round_in_the_message() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.press(&["n"]);
     assert!(stage.said().starts_with("nothing is searched for"));
     stage.press(&["/"]);
     stage.letters("plan");
     stage.press(&["enter"]);
     assert_eq!(stage.app.focus, Focus::Detail);
-    let cursor = |stage: &Stage| stage.app.tabs[0].detail.as_ref().unwrap().cursor;
+    let cursor = |stage: &TestUi| stage.app.tabs[0].detail.as_ref().unwrap().cursor;
     let first = cursor(&stage);
     assert!(first > 0);
     stage.press(&["n"]);
@@ -104,7 +104,7 @@ fn a_search_goes_round_in_the_message() {
 
 #[test]
 fn commands_are_typed_by_name() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.command("forw");
     assert!(
         stage.said().starts_with("no message is held"),
@@ -145,7 +145,7 @@ fn commands_are_typed_by_name() {
 
 #[test]
 fn a_filter_that_never_ends_is_stopped_and_told() {
-    let mut stage = Stage::live(record::ordinary());
+    let mut stage = TestUi::live(record::ordinary());
     stage.command("filter .method | until(false; .)");
     stage.until("it is stopped", |app| app.tabs[0].view.trouble().is_some());
     let screen = stage.screen(160, 50);

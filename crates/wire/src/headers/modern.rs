@@ -108,7 +108,7 @@ pub fn modern_request_headers(
 
 /// Makes the headers of a modern request say of `after` what they said of `before`, whose place it takes. Nothing happens
 /// to those of a legacy request. Where `params` are not known, an edit of the same call leaves the header arguments alone.
-pub fn follow_edit(
+pub fn update_headers_for_edit(
     headers: &mut HeaderMap,
     before: &Message,
     after: &Message,

@@ -56,7 +56,7 @@ fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<ParamHeader>)
 
 /// The header arguments of a call, as far as its own headers show them: for each the argument that says the same. Where
 /// several do, the one with the header's name. For those who have not seen the tool's schema.
-pub fn shown_params(headers: &HeaderMap, call: &Message) -> Vec<ParamHeader> {
+pub fn infer_param_headers(headers: &HeaderMap, call: &Message) -> Vec<ParamHeader> {
     let mut shown = headers
         .iter()
         .filter_map(|(name, value)| {

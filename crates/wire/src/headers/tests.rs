@@ -216,7 +216,7 @@ fn headers_follow_an_edit_of_the_body() {
     ]);
     let edited = |body: &str, params: &[ParamHeader]| {
         let mut headers = sent.clone();
-        follow_edit(
+        update_headers_for_edit(
             &mut headers,
             &call,
             &Message::parse(body.to_owned()),
@@ -252,7 +252,7 @@ fn headers_follow_an_edit_of_the_body() {
     }];
     assert_eq!(edited(same, &region), "tools/call a us t");
     let mut legacy = map(&[("mcp-protocol-version", "2025-11-25")]);
-    follow_edit(&mut legacy, &call, &Message::parse(other), &[]);
+    update_headers_for_edit(&mut legacy, &call, &Message::parse(other), &[]);
     assert_eq!(legacy.len(), 1, "a legacy request has none of them");
 }
 
@@ -262,7 +262,7 @@ fn a_call_shows_which_arguments_its_headers_repeat() {
         r#"{"method":"tools/call","params":{"name":"a","arguments":{"other":"eu","at":{"userId":7,"on":[true]},"region":"eu","x":"\u00e9"}}}"#,
     );
     let shown = |headers: &[(&str, &str)]| {
-        let params = shown_params(&map(headers), &call);
+        let params = infer_param_headers(&map(headers), &call);
         let params = params
             .iter()
             .map(|it| format!("{}={}", it.name, it.path.join(".")));

@@ -41,7 +41,7 @@ fn the_head_of_broken_bytes_stays_known() {
         (Kind::Malformed, Some(Id::number(9)), Some("tools/call"))
     );
     assert!(!broken.is_json() && broken.params().is_none());
-    assert!(broken.names_request() && !broken.asks());
+    assert!(broken.has_id_and_method() && !broken.expects_answer());
     let cut = message(r#"{"method":"a","id":12"#);
     assert_eq!(cut.id(), None, "it may be the beginning of 123");
     let latin = Message::parse(b"{\"id\":1,\"method\":\"caf\xe9\"}".as_slice());
@@ -57,19 +57,22 @@ fn the_head_of_broken_bytes_stays_known() {
         (deep.kind(), deep.id()),
         (Kind::Malformed, Some(Id::number(1)))
     );
-    assert!(latin.asks() && deep.asks(), "others may read them");
+    assert!(
+        latin.expects_answer() && deep.expects_answer(),
+        "others may read them"
+    );
 }
 
 #[test]
 fn what_may_stand_inside_a_line_is_told() {
-    assert!(message(r#"{"a":"x\ny"}"#).embeds());
-    assert!(!message("{\n}").embeds());
-    assert!(!message("\u{feff}{}").embeds());
+    assert!(message(r#"{"a":"x\ny"}"#).fits_in_json_line());
+    assert!(!message("{\n}").fits_in_json_line());
+    assert!(!message("\u{feff}{}").fits_in_json_line());
     assert!(!message("\u{feff}{}").is_json());
     assert!(message(" {}\t").is_json());
     let nested = |depth: usize| message(&("[".repeat(depth) + &"]".repeat(depth)));
-    assert!(nested(EMBED_DEPTH).embeds());
-    assert!(!nested(EMBED_DEPTH + 1).embeds());
+    assert!(nested(EMBED_DEPTH).fits_in_json_line());
+    assert!(!nested(EMBED_DEPTH + 1).fits_in_json_line());
     assert!(nested(EMBED_DEPTH + 1).is_json());
 }
 

@@ -3,7 +3,7 @@
 //! Sixteen bytes are looked at as one vector, which every processor has that we are built for, and in long runs
 //! thirty-two as an array that the compiler turns into vector instructions. No `unsafe` here.
 
-use super::End;
+use super::ScanEnd;
 use wide::u8x16;
 
 /// Bytes that are looked at together.
@@ -108,20 +108,20 @@ fn marks(block: [u8; BLOCK]) -> (u32, u32) {
 
 /// The index behind the escape whose backslash is at `at`. Lone surrogates are good JSON.
 #[inline]
-pub(super) fn escape_end(text: &[u8], at: usize) -> Result<usize, End> {
+pub(super) fn escape_end(text: &[u8], at: usize) -> Result<usize, ScanEnd> {
     match text.get(at + 1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
         Some(b'u') => {
             for digit in at + 2..at + 6 {
                 match text.get(digit) {
                     Some(byte) if byte.is_ascii_hexdigit() => {}
-                    Some(_) => return Err(End::Bad),
-                    None => return Err(End::Cut),
+                    Some(_) => return Err(ScanEnd::Bad),
+                    None => return Err(ScanEnd::Cut),
                 }
             }
             Ok(at + 6)
         }
-        Some(_) => Err(End::Bad),
-        None => Err(End::Cut),
+        Some(_) => Err(ScanEnd::Bad),
+        None => Err(ScanEnd::Cut),
     }
 }

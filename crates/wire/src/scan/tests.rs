@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn end(text: &[u8]) -> End {
+fn end(text: &[u8]) -> ScanEnd {
     scan(text, |_, _| {}).end
 }
 
@@ -27,7 +27,7 @@ fn the_grammar_is_that_of_rfc_8259() {
         "\"\u{7f}\u{80}é世\"",
     ];
     for text in good {
-        assert_eq!(end(text.as_bytes()), End::Complete, "{text}");
+        assert_eq!(end(text.as_bytes()), ScanEnd::Complete, "{text}");
     }
     let bad = [
         "{,}",
@@ -66,7 +66,7 @@ fn the_grammar_is_that_of_rfc_8259() {
         "{\"a\":1]",
     ];
     for text in bad {
-        assert_eq!(end(text.as_bytes()), End::Bad, "{text}");
+        assert_eq!(end(text.as_bytes()), ScanEnd::Bad, "{text}");
     }
 }
 
@@ -76,12 +76,12 @@ fn every_true_prefix_of_a_container_is_cut_not_bad() {
     for length in 0..text.len() - 1 {
         assert_eq!(
             end(&text.as_bytes()[..length]),
-            End::Cut,
+            ScanEnd::Cut,
             "{}",
             &text[..length]
         );
     }
-    assert_eq!(end(text.as_bytes()), End::Complete);
+    assert_eq!(end(text.as_bytes()), ScanEnd::Complete);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn members_are_reported_with_exact_spans() {
     assert_eq!(seen, expected);
     assert_eq!(
         (scan.root, scan.depth, scan.newline, scan.ascii),
-        (Root::Object, 3, false, true)
+        (RootKind::Object, 3, false, true)
     );
     assert!(scan.open.is_none());
 }
@@ -110,7 +110,7 @@ fn elements_are_reported_like_members() {
 #[test]
 fn an_unfinished_member_is_told_apart() {
     let scan = scan(br#"{"id":1,"result":{"x":[1,"#, |_, _| {});
-    assert_eq!(scan.end, End::Cut);
+    assert_eq!(scan.end, ScanEnd::Cut);
     assert!(
         scan.open
             .is_some_and(|(key, at)| key.is("result") && at == 17)
@@ -120,17 +120,17 @@ fn an_unfinished_member_is_told_apart() {
 #[test]
 fn depth_is_counted_and_limited() {
     for (depth, expected) in [
-        (1, End::Complete),
-        (64, End::Complete),
-        (65, End::Complete),
-        (1000, End::Complete),
-        (1001, End::TooDeep),
+        (1, ScanEnd::Complete),
+        (64, ScanEnd::Complete),
+        (65, ScanEnd::Complete),
+        (1000, ScanEnd::Complete),
+        (1001, ScanEnd::TooDeep),
     ] {
         let text = "[".repeat(depth) + &"]".repeat(depth);
         let scan = scan(text.as_bytes(), |_, _| {});
         assert_eq!((scan.end, scan.depth), (expected, depth.min(1000)));
         let text = "{\"a\":[".repeat(depth / 2) + "1" + &"]}".repeat(depth / 2);
-        assert_eq!(end(text.as_bytes()), End::Complete);
+        assert_eq!(end(text.as_bytes()), ScanEnd::Complete);
     }
 }
 
@@ -138,12 +138,12 @@ fn depth_is_counted_and_limited() {
 fn a_stop_byte_is_found_at_every_place_of_a_long_string() {
     for length in 0..100 {
         let text = format!("\"{}\"", "x".repeat(length));
-        assert_eq!(end(text.as_bytes()), End::Complete);
+        assert_eq!(end(text.as_bytes()), ScanEnd::Complete);
         for place in 0..length {
             for byte in [b'\n', 0, 0x1f] {
                 let mut text = text.clone().into_bytes();
                 text[place + 1] = byte;
-                assert_eq!(end(&text), End::Bad);
+                assert_eq!(end(&text), ScanEnd::Bad);
             }
             let mut text = text.clone().into_bytes();
             text[place + 1] = 0xc3;

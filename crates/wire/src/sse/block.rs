@@ -8,7 +8,7 @@ pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// A line of a block, by its field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Line<'a> {
+pub(super) enum SseLine<'a> {
     Blank,
     Comment,
     Data(&'a [u8]),
@@ -16,27 +16,27 @@ pub(super) enum Line<'a> {
 }
 
 /// Reads a line without its end.
-pub(super) fn line(content: &[u8]) -> Line<'_> {
+pub(super) fn parse_line(content: &[u8]) -> SseLine<'_> {
     let Some(colon) = memchr::memchr(b':', content) else {
         return match content {
-            b"" => Line::Blank,
-            b"data" => Line::Data(b""),
-            name => Line::Other(name, b""),
+            b"" => SseLine::Blank,
+            b"data" => SseLine::Data(b""),
+            name => SseLine::Other(name, b""),
         };
     };
     let (name, value) = (&content[..colon], &content[colon + 1..]);
     let value = value.strip_prefix(b" ").unwrap_or(value);
     match name {
-        b"" => Line::Comment,
-        b"data" => Line::Data(value),
-        name => Line::Other(name, value),
+        b"" => SseLine::Comment,
+        b"data" => SseLine::Data(value),
+        name => SseLine::Other(name, value),
     }
 }
 
 /// Reads a block, or as much of one as there is. A byte order mark, if the stream began with one, is to be cut off before.
-pub(super) fn read(block: &Bytes) -> SseEvent {
+pub(super) fn parse_block(block: &Bytes) -> SseEvent {
     let mut event = SseEvent::default();
-    let mut data = Data::None;
+    let mut data = SseData::None;
     let mut rest: &[u8] = block;
     while !rest.is_empty() {
         let end = memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
@@ -45,40 +45,40 @@ pub(super) fn read(block: &Bytes) -> SseEvent {
             .strip_prefix(b"\r\n")
             .or(behind.get(1..))
             .unwrap_or_default();
-        match line(content) {
-            Line::Blank => {}
-            Line::Comment => event.comments = true,
-            Line::Data(value) => data.add(block.slice_ref(value)),
-            Line::Other(name, value) => event.set(name, value),
+        match parse_line(content) {
+            SseLine::Blank => {}
+            SseLine::Comment => event.comments = true,
+            SseLine::Data(value) => data.add(block.slice_ref(value)),
+            SseLine::Other(name, value) => event.set(name, value),
         }
     }
     event.data = match data {
-        Data::None => None,
-        Data::One(data) => Some(data),
-        Data::Many(data) => Some(data.freeze()),
+        SseData::None => None,
+        SseData::One(data) => Some(data),
+        SseData::Many(data) => Some(data.freeze()),
     };
     event
 }
 
 /// Most events have one data line, and then nothing is copied.
-enum Data {
+enum SseData {
     None,
     One(Bytes),
     Many(BytesMut),
 }
 
-impl Data {
+impl SseData {
     fn add(&mut self, value: Bytes) {
         match self {
-            Data::None => *self = Data::One(value),
-            Data::One(first) => {
+            SseData::None => *self = SseData::One(value),
+            SseData::One(first) => {
                 let mut joined = BytesMut::with_capacity(first.len() + value.len() + 1);
                 joined.extend_from_slice(first);
                 joined.put_u8(b'\n');
                 joined.extend_from_slice(&value);
-                *self = Data::Many(joined);
+                *self = SseData::Many(joined);
             }
-            Data::Many(joined) => {
+            SseData::Many(joined) => {
                 joined.put_u8(b'\n');
                 joined.extend_from_slice(&value);
             }

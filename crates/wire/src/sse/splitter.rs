@@ -2,8 +2,8 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::block::{self, BOM, Line};
-use super::stream::{Place, Stream};
+use super::block::{self, BOM, SseLine};
+use super::cut_through_event::{BlockPosition, CutThroughEvent};
 use super::{SseEvent, SseUnit};
 use crate::line::FRONT;
 use crate::{Chunk, Limits};
@@ -18,19 +18,19 @@ pub struct SseSplitter {
     limits: Limits,
     /// The block that is being collected, when it did not come in one push.
     held: BytesMut,
-    progress: Progress,
+    progress: BlockProgress,
     /// What was used last to end a line.
-    ending: Ending,
+    ending: SseLineEnd,
     /// A block was ended by a CR that was the last byte so far.
     after_cr: bool,
     /// No block was handed out yet, so a byte order mark may come.
     first: bool,
-    streaming: Option<Stream>,
+    streaming: Option<CutThroughEvent>,
 }
 
 /// How far the block that is being collected was looked at, counted from its beginning.
 #[derive(Clone, Copy, Debug, Default)]
-struct Progress {
+struct BlockProgress {
     /// Everything before this was looked at.
     at: usize,
     /// Where the current line begins.
@@ -42,13 +42,13 @@ struct Progress {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ending {
+pub(super) enum SseLineEnd {
     Lf,
     CrLf,
     Cr,
 }
 
-enum Step {
+enum BlockStep {
     /// The block ends before this index.
     End(usize),
     /// The bytes before this index take the data over the cut size.
@@ -62,8 +62,8 @@ impl SseSplitter {
         SseSplitter {
             limits: limits.settled(),
             held: BytesMut::new(),
-            progress: Progress::default(),
-            ending: Ending::Lf,
+            progress: BlockProgress::default(),
+            ending: SseLineEnd::Lf,
             after_cr: false,
             first: true,
             streaming: None,
@@ -81,7 +81,7 @@ impl SseSplitter {
                     self.streaming = None;
                 }
             } else if std::mem::take(&mut self.after_cr) && data.starts_with(b"\n") {
-                self.ending = Ending::CrLf;
+                self.ending = SseLineEnd::CrLf;
                 out.push(SseUnit::Event(SseEvent {
                     wire: data.split_to(1),
                     ..SseEvent::default()
@@ -150,34 +150,34 @@ impl SseSplitter {
                     .step(block, self.first, self.limits.cut, &mut self.ending),
             );
             match step {
-                Step::End(end) if end > self.limits.max => {
+                BlockStep::End(end) if end > self.limits.max => {
                     let wire = self.split_to(&mut data, end);
                     self.give_up(end, wire, out);
                 }
-                Step::End(end) => {
+                BlockStep::End(end) => {
                     self.after_cr = end == length && block[end - 1] == b'\r';
                     let wire = self.split_to(&mut data, end);
                     let event = self.event(wire);
                     out.push(SseUnit::Event(event));
                 }
-                Step::Cut(end) => {
+                BlockStep::Cut(end) => {
                     let wire = self.split_to(&mut data, end);
                     self.open(wire, out);
                     return self.rest(data);
                 }
-                Step::More if length > self.limits.max => {
+                BlockStep::More if length > self.limits.max => {
                     let (at, line) = (self.progress.at, self.progress.line);
                     let place = if at == line {
-                        Place::Start
+                        BlockPosition::Start
                     } else {
-                        Place::Other
+                        BlockPosition::Other
                     };
                     let wire = self.split_to(&mut data, at);
                     self.give_up(length, wire, out);
-                    self.streaming = Some(Stream::silent(place));
+                    self.streaming = Some(CutThroughEvent::silent(place));
                     return self.rest(data);
                 }
-                Step::More => {
+                BlockStep::More => {
                     self.release_comments(&mut data, out);
                     if self.held.is_empty() {
                         self.held.extend_from_slice(&data);
@@ -191,7 +191,7 @@ impl SseSplitter {
 
     /// Comment lines in front of a block belong to no event: they need not wait for its end.
     fn release_comments(&mut self, data: &mut Bytes, out: &mut Vec<SseUnit>) {
-        let Progress { at, line, .. } = self.progress;
+        let BlockProgress { at, line, .. } = self.progress;
         if !self.progress.has_fields && line > 0 {
             let wire = self.split_to(data, line);
             let event = self.event(wire);
@@ -203,8 +203,8 @@ impl SseSplitter {
     fn open(&mut self, wire: Bytes, out: &mut Vec<SseUnit>) {
         let line = memchr::memrchr2(b'\r', b'\n', &wire).map_or(0, |end| end + 1);
         let place = match content(&wire, line, wire.len(), self.first) {
-            b"data:" => Place::Colon,
-            _ => Place::Value,
+            b"data:" => BlockPosition::Colon,
+            _ => BlockPosition::Value,
         };
         let mut head = self.event(wire.clone());
         let message = head.data.take().unwrap_or_default();
@@ -213,7 +213,7 @@ impl SseSplitter {
             head,
             chunk: Chunk { wire, message },
         });
-        self.streaming = Some(Stream::new(place));
+        self.streaming = Some(CutThroughEvent::new(place));
     }
 
     fn give_up(&mut self, seen: usize, wire: Bytes, out: &mut Vec<SseUnit>) {
@@ -230,10 +230,10 @@ impl SseSplitter {
         } else {
             0
         };
-        let mut event = block::read(&wire.slice(mark..));
+        let mut event = block::parse_block(&wire.slice(mark..));
         event.wire = wire;
         self.first = false;
-        self.progress = Progress::default();
+        self.progress = BlockProgress::default();
         event
     }
 
@@ -264,9 +264,15 @@ fn content(block: &[u8], start: usize, end: usize, first: bool) -> &[u8] {
     }
 }
 
-impl Progress {
+impl BlockProgress {
     /// Looks at the lines that were not looked at yet.
-    fn step(&mut self, block: &[u8], first: bool, cut: usize, ending: &mut Ending) -> Step {
+    fn step(
+        &mut self,
+        block: &[u8],
+        first: bool,
+        cut: usize,
+        ending: &mut SseLineEnd,
+    ) -> BlockStep {
         loop {
             let Some(end) =
                 memchr::memchr2(b'\r', b'\n', &block[self.at..]).map(|end| self.at + end)
@@ -275,44 +281,44 @@ impl Progress {
                 let unfinished = content(block, self.line, self.at, first);
                 // Only the first bytes are looked at, since this runs again with every push.
                 let is_data = unfinished.starts_with(b"data:");
-                return if is_data && self.data_with(block::line(unfinished)) > cut {
-                    Step::Cut(self.at)
+                return if is_data && self.data_with(block::parse_line(unfinished)) > cut {
+                    BlockStep::Cut(self.at)
                 } else {
-                    Step::More
+                    BlockStep::More
                 };
             };
             self.at = end;
-            let line = block::line(content(block, self.line, end, first));
+            let line = block::parse_line(content(block, self.line, end, first));
             let data = self.data_with(line);
             if data > cut {
-                return Step::Cut(end);
+                return BlockStep::Cut(end);
             }
             let (next, ended_by) = match (block[end], block.get(end + 1)) {
-                (b'\n', _) => (end + 1, Ending::Lf),
-                (_, Some(b'\n')) => (end + 2, Ending::CrLf),
-                (_, Some(_)) => (end + 1, Ending::Cr),
-                (_, None) if line == Line::Blank && *ending != Ending::CrLf => {
-                    (end + 1, Ending::Cr)
+                (b'\n', _) => (end + 1, SseLineEnd::Lf),
+                (_, Some(b'\n')) => (end + 2, SseLineEnd::CrLf),
+                (_, Some(_)) => (end + 1, SseLineEnd::Cr),
+                (_, None) if line == SseLine::Blank && *ending != SseLineEnd::CrLf => {
+                    (end + 1, SseLineEnd::Cr)
                 }
-                (_, None) => return Step::More,
+                (_, None) => return BlockStep::More,
             };
             *ending = ended_by;
             self.at = next;
             self.line = next;
             self.data = data;
             match line {
-                Line::Blank => return Step::End(next),
-                Line::Comment => {}
-                Line::Data(_) => (self.has_data, self.has_fields) = (true, true),
-                Line::Other(..) => self.has_fields = true,
+                SseLine::Blank => return BlockStep::End(next),
+                SseLine::Comment => {}
+                SseLine::Data(_) => (self.has_data, self.has_fields) = (true, true),
+                SseLine::Other(..) => self.has_fields = true,
             }
         }
     }
 
     /// How long the data is with `line`.
-    fn data_with(&self, line: Line<'_>) -> usize {
+    fn data_with(&self, line: SseLine<'_>) -> usize {
         match line {
-            Line::Data(value) => self.data + usize::from(self.has_data) + value.len(),
+            SseLine::Data(value) => self.data + usize::from(self.has_data) + value.len(),
             _ => self.data,
         }
     }

@@ -7,63 +7,63 @@ use mcp_proxy_wire::{Id, Kind, Limits, Message};
 use crate::invariants;
 
 /// File, kind, id token, method, and whether it is JSON and may stand inside a line of JSON.
-type Row = (
+type CorpusRow = (
     &'static str,
     Kind,
     Option<&'static str>,
     Option<&'static str>,
-    Json,
+    JsonStatus,
 );
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Json {
+enum JsonStatus {
     Embeds,
     Yes,
     No,
 }
 
 #[rustfmt::skip]
-const TABLE: &[Row] = &[
-    ("batch", Kind::Batch, None, None, Json::Embeds),
-    ("batch-cut", Kind::Malformed, None, None, Json::No),
-    ("batch-empty", Kind::Batch, None, None, Json::Embeds),
-    ("batch-of-nonsense", Kind::Batch, None, None, Json::Embeds),
-    ("bom", Kind::Request, Some("1"), Some("ping"), Json::No),
-    ("cut-in-escape", Kind::Malformed, Some("1"), None, Json::No),
-    ("cut-in-id", Kind::Malformed, None, Some("a"), Json::No),
-    ("duplicate-keys", Kind::Request, Some("2"), Some("b"), Json::Embeds),
-    ("empty", Kind::Malformed, None, None, Json::No),
-    ("error", Kind::Error, Some("\"e\""), None, Json::Embeds),
-    ("error-with-null-result", Kind::Error, Some("3"), None, Json::Embeds),
-    ("escaped-keys", Kind::Request, Some("5"), Some("tools/call"), Json::Embeds),
-    ("id-1.0", Kind::Response, Some("1.0"), None, Json::Embeds),
-    ("id-30-digits", Kind::Request, Some("123456789012345678901234567890"), Some("ping"), Json::Embeds),
-    ("id-null", Kind::Request, Some("null"), Some("ping"), Json::Embeds),
-    ("id-object", Kind::Request, Some("{\"a\":[1]}"), Some("ping"), Json::Embeds),
-    ("id-string-1", Kind::Response, Some("\"1\""), None, Json::Embeds),
-    ("invalid-utf8", Kind::Malformed, Some("1"), Some("caf\u{fffd}"), Json::No),
-    ("leading-zero", Kind::Malformed, None, None, Json::No),
-    ("lines-mixed", Kind::Malformed, Some("1"), Some("a"), Json::No),
-    ("lone-surrogates", Kind::Request, Some("\"\\ud800\""), Some("\u{fffd}😀"), Json::Embeds),
-    ("method-and-result", Kind::Request, Some("1"), Some("a"), Json::Embeds),
-    ("method-no-string", Kind::Request, Some("1"), None, Json::Embeds),
-    ("newline-in-string", Kind::Malformed, Some("1"), None, Json::No),
-    ("no-rpc", Kind::Other, None, None, Json::Embeds),
-    ("not-json", Kind::Malformed, None, None, Json::No),
-    ("notification", Kind::Notification, None, Some("notifications/cancelled"), Json::Embeds),
-    ("nul-in-string", Kind::Malformed, Some("1"), None, Json::No),
-    ("nul-outside", Kind::Malformed, Some("1"), Some("a"), Json::No),
-    ("numbers", Kind::Response, Some("-0"), None, Json::Embeds),
-    ("overlong-utf8", Kind::Malformed, Some("1"), Some("\u{fffd}\u{fffd}"), Json::No),
-    ("pretty", Kind::Request, Some("4"), Some("ping"), Json::Yes),
-    ("request", Kind::Request, Some("1"), Some("tools/call"), Json::Embeds),
-    ("response-id-last", Kind::Response, Some("1"), None, Json::Embeds),
-    ("scalar", Kind::Other, None, None, Json::Embeds),
-    ("single-quotes", Kind::Malformed, None, None, Json::No),
-    ("sse-mixed", Kind::Malformed, None, None, Json::No),
-    ("trailing-comma", Kind::Malformed, Some("1"), Some("a"), Json::No),
-    ("two-values", Kind::Malformed, Some("1"), Some("a"), Json::No),
-    ("white-space", Kind::Malformed, None, None, Json::No),
+const TABLE: &[CorpusRow] = &[
+    ("batch", Kind::Batch, None, None, JsonStatus::Embeds),
+    ("batch-cut", Kind::Malformed, None, None, JsonStatus::No),
+    ("batch-empty", Kind::Batch, None, None, JsonStatus::Embeds),
+    ("batch-of-nonsense", Kind::Batch, None, None, JsonStatus::Embeds),
+    ("bom", Kind::Request, Some("1"), Some("ping"), JsonStatus::No),
+    ("cut-in-escape", Kind::Malformed, Some("1"), None, JsonStatus::No),
+    ("cut-in-id", Kind::Malformed, None, Some("a"), JsonStatus::No),
+    ("duplicate-keys", Kind::Request, Some("2"), Some("b"), JsonStatus::Embeds),
+    ("empty", Kind::Malformed, None, None, JsonStatus::No),
+    ("error", Kind::Error, Some("\"e\""), None, JsonStatus::Embeds),
+    ("error-with-null-result", Kind::Error, Some("3"), None, JsonStatus::Embeds),
+    ("escaped-keys", Kind::Request, Some("5"), Some("tools/call"), JsonStatus::Embeds),
+    ("id-1.0", Kind::Response, Some("1.0"), None, JsonStatus::Embeds),
+    ("id-30-digits", Kind::Request, Some("123456789012345678901234567890"), Some("ping"), JsonStatus::Embeds),
+    ("id-null", Kind::Request, Some("null"), Some("ping"), JsonStatus::Embeds),
+    ("id-object", Kind::Request, Some("{\"a\":[1]}"), Some("ping"), JsonStatus::Embeds),
+    ("id-string-1", Kind::Response, Some("\"1\""), None, JsonStatus::Embeds),
+    ("invalid-utf8", Kind::Malformed, Some("1"), Some("caf\u{fffd}"), JsonStatus::No),
+    ("leading-zero", Kind::Malformed, None, None, JsonStatus::No),
+    ("lines-mixed", Kind::Malformed, Some("1"), Some("a"), JsonStatus::No),
+    ("lone-surrogates", Kind::Request, Some("\"\\ud800\""), Some("\u{fffd}😀"), JsonStatus::Embeds),
+    ("method-and-result", Kind::Request, Some("1"), Some("a"), JsonStatus::Embeds),
+    ("method-no-string", Kind::Request, Some("1"), None, JsonStatus::Embeds),
+    ("newline-in-string", Kind::Malformed, Some("1"), None, JsonStatus::No),
+    ("no-rpc", Kind::Other, None, None, JsonStatus::Embeds),
+    ("not-json", Kind::Malformed, None, None, JsonStatus::No),
+    ("notification", Kind::Notification, None, Some("notifications/cancelled"), JsonStatus::Embeds),
+    ("nul-in-string", Kind::Malformed, Some("1"), None, JsonStatus::No),
+    ("nul-outside", Kind::Malformed, Some("1"), Some("a"), JsonStatus::No),
+    ("numbers", Kind::Response, Some("-0"), None, JsonStatus::Embeds),
+    ("overlong-utf8", Kind::Malformed, Some("1"), Some("\u{fffd}\u{fffd}"), JsonStatus::No),
+    ("pretty", Kind::Request, Some("4"), Some("ping"), JsonStatus::Yes),
+    ("request", Kind::Request, Some("1"), Some("tools/call"), JsonStatus::Embeds),
+    ("response-id-last", Kind::Response, Some("1"), None, JsonStatus::Embeds),
+    ("scalar", Kind::Other, None, None, JsonStatus::Embeds),
+    ("single-quotes", Kind::Malformed, None, None, JsonStatus::No),
+    ("sse-mixed", Kind::Malformed, None, None, JsonStatus::No),
+    ("trailing-comma", Kind::Malformed, Some("1"), Some("a"), JsonStatus::No),
+    ("two-values", Kind::Malformed, Some("1"), Some("a"), JsonStatus::No),
+    ("white-space", Kind::Malformed, None, None, JsonStatus::No),
 ];
 
 fn folder() -> std::path::PathBuf {
@@ -82,10 +82,10 @@ fn every_file_is_seen_as_the_table_says() {
             "{file}"
         );
         assert_eq!(message.method().as_deref(), method, "{file}");
-        let found = match (message.is_json(), message.embeds()) {
-            (true, true) => Json::Embeds,
-            (true, false) => Json::Yes,
-            _ => Json::No,
+        let found = match (message.is_json(), message.fits_in_json_line()) {
+            (true, true) => JsonStatus::Embeds,
+            (true, false) => JsonStatus::Yes,
+            _ => JsonStatus::No,
         };
         assert_eq!(found, json, "{file}");
         everything(&bytes);
@@ -119,7 +119,7 @@ fn deep_nesting_is_carried_and_its_head_is_known() {
             (Some(Id::number(1)), Some("m"))
         );
         assert_eq!(message.is_json(), depth <= 1000, "{depth}");
-        assert_eq!(message.embeds(), depth <= 120, "{depth}");
+        assert_eq!(message.fits_in_json_line(), depth <= 120, "{depth}");
         invariants::message(text.as_bytes());
     }
 }
@@ -135,7 +135,7 @@ fn twenty_mebibytes_are_one_message() {
         (message.kind(), message.method().as_deref()),
         (Kind::Request, Some("m"))
     );
-    assert!(message.embeds());
+    assert!(message.fits_in_json_line());
 }
 
 fn everything(bytes: &[u8]) {

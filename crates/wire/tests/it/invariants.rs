@@ -4,8 +4,8 @@
 
 use bytes::Bytes;
 use mcp_proxy_wire::{
-    EndsHead, Field, Kind, Limits, LineSplitter, LineUnit, MAX_DEPTH, Message, Span, SseSplitter,
-    SseUnit, flatten, head_from_ends, request_era,
+    Field, Kind, Limits, LineSplitter, LineUnit, MAX_DEPTH, Message, PartialHead, Span,
+    SseSplitter, SseUnit, flatten, read_partial_head, request_era,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -50,7 +50,7 @@ fn grammar(message: &Message) {
     } else if json {
         assert!(depth(message.raw()) > MAX_DEPTH, "not taken for JSON");
     }
-    if message.embeds() {
+    if message.fits_in_json_line() {
         assert!(
             message.is_json()
                 && !message
@@ -199,19 +199,19 @@ fn one_line(message: &Message) {
     }
     let again = Message::parse(flat.raw().clone());
     assert_eq!(
-        (again.kind(), again.id(), again.embeds()),
-        (flat.kind(), flat.id(), flat.embeds())
+        (again.kind(), again.id(), again.fits_in_json_line()),
+        (flat.kind(), flat.id(), flat.fits_in_json_line())
     );
 }
 
 /// Both ends together see what the parser sees, if both are the whole; and any ends do no harm.
 fn ends(message: &Message) {
     let raw = message.raw();
-    let head = head_from_ends(raw, raw);
+    let head = read_partial_head(raw, raw);
     if message.kind() != Kind::Malformed {
         let name = message.text(Field::Name).map(String::from);
         let method = message.method().map(String::from);
-        let whole = EndsHead {
+        let whole = PartialHead {
             kind: message.kind(),
             id: message.id(),
             method,
@@ -221,8 +221,8 @@ fn ends(message: &Message) {
         assert_eq!(head, whole);
     }
     for at in (0..raw.len().min(200)).step_by(7) {
-        head_from_ends(&raw[..at], &raw[at..]);
-        head_from_ends(&raw[at..], &raw[..at]);
+        read_partial_head(&raw[..at], &raw[at..]);
+        read_partial_head(&raw[at..], &raw[..at]);
     }
 }
 
@@ -311,7 +311,7 @@ fn plain_lines(bytes: &[u8]) -> Vec<Vec<u8>> {
 
 /// The fields of a block, as far as one can tell them from a plain reading.
 #[derive(Debug, Default, PartialEq, Clone)]
-struct Block {
+struct EventFields {
     id: Option<Vec<u8>>,
     event: Option<Vec<u8>>,
     retry: Option<u64>,
@@ -335,7 +335,7 @@ pub fn events(bytes: &[u8], sizes: &[usize], limits: Limits) {
         assert!(wire.concat() == bytes, "bytes were lost");
     }
     let mut expected = plain_blocks(bytes).into_iter();
-    let mut next = |found: &dyn Fn(&Block) -> bool| match lossy {
+    let mut next = |found: &dyn Fn(&EventFields) -> bool| match lossy {
         // Blocks may be missing, but none is made up.
         true => assert!(
             expected.any(|block| found(&block)),
@@ -352,7 +352,7 @@ pub fn events(bytes: &[u8], sizes: &[usize], limits: Limits) {
             SseUnit::Event(event) => {
                 // The LF behind a CR that ended a block may come alone.
                 assert!(open.is_none() && event.wire.len() <= limits.max.max(1));
-                let block = Block {
+                let block = EventFields {
                     id: event.id.map(String::into_bytes),
                     event: event.event.map(String::into_bytes),
                     retry: event.retry,
@@ -364,7 +364,7 @@ pub fn events(bytes: &[u8], sizes: &[usize], limits: Limits) {
                         .as_ref()
                         .is_none_or(|data| data.len() <= limits.cut)
                 );
-                if block != Block::default() {
+                if block != EventFields::default() {
                     next(&|expected| *expected == block);
                 }
             }
@@ -391,9 +391,9 @@ pub fn events(bytes: &[u8], sizes: &[usize], limits: Limits) {
     }
 }
 
-fn plain_blocks(bytes: &[u8]) -> Vec<Block> {
+fn plain_blocks(bytes: &[u8]) -> Vec<EventFields> {
     let mut rest = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let mut blocks = vec![Block::default()];
+    let mut blocks = vec![EventFields::default()];
     while !rest.is_empty() {
         let end = memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
         let line = &rest[..end];
@@ -403,16 +403,16 @@ fn plain_blocks(bytes: &[u8]) -> Vec<Block> {
             [] => rest,
         };
         if line.is_empty() {
-            blocks.push(Block::default());
+            blocks.push(EventFields::default());
         } else if let Some(block) = blocks.last_mut() {
             block.add(line);
         }
     }
-    blocks.retain(|block| *block != Block::default());
+    blocks.retain(|block| *block != EventFields::default());
     blocks
 }
 
-impl Block {
+impl EventFields {
     fn add(&mut self, line: &[u8]) {
         let colon = memchr::memchr(b':', line).unwrap_or(line.len());
         let value = line.get(colon + 1..).unwrap_or_default();

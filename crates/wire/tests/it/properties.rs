@@ -1,6 +1,6 @@
 //! Messages: generated JSON in odd spellings, JSON with a byte changed, and bytes that are nothing at all.
 
-use mcp_proxy_wire::{Field, Id, Kind, Message, head_from_ends};
+use mcp_proxy_wire::{Field, Id, Kind, Message, read_partial_head};
 use proptest::prelude::*;
 
 use crate::invariants;
@@ -135,7 +135,7 @@ proptest! {
     fn the_ends_tell_no_lies((_, text) in request(), front in any::<prop::sample::Index>(), back in any::<prop::sample::Index>()) {
         let message = Message::parse(text.clone());
         let (front, back) = (front.index(text.len() + 1), back.index(text.len()));
-        let head = head_from_ends(&text.as_bytes()[..front], &text.as_bytes()[back..]);
+        let head = read_partial_head(&text.as_bytes()[..front], &text.as_bytes()[back..]);
         prop_assert!(head.id.is_none() || head.id == message.id());
         prop_assert!(head.method.is_none() || head.method.as_deref() == message.method().as_deref());
         prop_assert!(head.name.is_none() || head.name.as_deref() == message.text(Field::Name).as_deref() || text.matches("name").count() > 1);

@@ -7,30 +7,30 @@ use std::fmt;
 
 /// One step from a value into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum DiffPathStep {
     Member(String),
     Index(usize),
     /// Any member or index; only in what is typed.
     Any,
 }
 
-impl Step {
+impl DiffPathStep {
     /// Whether this step, as typed, is the other.
-    pub(super) fn covers(&self, other: &Step) -> bool {
-        *self == Step::Any || self == other
+    pub(super) fn covers(&self, other: &DiffPathStep) -> bool {
+        *self == DiffPathStep::Any || self == other
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for DiffPathStep {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Step::Member(name) if is_word(name) => write!(out, ".{name}"),
-            Step::Member(name) => {
+            DiffPathStep::Member(name) if is_word(name) => write!(out, ".{name}"),
+            DiffPathStep::Member(name) => {
                 let name = name.replace('\\', r"\\").replace('\'', r"\'");
                 write!(out, "['{name}']")
             }
-            Step::Index(index) => write!(out, "[{index}]"),
-            Step::Any => out.write_str("[*]"),
+            DiffPathStep::Index(index) => write!(out, "[{index}]"),
+            DiffPathStep::Any => out.write_str("[*]"),
         }
     }
 }
@@ -41,13 +41,13 @@ fn is_word(name: &str) -> bool {
 }
 
 /// A place as it is printed.
-pub(super) fn shown(steps: &[Step]) -> String {
-    let steps: String = steps.iter().map(Step::to_string).collect();
+pub(super) fn shown(steps: &[DiffPathStep]) -> String {
+    let steps: String = steps.iter().map(DiffPathStep::to_string).collect();
     format!("${steps}")
 }
 
 /// Reads what was typed; the `$` or `$.` at the beginning may be missing. Or what is wrong with it.
-pub(super) fn parse(text: &str) -> Result<Vec<Step>, &'static str> {
+pub(super) fn parse(text: &str) -> Result<Vec<DiffPathStep>, &'static str> {
     if text.is_empty() {
         return Err("it is empty");
     }
@@ -72,29 +72,29 @@ pub(super) fn parse(text: &str) -> Result<Vec<Step>, &'static str> {
     Ok(steps)
 }
 
-fn member(rest: &str) -> Result<(Step, &str), &'static str> {
+fn member(rest: &str) -> Result<(DiffPathStep, &str), &'static str> {
     let (name, rest) = rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len()));
     match name {
         "" => Err("a name is missing after a dot"),
-        "*" => Ok((Step::Any, rest)),
+        "*" => Ok((DiffPathStep::Any, rest)),
         name if name.contains(']') => Err("a ] has no ["),
-        name => Ok((Step::Member(name.to_owned()), rest)),
+        name => Ok((DiffPathStep::Member(name.to_owned()), rest)),
     }
 }
 
-fn bracket(inside: &str) -> Result<(Step, &str), &'static str> {
+fn bracket(inside: &str) -> Result<(DiffPathStep, &str), &'static str> {
     if let Some(quote @ ('\'' | '"')) = inside.chars().next() {
         let (name, rest) = quoted(&inside[1..], quote).ok_or("a quote is not closed")?;
         let rest = rest.strip_prefix(']').ok_or("a [ is not closed")?;
-        return Ok((Step::Member(name), rest));
+        return Ok((DiffPathStep::Member(name), rest));
     }
     let (inside, rest) = inside.split_once(']').ok_or("a [ is not closed")?;
     if inside == "*" {
-        return Ok((Step::Any, rest));
+        return Ok((DiffPathStep::Any, rest));
     }
     let digits = Some(inside).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     match digits.and_then(|digits| digits.parse().ok()) {
-        Some(index) => Ok((Step::Index(index), rest)),
+        Some(index) => Ok((DiffPathStep::Index(index), rest)),
         None => Err("between [ and ] stands a number, * or a quoted name"),
     }
 }
@@ -159,15 +159,18 @@ mod tests {
             (r"it's a \", r"$['it\'s a \\']"),
             (r#"say "x""#, r#"$['say "x"']"#),
         ] {
-            let steps = [Step::Member(name.to_owned()), Step::Index(3)];
+            let steps = [
+                DiffPathStep::Member(name.to_owned()),
+                DiffPathStep::Index(3),
+            ];
             assert_eq!(shown(&steps), format!("{as_shown}[3]"));
             assert_eq!(parse(&shown(&steps)).unwrap(), steps, "{name}");
         }
-        let double = [Step::Member("a.b".to_owned()), Step::Any];
+        let double = [DiffPathStep::Member("a.b".to_owned()), DiffPathStep::Any];
         assert_eq!(parse(r#"["a.b"].*"#).unwrap(), double);
         assert_eq!(
             parse("$schema").unwrap(),
-            [Step::Member("$schema".to_owned())]
+            [DiffPathStep::Member("$schema".to_owned())]
         );
     }
 }

@@ -6,34 +6,38 @@ use std::sync::Arc;
 use mcp_proxy_core::control::RunServer;
 use mcp_proxy_core::rules::Rules;
 use mcp_proxy_core::{Connection, Peer as ServerPeer};
-use mcp_proxy_session::{Masks, Ring};
+use mcp_proxy_session::{CredentialRedaction, RecentMessages};
 use mcp_proxy_wire::Transport;
 use serde_json::{Value, json};
 
-use super::{Run, ask, gone};
-use crate::transcript::{Peer, carried, pipeline};
+use super::{ControlledRun, ask, gone};
+use crate::transcript::{TestPeer, carried, proxy_run};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo"}}"#;
 
 /// A run in which two connections are carried, `c2` and `c3`; `c1` is idle.
 struct Two {
-    run: Run,
-    second: (Peer, Peer),
-    third: (Peer, Peer),
+    run: ControlledRun,
+    second: (TestPeer, TestPeer),
+    third: (TestPeer, TestPeer),
     connections: [Arc<Connection>; 2],
 }
 
 /// Both to the same server.
 fn two() -> Two {
-    let run = Run::ringed(1 << 20);
+    let run = ControlledRun::ringed(1 << 20);
     carrying(run, [Transport::Stdio.into(), Transport::Stdio.into()])
 }
 
 /// Each to a server of its own, `db` and `web`.
 fn two_servers() -> Two {
-    let pipeline = pipeline(None);
-    pipeline.keep_recent(Ring::new(1 << 20, Masks::none(), None));
+    let run = proxy_run(None);
+    run.keep_recent(RecentMessages::new(
+        1 << 20,
+        CredentialRedaction::none(),
+        None,
+    ));
     let peers = ["db", "web"].map(|name| ServerPeer::new(Transport::Stdio).named(name));
     let [db, web] = peers.clone();
     let server = |peer: ServerPeer, target: &str, why: &'static str| RunServer {
@@ -45,11 +49,11 @@ fn two_servers() -> Two {
         server(db, "db-server", "the database is gone"),
         server(web, "http://web", "the web is gone"),
     ];
-    carrying(Run::in_front_of(pipeline, None, None, servers), peers)
+    carrying(ControlledRun::in_front_of(run, None, None, servers), peers)
 }
 
-fn carrying(run: Run, servers: [ServerPeer; 2]) -> Two {
-    let connections = servers.map(|server| run.pipeline.connect(Transport::Stdio, server));
+fn carrying(run: ControlledRun, servers: [ServerPeer; 2]) -> Two {
+    let connections = servers.map(|server| run.run.connect(Transport::Stdio, server));
     let [second, third] = connections.each_ref().map(carried);
     Two {
         run,
@@ -62,7 +66,7 @@ fn carrying(run: Run, servers: [ServerPeer; 2]) -> Two {
 impl Two {
     /// Waits until this many messages are held.
     async fn held(&self, number: usize) {
-        let intercept = self.run.pipeline.intercept();
+        let intercept = self.run.run.intercept();
         let mut changes = intercept.watch();
         while intercept.state().held.len() != number {
             changes.changed().await.unwrap();
@@ -71,14 +75,14 @@ impl Two {
 }
 
 /// The result of a request.
-async fn result(run: &Run, method: &str, params: Value) -> Value {
+async fn result(run: &ControlledRun, method: &str, params: Value) -> Value {
     let answer = ask(&run.viewer(), method, params).await;
     assert_eq!(answer.get("error"), None, "{answer}");
     answer["result"].clone()
 }
 
 /// The text of a refusal, which is about the parameters.
-async fn refused(run: &Run, method: &str, params: Value) -> String {
+async fn refused(run: &ControlledRun, method: &str, params: Value) -> String {
     let answer = ask(&run.viewer(), method, params).await;
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
     answer["error"]["message"].as_str().unwrap().to_owned()
@@ -183,7 +187,7 @@ async fn a_connection_takes_its_mode_with_it() {
     let (mut client, mut server) = third;
     client.say(PING);
     server.hears("the other", PING).await;
-    assert!(!run.pipeline.intercept().is_active());
+    assert!(!run.run.intercept().is_active());
 }
 
 on_both_runtimes!(a_breakpoint_is_for_one_connection);
@@ -261,9 +265,9 @@ async fn servers_and_connections_are_listed() {
 
 on_both_runtimes!(the_last_hundred_ended_connections_are_remembered);
 async fn the_last_hundred_ended_connections_are_remembered() {
-    let run = Run::ringed(1 << 20);
+    let run = ControlledRun::ringed(1 << 20);
     for _ in 0..150 {
-        drop(run.pipeline.connect(Transport::Stdio, Transport::Stdio));
+        drop(run.run.connect(Transport::Stdio, Transport::Stdio));
     }
     let listed = result(&run, "connections.list", json!({"limit": 1000})).await;
     let rows = listed["connections"].as_array().unwrap();
@@ -275,10 +279,10 @@ async fn the_last_hundred_ended_connections_are_remembered() {
 
 on_both_runtimes!(rules_are_listed_for_a_server);
 async fn rules_are_listed_for_a_server() {
-    let run = Run::ringed(1 << 20);
+    let run = ControlledRun::ringed(1 << 20);
     let text = "[[rule]]\nserver = \"x\"\ndrop = true\n\n[[rule]]\nserver = \"y\"\ndrop = true\n";
     let rules = Rules::parse(text, Path::new(".")).unwrap();
-    run.pipeline.rules().set(rules);
+    run.run.rules().set(rules);
     let all = result(&run, "rules.list", json!({})).await;
     assert_eq!(all["rules"].as_array().unwrap().len(), 2);
     for params in [json!({"server": "server"}), json!({"connection": 1})] {

@@ -10,9 +10,9 @@ use mcp_proxy_wire::{Direction, Transport};
 
 use super::INTERCEPT;
 use crate::runtimes::by_runtime;
-use crate::transcript::{Peer, carried, holding};
+use crate::transcript::{TestPeer, carried, holding};
 
-fn stdio(hold: HoldOptions) -> (Arc<Connection>, Peer, Peer) {
+fn stdio(hold: HoldOptions) -> (Arc<Connection>, TestPeer, TestPeer) {
     let connection = holding(None, hold).connect(Transport::Stdio, Transport::Stdio);
     let (client, server) = carried(&connection);
     (connection, client, server)
@@ -20,7 +20,7 @@ fn stdio(hold: HoldOptions) -> (Arc<Connection>, Peer, Peer) {
 
 /// The texts of what is held, once there are so many.
 async fn held(connection: &Connection, number: usize) -> Vec<String> {
-    let intercept = connection.pipeline.intercept();
+    let intercept = connection.run.intercept();
     let mut changes = intercept.watch();
     loop {
         let held = intercept.state().held;
@@ -56,17 +56,17 @@ async fn beyond_a_thousand_messages_the_policy_decides_and_order_is_kept() {
         while !last(&held(&connection, HELD_MAX).await) {
             tokio::task::yield_now().await;
         }
-        connection.pipeline.intercept().resume("test");
+        connection.run.intercept().resume("test");
         server.hears("", r#"{"method":"n1"}"#).await;
     }
 }
 
 on_both_runtimes!(a_server_with_a_thousand_held_messages_leaves_room_for_the_others);
 async fn a_server_with_a_thousand_held_messages_leaves_room_for_the_others() {
-    let pipeline = holding(None, INTERCEPT);
+    let run = holding(None, INTERCEPT);
     let connections = ["full", "other"].map(|name| {
         let server = mcp_proxy_core::Peer::new(Transport::Stdio).named(name);
-        pipeline.connect(Transport::Stdio, server)
+        run.connect(Transport::Stdio, server)
     });
     let [(mut client, mut server), (mut other, _others)] = connections.each_ref().map(carried);
     for number in 0..HELD_MAX {
@@ -83,7 +83,7 @@ async fn a_server_with_a_thousand_held_messages_leaves_room_for_the_others() {
 on_both_runtimes!(a_breakpoint_over_the_limit_decides_about_the_new_message);
 async fn a_breakpoint_over_the_limit_decides_about_the_new_message() {
     let (connection, mut client, mut server) = stdio(HoldOptions::default());
-    let intercept = connection.pipeline.intercept();
+    let intercept = connection.run.intercept();
     intercept.add_breakpoint(NewBreakpoint {
         filter: Filter::parse("method").unwrap(),
         ..NewBreakpoint::default()
@@ -130,7 +130,7 @@ async fn no_time_runs_before_the_first_viewer_has_come() {
         timeout: by_runtime(INTERCEPT.timeout, Duration::from_millis(200)),
         ..INTERCEPT
     });
-    let intercept = connection.pipeline.intercept();
+    let intercept = connection.run.intercept();
     let request = r#"{"id":1,"method":"m","params":{"_meta":{"progressToken":"p"}}}"#;
     client.say(request);
     held(&connection, 1).await;
@@ -139,7 +139,7 @@ async fn no_time_runs_before_the_first_viewer_has_come() {
         client.hears("", "~held at the proxy").await;
     }
     assert_eq!(intercept.state().held[0].deadline, None);
-    let viewer = intercept.viewer_came();
+    let viewer = intercept.attach_viewer();
     assert!(intercept.state().held[0].deadline.is_some());
     // It was there once: now the time runs, whether it stays or not.
     drop(viewer);
@@ -148,8 +148,8 @@ async fn no_time_runs_before_the_first_viewer_has_come() {
 
 on_both_runtimes!(order_is_kept_for_each_connection_and_direction);
 async fn order_is_kept_for_each_connection_and_direction() {
-    let pipeline = holding(None, INTERCEPT);
-    let connections = [(); 2].map(|()| pipeline.connect(Transport::Stdio, Transport::Stdio));
+    let run = holding(None, INTERCEPT);
+    let connections = [(); 2].map(|()| run.connect(Transport::Stdio, Transport::Stdio));
     let [(mut client, mut server), (mut other, mut others)] = connections.each_ref().map(carried);
     client.say(r#"{"id":1,"method":"first"}"#);
     held(&connections[0], 1).await;
@@ -159,7 +159,7 @@ async fn order_is_kept_for_each_connection_and_direction() {
     let held = held(&connections[0], 3).await;
     assert!(held[2].contains("another"), "{held:?}");
     // The first stays held; neither of the others waits for it.
-    let intercept = pipeline.intercept();
+    let intercept = run.intercept();
     for held in &intercept.state().held[1..] {
         let forward = mcp_proxy_core::intercept::InterceptAction::Forward;
         intercept.resolve(held.hold, forward, "test").unwrap();
@@ -172,7 +172,7 @@ async fn order_is_kept_for_each_connection_and_direction() {
 on_both_runtimes!(a_breakpoint_has_a_direction_and_so_many_hits);
 async fn a_breakpoint_has_a_direction_and_so_many_hits() {
     let (connection, mut client, mut server) = stdio(HoldOptions::default());
-    let intercept = connection.pipeline.intercept();
+    let intercept = connection.run.intercept();
     intercept.add_breakpoint(NewBreakpoint {
         filter: Filter::parse("tick").unwrap(),
         direction: Some(Direction::ServerToClient),

@@ -3,10 +3,10 @@
 //! Rows go to stdout, as `inspect` prints them; questions and their answers go over stderr and stdin, so that rows can be
 //! piped. Whatever happens here, the proxy goes on.
 
-mod answer;
 mod feed;
-mod held;
+mod hold_prompt;
 mod keyboard;
+mod keyboard_command;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,23 +17,23 @@ use mcp_proxy_control::{
     InterceptGetRequest, InterceptSetRequest, ModeChange, Notice, Replacement, StepRequest,
     SubscribeRequest,
 };
-use mcp_proxy_transport::control::client::Told;
-use mcp_proxy_transport::control::{Client, ClientError, Running};
+use mcp_proxy_transport::control::ControlNotification;
+use mcp_proxy_transport::control::{ControlClient, ControlClientError, RunningProxy};
 use mcp_proxy_wire::Message;
 
 use super::choose;
 use crate::cli::control::AttachArgs;
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
-use crate::run::editor::{self, Edited};
+use crate::run::editor::{self, EditOutcome};
 use crate::run::runtime;
-use crate::run::sessions::quiet_pipe;
-use crate::run::tui::{self, Signals};
-use answer::{Answer, Checked};
-use feed::Feed;
-use held::Held;
+use crate::run::sessions::ignore_broken_pipe;
+use crate::run::tui::{self, UiSignals};
+use feed::RowFeed;
+use hold_prompt::HoldPrompt;
 use keyboard::Keyboard;
-use mcp_proxy_wire::visible::visible;
+use keyboard_command::{KeyboardCommand, ReplacementCheck};
+use mcp_proxy_wire::terminal_text::sanitize;
 
 /// What can be answered.
 const CHOICES: &str = "[f]orward [m]odify [d]rop [e]rror (s step, c continue, q quit) > ";
@@ -44,28 +44,28 @@ pub fn run(args: &AttachArgs) -> Result<ExitCode> {
     if !args.plain && tui::has_terminal("--plain") {
         return tui::attach(&running.socket, args.tui);
     }
-    quiet_pipe(
+    ignore_broken_pipe(
         runtime()
             .context("cannot start")?
             .block_on(Box::pin(follow(args, &running))),
     )
 }
 
-async fn follow(args: &AttachArgs, running: &Running) -> Result<ExitCode> {
-    let mut client = Client::connect(&running.socket).await?;
+async fn follow(args: &AttachArgs, running: &RunningProxy) -> Result<ExitCode> {
+    let mut client = ControlClient::connect(&running.socket).await?;
     let hello = HelloRequest {
         name: Some("attach".to_owned()),
     };
     let hello = client.call(&hello).await?;
     let inspect = InspectArgs::default();
-    let feed = Feed::open(&inspect, &hello, args.last, &mut client).await?;
+    let feed = RowFeed::open(&inspect, &hello, args.last, &mut client).await?;
     client.call(&SubscribeRequest {}).await?;
-    let mut viewer = Attached {
+    let mut viewer = PlainViewer {
         client,
         feed,
         running,
         keyboard: Keyboard::open(),
-        signals: Signals::watch_editors(),
+        signals: UiSignals::watch_editors(),
         asking: None,
         awaits_message: None,
         draft: None,
@@ -82,40 +82,40 @@ async fn follow(args: &AttachArgs, running: &Running) -> Result<ExitCode> {
 }
 
 /// A viewer that is attached.
-struct Attached<'a> {
-    client: Client,
-    feed: Feed<'a>,
-    running: &'a Running,
+struct PlainViewer<'a> {
+    client: ControlClient,
+    feed: RowFeed<'a>,
+    running: &'a RunningProxy,
     keyboard: Option<Keyboard>,
     /// Those that come while an editor has the terminal.
-    signals: Signals,
+    signals: UiSignals,
     /// The held message that was asked about.
-    asking: Option<Held>,
+    asking: Option<HoldPrompt>,
     /// The next line is the new message for it.
-    awaits_message: Option<Checked>,
+    awaits_message: Option<ReplacementCheck>,
     /// The last new message, and for which hold: if it is refused, it is not to be written twice.
     draft: Option<(u64, Vec<u8>)>,
 }
 
 /// What an event leads to.
-enum Next {
-    Event(Result<Told, ClientError>),
+enum ViewerEvent {
+    Event(Result<ControlNotification, ControlClientError>),
     Line(Option<String>),
 }
 
-impl Attached<'_> {
+impl PlainViewer<'_> {
     /// Until the proxy ends (an error that says so) or the person has enough.
     async fn run(&mut self) -> Result<()> {
         loop {
             let next = tokio::select! {
-                told = self.client.notice() => Next::Event(told),
-                line = Keyboard::line(&mut self.keyboard) => Next::Line(line),
+                told = self.client.notice() => ViewerEvent::Event(told),
+                line = Keyboard::line(&mut self.keyboard) => ViewerEvent::Line(line),
             };
             match next {
-                Next::Event(told) => self.take(&told?).await?,
-                Next::Line(None) => self.keyboard = None,
-                Next::Line(Some(line)) => {
-                    if self.decide(&line).await? == Quit::Yes {
+                ViewerEvent::Event(told) => self.take(&told?).await?,
+                ViewerEvent::Line(None) => self.keyboard = None,
+                ViewerEvent::Line(Some(line)) => {
+                    if self.decide(&line).await? == ShouldQuit::Yes {
                         return Ok(());
                     }
                     if let Some(keyboard) = &self.keyboard {
@@ -126,7 +126,7 @@ impl Attached<'_> {
         }
     }
 
-    async fn take(&mut self, told: &Told) -> Result<()> {
+    async fn take(&mut self, told: &ControlNotification) -> Result<()> {
         self.feed.show(&mut self.client).await?;
         if let Some(Notice::Holds(_)) = told.notice {
             self.look_again().await?;
@@ -159,7 +159,7 @@ impl Attached<'_> {
         };
         let list = self.client.call(&request).await?;
         // Gone meanwhile: the next notice says so.
-        if let Some(held) = Held::first(list) {
+        if let Some(held) = HoldPrompt::first(list) {
             printer::say(&held.shown());
             if self.keyboard.is_some() {
                 printer::ask(CHOICES);
@@ -175,30 +175,36 @@ impl Attached<'_> {
     }
 
     /// Does what was typed.
-    async fn decide(&mut self, line: &str) -> Result<Quit> {
+    async fn decide(&mut self, line: &str) -> Result<ShouldQuit> {
         if let Some(checked) = self.awaits_message.take() {
             let text = line.trim_end_matches(['\r', '\n']).to_owned();
             return self.modify(text.into_bytes(), checked).await;
         }
-        match Answer::read(line) {
-            Answer::Forward => self.resolve(HoldAction::Forward).await,
-            Answer::Drop => self.resolve(HoldAction::Drop).await,
-            Answer::Error(code, message) => self.resolve(HoldAction::Error { code, message }).await,
-            Answer::Modify(Some(text), checked) => self.modify(text.into_bytes(), checked).await,
-            Answer::Modify(None, checked) => match self.draft().map(<[u8]>::to_vec) {
-                Some(draft) if checked == Checked::AsIs => self.modify(draft, checked).await,
+        match KeyboardCommand::read(line) {
+            KeyboardCommand::Forward => self.resolve(HoldAction::Forward).await,
+            KeyboardCommand::Drop => self.resolve(HoldAction::Drop).await,
+            KeyboardCommand::Error(code, message) => {
+                self.resolve(HoldAction::Error { code, message }).await
+            }
+            KeyboardCommand::Modify(Some(text), checked) => {
+                self.modify(text.into_bytes(), checked).await
+            }
+            KeyboardCommand::Modify(None, checked) => match self.draft().map(<[u8]>::to_vec) {
+                Some(draft) if checked == ReplacementCheck::AsIs => {
+                    self.modify(draft, checked).await
+                }
                 _ => self.ask_message(checked).await,
             },
-            Answer::Step => self.tell(&StepRequest {}).await,
-            Answer::Continue => self.tell(&ContinueRequest {}).await,
-            Answer::Intercept => {
+            KeyboardCommand::Step => self.tell(&StepRequest {}).await,
+            KeyboardCommand::Continue => self.tell(&ContinueRequest {}).await,
+            KeyboardCommand::Intercept => {
                 let request = InterceptSetRequest::run(ModeChange::Intercept);
                 self.tell(&request).await
             }
-            Answer::Quit => Ok(Quit::Yes),
-            Answer::Unknown => {
+            KeyboardCommand::Quit => Ok(ShouldQuit::Yes),
+            KeyboardCommand::Unknown => {
                 printer::ask(CHOICES);
-                Ok(Quit::No)
+                Ok(ShouldQuit::No)
             }
         }
     }
@@ -211,15 +217,15 @@ impl Attached<'_> {
     }
 
     /// Has the new message written: in the editor, or on the next line.
-    async fn ask_message(&mut self, checked: Checked) -> Result<Quit> {
+    async fn ask_message(&mut self, checked: ReplacementCheck) -> Result<ShouldQuit> {
         let Some(held) = &self.asking else {
             printer::say("no message is held");
-            return Ok(Quit::No);
+            return Ok(ShouldQuit::No);
         };
-        let Some(editor) = editor::wanted() else {
+        let Some(editor) = editor::configured_editor() else {
             printer::ask("the new message, on one line: ");
             self.awaits_message = Some(checked);
-            return Ok(Quit::No);
+            return Ok(ShouldQuit::No);
         };
         let folder = self.running.socket.parent().unwrap_or(Path::new("."));
         let raw = self.draft().unwrap_or(&held.raw).to_vec();
@@ -238,51 +244,51 @@ impl Attached<'_> {
             }
         };
         match (edited, gone) {
-            (Ok(Edited::Stopped(draft)), _) => {
+            (Ok(EditOutcome::Stopped(draft)), _) => {
                 draft.iter().for_each(|draft| tui::say_draft(draft));
-                Ok(Quit::Yes)
+                Ok(ShouldQuit::Yes)
             }
-            (Ok(Edited::Text(edited)), Some(gone)) => {
+            (Ok(EditOutcome::Text(edited)), Some(gone)) => {
                 if edited != before {
                     tui::say_draft(&editor::keep(&place, &edited)?);
                 }
                 Err(gone.into())
             }
             (Err(_), Some(gone)) => Err(gone.into()),
-            (Ok(Edited::Text(edited)), None) => self.modify(edited, checked).await,
+            (Ok(EditOutcome::Text(edited)), None) => self.modify(edited, checked).await,
             (Err(error), None) => {
                 printer::fail(&error);
                 printer::ask(CHOICES);
-                Ok(Quit::No)
+                Ok(ShouldQuit::No)
             }
         }
     }
 
-    async fn modify(&mut self, message: Vec<u8>, checked: Checked) -> Result<Quit> {
+    async fn modify(&mut self, message: Vec<u8>, checked: ReplacementCheck) -> Result<ShouldQuit> {
         if let Some(held) = &self.asking {
             self.draft = Some((held.hold, message.clone()));
         }
         let Ok(text) = String::from_utf8(message) else {
             return self.refuse("the new message is no UTF-8").await;
         };
-        if checked == Checked::Json && !Message::parse(text.clone()).is_json() {
+        if checked == ReplacementCheck::Json && !Message::parse(text.clone()).is_json() {
             let why = "the new message is no JSON: m! sends it all the same";
             return self.refuse(why).await;
         }
         self.resolve(HoldAction::Modify {
             message: Replacement::Text(text),
-            as_is: checked == Checked::AsIs,
+            as_is: checked == ReplacementCheck::AsIs,
         })
         .await
     }
 
     /// Says why a new message is not sent.
-    async fn refuse(&mut self, why: &str) -> Result<Quit> {
+    async fn refuse(&mut self, why: &str) -> Result<ShouldQuit> {
         if self.asking.is_none() {
             printer::say("no message is held");
-            return Ok(Quit::No);
+            return Ok(ShouldQuit::No);
         }
-        let again = match editor::wanted() {
+        let again = match editor::configured_editor() {
             Some(_) => "m opens it again",
             None => "m takes another",
         };
@@ -290,43 +296,43 @@ impl Attached<'_> {
         self.ask_again().await
     }
 
-    async fn resolve(&mut self, action: HoldAction) -> Result<Quit> {
+    async fn resolve(&mut self, action: HoldAction) -> Result<ShouldQuit> {
         let Some(held) = &self.asking else {
             printer::say("no message is held");
-            return Ok(Quit::No);
+            return Ok(ShouldQuit::No);
         };
         let hold = held.hold;
         self.tell(&HoldResolveRequest { hold, action }).await
     }
 
     /// Tells the proxy, and asks about what is held then.
-    async fn tell(&mut self, request: &impl ControlRequest) -> Result<Quit> {
+    async fn tell(&mut self, request: &impl ControlRequest) -> Result<ShouldQuit> {
         match self.client.call(request).await {
             Ok(_) => self.asking = None,
-            Err(ClientError::Refused { text, .. }) => printer::say(&visible(&text)),
+            Err(ControlClientError::Refused { text, .. }) => printer::say(&sanitize(&text)),
             Err(error) => return Err(error.into()),
         }
         self.ask_again().await
     }
 
     /// Asks about what is held now; what was refused may still be held.
-    async fn ask_again(&mut self) -> Result<Quit> {
+    async fn ask_again(&mut self) -> Result<ShouldQuit> {
         let again = self.asking.is_some();
         self.feed.show(&mut self.client).await?;
         self.look_again().await?;
         if again && self.asking.is_some() {
             printer::ask(CHOICES);
         }
-        Ok(Quit::No)
+        Ok(ShouldQuit::No)
     }
 }
 
 #[derive(PartialEq, Eq)]
-enum Quit {
+enum ShouldQuit {
     Yes,
     No,
 }
 
 fn is_gone(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(ClientError::Gone))
+    matches!(error.downcast_ref(), Some(ControlClientError::Gone))
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_control::{Fault, HelloRequest, METHODS, Method, MethodInfo, ParamKind};
-use mcp_proxy_transport::control::{Client, ClientError};
+use mcp_proxy_transport::control::{ControlClient, ControlClientError};
 use mcp_proxy_wire::json_string;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -13,48 +13,48 @@ use serde_json::value::RawValue;
 use super::choose;
 use crate::cli::control::CtlArgs;
 use crate::printer;
+use crate::run::sessions::ignore_broken_pipe;
 use crate::run::sessions::inspect::write_json;
-use crate::run::sessions::quiet_pipe;
-use crate::run::{Usage, runtime};
-use mcp_proxy_wire::visible::visible;
+use crate::run::{UsageError, runtime};
+use mcp_proxy_wire::terminal_text::sanitize;
 
 /// What was typed.
 #[derive(Debug)]
-struct Request<'a> {
+struct CtlRequest<'a> {
     id: Option<&'a str>,
     method: &'static MethodInfo,
-    params: Params,
+    params: CtlParams,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Params {
+enum CtlParams {
     Given(String),
     OnStdin,
 }
 
 /// Asks.
 pub fn run(args: &CtlArgs) -> Result<ExitCode> {
-    let request = parse(&args.words).map_err(Usage)?;
+    let request = parse(&args.words).map_err(UsageError)?;
     let params = match request.params {
-        Params::Given(params) => params,
-        Params::OnStdin => {
+        CtlParams::Given(params) => params,
+        CtlParams::OnStdin => {
             let mut text = String::new();
             std::io::stdin()
                 .read_to_string(&mut text)
                 .context("cannot read the parameters from stdin")?;
-            object(&text).map_err(Usage)?
+            object(&text).map_err(UsageError)?
         }
     };
     let running = choose(request.id)?;
-    quiet_pipe(runtime().context("cannot start")?.block_on(async {
-        let mut client = Client::connect(&running.socket).await?;
+    ignore_broken_pipe(runtime().context("cannot start")?.block_on(async {
+        let mut client = ControlClient::connect(&running.socket).await?;
         let hello = HelloRequest {
             name: Some("ctl".to_owned()),
         };
         client.call(&hello).await?;
         match client.ask(request.method.method, &params).await {
             Ok(result) => print(&result)?,
-            Err(ClientError::Refused { code, text, data }) => {
+            Err(ControlClientError::Refused { code, text, data }) => {
                 let error = Fault { code, text, data };
                 print(json!({"error": error}).to_string().as_bytes())?;
                 return Ok(ExitCode::FAILURE);
@@ -69,24 +69,24 @@ pub fn run(args: &CtlArgs) -> Result<ExitCode> {
 }
 
 /// Notices, one a line, until the proxy ends.
-async fn follow(client: &mut Client) -> Result<()> {
+async fn follow(client: &mut ControlClient) -> Result<()> {
     loop {
         match client.notice().await {
             Ok(told) => print(&told.line)?,
-            Err(ClientError::Gone) => return Ok(()),
+            Err(ControlClientError::Gone) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
     }
 }
 
 fn print(line: &[u8]) -> Result<()> {
-    let mut out = printer::out();
+    let mut out = printer::stdout_writer();
     write_json(&mut out, line)?;
     Ok(out.flush()?)
 }
 
 /// `[ID] VERB [PARAMS]`: what is a verb cannot be an id, and ids are made of letters that no verb is made of.
-fn parse(words: &[String]) -> Result<Request<'_>, String> {
+fn parse(words: &[String]) -> Result<CtlRequest<'_>, String> {
     let named = |word: &String| METHODS.iter().find(|info| info.name == word.as_str());
     let (id, method, rest) = match words {
         [verb, rest @ ..] if named(verb).is_some() => (None, named(verb), rest),
@@ -96,23 +96,23 @@ fn parse(words: &[String]) -> Result<Request<'_>, String> {
     };
     let Some(method) = method else {
         let typed = id.and(words.get(1)).or(words.first());
-        let typed = visible(typed.map_or("", String::as_str));
+        let typed = sanitize(typed.map_or("", String::as_str));
         return Err(format!(
             "`{typed}` is no verb; mcp-proxy ctl --help lists them"
         ));
     };
-    Ok(Request {
+    Ok(CtlRequest {
         id,
         method,
         params: params(method, rest)?,
     })
 }
 
-fn params(method: &MethodInfo, words: &[String]) -> Result<Params, String> {
+fn params(method: &MethodInfo, words: &[String]) -> Result<CtlParams, String> {
     match words {
-        [only] if only == "-" => return Ok(Params::OnStdin),
+        [only] if only == "-" => return Ok(CtlParams::OnStdin),
         [only] if only.trim_start().starts_with('{') => {
-            return object(only).map(Params::Given);
+            return object(only).map(CtlParams::Given);
         }
         _ => {}
     }
@@ -120,7 +120,7 @@ fn params(method: &MethodInfo, words: &[String]) -> Result<Params, String> {
         .iter()
         .map(|word| member(method, words, word))
         .collect::<Result<_, _>>()?;
-    Ok(Params::Given(format!("{{{}}}", members.join(","))))
+    Ok(CtlParams::Given(format!("{{{}}}", members.join(","))))
 }
 
 /// `name=value` as a member of an object. A value that is JSON stays as it was typed, to the byte.
@@ -128,7 +128,7 @@ fn member(method: &MethodInfo, all: &[String], word: &str) -> Result<String, Str
     let Some((name, value)) = word.split_once('=') else {
         return Err(format!(
             "`{}`: write the parameters of {} as NAME=VALUE words, or as one JSON object",
-            visible(word),
+            sanitize(word),
             method.name
         ));
     };
@@ -141,12 +141,12 @@ fn member(method: &MethodInfo, all: &[String], word: &str) -> Result<String, Str
         return Err(format!(
             "{} has no parameter `{}`, but {known}",
             method.name,
-            visible(name)
+            sanitize(name)
         ));
     };
     let value = match (param.kind, read(value)) {
         (ParamKind::Json | ParamKind::Message, Ok(())) => value.to_owned(),
-        (ParamKind::Message, Err(error)) => unsound(method, all, value)
+        (ParamKind::Message, Err(error)) => quote_invalid_json(method, all, value)
             .map_err(|way| format!("{name}: no JSON: {error}; {way} sends it all the same"))?,
         (ParamKind::Json, Err(_)) | (ParamKind::Text, _) => json_string(value),
     };
@@ -159,7 +159,11 @@ fn read(text: &str) -> Result<(), serde_json::Error> {
 }
 
 /// A message that is no JSON, as a text of it where the method takes one and it was insisted on; or else how to insist.
-fn unsound(method: &MethodInfo, all: &[String], value: &str) -> Result<String, &'static str> {
+fn quote_invalid_json(
+    method: &MethodInfo,
+    all: &[String],
+    value: &str,
+) -> Result<String, &'static str> {
     if method.params.iter().any(|param| param.name == "raw_text") {
         return Err("raw_text=… as_is=true");
     }
@@ -192,8 +196,8 @@ mod tests {
         let words: Vec<String> = shlex::split(line).unwrap();
         let request = parse(&words)?;
         let params = match request.params {
-            Params::Given(params) => params,
-            Params::OnStdin => "-".to_owned(),
+            CtlParams::Given(params) => params,
+            CtlParams::OnStdin => "-".to_owned(),
         };
         Ok((request.id.map(str::to_owned), request.method.name, params))
     }

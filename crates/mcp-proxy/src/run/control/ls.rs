@@ -5,27 +5,27 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use mcp_proxy_session::PeerInfo;
-use mcp_proxy_transport::control::{Running, running};
+use mcp_proxy_transport::control::{RunningProxy, running_proxies};
 use serde_json::json;
 
 use super::started;
 use crate::cli::control::LsArgs;
 use crate::printer;
 use crate::run::sessions::inspect::write_json;
-use crate::run::sessions::{quiet_pipe, words};
-use mcp_proxy_wire::visible::visible;
+use crate::run::sessions::{formatting, ignore_broken_pipe};
+use mcp_proxy_wire::terminal_text::sanitize;
 
 /// A command or URL is shown up to here.
 const TARGET: usize = 60;
 
 /// Lists them.
 pub fn run(args: &LsArgs) -> Result<ExitCode> {
-    quiet_pipe(list(args))
+    ignore_broken_pipe(list(args))
 }
 
 fn list(args: &LsArgs) -> Result<ExitCode> {
-    let found = running();
-    let mut out = printer::out();
+    let found = running_proxies();
+    let mut out = printer::stdout_writer();
     if args.json {
         for one in &found {
             write_json(&mut out, json_line(one)?.as_bytes())?;
@@ -37,7 +37,7 @@ fn list(args: &LsArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(found: &[Running], out: &mut impl Write) -> Result<()> {
+fn table(found: &[RunningProxy], out: &mut impl Write) -> Result<()> {
     if found.is_empty() {
         writeln!(
             out,
@@ -57,11 +57,11 @@ fn table(found: &[Running], out: &mut impl Write) -> Result<()> {
         writeln!(
             out,
             "{:<8}  {:<19}  {:>7}  {:<33}  {}",
-            visible(&descriptor.id),
+            sanitize(&descriptor.id),
             started(&descriptor.started),
             descriptor.pid,
-            visible(&transports),
-            words::cut(&visible(&descriptor.target), TARGET),
+            sanitize(&transports),
+            formatting::cut(&sanitize(&descriptor.target), TARGET),
         )?;
     }
     Ok(())
@@ -75,7 +75,7 @@ fn shown(transport: &str) -> String {
     }
 }
 
-fn json_line(one: &Running) -> Result<String> {
+fn json_line(one: &RunningProxy) -> Result<String> {
     let mut line = serde_json::to_value(&one.descriptor)?;
     if let Some(members) = line.as_object_mut() {
         members.insert("socket".to_owned(), json!(one.socket.to_string_lossy()));

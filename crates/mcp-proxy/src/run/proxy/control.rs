@@ -5,24 +5,29 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mcp_proxy_core::control::{Control, Existing, Export, Means, RING, RunFacts, RunServer, Save};
-use mcp_proxy_core::{Dial, LinkEnd, Pipeline};
+use mcp_proxy_core::control::{
+    CopyRecordCallback, ExportCallback, HostCallbacks, OverwritePolicy, ProxyControl, RING,
+    RunServer, RunSummary,
+};
+use mcp_proxy_core::{Dial, LinkEnd, ProxyRun};
 use mcp_proxy_session::export::exporter;
-use mcp_proxy_session::{Ring, copy_record, time_text};
-use mcp_proxy_transport::control::{Descriptor, OwnSocket, SocketFiles, serve, sweep};
+use mcp_proxy_session::{RecentMessages, copy_record, time_text};
+use mcp_proxy_transport::control::{
+    ControlSocket, ProxyDescriptor, SocketFiles, remove_stale_sockets, serve,
+};
 use mcp_proxy_wire::{ErrorCode, Limits, Side};
 use tokio::task::JoinHandle;
 
-use super::record::{self, About};
+use super::record::{self, RunDescription};
 use crate::config::Config;
 use crate::printer;
 use crate::run::control::short_id;
 use crate::run::sessions::export::file;
 
 /// A run's own control socket.
-pub struct OwnControl {
+pub struct RunControl {
     /// Who answers.
-    pub control: Arc<Control>,
+    pub control: Arc<ProxyControl>,
     /// Where viewers dial.
     pub socket: PathBuf,
     id: String,
@@ -30,22 +35,22 @@ pub struct OwnControl {
     _files: SocketFiles,
 }
 
-impl Drop for OwnControl {
+impl Drop for RunControl {
     fn drop(&mut self) {
         self.serving.abort();
     }
 }
 
 /// Makes the socket and serves it. `None`: it was not wanted, or cannot be made.
-pub fn open(config: &Config, pipeline: &Arc<Pipeline>, about: &About) -> Option<OwnControl> {
+pub fn open(config: &Config, run: &Arc<ProxyRun>, about: &RunDescription) -> Option<RunControl> {
     if !config.control {
         return None;
     }
     // Beside the run, as with old records.
-    std::thread::spawn(sweep);
+    std::thread::spawn(remove_stale_sockets);
     let header = &about.header;
     let facts = facts(config, about);
-    let descriptor = Descriptor {
+    let descriptor = ProxyDescriptor {
         id: short_id(&header.id),
         pid: facts.pid,
         session: facts.session.clone(),
@@ -56,7 +61,7 @@ pub fn open(config: &Config, pipeline: &Arc<Pipeline>, about: &About) -> Option<
         started: time_text(facts.started),
         version: facts.version.to_owned(),
     };
-    let socket = match OwnSocket::create(&descriptor) {
+    let socket = match ControlSocket::create(&descriptor) {
         Ok(socket) => socket,
         Err(error) => {
             printer::say(&format!(
@@ -66,13 +71,13 @@ pub fn open(config: &Config, pipeline: &Arc<Pipeline>, about: &About) -> Option<
         }
     };
     if about.path.is_none() {
-        pipeline.keep_recent(Ring::new(
+        run.keep_recent(RecentMessages::new(
             RING,
             config.masks.clone(),
             config.redaction.clone(),
         ));
     }
-    let means = Means {
+    let means = HostCallbacks {
         export: export(),
         save: save(),
         servers: vec![RunServer {
@@ -81,9 +86,9 @@ pub fn open(config: &Config, pipeline: &Arc<Pipeline>, about: &About) -> Option<
             dial: dial(config),
         }],
     };
-    let control = Control::new(Arc::clone(pipeline), facts, means);
+    let control = ProxyControl::new(Arc::clone(run), facts, means);
     let (listener, serves) = (socket.listener, Arc::clone(&control));
-    Some(OwnControl {
+    Some(RunControl {
         control,
         socket: socket.files.socket().to_owned(),
         id: descriptor.id,
@@ -93,7 +98,7 @@ pub fn open(config: &Config, pipeline: &Arc<Pipeline>, about: &About) -> Option<
 }
 
 /// How to look at a run, for whoever started it.
-pub fn notice(config: &Config, own: Option<&OwnControl>) -> Option<String> {
+pub fn notice(config: &Config, own: Option<&RunControl>) -> Option<String> {
     let own = own.filter(|_| !config.quiet)?;
     Some(format!(
         "mcp-proxy: attach with: mcp-proxy attach {}",
@@ -102,15 +107,15 @@ pub fn notice(config: &Config, own: Option<&OwnControl>) -> Option<String> {
 }
 
 /// The server as it is shown: its command or its URL, without secrets, as the record's header has it.
-pub fn shown_target(config: &Config, about: &About) -> String {
+pub fn shown_target(config: &Config, about: &RunDescription) -> String {
     let header = &about.header;
     header.shown_server(&config.masks, config.redaction.as_ref())
 }
 
-fn facts(config: &Config, about: &About) -> RunFacts {
+fn facts(config: &Config, about: &RunDescription) -> RunSummary {
     let header = &about.header;
     let target = shown_target(config, about);
-    RunFacts {
+    RunSummary {
         redaction: config.redaction.clone(),
         version: env!("CARGO_PKG_VERSION"),
         session: header.id.clone(),
@@ -141,16 +146,16 @@ pub fn dial(config: &Config) -> Dial {
     })
 }
 
-fn save() -> Save {
+fn save() -> CopyRecordCallback {
     Arc::new(|record, output| copy_record(record, output).map_err(|error| error.chain()))
 }
 
-fn export() -> Export {
+fn export() -> ExportCallback {
     Arc::new(|path, format, output, existing| {
         let exporter = exporter(format).ok_or_else(|| format!("{format} is not known"))?;
         let existing = match existing {
-            Existing::Replace => file::Existing::Replace,
-            Existing::Keep => file::Existing::Keep(file::RENAME_OR_FORCE),
+            OverwritePolicy::Replace => file::ExistingFile::Replace,
+            OverwritePolicy::Keep => file::ExistingFile::Keep(file::RENAME_OR_FORCE),
         };
         record::export(path, exporter, output, existing).map_err(|error| format!("{error:#}"))
     })

@@ -3,21 +3,20 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use mcp_proxy_core::mock::{self, Mock};
+use mcp_proxy_core::mock::{self, MockServer};
 use mcp_proxy_core::{Dial, LinkEnd};
-use mcp_proxy_session::Masks;
-use mcp_proxy_transport::child::Child;
-use mcp_proxy_transport::http::remote::{Remote, RemoteOptions};
-use mcp_proxy_transport::http::{auto, dial as http_dial};
+use mcp_proxy_session::CredentialRedaction;
+use mcp_proxy_transport::ChildServer;
+use mcp_proxy_transport::http::{HttpLink, RemoteServer, RemoteServerOptions, auto_detect_link};
 use mcp_proxy_transport::process::ServerCommand;
-use mcp_proxy_transport::sse::dial as sse_dial;
+use mcp_proxy_transport::sse::sse_link;
 use mcp_proxy_wire::{Limits, Transport};
 
-use crate::config::{Config, Played, Target};
+use crate::config::{Config, MockTarget, Target};
 use crate::printer;
 
 /// Over this a message between links of one kind is cut through.
-pub const CUT: usize = 64 * 1024;
+pub const CUT_THROUGH_BYTES: usize = 64 * 1024;
 
 /// What opens a link to the configured server.
 pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
@@ -42,15 +41,15 @@ fn dial_target(config: &Config, target: &Target, limits: Limits) -> Result<Dial>
 }
 
 /// A recording, with a real server behind it or without.
-fn dial_recording(config: &Config, played: &Played, limits: Limits) -> Result<Dial> {
-    let beyond = match &played.beyond {
+fn dial_recording(config: &Config, played: &MockTarget, limits: Limits) -> Result<Dial> {
+    let beyond = match &played.fallback {
         Some(target) => Some(dial_target(config, target, limits)?),
         None => None,
     };
     let recording = Arc::clone(&played.recording);
     let (matching, redacted) = (played.matching, played.redacted);
     Ok(Arc::new(move |connection| {
-        let mock = Mock::new(Arc::clone(&recording), matching, redacted);
+        let mock = MockServer::new(Arc::clone(&recording), matching, redacted);
         let beyond = beyond.clone();
         Box::pin(async move {
             let beyond = match beyond {
@@ -63,15 +62,17 @@ fn dial_recording(config: &Config, played: &Played, limits: Limits) -> Result<Di
 }
 
 /// A server process and who watches over it.
-pub fn child(config: &Config, command: &ServerCommand, limits: Limits) -> Child {
+pub fn child(config: &Config, command: &ServerCommand, limits: Limits) -> ChildServer {
     let secrets = config
         .record
         .as_ref()
         .map_or_else(Vec::new, |record| record.options.secrets.clone());
-    Child {
+    ChildServer {
         supervisor: config.supervisor.clone(),
         command: command.clone(),
-        shown: Masks::new(secrets).argv(&words(command)).join(" "),
+        shown: CredentialRedaction::new(secrets)
+            .argv(&words(command))
+            .join(" "),
         limits,
         on_stderr: Arc::new(printer::pass_stderr),
     }
@@ -86,7 +87,7 @@ pub fn words(command: &ServerCommand) -> Vec<String> {
 }
 
 /// The HTTP client for a URL.
-pub fn remote(config: &Config, target: &Target) -> Result<Arc<Remote>> {
+pub fn remote(config: &Config, target: &Target) -> Result<Arc<RemoteServer>> {
     let Target::Url {
         url,
         headers,
@@ -96,7 +97,7 @@ pub fn remote(config: &Config, target: &Target) -> Result<Arc<Remote>> {
     else {
         anyhow::bail!("a command has no URL");
     };
-    Ok(Remote::new(RemoteOptions {
+    Ok(RemoteServer::new(RemoteServerOptions {
         url: url.clone(),
         headers: headers.clone(),
         ca_file: ca_file.clone(),
@@ -106,14 +107,14 @@ pub fn remote(config: &Config, target: &Target) -> Result<Arc<Remote>> {
 }
 
 /// What opens a link to a URL of a kind, or of one that is found out.
-pub fn dial_remote(remote: Arc<Remote>, kind: Option<Transport>, max: usize) -> Dial {
+pub fn dial_remote(remote: Arc<RemoteServer>, kind: Option<Transport>, max: usize) -> Dial {
     Arc::new(move |connection| {
         let remote = Arc::clone(&remote);
         Box::pin(async move {
             Ok::<_, LinkEnd>(match kind {
-                Some(Transport::Sse) => sse_dial::link(remote, connection, max).await?,
-                Some(_) => http_dial::HttpLink::link(remote, connection, max),
-                None => auto::link(remote, connection, max),
+                Some(Transport::Sse) => sse_link(remote, connection, max).await?,
+                Some(_) => HttpLink::link(remote, connection, max),
+                None => auto_detect_link(remote, connection, max),
             })
         })
     })

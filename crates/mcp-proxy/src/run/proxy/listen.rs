@@ -5,35 +5,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_core::Pipeline;
-use mcp_proxy_session::Io;
-use mcp_proxy_transport::http::auto::AutoFront;
-use mcp_proxy_transport::http::exchange::Exchange;
-use mcp_proxy_transport::http::listener::{Listener, ListenerLimits, ListenerOptions};
-use mcp_proxy_transport::http::remote::Remote;
-use mcp_proxy_transport::http::routes::{Route, Routes};
-use mcp_proxy_transport::http::sessions::{
-    EndpointOptions, ModernClients, SessionLimits, Sessions,
-};
-use mcp_proxy_transport::sse::exchange::SseExchange;
-use mcp_proxy_transport::sse::front::SseFront;
+use mcp_proxy_core::ProxyRun;
+use mcp_proxy_session::RecordEvent;
+use mcp_proxy_transport::http::AutoDetectEndpoint;
+use mcp_proxy_transport::http::HttpPassThrough;
+use mcp_proxy_transport::http::RemoteServer;
+use mcp_proxy_transport::http::{EndpointOptions, McpEndpoint, ModernClients, SessionLimits};
+use mcp_proxy_transport::http::{Listener, ListenerLimits, ListenerOptions};
+use mcp_proxy_transport::http::{Route, Routes};
+use mcp_proxy_transport::sse::SseEndpoint;
+use mcp_proxy_transport::sse::SsePassThrough;
 use mcp_proxy_transport::{http, sse, tls};
 use mcp_proxy_wire::Transport;
 
 use super::dial::{dial, dial_remote, remote};
-use super::signals::Stop;
+use super::signals::StopRequest;
 use super::{RunEnd, STOP_DEADLINE, carry_options, limits};
-use crate::config::{Config, Listen, Target};
+use crate::config::{ClientEndpoint, Config, Target};
 use crate::printer;
 
 /// Listens until a signal comes.
 pub async fn over_port(
     config: &Config,
-    pipeline: &Arc<Pipeline>,
-    mut stop: Stop,
+    run: &Arc<ProxyRun>,
+    mut stop: StopRequest,
     notices: &[String],
 ) -> Result<RunEnd> {
-    let Listen::Port {
+    let ClientEndpoint::Port {
         kind,
         host,
         port,
@@ -47,23 +45,23 @@ pub async fn over_port(
         Some((cert, key)) => Some(tls::server_config(cert, key).context("--tls-cert, --tls-key")?),
         None => None,
     };
-    let refusals = Arc::clone(pipeline);
+    let refusals = Arc::clone(run);
     let options = ListenerOptions {
         admission: admission.clone(),
         tls,
         stall: config.limits.stall,
         is_public: !crate::config::is_loopback(host),
         limits: ListenerLimits::default(),
-        on_refusal: Arc::new(move |text| refusals.note(&Io::Note { text })),
+        on_refusal: Arc::new(move |text| refusals.record_event(&RecordEvent::Note { text })),
     };
     let listener = Listener::bind(host, *port, options)
         .await
         .with_context(|| {
             format!("cannot listen on {host}:{port} (--listen-port 0 picks a free port)")
         })?;
-    let routes = Arc::new(routes(config, pipeline, *kind)?);
+    let routes = Arc::new(routes(config, run, *kind)?);
     let address = listener.url(path(*kind));
-    pipeline.listens_on(&address);
+    run.set_address(&address);
     printer::say(&format!("listening on {address}"));
     notices.iter().for_each(|notice| printer::say(notice));
     let mut stopped = None;
@@ -72,7 +70,7 @@ pub async fn over_port(
         .run(Arc::clone(&routes), async {
             tokio::select! {
                 end = stop.wait() => stopped = Some(end),
-                () = pipeline.record_lost() => record_lost = true,
+                () = run.record_lost() => record_lost = true,
             }
         })
         .await;
@@ -101,8 +99,8 @@ fn path(client: Transport) -> &'static str {
 
 /// The path table: the one list of the handlers on a port. With the same kind of transport on both sides HTTP is passed
 /// through, else it ends here.
-fn routes(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Result<Routes> {
-    let pipeline = Arc::clone(pipeline);
+fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Routes> {
+    let run = Arc::clone(run);
     let carry = carry_options(config.limits);
     let session_limits = SessionLimits {
         sessions: config.limits.sessions,
@@ -130,7 +128,7 @@ fn routes(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Resul
         ) => {
             let remote = remote(config, &config.target)?;
             let same = same_path(&remote);
-            routes.with(Exchange::new(pipeline, remote, cut), [own, same])
+            routes.with(HttpPassThrough::new(run, remote, cut), [own, same])
         }
         (
             Transport::Sse,
@@ -141,7 +139,7 @@ fn routes(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Resul
         ) => {
             let remote = remote(config, &config.target)?;
             let same = same_path(&remote);
-            let exchange = SseExchange::new(pipeline, remote, cut);
+            let exchange = SsePassThrough::new(run, remote, cut);
             let endpoints = Route::prefix("/").unlisted();
             routes
                 .with(exchange.endpoints_handler(), [endpoints])
@@ -150,22 +148,22 @@ fn routes(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Resul
         (Transport::StreamableHttp, Target::Url { kind: None, .. }) => {
             let remote = remote(config, &config.target)?;
             let same = same_path(&remote);
-            let exchange = Exchange::new(Arc::clone(&pipeline), Arc::clone(&remote), cut);
+            let exchange = HttpPassThrough::new(Arc::clone(&run), Arc::clone(&remote), cut);
             let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), whole.max);
-            let sessions = Sessions::new(Arc::clone(&pipeline), dial, endpoint(Transport::Sse));
-            let auto = AutoFront::new(pipeline, remote, exchange, sessions, whole.max);
+            let sessions = McpEndpoint::new(Arc::clone(&run), dial, endpoint(Transport::Sse));
+            let auto = AutoDetectEndpoint::new(run, remote, exchange, sessions, whole.max);
             routes.with(auto, [own, same])
         }
         (Transport::Sse, target) => {
             let dial = dial(config, whole)?;
             let kind = target.transport();
-            let front = SseFront::new(pipeline, dial, kind, session_limits, carry);
+            let front = SseEndpoint::new(run, dial, kind, session_limits, carry);
             let messages = Route::exact(sse::MESSAGE_PATH).unlisted();
             routes.with(front.messages(), [messages]).with(front, [own])
         }
         (_, target) => {
             let dial = dial(config, whole)?;
-            let sessions = Sessions::new(pipeline, dial, endpoint(target.transport()));
+            let sessions = McpEndpoint::new(run, dial, endpoint(target.transport()));
             routes.with(sessions, [own])
         }
     })
@@ -173,6 +171,6 @@ fn routes(config: &Config, pipeline: &Arc<Pipeline>, client: Transport) -> Resul
 
 /// The path that the server itself is reached at: clients whose configuration only got another host find it here too.
 /// Unlisted, because the paths of hosted servers may hold keys.
-fn same_path(remote: &Remote) -> Route {
+fn same_path(remote: &RemoteServer) -> Route {
     Route::exact(remote.url().path()).unlisted()
 }

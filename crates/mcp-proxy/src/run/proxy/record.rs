@@ -5,22 +5,23 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_session::export::{Exported, exporter};
+use mcp_proxy_session::export::{ExportSummary, exporter};
 use mcp_proxy_session::{
-    OnRecordError, Place, Recorder, Session, SessionExporter, SessionHeader, new_session_id, store,
+    RecordErrorPolicy, RecordLocation, Recorder, SessionExporter, SessionHeader, SessionRecord,
+    new_session_id, store,
 };
-use mcp_proxy_wire::visible::visible;
+use mcp_proxy_wire::terminal_text::sanitize;
 
-use crate::config::{Config, Record, Target};
+use crate::config::{Config, RecordConfig, Target};
 use crate::printer;
-use crate::run::sessions::export::{file, lacking};
+use crate::run::sessions::export::{describe_missing_bodies, file};
 
 /// A record that has begun, or none.
-pub struct Recording {
+pub struct RunRecord {
     /// Writes it.
     pub recorder: Option<Recorder>,
     /// What the run is.
-    pub about: About,
+    pub about: RunDescription,
     /// What to tell the user about it, after the first line of a listener.
     pub notice: Option<String>,
     /// A record was wanted and there is none: to be told whatever else is not.
@@ -28,19 +29,19 @@ pub struct Recording {
 }
 
 /// What a run is, recorded or not.
-pub struct About {
+pub struct RunDescription {
     /// What a record's first line says.
     pub header: SessionHeader,
     /// Where the record is.
     pub path: Option<PathBuf>,
 }
 
-impl Recording {
+impl RunRecord {
     /// No record, as with `--no-record`.
-    fn none(header: SessionHeader) -> Recording {
-        Recording {
+    fn none(header: SessionHeader) -> RunRecord {
+        RunRecord {
             recorder: None,
-            about: About { header, path: None },
+            about: RunDescription { header, path: None },
             notice: None,
             warning: None,
         }
@@ -48,22 +49,22 @@ impl Recording {
 }
 
 /// Begins the record. One that cannot be begun is a failure or a warning, as `--on-record-error` says.
-pub fn open(config: &Config) -> Result<Recording> {
+pub fn open(config: &Config) -> Result<RunRecord> {
     let header = header(config);
     let Some(record) = &config.record else {
-        return Ok(Recording::none(header));
+        return Ok(RunRecord::none(header));
     };
     let options = record.options.clone();
     let recorder = match Recorder::create(record.place.clone(), options, &header) {
         Ok(recorder) => recorder,
-        Err(error) if record.options.on_error == OnRecordError::Warn => {
-            let warning = visible(&format!(
+        Err(error) if record.options.on_error == RecordErrorPolicy::Warn => {
+            let warning = sanitize(&format!(
                 "mcp-proxy: nothing is recorded: {} (--on-record-error stop refuses to start then)",
                 error.chain()
             ));
-            return Ok(Recording {
+            return Ok(RunRecord {
                 warning: Some(warning),
-                ..Recording::none(header)
+                ..RunRecord::none(header)
             });
         }
         Err(error) => {
@@ -71,15 +72,15 @@ pub fn open(config: &Config) -> Result<Recording> {
         }
     };
     let path = recorder.path().to_owned();
-    if record.place == Place::Default {
+    if record.place == RecordLocation::Default {
         // Beside the run, so that a large store costs no start-up time.
         std::thread::spawn(|| {
             if let Ok(folder) = store::state_dir() {
-                drop(store::keep_under(&folder, store::DEFAULT_LIMIT));
+                drop(store::prune_to_size(&folder, store::DEFAULT_LIMIT));
             }
         });
     }
-    let elsewhere = matches!(&record.place, Place::File(wanted) if *wanted != path);
+    let elsewhere = matches!(&record.place, RecordLocation::File(wanted) if *wanted != path);
     let notice = match (elsewhere, config.quiet) {
         (true, _) => Some(format!(
             "mcp-proxy: the session file exists already; recording to {}",
@@ -88,9 +89,9 @@ pub fn open(config: &Config) -> Result<Recording> {
         (false, false) => Some(format!("mcp-proxy: recording to {}", path.display())),
         (false, true) => None,
     };
-    Ok(Recording {
+    Ok(RunRecord {
         recorder: Some(recorder),
-        about: About {
+        about: RunDescription {
             header,
             path: Some(path),
         },
@@ -100,7 +101,7 @@ pub fn open(config: &Config) -> Result<Recording> {
 }
 
 /// Writes the export that `--output-format` asked for.
-pub fn finish(path: Option<&Path>, record: Option<&Record>, quiet: bool) -> Result<()> {
+pub fn finish(path: Option<&Path>, record: Option<&RecordConfig>, quiet: bool) -> Result<()> {
     let (Some(path), Some(format)) = (path, record.and_then(|record| record.export.as_deref()))
     else {
         return Ok(());
@@ -108,7 +109,7 @@ pub fn finish(path: Option<&Path>, record: Option<&Record>, quiet: bool) -> Resu
     let exporter =
         exporter(format).with_context(|| format!("--output-format: {format} is not known"))?;
     let target = export_path(path, exporter);
-    let existing = file::Existing::Keep("it is not overwritten");
+    let existing = file::ExistingFile::Keep("it is not overwritten");
     export(path, exporter, &target, existing)?;
     if !quiet {
         printer::say(&format!("mcp-proxy: exported to {}", target.display()));
@@ -122,16 +123,16 @@ pub fn export(
     record: &Path,
     exporter: &dyn SessionExporter,
     target: &Path,
-    existing: file::Existing,
+    existing: file::ExistingFile,
 ) -> Result<u64> {
-    let session = Session::open(record)?;
-    let mut exported = Exported::default();
-    let bytes = file::Target::new(target, record, existing)?.write(|sink| {
+    let session = SessionRecord::open(record)?;
+    let mut exported = ExportSummary::default();
+    let bytes = file::ExportFile::new(target, record, existing)?.write(|sink| {
         let mut out = BufWriter::with_capacity(1 << 16, sink);
         exported = exporter.export(&session, &mut out, &mut |_, _| {})?;
         out.flush().context("cannot write the export")
     })?;
-    match lacking(exported, &session) {
+    match describe_missing_bodies(exported, &session) {
         Some(text) => anyhow::bail!("{} is written, but {text}", target.display()),
         None => Ok(bytes),
     }

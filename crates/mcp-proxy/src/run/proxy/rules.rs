@@ -4,55 +4,52 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use mcp_proxy_core::Pipeline;
-use mcp_proxy_core::rules::{OpenServer, RulesFile, told};
-use mcp_proxy_session::Io;
+use mcp_proxy_core::ProxyRun;
+use mcp_proxy_core::rules::{OpenServerCallback, RulesFile, reload_summary};
+use mcp_proxy_session::RecordEvent;
 use tokio::task::JoinHandle;
 
 use crate::config::Config;
 use crate::printer;
-use crate::run::Usage;
+use crate::run::UsageError;
 
 /// How often the file is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Follows the rules file until it is dropped.
-pub struct Following(JoinHandle<()>);
+pub struct RulesWatcher(JoinHandle<()>);
 
-impl Drop for Following {
+impl Drop for RulesWatcher {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 /// Reads `--rules` and follows the file. `target` is the server as the proxy shows it.
-pub fn follow(
-    config: &Config,
-    pipeline: &Arc<Pipeline>,
-    target: &str,
-) -> Result<Option<Following>> {
+pub fn follow(config: &Config, run: &Arc<ProxyRun>, target: &str) -> Result<Option<RulesWatcher>> {
     let Some(path) = &config.rules else {
         return Ok(None);
     };
     let read = RulesFile::open(path, target, open_server(config));
-    let (file, rules) = read.map_err(|fault| Usage(format!("--rules {fault}")))?;
-    pipeline.rules().follow(file, rules);
-    let pipeline = Arc::clone(pipeline);
-    Ok(Some(Following(tokio::spawn(async move {
+    let (file, rules) = read.map_err(|fault| UsageError(format!("--rules {fault}")))?;
+    run.rules().follow(file, rules);
+    let run = Arc::clone(run);
+    Ok(Some(RulesWatcher(tokio::spawn(async move {
         loop {
             tokio::time::sleep(LOOK).await;
-            let reader = Arc::clone(&pipeline);
+            let reader = Arc::clone(&run);
             // On another thread: traffic does not wait for a slow disk or for rules that are compiled.
-            let read = tokio::task::spawn_blocking(move || reader.rules().look()).await;
+            let read =
+                tokio::task::spawn_blocking(move || reader.rules().reload_if_changed()).await;
             if let Ok(Some(read)) = read {
-                tell(&pipeline, &read);
+                tell(&run, &read);
             }
         }
     }))))
 }
 
 /// Finds the servers that rules redirect to.
-fn open_server(config: &Config) -> OpenServer {
+fn open_server(config: &Config) -> OpenServerCallback {
     let config = config.clone();
     Arc::new(move |name| {
         let target = config
@@ -68,8 +65,8 @@ fn open_server(config: &Config) -> OpenServer {
     })
 }
 
-fn tell(pipeline: &Pipeline, read: &Result<usize, String>) {
-    let text = told(read);
-    pipeline.note(&Io::Note { text: &text });
+fn tell(run: &ProxyRun, read: &Result<usize, String>) {
+    let text = reload_summary(read);
+    run.record_event(&RecordEvent::Note { text: &text });
     printer::say(&format!("mcp-proxy: {text}"));
 }

@@ -4,27 +4,27 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use mcp_proxy_core::control::Control;
+use mcp_proxy_core::control::ProxyControl;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::oneshot;
 
 use super::RunEnd;
-use crate::run::tui::EditorRuns;
+use crate::run::tui::EditorFlag;
 
 /// The signals that end a run.
-pub struct Signals {
+pub struct RunSignals {
     interrupt: unix::Signal,
     terminate: unix::Signal,
     hangup: unix::Signal,
 }
 
 /// What came. Waited for in a task of its own, so that messages do not look for signals on their way.
-pub struct Stop(oneshot::Receiver<RunEnd>);
+pub struct StopRequest(oneshot::Receiver<RunEnd>);
 
-impl Signals {
+impl RunSignals {
     /// Watches from now on.
-    pub fn new() -> std::io::Result<Signals> {
-        Ok(Signals {
+    pub fn new() -> std::io::Result<RunSignals> {
+        Ok(RunSignals {
             interrupt: unix::signal(SignalKind::interrupt())?,
             terminate: unix::signal(SignalKind::terminate())?,
             hangup: unix::signal(SignalKind::hangup())?,
@@ -32,26 +32,30 @@ impl Signals {
     }
 
     /// Resolves at the first signal, or when a viewer asks for the end. Ctrl-C is not for us while an editor has the terminal.
-    pub fn or_asked(self, control: Option<Arc<Control>>, editor: EditorRuns) -> Stop {
+    pub fn into_stop_request(
+        self,
+        control: Option<Arc<ProxyControl>>,
+        editor: EditorFlag,
+    ) -> StopRequest {
         let (tell, stop) = oneshot::channel();
         tokio::spawn(async move {
             let end = self.first(control, editor).await;
             let _ = tell.send(end);
         });
-        Stop(stop)
+        StopRequest(stop)
     }
 
-    async fn first(mut self, control: Option<Arc<Control>>, editor: EditorRuns) -> RunEnd {
+    async fn first(mut self, control: Option<Arc<ProxyControl>>, editor: EditorFlag) -> RunEnd {
         let asked = async {
             match control {
-                Some(control) => control.shut_down().await,
+                Some(control) => control.wait_for_shutdown_request().await,
                 None => std::future::pending().await,
             }
         };
         let interrupted = async {
             loop {
                 self.interrupt.recv().await;
-                if !editor.is_so() {
+                if !editor.is_running() {
                     return;
                 }
             }
@@ -68,7 +72,7 @@ impl Signals {
     }
 }
 
-impl Stop {
+impl StopRequest {
     /// Waits for it.
     pub async fn wait(&mut self) -> RunEnd {
         match (&mut self.0).await {

@@ -2,28 +2,28 @@
 
 use std::io::Write;
 
-use mcp_proxy_core::replay::diff::Difference;
-use mcp_proxy_core::replay::{Outcome, Verdict};
-use mcp_proxy_session::Session;
-use mcp_proxy_wire::visible::visible;
+use mcp_proxy_core::replay::Difference;
+use mcp_proxy_core::replay::{AnswerComparison, ReplayOutcome};
+use mcp_proxy_session::SessionRecord;
+use mcp_proxy_wire::terminal_text::sanitize;
 
 /// Texts in the list of differences are cut here.
 const SHOWN: usize = 60;
 
 /// How outcomes are shown.
 #[derive(Clone, Copy)]
-pub enum Form {
+pub enum ReportFormat {
     /// An object a request.
     Json,
     /// A line a request that is not as it was.
     Text,
     /// With the connection of each.
-    TextOfSeveral,
+    TextWithConnection,
 }
 
 /// How many there are of each.
 #[derive(Default)]
-pub struct Report {
+pub struct ReplayReport {
     /// Answered as they were.
     pub same: usize,
     /// Answered in another way, or for the first time.
@@ -32,31 +32,31 @@ pub struct Report {
     pub unanswered: usize,
 }
 
-impl Report {
+impl ReplayReport {
     /// Counts and shows one.
     pub fn add(
         &mut self,
-        outcome: &Outcome,
-        session: &Session,
-        form: Form,
+        outcome: &ReplayOutcome,
+        session: &SessionRecord,
+        form: ReportFormat,
         sink: &mut impl Write,
     ) -> std::io::Result<()> {
-        let count = match outcome.verdict {
-            Verdict::Same => &mut self.same,
-            Verdict::Different(_) | Verdict::New => &mut self.different,
-            Verdict::Unanswered => &mut self.unanswered,
+        let count = match outcome.comparison {
+            AnswerComparison::Same => &mut self.same,
+            AnswerComparison::Different(_) | AnswerComparison::New => &mut self.different,
+            AnswerComparison::Unanswered => &mut self.unanswered,
         };
         *count += 1;
         let row = session.row(outcome.row);
-        let about = About {
+        let about = RequestTitle {
             method: row.and_then(|row| session.method(row)).unwrap_or_default(),
             name: row.and_then(|row| session.name(row)),
         };
         match form {
-            Form::Json => writeln!(sink, "{}", object(outcome, &about)),
-            _ if outcome.verdict == Verdict::Same => Ok(()),
-            Form::Text => print(outcome, "", &about, sink),
-            Form::TextOfSeveral => {
+            ReportFormat::Json => writeln!(sink, "{}", object(outcome, &about)),
+            _ if outcome.comparison == AnswerComparison::Same => Ok(()),
+            ReportFormat::Text => print(outcome, "", &about, sink),
+            ReportFormat::TextWithConnection => {
                 let on = format!("c{} ", outcome.connection);
                 print(outcome, &on, &about, sink)
             }
@@ -65,55 +65,55 @@ impl Report {
 }
 
 /// What a request was about.
-struct About<'a> {
+struct RequestTitle<'a> {
     method: &'a str,
     name: Option<&'a str>,
 }
 
 /// A verdict in a word, and what is different.
-fn told(verdict: &Verdict) -> (&'static str, &[Difference]) {
+fn told(verdict: &AnswerComparison) -> (&'static str, &[Difference]) {
     match verdict {
-        Verdict::Same => ("same", &[]),
-        Verdict::Different(differences) => ("different", differences),
-        Verdict::New => ("new", &[]),
-        Verdict::Unanswered => ("unanswered", &[]),
+        AnswerComparison::Same => ("same", &[]),
+        AnswerComparison::Different(differences) => ("different", differences),
+        AnswerComparison::New => ("new", &[]),
+        AnswerComparison::Unanswered => ("unanswered", &[]),
     }
 }
 
 fn print(
-    outcome: &Outcome,
+    outcome: &ReplayOutcome,
     on: &str,
-    about: &About<'_>,
+    about: &RequestTitle<'_>,
     sink: &mut impl Write,
 ) -> std::io::Result<()> {
     let name = about
         .name
         .map_or(String::new(), |name| format!(" [{name}]"));
     let (sequence, method) = (outcome.sequence, about.method);
-    let (verdict, differences) = told(&outcome.verdict);
-    let text = match outcome.verdict {
-        Verdict::New => "answered now, no answer in the record",
+    let (verdict, differences) = told(&outcome.comparison);
+    let text = match outcome.comparison {
+        AnswerComparison::New => "answered now, no answer in the record",
         _ => verdict,
     };
     let text = format!("#{sequence} {on}{method}{name}: {text}");
-    writeln!(sink, "{}", visible(&text))?;
+    writeln!(sink, "{}", sanitize(&text))?;
     for difference in differences {
         let side = |side: &Option<String>| match side {
-            Some(text) => visible(&text.chars().take(SHOWN).collect::<String>()),
+            Some(text) => sanitize(&text.chars().take(SHOWN).collect::<String>()),
             None => "nothing".to_owned(),
         };
-        let path = visible(&difference.path);
-        let (then, now) = (side(&difference.then), side(&difference.now));
+        let path = sanitize(&difference.path);
+        let (then, now) = (side(&difference.recorded), side(&difference.current));
         writeln!(sink, "    {path}: {then} != {now}")?;
     }
     Ok(())
 }
 
-fn object(outcome: &Outcome, about: &About<'_>) -> serde_json::Value {
-    let (verdict, differences) = told(&outcome.verdict);
+fn object(outcome: &ReplayOutcome, about: &RequestTitle<'_>) -> serde_json::Value {
+    let (verdict, differences) = told(&outcome.comparison);
     let differences: Vec<_> = differences
         .iter()
-        .map(|it| serde_json::json!({"path": it.path, "then": it.then, "now": it.now}))
+        .map(|it| serde_json::json!({"path": it.path, "then": it.recorded, "now": it.current}))
         .collect();
     serde_json::json!({
         "sequence": outcome.sequence,

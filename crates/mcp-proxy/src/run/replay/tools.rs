@@ -4,12 +4,12 @@
 //! before the record began; so all lists and calls of the record are read, whatever is played.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use mcp_proxy_session::{ProxyMessage, Session};
-use mcp_proxy_transport::http::tool_headers::ToolHeaders;
+use mcp_proxy_session::{ProxyMessage, SessionRecord};
+use mcp_proxy_transport::http::ToolHeaders;
 use mcp_proxy_wire::{Direction, Message};
 
 /// Reads the record. What of it cannot be read teaches nothing, and is told of elsewhere.
-pub fn learn(tools: &ToolHeaders, session: &Session) {
+pub fn learn(tools: &ToolHeaders, session: &SessionRecord) {
     let asked = session
         .rows()
         .iter()

@@ -6,21 +6,21 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_session::export::{Exported, exporter};
-use mcp_proxy_session::{Session, SessionExporter, side_folder};
-use mcp_proxy_wire::visible::visible;
+use mcp_proxy_session::export::{ExportSummary, exporter};
+use mcp_proxy_session::{SessionExporter, SessionRecord, side_folder};
+use mcp_proxy_wire::terminal_text::sanitize;
 
-use super::{counted, named, quiet_pipe, report_damage, words};
+use super::{count_of, formatting, ignore_broken_pipe, record_lookup, report_damage};
 use crate::cli::sessions::ExportArgs;
 use crate::printer::{
     self,
-    progress::{Progress, Results},
+    progress::{ProgressBar, ResultPlace},
 };
-use file::{Existing, Target};
+use file::{ExistingFile, ExportFile};
 
 /// Writes a record in another format.
 pub fn run(args: &ExportArgs) -> Result<ExitCode> {
-    quiet_pipe(export(args))
+    ignore_broken_pipe(export(args))
 }
 
 fn export(args: &ExportArgs) -> Result<ExitCode> {
@@ -28,65 +28,65 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
         .with_context(|| format!("--output-format: {} is not known", args.output_format))?;
     let filter = super::filter(args.filter.as_deref().unwrap_or_default())?;
     let redaction = super::redaction(&args.redact)?;
-    let path = named::find(&args.record)?;
+    let path = record_lookup::find(&args.record)?;
     // Looked at first: reading a large record in vain would be a pity.
     let target = args
         .output
         .as_deref()
-        .map(|output| Target::new(output, &path, existing(args)))
+        .map(|output| ExportFile::new(output, &path, existing(args)))
         .transpose()?;
-    let mut session = Session::open(&path)?;
-    session.keep(&filter)?;
+    let mut session = SessionRecord::open(&path)?;
+    session.retain_matching(&filter)?;
     if let Some(redaction) = &redaction {
         session = session.redacted(redaction);
     }
     let exported = match target {
         None => {
-            let mut out = printer::out();
+            let mut out = printer::stdout_writer();
             let results = match printer::stdout_is_terminal() {
-                true => Results::Between,
-                false => Results::Apart,
+                true => ResultPlace::SameScreen,
+                false => ResultPlace::Elsewhere,
             };
             let exported = write(format, &session, &mut out, results)?;
             out.flush()?;
             exported
         }
         Some(target) => {
-            let mut exported = Exported::default();
+            let mut exported = ExportSummary::default();
             let size = target.write(|file| {
                 let mut out = BufWriter::with_capacity(1 << 16, file);
-                exported = write(format, &session, &mut out, Results::Apart)?;
+                exported = write(format, &session, &mut out, ResultPlace::Elsewhere)?;
                 out.flush().context("cannot write the export")
             })?;
             let output = args.output.as_deref().unwrap_or(&path).display();
             printer::say(&format!(
                 "mcp-proxy: wrote {output} ({})",
-                words::size(size)
+                formatting::size(size)
             ));
             exported
         }
     };
     report_damage(&session);
-    if let Some(text) = lacking(exported, &session) {
-        printer::say(&visible(&format!("mcp-proxy: {text}")));
+    if let Some(text) = describe_missing_bodies(exported, &session) {
+        printer::say(&sanitize(&format!("mcp-proxy: {text}")));
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn existing(args: &ExportArgs) -> Existing {
+fn existing(args: &ExportArgs) -> ExistingFile {
     match args.force {
-        true => Existing::Replace,
-        false => Existing::Keep("--force overwrites it"),
+        true => ExistingFile::Replace,
+        false => ExistingFile::Keep("--force overwrites it"),
     }
 }
 
 /// What an export that was written is without, if anything.
-pub fn lacking(exported: Exported, session: &Session) -> Option<String> {
+pub fn describe_missing_bodies(exported: ExportSummary, session: &SessionRecord) -> Option<String> {
     (exported.missing > 0).then(|| {
         format!(
             "{} missing from {} (the export is marked there)",
-            counted(exported.missing, "large body is", "large bodies are"),
+            count_of(exported.missing, "large body is", "large bodies are"),
             side_folder(session.path()).display()
         )
     })
@@ -94,11 +94,11 @@ pub fn lacking(exported: Exported, session: &Session) -> Option<String> {
 
 fn write(
     format: &dyn SessionExporter,
-    session: &Session,
+    session: &SessionRecord,
     out: &mut dyn Write,
-    results: Results,
-) -> Result<Exported> {
-    let mut progress = Progress::new("exporting", results);
+    results: ResultPlace,
+) -> Result<ExportSummary> {
+    let mut progress = ProgressBar::new("exporting", results);
     let written = format.export(session, out, &mut |done, total| progress.tell(done, total));
     drop(progress);
     Ok(written?)

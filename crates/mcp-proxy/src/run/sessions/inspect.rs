@@ -4,9 +4,9 @@
 //! Nothing here writes to the record: a torn end is cut off before, where the record is found.
 
 mod detail;
-mod happening;
+mod event_line;
 
-pub use happening::Happening;
+pub use event_line::EventLine;
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
@@ -15,31 +15,31 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use mcp_proxy_session::{Bodies, Error, Filter, Raw, Record, Session};
+use mcp_proxy_session::{BodyInclusion, Error, Filter, RawBody, RecordedLine, SessionRecord};
 
-use super::table::Table;
-use super::{counted, named, quiet_pipe, report_damage, words};
+use super::table::MessageTable;
+use super::{count_of, formatting, ignore_broken_pipe, record_lookup, report_damage};
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
-use mcp_proxy_wire::visible::{visible, visible_json};
+use mcp_proxy_wire::terminal_text::{sanitize, sanitize_json};
 
 /// How often `--follow` looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Prints a record.
 pub fn run(args: &InspectArgs) -> Result<ExitCode> {
-    quiet_pipe(inspect(args))
+    ignore_broken_pipe(inspect(args))
 }
 
 fn inspect(args: &InspectArgs) -> Result<ExitCode> {
-    let path = named::find(&args.record)?;
-    let mut view = View::open(args, &path)?;
-    let mut out = printer::out();
+    let path = record_lookup::find(&args.record)?;
+    let mut view = RecordPrinter::open(args, &path)?;
+    let mut out = printer::stdout_writer();
     view.title(&mut out)?;
     loop {
         // Asked before reading: what a proxy wrote before it let go of the record is read below.
         let live = view.session.is_live();
-        view.take_in(&mut out)?;
+        view.print_new_lines(&mut out)?;
         out.flush()?;
         if !args.follow || !live || view.session.end().is_some() {
             break;
@@ -53,33 +53,33 @@ fn inspect(args: &InspectArgs) -> Result<ExitCode> {
 }
 
 /// How messages are shown.
-enum Form {
-    Table(Table),
+enum InspectFormat {
+    Table(MessageTable),
     Detail,
     Json,
     Raw,
 }
 
-impl Form {
-    fn new(args: &InspectArgs) -> Form {
+impl InspectFormat {
+    fn new(args: &InspectArgs) -> InspectFormat {
         match (args.raw, args.json, args.seq) {
-            (true, ..) => Form::Raw,
-            (_, true, _) => Form::Json,
-            (_, _, Some(_)) => Form::Detail,
-            _ => Form::Table(Table::new(printer::colours())),
+            (true, ..) => InspectFormat::Raw,
+            (_, true, _) => InspectFormat::Json,
+            (_, _, Some(_)) => InspectFormat::Detail,
+            _ => InspectFormat::Table(MessageTable::new(printer::colours())),
         }
     }
 }
 
 /// A record and how far it has been shown.
-pub struct View<'a> {
+pub struct RecordPrinter<'a> {
     args: &'a InspectArgs,
     filter: Filter,
-    form: Form,
+    form: InspectFormat,
     /// What is shown, without what is to be hidden.
-    session: Session,
+    session: SessionRecord,
     /// What the filter looks at where that differs: the record as it is.
-    whole: Option<Session>,
+    whole: Option<SessionRecord>,
     file: File,
     /// Where the next line starts.
     lines: u64,
@@ -89,28 +89,28 @@ pub struct View<'a> {
     shown: u64,
 }
 
-impl<'a> View<'a> {
+impl<'a> RecordPrinter<'a> {
     /// Opens a record; nothing is shown yet.
-    pub fn open(args: &'a InspectArgs, path: &Path) -> Result<View<'a>> {
+    pub fn open(args: &'a InspectArgs, path: &Path) -> Result<RecordPrinter<'a>> {
         let filter = match &args.filter {
             Some(filter) => super::filter(filter)?,
             None => super::filter(&args.words.join(" "))?,
         };
         let redaction = super::redaction(&args.redact)?;
-        let mut session = Session::open(path)?;
+        let mut session = SessionRecord::open(path)?;
         let mut whole = None;
         if let Some(redaction) = &redaction {
             session = session.redacted(redaction);
             whole = match filter.is_empty() {
                 true => None,
-                false => Some(Session::open(path)?),
+                false => Some(SessionRecord::open(path)?),
             };
         }
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-        Ok(View {
+        Ok(RecordPrinter {
             args,
             filter,
-            form: Form::new(args),
+            form: InspectFormat::new(args),
             session,
             whole,
             file,
@@ -132,7 +132,7 @@ impl<'a> View<'a> {
 
     /// What the record is, above the table.
     pub fn title(&self, out: &mut impl Write) -> Result<()> {
-        if !matches!(self.form, Form::Table(_)) {
+        if !matches!(self.form, InspectFormat::Table(_)) {
             return Ok(());
         }
         let header = self.session.header();
@@ -141,21 +141,21 @@ impl<'a> View<'a> {
             .as_ref()
             .or(header.server_url.as_ref());
         let target = target
-            .map(|target| format!("  {}", visible(target)))
+            .map(|target| format!("  {}", sanitize(target)))
             .unwrap_or_default();
-        let started = words::day_and_time(header.started_at);
+        let started = formatting::day_and_time(header.started_at);
         let peers = format!("{} ► {}", header.client, self.session.server());
         writeln!(
             out,
             "{}  {started}  {}{target}\n",
-            visible(&header.id),
-            visible(&peers)
+            sanitize(&header.id),
+            sanitize(&peers)
         )?;
         Ok(())
     }
 
     /// Shows the lines that were added since.
-    pub fn take_in(&mut self, out: &mut impl Write) -> Result<()> {
+    pub fn print_new_lines(&mut self, out: &mut impl Write) -> Result<()> {
         self.session.refresh()?;
         if let Some(whole) = &mut self.whole {
             whole.refresh()?;
@@ -175,7 +175,7 @@ impl<'a> View<'a> {
             if line.ends_with(b"\n") {
                 line.pop();
             }
-            let record = Record {
+            let record = RecordedLine {
                 offset: self.lines,
                 line: line.clone().into(),
             };
@@ -213,14 +213,14 @@ impl<'a> View<'a> {
         }
         self.shown += 1;
         let shown = match &mut self.form {
-            Form::Table(table) => table.row(&self.session, index, out),
-            Form::Detail => detail::write(&self.session, index, out),
-            Form::Json => self
+            InspectFormat::Table(table) => table.row(&self.session, index, out),
+            InspectFormat::Detail => detail::write(&self.session, index, out),
+            InspectFormat::Json => self
                 .session
-                .told(index)
+                .message_with_context(index)
                 .map_err(Into::into)
-                .and_then(|told| write_json(out, &told.to_json(Bodies::Given))),
-            Form::Raw => write_raw(&self.session, index, out),
+                .and_then(|told| write_json(out, &told.to_json(BodyInclusion::Include))),
+            InspectFormat::Raw => write_raw(&self.session, index, out),
         };
         match shown {
             // One bad line does not hide the others.
@@ -234,7 +234,7 @@ impl<'a> View<'a> {
     }
 
     /// A line that is no message: shown with `--all`, and when it says what became of a message shown before.
-    fn other(&mut self, record: &Record, seen: usize, out: &mut impl Write) -> Result<()> {
+    fn other(&mut self, record: &RecordedLine, seen: usize, out: &mut impl Write) -> Result<()> {
         let late_verdict = || {
             let sequence = (record.kind() == "act")
                 .then(|| record.member("sequence"))
@@ -246,14 +246,14 @@ impl<'a> View<'a> {
         if matches!(record.kind(), "" | "session" | "end") || !(self.args.all || late_verdict()) {
             return Ok(());
         }
-        if !self.filter.matches_text(&Happening::read(record).text) {
+        if !self.filter.matches_text(&EventLine::read(record).text) {
             return Ok(());
         }
-        let record = self.session.shown(record.clone())?;
-        let happening = Happening::read(&record);
+        let record = self.session.redact_line(record.clone())?;
+        let happening = EventLine::read(&record);
         match &mut self.form {
-            Form::Table(table) => table.happening(&self.session, &happening, out),
-            Form::Json if self.args.all => write_json(out, &record.line),
+            InspectFormat::Table(table) => table.event(&self.session, &happening, out),
+            InspectFormat::Json if self.args.all => write_json(out, &record.line),
             _ => Ok(()),
         }
     }
@@ -269,10 +269,10 @@ impl<'a> View<'a> {
             });
             bail!("the record has no message {seq}: {range}");
         }
-        if !matches!(self.form, Form::Table(_)) {
+        if !matches!(self.form, InspectFormat::Table(_)) {
             return Ok(());
         }
-        let messages = counted(len, "message", "messages");
+        let messages = count_of(len, "message", "messages");
         let count = if self.filter.is_empty() {
             messages
         } else {
@@ -281,8 +281,8 @@ impl<'a> View<'a> {
         let end = match self.session.end() {
             Some(end) => format!(
                 "ended {}: {}",
-                words::time_of_day(end.timestamp),
-                visible(&end.why)
+                formatting::time_of_day(end.timestamp),
+                sanitize(&end.why)
             ),
             None if self.session.is_live() => {
                 "still being written (--follow waits for more)".to_owned()
@@ -298,7 +298,7 @@ impl<'a> View<'a> {
 pub fn write_json(out: &mut impl Write, line: &[u8]) -> Result<()> {
     match std::str::from_utf8(line) {
         Ok(text) if printer::stdout_is_terminal() => {
-            out.write_all(visible_json(text).as_bytes())?
+            out.write_all(sanitize_json(text).as_bytes())?
         }
         _ => out.write_all(line)?,
     }
@@ -307,10 +307,10 @@ pub fn write_json(out: &mut impl Write, line: &[u8]) -> Result<()> {
 }
 
 /// The exact bytes and a newline.
-fn write_raw(session: &Session, index: usize, out: &mut impl Write) -> Result<()> {
+fn write_raw(session: &SessionRecord, index: usize, out: &mut impl Write) -> Result<()> {
     let message = session.message(index)?;
     match &message.raw {
-        Raw::Side { path, .. } => {
+        RawBody::Side { path, .. } => {
             let missing = || {
                 format!(
                     "message {}: cannot read its body, {}",
@@ -321,7 +321,7 @@ fn write_raw(session: &Session, index: usize, out: &mut impl Write) -> Result<()
             let mut file = File::open(path).with_context(missing)?;
             std::io::copy(&mut file, out)?;
         }
-        Raw::Lost { len } => {
+        RawBody::Lost { len } => {
             printer::say(&format!(
                 "mcp-proxy: message {}: its {len} bytes were not stored",
                 message.sequence

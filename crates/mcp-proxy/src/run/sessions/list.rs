@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use anyhow::Result;
-use mcp_proxy_session::Session;
-use mcp_proxy_session::store::{self, Listed};
+use mcp_proxy_session::SessionRecord;
+use mcp_proxy_session::store::{self, RecordListing};
 use serde_json::json;
 
-use super::{counted, named, quiet_pipe, words};
+use super::{count_of, formatting, ignore_broken_pipe, record_lookup};
 use crate::cli::sessions::SessionsArgs;
 use crate::printer;
-use mcp_proxy_wire::visible::{visible, visible_json};
+use mcp_proxy_wire::terminal_text::{sanitize, sanitize_json};
 
 /// A command or URL is shown up to here.
 const TARGET: usize = 60;
@@ -22,13 +22,13 @@ const SERVER: usize = 17;
 
 /// Lists the records.
 pub fn run(args: &SessionsArgs) -> Result<ExitCode> {
-    quiet_pipe(list(args))
+    ignore_broken_pipe(list(args))
 }
 
 fn list(args: &SessionsArgs) -> Result<ExitCode> {
     let folder = store::state_dir()?;
     let records = store::list(&folder)?;
-    let mut out = printer::out();
+    let mut out = printer::stdout_writer();
     if args.json {
         records
             .iter()
@@ -40,7 +40,12 @@ fn list(args: &SessionsArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(folder: &Path, records: &[Listed], now: SystemTime, out: &mut impl Write) -> Result<()> {
+fn table(
+    folder: &Path,
+    records: &[RecordListing],
+    now: SystemTime,
+    out: &mut impl Write,
+) -> Result<()> {
     if records.is_empty() {
         writeln!(
             out,
@@ -50,14 +55,14 @@ fn table(folder: &Path, records: &[Listed], now: SystemTime, out: &mut impl Writ
         )?;
         return Ok(());
     }
-    let width = named::id_width(records);
+    let width = record_lookup::id_width(records);
     writeln!(
         out,
         "{:<width$}  {:<19}  {:>9} {:>9} {:>9}  {:<SERVER$} target",
         "id", "started (UTC)", "lasted", "messages", "size", "server"
     )?;
     for record in records {
-        let session = Session::open(&record.path);
+        let session = SessionRecord::open(&record.path);
         let (messages, server) = match &session {
             Ok(session) => (session.len().to_string(), session.server()),
             Err(_) => ("?".to_owned(), record.server.clone()),
@@ -65,25 +70,25 @@ fn table(folder: &Path, records: &[Listed], now: SystemTime, out: &mut impl Writ
         writeln!(
             out,
             "{:<width$}  {}  {:>9} {messages:>9} {:>9}  {:<SERVER$} {}",
-            named::short_id(record, width),
-            words::day_and_time(record.started_at),
+            record_lookup::short_id(record, width),
+            formatting::day_and_time(record.started_at),
             lasted(record, now),
-            words::size(record.bytes),
-            words::cut(&visible(&server.to_string()), SERVER),
-            words::cut(&visible(&record.target), TARGET),
+            formatting::size(record.bytes),
+            formatting::cut(&sanitize(&server.to_string()), SERVER),
+            formatting::cut(&sanitize(&record.target), TARGET),
         )?;
     }
-    let total = words::size(records.iter().map(|record| record.bytes).sum());
-    let count = counted(records.len() as u64, "record", "records");
+    let total = formatting::size(records.iter().map(|record| record.bytes).sum());
+    let count = count_of(records.len() as u64, "record", "records");
     writeln!(out, "\n{count}, {total}, in {}", folder.display())?;
     Ok(())
 }
 
 /// How long it took; `live` while it is written; a killed one has no end.
-fn lasted(record: &Listed, now: SystemTime) -> String {
+fn lasted(record: &RecordListing, now: SystemTime) -> String {
     match record.ended_at {
         _ if record.live => "live".to_owned(),
-        Some(end) => words::span(
+        Some(end) => formatting::span(
             end.min(now)
                 .duration_since(record.started_at)
                 .unwrap_or_default(),
@@ -92,18 +97,18 @@ fn lasted(record: &Listed, now: SystemTime) -> String {
     }
 }
 
-fn json_line(record: &Listed, out: &mut impl Write) -> Result<()> {
-    let session = Session::open(&record.path).ok();
+fn json_line(record: &RecordListing, out: &mut impl Write) -> Result<()> {
+    let session = SessionRecord::open(&record.path).ok();
     let server = session
         .as_ref()
-        .map_or_else(|| record.server.clone(), Session::server);
+        .map_or_else(|| record.server.clone(), SessionRecord::server);
     let line = json!({
         "id": record.id,
         "path": record.path.to_string_lossy(),
-        "started_at": words::stamp(record.started_at),
-        "ended_at": record.ended_at.map(words::stamp),
+        "started_at": formatting::stamp(record.started_at),
+        "ended_at": record.ended_at.map(formatting::stamp),
         "live": record.live,
-        "messages": session.as_ref().map(Session::len),
+        "messages": session.as_ref().map(SessionRecord::len),
         "bytes": record.bytes,
         "transport": server.transport.as_str(),
         "server": server,
@@ -111,7 +116,7 @@ fn json_line(record: &Listed, out: &mut impl Write) -> Result<()> {
     })
     .to_string();
     let line = if printer::stdout_is_terminal() {
-        visible_json(&line)
+        sanitize_json(&line)
     } else {
         line
     };

@@ -6,22 +6,22 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, bail};
-use mcp_proxy_session::store::{self, Listed, Which};
+use mcp_proxy_session::store::{self, PruneSelection, RecordListing};
 
-use super::{counted, named, quiet_pipe, words};
+use super::{count_of, formatting, ignore_broken_pipe, record_lookup};
 use crate::cli::sessions::PruneArgs;
 use crate::printer;
-use crate::run::Usage;
-use mcp_proxy_wire::visible::visible;
+use crate::run::UsageError;
+use mcp_proxy_wire::terminal_text::sanitize;
 
 /// Removes records.
 pub fn run(args: &PruneArgs) -> Result<ExitCode> {
-    quiet_pipe(prune(args))
+    ignore_broken_pipe(prune(args))
 }
 
 fn prune(args: &PruneArgs) -> Result<ExitCode> {
     if args.ids.is_empty() && args.older_than.is_none() && args.keep_under.is_none() && !args.all {
-        bail!(Usage(
+        bail!(UsageError(
             "prune removes nothing unless told what: --older-than 30d, --keep-under 1G, session ids, or --all\n\
              `mcp-proxy prune --all --dry-run` shows what there is; `mcp-proxy prune --help` has examples"
                 .to_owned()
@@ -30,13 +30,13 @@ fn prune(args: &PruneArgs) -> Result<ExitCode> {
     let folder = store::state_dir()?;
     let records = store::list(&folder)?;
     let wanted = wanted(args, &records, SystemTime::now())?;
-    let (live, chosen): (Vec<&Listed>, Vec<&Listed>) =
+    let (live, chosen): (Vec<&RecordListing>, Vec<&RecordListing>) =
         wanted.into_iter().partition(|record| record.live);
-    let mut out = printer::out();
+    let mut out = printer::stdout_writer();
     for record in &live {
         printer::say(&format!(
             "mcp-proxy: {} is being written and stays",
-            visible(&record.id)
+            sanitize(&record.id)
         ));
     }
     if chosen.is_empty() {
@@ -45,31 +45,35 @@ fn prune(args: &PruneArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for record in &chosen {
-        let started = words::day_and_time(record.started_at);
-        let target = words::cut(&visible(&record.target), 60);
+        let started = formatting::day_and_time(record.started_at);
+        let target = formatting::cut(&sanitize(&record.target), 60);
         writeln!(
             out,
             "{}  {started}  {:>8}  {target}",
-            visible(&record.id),
-            words::size(record.bytes)
+            sanitize(&record.id),
+            formatting::size(record.bytes)
         )?;
     }
     out.flush()?;
-    let count = counted(chosen.len() as u64, "record", "records");
-    let size = words::size(chosen.iter().map(|record| record.bytes).sum());
+    let count = count_of(chosen.len() as u64, "record", "records");
+    let size = formatting::size(chosen.iter().map(|record| record.bytes).sum());
     if args.dry_run {
         writeln!(out, "\nWould remove {count} ({size}).")?;
     } else if args.yes || agreed(&format!("Remove {count} ({size})?"))? {
         let ids = chosen.iter().map(|record| record.id.clone()).collect();
-        let pruned = store::prune(&folder, &Which::Ids(ids))?;
+        let pruned = store::prune(&folder, &PruneSelection::Ids(ids))?;
         for path in &pruned.live {
             printer::say(&format!(
                 "mcp-proxy: {} is being written and stays",
                 path.display()
             ));
         }
-        let count = counted(pruned.removed.len() as u64, "record", "records");
-        writeln!(out, "\nRemoved {count} ({}).", words::size(pruned.bytes))?;
+        let count = count_of(pruned.removed.len() as u64, "record", "records");
+        writeln!(
+            out,
+            "\nRemoved {count} ({}).",
+            formatting::size(pruned.bytes)
+        )?;
     } else {
         writeln!(out, "Nothing was removed.")?;
     }
@@ -78,7 +82,11 @@ fn prune(args: &PruneArgs) -> Result<ExitCode> {
 }
 
 /// The records that are meant, oldest first. `records` come newest first.
-fn wanted<'a>(args: &PruneArgs, records: &'a [Listed], now: SystemTime) -> Result<Vec<&'a Listed>> {
+fn wanted<'a>(
+    args: &PruneArgs,
+    records: &'a [RecordListing],
+    now: SystemTime,
+) -> Result<Vec<&'a RecordListing>> {
     let ids = args
         .ids
         .iter()
@@ -104,20 +112,20 @@ fn wanted<'a>(args: &PruneArgs, records: &'a [Listed], now: SystemTime) -> Resul
 }
 
 /// The one session id that starts with `name`. Two records of one session, as an import makes, go together.
-fn full_id<'a>(name: &str, records: &'a [Listed]) -> Result<&'a str> {
+fn full_id<'a>(name: &str, records: &'a [RecordListing]) -> Result<&'a str> {
     let matching = records
         .iter()
-        .filter(|record| !name.is_empty() && named::has_id(record, name));
+        .filter(|record| !name.is_empty() && record_lookup::has_id(record, name));
     let ids: BTreeSet<&str> = matching.map(|record| record.id.as_str()).collect();
     match ids.len() {
         1 => Ok(ids.first().copied().unwrap_or_default()),
         0 => bail!(
             "there is no record {}: `mcp-proxy sessions` lists them",
-            visible(name)
+            sanitize(name)
         ),
         several => bail!(
             "{} means {several} records: give more of the id",
-            visible(name)
+            sanitize(name)
         ),
     }
 }
@@ -125,7 +133,7 @@ fn full_id<'a>(name: &str, records: &'a [Listed]) -> Result<&'a str> {
 fn agreed(question: &str) -> Result<bool> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
-        bail!(Usage(
+        bail!(UsageError(
             "nobody is there to be asked: -y removes without asking, --dry-run only shows"
                 .to_owned()
         ));
@@ -154,8 +162,8 @@ mod tests {
     }
 
     /// Newest first, an hour apart, 100 bytes each.
-    fn records(ids: &[&str]) -> Vec<Listed> {
-        let listed = ids.iter().zip(1..).map(|(id, hours)| Listed {
+    fn records(ids: &[&str]) -> Vec<RecordListing> {
+        let listed = ids.iter().zip(1..).map(|(id, hours)| RecordListing {
             path: PathBuf::from(id),
             id: (*id).to_owned(),
             started_at: now() - Duration::from_secs(hours * 3600),

@@ -5,33 +5,33 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Error, Result};
-use mcp_proxy_core::rules::{Outcome, RuleName, Rules, Verdict, What};
-use mcp_proxy_session::{Budget, Facts, Session};
+use mcp_proxy_core::rules::{RuleEffect, RuleName, RuleOutcome, RuleVerdict, Rules};
+use mcp_proxy_session::{Budget, MessageFacts, SessionRecord};
 use mcp_proxy_wire::{Direction, Message, Origin, flatten};
 use serde_json::{Value, json};
 
-use super::table::Table;
-use super::{counted, named, quiet_pipe, report_damage};
+use super::table::MessageTable;
+use super::{count_of, ignore_broken_pipe, record_lookup, report_damage};
 use crate::cli::rules::{CheckArgs, RulesCommand};
 use crate::printer;
-use mcp_proxy_wire::visible::{visible, visible_json};
+use mcp_proxy_wire::terminal_text::{sanitize, sanitize_json};
 
 /// Runs one of the commands.
 pub fn run(command: &RulesCommand) -> Result<ExitCode> {
     match command {
-        RulesCommand::Check(args) => quiet_pipe(check(args)),
+        RulesCommand::Check(args) => ignore_broken_pipe(check(args)),
     }
 }
 
 fn check(args: &CheckArgs) -> Result<ExitCode> {
     let rules = Rules::read(&args.file).map_err(Error::msg)?;
-    let mut out = printer::out();
+    let mut out = printer::stdout_writer();
     let Some(record) = &args.record else {
         list(&rules, args, &mut out)?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     };
-    let session = Session::open(named::find(record)?)?;
+    let session = SessionRecord::open(record_lookup::find(record)?)?;
     let header = session.header();
     let target = header
         .server_command
@@ -39,8 +39,8 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
         .or(header.server_url.as_ref());
     let server = args.server.as_ref().or(target);
     let rules = rules.for_server(server.map_or("", String::as_str));
-    let mut tally = Tally::default();
-    let mut table = Table::new(printer::colours());
+    let mut tally = RuleTally::default();
+    let mut table = MessageTable::new(printer::colours());
     let own = own_connections(&session);
     for index in 0..session.len() {
         let verdict = session.with_facts(index, |facts| {
@@ -59,8 +59,8 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
             (_, Some(line)) => write_json(&mut out, &line)?,
             (verdict, None) => {
                 table.row(&session, index, &mut out)?;
-                for text in verdict.iter().flat_map(told) {
-                    writeln!(out, "       {}", visible(&text))?;
+                for text in verdict.iter().flat_map(verdict_lines) {
+                    writeln!(out, "       {}", sanitize(&text))?;
                 }
             }
         }
@@ -74,7 +74,7 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
 }
 
 /// The connections that the proxy opened by itself, for a replay or a redirect: no client has said anything there.
-fn own_connections(session: &Session) -> BTreeSet<u32> {
+fn own_connections(session: &SessionRecord) -> BTreeSet<u32> {
     let mut own = BTreeSet::new();
     let mut of_clients = BTreeSet::new();
     let rows = (0..session.len()).filter_map(|index| session.row(index));
@@ -102,25 +102,25 @@ fn list(rules: &Rules, args: &CheckArgs, out: &mut impl Write) -> Result<()> {
             writeln!(
                 out,
                 "{}: {}",
-                visible(&rule.name.to_string()),
-                visible(&rule.to_string())
+                sanitize(&rule.name.to_string()),
+                sanitize(&rule.to_string())
             )?;
         }
     }
     if !args.json {
-        let number = counted(rules.list().len() as u64, "rule", "rules");
+        let number = count_of(rules.list().len() as u64, "rule", "rules");
         writeln!(out, "\n{number}, and nothing is wrong")?;
     }
     Ok(())
 }
 
 /// What the rules do with a message, a line for each.
-fn told(verdict: &Verdict) -> Vec<String> {
+fn verdict_lines(verdict: &RuleVerdict) -> Vec<String> {
     let mut lines: Vec<String> = verdict.applied.iter().map(ToString::to_string).collect();
     let text = |message: &Message| String::from_utf8_lossy(message.raw()).into_owned();
     match &verdict.outcome {
-        Outcome::Answer(answer) => lines.push(format!("back {}", text(answer))),
-        Outcome::Pass | Outcome::Redirect(_) => {
+        RuleOutcome::Answer(answer) => lines.push(format!("back {}", text(answer))),
+        RuleOutcome::Pass | RuleOutcome::Redirect(_) => {
             lines.extend(
                 verdict
                     .message
@@ -128,13 +128,13 @@ fn told(verdict: &Verdict) -> Vec<String> {
                     .map(|message| format!("on {}", text(message))),
             );
         }
-        Outcome::Drop => {}
+        RuleOutcome::Drop => {}
     }
     lines
 }
 
 /// The same as JSON.
-fn described(facts: &Facts<'_>, verdict: Option<&Verdict>) -> String {
+fn described(facts: &MessageFacts<'_>, verdict: Option<&RuleVerdict>) -> String {
     let applied = verdict.map_or(&[][..], |verdict| &verdict.applied);
     let rules: Vec<Value> = applied
         .iter()
@@ -142,17 +142,17 @@ fn described(facts: &Facts<'_>, verdict: Option<&Verdict>) -> String {
             json!({
                 "rule": applied.rule.number,
                 "name": applied.rule.name,
-                "does": applied.what.verb(),
-                "why": applied.what.to_string(),
+                "does": applied.effect.verb(),
+                "why": applied.effect.to_string(),
             })
         })
         .collect();
     let outcome = verdict.map(|verdict| &verdict.outcome);
     let (word, answer, server) = match outcome {
-        None | Some(Outcome::Pass) => ("pass", None, None),
-        Some(Outcome::Answer(answer)) => ("answer", Some(answer), None),
-        Some(Outcome::Drop) => ("drop", None, None),
-        Some(Outcome::Redirect(server)) => ("redirect", None, Some(server)),
+        None | Some(RuleOutcome::Pass) => ("pass", None, None),
+        Some(RuleOutcome::Answer(answer)) => ("answer", Some(answer), None),
+        Some(RuleOutcome::Drop) => ("drop", None, None),
+        Some(RuleOutcome::Redirect(server)) => ("redirect", None, Some(server)),
     };
     let mut line = json!({
         "sequence": facts.sequence,
@@ -183,7 +183,7 @@ fn described(facts: &Facts<'_>, verdict: Option<&Verdict>) -> String {
 
 fn write_json(out: &mut impl Write, line: &str) -> Result<()> {
     if printer::stdout_is_terminal() {
-        writeln!(out, "{}", visible_json(line))?;
+        writeln!(out, "{}", sanitize_json(line))?;
     } else {
         writeln!(out, "{line}")?;
     }
@@ -192,18 +192,21 @@ fn write_json(out: &mut impl Write, line: &str) -> Result<()> {
 
 /// How often each rule did something.
 #[derive(Default)]
-struct Tally {
+struct RuleTally {
     messages: u64,
     times: Vec<(RuleName, u64)>,
     failed: bool,
 }
 
-impl Tally {
-    fn add(&mut self, verdict: Option<&Verdict>) {
+impl RuleTally {
+    fn add(&mut self, verdict: Option<&RuleVerdict>) {
         let Some(verdict) = verdict else { return };
         self.messages += 1;
         for applied in &verdict.applied {
-            self.failed |= matches!(applied.what, What::Failed(_) | What::TooSlow(_));
+            self.failed |= matches!(
+                applied.effect,
+                RuleEffect::Failed(_) | RuleEffect::TooSlow(_)
+            );
             match self
                 .times
                 .iter_mut()
@@ -223,12 +226,12 @@ impl Tally {
             out,
             "{} of {}",
             self.messages,
-            counted(all, "message", "messages")
+            count_of(all, "message", "messages")
         )?;
         for rule in rules.list() {
             let times = self.times.iter().find(|(name, _)| *name == rule.name);
-            let times = counted(times.map_or(0, |(_, times)| *times), "time", "times");
-            writeln!(out, "{}: {times}", visible(&rule.name.to_string()))?;
+            let times = count_of(times.map_or(0, |(_, times)| *times), "time", "times");
+            writeln!(out, "{}: {times}", sanitize(&rule.name.to_string()))?;
         }
         Ok(())
     }

@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use anyhow::Result;
-use mcp_proxy_session::{Asked, ProxyMessage, Row, Session, Told};
+use mcp_proxy_session::{MessageWithContext, ProxyMessage, RequestSummary, Row, SessionRecord};
 use mcp_proxy_wire::{Direction, Field, Kind, Message, Origin};
 
-use super::words;
-use mcp_proxy_wire::visible::{visible, visible_bytes};
+use super::formatting;
+use mcp_proxy_wire::terminal_text::{sanitize, sanitize_bytes};
 
 /// Columns of fixed width; what has no limit comes last.
 const WHAT: usize = 40;
@@ -22,69 +22,78 @@ const CYAN: &str = "36";
 const GREY: &str = "90";
 
 /// A table on its way to the screen.
-pub struct Table {
+pub struct MessageTable {
     coloured: bool,
-    head: Head,
+    head: TableHeader,
     /// The connection of the first message, where no record tells it.
     first: Option<u32>,
 }
 
 /// What the head of the table says, and with it every row.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Head {
+enum TableHeader {
     NotYet,
     OneConnection,
     Connections,
 }
 
-impl Table {
+impl MessageTable {
     /// An empty table; see [`crate::printer::colours`].
-    pub fn new(coloured: bool) -> Table {
-        Table {
+    pub fn new(coloured: bool) -> MessageTable {
+        MessageTable {
             coloured,
-            head: Head::NotYet,
+            head: TableHeader::NotYet,
             first: None,
         }
     }
 
     /// Writes the message of row `index`.
-    pub fn row(&mut self, session: &Session, index: usize, out: &mut impl Write) -> Result<()> {
-        let told = session.told(index)?;
+    pub fn row(
+        &mut self,
+        session: &SessionRecord,
+        index: usize,
+        out: &mut impl Write,
+    ) -> Result<()> {
+        let told = session.message_with_context(index)?;
         self.head(Some(session), told.message.connection, out)?;
         self.line(&told, out)
     }
 
     /// Writes a message that comes from no record.
-    pub fn told(&mut self, told: &Told, out: &mut impl Write) -> Result<()> {
+    pub fn fetched_message(
+        &mut self,
+        told: &MessageWithContext,
+        out: &mut impl Write,
+    ) -> Result<()> {
         self.head(None, told.message.connection, out)?;
         self.line(told, out)
     }
 
-    fn line(&self, told: &Told, out: &mut impl Write) -> Result<()> {
+    fn line(&self, told: &MessageWithContext, out: &mut impl Write) -> Result<()> {
         let message = &told.message;
         let (trouble, remarks) = remarks(told);
         let colour = match message.direction {
             Direction::ClientToServer => CYAN,
             Direction::ServerToClient => GREEN,
         };
-        let what = words::cut(&what(message, told.asked.as_ref()), WHAT);
+        let what = formatting::cut(&message_title(message, told.request.as_ref()), WHAT);
         let id = message
             .jsonrpc_id
             .as_deref()
-            .map(|id| words::cut(&visible(id), ID))
+            .map(|id| formatting::cut(&sanitize(id), ID))
             .unwrap_or_default();
-        let latency = message.latency.map(words::span).unwrap_or_default();
+        let latency = message.latency.map(formatting::span).unwrap_or_default();
         writeln!(
             out,
             "{:>6} {} {} {}{} {:<ID$} {:>9} {:>8}{}{}",
             message.sequence,
-            self.paint(GREY, &words::time_of_day(message.timestamp)),
-            self.paint(colour, words::arrow(message.direction)),
+            self.paint(GREY, &formatting::time_of_day(message.timestamp)),
+            self.paint(colour, formatting::arrow(message.direction)),
             self.connection(message.connection),
             format_args!("{what:<WHAT$}"),
             id,
             latency,
-            words::size(message.len),
+            formatting::size(message.len),
             spaced(&self.paint(RED, &trouble)),
             spaced(&self.paint(YELLOW, &remarks)),
         )?;
@@ -92,10 +101,10 @@ impl Table {
     }
 
     /// Writes a line about something that is no message. `text` is harmless already.
-    pub fn happening(
+    pub fn event(
         &mut self,
-        session: &Session,
-        happening: &super::inspect::Happening,
+        session: &SessionRecord,
+        happening: &super::inspect::EventLine,
         out: &mut impl Write,
     ) -> Result<()> {
         let connection = happening.connection.unwrap_or(0);
@@ -110,7 +119,7 @@ impl Table {
             "{:>6} {} · {}{}",
             "",
             self.paint(GREY, &happening.time),
-            if self.head == Head::Connections {
+            if self.head == TableHeader::Connections {
                 shown
             } else {
                 String::new()
@@ -123,7 +132,7 @@ impl Table {
     /// The head, once; and once more when a second connection turns up in a record that is being followed.
     fn head(
         &mut self,
-        session: Option<&Session>,
+        session: Option<&SessionRecord>,
         connection: u32,
         out: &mut impl Write,
     ) -> Result<()> {
@@ -131,19 +140,19 @@ impl Table {
             .and_then(|session| session.row(0))
             .map_or(*self.first.get_or_insert(connection), Row::connection);
         let several = match (self.head, session) {
-            (Head::NotYet, Some(session)) => {
+            (TableHeader::NotYet, Some(session)) => {
                 session.rows().iter().any(|row| row.connection() != first)
             }
             _ => connection != 0 && connection != first,
         };
         let wanted = match (self.head, several) {
-            (Head::Connections, _) => return Ok(()),
-            (Head::OneConnection, false) => return Ok(()),
-            (_, true) => Head::Connections,
-            (Head::NotYet, false) => Head::OneConnection,
+            (TableHeader::Connections, _) => return Ok(()),
+            (TableHeader::OneConnection, false) => return Ok(()),
+            (_, true) => TableHeader::Connections,
+            (TableHeader::NotYet, false) => TableHeader::OneConnection,
         };
         self.head = wanted;
-        let connection = if wanted == Head::Connections {
+        let connection = if wanted == TableHeader::Connections {
             "conn "
         } else {
             ""
@@ -158,7 +167,7 @@ impl Table {
 
     fn connection(&self, connection: u32) -> String {
         match self.head {
-            Head::Connections => format!("{:<5}", format!("c{connection}")),
+            TableHeader::Connections => format!("{:<5}", format!("c{connection}")),
             _ => String::new(),
         }
     }
@@ -173,7 +182,7 @@ impl Table {
 }
 
 /// What a message says or asks; for an answer, what it answers.
-pub fn what(message: &ProxyMessage, asked: Option<&Asked>) -> String {
+pub fn message_title(message: &ProxyMessage, asked: Option<&RequestSummary>) -> String {
     if let Some(asked) = asked {
         return format!("↩ {}", titled(&asked.method, asked.name.as_deref()));
     }
@@ -182,7 +191,7 @@ pub fn what(message: &ProxyMessage, asked: Option<&Asked>) -> String {
     }
     // As many bytes as surely fill the column.
     let start = message.raw.bytes().unwrap_or_default();
-    let excerpt = || visible_bytes(&start[..start.len().min(4 * WHAT)]);
+    let excerpt = || sanitize_bytes(&start[..start.len().min(4 * WHAT)]);
     match message.kind {
         Kind::Malformed => excerpt(),
         Kind::Other if message.len == 0 => "empty line".to_owned(),
@@ -195,26 +204,26 @@ pub fn what(message: &ProxyMessage, asked: Option<&Asked>) -> String {
             format!(
                 "batch of {}: {}",
                 message.parts.len(),
-                visible(&parts.collect::<Vec<_>>().join(", "))
+                sanitize(&parts.collect::<Vec<_>>().join(", "))
             )
         }
         // `[]`; of a large one the parts are not known.
         Kind::Batch if start.len() == 2 => "empty batch".to_owned(),
-        other => words::kind(other).to_owned(),
+        other => formatting::kind(other).to_owned(),
     }
 }
 
 fn titled(method: &str, name: Option<&str>) -> String {
     match name {
-        Some(name) => format!("{} {}", visible(method), visible(name)),
-        None => visible(method),
+        Some(name) => format!("{} {}", sanitize(method), sanitize(name)),
+        None => sanitize(method),
     }
 }
 
 /// What is wrong with a message, and what else is to be said about it.
-pub fn remarks(told: &Told) -> (String, String) {
+pub fn remarks(told: &MessageWithContext) -> (String, String) {
     let message = &told.message;
-    let asked = told.asked.as_ref().map(|asked| asked.method.as_str());
+    let asked = told.request.as_ref().map(|asked| asked.method.as_str());
     let mut trouble = error_of(message, asked);
     if let Some(status) = message
         .http
@@ -269,7 +278,7 @@ fn error_of(message: &ProxyMessage, asked: Option<&str>) -> String {
                 .as_ref()
                 .and_then(|error| error.get("message")?.as_str())
                 .unwrap_or_default();
-            let text = words::cut(&visible(text), ERROR_TEXT);
+            let text = formatting::cut(&sanitize(text), ERROR_TEXT);
             format!(
                 "⚠ error{code}{}{text}",
                 if text.is_empty() { "" } else { ": " }

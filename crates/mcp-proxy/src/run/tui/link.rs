@@ -9,9 +9,9 @@ use std::rc::Rc;
 use std::sync::mpsc::{self, SyncSender};
 
 use mcp_proxy_control::{HelloRequest, Method, Pace};
-use mcp_proxy_transport::control::client::Told;
-use mcp_proxy_transport::control::{Client, ClientError};
-use mcp_proxy_tui::port::{Ask, FarEnd, News};
+use mcp_proxy_transport::control::ControlNotification;
+use mcp_proxy_transport::control::{ControlClient, ControlClientError};
+use mcp_proxy_tui::{ProxyEvent, ProxyPortPeer, ProxyRequest};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::{LocalSet, spawn_local};
 
@@ -22,10 +22,10 @@ use crate::run::sessions::export::file::{RENAME, RENAME_OR_FORCE};
 const WAITING: usize = 256;
 
 /// Tells whether the proxy lets the UI in; if not, why.
-pub type Entry = mpsc::Receiver<Result<(), String>>;
+pub type AttachReply = mpsc::Receiver<Result<(), String>>;
 
 /// Serves the UI until one of the two ends.
-pub fn serve(far: FarEnd, socket: PathBuf) -> io::Result<Entry> {
+pub fn serve(far: ProxyPortPeer, socket: PathBuf) -> io::Result<AttachReply> {
     let (tell, entry) = mpsc::sync_channel(1);
     let (forward, asks) = channel(WAITING);
     let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
@@ -33,7 +33,7 @@ pub fn serve(far: FarEnd, socket: PathBuf) -> io::Result<Entry> {
             .name(name.to_owned())
             .spawn(work)
     };
-    let FarEnd { asks: asked, news } = far;
+    let ProxyPortPeer { asks: asked, news } = far;
     spawn(
         "tui-asks",
         Box::new(move || {
@@ -54,7 +54,7 @@ pub fn serve(far: FarEnd, socket: PathBuf) -> io::Result<Entry> {
                 Err(error) => format!("{error}"),
             };
             // The UI may have ended first.
-            drop(news.send(News::Gone { why: gone }));
+            drop(news.send(ProxyEvent::Gone { why: gone }));
         }),
     )?;
     Ok(entry)
@@ -62,8 +62,8 @@ pub fn serve(far: FarEnd, socket: PathBuf) -> io::Result<Entry> {
 
 /// Why it ended.
 async fn enter(
-    asks: Receiver<Ask>,
-    news: &SyncSender<News>,
+    asks: Receiver<ProxyRequest>,
+    news: &SyncSender<ProxyEvent>,
     socket: &Path,
     tell: &SyncSender<Result<(), String>>,
 ) -> String {
@@ -77,8 +77,8 @@ async fn enter(
 }
 
 /// A proxy that lets nobody in says so to the first question only, so that is not one of the UI's.
-async fn greet(socket: &Path) -> Result<Client, ClientError> {
-    let mut client = Client::connect(socket).await?;
+async fn greet(socket: &Path) -> Result<ControlClient, ControlClientError> {
+    let mut client = ControlClient::connect(socket).await?;
     let hello = HelloRequest {
         name: Some("tui".to_owned()),
     };
@@ -87,9 +87,9 @@ async fn greet(socket: &Path) -> Result<Client, ClientError> {
 }
 
 async fn carry(
-    mut client: Client,
-    mut asks: Receiver<Ask>,
-    news: &SyncSender<News>,
+    mut client: ControlClient,
+    mut asks: Receiver<ProxyRequest>,
+    news: &SyncSender<ProxyEvent>,
     socket: &Path,
 ) -> String {
     let socket: Rc<Path> = Rc::from(socket);
@@ -99,18 +99,18 @@ async fn carry(
                 None => return "the UI has ended".to_owned(),
                 Some(ask) if is_slow(ask.method) => {
                     let (news, socket) = (news.clone(), Rc::clone(&socket));
-                    spawn_local(async move { drop(news.send(alone(&ask, &socket).await)) });
+                    spawn_local(async move { drop(news.send(ask_on_own_connection(&ask, &socket).await)) });
                     continue;
                 }
                 Some(ask) => match client.ask(ask.method, &ask.params).await {
-                    Err(error @ (ClientError::Gone | ClientError::Failed(_))) => return error.to_string(),
+                    Err(error @ (ControlClientError::Gone | ControlClientError::Failed(_))) => return error.to_string(),
                     answered => answer(ask.id, answered),
                 },
             },
             notice = client.notice() => match notice {
-                Ok(Told { notice: Some(notice), .. }) => News::Notice(notice),
+                Ok(ControlNotification { notice: Some(notice), .. }) => ProxyEvent::Notice(notice),
                 // One of a newer proxy, which this UI does not know.
-                Ok(Told { notice: None, .. }) => continue,
+                Ok(ControlNotification { notice: None, .. }) => continue,
                 Err(error) => return error.to_string(),
             },
         };
@@ -125,7 +125,7 @@ fn is_slow(method: Method) -> bool {
 }
 
 /// Asks on a connection of its own.
-async fn alone(ask: &Ask, socket: &Path) -> News {
+async fn ask_on_own_connection(ask: &ProxyRequest, socket: &Path) -> ProxyEvent {
     let answered = async {
         let mut client = greet(socket).await?;
         client.ask(ask.method, &ask.params).await
@@ -133,8 +133,8 @@ async fn alone(ask: &Ask, socket: &Path) -> News {
     answer(ask.id, answered.await)
 }
 
-fn answer(id: u64, answered: Result<bytes::Bytes, ClientError>) -> News {
-    News::Answer {
+fn answer(id: u64, answered: Result<bytes::Bytes, ControlClientError>) -> ProxyEvent {
+    ProxyEvent::Answer {
         id,
         result: answered.map_err(|error| without_force(&error.to_string())),
     }

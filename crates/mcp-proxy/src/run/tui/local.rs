@@ -6,14 +6,14 @@ use bytes::Bytes;
 use mcp_proxy_control::{FileResult, Method};
 use mcp_proxy_session::export::exporter;
 use mcp_proxy_session::{copy_record, exporters};
-use mcp_proxy_tui::port::{Ask, FarEnd, News};
+use mcp_proxy_tui::{ProxyEvent, ProxyPortPeer, ProxyRequest};
 use serde::Deserialize;
 
 use crate::run::proxy;
-use crate::run::sessions::export::file::{Existing, RENAME};
+use crate::run::sessions::export::file::{ExistingFile, RENAME};
 
 #[derive(Deserialize)]
-struct Wanted {
+struct FileParams {
     format: Option<String>,
     output: String,
     /// The record that is meant, if it is not the first that was opened.
@@ -21,12 +21,12 @@ struct Wanted {
 }
 
 /// Answers until the UI has ended.
-pub fn serve(far: FarEnd, record: PathBuf) {
+pub fn serve(far: ProxyPortPeer, record: PathBuf) {
     // Ends with the UI, and the program with that.
     std::thread::spawn(move || {
         while let Ok(ask) = far.asks.recv() {
             let result = answer(&ask, &record);
-            let news = News::Answer { id: ask.id, result };
+            let news = ProxyEvent::Answer { id: ask.id, result };
             if far.news.send(news).is_err() {
                 return;
             }
@@ -34,11 +34,12 @@ pub fn serve(far: FarEnd, record: PathBuf) {
     });
 }
 
-fn answer(ask: &Ask, record: &Path) -> Result<Bytes, String> {
+fn answer(ask: &ProxyRequest, record: &Path) -> Result<Bytes, String> {
     if !matches!(ask.method, Method::Save | Method::Export) {
         return Err("this is a record: there is no proxy that could do that".to_owned());
     }
-    let wanted: Wanted = serde_json::from_str(&ask.params).map_err(|error| error.to_string())?;
+    let wanted: FileParams =
+        serde_json::from_str(&ask.params).map_err(|error| error.to_string())?;
     let record = wanted.record.as_deref().unwrap_or(record);
     let output = Path::new(&wanted.output);
     let bytes = match &wanted.format {
@@ -48,7 +49,7 @@ fn answer(ask: &Ask, record: &Path) -> Result<Bytes, String> {
                 let known: Vec<_> = exporters().iter().map(|one| one.name()).collect();
                 return Err(format!("`{format}` is not known: {}", known.join(", ")));
             };
-            let existing = Existing::Keep(RENAME);
+            let existing = ExistingFile::Keep(RENAME);
             proxy::export(record, exporter, output, existing)
                 .map_err(|error| format!("{error:#}"))?
         }

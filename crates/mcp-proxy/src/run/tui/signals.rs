@@ -13,34 +13,34 @@ const INTERRUPT: usize = 2;
 
 /// Whether an editor has the terminal; known to all who would end at Ctrl-C.
 #[derive(Clone, Debug, Default)]
-pub struct EditorRuns(Arc<AtomicBool>);
+pub struct EditorFlag(Arc<AtomicBool>);
 
-impl EditorRuns {
+impl EditorFlag {
     /// Whether it has.
-    pub fn is_so(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 }
 
 /// The signals that came.
 #[derive(Clone)]
-pub struct Signals {
+pub struct UiSignals {
     came: [Arc<AtomicBool>; SIGNALS.len()],
-    editor: EditorRuns,
+    editor: EditorFlag,
     /// Whether a signal ends the program at once, as it would without us.
     ends_at_once: Arc<AtomicBool>,
 }
 
-impl Signals {
+impl UiSignals {
     /// Watches from now on.
-    pub fn watch(editor: EditorRuns) -> Signals {
+    pub fn watch(editor: EditorFlag) -> UiSignals {
         let came = SIGNALS.map(|(signal, _)| {
             let came: Arc<AtomicBool> = Arc::default();
             // Where that is not possible the signal ends the program, as it would without a UI.
             drop(signal_hook::flag::register(signal, Arc::clone(&came)));
             came
         });
-        Signals {
+        UiSignals {
             came,
             editor,
             ends_at_once: Arc::default(),
@@ -48,8 +48,8 @@ impl Signals {
     }
 
     /// Watches while an editor runs; at all other times a signal ends the program at once.
-    pub fn watch_editors() -> Signals {
-        let mut signals = Signals::watch(EditorRuns::default());
+    pub fn watch_editors() -> UiSignals {
+        let mut signals = UiSignals::watch(EditorFlag::default());
         signals.ends_at_once = Arc::new(AtomicBool::new(true));
         for (signal, _) in SIGNALS {
             let condition = Arc::clone(&signals.ends_at_once);
@@ -62,7 +62,7 @@ impl Signals {
 
     /// The one that ends the UI, by its number and name.
     pub fn end(&self) -> Option<(i32, &'static str)> {
-        if self.editor.is_so() {
+        if self.editor.is_running() {
             self.forget_interrupt();
         }
         let mut signals = SIGNALS.into_iter().zip(&self.came);
@@ -116,7 +116,7 @@ impl Suspension {
     }
 
     /// Stops the program until it is continued.
-    pub fn rest() {
+    pub fn stop_until_continued() {
         // It cannot fail: the signal is one that has a default.
         drop(signal_hook::low_level::emulate_default_handler(SIGTSTP));
     }

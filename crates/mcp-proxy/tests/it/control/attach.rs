@@ -3,26 +3,26 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use super::house::{House, PING};
-use crate::run::{INITIALIZE, INITIALIZED};
+use super::test_home::{PING, TestHome};
+use crate::programs::{INITIALIZE, INITIALIZED};
 
 /// A viewer with somebody at its keyboard.
-struct Viewer {
+struct AttachProcess {
     child: Child,
     keyboard: Option<ChildStdin>,
     rows: BufReader<ChildStdout>,
     said: BufReader<std::process::ChildStderr>,
 }
 
-impl Viewer {
-    fn start(house: &House, words: &[&str]) -> Viewer {
+impl AttachProcess {
+    fn start(house: &TestHome, words: &[&str]) -> AttachProcess {
         let mut command = house.command(&[&["attach", "--plain"], words].concat());
         command
             .stdin(Stdio::piped())
             .env_remove("EDITOR")
             .env_remove("VISUAL");
         let mut child = command.spawn().unwrap();
-        Viewer {
+        AttachProcess {
             keyboard: child.stdin.take(),
             rows: BufReader::new(child.stdout.take().unwrap()),
             said: BufReader::new(child.stderr.take().unwrap()),
@@ -53,7 +53,7 @@ impl Viewer {
     }
 }
 
-impl Drop for Viewer {
+impl Drop for AttachProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -72,10 +72,10 @@ fn until(lines: &mut impl BufRead, word: &str) -> String {
 
 #[test]
 fn follows_a_record_to_its_end() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo(&[]);
     run.round(INITIALIZE);
-    let mut viewer = Viewer::start(&house, &[]);
+    let mut viewer = AttachProcess::start(&house, &[]);
     viewer.row("► initialize");
     viewer.row("↩ initialize");
     run.round(PING);
@@ -88,13 +88,13 @@ fn follows_a_record_to_its_end() {
 
 #[test]
 fn follows_a_run_without_a_record() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo_without_record(&[]);
     run.round(INITIALIZE);
     for _ in 0..30 {
         run.round(PING);
     }
-    let mut viewer = Viewer::start(&house, &["--last", "3"]);
+    let mut viewer = AttachProcess::start(&house, &["--last", "3"]);
     let first = viewer.row("ping");
     assert!(first.trim_start().starts_with("60 "), "{first}");
     run.round(r#"{"jsonrpc":"2.0","id":8,"method":"tools/list"}"#);
@@ -106,9 +106,9 @@ fn follows_a_run_without_a_record() {
 
 #[test]
 fn decides_from_the_keyboard() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo(&["--intercept"]);
-    let mut viewer = Viewer::start(&house, &[]);
+    let mut viewer = AttachProcess::start(&house, &[]);
     run.say(INITIALIZE);
     viewer.says("hold 1: #1 ►");
     viewer.says("\"method\":\"initialize\"");
@@ -146,7 +146,7 @@ fn decides_from_the_keyboard() {
     // From now on messages pass.
     run.round(PING);
     viewer.types("i");
-    super::house::until("the mode is set", || {
+    super::test_home::until("the mode is set", || {
         house.ctl(&["intercept.get"])["mode"] == "intercept"
     });
     // Dropped, and decided elsewhere.
@@ -169,9 +169,9 @@ fn decides_from_the_keyboard() {
 
 #[test]
 fn what_is_no_json_is_kept_and_sent_if_it_is_meant() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo(&["--intercept"]);
-    let mut viewer = Viewer::start(&house, &[]);
+    let mut viewer = AttachProcess::start(&house, &[]);
     run.say(INITIALIZE);
     viewer.says("hold 1");
     viewer.types("f");
@@ -189,7 +189,7 @@ fn what_is_no_json_is_kept_and_sent_if_it_is_meant() {
     viewer.says("hold 3");
     viewer.types("m!");
     viewer.types("no ping");
-    super::house::until("it was sent", || house.record().contains("no ping"));
+    super::test_home::until("it was sent", || house.record().contains("no ping"));
     viewer.types("c");
     viewer.types("q");
     viewer.end();
@@ -198,7 +198,7 @@ fn what_is_no_json_is_kept_and_sent_if_it_is_meant() {
 
 #[test]
 fn without_a_keyboard_it_says_how_to_decide() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo(&["--break", "ping"]);
     run.round(INITIALIZE);
     let mut command = house.command(&["attach", &run.id]);

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use mcp_proxy_control::METHODS;
 use serde_json::Value;
 
-use super::house::House;
-use super::sockets::Raw;
-use crate::run::{INITIALIZE, INITIALIZED};
+use super::sockets::RawControlClient;
+use super::test_home::TestHome;
+use crate::programs::{INITIALIZE, INITIALIZED};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}"#;
 /// The files that the examples of `export` and `save` write.
@@ -19,7 +19,7 @@ const OUTPUTS: [&str; 2] = ["/home/user/session.har", "/home/user/copy.jsonl"];
 #[test]
 fn every_method_has_an_example_that_is_true() {
     let text = include_str!("../../../../../docs/control.md");
-    let house = House::new();
+    let house = TestHome::new();
     // What the document says about its examples.
     let rules = house.path("rules.toml");
     let rule = "[[rule]]\nname = \"slow-search\"\ntool = \"search\"\ndelay = \"2s\"\n";
@@ -30,7 +30,7 @@ fn every_method_has_an_example_that_is_true() {
     run.say(INITIALIZED);
     run.say(CALL);
     house.held();
-    let mut viewer = Raw::connect(&house, &run);
+    let mut viewer = RawControlClient::connect(&house, &run);
     let mut shown = BTreeSet::new();
     let mut sent = None;
     for line in text.lines() {
@@ -74,7 +74,7 @@ fn every_method_has_an_example_that_is_true() {
     assert_eq!(run.child.wait().unwrap().code(), Some(0));
 }
 
-fn next(viewer: &mut Raw, wanted: impl Fn(&Value) -> bool) -> Value {
+fn next(viewer: &mut RawControlClient, wanted: impl Fn(&Value) -> bool) -> Value {
     loop {
         let heard = viewer.hear();
         if wanted(&heard) {

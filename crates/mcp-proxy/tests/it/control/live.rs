@@ -4,30 +4,30 @@ pub mod headers;
 
 use serde_json::{Value, json};
 
-use super::again::{CALL, called, linked};
-use super::house::{self, House, PING, Run, until};
-use crate::run::{INITIALIZE, INITIALIZED, Listening, open, request};
+use super::replay::{CALL, called, linked};
+use super::test_home::{self, PING, TestHome, TestProxy, until};
+use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, open, request};
 
-const DEMO: [&str; 4] = ["--", house::PROXY, "demo-server", "stdio"];
+const DEMO: [&str; 4] = ["--", test_home::PROXY, "demo-server", "stdio"];
 const COUNT: &str = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"count_down","arguments":{"from":2},"_meta":{"progressToken":"t"}}}"#;
 const ASK: &str =
     r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"ask_name","arguments":{}}}"#;
 
 /// A recorded proxy that listens as `kind` before a target.
-fn before(house: &House, kind: &str, target: &[&str]) -> Listening {
+fn before(house: &TestHome, kind: &str, target: &[&str]) -> ListeningProgram {
     let words = ["proxy", "--listen", kind, "--listen-port", "0"];
-    Listening::start_with(&[&words[..], target].concat(), &house.env())
+    ListeningProgram::start_with(&[&words[..], target].concat(), &house.env())
 }
 
 /// The number of the client's message that has this text.
-fn number_of(house: &House, text: &str) -> String {
+fn number_of(house: &TestHome, text: &str) -> String {
     let rows = house.ctl(&["get", "raw=true"])["rows"].clone();
     let mut rows = rows.as_array().unwrap().iter();
     let row = rows.find(|row| row["method"].is_string() && row["raw"].to_string().contains(text));
     format!("sequence={}", row.unwrap()["sequence"])
 }
 
-fn replay(house: &House, sequence: &str) -> Value {
+fn replay(house: &TestHome, sequence: &str) -> Value {
     let replayed = house.ctl(&["replay", sequence, "session=live"]);
     linked(house, &replayed);
     replayed
@@ -35,7 +35,7 @@ fn replay(house: &House, sequence: &str) -> Value {
 
 #[test]
 fn a_call_is_sent_again_on_the_live_session() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = called(&house, &[]);
     let replayed = house.ctl(&["replay", "sequence=4", "session=live"]);
     assert_eq!(replayed["raw"]["result"]["content"][0]["text"], "hi");
@@ -69,14 +69,14 @@ fn a_call_is_sent_again_on_the_live_session() {
 
 #[test]
 fn a_live_session_over_http_before_a_process_takes_one_too() {
-    let house = House::new();
-    let server = ["--", house::PROXY, "demo-server", "stdio"];
+    let house = TestHome::new();
+    let server = ["--", test_home::PROXY, "demo-server", "stdio"];
     let words = [
         &["proxy", "--listen", "http", "--listen-port", "0"],
         &server[..],
     ]
     .concat();
-    let proxy = Listening::start_with(&words, &house.env());
+    let proxy = ListeningProgram::start_with(&words, &house.env());
     let session = proxy.session();
     let answer = proxy.post(&[("mcp-session-id", &session)], CALL);
     assert!(answer.text().contains("hi"), "{answer:?}");
@@ -87,11 +87,11 @@ fn a_live_session_over_http_before_a_process_takes_one_too() {
 
 #[test]
 fn a_live_session_over_stdio_before_http_takes_one() {
-    let house = House::new();
-    let demo = Listening::demo();
+    let house = TestHome::new();
+    let demo = ListeningProgram::demo();
     let url = demo.url();
     let target = ["--transport", "streamable-http", "--target-url", &url];
-    let mut run = house.start_before(&[], &target, Run::wait_for_id);
+    let mut run = house.start_before(&[], &target, TestProxy::wait_for_id);
     run.round(INITIALIZE);
     run.say(INITIALIZED);
     assert!(run.round(CALL).contains("hi"));
@@ -103,8 +103,8 @@ fn a_live_session_over_stdio_before_http_takes_one() {
 
 #[test]
 fn a_live_session_from_http_to_http_takes_one() {
-    let house = House::new();
-    let demo = Listening::demo();
+    let house = TestHome::new();
+    let demo = ListeningProgram::demo();
     let url = demo.url();
     let target = ["--transport", "streamable-http", "--target-url", &url];
     let proxy = before(&house, "http", &target);
@@ -158,19 +158,19 @@ fn a_live_session_from_http_to_http_takes_one() {
 }
 
 /// A client of HTTP+SSE.
-pub struct Sse<'a> {
-    proxy: &'a Listening,
-    stream: crate::run::Open,
+pub struct SseClient<'a> {
+    proxy: &'a ListeningProgram,
+    stream: crate::programs::OpenResponse,
     endpoint: String,
 }
 
-impl Sse<'_> {
-    pub fn connect(proxy: &Listening) -> Sse<'_> {
+impl SseClient<'_> {
+    pub fn connect(proxy: &ListeningProgram) -> SseClient<'_> {
         let accept = [("accept", "text/event-stream")];
         let mut stream = open(&proxy.address, "GET", "/sse", &accept, b"");
         assert_eq!(stream.head().0, 200);
         let endpoint = stream.until("data:");
-        Sse {
+        SseClient {
             proxy,
             stream,
             endpoint,
@@ -203,11 +203,11 @@ impl Sse<'_> {
 
 #[test]
 fn a_live_session_from_sse_to_sse_takes_one() {
-    let server = Listening::proxy("sse", &DEMO);
-    let house = House::new();
+    let server = ListeningProgram::proxy("sse", &DEMO);
+    let house = TestHome::new();
     let url = server.url();
     let proxy = before(&house, "sse", &["--transport", "sse", "--target-url", &url]);
-    let mut client = Sse::connect(&proxy);
+    let mut client = SseClient::connect(&proxy);
     client.round(INITIALIZE);
     client.say(INITIALIZED);
     assert!(client.round(CALL).contains("hi"));
@@ -251,7 +251,7 @@ fn a_live_session_from_sse_to_sse_takes_one() {
 
 #[test]
 fn so_many_replays_may_be_under_way_and_no_more() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = called(&house, &[]);
     // The answers are held, so no replay ends.
     let filter = "filter=mcp-proxy-replay";

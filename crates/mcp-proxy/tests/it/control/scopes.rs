@@ -2,22 +2,22 @@
 
 use serde_json::json;
 
-use super::house::{House, PING, PROXY, until};
-use crate::run::{Listening, request};
+use super::test_home::{PING, PROXY, TestHome, until};
+use crate::programs::{ListeningProgram, request};
 
 /// A proxy in front of the demo server, with two clients that have a session each: `c1` and `c2`.
-fn two_clients(house: &House) -> (Listening, [String; 2]) {
+fn two_clients(house: &TestHome) -> (ListeningProgram, [String; 2]) {
     let server = ["--", PROXY, "demo-server", "stdio"];
     let flags = ["proxy", "--listen", "http", "--listen-port", "0"];
     let words = [&flags[..], &server].concat();
-    let proxy = Listening::start_with(&words, &house.env());
+    let proxy = ListeningProgram::start_with(&words, &house.env());
     let sessions = [proxy.session(), proxy.session()];
     (proxy, sessions)
 }
 
 #[test]
 fn one_client_is_held_while_the_other_is_answered() {
-    let house = House::new();
+    let house = TestHome::new();
     let (proxy, [first, second]) = two_clients(&house);
     let hello = house.ctl(&["hello"]);
     assert_eq!(hello["connections"][0]["connection"], 2);
@@ -53,7 +53,7 @@ fn one_client_is_held_while_the_other_is_answered() {
 
 #[test]
 fn a_message_of_one_client_is_replayed_on_the_session_of_another() {
-    let house = House::new();
+    let house = TestHome::new();
     let (proxy, [first, second]) = two_clients(&house);
     let answer = proxy.post(&[("mcp-session-id", &first)], PING);
     assert_eq!(answer.status, 200, "{answer:?}");

@@ -9,20 +9,20 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::house::{House, PING, Run, ok, until};
-use crate::run::INITIALIZE;
+use super::test_home::{PING, TestHome, TestProxy, ok, until};
+use crate::programs::INITIALIZE;
 
 /// A program that speaks to the socket itself.
-pub struct Raw(BufReader<UnixStream>);
+pub struct RawControlClient(BufReader<UnixStream>);
 
-impl Raw {
-    pub fn connect(house: &House, run: &Run) -> Raw {
+impl RawControlClient {
+    pub fn connect(house: &TestHome, run: &TestProxy) -> RawControlClient {
         let path = house.sockets().join(format!("{}.sock", run.id));
         let stream = UnixStream::connect(path).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(20)))
             .unwrap();
-        Raw(BufReader::new(stream))
+        RawControlClient(BufReader::new(stream))
     }
 
     pub fn send(&mut self, line: &str) {
@@ -47,7 +47,7 @@ fn mode(path: &std::path::Path) -> u32 {
 
 #[test]
 fn files_are_for_their_owner_only() {
-    let house = House::new();
+    let house = TestHome::new();
     // Made by somebody with a wider mode: closed.
     std::fs::create_dir(house.sockets()).unwrap();
     std::fs::set_permissions(house.sockets(), PermissionsExt::from_mode(0o755)).unwrap();
@@ -88,7 +88,7 @@ fn a_process_of_another_user_is_kept_out_three_times() {
     if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
         return;
     }
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo(&[]);
     let socket = house.sockets().join(format!("{}.sock", run.id));
     let open = |path: &std::path::Path, mode: u32| {
@@ -132,7 +132,7 @@ fn a_process_of_another_user_is_kept_out_three_times() {
 
 #[test]
 fn a_folder_that_cannot_be_trusted_is_not_used() {
-    let house = House::new();
+    let house = TestHome::new();
     std::os::unix::fs::symlink(house.path("elsewhere"), house.sockets()).unwrap();
     std::fs::create_dir(house.path("elsewhere")).unwrap();
     let run = house.demo(&[]);
@@ -146,10 +146,10 @@ fn a_folder_that_cannot_be_trusted_is_not_used() {
 
 #[test]
 fn a_socket_that_cannot_be_made_is_a_warning() {
-    let house = House::new();
+    let house = TestHome::new();
     let long = house.path(&"long".repeat(30));
     std::fs::create_dir(&long).unwrap();
-    let server = ["--", super::house::PROXY, "demo-server", "stdio"];
+    let server = ["--", super::test_home::PROXY, "demo-server", "stdio"];
     let words = [&["proxy", "--listen", "stdio"][..], &server].concat();
     let mut command = house.command(&words);
     command.env("XDG_RUNTIME_DIR", &long).env("TMPDIR", &long);
@@ -170,7 +170,7 @@ fn a_socket_that_cannot_be_made_is_a_warning() {
 
 #[test]
 fn what_a_killed_proxy_leaves_is_removed() {
-    let house = House::new();
+    let house = TestHome::new();
     for by in ["ls", "the next proxy"] {
         let mut run = house.demo(&[]);
         run.child.kill().unwrap();
@@ -194,7 +194,7 @@ fn what_a_killed_proxy_leaves_is_removed() {
 
 #[test]
 fn a_message_over_several_lines_is_one_request() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo(&[]);
     run.round(INITIALIZE);
     let inner = r#"{"jsonrpc":"2.0","id":1,"method":"shutdown"}"#;
@@ -207,9 +207,9 @@ fn a_message_over_several_lines_is_one_request() {
 
 #[test]
 fn bad_lines_are_answered_and_the_connection_goes_on() {
-    let house = House::new();
+    let house = TestHome::new();
     let run = house.demo(&[]);
-    let mut raw = Raw::connect(&house, &run);
+    let mut raw = RawControlClient::connect(&house, &run);
     for (line, code) in [
         ("{", -32700),
         ("[]", -32600),
@@ -242,14 +242,16 @@ fn bad_lines_are_answered_and_the_connection_goes_on() {
 
 #[test]
 fn too_many_viewers_are_refused_with_a_text() {
-    let house = House::new();
+    let house = TestHome::new();
     let run = house.demo(&[]);
-    let mut viewers: Vec<_> = (0..32).map(|_| Raw::connect(&house, &run)).collect();
+    let mut viewers: Vec<_> = (0..32)
+        .map(|_| RawControlClient::connect(&house, &run))
+        .collect();
     for viewer in &mut viewers {
         viewer.send(r#"{"id":1,"method":"subscribe"}"#);
         assert_eq!(viewer.hear()["id"], 1);
     }
-    let mut late = Raw::connect(&house, &run);
+    let mut late = RawControlClient::connect(&house, &run);
     let answer = late.hear();
     assert!(
         answer["error"]["message"]
@@ -269,10 +271,10 @@ fn too_many_viewers_are_refused_with_a_text() {
 
 #[test]
 fn a_viewer_that_stops_reading_changes_nothing_and_is_told_the_present_later() {
-    let house = House::new();
+    let house = TestHome::new();
     let mut run = house.demo(&[]);
     run.round(INITIALIZE);
-    let mut stopped = Raw::connect(&house, &run);
+    let mut stopped = RawControlClient::connect(&house, &run);
     stopped.send(r#"{"id":0,"method":"subscribe"}"#);
     let all: String = (1..=40)
         .map(|id| {

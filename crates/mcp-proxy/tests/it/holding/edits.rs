@@ -3,26 +3,26 @@
 use serde_json::{Value, json};
 
 use super::DEMO;
-use crate::control::house::House;
-use crate::run::{Answer, Listening};
+use crate::control::test_home::TestHome;
+use crate::programs::{HttpAnswer, ListeningProgram};
 
-struct Client {
-    house: House,
-    proxy: Listening,
+struct EditClient {
+    house: TestHome,
+    proxy: ListeningProgram,
     headers: Vec<(&'static str, String)>,
     meta: Value,
 }
 
-impl Client {
-    fn legacy() -> Client {
-        let mut client = Client::new();
+impl EditClient {
+    fn legacy() -> EditClient {
+        let mut client = EditClient::new();
         let session = client.proxy.session();
         client.headers = vec![("mcp-session-id", session)];
         client
     }
 
-    fn modern() -> Client {
-        let mut client = Client::new();
+    fn modern() -> EditClient {
+        let mut client = EditClient::new();
         let headers = [
             ("mcp-protocol-version", "2026-07-28"),
             ("mcp-method", "tools/call"),
@@ -37,11 +37,11 @@ impl Client {
         client
     }
 
-    fn new() -> Client {
-        let house = House::new();
+    fn new() -> EditClient {
+        let house = TestHome::new();
         let words = ["proxy", "--listen", "http", "--listen-port", "0"];
-        let proxy = Listening::start_with(&[&words[..], &DEMO].concat(), &house.env());
-        Client {
+        let proxy = ListeningProgram::start_with(&[&words[..], &DEMO].concat(), &house.env());
+        EditClient {
             house,
             proxy,
             headers: Vec::new(),
@@ -56,7 +56,7 @@ impl Client {
     }
 
     /// What a POST is answered with, if this is decided about what the breakpoint holds.
-    fn decided(&self, filter: &str, body: &Value, decision: &[&str]) -> Answer {
+    fn decided(&self, filter: &str, body: &Value, decision: &[&str]) -> HttpAnswer {
         self.house
             .ctl(&["breakpoints.add", &format!("filter={filter}"), "hits=1"]);
         let headers: Vec<_> = self
@@ -79,7 +79,7 @@ const ANSWER: &str = r#".kind=="response""#;
 
 #[test]
 fn the_post_ends_whatever_the_message_has_become() {
-    for client in [Client::legacy(), Client::modern()] {
+    for client in [EditClient::legacy(), EditClient::modern()] {
         let ask = |id: u32| client.call(&json!(id), "hi");
         let other = format!("raw={}", client.call(&json!("other"), "ho"));
         let answer = client.decided(REQUEST, &ask(1), &["action=modify", &other]);
@@ -113,7 +113,7 @@ fn the_post_ends_whatever_the_message_has_become() {
 
 #[test]
 fn a_batch_with_requests_is_dropped_as_a_request() {
-    let client = Client::legacy();
+    let client = EditClient::legacy();
     let batch = json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "id": 2, "method": "ping"}]);
     let is_batch = r#".kind=="batch""#;
     let answer = client.decided(is_batch, &batch, &["action=drop"]);

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::control::house::{House, until};
-use crate::run::{INITIALIZE, INITIALIZED, Listening, open};
+use crate::control::test_home::{TestHome, until};
+use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, open};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 const MODERN: [(&str, &str); 4] = [
@@ -13,7 +13,7 @@ const MODERN: [(&str, &str); 4] = [
     ("mcp-name", "echo"),
 ];
 
-fn drops(house: &House, why: &str) {
+fn drops(house: &TestHome, why: &str) {
     until("what was held is dropped", || {
         let record = house.record();
         record
@@ -32,16 +32,16 @@ fn after_a_half_close() {
 
 #[test]
 fn a_modern_client_that_closes_its_stream() {
-    let server = Listening::demo();
+    let server = ListeningProgram::demo();
     let url = server.url();
     let stdio = ["--", super::PROXY, "demo-server", "stdio"];
     let http = ["--transport", "streamable-http", "--target-url", &url];
     let (gone, ended) = ("the client went away", "the connection ended");
     for (target, why) in [(&stdio[..], gone), (&http, ended)] {
-        let house = House::new();
+        let house = TestHome::new();
         let words = ["proxy", "--listen", "http", "--listen-port", "0"];
         let words = [&words[..], &["--break", "tools/call"], target].concat();
-        let proxy = Listening::start_with(&words, &house.env());
+        let proxy = ListeningProgram::start_with(&words, &house.env());
         let asked = open(&proxy.address, "POST", "/mcp", &MODERN, CALL.as_bytes());
         house.held();
         after_a_half_close();
@@ -52,11 +52,11 @@ fn a_modern_client_that_closes_its_stream() {
 
 #[test]
 fn a_modern_client_that_does_not_wait_for_a_held_answer() {
-    let house = House::new();
+    let house = TestHome::new();
     let words = ["proxy", "--listen", "http", "--listen-port", "0"];
     let stdio = ["--", super::PROXY, "demo-server", "stdio"];
     let words = [&words[..], &["--break", r#".kind=="response""#], &stdio].concat();
-    let proxy = Listening::start_with(&words, &house.env());
+    let proxy = ListeningProgram::start_with(&words, &house.env());
     let asked = open(&proxy.address, "POST", "/mcp", &MODERN, CALL.as_bytes());
     house.held();
     after_a_half_close();
@@ -68,7 +68,7 @@ fn a_modern_client_that_does_not_wait_for_a_held_answer() {
 
 #[test]
 fn a_request_that_a_rule_delays() {
-    let house = House::new();
+    let house = TestHome::new();
     let rules = house.path("rules.toml");
     std::fs::write(
         &rules,

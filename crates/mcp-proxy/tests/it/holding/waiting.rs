@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::{DEMO, holding, with};
-use crate::control::live::Sse;
-use crate::control::live::headers::{Respond, http, id_of, scripted};
-use crate::run::{Answer, INITIALIZE, INITIALIZED, Listening};
+use crate::control::live::SseClient;
+use crate::control::live::headers::{ScriptedResponse, http, id_of, scripted};
+use crate::programs::{HttpAnswer, INITIALIZE, INITIALIZED, ListeningProgram};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"},"_meta":{"progressToken":"p"}}}"#;
 const TOLD: &str = r#""progressToken":"p","progress":0."#;
@@ -22,7 +22,7 @@ fn before(url: &str) -> [&str; 4] {
 }
 
 /// The messages of an event stream.
-fn events(answer: &Answer) -> Vec<String> {
+fn events(answer: &HttpAnswer) -> Vec<String> {
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
     let text = answer.text();
@@ -34,9 +34,9 @@ fn events(answer: &Answer) -> Vec<String> {
 
 #[test]
 fn from_http_to_http_progress_comes_before_what_the_server_streams() {
-    let server = Listening::demo();
+    let server = ListeningProgram::demo();
     let url = server.url();
-    let proxy = Listening::proxy("http", &with(telling("echo", "forward"), &before(&url)));
+    let proxy = ListeningProgram::proxy("http", &with(telling("echo", "forward"), &before(&url)));
     let session = proxy.session();
     let answer = proxy.post(&[("mcp-session-id", &session)], CALL);
     let heard = events(&answer);
@@ -50,7 +50,7 @@ fn from_http_to_http_progress_comes_before_what_the_server_streams() {
 
 #[test]
 fn from_http_to_http_an_answer_that_is_json_or_a_failure_becomes_an_event() {
-    let plain: Respond = |request| {
+    let plain: ScriptedResponse = |request| {
         let answer = json!({"jsonrpc": "2.0", "id": id_of(request), "result": {"n": 1}});
         http(
             "200 OK",
@@ -58,9 +58,9 @@ fn from_http_to_http_an_answer_that_is_json_or_a_failure_becomes_an_event() {
             &format!("{answer:#}"),
         )
     };
-    let gone: Respond = |_| http("401 Unauthorized", "", "who are you");
+    let gone: ScriptedResponse = |_| http("401 Unauthorized", "", "who are you");
     let (url, serving) = scripted(vec![plain, gone, plain]);
-    let proxy = Listening::proxy("http", &with(telling("echo", "forward"), &before(&url)));
+    let proxy = ListeningProgram::proxy("http", &with(telling("echo", "forward"), &before(&url)));
     let heard = proxy.post(&[], CALL).text();
     assert!(heard.contains(TOLD), "{heard}");
     // The lines of a body are lines of the event.
@@ -77,7 +77,8 @@ fn from_http_to_http_an_answer_that_is_json_or_a_failure_becomes_an_event() {
         ("accept", "application/json"),
         ("content-type", "application/json"),
     ];
-    let answer = crate::run::request(&proxy.address, "POST", "/mcp", &json_only, CALL.as_bytes());
+    let answer =
+        crate::programs::request(&proxy.address, "POST", "/mcp", &json_only, CALL.as_bytes());
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert!(!answer.text().contains("held at the proxy"), "{answer:?}");
     serving.join().unwrap();
@@ -85,10 +86,10 @@ fn from_http_to_http_an_answer_that_is_json_or_a_failure_becomes_an_event() {
 
 #[test]
 fn from_http_to_http_a_stream_that_has_begun_ends_with_the_decision() {
-    let server = Listening::demo();
+    let server = ListeningProgram::demo();
     let url = server.url();
     for (policy, expected) in [("drop", None), ("error", Some("-31012"))] {
-        let proxy = Listening::proxy("http", &with(telling("echo", policy), &before(&url)));
+        let proxy = ListeningProgram::proxy("http", &with(telling("echo", policy), &before(&url)));
         let session = proxy.session();
         let heard = events(&proxy.post(&[("mcp-session-id", &session)], CALL));
         let answers: Vec<_> = heard.iter().filter(|it| !it.contains(TOLD)).collect();
@@ -102,12 +103,12 @@ fn from_http_to_http_a_stream_that_has_begun_ends_with_the_decision() {
 
 #[test]
 fn from_sse_to_sse_a_held_request_is_told_answered_or_goes_on() {
-    let server = Listening::proxy("sse", &DEMO);
+    let server = ListeningProgram::proxy("sse", &DEMO);
     let url = server.url();
     let target = ["--transport", "sse", "--target-url", &url];
     for (policy, expected) in [("forward", "hi"), ("error", "-31012")] {
-        let proxy = Listening::proxy("sse", &with(telling("echo", policy), &target));
-        let mut client = Sse::connect(&proxy);
+        let proxy = ListeningProgram::proxy("sse", &with(telling("echo", policy), &target));
+        let mut client = SseClient::connect(&proxy);
         client.round(INITIALIZE);
         client.say(INITIALIZED);
         let heard = client.round(CALL);
@@ -117,8 +118,8 @@ fn from_sse_to_sse_a_held_request_is_told_answered_or_goes_on() {
         assert!(answer.contains(expected), "{answer}");
     }
     // What is dropped is answered by nothing, and the session goes on.
-    let proxy = Listening::proxy("sse", &with(holding("echo", "drop"), &target));
-    let mut client = Sse::connect(&proxy);
+    let proxy = ListeningProgram::proxy("sse", &with(holding("echo", "drop"), &target));
+    let mut client = SseClient::connect(&proxy);
     client.round(INITIALIZE);
     client.say(INITIALIZED);
     client.say(CALL);
@@ -128,7 +129,7 @@ fn from_sse_to_sse_a_held_request_is_told_answered_or_goes_on() {
 
 #[test]
 fn from_sse_to_sse_what_a_rule_answers_comes_on_the_stream() {
-    let server = Listening::proxy("sse", &DEMO);
+    let server = ListeningProgram::proxy("sse", &DEMO);
     let url = server.url();
     let target = ["--transport", "sse", "--target-url", &url];
     let rules = tempfile::tempdir().unwrap();
@@ -136,8 +137,8 @@ fn from_sse_to_sse_what_a_rule_answers_comes_on_the_stream() {
     let answers = "[[rule]]\nmethod = \"prompts/list\"\nanswer = { prompts = [] }\n";
     std::fs::write(&file, answers).unwrap();
     let flags = ["--rules", file.to_str().unwrap()];
-    let proxy = Listening::proxy("sse", &[&flags[..], &target].concat());
-    let mut client = Sse::connect(&proxy);
+    let proxy = ListeningProgram::proxy("sse", &[&flags[..], &target].concat());
+    let mut client = SseClient::connect(&proxy);
     client.round(INITIALIZE);
     client.say(INITIALIZED);
     let list = r#"{"jsonrpc":"2.0","id":3,"method":"prompts/list"}"#;

@@ -15,7 +15,7 @@ fn until(lines: &mut Lines<BufReader<ChildStdout>>, word: &str) -> String {
         .expect(word)
 }
 
-fn follow(place: &Place, words: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
+fn follow(place: &TestStore, words: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut child = place
         .command(&[&["inspect", "session.jsonl", "--follow"], words].concat())
         .spawn()
@@ -38,7 +38,7 @@ fn finish(mut child: Child) -> String {
 
 #[test]
 fn shows_what_is_added_until_the_session_ends() {
-    let place = Place::new();
+    let place = TestStore::new();
     let mut sample = place.sample();
     let one = sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"first"}"#);
     sample.flush();
@@ -64,7 +64,7 @@ fn shows_what_is_added_until_the_session_ends() {
 
 #[test]
 fn waits_for_the_rest_of_a_line_that_is_being_written() {
-    let place = Place::new();
+    let place = TestStore::new();
     let mut sample = place.sample();
     sample.client(r#"{"method":"first"}"#);
     sample.flush();
@@ -95,7 +95,7 @@ fn waits_for_the_rest_of_a_line_that_is_being_written() {
 
 #[test]
 fn a_record_that_nobody_writes_is_not_waited_for() {
-    let place = Place::new();
+    let place = TestStore::new();
     let mut sample = place.sample();
     sample.client(r#"{"method":"first"}"#);
     sample.flush();
@@ -111,7 +111,7 @@ fn a_record_that_nobody_writes_is_not_waited_for() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    let place = Place::new();
+    let place = TestStore::new();
     let mut sample = place.sample();
     for _ in 0..20_000 {
         sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}"#);

@@ -7,25 +7,25 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use mcp_proxy_session::testing::{event, header, post, response};
-use mcp_proxy_session::{Io, SessionHeader};
+use mcp_proxy_session::{RecordEvent, SessionHeader};
 use mcp_proxy_wire::{Direction, Origin};
 use tempfile::TempDir;
 
 /// A folder with a state directory and files of its own.
-pub struct Place {
+pub struct TestStore {
     pub folder: TempDir,
 }
 
 /// What a run of the binary gave.
-pub struct Ran {
+pub struct CommandOutput {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Place {
-    pub fn new() -> Place {
-        Place {
+impl TestStore {
+    pub fn new() -> TestStore {
+        TestStore {
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -51,7 +51,7 @@ impl Place {
         command
     }
 
-    pub fn run(&self, words: &[&str]) -> Ran {
+    pub fn run(&self, words: &[&str]) -> CommandOutput {
         let Output {
             status,
             stdout,
@@ -60,7 +60,7 @@ impl Place {
         // Where the test's folder is differs from run to run.
         let here = self.folder.path().display().to_string();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(&here, "[HERE]");
-        Ran {
+        CommandOutput {
             code: status.code(),
             stdout: text(stdout),
             stderr: text(stderr),
@@ -95,13 +95,16 @@ impl Place {
             started_at,
             ..header()
         };
-        SampleRecord::at_place(mcp_proxy_session::Place::In(self.store()), &header)
+        SampleRecord::at_place(
+            mcp_proxy_session::RecordLocation::Folder(self.store()),
+            &header,
+        )
     }
 
     /// A record in `session.jsonl`.
     pub fn sample(&self) -> SampleRecord {
         SampleRecord::at_place(
-            mcp_proxy_session::Place::File(self.path("session.jsonl")),
+            mcp_proxy_session::RecordLocation::File(self.path("session.jsonl")),
             &header(),
         )
     }
@@ -130,7 +133,7 @@ pub fn everything(sample: &mut SampleRecord) {
         .client(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
     sample.verdict("drop", dropped).write();
     sample.stderr("warning: \x1b]0;title\x07");
-    sample.io(&Io::Stray {
+    sample.io(&RecordEvent::Stray {
         connection: 1,
         direction: Direction::ServerToClient,
         bytes: b"hello",
@@ -145,7 +148,7 @@ pub fn everything(sample: &mut SampleRecord) {
         .late()
         .duplicate()
         .write();
-    sample.io(&Io::Undelivered {
+    sample.io(&RecordEvent::Undelivered {
         sequence: again,
         why: "the client is gone",
     });
@@ -159,7 +162,7 @@ pub fn everything(sample: &mut SampleRecord) {
     );
     sample.client(big);
     sample.exit(3, "exited");
-    sample.io(&Io::Note {
+    sample.io(&RecordEvent::Note {
         text: "the end is near",
     });
     sample.end();

@@ -3,7 +3,7 @@
 use super::sample::*;
 
 /// Two finished records and a live one, which the sample keeps open.
-fn stored(place: &Place) -> SampleRecord {
+fn stored(place: &TestStore) -> SampleRecord {
     for number in [1, 2] {
         let mut sample = place.stored(number);
         sample.client(format!(
@@ -38,7 +38,7 @@ fn without_sizes(text: &str) -> String {
 
 #[test]
 fn an_empty_store_says_what_to_do() {
-    let place = Place::new();
+    let place = TestStore::new();
     insta::assert_snapshot!("sessions-none", place.print(&["sessions"]));
     assert_eq!(place.print(&["sessions", "--json"]), "");
     assert_eq!(place.print(&["prune", "--all"]), "Nothing to remove.\n");
@@ -46,7 +46,7 @@ fn an_empty_store_says_what_to_do() {
 
 #[test]
 fn newest_first_with_live_ones() {
-    let place = Place::new();
+    let place = TestStore::new();
     let _live = stored(&place);
     insta::assert_snapshot!("sessions", without_sizes(&place.print(&["sessions"])));
     let lines: Vec<serde_json::Value> = place
@@ -65,7 +65,7 @@ fn newest_first_with_live_ones() {
 
 #[test]
 fn records_by_name() {
-    let place = Place::new();
+    let place = TestStore::new();
     let _live = stored(&place);
     assert!(place.print(&["inspect", "LAST"]).contains("number/3"));
     assert!(
@@ -91,7 +91,7 @@ fn records_by_name() {
 
 #[test]
 fn prune_never_takes_a_live_one() {
-    let place = Place::new();
+    let place = TestStore::new();
     let live = stored(&place);
     let dry = place.run(&["prune", "--all", "--dry-run"]);
     insta::assert_snapshot!(

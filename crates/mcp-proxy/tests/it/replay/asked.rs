@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::text;
-use crate::run::{PROXY, Talk, pipe};
+use crate::programs::{PROXY, StdioProgram, pipe};
 
 /// The demo server seals what its clients hand back with a key of each process.
 #[test]
@@ -13,7 +13,7 @@ fn what_a_server_gives_to_be_handed_back_is_the_new_one() {
     let file = file.to_str().unwrap();
     let server = ["--", PROXY, "demo-server", "stdio", "--fixtures"];
     let flags = ["--session-file", file, "--quiet"];
-    let mut talk = Talk::start(&[&flags[..], &server].concat());
+    let mut talk = StdioProgram::start(&[&flags[..], &server].concat());
     let mut ask = |id: u32, more: Value| {
         let mut params = more;
         params["name"] = json!("test_input_required_result_request_state");
@@ -57,7 +57,8 @@ fn what_the_server_asks_is_answered_at_once_and_a_cancelled_request_is_not_waite
         *) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}";;
         esac; done"#;
     let target = ["--", "sh", "-c", server];
-    let mut talk = Talk::start(&[&["--session-file", file, "--quiet"][..], &target].concat());
+    let mut talk =
+        StdioProgram::start(&[&["--session-file", file, "--quiet"][..], &target].concat());
     talk.say(r#"{"jsonrpc":"2.0","id":1,"method":"ask"}"#);
     assert!(talk.hear().contains("roots/list"));
     talk.say(r#"{"jsonrpc":"2.0","id":"q","result":{"roots":[]}}"#);
@@ -82,7 +83,8 @@ fn what_only_the_proxy_answers_is_no_answer() {
     let file = folder.path().join("s.jsonl");
     let file = file.to_str().unwrap();
     let target = ["--", "sh", "-c", "read -r line; exit 3"];
-    let mut talk = Talk::start(&[&["--session-file", file, "--quiet"][..], &target].concat());
+    let mut talk =
+        StdioProgram::start(&[&["--session-file", file, "--quiet"][..], &target].concat());
     talk.say(r#"{"jsonrpc":"2.0","id":1,"method":"die"}"#);
     assert!(talk.hear().contains("-31002"));
     talk.end();

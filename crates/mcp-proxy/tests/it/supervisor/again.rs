@@ -1,12 +1,12 @@
 //! What a restart policy stands on: how a server ended, and the same command once more.
 
-use mcp_proxy_transport::process::Ended;
+use mcp_proxy_transport::process::EndCause;
 
 use super::*;
 
 #[tokio::test]
 async fn the_same_command_starts_again_and_each_end_has_its_own_report() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let supervisor = supervisor();
     let command = shell("read line; echo got $line >&2; exit 3", &mark);
     for word in ["one", "two", "three"] {
@@ -17,7 +17,7 @@ async fn the_same_command_starts_again_and_each_end_has_its_own_report() {
             .await
             .unwrap();
         let report = within(server.wait()).await;
-        assert_eq!((report.code, report.ended), (Some(3), Ended::ByItself));
+        assert_eq!((report.code, report.ended), (Some(3), EndCause::ByItself));
         assert_eq!(report.last_stderr, [format!("got {word}")]);
     }
     mark.assert_gone();
@@ -25,7 +25,7 @@ async fn the_same_command_starts_again_and_each_end_has_its_own_report() {
 
 #[tokio::test]
 async fn a_report_says_how_long_the_server_ran() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let mut server = supervisor().spawn(&shell("sleep 0.2", &mark)).unwrap();
     let report = within(server.wait()).await;
     assert!(report.ran >= Duration::from_millis(200), "{report:?}");

@@ -8,7 +8,7 @@ const CYCLES: usize = 1000;
 const AT_ONCE: usize = 8;
 
 /// One cycle in each way a server can be ended; every other one before it has got very far.
-async fn cycle(number: usize, mark: &Mark) {
+async fn cycle(number: usize, mark: &ProcessMark) {
     let mut server = hasty().spawn(&shell(FAMILY, mark)).unwrap();
     if number.is_multiple_of(2) {
         wait_up(&mut server).await;
@@ -45,7 +45,7 @@ pub async fn kill(pid: u32, signal: &str) {
 
 #[tokio::test]
 async fn a_thousand_cycles_leave_no_process_behind() {
-    let mark = Arc::new(Mark::new());
+    let mark = Arc::new(ProcessMark::new());
     let workers: Vec<_> = (0..AT_ONCE)
         .map(|worker| {
             let mark = mark.clone();

@@ -1,18 +1,21 @@
 //! How servers end, by themselves and when they are stopped.
 
-use mcp_proxy_transport::process::{Ended, SpawnError};
+use mcp_proxy_transport::process::{EndCause, SpawnError};
 
 use super::*;
 
 #[tokio::test]
 async fn a_server_that_ends_with_its_stdin_is_not_harmed() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let mut server = supervisor()
         .spawn(&shell("echo up; sleep 1000 & cat; exit 4", &mark))
         .unwrap();
     wait_up(&mut server).await;
     let report = within(server.stop()).await;
-    assert_eq!((report.code, report.ended), (Some(4), Ended::StdinClosed));
+    assert_eq!(
+        (report.code, report.ended),
+        (Some(4), EndCause::StdinClosed)
+    );
     mark.assert_gone();
     assert_eq!(
         within(server.wait()).await,
@@ -23,18 +26,21 @@ async fn a_server_that_ends_with_its_stdin_is_not_harmed() {
 
 #[tokio::test]
 async fn a_server_that_stays_is_terminated() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let mut server = hasty().spawn(&shell(FAMILY, &mark)).unwrap();
     wait_up(&mut server).await;
     let report = within(server.stop()).await;
-    assert_eq!((report.signal, report.ended), (Some(15), Ended::Terminated));
+    assert_eq!(
+        (report.signal, report.ended),
+        (Some(15), EndCause::Terminated)
+    );
     assert_eq!(report.to_string(), "was killed by signal 15 (SIGTERM)");
     mark.assert_gone();
 }
 
 #[tokio::test]
 async fn sigterm_reaches_those_who_left_the_group() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let script = "trap : TERM
         setsid sh -c 'trap \"echo bye; exit\" TERM; echo up; sleep 1000 & wait' & wait; wait; exit 9";
     let mut server = hasty().spawn(&shell(script, &mark)).unwrap();
@@ -43,30 +49,30 @@ async fn sigterm_reaches_those_who_left_the_group() {
     let report = within(server.stop()).await;
     server.stdout = Some(stdout);
     assert_eq!(read_all(&mut server).await, "bye\n");
-    assert_eq!((report.code, report.ended), (Some(9), Ended::Terminated));
+    assert_eq!((report.code, report.ended), (Some(9), EndCause::Terminated));
     mark.assert_gone();
 }
 
 #[tokio::test]
 async fn a_server_that_ignores_sigterm_is_killed() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let script =
         "trap '' TERM; sleep 1000 & setsid sleep 1000 & echo up; while :; do sleep 1000; done";
     let mut server = hasty().spawn(&shell(script, &mark)).unwrap();
     wait_up(&mut server).await;
     let report = within(server.stop()).await;
-    assert_eq!((report.signal, report.ended), (Some(9), Ended::Killed));
+    assert_eq!((report.signal, report.ended), (Some(9), EndCause::Killed));
     mark.assert_gone();
 }
 
 #[tokio::test]
 async fn a_killed_or_dropped_server_takes_its_family_along() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let mut killed = supervisor().spawn(&shell(FAMILY, &mark)).unwrap();
     wait_up(&mut killed).await;
     until("the family is complete", || mark.carriers().len() == 6).await;
     let report = within(killed.kill()).await;
-    assert_eq!((report.signal, report.ended), (Some(9), Ended::Killed));
+    assert_eq!((report.signal, report.ended), (Some(9), EndCause::Killed));
     mark.assert_gone();
 
     let mut dropped = supervisor().spawn(&shell(FAMILY, &mark)).unwrap();
@@ -82,18 +88,18 @@ async fn a_killed_or_dropped_server_takes_its_family_along() {
 
 #[tokio::test]
 async fn what_a_server_leaves_behind_ends_with_it() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let script = "sleep 1000 & setsid sleep 1000 & (setsid sleep 1000 </dev/null >/dev/null 2>&1 &) ; exit 0";
     let mut server = supervisor().spawn(&shell(script, &mark)).unwrap();
     let report = within(server.wait()).await;
     assert!(report.success());
-    assert_eq!(report.ended, Ended::ByItself);
+    assert_eq!(report.ended, EndCause::ByItself);
     mark.assert_gone();
 }
 
 #[tokio::test]
 async fn a_servers_end_is_not_lost_among_the_ends_of_its_orphans() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let script =
         "(sleep 0.01 &) ; (sleep 0.01 &) ; (sleep 0.01 &) ; (sleep 0.01 &) ; exec sleep 0.01";
     let supervisor = supervisor();
@@ -110,7 +116,7 @@ async fn a_servers_end_is_not_lost_among_the_ends_of_its_orphans() {
 
 #[tokio::test]
 async fn the_status_is_the_servers_own() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     for code in [0, 1, 3, 101, 126, 127, 255] {
         let mut server = supervisor()
             .spawn(&shell(&format!("exit {code}"), &mark))
@@ -129,7 +135,7 @@ async fn the_status_is_the_servers_own() {
 
 #[tokio::test]
 async fn an_early_exit_comes_with_its_last_words() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let script = "for n in $(seq 100); do echo line $n >&2; done; printf 'no key' >&2; exit 3";
     let mut server = supervisor().spawn(&shell(script, &mark)).unwrap();
     let mut lines = server.stderr.take().unwrap();
@@ -148,7 +154,7 @@ async fn an_early_exit_comes_with_its_last_words() {
 
 #[tokio::test]
 async fn a_command_that_cannot_run_says_why_and_nothing_else() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let cases = [
         (
             "no-such-command-here",
@@ -189,7 +195,7 @@ async fn a_command_that_cannot_run_says_why_and_nothing_else() {
 
 #[tokio::test]
 async fn a_folder_that_is_not_there_is_refused_at_once() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     for cwd in ["/no/such/folder", "/etc/passwd"] {
         let command = ServerCommand {
             cwd: Some(cwd.into()),

@@ -10,7 +10,7 @@ use super::*;
 /// Variables that a shell makes for itself.
 const OF_THE_SHELL: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
 
-async fn names(environment: Environment, mark: &Mark) -> BTreeSet<String> {
+async fn names(environment: Environment, mark: &ProcessMark) -> BTreeSet<String> {
     let command = ServerCommand {
         environment,
         ..shell("env | sed -n 's/^\\([A-Za-z_0-9]*\\)=.*/\\1/p'", mark)
@@ -23,7 +23,7 @@ async fn names(environment: Environment, mark: &Mark) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn a_minimal_environment_has_what_is_listed_and_what_is_configured() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let inherited = names(Environment::Inherit, &mark).await;
     // Cargo sets this one for tests.
     assert!(inherited.contains("CARGO_MANIFEST_DIR"), "{inherited:?}");

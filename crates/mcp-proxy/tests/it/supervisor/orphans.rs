@@ -19,7 +19,7 @@ fn is_there(pid: u32) -> bool {
 #[tokio::test]
 async fn a_sweep_takes_what_a_killed_guard_left_and_spares_all_else() {
     become_subreaper().unwrap();
-    let (mark, others) = (Mark::new(), Mark::new());
+    let (mark, others) = (ProcessMark::new(), ProcessMark::new());
     // In a group of its own: that is not what tells a helper from an orphan.
     let mut helper = Command::new("sleep")
         .arg("1000")
@@ -55,7 +55,7 @@ async fn a_sweep_takes_what_a_killed_guard_left_and_spares_all_else() {
 #[tokio::test]
 async fn the_servers_of_a_proxy_inside_are_swept_too() {
     become_subreaper().unwrap();
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let inner = ServerCommand {
         program: PROXY.into(),
         args: "proxy --listen stdio --no-record --no-control -- sleep 1000"

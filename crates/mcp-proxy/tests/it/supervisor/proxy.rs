@@ -7,7 +7,7 @@ use tokio::process::{Child, Command};
 use super::*;
 
 /// A proxy in front of [`FAMILY`], all of them carrying `mark`; up when this returns.
-async fn start(mark: &Mark) -> Child {
+async fn start(mark: &ProcessMark) -> Child {
     let (name, value) = mark.env();
     let mut proxy = Command::new(PROXY)
         .args([
@@ -47,7 +47,7 @@ async fn signal(pid: u32, name: &str) {
 #[tokio::test]
 async fn any_death_of_the_proxy_takes_the_server_along() {
     for name in ["TERM", "INT", "HUP", "KILL", "QUIT", "ABRT"] {
-        let mark = Mark::new();
+        let mark = ProcessMark::new();
         let mut proxy = start(&mark).await;
         signal(proxy.id().unwrap(), name).await;
         within(proxy.wait()).await.unwrap();
@@ -57,7 +57,7 @@ async fn any_death_of_the_proxy_takes_the_server_along() {
 
 #[tokio::test]
 async fn a_killed_guard_takes_the_server_along() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let mut proxy = start(&mark).await;
     let [guard] = children(proxy.id().unwrap())[..] else {
         panic!("the proxy has one child")
@@ -69,7 +69,7 @@ async fn a_killed_guard_takes_the_server_along() {
 
 #[tokio::test]
 async fn killing_all_that_is_named_like_the_proxy_spares_the_guard() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let proxy = start(&mark).await;
     let [guard] = children(proxy.id().unwrap())[..] else {
         panic!("the proxy has one child")

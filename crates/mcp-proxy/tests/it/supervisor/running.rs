@@ -6,7 +6,7 @@ use super::*;
 
 #[tokio::test]
 async fn bytes_pass_in_both_directions() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let mut server = supervisor().spawn(&shell("exec cat", &mark)).unwrap();
     let mut stdin = server.stdin.take().unwrap();
     let sent: Vec<u8> = (0..5_000_000u32).map(|n| (n % 251) as u8).collect();
@@ -23,7 +23,7 @@ async fn bytes_pass_in_both_directions() {
 
 #[tokio::test]
 async fn environment_and_folder_are_the_servers() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let mut command = shell("echo \"$PWD $EXTRA ${PATH:+path}\"", &mark);
     command.cwd = Some("/usr/share".into());
     command.env.push(("EXTRA".into(), "a b".into()));
@@ -33,7 +33,7 @@ async fn environment_and_folder_are_the_servers() {
 
 #[tokio::test]
 async fn a_server_has_its_three_streams_and_default_signals() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let mut others = Vec::new();
     for _ in 0..3 {
         others.push(supervisor().spawn(&shell("exec cat", &mark)).unwrap());
@@ -70,7 +70,7 @@ async fn a_server_has_its_three_streams_and_default_signals() {
 
 #[tokio::test]
 async fn a_server_that_closes_its_stdout_and_lives_is_seen_at_once() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let mut server = supervisor()
         .spawn(&shell("exec >&-; read line; exit 5", &mark))
         .unwrap();
@@ -88,7 +88,7 @@ async fn a_server_that_closes_its_stdout_and_lives_is_seen_at_once() {
 
 #[tokio::test]
 async fn a_server_that_closes_its_stdin_and_lives_is_seen_at_once() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let mut server = supervisor()
         .spawn(&shell("exec <&-; echo up; exec sleep 1000", &mark))
         .unwrap();
@@ -111,7 +111,7 @@ async fn a_server_that_closes_its_stdin_and_lives_is_seen_at_once() {
 
 #[tokio::test]
 async fn a_server_that_signals_its_group_does_not_hit_the_guard() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let script = "trap '' TERM; setsid sleep 1000 & kill 0; echo up; read line; kill -9 0";
     let mut server = supervisor().spawn(&shell(script, &mark)).unwrap();
     wait_up(&mut server).await;
@@ -128,7 +128,7 @@ async fn a_server_that_signals_its_group_does_not_hit_the_guard() {
 
 #[tokio::test]
 async fn orphans_that_end_are_reaped_while_the_server_runs() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let script = "for n in $(seq 50); do (true &) ; done; echo up; exec sleep 1000";
     let mut server = supervisor().spawn(&shell(script, &mark)).unwrap();
     wait_up(&mut server).await;
@@ -140,7 +140,7 @@ async fn orphans_that_end_are_reaped_while_the_server_runs() {
 
 #[tokio::test]
 async fn a_flood_on_stderr_that_nobody_takes_does_not_hold_the_server_up() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let script = "seq 1000000 >&2; echo done >&2";
     let mut server = supervisor().spawn(&shell(script, &mark)).unwrap();
     let mut lines = server.stderr.take().unwrap();
@@ -156,7 +156,7 @@ async fn a_flood_on_stderr_that_nobody_takes_does_not_hold_the_server_up() {
 
 #[tokio::test]
 async fn the_guard_is_small_and_has_a_name_of_its_own() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let mut server = supervisor()
         .spawn(&shell("echo up; exec cat", &mark))
         .unwrap();
@@ -208,7 +208,7 @@ fn signals(pid: u32) -> Vec<String> {
 
 #[tokio::test]
 async fn the_first_servers_have_large_pipes_and_the_rest_usual_ones() {
-    let mark = Mark::new();
+    let mark = ProcessMark::new();
     let supervisor = supervisor();
     let servers: Vec<_> = (0..10)
         .map(|_| supervisor.spawn(&shell("exec cat", &mark)).unwrap())

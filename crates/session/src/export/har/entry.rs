@@ -1,25 +1,25 @@
 //! One HAR entry.
 
 use super::events;
-use super::plan::{Part, Planned};
-use crate::export::body::{Form, form, is_gone, missing, time, write_string};
-use crate::session::Record;
-use crate::{Error, Http, ProxyMessage, Raw, Session};
+use super::plan::{HarEntryPlan, HarLine};
+use crate::export::body::{BodyForm, form, is_gone, missing, time, write_string};
+use crate::session_record::RecordedLine;
+use crate::{Error, HttpHead, ProxyMessage, RawBody, SessionRecord};
 use mcp_proxy_wire::{Origin, Transport, json_string};
 use std::io::Write;
 use std::time::{Duration, SystemTime};
 
 /// A part of the entry, read: its time, its HTTP facts, and its message if it has one.
-struct Read {
+struct HarEntryPart {
     timestamp: SystemTime,
-    http: Option<Http>,
+    http: Option<HttpHead>,
     message: Option<ProxyMessage>,
 }
 
 /// Writes an entry. Returns how many of its bodies are gone.
 pub(super) fn write(
-    session: &Session,
-    planned: &Planned,
+    session: &SessionRecord,
+    planned: &HarEntryPlan,
     out: &mut dyn Write,
 ) -> Result<u64, Error> {
     let request = planned
@@ -97,8 +97,8 @@ pub(super) fn write(
         .filter_map(|read| read.message.as_ref())
         .map(|message| message.redacted)
         .sum();
-    put(out, &told(redacted))?;
-    let gone = |read: &&Read| {
+    put(out, &redacted_member(redacted))?;
+    let gone = |read: &&HarEntryPart| {
         let message = read.message.as_ref();
         message.is_some_and(|message| is_gone(&message.raw))
     };
@@ -122,25 +122,25 @@ pub(super) fn write(
     Ok(missing)
 }
 
-fn read(session: &Session, part: Part) -> Result<Read, Error> {
+fn read(session: &SessionRecord, part: HarLine) -> Result<HarEntryPart, Error> {
     match part {
-        Part::Row(row) => {
+        HarLine::Row(row) => {
             let mut message = session.message(row as usize)?;
-            Ok(Read {
+            Ok(HarEntryPart {
                 timestamp: message.timestamp,
                 http: message.http.take(),
                 message: Some(message),
             })
         }
-        Part::Io(place) => {
-            let record = Record {
+        HarLine::Io(place) => {
+            let record = RecordedLine {
                 offset: place.offset,
                 line: session.line(place)?,
             };
             let timestamp = record
                 .member::<String>("timestamp")
-                .and_then(|text| crate::stamp::parse(&text));
-            Ok(Read {
+                .and_then(|text| crate::timestamp::parse(&text));
+            Ok(HarEntryPart {
                 timestamp: timestamp.unwrap_or(SystemTime::UNIX_EPOCH),
                 http: record.member("http"),
                 message: None,
@@ -149,7 +149,7 @@ fn read(session: &Session, part: Part) -> Result<Read, Error> {
     }
 }
 
-fn write_request(request: Option<&Read>, out: &mut dyn Write) -> Result<(), Error> {
+fn write_request(request: Option<&HarEntryPart>, out: &mut dyn Write) -> Result<(), Error> {
     let http = request.and_then(|read| read.http.as_ref());
     let message = request.and_then(|read| read.message.as_ref());
     let url = match http {
@@ -186,7 +186,7 @@ fn write_request(request: Option<&Read>, out: &mut dyn Write) -> Result<(), Erro
             ),
         )?;
         write_string(out, &message.raw, form, "")?;
-        if form == Form::Binary {
+        if form == BodyForm::Binary {
             put(out, ",\"_encoding\":\"base64\"")?;
         }
         put(out, &comment(&message.raw))?;
@@ -203,9 +203,9 @@ fn write_request(request: Option<&Read>, out: &mut dyn Write) -> Result<(), Erro
 }
 
 fn write_response(
-    session: &Session,
-    response: Option<&Read>,
-    stream: &[Part],
+    session: &SessionRecord,
+    response: Option<&HarEntryPart>,
+    stream: &[HarLine],
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let http = response.and_then(|read| read.http.as_ref());
@@ -232,7 +232,7 @@ fn write_response(
             let form = form(&message.raw)?;
             put(out, ",\"text\":")?;
             write_string(out, &message.raw, form, "")?;
-            if form == Form::Binary {
+            if form == BodyForm::Binary {
                 put(out, ",\"encoding\":\"base64\"")?;
             }
             put(out, &comment(&message.raw))?;
@@ -251,7 +251,7 @@ fn write_response(
     )
 }
 
-fn write_version_and_headers(http: Option<&Http>, out: &mut dyn Write) -> Result<(), Error> {
+fn write_version_and_headers(http: Option<&HttpHead>, out: &mut dyn Write) -> Result<(), Error> {
     let version = http
         .map(|http| http.version.as_str())
         .filter(|version| !version.is_empty())
@@ -277,7 +277,7 @@ fn write_version_and_headers(http: Option<&Http>, out: &mut dyn Write) -> Result
     )
 }
 
-fn url_of(http: &Http) -> String {
+fn url_of(http: &HttpHead) -> String {
     let target = http.target.as_deref().unwrap_or("/");
     if target.contains("://") {
         return target.to_owned();
@@ -289,7 +289,7 @@ fn url_of(http: &Http) -> String {
 }
 
 /// What no HTTP carried is JSON-RPC; where HTTP did not say what it is, browsers write `x-unknown`.
-fn mime(http: Option<&Http>) -> &str {
+fn mime(http: Option<&HttpHead>) -> &str {
     match http {
         Some(http) => http.header("content-type").unwrap_or("x-unknown"),
         None => "application/json",
@@ -316,7 +316,7 @@ fn query(url: &str) -> String {
 }
 
 /// HAR's `comment`, where there is no body to show.
-pub(super) fn comment(raw: &Raw) -> String {
+pub(super) fn comment(raw: &RawBody) -> String {
     missing(raw).map_or_else(String::new, |text| {
         format!(",\"comment\":{}", json_string(&text))
     })
@@ -331,7 +331,7 @@ pub(super) fn origin(origin: Origin) -> String {
 }
 
 /// `_redacted`, if anything is.
-pub(super) fn told(redacted: u32) -> String {
+pub(super) fn redacted_member(redacted: u32) -> String {
     match redacted {
         0 => String::new(),
         count => format!(",\"_redacted\":{count}"),

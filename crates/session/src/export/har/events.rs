@@ -1,22 +1,22 @@
 //! The events of a stream: each as Chrome writes it, and together as the body that all other readers look for.
 
-use super::entry::{comment, origin, put, told};
-use super::plan::Part;
-use crate::export::body::{Form, copy, form, is_gone, write_string};
+use super::entry::{comment, origin, put, redacted_member};
+use super::plan::HarLine;
+use crate::export::body::{BodyForm, copy, form, is_gone, write_string};
 use crate::json::push_escaped;
-use crate::message::Sse;
-use crate::session::Record;
-use crate::{Error, Raw, Session};
+use crate::message::SseFields;
+use crate::session_record::RecordedLine;
+use crate::{Error, RawBody, SessionRecord};
 use mcp_proxy_wire::{Origin, json_string};
 use std::cell::Cell;
 use std::io::Write;
 use std::time::SystemTime;
 
 /// An event, read.
-struct Event {
+struct HarEvent {
     timestamp: SystemTime,
-    sse: Sse,
-    raw: Raw,
+    sse: SseFields,
+    raw: RawBody,
     redacted: u32,
     /// Who wrote the message in it.
     origin: Option<Origin>,
@@ -24,11 +24,11 @@ struct Event {
     wire: Option<String>,
 }
 
-fn read(session: &Session, part: Part) -> Result<Event, Error> {
+fn read(session: &SessionRecord, part: HarLine) -> Result<HarEvent, Error> {
     match part {
-        Part::Row(row) => {
+        HarLine::Row(row) => {
             let message = session.message(row as usize)?;
-            Ok(Event {
+            Ok(HarEvent {
                 timestamp: message.timestamp,
                 sse: message.sse.unwrap_or_default(),
                 raw: message.raw,
@@ -37,18 +37,18 @@ fn read(session: &Session, part: Part) -> Result<Event, Error> {
                 wire: None,
             })
         }
-        Part::Io(place) => {
-            let record = Record {
+        HarLine::Io(place) => {
+            let record = RecordedLine {
                 offset: place.offset,
                 line: session.line(place)?,
             };
             let timestamp = record
                 .member::<String>("timestamp")
-                .and_then(|text| crate::stamp::parse(&text));
-            Ok(Event {
+                .and_then(|text| crate::timestamp::parse(&text));
+            Ok(HarEvent {
                 timestamp: timestamp.unwrap_or(SystemTime::UNIX_EPOCH),
                 sse: record.member("sse").unwrap_or_default(),
-                raw: Raw::Text(String::new()),
+                raw: RawBody::Text(String::new()),
                 redacted: record.member("redacted").unwrap_or(0),
                 origin: None,
                 wire: Some(record.member("text").unwrap_or_default()),
@@ -58,8 +58,12 @@ fn read(session: &Session, part: Part) -> Result<Event, Error> {
 }
 
 /// One event as an object of `_eventSourceMessages`. Returns whether its body is gone.
-pub(super) fn write(session: &Session, part: Part, out: &mut dyn Write) -> Result<bool, Error> {
-    let Event {
+pub(super) fn write(
+    session: &SessionRecord,
+    part: HarLine,
+    out: &mut dyn Write,
+) -> Result<bool, Error> {
+    let HarEvent {
         timestamp,
         sse,
         raw,
@@ -82,7 +86,7 @@ pub(super) fn write(session: &Session, part: Part, out: &mut dyn Write) -> Resul
     )?;
     write_string(out, &raw, form(&raw)?, "base64:")?;
     put(out, &comment(&raw))?;
-    put(out, &told(redacted))?;
+    put(out, &redacted_member(redacted))?;
     put(out, &author.map_or_else(String::new, origin))?;
     put(out, "}")?;
     Ok(is_gone(&raw))
@@ -90,15 +94,15 @@ pub(super) fn write(session: &Session, part: Part, out: &mut dyn Write) -> Resul
 
 /// The stream's `text`, made again from its events. Returns its size.
 pub(super) fn write_body(
-    session: &Session,
-    stream: &[Part],
+    session: &SessionRecord,
+    stream: &[HarLine],
     out: &mut dyn Write,
 ) -> Result<u64, Error> {
     if stream.is_empty() {
         return Ok(0);
     }
     for part in stream {
-        if form(&read(session, *part)?.raw)? == Form::Binary {
+        if form(&read(session, *part)?.raw)? == BodyForm::Binary {
             put(
                 out,
                 ",\"comment\":\"the stream is not UTF-8: see _eventSourceMessages\"",
@@ -124,7 +128,7 @@ pub(super) fn write_body(
 }
 
 /// The fields before an event's data, and the name of that.
-fn fields(sse: &Sse) -> String {
+fn fields(sse: &SseFields) -> String {
     let mut text = String::new();
     for (name, value) in [("id", &sse.id), ("event", &sse.event)] {
         if let Some(value) = value {
@@ -138,8 +142,8 @@ fn fields(sse: &Sse) -> String {
 }
 
 /// Each line of the data has the field's name before it.
-fn put_data(out: &mut dyn Write, raw: &Raw) -> Result<u64, Error> {
-    if form(raw)? == Form::Missing {
+fn put_data(out: &mut dyn Write, raw: &RawBody) -> Result<u64, Error> {
+    if form(raw)? == BodyForm::Missing {
         return Ok(0);
     }
     let size = Cell::new(0);

@@ -308,7 +308,7 @@ const UNTOUCHED: &[&str] = &[
 
 #[test]
 fn presets_know_credentials_in_text() {
-    let redaction = preset(Preset::All);
+    let redaction = preset(RedactionPreset::All);
     let untouched = UNTOUCHED.iter().map(|text| (*text, *text));
     let mut wrong = Vec::new();
     for (text, shown) in HIDDEN.iter().copied().chain(untouched) {
@@ -332,7 +332,7 @@ fn presets_know_credentials_in_text() {
 /// Values that do not end, or names without values, must not be read again and again.
 #[test]
 fn a_long_text_takes_no_long_time() {
-    let redaction = preset(Preset::All);
+    let redaction = preset(RedactionPreset::All);
     for piece in [
         "token=f(",
         "--token \"",
@@ -371,19 +371,19 @@ fn a_long_text_takes_no_long_time() {
 
 #[test]
 fn what_is_hidden_in_text_is_hidden_once() {
-    let capture = preset(Preset::All);
+    let capture = preset(RedactionPreset::All);
     let text = "Authorization: Bearer abc123\nCookie: a=b; c=d\npassword: x\npwd=y http://u:p@h/";
     let first = capture
         .message(&Message::parse(json!({ "text": text }).to_string()))
         .unwrap();
     assert_eq!(first.count, 5);
-    let export = preset(Preset::All).for_record(Some(capture.facts()));
+    let export = preset(RedactionPreset::All).for_record(Some(capture.facts()));
     assert!(export.message_after(&first.message, first.count).is_none());
 }
 
 #[test]
 fn a_flag_in_a_list_names_what_follows() {
-    let redaction = preset(Preset::Keys);
+    let redaction = preset(RedactionPreset::Keys);
     for (raw, shown) in [
         (
             r#"{"args":["-v","--token","x","y"],"b":["--token"],"c":["z"]}"#,
@@ -400,8 +400,8 @@ fn a_flag_in_a_list_names_what_follows() {
 
 #[test]
 fn no_value_is_hidden_twice() {
-    let capture = preset(Preset::All);
-    let export = preset(Preset::All).for_record(Some(capture.facts()));
+    let capture = preset(RedactionPreset::All);
+    let export = preset(RedactionPreset::All).for_record(Some(capture.facts()));
     for (text, _) in HIDDEN {
         let first = capture.message(&Message::parse(json!({ "text": text }).to_string()));
         let first = first.unwrap();
@@ -410,7 +410,7 @@ fn no_value_is_hidden_twice() {
     }
 }
 
-static ALL: LazyLock<Redaction> = LazyLock::new(|| preset(Preset::All));
+static ALL: LazyLock<Redaction> = LazyLock::new(|| preset(RedactionPreset::All));
 
 proptest! {
     /// Whatever stands where: no panic, and what is not hidden stays in its order.

@@ -1,7 +1,7 @@
 //! Where a value ends: at its quote, at white space, at the next parameter, or with its lines.
 
-use super::looks::Bare;
-use super::name::{LONGEST_NAME, Named};
+use super::name::{LONGEST_NAME, SecretName};
+use super::plausibility::UnquotedValue;
 use super::{count, count_back, is_blank, is_masked};
 use mcp_proxy_wire::Span;
 
@@ -10,7 +10,7 @@ const LONGEST_NEXT: usize = 48;
 
 /// What a value ends at depends on how it is given.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum AssignmentStyle {
     /// `a=b`: a parameter in a URL, a list or a command line.
     Tight,
     /// `a: b`, `a = b`: a line of its own, or a sentence.
@@ -18,15 +18,15 @@ pub(super) enum Style {
 }
 
 /// The word at `start`, without what belongs to the sentence or list around it.
-pub(super) fn bare_at(text: &[u8], start: usize, style: Style) -> Option<Span> {
+pub(super) fn bare_at(text: &[u8], start: usize, style: AssignmentStyle) -> Option<Span> {
     if is_masked(text, start) {
         return None;
     }
     let end = (start..text.len()).find(|at| ends_at(text, start, *at));
     let mut word = &text[start..end.unwrap_or(text.len())];
     let around: &[u8] = match style {
-        Style::Tight => b"\\,;)",
-        Style::Loose => b",.:;()[]{}`\\",
+        AssignmentStyle::Tight => b"\\,;)",
+        AssignmentStyle::Loose => b",.:;()[]{}`\\",
     };
     let is_around = |byte: &u8| around.contains(byte);
     // A mark ends with a bracket of its own.
@@ -137,16 +137,16 @@ pub(super) fn list_at(text: &[u8], start: usize) -> Option<Span> {
 }
 
 /// A value on the lines below its name, as YAML has it.
-pub(super) struct Block(Option<Span>);
+pub(super) struct YamlBlock(Option<Span>);
 
-impl Block {
+impl YamlBlock {
     pub(super) fn value(self) -> Option<Span> {
         self.0.filter(|span| !span.is_empty())
     }
 }
 
 /// What stands below a name when nothing but `|` or `>` stands behind it, at `start`; `None` if something does.
-pub(super) fn block_after(text: &[u8], start: usize, named: &Named<'_>) -> Option<Block> {
+pub(super) fn block_after(text: &[u8], start: usize, named: &SecretName<'_>) -> Option<YamlBlock> {
     let is_text = matches!(text.get(start), Some(b'|' | b'>'));
     let mark = count(&text[start..], |byte| b"|>+-0123456789".contains(byte));
     let mark = if is_text { mark } else { 0 };
@@ -165,7 +165,7 @@ pub(super) fn block_after(text: &[u8], start: usize, named: &Named<'_>) -> Optio
         true => indented_lines(text, below, column),
         false => one_line(text, below, column, named),
     });
-    Some(Block(found))
+    Some(YamlBlock(found))
 }
 
 /// How far a name is indented; `None` if it is not the first thing on its line.
@@ -200,7 +200,7 @@ fn indented_lines(text: &[u8], below: usize, column: usize) -> Option<Span> {
 }
 
 /// A single word or string on the line below.
-fn one_line(text: &[u8], below: usize, column: usize, named: &Named<'_>) -> Option<Span> {
+fn one_line(text: &[u8], below: usize, column: usize, named: &SecretName<'_>) -> Option<Span> {
     let start = below + count(&text[below..], is_blank);
     if start - below <= column {
         return None;
@@ -211,14 +211,14 @@ fn one_line(text: &[u8], below: usize, column: usize, named: &Named<'_>) -> Opti
     let rest = &text[start..];
     let line = rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())].trim_ascii_end();
     let is_other = line.iter().any(is_blank) || line.ends_with(b":") || line.starts_with(b"#");
-    let value = Bare {
+    let value = UnquotedValue {
         text,
         start,
-        style: Style::Loose,
+        style: AssignmentStyle::Loose,
         named,
     };
     let word = (!is_other && value.may_be_secret())
-        .then(|| bare_at(text, start, Style::Loose))
+        .then(|| bare_at(text, start, AssignmentStyle::Loose))
         .flatten()?;
     value.is_secret(word).then_some(word)
 }

@@ -1,6 +1,6 @@
 //! The name before a sign: bare, quoted, or two words.
 
-use super::{By, Keys, count_back, is_blank};
+use super::{KeyNameSource, SecretKeyNames, count_back, is_blank};
 use mcp_proxy_wire::Span;
 
 /// A name is looked for so far before its `=` or `:`.
@@ -8,18 +8,18 @@ pub(super) const LONGEST_NAME: usize = 128;
 
 /// A name whose value is hidden.
 #[derive(Clone, Copy)]
-pub(super) struct Named<'a> {
+pub(super) struct SecretName<'a> {
     pub(super) name: &'a [u8],
     /// Where it begins in the text, and where it ends.
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) by: By,
-    pub(super) kind: Kind,
+    pub(super) by: KeyNameSource,
+    pub(super) kind: SecretNameKind,
 }
 
 /// Some values have a form of their own.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SecretNameKind {
     /// A scheme, and then anything.
     Authorization,
     /// A list.
@@ -27,19 +27,19 @@ pub(super) enum Kind {
     Other,
 }
 
-impl<'a> Named<'a> {
-    pub(super) fn new(text: &'a [u8], span: Span, by: By) -> Named<'a> {
+impl<'a> SecretName<'a> {
+    pub(super) fn new(text: &'a [u8], span: Span, by: KeyNameSource) -> SecretName<'a> {
         let name = &text[span.start..span.end];
         let ends = |with: &[u8]| {
             let end = &name[name.len().saturating_sub(with.len())..];
             end.eq_ignore_ascii_case(with)
         };
         let kind = match () {
-            () if ends(b"authorization") => Kind::Authorization,
-            () if ends(b"cookie") => Kind::Cookie,
-            () => Kind::Other,
+            () if ends(b"authorization") => SecretNameKind::Authorization,
+            () if ends(b"cookie") => SecretNameKind::Cookie,
+            () => SecretNameKind::Other,
         };
-        Named {
+        SecretName {
             name,
             start: span.start,
             end: span.end,
@@ -49,17 +49,21 @@ impl<'a> Named<'a> {
     }
 
     /// The same name with its type behind it.
-    pub(super) fn typed(self) -> Named<'a> {
-        Named { end: 0, ..self }
+    pub(super) fn typed(self) -> SecretName<'a> {
+        SecretName { end: 0, ..self }
     }
 }
 
 /// The name before the sign at `at`, if it is one of `keys`.
-pub(super) fn before<'a>(text: &'a [u8], at: usize, keys: &Keys) -> Option<Named<'a>> {
+pub(super) fn name_before<'a>(
+    text: &'a [u8],
+    at: usize,
+    keys: &SecretKeyNames,
+) -> Option<SecretName<'a>> {
     if let Some(span) = quoted_before(text, at) {
         let by = keys.named(text[span.start..span.end].trim_ascii())?;
         // The value of a quoted name is never a parameter's.
-        return Some(Named::new(text, span, by));
+        return Some(SecretName::new(text, span, by));
     }
     let span = bare_before(text, at)?;
     let word = &text[span.start..span.end];
@@ -70,10 +74,10 @@ pub(super) fn before<'a>(text: &'a [u8], at: usize, keys: &Keys) -> Option<Named
         .or_else(|| keys.named(pair?))?;
     // Of two words, `Unexpected token`, both must be a name's.
     let is_harmless = || keys.is_harmless(word) || pair.is_some_and(|pair| keys.is_harmless(pair));
-    if by == By::Preset && is_harmless() {
+    if by == KeyNameSource::Preset && is_harmless() {
         return None;
     }
-    Some(Named::new(text, span, by))
+    Some(SecretName::new(text, span, by))
 }
 
 /// The word before the sign at `at`; `None` if the sign is one of several: `::`, `==`, `!=`.

@@ -8,14 +8,14 @@ use http::{Response, StatusCode};
 use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
-    Body, Carriage, Direction, ErrorCode, Field, Frame, Id, Kind, Limits, Message, Origin, Side,
-    SseSplitter, SseUnit, StreamId,
+    Body, Direction, ErrorCode, Field, Frame, Id, Kind, Limits, Message, Origin, Side, SseSplitter,
+    SseUnit, StreamId, TransportEnvelope,
 };
 
-use super::super::collect::{Collected, collect};
-use super::super::inflow::Inflow;
-use super::super::through::event_frame;
-use super::{HttpLink, own_frame};
+use super::super::collect::{CollectedBody, collect};
+use super::super::incoming_body::IncomingBody;
+use super::super::relayed_body::event_frame;
+use super::{HttpLink, proxy_frame};
 
 /// Where a stream stood when it ended.
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub(super) struct StreamEnd {
 impl HttpLink {
     pub(super) async fn receive(
         self: &Arc<Self>,
-        response: Response<Inflow>,
+        response: Response<IncomingBody>,
         method: Option<&str>,
         asked: &[Id],
     ) -> Option<String> {
@@ -39,19 +39,19 @@ impl HttpLink {
         }
         if parts.status.is_success() && headers::is_sse(&parts.headers) {
             let mut open: Vec<Id> = asked.to_vec();
-            let end = self.events(body, method, &mut open).await;
+            let end = self.read_events(body, method, &mut open).await;
             if !open.is_empty() {
                 self.resume(end, method, open).await;
             }
             return None;
         }
         match collect(body, self.max).await {
-            Collected::Whole(bytes) => self.receive_whole(parts, bytes, method, asked).await,
-            Collected::More(read, _) => {
+            CollectedBody::Whole(bytes) => self.receive_whole(parts, bytes, method, asked).await,
+            CollectedBody::Partial(read, _) => {
                 let end = crate::lines::too_large(Side::Server, read.len(), self.max);
                 self.fail(asked, &end).await
             }
-            Collected::Broken(_, why) => {
+            CollectedBody::Broken(_, why) => {
                 self.fail(asked, &http_failure(format!("the answer broke off: {why}")))
                     .await
             }
@@ -82,7 +82,7 @@ impl HttpLink {
                     left.clear();
                 }
                 _ => {
-                    let carriage = Carriage::Response(Box::new(parts));
+                    let carriage = TransportEnvelope::Response(Box::new(parts));
                     self.hand_over(received(carriage, message)).await;
                 }
             }
@@ -134,16 +134,18 @@ impl HttpLink {
             true => Body::Empty,
             false => Body::Whole(body),
         };
-        let carriage = Carriage::Response(Box::new(parts));
+        let carriage = TransportEnvelope::Response(Box::new(parts));
         self.record(Frame::new(StreamId::Only, Origin::Server, carriage, body))
             .await;
     }
 
     /// Records what the server sent and forwards nothing of it; its number.
     async fn record(&self, frame: Frame) -> Option<u64> {
-        let mut lane = self.connection.record_lane(Direction::ServerToClient);
+        let mut pipeline = self
+            .connection
+            .record_only_pipeline(Direction::ServerToClient);
         // A record that cannot be written ends the run by itself.
-        let recorded = lane.pass_one(frame, self.connection.pipeline.now()).await;
+        let recorded = pipeline.pass_one(frame, self.connection.run.now()).await;
         recorded.ok()??.frame().sequence
     }
 
@@ -151,20 +153,20 @@ impl HttpLink {
     /// record keeps what the server sent; what the client gets under its own id is the proxy's.
     async fn answer_for_server(&self, parts: Parts, message: Message, id: &Id) {
         let Some(answer) = with_id(&message, id) else {
-            let carriage = Carriage::Response(Box::new(parts));
+            let carriage = TransportEnvelope::Response(Box::new(parts));
             return self.hand_over(received(carriage, message)).await;
         };
-        let carriage = Carriage::Response(Box::new(parts));
+        let carriage = TransportEnvelope::Response(Box::new(parts));
         let sequence = self.record(received(carriage, message)).await;
         let why = "the error has no id; the client gets it under its request's id";
-        self.connection.act(sequence, "drop", why);
-        self.hand_over(own_frame(answer)).await;
+        self.connection.record_proxy_verdict(sequence, "drop", why);
+        self.hand_over(proxy_frame(answer)).await;
     }
 
     /// Reads a stream to its end; answered ids leave `open`.
-    pub(super) async fn events(
+    pub(super) async fn read_events(
         &self,
-        mut body: Inflow,
+        mut body: IncomingBody,
         method: Option<&str>,
         open: &mut Vec<Id>,
     ) -> StreamEnd {
@@ -239,7 +241,7 @@ impl HttpLink {
 }
 
 /// A message from the server.
-fn received(carriage: Carriage, message: Message) -> Frame {
+fn received(carriage: TransportEnvelope, message: Message) -> Frame {
     Frame::new(
         StreamId::Only,
         Origin::Server,

@@ -10,35 +10,35 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 #[derive(Default)]
-pub(super) struct State {
-    inner: Mutex<Inner>,
-    open: Arc<Count>,
+pub(super) struct HttpLinkState {
+    inner: Mutex<HttpLinkInner>,
+    open: Arc<OpenPostCount>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct HttpLinkInner {
     session: Option<HeaderValue>,
     version: Option<HeaderValue>,
-    requests: FxHashMap<IdKey, Open>,
+    requests: FxHashMap<IdKey, OpenPost>,
     get: Option<AbortHandle>,
 }
 
 /// A request on its way.
-pub(super) struct Open {
+pub(super) struct OpenPost {
     pub(super) abort: AbortHandle,
     pub(super) modern: bool,
 }
 
 #[derive(Default)]
-pub(super) struct Count {
+pub(super) struct OpenPostCount {
     number: AtomicUsize,
     zero: Notify,
 }
 
 /// Counts a POST as open until it is dropped.
-pub(super) struct Opened(Arc<Count>);
+pub(super) struct OpenPostGuard(Arc<OpenPostCount>);
 
-impl Drop for Opened {
+impl Drop for OpenPostGuard {
     fn drop(&mut self) {
         if self.0.number.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.zero.notify_waiters();
@@ -46,7 +46,7 @@ impl Drop for Opened {
     }
 }
 
-impl State {
+impl HttpLinkState {
     pub(super) fn session(&self) -> (Option<HeaderValue>, Option<HeaderValue>) {
         let inner = self.inner();
         (inner.session.clone(), inner.version.clone())
@@ -64,9 +64,9 @@ impl State {
         }
     }
 
-    pub(super) fn opened(&self) -> Opened {
+    pub(super) fn opened(&self) -> OpenPostGuard {
         self.open.number.fetch_add(1, Ordering::AcqRel);
-        Opened(Arc::clone(&self.open))
+        OpenPostGuard(Arc::clone(&self.open))
     }
 
     /// Resolves when no POST is open.
@@ -80,7 +80,7 @@ impl State {
         }
     }
 
-    pub(super) fn remember(&self, key: IdKey, open: Open) {
+    pub(super) fn remember(&self, key: IdKey, open: OpenPost) {
         self.inner().requests.insert(key, open);
     }
 
@@ -127,7 +127,7 @@ impl State {
         }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, HttpLinkInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,11 +2,11 @@
 
 use super::*;
 
-fn head(text: &str) -> Result<Option<Head>, H1Error> {
+fn head(text: &str) -> Result<Option<H1ResponseHead>, H1Error> {
     take_head(&mut BytesMut::from(text), &Method::POST)
 }
 
-fn whole(text: &str) -> Head {
+fn whole(text: &str) -> H1ResponseHead {
     head(text).unwrap().unwrap()
 }
 
@@ -16,7 +16,7 @@ fn body(mut framing: Framing, wire: &[u8], size: usize) -> Result<(Vec<u8>, bool
     let mut body = Vec::new();
     for piece in wire.chunks(size) {
         buffer.extend_from_slice(piece);
-        while let Piece::Data(data) = framing.take(&mut buffer)? {
+        while let BodyPiece::Data(data) = framing.take(&mut buffer)? {
             body.extend_from_slice(&data);
         }
     }
@@ -34,7 +34,7 @@ fn a_head_is_read_when_it_is_all_there() {
     assert_eq!(&buffer[..], b"{}");
     assert_eq!(head.parts.status, 200);
     assert_eq!(head.framing, Framing::Length(2));
-    assert!(head.keeps);
+    assert!(head.keep_alive);
     let two: Vec<_> = head.parts.headers.get_all("x-two").iter().collect();
     assert_eq!(two, ["a", "b"]);
     assert_eq!(head.parts.headers["empty"], "");
@@ -57,12 +57,12 @@ fn the_body_is_delimited_as_the_rfc_says() {
         ("Content-Length: 5, 5\r\n", Framing::Length(5), true),
         (
             "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
-            Framing::Chunked(Chunk::Size),
+            Framing::Chunked(ChunkPosition::Size),
             true,
         ),
         (
             "Transfer-Encoding: gzip, chunked\r\n",
-            Framing::Chunked(Chunk::Size),
+            Framing::Chunked(ChunkPosition::Size),
             true,
         ),
         ("Transfer-Encoding: gzip\r\n", Framing::UntilClose, false),
@@ -75,11 +75,17 @@ fn the_body_is_delimited_as_the_rfc_says() {
     ];
     for (headers, framing, keeps) in cases {
         let head = whole(&format!("HTTP/1.1 200 OK\r\n{headers}\r\n"));
-        assert_eq!((head.framing, head.keeps), (framing, keeps), "{headers}");
+        assert_eq!(
+            (head.framing, head.keep_alive),
+            (framing, keeps),
+            "{headers}"
+        );
     }
     assert!(whole("HTTP/1.1 204 No Content\r\n\r\n").framing.is_done());
-    assert!(!whole("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n").keeps);
-    assert!(whole("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\n").keeps);
+    assert!(!whole("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n").keep_alive);
+    assert!(
+        whole("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\n").keep_alive
+    );
 }
 
 #[test]
@@ -102,7 +108,7 @@ fn nonsense_is_an_error_and_no_guess() {
         b"3\r\nabcd\r\n",
         b"11111111111111111\r\n",
     ] {
-        assert!(body(Framing::Chunked(Chunk::Size), wire, 64).is_err());
+        assert!(body(Framing::Chunked(ChunkPosition::Size), wire, 64).is_err());
     }
 }
 
@@ -110,14 +116,14 @@ fn nonsense_is_an_error_and_no_guess() {
 fn chunks_are_joined_wherever_the_pieces_break() {
     let wire = b"3;name=value\r\nabc\r\n0A\r\n0123456789\r\n0\r\nX-Trailer: y\r\n\r\n";
     for size in 1..wire.len() {
-        let (body, done) = body(Framing::Chunked(Chunk::Size), wire, size).unwrap();
+        let (body, done) = body(Framing::Chunked(ChunkPosition::Size), wire, size).unwrap();
         assert_eq!(
             (body.as_slice(), done),
             (&b"abc0123456789"[..], true),
             "{size}"
         );
     }
-    let (_, done) = body(Framing::Chunked(Chunk::Size), b"3\r\nab", 1).unwrap();
+    let (_, done) = body(Framing::Chunked(ChunkPosition::Size), b"3\r\nab", 1).unwrap();
     assert!(!done);
 }
 
@@ -127,9 +133,9 @@ fn what_follows_a_body_stays_in_the_buffer() {
     let mut framing = Framing::Length(4);
     assert_eq!(
         framing.take(&mut buffer).unwrap(),
-        Piece::Data("abcd".into())
+        BodyPiece::Data("abcd".into())
     );
-    assert_eq!(framing.take(&mut buffer).unwrap(), Piece::End);
+    assert_eq!(framing.take(&mut buffer).unwrap(), BodyPiece::End);
     assert_eq!(&buffer[..], b"ef");
 }
 
@@ -142,12 +148,12 @@ fn a_request_head_is_written_in_the_clients_order() {
         .unwrap();
     let (parts, ()) = request.into_parts();
     let host = HeaderValue::from_static("h:1");
-    let text = request_head(&parts, &host, Length::Exact(7));
+    let text = request_head(&parts, &host, BodyLength::Exact(7));
     assert_eq!(
         String::from_utf8(text).unwrap(),
         "POST /mcp?a=1 HTTP/1.1\r\nhost: h:1\r\nb: 2\r\na: 1\r\ncontent-length: 7\r\n\r\n"
     );
-    let empty = Payload::empty();
-    assert_eq!(Length::of(&empty, &Method::POST), Length::Exact(0));
-    assert_eq!(Length::of(&empty, &Method::DELETE), Length::None);
+    let empty = OutgoingBody::empty();
+    assert_eq!(BodyLength::of(&empty, &Method::POST), BodyLength::Exact(0));
+    assert_eq!(BodyLength::of(&empty, &Method::DELETE), BodyLength::None);
 }

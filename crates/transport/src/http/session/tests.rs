@@ -1,15 +1,15 @@
 //! Streams that nobody reads, and streams that a client comes back for.
 
 use mcp_proxy_core::{
-    ClientStreams, FrameWriter as _, HoldOptions, NewConnection, Outgoing, Pipeline,
-    PipelineOptions,
+    ClientStreams, FrameWriter as _, HoldOptions, NewConnection, OutgoingFrame, ProxyRun,
+    RunOptions,
 };
 use mcp_proxy_wire::Transport;
 use tokio::time::{Instant as Moment, timeout};
 
 use super::writer::STREAM_STALL;
 use super::*;
-use crate::http::stream::StreamItem;
+use crate::http::event_stream::StreamItem;
 use crate::inbox::{InboxReader, inbox};
 use crate::runtimes::by_runtime;
 
@@ -17,41 +17,41 @@ const SLOW: ExchangeId = ExchangeId(1);
 const QUICK: ExchangeId = ExchangeId(2);
 
 /// A session that modern clients share: each POST has a stream of its own.
-fn shared() -> (Arc<Session>, InboxReader) {
+fn shared() -> (Arc<HttpSession>, InboxReader) {
     session(SessionKind::Shared, ClientStreams::Shared)
 }
 
 /// A session of a client that can come back for its streams.
-fn legacy() -> (Arc<Session>, InboxReader) {
+fn legacy() -> (Arc<HttpSession>, InboxReader) {
     let kind = SessionKind::Legacy("s".to_owned());
     session(kind, ClientStreams::FoundById)
 }
 
-fn session(kind: SessionKind, streams: ClientStreams) -> (Arc<Session>, InboxReader) {
-    let pipeline = Pipeline::new(PipelineOptions {
+fn session(kind: SessionKind, streams: ClientStreams) -> (Arc<HttpSession>, InboxReader) {
+    let run = ProxyRun::new(RunOptions {
         recorder: None,
         warn: Arc::new(|text| panic!("{text}")),
         pass_noise: false,
         hold: HoldOptions::default(),
     });
-    let connection = pipeline.open(
+    let connection = run.open(
         NewConnection::between(Transport::StreamableHttp, Transport::Stdio).with_streams(streams),
     );
     let (sender, reader) = inbox();
-    let session = Session::new(kind, connection, sender, Arc::default());
+    let session = HttpSession::new(kind, connection, sender, Arc::default());
     (session, reader)
 }
 
-fn ask(session: &Session, exchange: ExchangeId) -> Messages {
+fn ask(session: &HttpSession, exchange: ExchangeId) -> StreamReceiver {
     let request = Message::parse(r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#);
     session.open_post(exchange, &request).unwrap().messages
 }
 
-fn to(exchange: ExchangeId, message: &Message) -> Outgoing {
+fn to(exchange: ExchangeId, message: &Message) -> OutgoingFrame {
     Frame::message(exchange, Origin::Server, message.clone()).into()
 }
 
-async fn next(messages: &mut Messages) -> StreamMessage {
+async fn next(messages: &mut StreamReceiver) -> StreamMessage {
     match messages.next().await {
         Some(StreamItem::Message(message)) => message,
         other => panic!("{other:?}"),
@@ -68,7 +68,7 @@ async fn a_slow_clients_large_messages_wait_until_it_reads() {
     let (session, _reader) = shared();
     let mut messages = ask(&session, SLOW);
     let (large, mut writer) = (log(15 << 20), SessionWriter::new(Arc::clone(&session)));
-    let mut frames: Vec<Outgoing> = (0..6).map(|_| to(SLOW, &large)).collect();
+    let mut frames: Vec<OutgoingFrame> = (0..6).map(|_| to(SLOW, &large)).collect();
     let mut writing = tokio::spawn(async move { writer.write(&mut frames).await });
     // Paused time moves on only when nothing else can: then all that fits is in the queue.
     let limit = by_runtime(Duration::from_secs(1), Duration::from_millis(100));
@@ -86,7 +86,7 @@ async fn a_client_that_reads_nothing_loses_its_stream_and_holds_the_others_up_no
     let (_unread, mut messages) = (ask(&session, SLOW), ask(&session, QUICK));
     let large = log(15 << 20);
     let answer = Message::parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-    let mut frames: Vec<Outgoing> = (0..6).map(|_| to(SLOW, &large)).collect();
+    let mut frames: Vec<OutgoingFrame> = (0..6).map(|_| to(SLOW, &large)).collect();
     frames.push(to(QUICK, &answer));
     let stall = by_runtime(STREAM_STALL, Duration::from_millis(100));
     let mut writer = SessionWriter::with_stall(Arc::clone(&session), stall);
@@ -99,7 +99,7 @@ async fn a_client_that_reads_nothing_loses_its_stream_and_holds_the_others_up_no
 }
 
 /// A legacy client's POST that has had one event; its stream, and what names the event.
-async fn posted(session: &Arc<Session>) -> (Opened, String) {
+async fn posted(session: &Arc<HttpSession>) -> (PostStream, String) {
     let request = Message::parse(r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#);
     let mut opened = session.open_post(SLOW, &request).unwrap();
     let mut writer = SessionWriter::new(Arc::clone(session));

@@ -3,36 +3,36 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_core::{BoxFuture, FrameWriter, LinkEnd, Outgoing};
+use mcp_proxy_core::{BoxFuture, FrameWriter, LinkEnd, OutgoingFrame};
 use mcp_proxy_wire::StreamId;
 
-use super::Session;
-use crate::http::outlet::NotTaken;
-use crate::http::stream::StreamItem;
+use super::HttpSession;
+use crate::http::event_stream::StreamItem;
+use crate::http::stream_queue::StreamSendError;
 
 /// A client that takes nothing from a stream for this long loses it; its session continues.
 pub(super) const STREAM_STALL: Duration = Duration::from_secs(60);
 
 /// The writing half of the client link: finds each message's stream.
-pub struct SessionWriter {
-    session: Arc<Session>,
+pub(crate) struct SessionWriter {
+    session: Arc<HttpSession>,
     stall: Duration,
 }
 
 impl SessionWriter {
     /// Writes to the streams of this session.
-    pub fn new(session: Arc<Session>) -> SessionWriter {
+    pub(crate) fn new(session: Arc<HttpSession>) -> SessionWriter {
         SessionWriter::with_stall(session, STREAM_STALL)
     }
 
     /// The same, with another deadline for a client that reads nothing.
-    pub(super) fn with_stall(session: Arc<Session>, stall: Duration) -> SessionWriter {
+    pub(super) fn with_stall(session: Arc<HttpSession>, stall: Duration) -> SessionWriter {
         SessionWriter { session, stall }
     }
 
-    async fn put(&mut self, frames: &mut Vec<Outgoing>) -> Result<(), LinkEnd> {
+    async fn put(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
         for frame in frames.drain(..) {
-            let Some(placed) = self.session.place(frame) else {
+            let Some(placed) = self.session.route_frame(frame) else {
                 continue;
             };
             let (stream, item) = (placed.stream, placed.item);
@@ -42,7 +42,7 @@ impl SessionWriter {
             };
             let sent = match &placed.open {
                 Some(open) => open.outlet.send(item, self.stall).await,
-                None => Err(NotTaken::Gone),
+                None => Err(StreamSendError::Gone),
             };
             let Err(not_taken) = sent else { continue };
             match (stream, &placed.open) {
@@ -60,14 +60,14 @@ impl SessionWriter {
     }
 
     /// What the record says of it.
-    fn why(&self, not_taken: &NotTaken) -> String {
+    fn why(&self, not_taken: &StreamSendError) -> String {
         match not_taken {
-            NotTaken::Stalled => format!(
+            StreamSendError::Stalled => format!(
                 "the client did not take a message within {} s; its stream is closed",
                 self.stall.as_secs()
             ),
             // On a legacy session it may come back for what is kept for `Last-Event-ID`.
-            NotTaken::Gone => "the client had closed its stream".to_owned(),
+            StreamSendError::Gone => "the client had closed its stream".to_owned(),
         }
     }
 }
@@ -75,7 +75,7 @@ impl SessionWriter {
 impl FrameWriter for SessionWriter {
     fn write<'a>(
         &'a mut self,
-        frames: &'a mut Vec<Outgoing>,
+        frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put(frames))
     }

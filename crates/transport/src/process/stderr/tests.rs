@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn cut(pieces: &[&[u8]]) -> Arc<Shared> {
-    let shared = Arc::new(Shared::default());
+fn cut(pieces: &[&[u8]]) -> Arc<StderrShared> {
+    let shared = Arc::new(StderrShared::default());
     let mut cutter = LineCutter::default();
     for piece in pieces {
         cutter.push(piece, &shared);
@@ -12,7 +12,7 @@ fn cut(pieces: &[&[u8]]) -> Arc<Shared> {
     shared
 }
 
-fn taken(shared: &Shared) -> Vec<StderrLine> {
+fn taken(shared: &StderrShared) -> Vec<StderrLine> {
     std::iter::from_fn(|| shared.lock().take()).collect()
 }
 

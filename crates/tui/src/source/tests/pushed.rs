@@ -1,9 +1,9 @@
 //! Views of a proxy that keeps no record.
 
-use mcp_proxy_session::{Bodies, Raw, Session, Told};
+use mcp_proxy_session::{BodyInclusion, MessageWithContext, RawBody, SessionRecord};
 
-use super::super::View;
-use super::super::remembered::MOST_ROWS;
+use super::super::SessionView;
+use super::super::fetched_messages::MOST_ROWS;
 use super::{searched, until};
 use mcp_proxy_session::testing::SampleRecord;
 
@@ -13,12 +13,15 @@ fn rows_that_are_pushed_are_kept_replaced_and_let_go() {
     let call = sample.call(1, "alpha", "{}");
     sample.result(1, call, "{}");
     sample.flush();
-    let record = Session::open(sample.path()).unwrap();
+    let record = SessionRecord::open(sample.path()).unwrap();
     let fetched = |row: usize| {
-        let line = record.told(row).unwrap().to_json(Bodies::Given);
-        Told::from_json(&line.into()).unwrap()
+        let line = record
+            .message_with_context(row)
+            .unwrap()
+            .to_json(BodyInclusion::Include);
+        MessageWithContext::from_json(&line.into()).unwrap()
     };
-    let mut view = View::remembered();
+    let mut view = SessionView::without_record();
     view.push(vec![fetched(0), fetched(1)]);
     until(&mut view, "two rows", |view| view.total() == 2);
     assert_eq!((view.peer(1), view.peer(2)), (Some(2), Some(1)));
@@ -40,7 +43,7 @@ fn rows_that_are_pushed_are_kept_replaced_and_let_go() {
     });
     view.push(many.collect());
     until(&mut view, "the oldest are gone", |view| {
-        view.told(1).is_err()
+        view.message_with_context(1).is_err()
     });
     until(&mut view, "all are taken", |view| view.total() == MOST_ROWS);
     assert_eq!((view.sequence_at(0), view.place_of(3)), (Some(3), Some(0)));
@@ -48,7 +51,7 @@ fn rows_that_are_pushed_are_kept_replaced_and_let_go() {
     let large = (0..3).map(|number| {
         let mut told = one.clone();
         told.message.sequence = 100_000 + number;
-        told.message.raw = Raw::Text("x".repeat(30 << 20));
+        told.message.raw = RawBody::Text("x".repeat(30 << 20));
         told
     });
     view.push(large.collect());

@@ -2,8 +2,8 @@
 
 use super::super::shell::quote;
 use super::*;
-use mcp_proxy_session::{Http, MessageId, ProxyMessage, Raw};
-use mcp_proxy_wire::visible::visible_lines;
+use mcp_proxy_session::{HttpHead, MessageId, ProxyMessage, RawBody};
+use mcp_proxy_wire::terminal_text::sanitize_lines;
 use mcp_proxy_wire::{Direction, Origin, Transport};
 use proptest::prelude::*;
 use std::process::Command;
@@ -19,7 +19,7 @@ fn message(body: &str) -> ProxyMessage {
         timestamp: UNIX_EPOCH,
         direction: Direction::ClientToServer,
         transport: Transport::Stdio,
-        raw: Raw::of(body.to_owned().into()),
+        raw: RawBody::classify(body.to_owned().into()),
         jsonrpc_id: None,
         method: None,
         correlated_id: None,
@@ -55,10 +55,10 @@ fn over_http(body: &str, method: &str, headers: &[(&str, &str)]) -> ProxyMessage
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     ProxyMessage {
         transport: Transport::StreamableHttp,
-        http: Some(Http {
+        http: Some(HttpHead {
             method: Some(method.to_owned()),
             headers: headers.collect(),
-            ..Http::default()
+            ..HttpHead::default()
         }),
         ..message(body)
     }
@@ -140,9 +140,9 @@ fn what_cannot_be_sent_is_said() {
             .contains("200000 bytes")
     );
     let mut binary = message("");
-    binary.raw = Raw::of(b"\xff\xfe"[..].into());
+    binary.raw = RawBody::classify(b"\xff\xfe"[..].into());
     assert!(curl(&binary, URL).unwrap_err().contains("no text"));
-    binary.raw = Raw::Lost { len: 7 };
+    binary.raw = RawBody::Lost { len: 7 };
     assert!(
         curl(&binary, URL)
             .unwrap_err()
@@ -158,7 +158,7 @@ fn bodies_are_bodies_and_files_are_files() {
             .ends_with("--data-raw '@/etc/passwd'")
     );
     let mut large = message("");
-    large.raw = Raw::Side {
+    large.raw = RawBody::Side {
         path: "/records/it's/1.json".into(),
         len: 9_000_000,
     };
@@ -198,7 +198,7 @@ fn a_shell_reads_the_very_bytes() {
         "\u{9b}0",
     ] {
         let word = quote(text).unwrap();
-        assert_eq!(visible_lines(&word), word);
+        assert_eq!(sanitize_lines(&word), word);
         assert!(!word.contains('\n'), "{word}");
         assert_eq!(String::from_utf8(read_by_bash(&word)).unwrap(), text);
     }
@@ -211,7 +211,7 @@ proptest! {
     fn a_command_never_acts_on_a_terminal(body in "\\PC{0,8}|[\\x01-\\x7f'!\\\\]{0,24}|.{0,12}", value in ".{0,8}") {
         let mut message = over_http(&body, "POST", &[("x-a", value.as_str())]);
         for command in [curl(&message, URL), { message.http = None; curl(&message, URL) }].into_iter().flatten() {
-            prop_assert_eq!(&visible_lines(&command), &command);
+            prop_assert_eq!(&sanitize_lines(&command), &command);
         }
     }
 }

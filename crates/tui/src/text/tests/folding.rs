@@ -3,8 +3,8 @@
 use super::*;
 use std::time::Instant;
 
-fn sample() -> Body {
-    Body::of(br#"{"id":1,"params":{"name":"echo","list":[1,[2],3]},"e":{},"one":{"a":0}}"#)
+fn sample() -> BodyLayout {
+    BodyLayout::of(br#"{"id":1,"params":{"name":"echo","list":[1,[2],3]},"e":{},"one":{"a":0}}"#)
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_line_knows_what_encloses_it_and_can_be_revealed() {
 
 #[test]
 fn search_wraps_around_and_minds_case_if_asked() {
-    let body = Body::of(b"Alpha\nbeta\n\xc3\x84lpha\nBeta");
+    let body = BodyLayout::of(b"Alpha\nbeta\n\xc3\x84lpha\nBeta");
     assert_eq!(body.find("alpha", 0), Some(0));
     assert_eq!(body.find("alpha", 1), Some(0));
     assert_eq!(body.find("beta", 2), Some(3));
@@ -73,16 +73,19 @@ fn search_wraps_around_and_minds_case_if_asked() {
 }
 
 fn compared(left: &str, right: &str) -> Vec<String> {
-    let (left, right) = (Body::of(left.as_bytes()), Body::of(right.as_bytes()));
-    let text = |body: &Body, line: Option<usize>| line.map(|line| body.lines()[line].text());
+    let (left, right) = (
+        BodyLayout::of(left.as_bytes()),
+        BodyLayout::of(right.as_bytes()),
+    );
+    let text = |body: &BodyLayout, line: Option<usize>| line.map(|line| body.lines()[line].text());
     compare(&left, &right)
         .into_iter()
         .map(|row| {
             let mark = match row.kind {
-                Difference::Same => '=',
-                Difference::Changed => '~',
-                Difference::Added => '+',
-                Difference::Removed => '-',
+                LineDifference::Same => '=',
+                LineDifference::Changed => '~',
+                LineDifference::Added => '+',
+                LineDifference::Removed => '-',
             };
             let (left, right) = (text(&left, row.left), text(&right, row.right));
             format!(
@@ -119,12 +122,12 @@ fn bodies_side_by_side() {
 
 #[test]
 fn large_bodies_take_no_time_that_anybody_notices() {
-    let left = Body::of(many(50_000).as_bytes());
+    let left = BodyLayout::of(many(50_000).as_bytes());
     let reversed: Vec<String> = (0..50_000)
         .rev()
         .map(|n| format!("{{\"n\":{n}}}"))
         .collect();
-    let right = Body::of(format!("[{}]", reversed.join(",")).as_bytes());
+    let right = BodyLayout::of(format!("[{}]", reversed.join(",")).as_bytes());
     let mut folds = Folds::default();
     folds.fold_below(&left, 1);
 
@@ -137,7 +140,7 @@ fn large_bodies_take_no_time_that_anybody_notices() {
     let rows = compare(&left, &right);
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
     let lines =
-        |side: fn(&Compared) -> Option<usize>| rows.iter().filter_map(side).collect::<Vec<_>>();
+        |side: fn(&DiffRow) -> Option<usize>| rows.iter().filter_map(side).collect::<Vec<_>>();
     assert_eq!(
         lines(|row| row.left),
         (0..left.lines().len()).collect::<Vec<_>>()

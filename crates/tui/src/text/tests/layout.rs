@@ -1,7 +1,7 @@
 //! Layout: lines, pieces and limits of bodies of every sort.
 
 use super::*;
-use PieceKind::*;
+use TextPieceKind::*;
 
 #[test]
 fn tokens_stay_as_they_are() {
@@ -16,9 +16,9 @@ fn tokens_stay_as_they_are() {
   "e": [],
   "n": null
 }"#;
-    let body = Body::of(json.as_bytes());
+    let body = BodyLayout::of(json.as_bytes());
     assert_eq!(plain(&body), expected);
-    assert_eq!(body.form(), Form::Json);
+    assert_eq!(body.form(), BodyFormat::Json);
     let lines = body.lines();
     assert_eq!((lines[0].opens, lines[1].opens), (Some(9), Some(5)));
     assert_eq!((lines[1].indent, lines[2].indent), (2, 4));
@@ -34,13 +34,13 @@ fn tokens_stay_as_they_are() {
     assert_eq!(kinds(&lines[7]), [("\"e\"", Key), (": [],", Punctuation)]);
     let word = [("\"n\"", Key), (": ", Punctuation), ("null", Word)];
     assert_eq!(kinds(&lines[8]), word);
-    assert_eq!(plain(&Body::of(b"7")), "7");
+    assert_eq!(plain(&BodyLayout::of(b"7")), "7");
 }
 
 #[test]
 fn hidden_characters_are_pieces_of_their_own() {
     let json = "{\"k\u{200b}\":\"a\u{202e}\u{9b}b \\u001b\\udb40\\udc41 \\n\\u0041\\ud800 é\"}";
-    let body = Body::of(json.as_bytes());
+    let body = BodyLayout::of(json.as_bytes());
     let expected = [
         ("\"k", Key),
         ("\\u200b", Hidden),
@@ -59,8 +59,8 @@ fn hidden_characters_are_pieces_of_their_own() {
 
 #[test]
 fn what_is_no_json_keeps_its_lines() {
-    let body = Body::of(b"one\r\n\n\x1b[2J\xff\xfetwo\n");
-    assert_eq!(body.form(), Form::Text);
+    let body = BodyLayout::of(b"one\r\n\n\x1b[2J\xff\xfetwo\n");
+    assert_eq!(body.form(), BodyFormat::Text);
     assert_eq!(plain(&body), "one\\r\n\n\\u{1b}[2J\\xff\\xfetwo");
     let third = [
         ("\\u{1b}", Hidden),
@@ -69,15 +69,15 @@ fn what_is_no_json_keeps_its_lines() {
         ("two", Plain),
     ];
     assert_eq!(kinds(&body.lines()[2]), third);
-    assert_eq!(plain(&Body::of(b"{\"a\":")), "{\"a\":");
-    assert!(Body::of(b"").lines().is_empty());
+    assert_eq!(plain(&BodyLayout::of(b"{\"a\":")), "{\"a\":");
+    assert!(BodyLayout::of(b"").lines().is_empty());
 }
 
 #[test]
 fn of_a_long_body_the_beginning_is_laid_out() {
     let json = format!("{{\"a\":[1],\"long\":\"{}\"}}", "é".repeat(LAID_OUT));
-    let body = Body::of(json.as_bytes());
-    assert_eq!(body.form(), Form::Json);
+    let body = BodyLayout::of(json.as_bytes());
+    assert_eq!(body.form(), BodyFormat::Json);
     assert_eq!(body.lines()[0].opens, None, "its end is not there");
     assert_eq!(body.lines()[1].opens, Some(3));
     let last = body.lines().last().unwrap();
@@ -86,30 +86,30 @@ fn of_a_long_body_the_beginning_is_laid_out() {
     assert_eq!(kinds(last), [(note.as_str(), Note)]);
 
     let text = vec![b'x'; LAID_OUT + 1];
-    let body = Body::of(&text);
+    let body = BodyLayout::of(&text);
     assert_eq!(body.lines()[1].text(), "… and 1 more byte");
-    let lines = Body::of(&b"\n".repeat(LAID_OUT));
+    let lines = BodyLayout::of(&b"\n".repeat(LAID_OUT));
     assert_eq!(lines.lines().len(), MOST_LINES + 1);
-    let commas = Body::of(format!("[{}1]", "1,".repeat(LAID_OUT / 4)).as_bytes());
+    let commas = BodyLayout::of(format!("[{}1]", "1,".repeat(LAID_OUT / 4)).as_bytes());
     assert_eq!(commas.lines().len(), MOST_LINES + 1);
 }
 
 #[test]
 fn a_start_alone_is_laid_out_by_what_it_looks_like() {
-    let body = Body::of_start("{\"a\": [1, \"caf\u{e9}".as_bytes(), 1000);
+    let body = BodyLayout::of_start("{\"a\": [1, \"caf\u{e9}".as_bytes(), 1000);
     assert_eq!(
         plain(&body),
         "{\n  \"a\": [\n    1,\n    \"café\n… and 984 more bytes"
     );
-    let cut = Body::of_start(b"{\"a\": \"caf\xc3", 1000);
+    let cut = BodyLayout::of_start(b"{\"a\": \"caf\xc3", 1000);
     assert_eq!(plain(&cut), "{\n  \"a\": \"caf\n… and 990 more bytes");
-    let log = Body::of_start(b"[INFO] started", 1000);
+    let log = BodyLayout::of_start(b"[INFO] started", 1000);
     assert_eq!(plain(&log), "[INFO] started\n… and 986 more bytes");
-    assert_eq!(plain(&Body::of_start(b"{}", 2)), "{}");
+    assert_eq!(plain(&BodyLayout::of_start(b"{}", 2)), "{}");
 }
 
 #[test]
 fn deep_messages_stay_small() {
     let deep = "[".repeat(900) + &"]".repeat(900);
-    assert!(plain(&Body::of(deep.as_bytes())).len() < 200_000);
+    assert!(plain(&BodyLayout::of(deep.as_bytes())).len() < 200_000);
 }

@@ -1,7 +1,7 @@
 //! What holds for every body, however hostile.
 
 use super::*;
-use mcp_proxy_wire::visible::visible;
+use mcp_proxy_wire::terminal_text::sanitize;
 use proptest::prelude::*;
 
 /// Strings in which the characters that matter are common.
@@ -39,14 +39,14 @@ fn hostile() -> impl Strategy<Value = String> {
     prop::collection::vec(part, 0..24).prop_map(|parts| parts.concat())
 }
 
-fn assert_harmless(body: &Body) -> Result<(), TestCaseError> {
+fn assert_harmless(body: &BodyLayout) -> Result<(), TestCaseError> {
     for (index, line) in body.lines().iter().enumerate() {
         prop_assert!(
             line.opens
                 .is_none_or(|closing| closing > index && closing < body.lines().len())
         );
         for piece in &line.pieces {
-            prop_assert_eq!(&visible(&piece.text), &piece.text);
+            prop_assert_eq!(&sanitize(&piece.text), &piece.text);
             prop_assert!(!piece.text.is_empty());
         }
     }
@@ -63,29 +63,29 @@ fn assert_harmless(body: &Body) -> Result<(), TestCaseError> {
 proptest! {
     #[test]
     fn no_piece_of_a_text_acts_on_a_terminal(text in hostile()) {
-        assert_harmless(&Body::of(text.as_bytes()))?;
-        assert_harmless(&Body::of_start(text.as_bytes(), 5_000))?;
-        assert_harmless(&Body::of_start(format!("{{\"{text}").as_bytes(), 5_000))?;
-        assert_harmless(&Body::of_start(format!("[\"\",{text}").as_bytes(), 5_000))?;
+        assert_harmless(&BodyLayout::of(text.as_bytes()))?;
+        assert_harmless(&BodyLayout::of_start(text.as_bytes(), 5_000))?;
+        assert_harmless(&BodyLayout::of_start(format!("{{\"{text}").as_bytes(), 5_000))?;
+        assert_harmless(&BodyLayout::of_start(format!("[\"\",{text}").as_bytes(), 5_000))?;
     }
 
     #[test]
     fn no_piece_of_any_bytes_does(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        assert_harmless(&Body::of(&bytes))?;
+        assert_harmless(&BodyLayout::of(&bytes))?;
     }
 
     #[test]
     fn laid_out_json_is_the_same_json(text in hostile(), more in hostile(), number in any::<i64>()) {
         let value = serde_json::json!({ &text: [more, number, {}, [[]], { "a": null }], "b": text });
-        let body = Body::of(value.to_string().as_bytes());
+        let body = BodyLayout::of(value.to_string().as_bytes());
         assert_harmless(&body)?;
-        prop_assert_eq!(body.form(), Form::Json);
+        prop_assert_eq!(body.form(), BodyFormat::Json);
         prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&plain(&body)).unwrap(), value);
     }
 
     #[test]
     fn every_line_is_compared_once(left in hostile(), right in hostile()) {
-        let (left, right) = (Body::of(left.as_bytes()), Body::of(right.as_bytes()));
+        let (left, right) = (BodyLayout::of(left.as_bytes()), BodyLayout::of(right.as_bytes()));
         let rows = compare(&left, &right);
         let lefts: Vec<usize> = rows.iter().filter_map(|row| row.left).collect();
         let rights: Vec<usize> = rows.iter().filter_map(|row| row.right).collect();

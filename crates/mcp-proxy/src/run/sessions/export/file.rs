@@ -9,14 +9,14 @@ use anyhow::{Context as _, Result, anyhow, bail};
 
 /// Where an export goes.
 #[derive(Debug)]
-pub struct Target {
+pub struct ExportFile {
     path: PathBuf,
-    kind: Kind,
+    kind: ExportFileKind,
 }
 
 /// What becomes of a file that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
+pub enum ExistingFile {
     /// It is replaced.
     Replace,
     /// It stays; what whoever wants it replaced has to do.
@@ -29,25 +29,25 @@ pub const RENAME: &str = "give another name";
 pub const RENAME_OR_FORCE: &str = "give another name, or force=true to overwrite it";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ExportFileKind {
     /// Nothing is there yet.
-    New(Existing),
+    New(ExistingFile),
     /// A file that may be replaced.
     Replaced,
     /// A pipe or a device: it is written to, never replaced.
-    Written,
+    Device,
 }
 
-impl Target {
+impl ExportFile {
     /// Checks that `path` may be written. `record` is what is exported.
-    pub fn new(path: &Path, record: &Path, existing: Existing) -> Result<Target> {
+    pub fn new(path: &Path, record: &Path, existing: ExistingFile) -> Result<ExportFile> {
         let shown = path.display();
         let facts = match std::fs::metadata(path) {
             Ok(facts) => facts,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Ok(Target {
+                return Ok(ExportFile {
                     path: path.to_owned(),
-                    kind: Kind::New(existing),
+                    kind: ExportFileKind::New(existing),
                 });
             }
             Err(error) => return Err(error).with_context(|| format!("cannot write {shown}")),
@@ -63,18 +63,18 @@ impl Target {
             bail!("{shown} is the record itself");
         }
         let kind = match (facts.is_file(), existing) {
-            (false, _) => Kind::Written,
-            (true, Existing::Replace) => Kind::Replaced,
-            (true, Existing::Keep(unless)) => bail!("{shown} exists; {unless}"),
+            (false, _) => ExportFileKind::Device,
+            (true, ExistingFile::Replace) => ExportFileKind::Replaced,
+            (true, ExistingFile::Keep(unless)) => bail!("{shown} exists; {unless}"),
         };
-        Ok(Target { path, kind })
+        Ok(ExportFile { path, kind })
     }
 
     /// Has `fill` write the file. Returns its size.
     pub fn write(&self, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<u64> {
         let cannot = || format!("cannot write {}", self.path.display());
-        if self.kind == Kind::Written {
-            let mut file = Counted {
+        if self.kind == ExportFileKind::Device {
+            let mut file = CountingWriter {
                 inner: OpenOptions::new()
                     .write(true)
                     .open(&self.path)
@@ -84,8 +84,8 @@ impl Target {
             fill(&mut file)?;
             return Ok(file.bytes);
         }
-        let part = Part::create(&self.path).with_context(cannot)?;
-        let mut file = Counted {
+        let part = PartialFile::create(&self.path).with_context(cannot)?;
+        let mut file = CountingWriter {
             inner: &part.file,
             bytes: 0,
         };
@@ -98,7 +98,7 @@ impl Target {
 
     /// A hard link, unlike a rename, fails if somebody has made the file meanwhile.
     fn put_in_place(&self, part: &Path) -> Result<()> {
-        if let Kind::New(Existing::Keep(unless)) = self.kind {
+        if let ExportFileKind::New(ExistingFile::Keep(unless)) = self.kind {
             match std::fs::hard_link(part, &self.path) {
                 Ok(()) => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -114,13 +114,13 @@ impl Target {
 
 /// The file under its other name, which is gone at the end whatever happens. For its owner only: an export is as
 /// sensitive as its record.
-struct Part {
+struct PartialFile {
     path: PathBuf,
     file: File,
 }
 
-impl Part {
-    fn create(target: &Path) -> std::io::Result<Part> {
+impl PartialFile {
+    fn create(target: &Path) -> std::io::Result<PartialFile> {
         let mut name = std::ffi::OsString::from(".");
         name.push(target.file_name().unwrap_or_default());
         name.push(format!(".{}.part", std::process::id()));
@@ -130,23 +130,23 @@ impl Part {
             .create_new(true)
             .mode(0o600)
             .open(&path)?;
-        Ok(Part { path, file })
+        Ok(PartialFile { path, file })
     }
 }
 
-impl Drop for Part {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         // After a rename there is nothing left to remove.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-struct Counted<W> {
+struct CountingWriter<W> {
     inner: W,
     bytes: u64,
 }
 
-impl<W: Write> Write for Counted<W> {
+impl<W: Write> Write for CountingWriter<W> {
     fn write(&mut self, buffer: &[u8]) -> std::io::Result<usize> {
         let written = self.inner.write(buffer)?;
         self.bytes += written as u64;
@@ -180,7 +180,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("r.jsonl");
         let path = folder.path().join("x.json");
-        let target = Target::new(&path, &record, Existing::Keep(FORCE)).unwrap();
+        let target = ExportFile::new(&path, &record, ExistingFile::Keep(FORCE)).unwrap();
         target.write(|_| bail!("no")).unwrap_err();
         assert_eq!(names(folder.path()), Vec::<String>::new());
         let size = target.write(|out| Ok(out.write_all(b"{}")?)).unwrap();
@@ -196,18 +196,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("r.jsonl");
         let path = folder.path().join("x.json");
-        let target = Target::new(&path, &record, Existing::Keep(FORCE)).unwrap();
+        let target = ExportFile::new(&path, &record, ExistingFile::Keep(FORCE)).unwrap();
         std::fs::write(&path, "mine").unwrap();
         let error = target.write(|out| Ok(out.write_all(b"{}")?)).unwrap_err();
         assert!(format!("{error:#}").contains("meanwhile"), "{error:#}");
         assert!(
-            Target::new(&path, &record, Existing::Keep(FORCE))
+            ExportFile::new(&path, &record, ExistingFile::Keep(FORCE))
                 .unwrap_err()
                 .to_string()
                 .ends_with("--force overwrites it")
         );
         assert_eq!(std::fs::read(&path).unwrap(), b"mine");
-        Target::new(&path, &record, Existing::Replace)
+        ExportFile::new(&path, &record, ExistingFile::Replace)
             .unwrap()
             .write(|out| Ok(out.write_all(b"{}")?))
             .unwrap();
@@ -220,10 +220,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("r.jsonl");
         std::fs::write(&record, "").unwrap();
-        assert!(Target::new(&record, &record, Existing::Replace).is_err());
-        assert!(Target::new(folder.path(), &record, Existing::Replace).is_err());
-        let null = Target::new(Path::new("/dev/null"), &record, Existing::Replace).unwrap();
-        assert_eq!(null.kind, Kind::Written);
+        assert!(ExportFile::new(&record, &record, ExistingFile::Replace).is_err());
+        assert!(ExportFile::new(folder.path(), &record, ExistingFile::Replace).is_err());
+        let null = ExportFile::new(Path::new("/dev/null"), &record, ExistingFile::Replace).unwrap();
+        assert_eq!(null.kind, ExportFileKind::Device);
         assert_eq!(null.write(|out| Ok(out.write_all(b"{}")?)).unwrap(), 2);
     }
 }

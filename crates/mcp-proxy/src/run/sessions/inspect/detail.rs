@@ -3,13 +3,15 @@
 use std::io::{Read as _, Write};
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_session::{ProxyMessage, Raw, Row, Session, Sse, Told, Verdict};
-use mcp_proxy_tui::text::{Body, plain};
+use mcp_proxy_session::{
+    MessageWithContext, ProxyMessage, RawBody, Row, SessionRecord, SseFields, Verdict,
+};
+use mcp_proxy_tui::{BodyLayout, plain};
 use mcp_proxy_wire::Message;
 
-use super::happening::head_line;
-use crate::run::sessions::{table, words};
-use mcp_proxy_wire::visible::{visible, visible_bytes};
+use super::event_line::head_line;
+use crate::run::sessions::{formatting, table};
+use mcp_proxy_wire::terminal_text::{sanitize, sanitize_bytes};
 
 /// A body over this is shown by its beginning.
 const WHOLE: u64 = 1 << 20;
@@ -18,17 +20,17 @@ const BEGINNING: u64 = 16 << 10;
 const CAUSED: usize = 20;
 
 /// Writes the message of row `index`.
-pub fn write(session: &Session, index: usize, out: &mut impl Write) -> Result<()> {
-    let told = session.told(index)?;
+pub fn write(session: &SessionRecord, index: usize, out: &mut impl Write) -> Result<()> {
+    let told = session.message_with_context(index)?;
     let message = &told.message;
     let row = session.row(index);
     let peer = row.and_then(Row::peer).and_then(|peer| session.row(peer));
-    let title = table::what(message, told.asked.as_ref());
+    let title = table::message_title(message, told.request.as_ref());
     writeln!(
         out,
         "#{} {} {title}",
         message.sequence,
-        words::arrow(message.direction)
+        formatting::arrow(message.direction)
     )?;
     facts(&told, peer, out)?;
     causes(session, message, out)?;
@@ -43,9 +45,9 @@ pub fn write(session: &Session, index: usize, out: &mut impl Write) -> Result<()
         }
         let latency = part
             .latency
-            .map(|latency| format!(" after {}", words::span(latency)))
+            .map(|latency| format!(" after {}", formatting::span(latency)))
             .unwrap_or_default();
-        fact(out, "part", &format!("{}{latency}", visible(&text)))?;
+        fact(out, "part", &format!("{}{latency}", sanitize(&text)))?;
     }
     if let Some(original) = &message.original_raw {
         writeln!(out, "\nas received:")?;
@@ -59,7 +61,7 @@ pub fn write(session: &Session, index: usize, out: &mut impl Write) -> Result<()
     Ok(())
 }
 
-fn facts(told: &Told, peer: Option<&Row>, out: &mut impl Write) -> Result<()> {
+fn facts(told: &MessageWithContext, peer: Option<&Row>, out: &mut impl Write) -> Result<()> {
     let message = &told.message;
     fact(out, "id", &message.id.to_string())?;
     fact(
@@ -67,8 +69,8 @@ fn facts(told: &Told, peer: Option<&Row>, out: &mut impl Write) -> Result<()> {
         "received",
         &format!(
             "{} (+{})",
-            words::stamp(message.timestamp),
-            words::span(message.mono)
+            formatting::stamp(message.timestamp),
+            formatting::span(message.mono)
         ),
     )?;
     fact(
@@ -85,15 +87,15 @@ fn facts(told: &Told, peer: Option<&Row>, out: &mut impl Write) -> Result<()> {
             message.transport
         ),
     )?;
-    fact(out, "kind", words::kind(message.kind))?;
+    fact(out, "kind", formatting::kind(message.kind))?;
     if let Some(token) = &message.jsonrpc_id {
-        fact(out, "JSON-RPC id", &visible(token))?;
+        fact(out, "JSON-RPC id", &sanitize(token))?;
     }
     match (message.answers, peer) {
         (Some(request), _) => {
             let latency = message
                 .latency
-                .map(|latency| format!(" after {}", words::span(latency)));
+                .map(|latency| format!(" after {}", formatting::span(latency)));
             fact(
                 out,
                 "answers",
@@ -103,7 +105,7 @@ fn facts(told: &Told, peer: Option<&Row>, out: &mut impl Write) -> Result<()> {
         (None, Some(answer)) => {
             let latency = answer
                 .latency()
-                .map(|latency| format!(" after {}", words::span(latency)));
+                .map(|latency| format!(" after {}", formatting::span(latency)));
             fact(
                 out,
                 "answered by",
@@ -121,11 +123,11 @@ fn facts(told: &Told, peer: Option<&Row>, out: &mut impl Write) -> Result<()> {
 }
 
 /// Who its connection is between, which call caused it, and what it caused itself.
-fn causes(session: &Session, message: &ProxyMessage, out: &mut impl Write) -> Result<()> {
+fn causes(session: &SessionRecord, message: &ProxyMessage, out: &mut impl Write) -> Result<()> {
     if let Some(connection) = session.connection(message.connection)
         && let (Some(client), Some(server)) = (connection.client, connection.server)
     {
-        fact(out, "between", &visible(&format!("{client} ► {server}")))?;
+        fact(out, "between", &sanitize(&format!("{client} ► {server}")))?;
     }
     if let Some(parent) = message.parent {
         fact(out, "caused by", &format!("#{parent}"))?;
@@ -149,9 +151,9 @@ fn causes(session: &Session, message: &ProxyMessage, out: &mut impl Write) -> Re
 
 fn carriage(message: &ProxyMessage, out: &mut impl Write) -> Result<()> {
     if let Some(http) = &message.http {
-        fact(out, "HTTP", &visible(&head_line(http)))?;
+        fact(out, "HTTP", &sanitize(&head_line(http)))?;
         for (name, value) in &http.headers {
-            fact(out, "", &visible(&format!("{name}: {value}")))?;
+            fact(out, "", &sanitize(&format!("{name}: {value}")))?;
         }
     }
     if let Some(sse) = &message.sse {
@@ -160,13 +162,13 @@ fn carriage(message: &ProxyMessage, out: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-fn event(sse: &Sse) -> String {
+fn event(sse: &SseFields) -> String {
     let mut told = Vec::new();
-    told.extend(sse.id.as_ref().map(|id| format!("id {}", visible(id))));
+    told.extend(sse.id.as_ref().map(|id| format!("id {}", sanitize(id))));
     told.extend(
         sse.event
             .as_ref()
-            .map(|event| format!("event {}", visible(event))),
+            .map(|event| format!("event {}", sanitize(event))),
     );
     told.extend(sse.retry.map(|retry| format!("retry {retry} ms")));
     if sse.partial {
@@ -180,12 +182,12 @@ fn event(sse: &Sse) -> String {
 }
 
 fn verdict_line(verdict: &Verdict) -> String {
-    let time = words::time_of_day(verdict.timestamp);
+    let time = formatting::time_of_day(verdict.timestamp);
     format!(
         "{} by {} at {time}: {}",
-        visible(&verdict.kind),
-        visible(&verdict.by),
-        visible(&verdict.why)
+        sanitize(&verdict.kind),
+        sanitize(&verdict.by),
+        sanitize(&verdict.why)
     )
 }
 
@@ -194,16 +196,16 @@ fn fact(out: &mut impl Write, name: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-fn body(raw: &Raw, out: &mut impl Write) -> Result<()> {
+fn body(raw: &RawBody, out: &mut impl Write) -> Result<()> {
     match raw {
-        Raw::Lost { len } => writeln!(
+        RawBody::Lost { len } => writeln!(
             out,
             "({len} bytes that were not stored: the disk failed, or redaction could not look through them)"
         )?,
         raw if raw.len() > WHOLE => {
             let mut start = Vec::new();
             match raw {
-                Raw::Side { path, .. } => {
+                RawBody::Side { path, .. } => {
                     let file = std::fs::File::open(path)
                         .with_context(|| format!("cannot read {}", path.display()))?;
                     file.take(BEGINNING).read_to_end(&mut start)?;
@@ -213,7 +215,7 @@ fn body(raw: &Raw, out: &mut impl Write) -> Result<()> {
                     start.extend(bytes.iter().take(BEGINNING as usize));
                 }
             }
-            writeln!(out, "{}", visible_bytes(&start))?;
+            writeln!(out, "{}", sanitize_bytes(&start))?;
             let rest = raw.len().saturating_sub(start.len() as u64);
             writeln!(out, "… and {rest} more bytes: --raw prints all of them")?;
         }
@@ -221,8 +223,8 @@ fn body(raw: &Raw, out: &mut impl Write) -> Result<()> {
             let bytes = raw.load().context("cannot read the body of the message")?;
             let message = Message::parse(bytes);
             match message.is_json() {
-                true => writeln!(out, "{}", plain(&Body::of(message.raw())))?,
-                false => writeln!(out, "{}", visible_bytes(message.raw()))?,
+                true => writeln!(out, "{}", plain(&BodyLayout::of(message.raw())))?,
+                false => writeln!(out, "{}", sanitize_bytes(message.raw()))?,
             }
         }
     }

@@ -6,15 +6,15 @@ use std::net::TcpListener;
 use serde_json::{Value, json};
 
 use super::{before, number_of, replay};
-use crate::control::house::{House, PING};
+use crate::control::test_home::{PING, TestHome};
 use crate::passing::read_request;
-use crate::run::INITIALIZE;
+use crate::programs::INITIALIZE;
 
 /// What a server answers to a request.
-pub type Respond = fn(&str) -> String;
+pub type ScriptedResponse = fn(&str) -> String;
 
 /// A server that answers each request by the next function, and returns the requests it saw.
-pub fn scripted(answers: Vec<Respond>) -> (String, std::thread::JoinHandle<Vec<String>>) {
+pub fn scripted(answers: Vec<ScriptedResponse>) -> (String, std::thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let serving = std::thread::spawn(move || {
@@ -47,12 +47,12 @@ pub fn id_of(request: &str) -> Value {
 
 #[test]
 fn from_http_to_http_it_carries_the_headers_of_the_client() {
-    let plain: Respond = |request| {
+    let plain: ScriptedResponse = |request| {
         let answer = json!({"jsonrpc": "2.0", "id": id_of(request), "result": {}});
         let headers = "mcp-session-id: s1\r\ncontent-type: application/json\r\n";
         http("200 OK", headers, &answer.to_string())
     };
-    let stream: Respond = |request| {
+    let stream: ScriptedResponse = |request| {
         let id = id_of(request);
         let asks = json!({"jsonrpc": "2.0", "id": 9, "method": "roots/list"});
         let progress = json!({"method": "notifications/progress", "params": {"progressToken": id}});
@@ -60,10 +60,10 @@ fn from_http_to_http_it_carries_the_headers_of_the_client() {
         let body = format!("data: {asks}\n\ndata: {progress}\n\ndata: {answer}\n\n");
         http("200 OK", "content-type: text/event-stream\r\n", &body)
     };
-    let taken: Respond = |_| http("202 Accepted", "", "");
-    let gone: Respond = |_| http("401 Unauthorized", "", "who are you");
+    let taken: ScriptedResponse = |_| http("202 Accepted", "", "");
+    let gone: ScriptedResponse = |_| http("401 Unauthorized", "", "who are you");
     let (url, serving) = scripted(vec![plain, plain, stream, taken, gone]);
-    let house = House::new();
+    let house = TestHome::new();
     let target = ["--transport", "streamable-http", "--target-url", &url];
     let proxy = before(&house, "http", &target);
     proxy.post(&[], INITIALIZE);
@@ -103,7 +103,7 @@ fn from_http_to_http_it_carries_the_headers_of_the_client() {
 
 #[test]
 fn from_http_to_http_a_server_that_is_silent_is_told_and_headers_follow_the_message() {
-    let plain: Respond = |request| {
+    let plain: ScriptedResponse = |request| {
         let tool = json!({"name": "add", "inputSchema": {"type": "object", "properties": {
             "region": {"type": "string", "x-mcp-header": "Region"}}}});
         let result = json!({"tools": [tool]});
@@ -111,13 +111,13 @@ fn from_http_to_http_a_server_that_is_silent_is_told_and_headers_follow_the_mess
         let headers = "content-type: application/json\r\n";
         http("200 OK", headers, &answer.to_string())
     };
-    let silent: Respond = |_| {
+    let silent: ScriptedResponse = |_| {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
         format!("{head}transfer-encoding: chunked\r\n\r\n")
     };
-    let taken: Respond = |_| http("202 Accepted", "", "");
+    let taken: ScriptedResponse = |_| http("202 Accepted", "", "");
     let (url, serving) = scripted(vec![plain, plain, silent, taken]);
-    let house = House::new();
+    let house = TestHome::new();
     let target = ["--transport", "streamable-http", "--target-url", &url];
     let proxy = before(&house, "http", &target);
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
@@ -153,7 +153,7 @@ fn from_http_to_http_a_server_that_is_silent_is_told_and_headers_follow_the_mess
 
 #[test]
 fn from_http_to_http_each_of_several_clients_is_replayed_with_its_own_credentials() {
-    let plain: Respond = |request| {
+    let plain: ScriptedResponse = |request| {
         let answer = json!({"jsonrpc": "2.0", "id": id_of(request), "result": {}});
         http(
             "200 OK",
@@ -162,7 +162,7 @@ fn from_http_to_http_each_of_several_clients_is_replayed_with_its_own_credential
         )
     };
     let (url, serving) = scripted(vec![plain; 4]);
-    let house = House::new();
+    let house = TestHome::new();
     let target = ["--transport", "streamable-http", "--target-url", &url];
     let proxy = before(&house, "http", &target);
     let ask = |token: &str, id: u32| {

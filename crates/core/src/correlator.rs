@@ -1,0 +1,348 @@
+//! Which request does this answer belong to?
+//!
+//! JSON-RPC ids are chosen by their sender, so the key is (direction, connection, typed id). An entry outlives
+//! its answer: a second answer is a duplicate, one after a cancel is late, and both still name their request.
+//! One table per connection; its size is bounded, the oldest entries go first.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_proxy_session::{MessageId, subject_name};
+use mcp_proxy_wire::{Direction, Field, Id, IdKey, Kind, Message, StreamId};
+use rustc_hash::FxHashMap;
+
+/// Open requests a connection may have before the oldest is forgotten.
+const OPEN_MAX: usize = 16_384;
+/// Requests that are over and still remembered, for late and duplicate answers.
+const OVER_MAX: usize = 64;
+
+/// A request that was seen.
+#[derive(Clone, Debug)]
+pub struct TrackedRequest {
+    /// The record's id of the request.
+    pub message: MessageId,
+    /// Its sequence number.
+    pub sequence: u64,
+    /// When it was received, since the start of the run.
+    pub at: Duration,
+    /// The stream it came on.
+    pub stream: StreamId,
+    /// Its id as the peer wrote it.
+    pub id: Id,
+    /// What it asks, noted only while somebody may want to choose by it.
+    pub subject: Option<RequestSubject>,
+}
+
+/// What a request asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestSubject {
+    /// Its method.
+    pub method: Cow<'static, str>,
+    /// The tool, prompt or resource that it names.
+    pub name: Option<Arc<str>>,
+}
+
+impl RequestSubject {
+    /// What this request asks. Copied, for the message may lie in a large buffer that would be kept with it.
+    pub fn of(request: &Message) -> RequestSubject {
+        RequestSubject {
+            method: method_of(request),
+            name: subject_name(request).map(|name| Arc::from(&*name)),
+        }
+    }
+}
+
+/// Its method; the commonest need no copy.
+fn method_of(request: &Message) -> Cow<'static, str> {
+    let common = [
+        "tools/call",
+        "tools/list",
+        "resources/read",
+        "prompts/get",
+        "ping",
+    ];
+    let method = request.method().unwrap_or_default();
+    match common.into_iter().find(|known| *known == method) {
+        Some(known) => Cow::Borrowed(known),
+        None => Cow::Owned(method.into_owned()),
+    }
+}
+
+/// Whether what requests ask is noted, for their answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrackingDetail {
+    /// It is: somebody may want to choose by it.
+    WithSubject,
+    /// Only that they were.
+    IdOnly,
+}
+
+/// What an answer means.
+#[derive(Clone, Debug)]
+pub struct Correlation {
+    /// The request it answers.
+    pub request: TrackedRequest,
+    /// It came after the request was cancelled or given up.
+    pub late: bool,
+    /// The request had an answer already.
+    pub duplicate: bool,
+}
+
+type RequestKey = (Direction, IdKey);
+
+/// How a request that is over ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RequestEnd {
+    Answered,
+    Cancelled,
+    /// Its sender has left.
+    Left,
+}
+
+/// The requests of one connection.
+#[derive(Default)]
+pub struct Correlator {
+    /// One request a key, except when sessionless HTTP clients use the same id at once.
+    open: FxHashMap<RequestKey, OpenRequests>,
+    count: usize,
+    /// Newest last.
+    finished: VecDeque<(RequestKey, TrackedRequest, RequestEnd)>,
+}
+
+/// The open requests under one key, oldest first; nearly always one.
+struct OpenRequests {
+    first: TrackedRequest,
+    more: Vec<TrackedRequest>,
+}
+
+/// Where and when a message was seen.
+#[derive(Clone, Copy)]
+pub struct Observation {
+    /// The way it goes.
+    pub direction: Direction,
+    /// The stream that carries it.
+    pub stream: StreamId,
+    /// Its sequence number.
+    pub sequence: u64,
+    /// Its record id.
+    pub message: MessageId,
+    /// When, since the start of the run.
+    pub at: Duration,
+    /// What is noted of a request.
+    pub detail: TrackingDetail,
+}
+
+impl Correlator {
+    /// Notes one message (not a batch; its parts come one by one) and tells what it answers.
+    pub fn observe(&mut self, seen: Observation, message: &Message) -> Option<Correlation> {
+        match message.kind() {
+            _ if message.expects_answer() => {
+                if let Some(id) = message.id() {
+                    let about = (seen.detail == TrackingDetail::WithSubject)
+                        .then(|| RequestSubject::of(message));
+                    self.track_request(seen, id, about);
+                }
+                None
+            }
+            _ if message.is_answer() => {
+                self.match_answer(seen.direction, seen.stream, &message.id()?)
+            }
+            Kind::Notification => {
+                self.note_cancel(seen.direction, message);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes a request, by what is known of it.
+    pub fn track_request(&mut self, seen: Observation, id: Id, about: Option<RequestSubject>) {
+        let asked = TrackedRequest {
+            message: seen.message,
+            sequence: seen.sequence,
+            at: seen.at,
+            stream: seen.stream,
+            id,
+            subject: about,
+        };
+        self.insert(seen.direction, asked);
+    }
+
+    fn insert(&mut self, direction: Direction, asked: TrackedRequest) {
+        match self.open.entry((direction, asked.id.key())) {
+            Entry::Occupied(mut open) => open.get_mut().more.push(asked),
+            Entry::Vacant(place) => {
+                place.insert(OpenRequests {
+                    first: asked,
+                    more: Vec::new(),
+                });
+            }
+        }
+        self.count += 1;
+        if self.count > OPEN_MAX {
+            self.forget_oldest();
+        }
+    }
+
+    /// Finds the request that an answer travelling in `direction` belongs to.
+    pub fn match_answer(
+        &mut self,
+        direction: Direction,
+        stream: StreamId,
+        id: &Id,
+    ) -> Option<Correlation> {
+        let key = (direction.reverse(), id.key());
+        if let Some(asked) = self.take(&key, stream) {
+            self.remember(key, asked.clone(), RequestEnd::Answered);
+            return Some(Correlation {
+                request: asked,
+                late: false,
+                duplicate: false,
+            });
+        }
+        // The newest that is over, on the same stream if there is one.
+        let of_key = |entry: &&mut (RequestKey, TrackedRequest, RequestEnd)| entry.0 == key;
+        let here = self
+            .finished
+            .iter()
+            .any(|(k, asked, _)| *k == key && asked.stream == stream);
+        let (_, asked, over) = self
+            .finished
+            .iter_mut()
+            .rev()
+            .filter(of_key)
+            .find(|entry| !here || entry.1.stream == stream)?;
+        let was = std::mem::replace(over, RequestEnd::Answered);
+        Some(Correlation {
+            request: asked.clone(),
+            late: was != RequestEnd::Answered,
+            duplicate: was == RequestEnd::Answered,
+        })
+    }
+
+    /// A request was not passed on: it is not open any more, and an answer would be late.
+    pub fn give_up(&mut self, direction: Direction, stream: StreamId, id: &Id) {
+        let key = (direction, id.key());
+        if let Some(asked) = self.take(&key, stream) {
+            self.remember(key, asked, RequestEnd::Cancelled);
+        }
+    }
+
+    /// A request went on as something else: that is what an answer will name, if it still asks for one.
+    pub fn replace_request(
+        &mut self,
+        direction: Direction,
+        stream: StreamId,
+        was: &Id,
+        now: &Message,
+    ) {
+        let key = (direction, was.key());
+        let Some(mut asked) = self.take(&key, stream) else {
+            return;
+        };
+        let Some(id) = now.id().filter(|_| now.expects_answer()) else {
+            self.remember(key, asked, RequestEnd::Cancelled);
+            return;
+        };
+        if asked.subject.is_some() {
+            asked.subject = Some(RequestSubject::of(now));
+        }
+        asked.id = id;
+        self.insert(direction, asked);
+    }
+
+    /// Whoever sent a request on this stream has gone: an answer would be late. Whether it was still open.
+    pub fn abandon_request(&mut self, direction: Direction, stream: StreamId, id: &Id) -> bool {
+        let of_stream = |asked: &&TrackedRequest| asked.stream == stream;
+        if self.all_open(direction, id).find(of_stream).is_none() {
+            return false;
+        }
+        let key = (direction, id.key());
+        if let Some(asked) = self.take(&key, stream) {
+            self.remember(key, asked, RequestEnd::Left);
+        }
+        true
+    }
+
+    /// Whether the sender of the request of this number has left a short time ago.
+    pub fn has_left(&self, sequence: u64) -> bool {
+        let is_it = |(_, asked, over): &(RequestKey, TrackedRequest, RequestEnd)| {
+            *over == RequestEnd::Left && asked.sequence == sequence
+        };
+        self.finished.iter().any(is_it)
+    }
+
+    /// Whether this request is open: not answered, cancelled or given up.
+    pub fn is_open(&self, direction: Direction, id: &Id, sequence: u64) -> bool {
+        self.all_open(direction, id)
+            .any(|asked| asked.sequence == sequence)
+    }
+
+    fn all_open(&self, direction: Direction, id: &Id) -> impl Iterator<Item = &TrackedRequest> {
+        let open = self.open.get(&(direction, id.key()));
+        open.into_iter()
+            .flat_map(|open| std::iter::once(&open.first).chain(&open.more))
+    }
+
+    /// The open requests that came in `direction`, oldest first, without taking them.
+    pub fn open_requests(&self, direction: Direction) -> Vec<TrackedRequest> {
+        let of_direction = self.open.iter().filter(|((way, _), _)| *way == direction);
+        let mut open: Vec<TrackedRequest> = of_direction
+            .flat_map(|(_, open)| std::iter::once(&open.first).chain(&open.more))
+            .cloned()
+            .collect();
+        open.sort_by_key(|asked| asked.sequence);
+        open
+    }
+
+    /// Whether a request in `direction` is open.
+    pub fn has_open(&self, direction: Direction) -> bool {
+        self.open.keys().any(|(way, _)| *way == direction)
+    }
+
+    /// `notifications/cancelled` names a request of its own sender: the answer, if it comes, is late.
+    fn note_cancel(&mut self, direction: Direction, message: &Message) {
+        if message.method().as_deref() != Some("notifications/cancelled") {
+            return;
+        }
+        let Some(span) = message.span(Field::RequestId) else {
+            return;
+        };
+        let key = (direction, Id::from_token(message.slice(span)).key());
+        if let Some(asked) = self.take(&key, StreamId::Only) {
+            self.remember(key, asked, RequestEnd::Cancelled);
+        }
+    }
+
+    /// Takes the open request of the same stream, else the oldest.
+    fn take(&mut self, key: &RequestKey, stream: StreamId) -> Option<TrackedRequest> {
+        let open = self.open.get_mut(key)?;
+        self.count -= 1;
+        if open.more.is_empty() {
+            return self.open.remove(key).map(|open| open.first);
+        }
+        let place = open.more.iter().position(|asked| asked.stream == stream);
+        Some(match place {
+            Some(place) if open.first.stream != stream => open.more.remove(place),
+            _ => std::mem::replace(&mut open.first, open.more.remove(0)),
+        })
+    }
+
+    fn remember(&mut self, key: RequestKey, asked: TrackedRequest, over: RequestEnd) {
+        if self.finished.len() == OVER_MAX {
+            self.finished.pop_front();
+        }
+        self.finished.push_back((key, asked, over));
+    }
+
+    /// Rare enough to look at them all.
+    fn forget_oldest(&mut self) {
+        let oldest = self.open.iter().min_by_key(|(_, open)| open.first.sequence);
+        if let Some(key) = oldest.map(|(key, _)| key.clone()) {
+            self.take(&key, StreamId::Only);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What is held: found by number, counted, and given back in order.
+//!
+//! Everything here happens under the lock of [`Intercept`](super::Interceptor), so what one thread decides and what another
+//! leaves or finds in a mailbox have one order.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use mcp_proxy_wire::Direction;
+
+use super::active_hold::ActiveHold;
+use super::hold::{HoldId, HoldReason, InterceptAction, ResolveError};
+use super::modes::Modes;
+use super::release_queue::{HoldOutcome, ReleaseQueue};
+use super::{Breakpoints, HELD_BYTES_MAX, HELD_MAX, InterceptMode, REMEMBERED};
+use crate::connections::server_name;
+
+/// All that changes.
+pub(super) struct HoldTable {
+    pub(super) modes: Modes,
+    pub(super) breakpoints: Breakpoints,
+    pub(super) holds: BTreeMap<HoldId, ActiveHold>,
+    pub(super) bytes: usize,
+    pub(super) next: u64,
+    pub(super) viewers: usize,
+    pub(super) had_viewer: bool,
+    pub(super) resolved: VecDeque<(HoldId, String, &'static str)>,
+}
+
+/// Why a message is not held.
+pub(super) enum NotHeld {
+    /// It is decided and in its mailbox, behind what was there before it.
+    InMailbox,
+    /// It is decided.
+    Released(Box<HoldOutcome>),
+}
+
+impl HoldTable {
+    pub(super) fn new(mode: InterceptMode) -> HoldTable {
+        HoldTable {
+            modes: Modes::new(mode),
+            breakpoints: Breakpoints::default(),
+            holds: BTreeMap::new(),
+            bytes: 0,
+            next: 0,
+            viewers: 0,
+            had_viewer: false,
+            resolved: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn undecided(&self, which: impl Fn(&ActiveHold) -> bool) -> Vec<HoldId> {
+        let waiting = |(_, entry): &(&HoldId, &ActiveHold)| entry.decided.is_none() && which(entry);
+        let holds = self.holds.iter().filter(waiting);
+        holds.map(|(hold, _)| *hold).collect()
+    }
+
+    /// Holds a message, if there is room for it; `policy` decides about what has to make room, and about what finds none.
+    pub(super) fn hold(
+        &mut self,
+        entry: ActiveHold,
+        policy: &InterceptAction,
+    ) -> Result<HoldId, NotHeld> {
+        if entry.by == HoldReason::Intercept
+            && self.modes.of_connection(&entry.connection) == InterceptMode::Passthrough
+        {
+            // It was switched off since the message was looked at. What was released then goes first.
+            entry.mailbox.expect();
+            entry.give_back(entry.resolve_forward(None));
+            return Err(NotHeld::InMailbox);
+        }
+        let length = entry.message.len();
+        while !self.has_room(length, &entry) {
+            let by = "limit";
+            let why = "1,000 messages of this server or 64 MiB in all are held already";
+            // Where order is kept, the oldest has to go first, and so do those before this one.
+            if let Some(first) = self.first_before(&entry) {
+                self.decide_all(&[first], policy, by, why);
+                continue;
+            }
+            let released = entry.decide(policy.clone(), by, why);
+            if entry.by != HoldReason::Intercept {
+                return Err(NotHeld::Released(Box::new(released)));
+            }
+            // What was before it may be in the mailbox still.
+            entry.mailbox.expect();
+            entry.give_back(released);
+            return Err(NotHeld::InMailbox);
+        }
+        entry
+            .connection
+            .record_verdict(entry.verdict("hold", "proxy", &entry.by.to_string()));
+        entry.mailbox.expect();
+        self.next += 1;
+        self.bytes += length;
+        let (hold, came_too_late) = (HoldId(self.next), entry.came_too_late());
+        self.holds.insert(hold, entry);
+        if came_too_late {
+            // Its sender gave it up when it was not held yet, so nobody else will drop it.
+            let why = "its sender gave it up";
+            self.decide_all(&[hold], &InterceptAction::Drop, "proxy", why);
+        }
+        Ok(hold)
+    }
+
+    /// Decides about a held message. The first decision counts.
+    pub(super) fn decide(
+        &mut self,
+        hold: HoldId,
+        action: InterceptAction,
+        by: &str,
+        why: &str,
+    ) -> Result<(), ResolveError> {
+        if let Some((_, by, action)) = self.resolved.iter().find(|(old, ..)| *old == hold) {
+            return Err(ResolveError::Resolved {
+                hold,
+                by: by.clone(),
+                action,
+            });
+        }
+        let held = self.holds.get_mut(&hold);
+        // One that is decided and waits for another may have been forgotten in `resolved`.
+        let Some(entry) = held.filter(|entry| entry.decided.is_none()) else {
+            return Err(ResolveError::Unknown(hold));
+        };
+        let name = action.name();
+        entry.decided = Some(entry.decide(action, by, why));
+        self.remember(hold, by, name);
+        self.deliver(hold);
+        Ok(())
+    }
+
+    /// The same decision about several that are undecided.
+    pub(super) fn decide_all(
+        &mut self,
+        held: &[HoldId],
+        action: &InterceptAction,
+        by: &str,
+        why: &str,
+    ) {
+        for hold in held {
+            // Nobody else decides while the lock is held.
+            drop(self.decide(*hold, action.clone(), by, why));
+        }
+    }
+
+    /// A pipeline has ended: what it still has here can go nowhere.
+    pub(super) fn abandon(&mut self, mailbox: &Arc<ReleaseQueue>) {
+        let is_of_lane = |entry: &ActiveHold| Arc::ptr_eq(&entry.mailbox, mailbox);
+        let holds = self.holds.iter();
+        let lost: Vec<HoldId> = holds
+            .filter(|(_, entry)| is_of_lane(entry))
+            .map(|(hold, _)| *hold)
+            .collect();
+        for hold in lost {
+            let Some(mut entry) = self.holds.remove(&hold) else {
+                continue;
+            };
+            self.bytes -= entry.message.len();
+            match entry.decided.take() {
+                Some(released) => entry.give_back(released),
+                None => {
+                    let why = "the connection ended while the message was held";
+                    entry
+                        .connection
+                        .record_verdict(entry.verdict("drop", "proxy", why));
+                    self.remember(hold, "proxy", "drop");
+                }
+            }
+        }
+    }
+
+    /// Whether a message of this length can be held: its server has a share of the places, all share the bytes.
+    fn has_room(&self, length: usize, new: &ActiveHold) -> bool {
+        if self.bytes + length > HELD_BYTES_MAX {
+            return false;
+        }
+        // Counted only where the share can be full.
+        self.holds.len() < HELD_MAX || {
+            let server = server_name(&new.connection);
+            let is_of = |entry: &&ActiveHold| server_name(&entry.connection) == server;
+            self.holds.values().filter(is_of).count() < HELD_MAX
+        }
+    }
+
+    /// The first that is undecided on the way of a message which keeps its order.
+    fn first_before(&self, new: &ActiveHold) -> Option<HoldId> {
+        let is_before = |entry: &ActiveHold| {
+            entry.by == HoldReason::Intercept && entry.ordering_key() == new.ordering_key()
+        };
+        let first = self.undecided(is_before).into_iter().next();
+        first.filter(|_| new.by == HoldReason::Intercept)
+    }
+
+    fn remember(&mut self, hold: HoldId, by: &str, action: &'static str) {
+        if self.resolved.len() == REMEMBERED {
+            self.resolved.pop_front();
+        }
+        self.resolved.push_back((hold, by.to_owned(), action));
+    }
+
+    /// Gives back what is decided and need not wait for another: for global intercept, all that is first in its way.
+    fn deliver(&mut self, decided: HoldId) {
+        let Some(entry) = self.holds.get(&decided) else {
+            return;
+        };
+        if entry.by != HoldReason::Intercept {
+            self.give_back(decided);
+            return;
+        }
+        let way: (u32, Direction) = entry.ordering_key();
+        loop {
+            let first = self.holds.iter().find(|(_, entry)| {
+                entry.by == HoldReason::Intercept && entry.ordering_key() == way
+            });
+            match first {
+                Some((hold, entry)) if entry.decided.is_some() => {
+                    let hold = *hold;
+                    self.give_back(hold);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn give_back(&mut self, hold: HoldId) {
+        if let Some(mut entry) = self.holds.remove(&hold) {
+            self.bytes -= entry.message.len();
+            let released = entry.decided.take().unwrap_or_default();
+            entry.give_back(released);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The life of a message, in one place: wrap, record, steps, verdict.
+//!
+//! A [`MessagePipeline`] is one direction of one conversation. A pump reads frames, passes all that are ready through the
+//! pipeline together, and writes what comes out. The records of those frames share one `write(2)`, which has
+//! returned before [`MessagePipeline::pass`] does: a message that a peer received is always in the record.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_proxy_wire::{Body, Direction, Frame, Kind, Side, Transport};
+
+use crate::connection::Connection;
+use crate::correlator::Correlation;
+use crate::cut_through::CutThroughMessage;
+use crate::intercept::ReleaseQueueReader;
+use crate::link::{LinkEnd, OutgoingFrame};
+use crate::proxy_run::FlushGeneration;
+use crate::rules::CachedRules;
+use crate::step::{Step, StepContext};
+
+mod assembly;
+mod holding;
+mod recording;
+mod redirection;
+mod rule_actions;
+
+/// One direction of one conversation.
+pub struct MessagePipeline {
+    connection: Arc<Connection>,
+    direction: Direction,
+    steps: &'static [Step],
+    /// Nobody can hold its messages: they go no further, or are on their way in pieces already.
+    never_holds: bool,
+    /// Whether who waits for a held message can be told so.
+    progress_support: ProgressSupport,
+    cut_through: Option<Box<CutThroughMessage>>,
+    stray: StrayOutput,
+    /// Inside a stray line that is too long to be whole.
+    skipping: bool,
+    /// A large message that somebody may want to hold, so far.
+    assembly: Option<Box<assembly::MessageAssembly>>,
+    /// Messages that were held come back here. None was held yet: there is none.
+    release_queue: Option<ReleaseQueueReader>,
+    /// What messages answer, for those who choose what to hold. Filled only while somebody does.
+    correlations: Vec<(u64, Correlation)>,
+    /// The rules that the last message was judged by.
+    rules: CachedRules,
+}
+
+/// What comes out of a pipeline: frames for the peer ahead and for the peer behind.
+#[derive(Default)]
+pub struct PipelineOutput {
+    /// For the side the frames were travelling to.
+    pub forward: Vec<OutgoingFrame>,
+    /// For the side they came from.
+    pub reply: Vec<OutgoingFrame>,
+}
+
+impl PipelineOutput {
+    /// Removes the frames for the side ahead and returns the record numbers of their messages.
+    pub fn take_sequences(&mut self) -> Vec<u64> {
+        let written = self
+            .forward
+            .drain(..)
+            .filter_map(OutgoingFrame::into_written);
+        written.filter_map(|frame| frame.sequence).collect()
+    }
+}
+
+/// What became of a single frame.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is matched where it is returned, and a box would cost an allocation for each message"
+)]
+pub enum PassResult {
+    /// What came out for the peer ahead, or for the one behind if that is all.
+    Passed(Option<OutgoingFrame>),
+    /// It is held.
+    Held,
+}
+
+/// Whether messages can go to the sender of a message while that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgressSupport {
+    /// There is a way to it.
+    Yes,
+    /// It waits for one answer, and that is all it takes.
+    No,
+}
+
+/// Stray output of a stdio server: lines that are no messages.
+#[derive(Clone, Debug, Default)]
+pub struct StrayOutput {
+    /// How many lines.
+    pub lines: u64,
+    /// How many bytes.
+    pub bytes: u64,
+    /// The first one, shortened, for error texts.
+    pub first: String,
+}
+
+impl MessagePipeline {
+    pub(crate) fn new(connection: Arc<Connection>, direction: Direction) -> MessagePipeline {
+        let steps = Step::for_connection(&connection);
+        MessagePipeline {
+            steps,
+            never_holds: false,
+            ..MessagePipeline::record_only(connection, direction)
+        }
+    }
+
+    pub(crate) fn record_only(
+        connection: Arc<Connection>,
+        direction: Direction,
+    ) -> MessagePipeline {
+        MessagePipeline {
+            connection,
+            direction,
+            steps: &[],
+            never_holds: true,
+            progress_support: ProgressSupport::Yes,
+            cut_through: None,
+            stray: StrayOutput::default(),
+            skipping: false,
+            assembly: None,
+            release_queue: None,
+            correlations: Vec::new(),
+            rules: CachedRules::default(),
+        }
+    }
+
+    /// Passes everything that is ready: wrap, record, one write, then the steps' verdicts.
+    pub fn pass(
+        &mut self,
+        frames: &mut Vec<Frame>,
+        now: Duration,
+        output: &mut PipelineOutput,
+    ) -> Result<(), LinkEnd> {
+        if let Some(generation) = self.receive(frames, now, output)? {
+            self.connection.run.flush_since(generation)?;
+        }
+        self.apply(now, output)
+    }
+
+    /// The same for pumps: their records share one write with those of other connections that are ready as well, and
+    /// with what `more` finds to have come meanwhile.
+    pub async fn pass_together(
+        &mut self,
+        frames: &mut Vec<Frame>,
+        now: Duration,
+        output: &mut PipelineOutput,
+        more: impl FnOnce(&mut Vec<Frame>),
+    ) -> Result<(), LinkEnd> {
+        if let Some(mut generation) = self.receive(frames, now, output)? {
+            tokio::task::yield_now().await;
+            more(frames);
+            let run = Arc::clone(&self.connection.run);
+            if !frames.is_empty()
+                && let Some(later) = self.receive(frames, run.now(), output)?
+            {
+                generation = generation.with(later);
+            }
+            run.flush_since(generation)?;
+        }
+        self.apply(now, output)
+    }
+
+    /// The same for a single frame: what comes out for the peer ahead, or for the one behind if that is all. Waits
+    /// while the message is held.
+    pub async fn pass_one(
+        &mut self,
+        frame: Frame,
+        now: Duration,
+    ) -> Result<Option<OutgoingFrame>, LinkEnd> {
+        match self.try_pass(frame, now).await? {
+            PassResult::Passed(frame) => Ok(frame),
+            PassResult::Held => self.wait_released(|_| {}).await,
+        }
+    }
+
+    /// The same without waiting: a message that is held comes out of [`MessagePipeline::wait_released`].
+    pub async fn try_pass(&mut self, frame: Frame, now: Duration) -> Result<PassResult, LinkEnd> {
+        if !self.steps.is_empty() || self.may_hold() {
+            let mut output = PipelineOutput::default();
+            self.pass_together(&mut vec![frame], now, &mut output, |_| {})
+                .await?;
+            if output.forward.is_empty() && output.reply.is_empty() && self.has_held_messages() {
+                return Ok(PassResult::Held);
+            }
+            return Ok(PassResult::Passed(
+                output.forward.pop().or(output.reply.pop()),
+            ));
+        }
+        let run = Arc::clone(&self.connection.run);
+        let (received, generation) = {
+            let mut record_writer = run.lock_record_writer();
+            let received = self.receive_one(&mut record_writer, frame, now)?;
+            (received, record_writer.generation())
+        };
+        if let Some(generation) = generation {
+            tokio::task::yield_now().await;
+            run.flush_since(generation)?;
+        }
+        Ok(PassResult::Passed(received.map(OutgoingFrame::Frame)))
+    }
+
+    /// Waits for the message that was offered and held, as [`MessagePipeline::pass_one`] does. `tell` gets what its sender is to
+    /// know meanwhile, if the pipeline is one that tells.
+    pub async fn wait_released(
+        &mut self,
+        mut tell: impl FnMut(Frame),
+    ) -> Result<Option<OutgoingFrame>, LinkEnd> {
+        let mut output = PipelineOutput::default();
+        while self.has_held_messages() && output.forward.is_empty() && output.reply.is_empty() {
+            self.release(&mut output).await?;
+            // The answer to a message is no notification: that is progress.
+            for frame in std::mem::take(&mut output.reply) {
+                match frame {
+                    OutgoingFrame::Frame(frame) if is_notification(&frame) => tell(frame),
+                    other => output.reply.push(other),
+                }
+            }
+        }
+        Ok(output.forward.pop().or(output.reply.pop()))
+    }
+
+    /// Wraps and records. The generation tells later whether the lines have been written; `None`: there is no record.
+    fn receive(
+        &mut self,
+        frames: &mut Vec<Frame>,
+        now: Duration,
+        output: &mut PipelineOutput,
+    ) -> Result<Option<FlushGeneration>, LinkEnd> {
+        let connection = Arc::clone(&self.connection);
+        let mut record_writer = connection.run.lock_record_writer();
+        for frame in frames.drain(..) {
+            let received = self.receive_one(&mut record_writer, frame, now)?;
+            output.forward.extend(received.map(OutgoingFrame::Frame));
+        }
+        Ok(record_writer.generation())
+    }
+
+    /// The verdicts on what is recorded now: holds first, then the steps.
+    fn apply(&mut self, now: Duration, output: &mut PipelineOutput) -> Result<(), LinkEnd> {
+        if self.release_queue.is_some() || self.may_hold() {
+            self.hold(now, output);
+        }
+        let stage = StepContext {
+            connection: &self.connection,
+            direction: self.direction,
+            now,
+        };
+        self.steps
+            .iter()
+            .try_for_each(|step| step.apply(&stage, output))
+    }
+
+    /// The same pipeline, for a message whose sender can be told something before its answer, or cannot.
+    #[must_use]
+    pub fn with_progress_support(mut self, telling: ProgressSupport) -> MessagePipeline {
+        self.progress_support = telling;
+        self
+    }
+
+    /// The side whose frames pass here.
+    pub fn from(&self) -> Side {
+        self.direction.from()
+    }
+
+    /// What the server printed that was no message.
+    pub fn stray_output(&self) -> &StrayOutput {
+        &self.stray
+    }
+
+    fn transport(&self) -> Transport {
+        self.connection.transport_from(self.direction)
+    }
+}
+
+fn is_notification(frame: &Frame) -> bool {
+    matches!(&frame.body, Body::Whole(message) if message.kind() == Kind::Notification)
+}

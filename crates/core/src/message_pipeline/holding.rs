@@ -1,0 +1,227 @@
+//! The pipeline's side of holding: which messages are left with [`Intercept`](crate::intercept::Interceptor), and how they
+//! come back.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use mcp_proxy_session::{Budget, EnvelopeFacts, MessageFacts, MessageFlags, RequestFacts};
+use mcp_proxy_wire::revision::names_version;
+use mcp_proxy_wire::{Body, Field, Frame, Id, Kind, Message};
+
+use super::{MessagePipeline, PipelineOutput, rule_actions};
+use crate::correlator::{Correlation, TrackingDetail};
+use crate::intercept::{HoldOutcome, HoldReason, NewHold, ReleaseQueueReader};
+use crate::link::{LinkEnd, OutgoingFrame};
+
+impl MessagePipeline {
+    /// Whether somebody may want to hold a message of this pipeline. While one is held, all are needed whole: it may come
+    /// back at any time, and not amid another.
+    pub(super) fn may_hold(&self) -> bool {
+        !self.never_holds && (self.connection.run.may_hold_or_change() || self.has_held_messages())
+    }
+
+    /// Whether answers need to know what was asked.
+    pub(super) fn tracking_detail(&self) -> TrackingDetail {
+        match self.may_hold() {
+            true => TrackingDetail::WithSubject,
+            false => TrackingDetail::IdOnly,
+        }
+    }
+
+    /// The same pipeline for a message that is on its way in pieces already, with its length announced.
+    #[must_use]
+    pub fn without_holds(mut self) -> MessagePipeline {
+        self.never_holds = true;
+        self
+    }
+
+    /// Whether a message of this pipeline is held, or let go and not yet taken.
+    pub fn has_held_messages(&self) -> bool {
+        self.release_queue
+            .as_ref()
+            .is_some_and(|own| own.mailbox.has_pending())
+    }
+
+    /// Waits until a message is let go, and gives it to the steps. Safe to cancel while it waits.
+    pub async fn release(&mut self, output: &mut PipelineOutput) -> Result<(), LinkEnd> {
+        let Some(own) = &self.release_queue else {
+            return Ok(());
+        };
+        own.mailbox.wait_ready().await;
+        let now = self.connection.run.now();
+        self.apply(now, output)
+    }
+
+    /// The same for a body that is polled.
+    pub fn poll_release(
+        &mut self,
+        cx: &mut Context<'_>,
+        output: &mut PipelineOutput,
+    ) -> Poll<Result<(), LinkEnd>> {
+        let Some(own) = &self.release_queue else {
+            return Poll::Ready(Ok(()));
+        };
+        ready!(own.mailbox.poll_ready(cx));
+        let now = self.connection.run.now();
+        Poll::Ready(self.apply(now, output))
+    }
+
+    /// Leaves what is to be held and takes what was let go, which goes first: that keeps the order.
+    pub(super) fn hold(&mut self, now: Duration, output: &mut PipelineOutput) {
+        let frames = std::mem::take(&mut output.forward);
+        self.take_released(output);
+        for outgoing in frames {
+            let ruled = match outgoing {
+                OutgoingFrame::Frame(frame) => self.apply_rules(frame, now, output),
+                decided => Some(decided),
+            };
+            let frame = match ruled {
+                Some(OutgoingFrame::Frame(frame)) => frame,
+                decided => {
+                    self.take_released(output);
+                    output.forward.extend(decided);
+                    continue;
+                }
+            };
+            match self.hold_reason(&frame, now) {
+                Some((by, message)) => self.hold_message((frame, message), by, now, output),
+                None => {
+                    // Nobody wants to hold it, perhaps because intercept has just been switched off on another thread:
+                    // what was released then goes first.
+                    self.take_released(output);
+                    self.note_cancel(&frame);
+                    output.forward.push(frame.into());
+                }
+            }
+        }
+        self.correlations.clear();
+    }
+
+    fn take_released(&self, output: &mut PipelineOutput) {
+        if let Some(own) = &self.release_queue {
+            for released in own.mailbox.take() {
+                append_outcome(released, output);
+            }
+        }
+    }
+
+    /// A cancel goes on; the request that it names does not, if that is still held. Modern clients cancel over HTTP by
+    /// closing the stream: many share a connection, and an id alone would not say whose request is meant.
+    fn note_cancel(&self, frame: &Frame) {
+        let Body::Whole(message) = &frame.body else {
+            return;
+        };
+        let is_cancel = message.kind() == Kind::Notification
+            && message.method().as_deref() == Some("notifications/cancelled")
+            && !(frame.stream.exchange().is_some() && names_version(message));
+        let named = is_cancel.then(|| message.span(Field::RequestId)).flatten();
+        let Some(id) = named.map(|span| Id::from_token(message.slice(span)).key()) else {
+            return;
+        };
+        let way = (self.connection.id, self.direction);
+        let intercept = self.connection.run.intercept();
+        intercept.drop_matching("its sender cancelled it", |entry| {
+            entry.ordering_key() == way && entry.asks(&id)
+        });
+    }
+
+    /// Who wants to hold it.
+    fn hold_reason(&self, frame: &Frame, now: Duration) -> Option<(HoldReason, Message)> {
+        let (Body::Whole(message), Some(sequence)) = (&frame.body, frame.sequence) else {
+            return None;
+        };
+        let intercept = self.connection.run.intercept();
+        if !intercept.is_active() {
+            return None;
+        }
+        let facts = self.facts(frame, message, sequence, now);
+        let by = intercept.hold_reason(&facts, &self.connection, |breakpoint| {
+            let subject = HoldReason::Breakpoint(breakpoint).to_string();
+            let text = rule_actions::too_slow(&subject, sequence, Budget::LIVE);
+            self.connection.note(&text);
+        })?;
+        Some((by, message.clone()))
+    }
+
+    /// What a message answers. They are noted in the order of their numbers.
+    fn answer_to(&self, sequence: u64) -> Option<&Correlation> {
+        let place = self
+            .correlations
+            .binary_search_by_key(&sequence, |(known, _)| *known);
+        place.ok().map(|place| &self.correlations[place].1)
+    }
+
+    pub(super) fn facts<'a>(
+        &'a self,
+        frame: &'a Frame,
+        message: &'a Message,
+        sequence: u64,
+        now: Duration,
+    ) -> MessageFacts<'a> {
+        let run = &self.connection.run;
+        let answer = self.answer_to(sequence);
+        MessageFacts {
+            sequence,
+            time: run.wall(now),
+            direction: self.direction,
+            origin: frame.origin,
+            parent: frame.parent.or(self.connection.parent()),
+            transport: self.transport(),
+            connection: self.connection.id,
+            exchange: frame.stream.exchange().map_or(0, |exchange| exchange.0),
+            message,
+            partial_head: None,
+            request: answer.map(|answer| request_facts(answer, now)),
+            envelope: EnvelopeFacts::Live(&frame.envelope),
+            flags: MessageFlags {
+                late: answer.is_some_and(|answer| answer.late),
+                duplicate: answer.is_some_and(|answer| answer.duplicate),
+                ..MessageFlags::default()
+            },
+        }
+    }
+
+    fn hold_message(
+        &mut self,
+        (frame, message): (Frame, Message),
+        by: HoldReason,
+        now: Duration,
+        output: &mut PipelineOutput,
+    ) {
+        let connection = Arc::clone(&self.connection);
+        let intercept = Arc::clone(connection.run.intercept());
+        let own = self
+            .release_queue
+            .get_or_insert_with(|| ReleaseQueueReader::new(&connection));
+        let mailbox = Arc::clone(&own.mailbox);
+        let released = intercept.hold(NewHold {
+            connection,
+            direction: self.direction,
+            frame,
+            message,
+            now,
+            by,
+            progress_support: self.progress_support,
+            mailbox,
+        });
+        if let Some(released) = released {
+            append_outcome(released, output);
+        }
+    }
+}
+
+fn request_facts(answer: &Correlation, now: Duration) -> RequestFacts<'_> {
+    let about = answer.request.subject.as_ref();
+    RequestFacts {
+        sequence: answer.request.sequence,
+        method: about.map(|about| about.method.as_ref()),
+        name: about.and_then(|about| about.name.as_deref()),
+        latency: now.saturating_sub(answer.request.at),
+    }
+}
+
+pub(super) fn append_outcome(released: HoldOutcome, output: &mut PipelineOutput) {
+    output.forward.extend(released.forward);
+    output.reply.extend(released.reply);
+}

@@ -1,0 +1,237 @@
+//! Which record a person means: a path, a session id or its beginning, or `LAST`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use mcp_proxy_session::store::{self, RecordListing};
+
+use super::formatting;
+use crate::run::control;
+use mcp_proxy_transport::control::running_proxies;
+use mcp_proxy_wire::terminal_text::sanitize;
+
+/// The newest record in the state directory.
+const LAST: &str = "LAST";
+
+/// So many records are named in an error.
+const SHOWN: usize = 5;
+
+/// The path of the record called `name`. Every command that opens a record finds it here, so it is here that one is mended.
+pub fn find(name: &str) -> Result<PathBuf> {
+    let path = path_of(name)?;
+    super::repair_torn_end(&path);
+    Ok(path)
+}
+
+fn path_of(name: &str) -> Result<PathBuf> {
+    if name != LAST && Path::new(name).exists() {
+        return Ok(PathBuf::from(name));
+    }
+    if looks_like_a_path(name) {
+        bail!("there is no file {}", sanitize(name));
+    }
+    let folder = store::state_dir()?;
+    let records = store::list(&folder)?;
+    let chosen = choose(name, &folder, &records).map(|record| record.path.clone());
+    // One that is written elsewhere is known by its proxy.
+    match (chosen, name) {
+        (Err(unknown), name) if name != LAST => record_of_running_proxy(name)?.ok_or(unknown),
+        (chosen, _) => chosen,
+    }
+}
+
+/// The record of the running proxy that `ls` shows under this id.
+fn record_of_running_proxy(name: &str) -> Result<Option<PathBuf>> {
+    let found = running_proxies();
+    let mut wanted = found.iter().filter(|one| {
+        let session = &one.descriptor.session;
+        begins(&one.descriptor.id, name) || session.eq_ignore_ascii_case(name)
+    });
+    match (wanted.next(), wanted.next()) {
+        (Some(one), None) => match &one.descriptor.record {
+            Some(record) => Ok(Some(record.clone())),
+            None => bail!(
+                "{} runs without a record (--no-record); mcp-proxy attach {0} shows it",
+                sanitize(&one.descriptor.id)
+            ),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// The one of `records`, newest first, that `name` means.
+fn choose<'a>(
+    name: &str,
+    folder: &Path,
+    records: &'a [RecordListing],
+) -> Result<&'a RecordListing> {
+    let Some(newest) = records.first() else {
+        let name = sanitize(name);
+        let folder = folder.display();
+        bail!(
+            "{name}: there is no such file, and no record in {folder}; a run of the proxy makes one (mcp-proxy demo)"
+        );
+    };
+    if name == LAST {
+        return Ok(newest);
+    }
+    let called = |is_called: fn(&RecordListing, &str) -> bool| -> Vec<&RecordListing> {
+        let records = records.iter();
+        records.filter(|record| is_called(record, name)).collect()
+    };
+    let mut wanted = called(is_called);
+    if wanted.is_empty() {
+        wanted = called(has_short_id);
+    }
+    match wanted.as_slice() {
+        [record] => Ok(record),
+        [] => bail!(
+            "{}: there is no such file, and no such record in {}:{}",
+            sanitize(name),
+            folder.display(),
+            lines(records.iter())
+        ),
+        several => bail!(
+            "{} means {} records; give more of the id, or the path:{}",
+            sanitize(name),
+            several.len(),
+            lines(several.iter().copied())
+        ),
+    }
+}
+
+/// By session id or the start of it; by file name, which tells two records of one session apart.
+fn is_called(record: &RecordListing, name: &str) -> bool {
+    has_id(record, name) || (!name.is_empty() && file_name(record) == name)
+}
+
+/// Whether a record's id starts with `name`, in capitals or not.
+pub fn has_id(record: &RecordListing, name: &str) -> bool {
+    begins(&record.id, name)
+}
+
+/// By the id that its proxy had in `ls` while it ran.
+fn has_short_id(record: &RecordListing, name: &str) -> bool {
+    begins(&control::short_id(&record.id), name)
+}
+
+fn begins(id: &str, name: &str) -> bool {
+    let start = id.get(..name.len());
+    !name.is_empty() && start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+}
+
+/// How many letters of the ids tell `records` apart; at least eight.
+pub fn id_width(records: &[RecordListing]) -> usize {
+    let mut ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
+    ids.sort_unstable();
+    // The same session imported twice cannot be told apart, however much of its id is shown.
+    ids.dedup();
+    let shared = |pair: &[&str]| {
+        pair[0]
+            .bytes()
+            .zip(pair[1].bytes())
+            .take_while(|(one, other)| one == other)
+            .count()
+    };
+    ids.windows(2)
+        .map(shared)
+        .max()
+        .map_or(8, |shared| (shared + 1).max(8))
+}
+
+/// The first letters of a record's id.
+pub fn short_id(record: &RecordListing, width: usize) -> String {
+    sanitize(&record.id.chars().take(width).collect::<String>())
+}
+
+fn lines<'a>(records: impl ExactSizeIterator<Item = &'a RecordListing>) -> String {
+    let more = records.len().saturating_sub(SHOWN);
+    let mut text = String::new();
+    for record in records.take(SHOWN) {
+        let started = formatting::day_and_time(record.started_at);
+        let target = formatting::cut(&sanitize(&record.target), 60);
+        text.push_str(&format!(
+            "\n  {}  {}  {started}  {target}",
+            sanitize(&record.id),
+            file_name(record)
+        ));
+    }
+    if more > 0 {
+        text.push_str(&format!("\n  and {more} more: mcp-proxy sessions"));
+    }
+    text
+}
+
+fn file_name(record: &RecordListing) -> String {
+    record
+        .path
+        .file_name()
+        .map(|name| sanitize(&name.to_string_lossy()))
+        .unwrap_or_default()
+}
+
+fn looks_like_a_path(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use mcp_proxy_session::PeerInfo;
+    use mcp_proxy_wire::Transport;
+
+    use super::*;
+
+    fn record(id: &str, file: &str) -> RecordListing {
+        RecordListing {
+            path: PathBuf::from("/s").join(file),
+            id: id.to_owned(),
+            started_at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_794_765_600),
+            ended_at: None,
+            live: false,
+            server: PeerInfo::new(Transport::Stdio),
+            target: "python server.py".to_owned(),
+            bytes: 0,
+        }
+    }
+
+    #[test]
+    fn ids_prefixes_file_names_and_last() {
+        let records = [
+            record("019a8888-1", "b.jsonl"),
+            record("019a8888-2", "a.jsonl"),
+            record("019a9999-3", "c.jsonl"),
+        ];
+        let found =
+            |name: &str| choose(name, Path::new("/s"), &records).map(|record| record.id.clone());
+        assert_eq!(found("LAST").unwrap(), "019a8888-1");
+        assert_eq!(found("019A8888-2").unwrap(), "019a8888-2");
+        assert_eq!(found("019a9").unwrap(), "019a9999-3");
+        assert_eq!(found("a.jsonl").unwrap(), "019a8888-2");
+        // As `ls` calls it: the end of the id.
+        assert_eq!(found("19a9").unwrap(), "019a9999-3");
+        assert_eq!(found("19A99993").unwrap(), "019a9999-3");
+        let text = found("019a8").unwrap_err().to_string();
+        assert!(
+            text.starts_with("019a8 means 2 records") && text.contains("a.jsonl"),
+            "{text}"
+        );
+        for wrong in ["", "zz", "019a8888-12345", "\u{1b}[2J"] {
+            let text = found(wrong).unwrap_err().to_string();
+            assert!(
+                text.contains("there is no such file") && !text.contains('\u{1b}'),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn short_ids_tell_records_apart() {
+        let pair = |one: &str, other: &str| id_width(&[record(one, "a"), record(other, "b")]);
+        assert_eq!(id_width(&[]), 8);
+        assert_eq!(pair("019a8888-1", "02000000-1"), 8);
+        assert_eq!(pair("019a8888-1", "019a8888-2"), 10);
+        assert_eq!(pair("019a8888-1", "019a8888-1"), 8);
+    }
+}

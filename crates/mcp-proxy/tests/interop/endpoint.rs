@@ -1,0 +1,173 @@
+//! What a client is pointed at: a server itself, or the proxy in front of it, over any of the three transports.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use crate::fixtures::{self, PROXY};
+use crate::process::RunningProgram;
+
+/// A transport as the tests name it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndpointKind {
+    Stdio,
+    Http,
+    Sse,
+}
+
+/// A command to start or a URL to dial, kept alive as long as this value.
+pub struct TestEndpoint {
+    pub kind: EndpointKind,
+    pub address: EndpointAddress,
+    _running: Vec<RunningProgram>,
+    _directory: Option<TempDir>,
+}
+
+#[derive(Clone, Debug)]
+pub enum EndpointAddress {
+    Command(Vec<String>),
+    Url(String),
+}
+
+/// The official `server-everything`, which knows the legacy era only.
+pub fn everything(kind: EndpointKind) -> TestEndpoint {
+    let (node, program) = (
+        fixtures::node(),
+        fixtures::npm_program("mcp-server-everything"),
+    );
+    let (word, path) = match kind {
+        EndpointKind::Stdio => return TestEndpoint::command(vec![node, program, "stdio".into()]),
+        EndpointKind::Http => ("streamableHttp", "mcp"),
+        EndpointKind::Sse => ("sse", "sse"),
+    };
+    // It reports the port it was given and not the one it got, so port 0 is no use.
+    let port = free_port();
+    let running = RunningProgram::start(
+        fixtures::command(&node, &[&program, word]).env("PORT", port.to_string()),
+    );
+    running.wait_for(&format!("port {port}"));
+    TestEndpoint::url(
+        kind,
+        format!("http://127.0.0.1:{port}/{path}"),
+        vec![running],
+    )
+}
+
+/// Our server on rmcp with the suite's fixtures. It knows both eras and no HTTP+SSE.
+pub fn demo(kind: EndpointKind) -> TestEndpoint {
+    let transport = match kind {
+        EndpointKind::Stdio => "stdio",
+        EndpointKind::Http => "http",
+        EndpointKind::Sse => panic!("rmcp has no HTTP+SSE"),
+    };
+    let command = [PROXY, "demo-server", transport, "--fixtures"];
+    if kind == EndpointKind::Stdio {
+        return TestEndpoint::command(command.map(String::from).to_vec());
+    }
+    let running = RunningProgram::start(&mut fixtures::command(command[0], &command[1..]));
+    let url = running.wait_for("listening on ");
+    TestEndpoint::url(kind, url, vec![running])
+}
+
+impl TestEndpoint {
+    /// The proxy in front of this endpoint, recording, with `listen` towards the client.
+    pub fn behind_proxy(self, listen: EndpointKind) -> TestEndpoint {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let command = self.proxy_command(listen, directory.path().join("session.jsonl"));
+        if listen == EndpointKind::Stdio {
+            return TestEndpoint {
+                kind: listen,
+                address: EndpointAddress::Command(command),
+                _running: self._running,
+                _directory: Some(directory),
+            };
+        }
+        let arguments: Vec<&str> = command[1..].iter().map(String::as_str).collect();
+        let proxy = RunningProgram::start(&mut fixtures::command(&command[0], &arguments));
+        let url = proxy.wait_for("listening on ");
+        // The proxy comes first: it goes before the server that it talks to.
+        let running = std::iter::once(proxy).chain(self._running).collect();
+        TestEndpoint {
+            kind: listen,
+            address: EndpointAddress::Url(url),
+            _running: running,
+            _directory: Some(directory),
+        }
+    }
+
+    fn proxy_command(&self, listen: EndpointKind, session_file: PathBuf) -> Vec<String> {
+        let transport = match self.kind {
+            EndpointKind::Stdio => "stdio",
+            EndpointKind::Http => "streamable-http",
+            EndpointKind::Sse => "sse",
+        };
+        let listen_word = match listen {
+            EndpointKind::Stdio => "stdio",
+            EndpointKind::Http => "http",
+            EndpointKind::Sse => "sse",
+        };
+        let mut command: Vec<String> = [
+            PROXY,
+            "proxy",
+            "--transport",
+            transport,
+            "--listen",
+            listen_word,
+        ]
+        .map(String::from)
+        .to_vec();
+        if listen != EndpointKind::Stdio {
+            command.extend(["--listen-port", "0"].map(String::from));
+        }
+        command.push("--session-file".into());
+        command.push(
+            session_file
+                .to_str()
+                .expect("a temporary name is UTF-8")
+                .into(),
+        );
+        match &self.address {
+            EndpointAddress::Url(url) => command.extend(["--target-url".into(), url.clone()]),
+            EndpointAddress::Command(server) => {
+                command.push("--".into());
+                command.extend(server.iter().cloned());
+            }
+        }
+        command
+    }
+
+    /// The URL of an endpoint that has one.
+    pub fn to_url(&self) -> &str {
+        match &self.address {
+            EndpointAddress::Url(url) => url,
+            EndpointAddress::Command(_) => panic!("a stdio endpoint has no URL"),
+        }
+    }
+
+    fn command(command: Vec<String>) -> TestEndpoint {
+        TestEndpoint {
+            kind: EndpointKind::Stdio,
+            address: EndpointAddress::Command(command),
+            _running: Vec::new(),
+            _directory: None,
+        }
+    }
+
+    fn url(kind: EndpointKind, url: String, running: Vec<RunningProgram>) -> TestEndpoint {
+        TestEndpoint {
+            kind,
+            address: EndpointAddress::Url(url),
+            _running: running,
+            _directory: None,
+        }
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a loopback socket");
+    listener
+        .local_addr()
+        .expect("a bound socket has an address")
+        .port()
+}

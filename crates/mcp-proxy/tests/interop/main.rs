@@ -1,0 +1,28 @@
+//! The proxy between real peers: official SDK clients, official servers and the conformance suite, none of them ours.
+//! Every case is run direct first, so that a failure says whether the proxy is to blame.
+//!
+//! Run by `cargo xtask test`, which installs the peers and says where they are; a plain `cargo test` leaves this out.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on should stop loudly, and say what it saw"
+)]
+
+mod checks;
+mod client;
+mod conformance;
+mod conformance_client;
+mod endpoint;
+mod fixtures;
+mod h2;
+mod inspector;
+mod piped_program;
+mod process;
+mod screen;
+mod sdk_legacy;
+mod sdk_modern;
+mod terminal;
+mod tmux;
+mod viewers;

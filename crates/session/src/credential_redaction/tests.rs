@@ -1,0 +1,143 @@
+//! What is hidden of headers, command lines and URLs.
+
+use super::*;
+
+fn masks() -> CredentialRedaction {
+    CredentialRedaction::new(["s3cret-value".to_owned(), "on".to_owned()])
+}
+
+#[test]
+fn headers_that_carry_credentials_are_masked() {
+    let shown = |name: &str, value: &str| {
+        masks()
+            .header(name, value.as_bytes())
+            .map_or_else(|| value.to_owned(), Cow::into_owned)
+    };
+    assert_eq!(shown("authorization", "Bearer abc"), "Bearer [masked]");
+    assert_eq!(shown("authorization", "abc"), "[masked]");
+    assert_eq!(shown("proxy-authorization", "basic abc"), "Basic [masked]");
+    assert_eq!(shown("cookie", "a=b"), "[masked]");
+    assert_eq!(shown("set-cookie", "a=b"), "[masked]");
+    assert_eq!(shown("x-api-key", "abc"), "[masked]");
+    assert_eq!(shown("x-mine", "s3cret-value"), "[masked]");
+    assert_eq!(shown("x-mine", "v=s3cret-value;"), "v=[masked];");
+    assert_eq!(shown("x-mode", "on"), "[masked]");
+    assert_eq!(shown("x-mode", "button"), "button");
+    assert_eq!(shown("mcp-session-id", "abc"), "abc");
+    assert_eq!(
+        shown("location", "https://u:p@h/x?token=1&a=2"),
+        "https://[masked]@h/x?token=[masked]&a=2"
+    );
+    assert_eq!(
+        shown("content-type", "application/json"),
+        "application/json"
+    );
+}
+
+#[test]
+fn urls_keep_what_is_no_secret() {
+    for (url, shown) in [
+        ("http://h/mcp", "http://h/mcp"),
+        ("http://user:pass@h/mcp", "http://[masked]@h/mcp"),
+        (
+            "/messages?sessionId=9&api_key=abc",
+            "/messages?sessionId=9&api_key=[masked]",
+        ),
+        ("http://h/@x?a=b", "http://h/@x?a=b"),
+        ("http://h/?x=s3cret-value", "http://h/?x=[masked]"),
+    ] {
+        assert_eq!(masks().url(url), shown);
+    }
+}
+
+#[test]
+fn command_lines_keep_names_and_lose_values() {
+    let argv: Vec<String> = [
+        "mcp-proxy",
+        "--header",
+        "X-A: b",
+        "--env=TOKEN=t",
+        "--auth-token-file",
+        "/run/t",
+        "--",
+        "server",
+        "--api-key",
+        "sk-1",
+        "http://u:p@h/",
+    ]
+    .map(str::to_owned)
+    .into();
+    assert_eq!(
+        masks().argv(&argv).join(" "),
+        "mcp-proxy --header X-A: [masked] --env=TOKEN=[masked] --auth-token-file /run/t -- server --api-key [masked] http://[masked]@h/"
+    );
+    for (command, shown) in [
+        (
+            "run --token abc s3cret-value",
+            "run --token [masked] [masked]",
+        ),
+        (
+            "docker run -e KEY=abc image",
+            "docker run -e KEY=[masked] image",
+        ),
+        ("node -e console.log(1)", "node -e console.log(1)"),
+        (
+            "run '--token=x' --url 'https://u:p@h/?api_key=x' 'API_KEY=y z'",
+            "run '--token=[masked]' --url 'https://[masked]@h/?api_key=[masked]' 'API_KEY=y z'",
+        ),
+        (
+            "curl --header \"X-A: b c\" --password 'it'\\''s' it",
+            "curl --header \"X-A: [masked]\" --password '[masked]' it",
+        ),
+        ("don't --token a b", "don't --token [masked] b"),
+        (
+            "sh -c \"echo 'a b'; run --token x1\" A='b c'",
+            "sh -c \"echo 'a b'; run --token [masked]\" A='b c'",
+        ),
+    ] {
+        assert_eq!(masks().command(command), shown);
+    }
+}
+
+#[test]
+fn patterns_for_secrets_are_secrets() {
+    let argv: Vec<String> = [
+        "p",
+        "--redact-value",
+        "hunter2",
+        "--redact-value=-x",
+        "--env",
+        "A=b",
+    ]
+    .map(str::to_owned)
+    .into();
+    for (masks, shown) in [
+        (
+            masks(),
+            "p --redact-value [masked] --redact-value=[masked] --env A=[masked]",
+        ),
+        (
+            CredentialRedaction::none(),
+            "p --redact-value [masked] --redact-value=[masked] --env A=b",
+        ),
+    ] {
+        assert_eq!(masks.argv(&argv).join(" "), shown);
+    }
+}
+
+#[test]
+fn keep_secrets_keeps_them() {
+    assert_eq!(
+        CredentialRedaction::none().header("authorization", b"Bearer abc"),
+        None
+    );
+    assert_eq!(
+        CredentialRedaction::none().url("http://u:p@h/?token=1"),
+        "http://u:p@h/?token=1"
+    );
+}
+
+#[test]
+fn text_loses_known_secrets_only() {
+    assert_eq!(&*masks().text(b"key s3cret-value, on"), b"key [masked], on");
+}

@@ -1,0 +1,97 @@
+//! A walk over all lines of a record in file order, whatever they are.
+//!
+//! Kinds of record that this build does not know are given out like the others: a newer proxy wrote them, and an export must not
+//! lose them.
+
+use crate::line_members::{self, LineMembers};
+use crate::lines::LineScanner;
+use crate::{Error, ProxyMessage, Redaction};
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use std::path::Path;
+
+/// One line of a record.
+#[derive(Debug, Clone)]
+pub struct RecordedLine {
+    /// Where the line starts.
+    pub offset: u64,
+    /// The line without its newline, verbatim.
+    pub line: Bytes,
+}
+
+impl RecordedLine {
+    /// `session`, `msg`, `act`, `io`, `note`, `end`, or something newer. Empty for a damaged line.
+    pub fn kind(&self) -> &str {
+        line_members::record_type(&self.line)
+            .and_then(|kind| std::str::from_utf8(kind).ok())
+            .unwrap_or("")
+    }
+
+    /// One member's value, read as `T`. Not for bodies.
+    pub fn member<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let mut members = LineMembers::new(&self.line);
+        while let Some(key) = members.next_key() {
+            let value = members.value()?;
+            if key == name.as_bytes() {
+                return serde_json::from_slice(value).ok();
+            }
+        }
+        None
+    }
+}
+
+/// The lines of a record.
+#[derive(Debug)]
+pub struct RecordedLines<'a> {
+    lines: LineScanner<'a>,
+    path: &'a Path,
+    folder: &'a Path,
+    hide: Option<&'a Redaction>,
+}
+
+impl<'a> RecordedLines<'a> {
+    pub(super) fn new(
+        lines: LineScanner<'a>,
+        path: &'a Path,
+        folder: &'a Path,
+        hide: Option<&'a Redaction>,
+    ) -> RecordedLines<'a> {
+        RecordedLines {
+            lines,
+            path,
+            folder,
+            hide,
+        }
+    }
+
+    /// The line as a message, if it is a `msg`. Verdicts are not folded in.
+    pub fn message(&self, record: &RecordedLine) -> Option<Result<ProxyMessage, Error>> {
+        (record.kind() == "msg").then(|| {
+            super::read::message(&record.line, self.folder).map_err(|why| Error::Damaged {
+                path: self.path.to_path_buf(),
+                offset: record.offset,
+                why,
+            })
+        })
+    }
+}
+
+impl Iterator for RecordedLines<'_> {
+    type Item = Result<RecordedLine, Error>;
+
+    fn next(&mut self) -> Option<Result<RecordedLine, Error>> {
+        match self.lines.next_line() {
+            Ok(line) => line.map(|line| {
+                let bytes = Bytes::copy_from_slice(line.bytes);
+                Ok(RecordedLine {
+                    offset: line.offset,
+                    line: match self.hide {
+                        None => bytes,
+                        Some(hide) => hide.line(&bytes, self.folder)?,
+                    },
+                })
+            }),
+            Err(error) => Some(Err(Error::io("read", self.path, error))),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! A URL whose kind nobody named: the client's first message is the try.
+//!
+//! It is POSTed as streamable HTTP. 404, 405 or another 4xx without a JSON-RPC body means HTTP+SSE (the spec's own
+//! rule for clients); 401, 403, 407 and 429 speak about the client, not about the transport.
+
+use std::sync::{Arc, OnceLock};
+
+use http::{Method, Request};
+use hyper::body::Incoming;
+use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, OutgoingFrame, ProxyRun};
+use mcp_proxy_wire::{Body, Message, Transport};
+
+use super::collect::{CollectedBody, collect};
+use super::dial::{HttpLink, HttpWriter, is_rpc, request_ids};
+use super::handler::{Handler, RequestSource};
+use super::listener::HttpResponse;
+use super::mcp_endpoint::McpEndpoint;
+use super::outgoing_body::OutgoingBody;
+use super::pass_through::HttpPassThrough;
+use super::remote::RemoteServer;
+use crate::inbox::{InboxItem, InboxSender, inbox};
+use crate::sse::dial::{SseWriter, connect};
+
+/// Whether an answer to the first POST says that this is no streamable HTTP server.
+fn is_other_kind(status: u16, body: &[u8]) -> bool {
+    match status {
+        401 | 403 | 407 | 429 => false,
+        404 | 405 => true,
+        400..=499 => !is_rpc(&Message::parse(body.to_vec())),
+        _ => false,
+    }
+}
+
+fn not_sse(end: &LinkEnd) -> String {
+    format!("the server is no HTTP+SSE server either: {end}")
+}
+
+/// The link for a stdio or SSE client.
+pub fn auto_detect_link(
+    remote: Arc<RemoteServer>,
+    connection: Arc<Connection>,
+    max: usize,
+) -> Link {
+    let (sender, reader) = inbox();
+    let http = HttpLink::new(
+        Arc::clone(&remote),
+        Arc::clone(&connection),
+        sender.clone(),
+        max,
+    );
+    let finish = Arc::clone(&http);
+    let writer = AutoDetectWriter {
+        mode: DetectedMode::Unknown(http),
+        remote,
+        connection,
+        inbox: sender,
+        max,
+        untaken: Vec::new(),
+    };
+    Link::new(reader, writer).with_finish(Box::pin(async move { finish.finish().await }))
+}
+
+struct AutoDetectWriter {
+    mode: DetectedMode,
+    remote: Arc<RemoteServer>,
+    connection: Arc<Connection>,
+    inbox: InboxSender,
+    max: usize,
+    /// What the server did not take of the last write.
+    untaken: Vec<(u64, String)>,
+}
+
+enum DetectedMode {
+    Unknown(Arc<HttpLink>),
+    Http(HttpWriter),
+    Sse(SseWriter),
+}
+
+impl AutoDetectWriter {
+    async fn put_all(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
+        for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
+            let Body::Whole(message) = frame.body else {
+                continue;
+            };
+            let untold = match &mut self.mode {
+                DetectedMode::Unknown(http) => {
+                    let http = Arc::clone(http);
+                    self.first(http, message).await?
+                }
+                DetectedMode::Http(writer) => writer.put(message).await,
+                DetectedMode::Sse(writer) => writer.put(message).await,
+            };
+            self.untaken.extend(frame.sequence.zip(untold));
+        }
+        Ok(())
+    }
+
+    async fn first(
+        &mut self,
+        http: Arc<HttpLink>,
+        message: Message,
+    ) -> Result<Option<String>, LinkEnd> {
+        let response = http.send(&message).await?;
+        let method = message.method().map(std::borrow::Cow::into_owned);
+        let ids = request_ids(&message);
+        if !response.status().is_client_error() {
+            let opens = method.as_deref() == Some("initialize");
+            let reading = http.receive_in_task(response, method, ids);
+            self.mode = DetectedMode::Http(match opens {
+                true => HttpWriter::opening(http, reading),
+                false => HttpWriter::new(http),
+            });
+            return Ok(None);
+        }
+        let (parts, body) = response.into_parts();
+        let bytes = match collect(body, self.max).await {
+            CollectedBody::Whole(bytes) => bytes,
+            CollectedBody::Partial(bytes, _) | CollectedBody::Broken(bytes, _) => bytes,
+        };
+        if is_other_kind(parts.status.as_u16(), &bytes) {
+            let (remote, connection) = (Arc::clone(&self.remote), Arc::clone(&self.connection));
+            match connect(remote, connection, self.inbox.clone(), self.max).await {
+                Ok(mut writer) => {
+                    self.connection.set_server_transport(Transport::Sse);
+                    let untold = writer.put(message).await;
+                    self.mode = DetectedMode::Sse(writer);
+                    return Ok(untold);
+                }
+                Err(end) => {
+                    self.connection.note(&not_sse(&end));
+                    self.mode = DetectedMode::Http(HttpWriter::new(Arc::clone(&http)));
+                    let answer = Message::parse(bytes.clone());
+                    if !is_rpc(&answer) {
+                        let addition = format!("; and as HTTP+SSE: {end}");
+                        return Ok(http.fail_whole(parts, answer, &ids, &addition).await);
+                    }
+                }
+            }
+        }
+        let untold = http
+            .receive_whole(parts, bytes, method.as_deref(), &ids)
+            .await;
+        self.mode = DetectedMode::Http(HttpWriter::new(http));
+        Ok(untold)
+    }
+}
+
+impl FrameWriter for AutoDetectWriter {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<OutgoingFrame>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(self.put_all(frames))
+    }
+
+    fn take_undelivered(&mut self) -> Vec<(u64, String)> {
+        std::mem::take(&mut self.untaken)
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        match &mut self.mode {
+            DetectedMode::Unknown(_) => {
+                let inbox = self.inbox.clone();
+                Box::pin(async move { drop(inbox.send(InboxItem::End(LinkEnd::Closed)).await) })
+            }
+            DetectedMode::Http(writer) => writer.close(),
+            DetectedMode::Sse(writer) => writer.close(),
+        }
+    }
+}
+
+/// The front of an HTTP listener: passes through, or ends HTTP here, as the first answer shows.
+pub struct AutoDetectEndpoint {
+    run: Arc<ProxyRun>,
+    remote: Arc<RemoteServer>,
+    exchange: Arc<HttpPassThrough>,
+    sessions: Arc<McpEndpoint>,
+    kind: OnceLock<Transport>,
+    max: usize,
+}
+
+impl AutoDetectEndpoint {
+    /// `exchange` if the server speaks streamable HTTP, `sessions` (which must dial HTTP+SSE) if not.
+    pub fn new(
+        run: Arc<ProxyRun>,
+        remote: Arc<RemoteServer>,
+        exchange: Arc<HttpPassThrough>,
+        sessions: Arc<McpEndpoint>,
+        max: usize,
+    ) -> Arc<AutoDetectEndpoint> {
+        Arc::new(AutoDetectEndpoint {
+            run,
+            remote,
+            exchange,
+            sessions,
+            kind: OnceLock::new(),
+            max,
+        })
+    }
+
+    /// Answers one request whose first answer is not known yet.
+    async fn answer(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> HttpResponse {
+        let (parts, body) = request.into_parts();
+        let body = collect(body, self.max).await;
+        let CollectedBody::Whole(bytes) = &body else {
+            return self.exchange.pass(&source, parts, body).await;
+        };
+        let (again, message) = (parts.clone(), Message::parse(bytes.clone()));
+        let answer = self.exchange.pass(&source, parts, body).await;
+        let status = answer.status().as_u16();
+        let other = match answer.body() {
+            OutgoingBody::Whole(bytes) => {
+                is_other_kind(status, bytes.as_deref().unwrap_or_default())
+            }
+            _ => false,
+        };
+        if other && self.speaks_sse().await {
+            let _ = self.kind.set(Transport::Sse);
+            let sessions = Arc::clone(&self.sessions);
+            return sessions.post(source, again, message).await;
+        }
+        // 502 is our own word for a server that is not there: nothing is decided yet.
+        if status != 502 && !other {
+            let _ = self.kind.set(Transport::StreamableHttp);
+        }
+        answer
+    }
+
+    /// Opens an event stream and closes it again.
+    async fn speaks_sse(&self) -> bool {
+        let connection = self.run.connect(Transport::StreamableHttp, Transport::Sse);
+        let (sender, _reader) = inbox();
+        let probe = connect(
+            Arc::clone(&self.remote),
+            Arc::clone(&connection),
+            sender,
+            self.max,
+        )
+        .await;
+        connection.close("looked whether the server speaks HTTP+SSE");
+        probe
+            .inspect_err(|end| connection.note(&not_sse(end)))
+            .is_ok()
+    }
+}
+
+impl Handler for AutoDetectEndpoint {
+    fn handle(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, HttpResponse> {
+        match self.kind.get() {
+            Some(Transport::Sse) => Arc::clone(&self.sessions).handle(source, request),
+            Some(_) => Arc::clone(&self.exchange).handle(source, request),
+            None if *request.method() != Method::POST => {
+                Arc::clone(&self.exchange).handle(source, request)
+            }
+            None => Box::pin(self.answer(source, request)),
+        }
+    }
+
+    fn stop_all(&self) {
+        self.sessions.stop_all();
+    }
+
+    fn open_count(&self) -> usize {
+        self.sessions.open_count()
+    }
+}

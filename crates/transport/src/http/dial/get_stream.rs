@@ -1,0 +1,112 @@
+//! The GET stream of a legacy session, and streams that are taken up again with `Last-Event-ID`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::ACCEPT;
+use http::{HeaderValue, Method};
+use mcp_proxy_wire::Id;
+use mcp_proxy_wire::headers::{self, LAST_EVENT_ID};
+use tokio::time::sleep;
+
+use super::super::outgoing_body::OutgoingBody;
+use super::HttpLink;
+use super::answers::{StreamEnd, http_failure};
+
+const RETRY_FIRST: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(30);
+/// A POST's stream is taken up again this often before its request is given up.
+const RESUMES_MAX: usize = 10;
+
+impl HttpLink {
+    /// Opens the GET stream in a task of its own. A server that has none answers 405, which is fine.
+    pub(super) fn open_get(self: &Arc<Self>) {
+        let link = Arc::clone(self);
+        let task = tokio::spawn(async move { link.run_get().await });
+        self.state.set_get(task.abort_handle());
+    }
+
+    async fn run_get(self: Arc<Self>) {
+        let mut last_event_id: Option<String> = None;
+        let mut pause = RETRY_FIRST;
+        loop {
+            match self.get(last_event_id.as_deref()).await {
+                Some(end) => {
+                    pause = end
+                        .retry_ms
+                        .map_or(RETRY_FIRST, Duration::from_millis)
+                        .min(RETRY_MAX);
+                    last_event_id = end.last_event_id.or(last_event_id);
+                }
+                None if last_event_id.is_none() && pause == RETRY_FIRST => return,
+                None => pause = (pause * 2).min(RETRY_MAX),
+            }
+            sleep(pause).await;
+        }
+    }
+
+    /// One GET, read to its end. `None`: the server offers no stream (now).
+    async fn get(&self, last_event_id: Option<&str>) -> Option<StreamEnd> {
+        let mut headers = self.headers();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_str(id).ok()) {
+            headers.insert(LAST_EVENT_ID, id);
+        }
+        let url = self.remote.url().clone();
+        let response = self
+            .remote
+            .send(Method::GET, url, headers, OutgoingBody::empty())
+            .await
+            .ok()?;
+        if !response.status().is_success() || !headers::is_sse(response.headers()) {
+            return None;
+        }
+        Some(
+            self.read_events(response.into_body(), None, &mut Vec::new())
+                .await,
+        )
+    }
+
+    /// A POST's stream ended before its answers came: take it up where it stood, if the server gave event ids.
+    pub(super) async fn resume(&self, end: StreamEnd, method: Option<&str>, mut open: Vec<Id>) {
+        let mut end = end;
+        for _ in 0..RESUMES_MAX {
+            let Some(id) = end.last_event_id.clone() else {
+                break;
+            };
+            sleep(
+                end.retry_ms
+                    .map_or(RETRY_FIRST, Duration::from_millis)
+                    .min(RETRY_MAX),
+            )
+            .await;
+            let mut headers = self.headers();
+            headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+            let Ok(value) = HeaderValue::from_str(&id) else {
+                break;
+            };
+            headers.insert(LAST_EVENT_ID, value);
+            let url = self.remote.url().clone();
+            let Ok(response) = self
+                .remote
+                .send(Method::GET, url, headers, OutgoingBody::empty())
+                .await
+            else {
+                continue;
+            };
+            if !response.status().is_success() || !headers::is_sse(response.headers()) {
+                break;
+            }
+            let next = self
+                .read_events(response.into_body(), method, &mut open)
+                .await;
+            if open.is_empty() {
+                return;
+            }
+            end.last_event_id = next.last_event_id.or(end.last_event_id);
+            end.retry_ms = next.retry_ms.or(end.retry_ms);
+        }
+        let text = "the server's stream ended before the answer came".to_owned();
+        self.fail(&open, &http_failure(text)).await;
+    }
+}

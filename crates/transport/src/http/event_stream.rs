@@ -1,0 +1,124 @@
+//! An SSE answer of ours: messages come by a channel and leave as events, with a comment now and then so that
+//! nobody in between takes silence for death.
+
+use std::future::Future as _;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_proxy_wire::encode_event;
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::stream_queue::{StreamReceiver, stream_channel};
+
+const KEEP_ALIVE: Duration = Duration::from_secs(25);
+
+/// What a stream gets.
+#[derive(Debug)]
+pub enum StreamItem {
+    /// A message.
+    Message(StreamMessage),
+    /// No message: the answer was dropped, and the stream ends without it.
+    Dropped,
+    /// No message: the request was edited into something that expects no answer. The POST ends with 202.
+    Accepted,
+}
+
+/// A message for a stream.
+#[derive(Debug)]
+pub struct StreamMessage {
+    /// The message's bytes.
+    pub data: Bytes,
+    /// Its event id, if clients may resume.
+    pub event_id: Option<String>,
+    /// The stream ends with it.
+    pub last: bool,
+    /// Its number in the record, if it is there.
+    pub sequence: Option<u64>,
+}
+
+impl StreamItem {
+    /// How many bytes of message it has.
+    pub fn size(&self) -> usize {
+        match self {
+            StreamItem::Message(message) => message.data.len(),
+            StreamItem::Dropped | StreamItem::Accepted => 0,
+        }
+    }
+
+    /// The record's number of its message.
+    pub fn sequence(&self) -> Option<u64> {
+        match self {
+            StreamItem::Message(message) => message.sequence,
+            StreamItem::Dropped | StreamItem::Accepted => None,
+        }
+    }
+}
+
+/// Events to one client.
+pub struct EventStream {
+    /// Bytes that come before any message (the endpoint event of HTTP+SSE, replayed events).
+    first: Vec<Bytes>,
+    messages: StreamReceiver,
+    quiet: Pin<Box<Sleep>>,
+    ended: bool,
+    /// Dropped with the stream: whoever holds the other end learns that the client is gone.
+    _guard: Option<Box<dyn Send + Sync>>,
+}
+
+impl EventStream {
+    /// Events from `messages`, after `first`. `guard` is dropped when the client goes or the stream ends.
+    pub fn new(
+        first: Vec<Bytes>,
+        messages: StreamReceiver,
+        guard: Option<Box<dyn Send + Sync>>,
+    ) -> EventStream {
+        EventStream {
+            first: first.into_iter().rev().collect(),
+            messages,
+            quiet: Box::pin(sleep(KEEP_ALIVE)),
+            ended: false,
+            _guard: guard,
+        }
+    }
+
+    /// The stream ends with what is in `first`.
+    pub fn finished(first: Vec<Bytes>) -> EventStream {
+        let (_, messages) = stream_channel(None, []);
+        EventStream::new(first, messages, None)
+    }
+
+    /// The next bytes.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(bytes) = self.first.pop() {
+            return Poll::Ready(Some(bytes));
+        }
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        match self.messages.poll_next(cx) {
+            Poll::Ready(Some(StreamItem::Message(message))) => {
+                self.ended = message.last;
+                self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
+                Poll::Ready(Some(encode(&message)))
+            }
+            Poll::Ready(Some(StreamItem::Dropped | StreamItem::Accepted) | None) => {
+                self.ended = true;
+                Poll::Ready(None)
+            }
+            Poll::Pending => match self.quiet.as_mut().poll(cx) {
+                Poll::Ready(()) => {
+                    self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
+                    Poll::Ready(Some(Bytes::from_static(b": keep-alive\n\n")))
+                }
+                Poll::Pending => Poll::Pending,
+            },
+        }
+    }
+}
+
+/// A message as an event.
+pub(crate) fn encode(message: &StreamMessage) -> Bytes {
+    encode_event(message.event_id.as_deref(), Some("message"), &message.data)
+}

@@ -1,0 +1,431 @@
+//! An MCP endpoint for streamable HTTP: HTTP ends here, and messages go to whatever server `dial` opens.
+//!
+//! A legacy client has a session and with it a server of its own. Requests without a session (2026-07-28) share one server
+//! per bearer token, or each get a server of their own if that is cheap ([`ModernClients`]). Which stream a server's
+//! message goes to is [`super::stream_router`]'s decision. The connection that `dial` gets names the caller.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use http::{HeaderValue, Method, Request};
+use hyper::body::Incoming;
+use mcp_proxy_core::{
+    BoxFuture, Caller, CarryOptions, ClientStreams, Connection, Dial, Link, NewConnection, Peer,
+    ProxyRun, carry,
+};
+use mcp_proxy_wire::headers::{self, LAST_EVENT_ID, MCP_SESSION_ID};
+use mcp_proxy_wire::{ErrorCode, ExchangeId, Id, Kind, Message, Transport, error_response};
+
+use super::event_stream::{EventStream, encode};
+use super::handler::{Handler, RequestSource};
+use super::legacy::{GetStreamGuard, PostStreamGuard, legacy_post, session_not_found};
+use super::listener::{HttpResponse, bare, error, events, json};
+use super::modern;
+use super::outgoing_body::OutgoingBody;
+use super::request_body::{unreadable, whole_body};
+use super::session::{HttpSession, ResumedStream, SessionKind, SessionWriter};
+use super::tool_headers::ToolHeaders;
+use crate::inbox::inbox;
+
+mod table;
+
+use table::SessionTable;
+
+/// What a listener allows.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionLimits {
+    /// Sessions (and so server processes) at once.
+    pub sessions: usize,
+    /// Requests of modern clients at once, where each has a server of its own.
+    pub requests: usize,
+    /// A session that nobody uses ends after this.
+    pub idle: Duration,
+    /// Bytes of one message.
+    pub message: usize,
+}
+
+/// How modern clients, which have no sessions, reach a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModernClients {
+    /// Those with the same bearer token share one server: right where a server is a process.
+    Shared,
+    /// Each request has a server of its own, which sees who called: right for a server in this process.
+    OneByOne,
+}
+
+/// What an endpoint is made with.
+pub struct EndpointOptions {
+    /// The server, for the record.
+    pub server: Peer,
+    /// How modern clients reach it.
+    pub modern: ModernClients,
+    /// What is allowed.
+    pub limits: SessionLimits,
+    /// Deadlines of each conversation.
+    pub carry: CarryOptions,
+}
+
+/// The endpoint for streamable HTTP clients, in both eras.
+pub struct McpEndpoint {
+    run: Arc<ProxyRun>,
+    dial: Dial,
+    options: EndpointOptions,
+    /// Which arguments tools want in headers, where requests have servers of their own.
+    tools: Arc<ToolHeaders>,
+    next: AtomicU64,
+    table: Mutex<SessionTable>,
+    own: Weak<McpEndpoint>,
+}
+
+impl McpEndpoint {
+    /// An endpoint for servers that `dial` opens.
+    pub fn new(run: Arc<ProxyRun>, dial: Dial, options: EndpointOptions) -> Arc<McpEndpoint> {
+        let sessions = Arc::new_cyclic(|own| McpEndpoint {
+            run,
+            dial,
+            options,
+            tools: Arc::default(),
+            next: AtomicU64::new(0),
+            table: Mutex::default(),
+            own: Weak::clone(own),
+        });
+        tokio::spawn(sweep(Arc::downgrade(&sessions)));
+        sessions
+    }
+
+    /// Answers one request.
+    async fn answer(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> HttpResponse {
+        let (parts, body) = request.into_parts();
+        match parts.method {
+            Method::POST => match whole_body(body, self.options.limits.message).await {
+                Ok(bytes) => self.post(source, parts, Message::parse(bytes)).await,
+                Err(answer) => *answer,
+            },
+            Method::GET if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
+            Method::DELETE if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
+            Method::GET => self.get(&parts),
+            Method::DELETE => self.delete(&parts),
+            _ => not_allowed("GET, POST, DELETE"),
+        }
+    }
+
+    /// A client's message, in either era.
+    pub async fn post(
+        self: Arc<Self>,
+        source: RequestSource,
+        parts: Parts,
+        message: Message,
+    ) -> HttpResponse {
+        let id = message.id();
+        if !headers::is_json(&parts.headers) {
+            let text = "Content-Type must be application/json";
+            let answer = error_response(id.as_ref(), ErrorCode::BAD_REQUEST, text, None);
+            return json(415, answer);
+        }
+        let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
+        if modern::is_modern(&parts.headers, &message) {
+            let session = match self.options.modern {
+                ModernClients::Shared => self.shared(&source, &parts, id.as_ref()),
+                ModernClients::OneByOne => self.own(&source, &parts, exchange, id.as_ref()),
+            };
+            return match session {
+                Ok(session) => modern::post(session, exchange, parts, message).await,
+                Err(answer) => *answer,
+            };
+        }
+        let session = match self.legacy_session(&source, &parts, &message) {
+            Ok(session) => session,
+            Err(answer) => return *answer,
+        };
+        let is_new = !parts.headers.contains_key(MCP_SESSION_ID);
+        let mut answer = legacy_post(&session, exchange, parts, message).await;
+        if let (true, SessionKind::Legacy(id)) = (is_new, &session.kind)
+            && let Ok(id) = HeaderValue::from_str(id)
+        {
+            answer.headers_mut().insert(MCP_SESSION_ID, id);
+        }
+        answer
+    }
+
+    fn get(&self, parts: &Parts) -> HttpResponse {
+        if !headers::accepts_sse(&parts.headers) {
+            return error(
+                406,
+                ErrorCode::BAD_REQUEST,
+                "Accept must name text/event-stream",
+            );
+        }
+        let session = match self.known(parts) {
+            Ok(session) => session,
+            Err(answer) => return *answer,
+        };
+        let resumed = parts
+            .headers
+            .get(LAST_EVENT_ID)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|id| session.resume(id));
+        let mut first = Vec::new();
+        if let Some(ResumedStream { missed, live }) = resumed {
+            let finished = missed.iter().any(|message| message.last);
+            first = missed.iter().map(encode).collect();
+            if let Some((exchange, number, messages)) = live {
+                let guard = Box::new(PostStreamGuard {
+                    session,
+                    exchange,
+                    number,
+                });
+                return events(OutgoingBody::Events(Box::new(EventStream::new(
+                    first,
+                    messages,
+                    Some(guard),
+                ))));
+            }
+            if finished {
+                return events(OutgoingBody::Events(Box::new(EventStream::finished(first))));
+            }
+        }
+        let Some((number, messages)) = session.open_get() else {
+            return session_not_found(None);
+        };
+        let guard = Box::new(GetStreamGuard { session, number });
+        events(OutgoingBody::Events(Box::new(EventStream::new(
+            first,
+            messages,
+            Some(guard),
+        ))))
+    }
+
+    fn delete(&self, parts: &Parts) -> HttpResponse {
+        match self.known(parts) {
+            Ok(session) => {
+                self.remove(&session);
+                session.stop.notify_one();
+                bare(200)
+            }
+            Err(answer) => *answer,
+        }
+    }
+
+    fn legacy_session(
+        &self,
+        source: &RequestSource,
+        parts: &Parts,
+        message: &Message,
+    ) -> Result<Arc<HttpSession>, Box<HttpResponse>> {
+        if parts.headers.contains_key(MCP_SESSION_ID) {
+            return self.known(parts).map_err(|mut answer| {
+                if let (404, Some(id)) = (answer.status().as_u16(), message.id()) {
+                    *answer = session_not_found(Some(&id));
+                }
+                answer
+            });
+        }
+        let opens = |message: &Message| message.method().as_deref() == Some("initialize");
+        let batch_opens = || message.parts().unwrap_or_default().iter().any(opens);
+        if opens(message) || (message.kind() == Kind::Batch && batch_opens()) {
+            let (id, caller) = (uuid::Uuid::new_v4().to_string(), source.caller(parts));
+            let mut table = self.table();
+            let kind = SessionKind::Legacy(id.clone());
+            let session = self.open(&table, kind, caller, message.id().as_ref())?;
+            table.legacy.insert(id, Arc::clone(&session));
+            return Ok(session);
+        }
+        if message.kind() == Kind::Malformed {
+            let text = unreadable(message);
+            return Err(Box::new(error(400, ErrorCode::PARSE_ERROR, text)));
+        }
+        let text =
+            "no session: send initialize first, then its Mcp-Session-Id with every request";
+        let answer = error_response(message.id().as_ref(), ErrorCode::BAD_REQUEST, text, None);
+        Err(Box::new(json(400, answer)))
+    }
+
+    fn known(&self, parts: &Parts) -> Result<Arc<HttpSession>, Box<HttpResponse>> {
+        let Some(id) = parts.headers.get(MCP_SESSION_ID) else {
+            let text = "the Mcp-Session-Id header is missing";
+            return Err(Box::new(error(400, ErrorCode::BAD_REQUEST, text)));
+        };
+        let found = id
+            .to_str()
+            .ok()
+            .and_then(|id| self.table().legacy.get(id).cloned());
+        found.ok_or_else(|| Box::new(session_not_found(None)))
+    }
+
+    fn shared(
+        &self,
+        source: &RequestSource,
+        parts: &Parts,
+        asked: Option<&Id>,
+    ) -> Result<Arc<HttpSession>, Box<HttpResponse>> {
+        let token = parts.headers.get(AUTHORIZATION);
+        // Looked up and inserted under one lock: two requests that come at once must not open two servers, of which only
+        // one would be in the table.
+        let mut table = self.table();
+        if let Some(session) = table.shared.get(&token.cloned()) {
+            return Ok(Arc::clone(session));
+        }
+        let session = self.open(&table, SessionKind::Shared, source.caller(parts), asked)?;
+        table.shared.insert(token.cloned(), Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// A server for this request alone.
+    fn own(
+        &self,
+        source: &RequestSource,
+        parts: &Parts,
+        exchange: ExchangeId,
+        asked: Option<&Id>,
+    ) -> Result<Arc<HttpSession>, Box<HttpResponse>> {
+        let mut table = self.table();
+        let session = self.open(
+            &table,
+            SessionKind::Request(exchange),
+            source.caller(parts),
+            asked,
+        )?;
+        table.requests.insert(exchange, Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// Opens a session: a connection in the record, a link to a server, and the pumps between. `asked` is the request
+    /// that needs it. The table is locked until the session has been inserted, so that its task, which removes it when
+    /// it ends, cannot come first.
+    fn open(
+        &self,
+        table: &SessionTable,
+        kind: SessionKind,
+        caller: Arc<Caller>,
+        asked: Option<&Id>,
+    ) -> Result<Arc<HttpSession>, Box<HttpResponse>> {
+        let limits = self.options.limits;
+        let full = match kind {
+            SessionKind::Request(_) if table.requests.len() >= limits.requests => {
+                Some(format!("{} requests are open", limits.requests))
+            }
+            SessionKind::Request(_) => None,
+            _ if table.lasting() >= limits.sessions => Some(format!(
+                "{} sessions are open (--max-sessions)",
+                limits.sessions
+            )),
+            _ => None,
+        };
+        if let Some(text) = full {
+            let answer = error_response(asked, ErrorCode::SESSION_LIMIT, &text, None);
+            return Err(Box::new(json(503, answer)));
+        }
+        let client = Peer::new(Transport::StreamableHttp).called_by(caller);
+        let (streams, tools) = match kind {
+            SessionKind::Shared => (ClientStreams::Shared, Arc::default()),
+            SessionKind::Legacy(_) => (ClientStreams::FoundById, Arc::default()),
+            SessionKind::Request(_) => (ClientStreams::FoundById, Arc::clone(&self.tools)),
+        };
+        let server = self.options.server.clone();
+        let connection = self
+            .run
+            .open(NewConnection::between(client, server).with_streams(streams));
+        let (sender, reader) = inbox();
+        let session = HttpSession::new(kind, Arc::clone(&connection), sender, tools);
+        let link = Link::new(reader, SessionWriter::new(Arc::clone(&session)));
+        let (dial, options, own) = (
+            Arc::clone(&self.dial),
+            self.options.carry,
+            Weak::clone(&self.own),
+        );
+        let running = Arc::clone(&session);
+        tokio::spawn(async move {
+            run(&running, &connection, link, dial, options).await;
+            if let Some(sessions) = own.upgrade() {
+                sessions.remove(&running);
+            }
+        });
+        Ok(session)
+    }
+
+    fn remove(&self, session: &Arc<HttpSession>) {
+        self.table().remove(session);
+    }
+
+    fn table(&self) -> MutexGuard<'_, SessionTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Handler for McpEndpoint {
+    fn handle(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, HttpResponse> {
+        Box::pin(self.answer(source, request))
+    }
+
+    fn stop_all(&self) {
+        let table = self.table();
+        for session in table.all() {
+            session.stop.notify_one();
+        }
+    }
+
+    fn open_count(&self) -> usize {
+        self.table().all().count()
+    }
+}
+
+async fn run(
+    session: &Arc<HttpSession>,
+    connection: &Arc<Connection>,
+    client: Link,
+    dial: Dial,
+    options: CarryOptions,
+) {
+    let server = match dial(Arc::clone(connection)).await {
+        Ok(link) => link,
+        Err(end) => Link::dead(end),
+    };
+    let end = carry(connection, client, server, options, session.stop.notified()).await;
+    session.end();
+    connection.close(end.text());
+}
+
+/// Ends idle sessions.
+async fn sweep(sessions: Weak<McpEndpoint>) {
+    loop {
+        let Some(pause) = sessions
+            .upgrade()
+            .map(|s| (s.options.limits.idle / 4).min(Duration::from_secs(30)))
+        else {
+            return;
+        };
+        tokio::time::sleep(pause.max(Duration::from_millis(10))).await;
+        let Some(sessions) = sessions.upgrade() else {
+            return;
+        };
+        let table = sessions.table();
+        for session in table.all() {
+            if session.idle() >= sessions.options.limits.idle {
+                session.stop.notify_one();
+            }
+        }
+    }
+}
+
+fn not_allowed(allowed: &'static str) -> HttpResponse {
+    let text = format!("this method is not allowed here; use {allowed}");
+    let mut answer = error(405, ErrorCode::BAD_REQUEST, &text);
+    answer
+        .headers_mut()
+        .insert(http::header::ALLOW, HeaderValue::from_static(allowed));
+    answer
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Requests that come at the same time on several threads.
+
+use std::sync::Barrier;
+use std::thread;
+
+use mcp_proxy_core::{HoldOptions, RunOptions};
+use tokio::runtime::Handle;
+
+use super::*;
+
+const THREADS: usize = 4;
+
+/// Sessions whose servers never answer.
+fn sessions(most: usize) -> Arc<McpEndpoint> {
+    let run = ProxyRun::new(RunOptions {
+        recorder: None,
+        warn: Arc::new(|text| panic!("{text}")),
+        pass_noise: false,
+        hold: HoldOptions::default(),
+    });
+    let dial: Dial = Arc::new(|_| Box::pin(std::future::pending()));
+    let wait = Duration::from_secs(60);
+    let limits = SessionLimits {
+        requests: 4,
+        sessions: most,
+        idle: wait,
+        message: 1 << 20,
+    };
+    let carry = CarryOptions {
+        stall: wait,
+        drain_open: wait,
+        drain_idle: wait,
+        last_request: wait,
+        stray_lines: 1,
+        stray_wait: wait,
+    };
+    let options = EndpointOptions {
+        server: Transport::Stdio.into(),
+        modern: ModernClients::Shared,
+        limits,
+        carry,
+    };
+    McpEndpoint::new(run, dial, options)
+}
+
+/// Runs the same on several threads at the same moment.
+fn at_once<T: Send>(work: impl Fn() -> T + Sync) -> Vec<T> {
+    let (start, runtime) = (Barrier::new(THREADS), Handle::current());
+    let one = || {
+        let _entered = runtime.enter();
+        start.wait();
+        work()
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(one)).collect();
+        let done = threads.into_iter().map(|thread| thread.join().unwrap());
+        done.collect()
+    })
+}
+
+fn source() -> RequestSource {
+    RequestSource {
+        token: None,
+        address: "127.0.0.1:1".parse().unwrap(),
+    }
+}
+
+fn parts(token: usize) -> Parts {
+    let request = Request::post("http://localhost/mcp").header(AUTHORIZATION, token);
+    request.body(()).unwrap().into_parts().0
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_come_at_once_with_one_token_share_one_server() {
+    let (rounds, source) = (200, source());
+    let sessions = sessions(rounds);
+    for round in 0..rounds {
+        let parts = parts(round);
+        let opened = at_once(|| sessions.shared(&source, &parts, None).ok().unwrap());
+        assert!(opened.iter().all(|other| Arc::ptr_eq(other, &opened[0])));
+    }
+    assert_eq!(sessions.run.connections() as usize, rounds);
+    assert_eq!(sessions.open_count(), rounds);
+}

@@ -1,0 +1,94 @@
+//! The bodies we send, on both sides of HTTP: whole, events of our own, or passed through a pipeline as they
+//! arrive.
+//!
+//! None of them is a queue: hyper asks for the next piece when the peer takes bytes.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame as BodyFrame, SizeHint};
+use mcp_proxy_core::LinkEnd;
+use mcp_proxy_wire::Body;
+
+use super::event_stream::EventStream;
+use super::incoming_body::IncomingBodyError;
+use super::progress_stream::ProgressThenAnswer;
+use super::relayed_body::RelayedBody;
+
+/// A body that cannot be finished.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    /// The peer's body broke off.
+    #[error("body broke off: {0}")]
+    Peer(#[from] IncomingBodyError),
+    /// The pipeline stopped it (the record cannot be written, a message over the limit).
+    #[error("{0}")]
+    Stopped(LinkEnd),
+}
+
+/// A body of ours.
+pub enum OutgoingBody {
+    /// All of it is here.
+    Whole(Option<Bytes>),
+    /// Events of our own making.
+    Events(Box<EventStream>),
+    /// Another peer's body, passed through a pipeline.
+    Relayed(Box<RelayedBody>),
+    /// Progress, and then an answer that is not there yet.
+    ProgressThenAnswer(Box<ProgressThenAnswer>),
+}
+
+impl OutgoingBody {
+    /// No bytes.
+    pub fn empty() -> OutgoingBody {
+        OutgoingBody::Whole(None)
+    }
+
+    /// What a frame carries whole.
+    pub fn of(body: Body) -> OutgoingBody {
+        match body {
+            Body::Whole(message) => OutgoingBody::whole(message.into_raw()),
+            _ => OutgoingBody::empty(),
+        }
+    }
+
+    /// These bytes.
+    pub fn whole(bytes: impl Into<Bytes>) -> OutgoingBody {
+        let bytes = bytes.into();
+        OutgoingBody::Whole((!bytes.is_empty()).then_some(bytes))
+    }
+}
+
+impl HttpBody for OutgoingBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<BodyFrame<Bytes>, BodyError>>> {
+        match self.get_mut() {
+            OutgoingBody::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(BodyFrame::data(b)))),
+            OutgoingBody::Events(events) => events
+                .poll(cx)
+                .map(|piece| piece.map(|bytes| Ok(BodyFrame::data(bytes)))),
+            OutgoingBody::Relayed(through) => through.poll(cx),
+            OutgoingBody::ProgressThenAnswer(meanwhile) => meanwhile.poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, OutgoingBody::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            OutgoingBody::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            OutgoingBody::Events(_) | OutgoingBody::ProgressThenAnswer(_) => SizeHint::default(),
+            OutgoingBody::Relayed(through) => through.size(),
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! A peer's body on its way to the other peer, through a pipeline.
+//!
+//! hyper polls it when the receiving peer takes bytes, it polls the sending peer's body, and each piece goes through
+//! the pipeline, and so into the record, on the way: no task, no queue, and a slow peer slows only its own.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Frame as BodyFrame, SizeHint};
+use mcp_proxy_core::replay::ReplayAnswerFilter;
+use mcp_proxy_core::{
+    Connection, DurableWait, LinkEnd, MessagePipeline, OutgoingFrame, PipelineOutput,
+};
+use mcp_proxy_wire::{
+    Body, Chunk, Direction, ExchangeId, Frame, Kind, Limits, Side, Transport, TransportEnvelope,
+    encode_event, error_response,
+};
+use tokio::sync::mpsc;
+
+use super::incoming_body::IncomingBody;
+use super::outgoing_body::BodyError;
+
+mod relayed_events;
+
+use relayed_events::RelayedEvents;
+pub(crate) use relayed_events::{EventRewrite, event_frame};
+
+/// A peer's body on its way to the other peer.
+pub struct RelayedBody {
+    incoming: IncomingBody,
+    connection: Arc<Connection>,
+    pipeline: MessagePipeline,
+    exchange: ExchangeId,
+    shape: RelayedShape,
+    batch: Vec<Frame>,
+    output: PipelineOutput,
+    /// Takes out what is not the client's.
+    replay_filter: ReplayAnswerFilter,
+    /// What is to be sent, with the record's number of the message that ends there.
+    out: VecDeque<(Bytes, Option<u64>)>,
+    /// `out` waits until its messages are on the disk, if it must.
+    durable: DurableWait,
+    /// Bytes of the whole body, when its head told.
+    length: Option<u64>,
+    ended: bool,
+    /// An event was not let go on: nothing follows it.
+    dropped: bool,
+}
+
+/// What the body is made of.
+enum RelayedShape {
+    /// One large message. The last piece seen waits until it is known whether it is the last of all.
+    Cut {
+        last: Option<Bytes>,
+        opened: bool,
+        seen: usize,
+        max: usize,
+        carriage: TransportEnvelope,
+    },
+    /// An SSE stream.
+    Events(RelayedEvents),
+}
+
+impl RelayedBody {
+    /// A body of one message that is larger than fits into memory at once. `first` was read already.
+    pub fn cut(
+        incoming: IncomingBody,
+        first: Bytes,
+        carriage: TransportEnvelope,
+        (connection, pipeline, exchange): (Arc<Connection>, MessagePipeline, ExchangeId),
+        length: Option<u64>,
+        max: usize,
+    ) -> RelayedBody {
+        let (seen, pipeline) = (first.len(), pipeline.without_holds());
+        let shape = RelayedShape::Cut {
+            last: Some(first),
+            opened: false,
+            seen,
+            max,
+            carriage,
+        };
+        RelayedBody::new(incoming, (connection, pipeline, exchange), shape, length)
+    }
+
+    /// An SSE stream.
+    pub fn events(
+        incoming: IncomingBody,
+        (connection, pipeline, exchange): (Arc<Connection>, MessagePipeline, ExchangeId),
+        limits: Limits,
+        rewrite: EventRewrite,
+    ) -> RelayedBody {
+        let shape = RelayedShape::Events(RelayedEvents::new(limits, rewrite));
+        RelayedBody::new(incoming, (connection, pipeline, exchange), shape, None)
+    }
+
+    /// The same stream with events of ours between its own.
+    #[must_use]
+    pub fn with_inserted_events(mut self, inserted: mpsc::Receiver<Bytes>) -> RelayedBody {
+        if let RelayedShape::Events(events) = &mut self.shape {
+            events.insert(inserted);
+        }
+        self
+    }
+
+    fn new(
+        incoming: IncomingBody,
+        (connection, pipeline, exchange): (Arc<Connection>, MessagePipeline, ExchangeId),
+        shape: RelayedShape,
+        length: Option<u64>,
+    ) -> RelayedBody {
+        RelayedBody {
+            incoming,
+            connection,
+            pipeline,
+            exchange,
+            shape,
+            batch: Vec::new(),
+            output: PipelineOutput::default(),
+            replay_filter: ReplayAnswerFilter::default(),
+            out: VecDeque::new(),
+            durable: DurableWait::default(),
+            length,
+            ended: false,
+            dropped: false,
+        }
+    }
+
+    /// How long it is, if that is known.
+    pub(super) fn size(&self) -> SizeHint {
+        self.length
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+
+    /// The next piece.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<BodyFrame<Bytes>, BodyError>>> {
+        loop {
+            if !self.out.is_empty() {
+                let durable = self.connection.run.poll_durable(cx, &mut self.durable);
+                ready!(durable).map_err(BodyError::Stopped)?;
+            }
+            if let Some((bytes, _)) = self.out.pop_front() {
+                return Poll::Ready(Some(Ok(BodyFrame::data(bytes))));
+            }
+            if !self.dropped
+                && self.pipeline.has_held_messages()
+                && self
+                    .pipeline
+                    .poll_release(cx, &mut self.output)
+                    .map_err(BodyError::Stopped)?
+                    .is_ready()
+            {
+                self.take_output().map_err(BodyError::Stopped)?;
+                continue;
+            }
+            if self.ended {
+                match self.pipeline.has_held_messages() && !self.dropped {
+                    true => return Poll::Pending,
+                    false => return Poll::Ready(None),
+                }
+            }
+            if let RelayedShape::Events(events) = &mut self.shape
+                && let Poll::Ready(event) = events.poll_inserted(cx)
+            {
+                return Poll::Ready(Some(Ok(BodyFrame::data(event))));
+            }
+            let outcome = match ready!(self.incoming.poll_data(cx)) {
+                Some(Ok(bytes)) => self.more(bytes),
+                Some(Err(error)) => {
+                    self.ended = true;
+                    self.connection
+                        .close_exchange(self.exchange, "the body broke off");
+                    return Poll::Ready(Some(Err(error.into())));
+                }
+                None => {
+                    self.ended = true;
+                    self.finish()
+                }
+            };
+            if let Err(end) = outcome.and_then(|()| self.run_pipeline()) {
+                self.ended = true;
+                let why = format!("the body was broken off: {end}");
+                self.connection.close_exchange(self.exchange, &why);
+                self.answer_instead(&end);
+                if self.out.is_empty() {
+                    return Poll::Ready(Some(Err(BodyError::Stopped(end))));
+                }
+            }
+        }
+    }
+
+    /// Between two events a stream can still tell what it will not bring: the requests of its POST are answered, and it ends.
+    fn answer_instead(&mut self, end: &LinkEnd) {
+        let between =
+            matches!(&self.shape, RelayedShape::Events(events) if events.is_between_events());
+        let LinkEnd::Failed(failure) = end else {
+            return;
+        };
+        // What came before it goes first.
+        if !between || failure.side == Side::Client || self.run_pipeline().is_err() {
+            return;
+        }
+        let (now, direction) = (self.connection.run.now(), Direction::ServerToClient);
+        for asked in self.connection.open_requests(direction.reverse()) {
+            if asked.stream != self.exchange.into() {
+                continue;
+            }
+            let answer = error_response(Some(&asked.id), failure.code, &failure.text, None);
+            let event = encode_event(None, Some("message"), answer.raw());
+            let authored = self
+                .connection
+                .author(direction, self.exchange, answer, now);
+            if authored.is_ok() {
+                self.out.push_back((event, None));
+            }
+        }
+    }
+
+    fn more(&mut self, bytes: Bytes) -> Result<(), LinkEnd> {
+        match &mut self.shape {
+            RelayedShape::Cut {
+                last,
+                opened,
+                seen,
+                max,
+                carriage,
+            } => {
+                *seen += bytes.len();
+                if *seen > *max {
+                    return Err(crate::lines::too_large(self.pipeline.from(), *seen, *max));
+                }
+                if let Some(piece) = last.replace(bytes) {
+                    let body = chunk_body(piece, opened);
+                    let carriage = std::mem::replace(carriage, TransportEnvelope::Bare);
+                    let origin = self.pipeline.from().into();
+                    self.batch
+                        .push(Frame::new(self.exchange, origin, carriage, body));
+                }
+            }
+            RelayedShape::Events(events) => {
+                let units = events.push(bytes);
+                events.take(units, self.exchange, self.pipeline.from(), &mut self.batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), LinkEnd> {
+        match &mut self.shape {
+            RelayedShape::Cut {
+                last,
+                opened,
+                carriage,
+                ..
+            } => {
+                let piece = last.take().unwrap_or_default();
+                let chunk = Chunk {
+                    wire: piece.clone(),
+                    message: piece,
+                };
+                if !*opened {
+                    // It ended with its first piece after all: open and close in one go.
+                    let carriage = std::mem::replace(carriage, TransportEnvelope::Bare);
+                    let empty = Chunk {
+                        wire: Bytes::new(),
+                        message: Bytes::new(),
+                    };
+                    let body = Body::Open(empty);
+                    let origin = self.pipeline.from().into();
+                    self.batch
+                        .push(Frame::new(self.exchange, origin, carriage, body));
+                }
+                let (origin, body) = (self.pipeline.from().into(), Body::Close(chunk));
+                self.batch.push(Frame::new(
+                    self.exchange,
+                    origin,
+                    TransportEnvelope::Bare,
+                    body,
+                ));
+            }
+            RelayedShape::Events(events) => {
+                let units = events.finish();
+                events.take(units, self.exchange, self.pipeline.from(), &mut self.batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run_pipeline(&mut self) -> Result<(), LinkEnd> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let now = self.connection.run.now();
+        self.pipeline.pass(&mut self.batch, now, &mut self.output)?;
+        self.take_output()
+    }
+
+    /// What came out of the pipeline goes on. A stream ends where an answer was withheld, unless it is all that a client has;
+    /// without any other event it goes on.
+    fn take_output(&mut self) -> Result<(), LinkEnd> {
+        let in_stream = matches!(self.shape, RelayedShape::Events(_));
+        let is_all = self.connection.client.transport == Transport::Sse;
+        if in_stream {
+            self.replay_filter
+                .filter(&self.connection, &mut self.output);
+        }
+        for outgoing in self.output.forward.drain(..) {
+            if let OutgoingFrame::Dropped(frame) = &outgoing {
+                if in_stream && (is_all || !is_answer(frame)) {
+                    continue;
+                }
+                self.ended = true;
+                self.dropped = true;
+                break;
+            }
+            let Some(mut frame) = outgoing.into_written() else {
+                continue;
+            };
+            if let RelayedShape::Events(events) = &mut self.shape {
+                frame = events.rewrite(frame)?;
+            }
+            let sequence = frame.sequence;
+            let bytes = wire_bytes(frame);
+            if !bytes.is_empty() {
+                self.out.push_back((bytes, sequence));
+            }
+        }
+        for outgoing in self.output.reply.drain(..) {
+            if let Some(frame) = outgoing.into_written() {
+                self.connection.deliver(self.exchange, frame);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for RelayedBody {
+    fn drop(&mut self) {
+        let unread = self.out.iter().filter_map(|(_, sequence)| *sequence);
+        let unread: Vec<u64> = unread.collect();
+        let why = "the receiving side went away before it took the message";
+        self.connection.undelivered(&unread, why);
+        if !self.ended {
+            self.connection.close_exchange(
+                self.exchange,
+                "the receiving side went away before the body's end",
+            );
+        }
+    }
+}
+
+fn is_answer(frame: &Frame) -> bool {
+    matches!(&frame.body, Body::Whole(message) if matches!(message.kind(), Kind::Response | Kind::Error))
+}
+
+fn chunk_body(piece: Bytes, opened: &mut bool) -> Body {
+    let chunk = Chunk {
+        wire: piece.clone(),
+        message: piece,
+    };
+    if std::mem::replace(opened, true) {
+        Body::More(chunk)
+    } else {
+        Body::Open(chunk)
+    }
+}
+
+/// The bytes of a frame as they stand on the wire of the same kind of transport.
+fn wire_bytes(frame: Frame) -> Bytes {
+    match (frame.body, frame.envelope) {
+        (Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk), _) => chunk.wire,
+        (_, TransportEnvelope::Event(event)) => event.wire,
+        (Body::Whole(message), _) => message.into_raw(),
+        (Body::Empty, _) => Bytes::new(),
+    }
+}

@@ -1,0 +1,135 @@
+//! An SSE stream that is passed through: its events as frames, and events of ours between them.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use mcp_proxy_core::LinkEnd;
+use mcp_proxy_wire::{
+    Body, ExchangeId, Frame, Limits, Message, Side, SseSplitter, SseUnit, TransportEnvelope,
+};
+use tokio::sync::mpsc;
+
+/// An SSE stream on its way.
+pub(super) struct RelayedEvents {
+    splitter: SseSplitter,
+    rewrite: EventRewrite,
+    /// Bytes so far of an event that is cut through.
+    cutting: usize,
+    max: usize,
+    /// Events of ours, for the places between the server's.
+    inserted: Option<mpsc::Receiver<Bytes>>,
+}
+
+/// What is done to an event after it was recorded and before it is sent.
+pub(crate) type EventRewrite = Option<Box<dyn FnMut(Frame) -> Result<Frame, LinkEnd> + Send>>;
+
+impl RelayedEvents {
+    /// An empty stream.
+    pub(super) fn new(limits: Limits, rewrite: EventRewrite) -> RelayedEvents {
+        RelayedEvents {
+            splitter: SseSplitter::new(limits),
+            rewrite,
+            cutting: 0,
+            max: limits.max,
+            inserted: None,
+        }
+    }
+
+    /// What is said in between comes from here.
+    pub(super) fn insert(&mut self, inserted: mpsc::Receiver<Bytes>) {
+        self.inserted = Some(inserted);
+    }
+
+    /// More bytes of the stream.
+    pub(super) fn push(&mut self, bytes: Bytes) -> Vec<SseUnit> {
+        let mut units = Vec::new();
+        self.splitter.push(bytes, &mut units);
+        units
+    }
+
+    /// The rest of it, at its end.
+    pub(super) fn finish(&mut self) -> Vec<SseUnit> {
+        let mut units = Vec::new();
+        self.splitter.finish(&mut units);
+        units
+    }
+
+    /// Whether the stream is not amid an event.
+    pub(super) fn is_between_events(&self) -> bool {
+        self.cutting == 0
+    }
+
+    /// The next event of ours, if the stream is not amid one of the server's.
+    pub(super) fn poll_inserted(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
+        let between = self.is_between_events();
+        let Some(inserted) = self.inserted.as_mut().filter(|_| between) else {
+            return Poll::Pending;
+        };
+        match inserted.poll_recv(cx) {
+            Poll::Ready(Some(event)) => Poll::Ready(event),
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// What the splitter made of the bytes, as frames.
+    pub(super) fn take(
+        &mut self,
+        units: Vec<SseUnit>,
+        exchange: ExchangeId,
+        side: Side,
+        into: &mut Vec<Frame>,
+    ) -> Result<(), LinkEnd> {
+        for unit in units {
+            self.check_size(&unit, side)?;
+            let (carriage, body) = match unit {
+                SseUnit::Event(event) => event_frame(event),
+                SseUnit::Open { head, chunk } => {
+                    (TransportEnvelope::Event(Box::new(head)), Body::Open(chunk))
+                }
+                SseUnit::More(chunk) => (TransportEnvelope::Bare, Body::More(chunk)),
+                SseUnit::Close(chunk) => (TransportEnvelope::Bare, Body::Close(chunk)),
+                SseUnit::TooLarge { seen, .. } => {
+                    return Err(crate::lines::too_large(side, seen, self.max));
+                }
+            };
+            into.push(Frame::new(exchange, side.into(), carriage, body));
+        }
+        Ok(())
+    }
+
+    /// Changes an event that has been recorded, if this stream's events are changed.
+    pub(super) fn rewrite(&mut self, frame: Frame) -> Result<Frame, LinkEnd> {
+        match &mut self.rewrite {
+            Some(rewrite) => rewrite(frame),
+            None => Ok(frame),
+        }
+    }
+
+    /// An event that is cut through is never held, but it may not be larger than any other message.
+    fn check_size(&mut self, unit: &SseUnit, side: Side) -> Result<(), LinkEnd> {
+        match unit {
+            SseUnit::Open { chunk, .. } => self.cutting = chunk.message.len(),
+            SseUnit::More(chunk) => self.cutting += chunk.message.len(),
+            _ => self.cutting = 0,
+        }
+        if self.cutting <= self.max {
+            return Ok(());
+        }
+        let seen = self.cutting;
+        if matches!(unit, SseUnit::Open { .. }) {
+            // Nothing of it has gone on.
+            self.cutting = 0;
+        }
+        Err(crate::lines::too_large(side, seen, self.max))
+    }
+}
+
+/// An event as a frame: its data is the message, unless it is an event of the transport's own.
+pub(crate) fn event_frame(event: mcp_proxy_wire::SseEvent) -> (TransportEnvelope, Body) {
+    let is_message = event.event.as_deref().is_none_or(|name| name == "message");
+    let body = match &event.data {
+        Some(data) if is_message && !data.is_empty() => Body::Whole(Message::parse(data.clone())),
+        _ => Body::Empty,
+    };
+    (TransportEnvelope::Event(Box::new(event)), body)
+}

@@ -1,0 +1,222 @@
+//! One connection to a plain-HTTP server: writes a request while it listens for the answer.
+
+use std::collections::VecDeque;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::Method;
+use http_body::Body as _;
+use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::net::TcpStream;
+
+use super::h1::{BodyLength, BodyPiece, Framing, H1ResponseHead, take_head};
+use super::outgoing_body::OutgoingBody;
+use super::pool::PoolError;
+
+/// A body up to this travels in one write with its head.
+const JOINED_MAX: usize = 16 * 1024;
+const READ_START: usize = 8 * 1024;
+/// Larger reads bring nothing: what is read goes on at once, and smaller pieces stay in the processor's cache.
+const READ_MAX: usize = 128 * 1024;
+
+/// A connection, and what was read of it and not yet used.
+pub struct ServerSocket {
+    stream: TcpStream,
+    buffer: BytesMut,
+    /// How much is read at once.
+    size: usize,
+}
+
+impl ServerSocket {
+    /// On a new connection.
+    pub fn new(stream: TcpStream) -> ServerSocket {
+        ServerSocket {
+            stream,
+            buffer: BytesMut::new(),
+            size: READ_START,
+        }
+    }
+
+    /// Sends a request and reads the head of its answer, which may come before the request's end.
+    pub async fn exchange(
+        &mut self,
+        outflow: &mut RequestWriter,
+        asked: &Method,
+    ) -> Result<H1ResponseHead, PoolError> {
+        std::future::poll_fn(|cx| self.poll_exchange(cx, outflow, asked)).await
+    }
+
+    fn poll_exchange(
+        &mut self,
+        cx: &mut Context<'_>,
+        outflow: &mut RequestWriter,
+        asked: &Method,
+    ) -> Poll<Result<H1ResponseHead, PoolError>> {
+        let mut refused = None;
+        if !outflow.is_done() {
+            match outflow.poll(cx, &mut self.stream) {
+                Poll::Ready(Err(PoolError::Broken(error))) => refused = Some(error),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Ready(Ok(())) | Poll::Pending => {}
+            }
+        }
+        loop {
+            if !self.buffer.is_empty()
+                && let Some(head) = take_head(&mut self.buffer, asked)?
+            {
+                // A large body is read in large pieces from the start.
+                if let Framing::Length(length) = head.framing {
+                    let length = usize::try_from(length).unwrap_or(READ_MAX);
+                    self.size = length.clamp(READ_START, READ_MAX);
+                }
+                return Poll::Ready(Ok(head));
+            }
+            // A server that takes no more has often said why.
+            match (self.poll_fill(cx), refused.take()) {
+                (Poll::Ready(Ok(read)), error) if read > 0 => refused = error,
+                (_, Some(error)) => return Poll::Ready(Err(error.into())),
+                (Poll::Pending, None) => return Poll::Pending,
+                (Poll::Ready(Err(error)), None) => return Poll::Ready(Err(error.into())),
+                (Poll::Ready(Ok(_)), None) => {
+                    return Poll::Ready(Err(PoolError::Closed("before it answered")));
+                }
+            }
+        }
+    }
+
+    /// The next piece of an answer's body.
+    pub fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+        framing: &mut Framing,
+    ) -> Poll<Option<Result<Bytes, PoolError>>> {
+        loop {
+            match framing.take(&mut self.buffer) {
+                Ok(BodyPiece::Data(bytes)) => return Poll::Ready(Some(Ok(bytes))),
+                Ok(BodyPiece::End) => return Poll::Ready(None),
+                Err(error) => return Poll::Ready(Some(Err(error.into()))),
+                Ok(BodyPiece::More) => {}
+            }
+            match ready!(self.poll_fill(cx)) {
+                Ok(0) if *framing == Framing::UntilClose => return Poll::Ready(None),
+                Ok(0) => {
+                    let error = PoolError::Closed("before the body's end");
+                    return Poll::Ready(Some(Err(error)));
+                }
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Some(Err(error.into()))),
+            }
+        }
+    }
+
+    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<usize>> {
+        if self.buffer.capacity() - self.buffer.len() < self.size / 2 {
+            self.buffer.reserve(self.size);
+        }
+        let room = self.buffer.capacity() - self.buffer.len();
+        let read = ready!(pin!(self.stream.read_buf(&mut self.buffer)).poll(cx))?;
+        // A read that filled the buffer tells of a large body: fewer, larger reads.
+        if read == room {
+            self.size = (self.size * 2).min(READ_MAX);
+        }
+        Poll::Ready(Ok(read))
+    }
+
+    /// Whether an idle connection is still open and silent, as far as is known here.
+    pub fn is_quiet(&self) -> bool {
+        let read = self.stream.try_read(&mut [0]);
+        read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    }
+
+    /// Makes ready for the next request, or says that there can be none: the server said something unasked.
+    pub fn reset(&mut self) -> bool {
+        if self.size > READ_START {
+            self.buffer = BytesMut::new();
+            self.size = READ_START;
+        }
+        self.buffer.is_empty()
+    }
+}
+
+/// A request on its way out.
+pub struct RequestWriter {
+    ready: VecDeque<Bytes>,
+    payload: Option<OutgoingBody>,
+    chunked: bool,
+}
+
+impl RequestWriter {
+    /// A head and its body.
+    pub fn new(mut head: Vec<u8>, payload: OutgoingBody, length: BodyLength) -> RequestWriter {
+        let mut ready = VecDeque::with_capacity(2);
+        let payload = match payload {
+            OutgoingBody::Whole(None) => None,
+            OutgoingBody::Whole(Some(body)) if body.len() <= JOINED_MAX => {
+                head.extend_from_slice(&body);
+                None
+            }
+            payload => Some(payload),
+        };
+        ready.push_back(head.into());
+        RequestWriter {
+            ready,
+            payload,
+            chunked: length == BodyLength::Chunked,
+        }
+    }
+
+    /// Whether all of it was written.
+    pub fn is_done(&self) -> bool {
+        self.ready.is_empty() && self.payload.is_none()
+    }
+
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        stream: &mut TcpStream,
+    ) -> Poll<Result<(), PoolError>> {
+        loop {
+            while let Some(front) = self.ready.front_mut() {
+                let written = ready!(Pin::new(&mut *stream).poll_write(cx, front))?;
+                front.advance(written);
+                if front.is_empty() {
+                    self.ready.pop_front();
+                }
+            }
+            let Some(payload) = &mut self.payload else {
+                return Poll::Ready(Ok(()));
+            };
+            match ready!(Pin::new(payload).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.push(data);
+                    }
+                }
+                Some(Err(error)) => {
+                    return Poll::Ready(Err(PoolError::Request(Box::new(error))));
+                }
+                None => {
+                    self.payload = None;
+                    if self.chunked {
+                        self.ready.push_back(Bytes::from_static(b"0\r\n\r\n"));
+                    }
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, data: Bytes) {
+        if data.is_empty() {
+            return;
+        }
+        if !self.chunked {
+            self.ready.push_back(data);
+            return;
+        }
+        let size = format!("{:x}\r\n", data.len());
+        self.ready.push_back(size.into());
+        self.ready.push_back(data);
+        self.ready.push_back(Bytes::from_static(b"\r\n"));
+    }
+}

@@ -1,0 +1,471 @@
+//! HTTP+SSE on both sides: the stream and the POSTs pass as they are; only the endpoint is rewritten to our origin.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response, Uri};
+use hyper::body::Incoming;
+use mcp_proxy_core::replay::{MessageInjector, PendingInjection, ReplayError, SendFuture};
+use mcp_proxy_core::{
+    BoxFuture, Connection, LinkEnd, MessagePipeline, OutgoingFrame, PassResult, Peer,
+    ProgressSupport, ProxyRun,
+};
+use mcp_proxy_wire::{
+    Body, Direction, ErrorCode, ExchangeId, Frame, Id, Limits, Message, Origin, Side, Transport,
+    TransportEnvelope, encode_event, headers,
+};
+
+use super::PATH;
+use super::dial::endpoint_of;
+use crate::http::collect::{CollectedBody, collect};
+use crate::http::handler::{Handler, RequestSource};
+use crate::http::incoming_body::IncomingBody;
+use crate::http::injected_post::InjectedPost;
+use crate::http::listener::{HttpResponse, bare};
+use crate::http::outgoing_body::OutgoingBody;
+use crate::http::pass_through::{
+    dropped_response, pass_frame, record_failed_response, unreachable_server,
+};
+use crate::http::progress_stream::{
+    DroppedMarker, ProgressSender, WaitingRequest, event_of, progress_channel,
+};
+use crate::http::relayed_body::{EventRewrite, RelayedBody};
+use crate::http::remote::RemoteServer;
+use crate::http::request_body::whole_body;
+use crate::http::request_heads::RecentRequestHeads;
+use crate::http::routes::not_found;
+
+/// Endpoints that are remembered; the oldest go first.
+const ENDPOINTS_MAX: usize = 1_024;
+
+/// HTTP+SSE in, HTTP+SSE out.
+pub struct SsePassThrough {
+    run: Arc<ProxyRun>,
+    remote: Arc<RemoteServer>,
+    limits: Limits,
+    next: AtomicU64,
+    endpoints: Arc<Mutex<SseEndpoints>>,
+}
+
+/// What servers named, oldest first.
+type SseEndpoints = VecDeque<AdvertisedEndpoint>;
+
+struct AdvertisedEndpoint {
+    /// The path and query that clients POST to.
+    path: String,
+    /// The real URL.
+    url: Uri,
+    /// Whose it is.
+    connection: Arc<Connection>,
+    /// How its client speaks.
+    heads: RecentRequestHeads,
+    /// Events of ours for its stream.
+    stream: ProgressSender,
+}
+
+/// A request on its way to the server.
+struct ForwardedPost {
+    method: Method,
+    url: Uri,
+    headers: HeaderMap,
+    asked: WaitingRequest,
+    /// The stream of who sent it, if it has one.
+    stream: Option<ProgressSender>,
+}
+
+/// Dropped with a client's stream: nothing that is answered can reach anybody after that.
+struct EndReplaysOnDrop(Arc<Connection>);
+
+impl Drop for EndReplaysOnDrop {
+    fn drop(&mut self) {
+        self.0.end_replays();
+    }
+}
+
+impl SsePassThrough {
+    /// Passes streams and POSTs on to `remote`.
+    pub fn new(
+        run: Arc<ProxyRun>,
+        remote: Arc<RemoteServer>,
+        limits: Limits,
+    ) -> Arc<SsePassThrough> {
+        let exchange = Arc::new(SsePassThrough {
+            run,
+            remote,
+            limits,
+            next: AtomicU64::new(0),
+            endpoints: Arc::default(),
+        });
+        let poster: Weak<SsePassThrough> = Arc::downgrade(&exchange);
+        exchange.run.set_injector(poster);
+        exchange
+    }
+
+    /// The handler of the endpoints that servers name, which may have any path. The exchange itself handles the streams.
+    pub fn endpoints_handler(self: &Arc<Self>) -> Arc<dyn Handler> {
+        Arc::new(MessageEndpoints(Arc::clone(self)))
+    }
+
+    /// Answers one request to the path of the streams, which may be that of an endpoint as well.
+    async fn answer(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> HttpResponse {
+        let (parts, body) = request.into_parts();
+        let exchange = self.next_exchange();
+        let to = self.endpoint(exchange, &parts).unwrap_or_else(|| {
+            let client = Peer::new(Transport::Sse).called_by(source.caller(&parts));
+            let connection = self.run.connect(client, Transport::Sse);
+            let url = self.remote.url_with_query(parts.uri.query());
+            (url, connection, None)
+        });
+        self.post(parts, body, to, exchange).await
+    }
+
+    /// Answers one request to any other path: an endpoint, or nothing that is known here.
+    async fn answer_endpoint(self: Arc<Self>, request: Request<Incoming>) -> HttpResponse {
+        let (parts, body) = request.into_parts();
+        let exchange = self.next_exchange();
+        match self.endpoint(exchange, &parts) {
+            Some(to) => self.post(parts, body, to, exchange).await,
+            None => not_found(PATH),
+        }
+    }
+
+    /// Sends a request on, whatever its method, and its answer back.
+    async fn post(
+        self: Arc<Self>,
+        parts: Parts,
+        body: Incoming,
+        (url, connection, stream): (Uri, Arc<Connection>, Option<ProgressSender>),
+        exchange: ExchangeId,
+    ) -> HttpResponse {
+        let bytes = match whole_body(body, self.limits.max).await {
+            Ok(bytes) => bytes,
+            Err(answer) => return *answer,
+        };
+        let mut headers = parts.headers.clone();
+        headers::strip_hop_by_hop(&mut headers);
+        let body = match bytes.is_empty() {
+            true => Body::Empty,
+            false => Body::Whole(Message::parse(bytes)),
+        };
+        let id = match &body {
+            Body::Whole(message) => message.id(),
+            _ => None,
+        };
+        let telling = match &stream {
+            Some(_) => ProgressSupport::Yes,
+            None => ProgressSupport::No,
+        };
+        let mut pipeline = connection
+            .message_pipeline(Direction::ClientToServer)
+            .with_progress_support(telling);
+        let going = ForwardedPost {
+            method: parts.method.clone(),
+            url,
+            headers,
+            asked: WaitingRequest {
+                connection,
+                exchange,
+                id,
+            },
+            stream,
+        };
+        let carriage = TransportEnvelope::Request(Box::new(parts));
+        let frame = Frame::new(exchange, Origin::Client, carriage, body);
+        let now = self.run.now();
+        match pipeline.try_pass(frame, now).await {
+            Ok(PassResult::Passed(frame)) => self.forward_output(going, frame).await,
+            Ok(PassResult::Held) => match going.stream.clone() {
+                Some(stream) => {
+                    tokio::spawn(self.forward_when_released(going, pipeline, stream));
+                    bare(202)
+                }
+                None => match pipeline.wait_released(|_| {}).await {
+                    Ok(frame) => self.forward_output(going, frame).await,
+                    Err(end) => record_failed_response(500, going.asked.id.as_ref(), &end),
+                },
+            },
+            Err(end) => record_failed_response(500, going.asked.id.as_ref(), &end),
+        }
+    }
+
+    /// Sends a request on that was held. Its client has its 202 already, because some wait only seconds for that: whatever
+    /// is to be said is said on its stream.
+    async fn forward_when_released(
+        self: Arc<Self>,
+        going: ForwardedPost,
+        mut pipeline: MessagePipeline,
+        stream: ProgressSender,
+    ) {
+        let released = tokio::select! {
+            released = pipeline.wait_released(|told| stream.try_send(&told)) => released,
+            // What is held of a client that is gone can go nowhere: dropping the pipeline says so.
+            () = stream.closed() => return,
+        };
+        let Ok(frame) = released else {
+            return;
+        };
+        let asked = going.asked.clone();
+        let answer = self.forward_output(going, frame).await;
+        let (parts, payload) = answer.into_parts();
+        let is_lost =
+            !parts.status.is_success() && parts.extensions.get::<DroppedMarker>().is_none();
+        if let (true, Some(_), OutgoingBody::Whole(body)) = (is_lost, &asked.id, payload) {
+            let event = asked.event(parts.status, body.unwrap_or_default());
+            stream.send(event).await;
+        }
+    }
+
+    /// What came out of the pipeline: for the server, or for the client.
+    async fn forward_output(
+        &self,
+        going: ForwardedPost,
+        outgoing: Option<OutgoingFrame>,
+    ) -> HttpResponse {
+        let asked = going.asked;
+        let (body, request) = match (outgoing, &going.stream) {
+            (
+                Some(OutgoingFrame::Frame(Frame {
+                    envelope: TransportEnvelope::Request(_),
+                    body,
+                    sequence,
+                    ..
+                })),
+                _,
+            ) => (body, sequence),
+            (
+                Some(OutgoingFrame::Frame(Frame {
+                    body: Body::Whole(answer),
+                    ..
+                })),
+                Some(stream),
+            ) => {
+                return match stream.send(event_of(&answer)).await {
+                    true => bare(202),
+                    false => bare(503),
+                };
+            }
+            // Over HTTP+SSE a POST is only taken; nothing comes.
+            (Some(OutgoingFrame::Dropped(_)), _) => return bare(202),
+            (outgoing, _) => return dropped_response(outgoing),
+        };
+        if let Err(end) = asked.connection.run.durable().await {
+            return record_failed_response(500, asked.id.as_ref(), &end);
+        }
+        let method = going.method;
+        let sent = self
+            .remote
+            .send(
+                method.clone(),
+                going.url,
+                going.headers,
+                OutgoingBody::of(body),
+            )
+            .await;
+        let (connection, exchange) = (&asked.connection, asked.exchange);
+        match sent {
+            Ok(response) => {
+                let id = asked.id.as_ref();
+                self.forward_response(response, &method, connection, exchange, id)
+                    .await
+            }
+            Err(end) => {
+                connection.undelivered(request.as_slice(), &end.to_string());
+                unreachable_server(connection, exchange, asked.id.as_ref(), &end)
+            }
+        }
+    }
+
+    async fn forward_response(
+        &self,
+        response: Response<IncomingBody>,
+        method: &Method,
+        connection: &Arc<Connection>,
+        exchange: ExchangeId,
+        asked: Option<&Id>,
+    ) -> HttpResponse {
+        let (mut parts, body) = response.into_parts();
+        headers::strip_hop_by_hop(&mut parts.headers);
+        let mut pipeline = connection.message_pipeline(Direction::ServerToClient);
+        let head = |body| {
+            let carriage = TransportEnvelope::Response(Box::new(parts.clone()));
+            Frame::new(exchange, Origin::Server, carriage, body)
+        };
+        if *method == Method::GET && headers::is_sse(&parts.headers) {
+            if let Err(end) = pass_frame(connection, &mut pipeline, head(Body::Empty)).await {
+                return record_failed_response(502, asked, &end);
+            }
+            let through = (Arc::clone(connection), pipeline, exchange);
+            let (stream, said) = progress_channel();
+            let rewrite = self.rewrite(connection, stream);
+            parts.headers.remove(http::header::CONTENT_LENGTH);
+            let body =
+                RelayedBody::events(body, through, self.limits, rewrite).with_inserted_events(said);
+            return Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)));
+        }
+        let bytes = match collect(body, self.limits.max).await {
+            CollectedBody::Whole(bytes) => bytes,
+            CollectedBody::Partial(read, _) => {
+                let end = crate::lines::too_large(Side::Server, read.len(), self.limits.max);
+                return unreachable_server(connection, exchange, asked, &end);
+            }
+            CollectedBody::Broken(read, why) => {
+                let (read, code) = (read.len(), ErrorCode::SERVER_HTTP);
+                let text = format!("the server's answer broke off after {read} bytes: {why}");
+                let end = LinkEnd::failed(Side::Server, code, text);
+                return unreachable_server(connection, exchange, asked, &end);
+            }
+        };
+        // The body of an answer to a POST is a courtesy ("Accepted"), a message only when it is JSON-RPC.
+        let message = Message::parse(bytes.clone());
+        let frame = match crate::http::dial::is_rpc(&message) {
+            true => head(Body::Whole(message)),
+            false => head(Body::Empty),
+        };
+        if let Err(end) = pass_frame(connection, &mut pipeline, frame).await {
+            return record_failed_response(502, asked, &end);
+        }
+        Response::from_parts(parts, OutgoingBody::whole(bytes))
+    }
+
+    /// The endpoint event names a place on the server's origin; clients get the same path on ours.
+    fn rewrite(&self, connection: &Arc<Connection>, stream: ProgressSender) -> EventRewrite {
+        let (remote, endpoints) = (Arc::clone(&self.remote), Arc::clone(&self.endpoints));
+        let guard = EndReplaysOnDrop(Arc::clone(connection));
+        Some(Box::new(move |mut frame: Frame| {
+            let TransportEnvelope::Event(event) = &mut frame.envelope else {
+                return Ok(frame);
+            };
+            if event.event.as_deref() != Some("endpoint") {
+                return Ok(frame);
+            }
+            let url = endpoint_of(event, &remote)?;
+            let path = url
+                .path_and_query()
+                .map_or("/", |path| path.as_str())
+                .to_owned();
+            let mut known = endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+            known.push_back(AdvertisedEndpoint {
+                path: path.clone(),
+                url,
+                connection: Arc::clone(&guard.0),
+                heads: RecentRequestHeads::for_one_client(),
+                stream: stream.clone(),
+            });
+            if known.len() > ENDPOINTS_MAX {
+                known.pop_front();
+            }
+            event.wire = encode_event(event.id.as_deref(), Some("endpoint"), path.as_bytes());
+            Ok::<_, LinkEnd>(frame)
+        }))
+    }
+
+    fn endpoint(
+        &self,
+        exchange: ExchangeId,
+        parts: &Parts,
+    ) -> Option<(Uri, Arc<Connection>, Option<ProgressSender>)> {
+        if parts.method != Method::POST {
+            return None;
+        }
+        let asked = parts.uri.path_and_query()?.as_str();
+        let mut endpoints = self.endpoints();
+        let mut newest = endpoints.iter_mut().rev();
+        let endpoint = newest.find(|endpoint| endpoint.path == asked)?;
+        if self.run.may_inject() {
+            endpoint.heads.remember(exchange, parts);
+        }
+        let connection = Arc::clone(&endpoint.connection);
+        let stream = Some(endpoint.stream.clone());
+        Some((endpoint.url.clone(), connection, stream))
+    }
+
+    fn endpoints(&self) -> MutexGuard<'_, SseEndpoints> {
+        self.endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_exchange(&self) -> ExchangeId {
+        ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// How messages of ours get to the server of a connection. What is answered comes on the client's stream.
+    fn injected_post(
+        &self,
+        connection: u32,
+        like: Option<ExchangeId>,
+    ) -> Result<InjectedPost, ReplayError> {
+        let endpoints = self.endpoints();
+        let endpoint = known(&endpoints, connection).ok_or(ReplayError::Gone(LinkEnd::Closed))?;
+        Ok(InjectedPost {
+            remote: Arc::clone(&self.remote),
+            url: endpoint.url.clone(),
+            connection: Arc::clone(&endpoint.connection),
+            head: endpoint.heads.head_for_exchange(like)?,
+            exchange: self.next_exchange(),
+            max: self.limits.max,
+        })
+    }
+}
+
+impl Handler for SsePassThrough {
+    fn handle(
+        self: Arc<Self>,
+        source: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, HttpResponse> {
+        Box::pin(self.answer(source, request))
+    }
+}
+
+/// The endpoints of an [`SsePassThrough`].
+struct MessageEndpoints(Arc<SsePassThrough>);
+
+impl Handler for MessageEndpoints {
+    fn handle(
+        self: Arc<Self>,
+        _: RequestSource,
+        request: Request<Incoming>,
+    ) -> BoxFuture<'static, HttpResponse> {
+        Box::pin(Arc::clone(&self.0).answer_endpoint(request))
+    }
+}
+
+/// The endpoint of a connection whose client has spoken.
+fn known(endpoints: &SseEndpoints, connection: u32) -> Option<&AdvertisedEndpoint> {
+    let mut newest = endpoints.iter().rev();
+    newest.find(|endpoint| endpoint.connection.id == connection && endpoint.heads.is_known())
+}
+
+impl MessageInjector for SsePassThrough {
+    fn connection(&self, id: u32) -> Option<Arc<Connection>> {
+        let endpoints = self.endpoints();
+        known(&endpoints, id).map(|endpoint| Arc::clone(&endpoint.connection))
+    }
+
+    fn inject(
+        &self,
+        connection: &Arc<Connection>,
+        like: Option<ExchangeId>,
+        message: Message,
+    ) -> Result<PendingInjection, ReplayError> {
+        let posting = self.injected_post(connection.id, like)?;
+        posting.post(message, &[]).map_err(ReplayError::Gone)
+    }
+
+    fn deliver_answer(
+        &self,
+        connection: &Arc<Connection>,
+        like: ExchangeId,
+        answer: Message,
+    ) -> Result<SendFuture, ReplayError> {
+        let posting = self.injected_post(connection.id, Some(like))?;
+        Ok(Box::pin(posting.deliver(answer)))
+    }
+}

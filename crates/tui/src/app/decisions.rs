@@ -1,0 +1,358 @@
+//! Deciding about held messages.
+
+use mcp_proxy_control::{
+    ContinueRequest, HoldAction, HoldResolveRequest, InterceptMode, InterceptSetRequest,
+    ModeChange, Replacement, ReplaySession, StepRequest,
+};
+use mcp_proxy_wire::Kind;
+use mcp_proxy_wire::terminal_text::sanitize_json;
+
+use super::answers::RequestPurpose;
+use super::holds::NOTHING_HELD;
+use super::{App, Effect, Overlay};
+use crate::editor::{EditPurpose, Editor};
+use crate::proxy::{Held, ProxyStatus};
+use crate::tab::Detail;
+use crate::text::{BodyFormat, plain};
+
+/// What `$EDITOR` is given at most.
+const OUTSIDE: u64 = 32 << 20;
+
+/// What is decided about a held message.
+pub(super) enum Decision {
+    /// It goes on as it is.
+    Forward,
+    /// It was looked at in the editor, and goes on as it is.
+    Unchanged,
+    /// This goes on in its place.
+    Modify { text: String, check: EditCheck },
+    /// It goes nowhere.
+    Drop,
+    /// It goes nowhere, and is answered with this error.
+    Error {
+        code: Option<i64>,
+        message: String,
+        to: ErrorRecipient,
+    },
+}
+
+/// Who gets an error.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ErrorRecipient {
+    /// Who asked.
+    Sender,
+    /// Who waits for the answer that it replaces.
+    Receiver,
+}
+
+/// Whether an edited message has to be JSON.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum EditCheck {
+    Json,
+    AsIs,
+}
+
+impl Decision {
+    /// The same in the words of the control protocol.
+    fn action(&self) -> HoldAction {
+        match self {
+            Decision::Forward | Decision::Unchanged => HoldAction::Forward,
+            Decision::Modify { text, check } => HoldAction::Modify {
+                message: Replacement::Text(text.clone()),
+                as_is: *check == EditCheck::AsIs,
+            },
+            Decision::Drop => HoldAction::Drop,
+            Decision::Error { code, message, .. } => HoldAction::Error {
+                code: *code,
+                message: Some(message.clone()).filter(|message| !message.is_empty()),
+            },
+        }
+    }
+
+    /// What is said when it is done.
+    fn done(&self) -> &'static str {
+        match self {
+            Decision::Forward => "went on",
+            Decision::Unchanged => "went on unchanged",
+            Decision::Modify { .. } => "went on as edited",
+            Decision::Drop => "was dropped",
+            Decision::Error {
+                to: ErrorRecipient::Receiver,
+                ..
+            } => "went on as an error",
+            Decision::Error { .. } => "was answered with an error",
+        }
+    }
+}
+
+impl App {
+    /// Sends the decision about the held message.
+    pub(super) fn resolve(&mut self, decision: &Decision) {
+        if let Some(held) = self.selected_hold() {
+            self.resolve_hold(&held, decision);
+        }
+    }
+
+    fn resolve_hold(&mut self, held: &Held, decision: &Decision) {
+        let request = HoldResolveRequest {
+            hold: held.hold,
+            action: decision.action(),
+        };
+        let said = format!("#{} {}", held.sequence, decision.done());
+        let then = RequestPurpose::Resolved(held.sequence, said);
+        self.ask(&request, then);
+    }
+
+    /// Has the error typed that a held request is answered with.
+    pub(super) fn type_error(&mut self) {
+        if let Some(held) = self.selected_hold()
+            && self.takes_error(&held)
+        {
+            self.type_command("error -32000 ");
+        }
+    }
+
+    /// Whether an error can be sent because of this message: to who asked, or in the place of an answer.
+    fn takes_error(&mut self, held: &Held) -> bool {
+        let kind = self.kind_of(held);
+        let takes = !matches!(kind, Some(Kind::Notification));
+        if !takes {
+            let sequence = held.sequence;
+            let why = "is a notification, and nobody waits for an answer to it (F8 drops it)";
+            self.complain(format!("#{sequence} {why}"));
+        }
+        takes
+    }
+
+    fn kind_of(&self, held: &Held) -> Option<Kind> {
+        let told = self
+            .tabs
+            .first()?
+            .view
+            .message_with_context(held.sequence)
+            .ok()?;
+        Some(told.message.kind)
+    }
+
+    /// Drops a held request and answers it with an error.
+    pub(super) fn answer_error(&mut self, text: &str) {
+        let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let (code, message) = match first.parse::<i64>() {
+            Ok(code) => (Some(code), rest.trim()),
+            Err(_) => (None, text.trim()),
+        };
+        let message = message.to_owned();
+        if let Some(held) = self.selected_hold()
+            && self.takes_error(&held)
+        {
+            let to = match self.kind_of(&held) {
+                Some(Kind::Response | Kind::Error) => ErrorRecipient::Receiver,
+                _ => ErrorRecipient::Sender,
+            };
+            self.resolve_hold(&held, &Decision::Error { code, message, to });
+        }
+    }
+
+    pub(super) fn toggle_intercept(&mut self) {
+        if self.tab != 0 {
+            return self.complain("this is a loaded record; the live session is the first one");
+        }
+        let (mode, then) = match self.proxy.mode {
+            InterceptMode::Passthrough => {
+                let said = "every message is held from now on";
+                (ModeChange::Intercept, RequestPurpose::Say(said.to_owned()))
+            }
+            InterceptMode::Intercept => {
+                let said = "all messages pass again".to_owned();
+                let then = RequestPurpose::Released(self.all_held(), said);
+                (ModeChange::Passthrough, then)
+            }
+        };
+        self.ask(&InterceptSetRequest::run(mode), then);
+    }
+
+    /// Sends the oldest held message on.
+    pub(super) fn step(&mut self) {
+        let held = self.all_held();
+        // No key reaches a message that the user does not see.
+        if let (Some(oldest), Some(tab)) = (held.first(), self.tabs.first())
+            && !tab.view.filter().is_empty()
+            && tab.view.place_of(*oldest).is_none()
+        {
+            return self.select_oldest(*oldest);
+        }
+        let said = match held[..] {
+            [] if self.proxy.link == ProxyStatus::Live => {
+                return self.complain(NOTHING_HELD);
+            }
+            [] => String::new(),
+            [oldest] => format!("#{oldest} went on; nothing else is held"),
+            [oldest, next, ..] => format!("#{oldest} went on; #{next} is next"),
+        };
+        let oldest = held.into_iter().take(1).collect();
+        let then = RequestPurpose::Released(oldest, said);
+        self.ask(&StepRequest {}, then);
+    }
+
+    /// Sends everything on.
+    pub(super) fn resume(&mut self) {
+        let said = "all messages pass again".to_owned();
+        let then = RequestPurpose::Released(self.all_held(), said);
+        self.ask(&ContinueRequest {}, then);
+    }
+
+    fn all_held(&self) -> Vec<u64> {
+        self.proxy.held.iter().map(|held| held.sequence).collect()
+    }
+
+    /// Opens the editor on the held message.
+    pub(super) fn modify(&mut self) {
+        if let Some((purpose, text)) = self.held_text(EditLocation::Here) {
+            self.open(Overlay::Editor(Box::new(Editor::new(purpose, &text))));
+        }
+    }
+
+    /// The same outside.
+    pub(super) fn edit_outside(&mut self) {
+        if let Overlay::Editor(editor) = &self.overlay {
+            self.effects
+                .push(Effect::Edit(editor.purpose, editor.text()));
+            return;
+        }
+        if let Some((purpose, text)) = self.held_text(EditLocation::Outside) {
+            self.effects.push(Effect::Edit(purpose, text));
+        }
+    }
+
+    fn held_text(&mut self, room: EditLocation) -> Option<(EditPurpose, String)> {
+        let held = self.selected_hold()?;
+        self.tab = 0;
+        let (hold, sequence) = (held.hold, held.sequence);
+        let tab = self.tabs.first_mut()?;
+        tab.select(sequence);
+        tab.show();
+        let text = editable(tab.detail.as_ref()?, room);
+        let text = text.map_err(|why| self.complain(why)).ok()?;
+        Some((EditPurpose::Hold { hold, sequence }, text))
+    }
+
+    /// A text comes back from the editor outside, which was given `before`.
+    pub fn finish_external_edit(
+        &mut self,
+        purpose: EditPurpose,
+        before: &str,
+        text: Result<String, String>,
+    ) {
+        let text = match text {
+            Ok(text) => text,
+            Err(why) => return self.complain(why),
+        };
+        if !matches!(self.overlay, Overlay::Editor(_)) {
+            self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, before)));
+        }
+        if let Overlay::Editor(editor) = &mut self.overlay {
+            editor.replace(&text);
+            match editor.fault() {
+                None => self.say("Ctrl-S sends it, Esc goes back without sending"),
+                Some(_) => self.complain("this is no JSON"),
+            }
+        }
+    }
+
+    /// Sends what is in the editor.
+    pub(super) fn send_edited(&mut self) {
+        if !matches!(self.overlay, Overlay::Editor(_)) {
+            return self.complain("nothing is edited (F6 edits the held message)");
+        }
+        if let Some(why) = self.cannot_decide() {
+            return self.complain(why + "; your text stays here, Esc closes it");
+        }
+        if let Some(sequence) = self.edits_decided() {
+            let decided = self.describe_decision(sequence);
+            let decided = decided.unwrap_or_else(|| format!("#{sequence} was decided already"));
+            return self.complain(decided + "; Esc closes");
+        }
+        let Overlay::Editor(editor) = &mut self.overlay else {
+            return;
+        };
+        if let Some(doubt) = editor.send_warning()
+            && !editor.sends_invalid
+        {
+            editor.sends_invalid = true;
+            return self.complain(format!("{doubt}. Ctrl-S again sends it all the same"));
+        }
+        let purpose = editor.purpose;
+        let check = match editor.sends_invalid {
+            true => EditCheck::AsIs,
+            false => EditCheck::Json,
+        };
+        let (is_changed, message) = (editor.is_changed(), editor.message());
+        // It comes back if it cannot be sent.
+        if let Overlay::Editor(editor) = std::mem::replace(&mut self.overlay, Overlay::None) {
+            self.unsent_edit = Some(editor);
+        }
+        match purpose {
+            EditPurpose::Hold { hold, .. } => {
+                let held = self.proxy.held.iter().find(|held| held.hold == hold);
+                let Some(held) = held.cloned() else {
+                    return;
+                };
+                let decision = match is_changed {
+                    false => Decision::Unchanged,
+                    true => Decision::Modify {
+                        text: message,
+                        check,
+                    },
+                };
+                self.resolve_hold(&held, &decision);
+            }
+            EditPurpose::Replay { sequence } => {
+                let raw = is_changed.then_some((message, check));
+                self.send_again(sequence, raw, ReplaySession::Fresh);
+            }
+        }
+    }
+
+    /// The message in the editor, if it was held and is not any more.
+    fn edits_decided(&self) -> Option<u64> {
+        let Overlay::Editor(editor) = &self.overlay else {
+            return None;
+        };
+        let EditPurpose::Hold { hold, sequence } = editor.purpose else {
+            return None;
+        };
+        let is_held = self.proxy.held.iter().any(|held| held.hold == hold);
+        (!is_held).then_some(sequence)
+    }
+}
+
+/// Where a message is edited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum EditLocation {
+    Here,
+    /// In `$EDITOR`, which takes more.
+    Outside,
+}
+
+/// A message as it is laid out for the editor. What is cut or changed for the screen cannot be edited there.
+pub(super) fn editable(detail: &Detail, room: EditLocation) -> Result<String, &'static str> {
+    match detail.body.form() {
+        BodyFormat::Json if detail.body.is_whole() => Ok(plain(&detail.body)),
+        BodyFormat::Json if room == EditLocation::Outside => as_received(detail)
+            .ok_or("this message is too large to be edited; `mcp-proxy ctl` can send another one"),
+        BodyFormat::Json => {
+            Err("this message is too large to be edited here; E edits it in $EDITOR")
+        }
+        BodyFormat::Text => Err(
+            "this message is no JSON and cannot be edited here; `mcp-proxy ctl` can send another one",
+        ),
+    }
+}
+
+/// A large message, not laid out.
+fn as_received(detail: &Detail) -> Option<String> {
+    let message = &detail.told.as_ref().ok()?.message;
+    let bytes = message.raw.load().ok().filter(|_| message.len <= OUTSIDE)?;
+    let text = std::str::from_utf8(&bytes).ok()?;
+    Some(sanitize_json(text))
+}

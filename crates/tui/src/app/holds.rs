@@ -1,0 +1,239 @@
+//! Held messages as they come and go: which one is selected then, and what the user is told.
+//!
+//! A key that decides must never reach another message than the one that the user was looking at. So the selection goes on by
+//! itself only after a decision that was made here; what somebody else decided, or the time limit, stays selected.
+
+use mcp_proxy_session::Verdict;
+
+use super::{App, Overlay};
+use crate::editor::EditPurpose;
+use crate::proxy::{Held, ProxyStatus};
+
+/// Said where a key is for held messages.
+pub(super) const NOTHING_HELD: &str =
+    "no message is held (i holds every message, b sets breakpoints)";
+
+/// Verdicts that are decisions; others are what follows from them.
+const DECISIONS: [&str; 4] = ["forward", "modify", "drop", "error"];
+
+/// A message that was decided elsewhere while it was selected or edited here, until the user does something.
+pub(super) struct ExternalDecision {
+    sequence: u64,
+    told: DecisionKnowledge,
+}
+
+/// How much the user knows of it. By whom it was decided is known only when the record has been read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DecisionKnowledge {
+    Nothing,
+    /// That it was decided.
+    Decided,
+    /// What was decided, and by whom.
+    All,
+}
+
+impl App {
+    /// The selected message, if it is held. If it never was, the oldest that is gets selected, and nothing is decided about a
+    /// message that the user may not see.
+    pub(super) fn selected_hold(&mut self) -> Option<Held> {
+        if let Some(why) = self.cannot_decide() {
+            self.complain(why);
+            return None;
+        }
+        let selected = self.tabs.get(self.tab).and_then(|tab| tab.selected);
+        let selected = selected.filter(|_| self.tab == 0);
+        let held = selected.and_then(|selected| self.proxy.hold_of(selected));
+        if let Some(held) = held {
+            return Some(held.clone());
+        }
+        let oldest = self.proxy.held.first().map(|held| held.sequence);
+        if let Some(decided) = selected.and_then(|selected| self.describe_decision(selected)) {
+            let next = oldest.map_or("", |_| " (w: the next held one)");
+            self.complain(decided + next);
+            return None;
+        }
+        match oldest {
+            Some(oldest) => self.select_oldest(oldest),
+            None => self.complain(NOTHING_HELD),
+        }
+        None
+    }
+
+    /// Why nothing can be decided here, if that is so.
+    pub(super) fn cannot_decide(&self) -> Option<String> {
+        match &self.proxy.link {
+            ProxyStatus::Live => None,
+            ProxyStatus::None => {
+                Some("this is a record: there is no proxy that could do that".to_owned())
+            }
+            ProxyStatus::Gone(_) => {
+                Some("the proxy has ended: nothing can be held or sent any more".to_owned())
+            }
+        }
+    }
+
+    pub(super) fn select_oldest(&mut self, oldest: u64) {
+        self.tab = 0;
+        let tab = self.tabs.first_mut();
+        let hidden = tab.is_some_and(|tab| {
+            let is_there = tab.select(oldest);
+            if !is_there {
+                tab.select_soon(oldest);
+            }
+            !is_there && !tab.view.filter().is_empty()
+        });
+        self.complain(match hidden {
+            true => format!("the filter hides #{oldest}, which is held; Ctrl-L shows everything"),
+            false => format!("#{oldest} is held, and selected now: press the key again"),
+        });
+    }
+
+    /// Takes a new list of holds: `before` are the numbers of those that were held.
+    pub(super) fn holds_changed(&mut self, before: &[u64]) {
+        let held: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
+        let selected = self.tabs.first().and_then(|tab| tab.selected);
+        let edited = match &self.overlay {
+            Overlay::Editor(editor) => match editor.purpose {
+                EditPurpose::Hold { sequence, .. } => Some(sequence),
+                EditPurpose::Replay { .. } => None,
+            },
+            _ => None,
+        };
+        let is_gone = |number: &u64| before.contains(number) && !held.contains(number);
+        let gone = edited.or(selected).filter(is_gone);
+        let lost = gone.filter(|number| !self.decided_here.contains(number));
+        // Whatever is still held was not decided by what was asked.
+        self.decided_here.clear();
+        if self
+            .external_decision
+            .as_ref()
+            .is_some_and(|lost| held.contains(&lost.sequence))
+        {
+            self.external_decision = None;
+        }
+        match lost {
+            Some(sequence) if self.has_lost(sequence) => {}
+            Some(sequence) => {
+                let told = DecisionKnowledge::Nothing;
+                self.external_decision = Some(ExternalDecision { sequence, told });
+                self.report_external_decision();
+            }
+            None if self.external_decision.is_none() => {
+                self.select_next(&held, before, gone.is_some())
+            }
+            None => {}
+        }
+    }
+
+    /// The proxy has refused a decision, and said why: mostly because somebody was quicker.
+    pub(super) fn was_refused(&mut self, sequence: u64) {
+        let told = DecisionKnowledge::All;
+        self.external_decision = Some(ExternalDecision { sequence, told });
+    }
+
+    fn has_lost(&self, sequence: u64) -> bool {
+        let lost = self.external_decision.as_ref();
+        lost.is_some_and(|lost| lost.sequence == sequence)
+    }
+
+    /// The first that is held is shown when none was, and the next after a decision.
+    fn select_next(&mut self, held: &[u64], before: &[u64], decided: bool) {
+        let Some(tab) = self.tabs.first_mut() else {
+            return;
+        };
+        if self.tab != 0 || !matches!(self.overlay, Overlay::None) {
+            return;
+        }
+        let selected = tab.selected.unwrap_or(0);
+        let next = held.iter().find(|number| **number > selected);
+        match next.or(held.first()) {
+            Some(next) if decided || before.is_empty() => {
+                self.followed |= tab.follows;
+                tab.select_soon(*next);
+            }
+            // All is decided: on with what comes, if that was so before.
+            None if decided && std::mem::take(&mut self.followed) => {
+                tab.follows = true;
+                tab.select_place(usize::MAX);
+            }
+            _ => {}
+        }
+    }
+
+    /// Says what became of a message that was decided elsewhere, as soon as it is known. True: something was said.
+    pub(super) fn report_external_decision(&mut self) -> bool {
+        let Some(&ExternalDecision { sequence, told }) = self.external_decision.as_ref() else {
+            return false;
+        };
+        let (text, now) = match (told, self.verdict(sequence)) {
+            (DecisionKnowledge::All, _) | (DecisionKnowledge::Decided, None) => return false,
+            (_, Some(verdict)) => (verdict, DecisionKnowledge::All),
+            (DecisionKnowledge::Nothing, None) => {
+                let by = "by its time limit or by another viewer";
+                (
+                    format!("#{sequence} was decided already, {by}"),
+                    DecisionKnowledge::Decided,
+                )
+            }
+        };
+        let closes = match self.overlay {
+            Overlay::Editor(_) => "; Esc closes",
+            _ => "",
+        };
+        self.complain(text + closes);
+        self.external_decision = Some(ExternalDecision {
+            sequence,
+            told: now,
+        });
+        true
+    }
+
+    /// What became of a message that was held and is not any more.
+    pub(super) fn describe_decision(&self, sequence: u64) -> Option<String> {
+        let is_lost = self.has_lost(sequence);
+        let unknown = || is_lost.then(|| format!("#{sequence} was decided already"));
+        self.verdict(sequence).or_else(unknown)
+    }
+
+    /// `#10 was already forwarded by user (ctl, pid 9)`, if it was held and the record tells.
+    fn verdict(&self, sequence: u64) -> Option<String> {
+        let told = self
+            .tabs
+            .first()?
+            .view
+            .message_with_context(sequence)
+            .ok()?;
+        let mut verdicts = told.message.verdicts.iter();
+        verdicts.find(|verdict| verdict.kind == "hold")?;
+        let decision = verdicts.find(|verdict| DECISIONS.contains(&verdict.kind.as_str()))?;
+        Some(format!("#{sequence} was already {}", in_words(decision)))
+    }
+
+    /// Goes to the next held message after the selected one, else to the first.
+    pub(super) fn next_held(&mut self) {
+        let selected = self.tabs.first().and_then(|tab| tab.selected).unwrap_or(0);
+        let mut numbers: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
+        numbers.sort_unstable();
+        let next = numbers.iter().find(|number| **number > selected);
+        let Some(next) = next.or(numbers.first()).copied() else {
+            return self.complain(NOTHING_HELD);
+        };
+        self.tab = 0;
+        self.go_to(next);
+    }
+}
+
+/// `dropped by timeout: nobody decided within 55 s`.
+fn in_words(verdict: &Verdict) -> String {
+    let done = match verdict.kind.as_str() {
+        "forward" => "forwarded",
+        "modify" => "changed and forwarded",
+        "drop" => "dropped",
+        "error" => "answered with an error",
+        other => other,
+    };
+    match verdict.why.is_empty() {
+        true => format!("{done} by {}", verdict.by),
+        false => format!("{done} by {}: {}", verdict.by, verdict.why),
+    }
+}

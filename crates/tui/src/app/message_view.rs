@@ -1,0 +1,262 @@
+//! Looking at messages: from one to another, folded, compared, copied.
+
+use mcp_proxy_control::{MarkChange, NoteRequest};
+use mcp_proxy_session::{MarkOperation, ProxyMessage};
+use mcp_proxy_wire::{Direction, Kind};
+
+use super::answers::RequestPurpose;
+use super::{App, DiffView, Effect, Overlay};
+use crate::proxy::ProxyStatus;
+use crate::tab::{BodyVersion, Detail, body_of};
+use crate::text::{BodyLayout, compare, curl};
+
+/// Terminals take no more into the clipboard, and most take less.
+const MOST_COPIED: u64 = 1 << 20;
+
+impl App {
+    pub(super) fn with_detail(&mut self, act: impl FnOnce(&mut Detail)) {
+        if let Some(tab) = self.current() {
+            tab.show();
+            if let Some(detail) = &mut tab.detail {
+                act(detail);
+            }
+        }
+    }
+
+    pub(super) fn fold(&mut self) {
+        self.with_detail(|detail| {
+            let opener = detail.line().and_then(|line| detail.body.opener(line));
+            if let Some(opener) = opener {
+                detail.folds.toggle(opener);
+                detail.fold_changed();
+                detail.go_to(opener);
+            }
+        });
+    }
+
+    /// Goes to a message by its number; says why if it cannot be seen.
+    pub(super) fn go_to(&mut self, number: u64) {
+        let Some(tab) = self.current() else {
+            return;
+        };
+        if tab.select(number) {
+            return;
+        }
+        let why = match tab.view.filter().is_empty() {
+            true => format!("there is no message #{number}"),
+            false => format!("the filter hides #{number}; Ctrl-L shows everything"),
+        };
+        self.complain(why);
+    }
+
+    pub(super) fn go_to_peer(&mut self) {
+        let Some((tab, selected)) = self.current().and_then(|tab| {
+            let selected = tab.selected?;
+            Some((tab, selected))
+        }) else {
+            return self.complain("no message is selected");
+        };
+        if let Some(peer) = tab.view.peer(selected) {
+            return self.go_to(peer);
+        }
+        let kind = tab
+            .view
+            .message_with_context(selected)
+            .map(|told| told.message.kind);
+        self.complain(match kind {
+            Ok(Kind::Request) => format!("#{selected} has no answer so far"),
+            Ok(Kind::Notification) => {
+                format!("#{selected} is a notification, which nobody answers")
+            }
+            Ok(Kind::Response | Kind::Error) => {
+                format!("#{selected} answers no request that is here")
+            }
+            _ => format!("#{selected} has no answer, and answers none"),
+        });
+    }
+
+    pub(super) fn go_to_parent(&mut self) {
+        let told = self
+            .current()
+            .and_then(|tab| Some(tab.view.message_with_context(tab.selected?)));
+        match told {
+            None => self.complain("no message is selected"),
+            Some(Err(why)) => self.complain(why),
+            Some(Ok(told)) => match told.message.parent {
+                Some(parent) => self.go_to(parent),
+                None => self.complain(format!("no other call caused #{}", told.message.sequence)),
+            },
+        }
+    }
+
+    pub(super) fn mark(&mut self) {
+        let Some((tab, selected)) = self.current().and_then(|tab| {
+            let selected = tab.selected?;
+            Some((tab, selected))
+        }) else {
+            return self.complain("no message is selected");
+        };
+        let mark = match tab.view.marks().contains(&selected) {
+            true => MarkOperation::Removed,
+            false => MarkOperation::Set,
+        };
+        tab.view.mark(selected, mark);
+        // A record that is only looked at is not written.
+        if self.tab == 0 && self.proxy.link == ProxyStatus::Live {
+            let request = NoteRequest {
+                sequence: Some(selected),
+                mark: Some(match mark {
+                    MarkOperation::Set => MarkChange::Set,
+                    MarkOperation::Removed => MarkChange::Removed,
+                }),
+                ..NoteRequest::default()
+            };
+            self.ask(&request, RequestPurpose::Say(String::new()));
+        }
+    }
+
+    pub(super) fn next_mark(&mut self) {
+        let next = self.current().and_then(|tab| {
+            let after = tab.selected.map_or(0, |selected| selected + 1);
+            let marks = tab.view.marks();
+            let next = marks.range(after..).next().or(marks.first());
+            next.copied()
+        });
+        match next {
+            Some(next) => self.go_to(next),
+            None => self.complain("no message is marked (m marks one)"),
+        }
+    }
+
+    pub(super) fn original(&mut self) {
+        let mut said = None;
+        self.with_detail(|detail| {
+            let was_changed = detail
+                .told
+                .as_ref()
+                .is_ok_and(|told| told.message.original_raw.is_some());
+            said = match was_changed {
+                false => Some("this message went on as it was received"),
+                true => match detail.turn() {
+                    BodyVersion::Received => Some("as it was received"),
+                    BodyVersion::Sent => Some("as it went on"),
+                },
+            };
+        });
+        if let Some(said) = said {
+            self.say(said);
+        }
+    }
+
+    pub(super) fn diff(&mut self) {
+        match self.choose_diff_bodies() {
+            Ok((titles, bodies)) => {
+                let lines = compare(&bodies[0], &bodies[1]);
+                self.open(Overlay::Diff(Box::new(DiffView {
+                    titles,
+                    bodies,
+                    lines,
+                    top: 0,
+                })));
+            }
+            Err(why) => self.complain(why),
+        }
+    }
+
+    fn choose_diff_bodies(&mut self) -> Result<([String; 2], [BodyLayout; 2]), String> {
+        let nothing =
+            "there is nothing to compare: this message was not changed, and not sent again";
+        let tab = self.current().ok_or(nothing)?;
+        let selected = tab.selected.ok_or("no message is selected")?;
+        let message = tab.view.message_with_context(selected)?.message;
+        if let Some(original) = &message.original_raw {
+            let titles = [
+                format!("#{selected} received"),
+                format!("#{selected} sent on"),
+            ];
+            return Ok((titles, [body_of(original), body_of(&message.raw)]));
+        }
+        let mut pairs = Vec::new();
+        for (first, (request, answer)) in &tab.replays {
+            pairs.push((*first, *request));
+            pairs.extend(tab.view.peer(*first).zip(*answer));
+        }
+        let pair = pairs.iter().rev();
+        let mut pair = pair.filter(|(first, again)| *first == selected || *again == selected);
+        let (first, again) = *pair.next().ok_or(nothing)?;
+        let body = |number| {
+            tab.view
+                .message_with_context(number)
+                .map(|told| body_of(&told.message.raw))
+        };
+        let titles = [format!("#{first} first"), format!("#{again} sent again")];
+        Ok((titles, [body(first)?, body(again)?]))
+    }
+
+    /// Where clients connect, as they say it themselves: a proxy that runs elsewhere does not tell.
+    pub(super) fn find_address(&mut self) {
+        let speaks_http = !matches!(
+            self.proxy.hello.client.as_str(),
+            "" | "stdio" | "in_process"
+        );
+        let Some(tab) = self.tabs.first().filter(|_| speaks_http) else {
+            return;
+        };
+        let numbers = [Some(1), tab.selected].into_iter().flatten();
+        let told = numbers.filter_map(|number| tab.view.message_with_context(number).ok());
+        let mut from_clients =
+            told.filter(|told| told.message.direction == Direction::ClientToServer);
+        self.listen_url = from_clients.find_map(|told| sent_to(&told.message));
+    }
+
+    pub(super) fn copy(&mut self) {
+        let raw = self.current().and_then(|tab| {
+            tab.show();
+            tab.detail.as_ref()?.raw().cloned()
+        });
+        if raw.as_ref().is_some_and(|raw| raw.len() > MOST_COPIED) {
+            return self
+                .complain("this message is too large for the clipboard; `:export` writes it");
+        }
+        let bytes = raw.and_then(|raw| raw.load().ok());
+        match bytes.map(|bytes| String::from_utf8(bytes.into())) {
+            Some(Ok(text)) => self.put(text, "copied"),
+            Some(Err(_)) => self.complain("the message is no text"),
+            None => self.complain("no message is selected"),
+        }
+    }
+
+    pub(super) fn copy_curl(&mut self) {
+        let target = self.proxy.hello.target.clone();
+        let server = target.starts_with("http").then_some(target);
+        let listens = self.listen_url.clone();
+        let made = self.current().and_then(|tab| {
+            tab.show();
+            let message = &tab.detail.as_ref()?.told.as_ref().ok()?.message;
+            // To the server itself; where that is none over HTTP, to the proxy before it.
+            let url = server.or(listens).or_else(|| sent_to(message));
+            let url = url.unwrap_or_else(|| "http://127.0.0.1:8888/mcp".to_owned());
+            Some(curl(message, &url))
+        });
+        match made {
+            Some(Ok(text)) => self.put(text, "copied as a curl command"),
+            Some(Err(why)) => self.complain(why),
+            None => self.complain("no message is selected"),
+        }
+    }
+
+    fn put(&mut self, text: String, said: &str) {
+        self.say(format!("{said} ({} bytes)", text.len()));
+        self.effects.push(Effect::Copy(text));
+    }
+}
+
+/// Where a message that came over HTTP was sent to.
+fn sent_to(message: &ProxyMessage) -> Option<String> {
+    let http = message.http.as_ref()?;
+    Some(format!(
+        "http://{}{}",
+        http.header("host")?,
+        http.target.as_deref()?
+    ))
+}

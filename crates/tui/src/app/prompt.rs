@@ -1,0 +1,266 @@
+//! Lines that are typed: filters, searches, commands.
+
+use std::path::{Path, PathBuf};
+
+use mcp_proxy_control::{ExportRequest, NoteRequest, SaveRequest};
+use mcp_proxy_session::Filter;
+use mcp_proxy_session::store::RecordListing;
+
+use super::answers::RequestPurpose;
+use super::{App, Focus, Overlay, PromptKind};
+use crate::command::UiCommand;
+use crate::input::InputLine;
+use crate::port::RecordRequest;
+use crate::proxy::ProxyStatus;
+use crate::tab::Tab;
+
+impl App {
+    pub(super) fn type_filter(&mut self) {
+        let filter = self.current().map(|tab| tab.view.filter().to_owned());
+        self.filter_before = filter.unwrap_or_default();
+        let input = InputLine::of(&self.filter_before);
+        self.overlay = Overlay::Prompt(PromptKind::Filter, input);
+    }
+
+    pub(super) fn type_command(&mut self, text: &str) {
+        self.overlay = Overlay::Prompt(PromptKind::UiCommand, InputLine::of(text));
+    }
+
+    pub(super) fn type_note(&mut self) {
+        if let Some(why) = self.cannot_note() {
+            return self.complain(why);
+        }
+        let selected = self.current().and_then(|tab| tab.selected);
+        let number = selected.map(|selected| format!("#{selected}: "));
+        self.type_command(&format!("note {}", number.unwrap_or_default()));
+    }
+
+    /// Writes a note into the record of the live session.
+    pub(super) fn note(&mut self, text: &str) {
+        if let Some(why) = self.cannot_note() {
+            return self.complain(why);
+        }
+        let request = NoteRequest {
+            text: text.to_owned(),
+            ..NoteRequest::default()
+        };
+        self.ask(
+            &request,
+            RequestPurpose::Say("noted in the record".to_owned()),
+        );
+    }
+
+    fn cannot_note(&self) -> Option<String> {
+        let is_loaded = self.tab != 0;
+        let loaded = "this is a loaded record; notes go into the record of the live session only";
+        self.cannot_decide()
+            .or_else(|| is_loaded.then(|| loaded.to_owned()))
+    }
+
+    /// Does what a key stands for on the line that is typed.
+    pub(super) fn line_command(&mut self, command: UiCommand) {
+        let Overlay::Prompt(typing, input) = &mut self.overlay else {
+            return;
+        };
+        let typing = *typing;
+        let history = &mut self.history[typing as usize];
+        match command {
+            UiCommand::Accept => {
+                let text = input.text().to_owned();
+                // A filter that is wrong stays to be put right; the list shows what it showed.
+                if typing == PromptKind::Filter
+                    && let Err(error) = Filter::parse(&text)
+                {
+                    return self.complain(format!("the filter is wrong: {error}"));
+                }
+                history.keep(&text);
+                self.overlay = Overlay::None;
+                self.submit_prompt(typing, &text);
+            }
+            UiCommand::GiveUp => {
+                self.overlay = Overlay::None;
+                if typing == PromptKind::Filter {
+                    let before = std::mem::take(&mut self.filter_before);
+                    self.set_filter(&before);
+                }
+            }
+            UiCommand::Older => {
+                if let Some(older) = history.older() {
+                    *input = older;
+                }
+            }
+            UiCommand::Newer => {
+                if let Some(newer) = history.newer() {
+                    *input = newer;
+                }
+            }
+            command => input.run(command),
+        }
+        self.filter_as_typed();
+    }
+
+    /// The list shows what the filter lets through while it is typed; half a filter that is wrong changes nothing yet.
+    pub(super) fn filter_as_typed(&mut self) {
+        if let Overlay::Prompt(PromptKind::Filter, input) = &self.overlay
+            && let Some(tab) = self.tabs.get_mut(self.tab)
+            && tab.view.filter() != input.text()
+        {
+            match tab.set_filter(input.text()) {
+                Ok(()) => self.status = None,
+                Err(why) => self.complain(format!("not a filter yet: {why}")),
+            }
+        }
+    }
+
+    fn submit_prompt(&mut self, typing: PromptKind, text: &str) {
+        match typing {
+            PromptKind::Filter => self.set_filter(text),
+            PromptKind::Search => self.search_for(text),
+            PromptKind::UiCommand => self.command_line(text.trim()),
+        }
+    }
+
+    fn command_line(&mut self, line: &str) {
+        if line.is_empty() {
+            return;
+        }
+        if let Ok(number) = line.trim_start_matches('#').parse() {
+            return self.go_to(number);
+        }
+        let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match UiCommand::named(name) {
+            Some(command) => self.run(command, rest.trim()),
+            None => self.complain(format!(
+                "there is no command `{name}`, or more than one; F1 lists them"
+            )),
+        }
+    }
+
+    pub(super) fn set_filter(&mut self, text: &str) {
+        let Some(tab) = self.current() else {
+            return;
+        };
+        if let Err(error) = tab.set_filter(text) {
+            self.complain(format!("the filter is wrong: {error}"));
+        }
+    }
+
+    pub(super) fn search_for(&mut self, text: &str) {
+        self.search = text.to_owned();
+        self.focus = Focus::Detail;
+        self.search_on(0);
+    }
+
+    /// Goes to the next place that matches, the one before, or with 0 the first from here.
+    pub(super) fn search_on(&mut self, by: isize) {
+        if self.search.is_empty() {
+            return self.complain("nothing is searched for (/ searches)");
+        }
+        let needle = self.search.clone();
+        let Some(tab) = self.tabs.get_mut(self.tab) else {
+            return;
+        };
+        tab.show();
+        let Some(detail) = &mut tab.detail else {
+            return;
+        };
+        let here = detail.line().unwrap_or(0);
+        let found = match by {
+            0 => detail.body.find(&needle, here),
+            1.. => detail.body.find(&needle, here + 1),
+            _ => detail.body.find_back(&needle, here.saturating_sub(1)),
+        };
+        match found {
+            Some(line) => detail.go_to(line),
+            None => self.complain(format!("`{needle}` is not in this message")),
+        }
+    }
+
+    pub(super) fn load(&mut self, path: &str) {
+        let path = absolute(path);
+        if !path.is_file() {
+            return self.complain(format!("{} is no file", path.display()));
+        }
+        // Its first line tells; the rest is read beside the screen.
+        if let Err(error) = RecordListing::read(&path) {
+            return self.complain(error.chain());
+        }
+        self.tabs.push(Tab::open(path));
+        self.tab = self.tabs.len() - 1;
+    }
+
+    /// Has a copy or an export written. A record that was loaded is written by nobody: the commands of the shell do that.
+    pub(super) fn write_file(&mut self, what: FileOutput, rest: &str) {
+        let first = self.tab == 0;
+        if !first && self.proxy.link != ProxyStatus::None {
+            return self.complain(format!(
+                "only the live session is written here; use `{}` for this one",
+                what.in_the_shell()
+            ));
+        }
+        // Without a proxy, the program that answers has to be told which record is meant.
+        let record = match self.proxy.link {
+            ProxyStatus::None => self.current().and_then(|tab| tab.view.path()),
+            _ => None,
+        };
+        let record = record.map(|path| PathBuf::from(path.to_string_lossy().into_owned()));
+        let output = |path: &str| absolute(path).to_string_lossy().into_owned();
+        let then = RequestPurpose::Written(what);
+        match (what, rest.split_once(' ')) {
+            (FileOutput::Copy, _) => {
+                let output = output(rest);
+                let request = SaveRequest { output };
+                self.ask(&RecordRequest { request, record }, then);
+            }
+            (FileOutput::Export, Some((format, path))) => {
+                let request = ExportRequest {
+                    format: format.to_owned(),
+                    output: output(path),
+                    force: false,
+                };
+                self.ask(&RecordRequest { request, record }, then);
+            }
+            (FileOutput::Export, None) => {
+                self.complain("export what, and where? `:export har session.har`");
+            }
+        }
+    }
+}
+
+/// What is written into a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FileOutput {
+    /// The record and its side files.
+    Copy,
+    /// The session in another format.
+    Export,
+}
+
+impl FileOutput {
+    /// What does the same without a UI.
+    fn in_the_shell(self) -> &'static str {
+        match self {
+            FileOutput::Copy => "cp",
+            FileOutput::Export => "mcp-proxy export",
+        }
+    }
+
+    /// What was done when it is done.
+    pub(super) fn done(self) -> &'static str {
+        match self {
+            FileOutput::Copy => "saved",
+            FileOutput::Export => "exported",
+        }
+    }
+}
+
+/// The proxy has another folder, and no shell is there to know `~/`.
+fn absolute(path: &str) -> PathBuf {
+    let path = path.trim();
+    let home = std::env::var_os("HOME");
+    let path = match (path.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => Path::new(&home).join(rest.trim_start_matches('/')),
+        _ => PathBuf::from(path),
+    };
+    std::path::absolute(&path).unwrap_or(path)
+}

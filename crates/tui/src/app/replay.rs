@@ -1,0 +1,84 @@
+//! Sending messages again.
+
+use mcp_proxy_control::{ReplayRequest, ReplaySession};
+use mcp_proxy_wire::Direction;
+
+use super::answers::RequestPurpose;
+use super::decisions::{EditCheck, EditLocation, editable};
+use super::{App, Overlay};
+use crate::editor::{EditPurpose, Editor};
+use crate::proxy::ProxyStatus;
+
+impl App {
+    /// Sends the selected message again.
+    pub(super) fn replay(&mut self, session: ReplaySession) {
+        if let Some(sequence) = self.replayable() {
+            self.send_again(sequence, None, session);
+        }
+    }
+
+    /// Edits the selected message, to send it again.
+    pub(super) fn replay_edited(&mut self) {
+        let Some(sequence) = self.replayable() else {
+            return;
+        };
+        let detail = self.tabs.first().and_then(|tab| tab.detail.as_ref());
+        match detail.map(|detail| editable(detail, EditLocation::Here)) {
+            Some(Ok(text)) => {
+                let purpose = EditPurpose::Replay { sequence };
+                self.open(Overlay::Editor(Box::new(Editor::new(purpose, &text))));
+            }
+            Some(Err(why)) => self.complain(why),
+            None => {}
+        }
+    }
+
+    /// What is no JSON-RPC goes on a fresh session only, and only an edit can be that.
+    pub(super) fn send_again(
+        &mut self,
+        sequence: u64,
+        raw: Option<(String, EditCheck)>,
+        session: ReplaySession,
+    ) {
+        let request = ReplayRequest {
+            sequence,
+            session: Some(session),
+            as_is: matches!(&raw, Some((_, EditCheck::AsIs))),
+            raw: raw.and_then(|(raw, _)| ReplayRequest::text(&raw)),
+            ..ReplayRequest::default()
+        };
+        self.say(format!("#{sequence} is sent again …"));
+        self.ask(&request, RequestPurpose::Replayed(sequence));
+    }
+
+    /// The selected message, or the request that it answers.
+    fn replayable(&mut self) -> Option<u64> {
+        if self.proxy.link == ProxyStatus::None || self.tab != 0 {
+            self.complain(
+                "there is no proxy that could send it; `mcp-proxy replay FILE` plays a record",
+            );
+            return None;
+        }
+        let tab = self.tabs.first_mut()?;
+        // What rushes by is laid out by its beginning only.
+        tab.follows = false;
+        tab.show();
+        let Some(detail) = tab.detail.as_ref() else {
+            self.complain("no message is selected");
+            return None;
+        };
+        let message = detail.told.as_ref().ok().map(|told| &told.message)?;
+        match (message.direction, message.answers) {
+            (Direction::ClientToServer, _) => Some(message.sequence),
+            (Direction::ServerToClient, Some(request)) => {
+                self.go_to(request);
+                self.tabs.first_mut()?.show();
+                Some(request)
+            }
+            (Direction::ServerToClient, None) => {
+                self.complain("only messages of a client can be sent again");
+                None
+            }
+        }
+    }
+}
