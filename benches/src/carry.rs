@@ -17,19 +17,22 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use tempfile::TempDir;
 
-use crate::canned::Size;
+use crate::canned::AnswerSize;
 use crate::cases::{CASES, START};
-use crate::contender::{Setup, nginx};
+use crate::contender::{BenchSetup, nginx};
 use crate::floor::split_url;
 use crate::machine::Machine;
-use crate::processes::{Register, Running};
-use crate::report::Report;
+use crate::processes::{BenchProcess, ProcessRegister};
+use crate::report::BenchReport;
 
 #[derive(Args)]
 pub struct CarryArgs {
     /// The mcp-proxy binary to measure; this binary itself stands in for it (its bare copies take the same flags)
     #[arg(long)]
     proxy: PathBuf,
+    /// Another build of mcp-proxy, measured in the same rounds; each figure of ours must then be within 5 % of its own
+    #[arg(long)]
+    before: Option<PathBuf>,
     /// Measure only this case (may be repeated); an unknown name lists them all
     #[arg(long = "case")]
     cases: Vec<String>,
@@ -63,7 +66,7 @@ pub struct CarryArgs {
 }
 
 /// How often and how long.
-pub struct Plan {
+pub struct MeasurePlan {
     pub small_rounds: usize,
     pub large_rounds: usize,
     pub starts: usize,
@@ -72,11 +75,11 @@ pub struct Plan {
     large_time: Duration,
 }
 
-impl Plan {
-    fn new(args: &CarryArgs) -> Result<Plan> {
+impl MeasurePlan {
+    fn new(args: &CarryArgs) -> Result<MeasurePlan> {
         if args.quick {
             let (warm_up, time) = (Duration::from_millis(100), Duration::from_millis(500));
-            return Ok(Plan {
+            return Ok(MeasurePlan {
                 small_rounds: 1,
                 large_rounds: 1,
                 starts: 2,
@@ -90,7 +93,7 @@ impl Plan {
             let seconds = args.seconds.unwrap_or(default);
             Duration::try_from_secs_f64(seconds).context("--seconds is a positive number")
         };
-        Ok(Plan {
+        Ok(MeasurePlan {
             small_rounds: args.rounds.unwrap_or(20),
             large_rounds: args.rounds.unwrap_or(5),
             starts: 2 * args.rounds.unwrap_or(5),
@@ -100,16 +103,16 @@ impl Plan {
         })
     }
 
-    pub fn time(&self, size: Size) -> Duration {
-        if size == Size::Small {
+    pub fn time(&self, size: AnswerSize) -> Duration {
+        if size == AnswerSize::Small {
             self.small_time
         } else {
             self.large_time
         }
     }
 
-    pub fn rounds(&self, size: Size) -> usize {
-        if size == Size::Small {
+    pub fn rounds(&self, size: AnswerSize) -> usize {
+        if size == AnswerSize::Small {
             self.small_rounds
         } else {
             self.large_rounds
@@ -119,17 +122,18 @@ impl Plan {
 
 pub fn run(args: &CarryArgs) -> Result<()> {
     check_names(&args.cases)?;
-    let plan = Plan::new(args)?;
-    let register = Arc::new(Register::default());
+    let plan = MeasurePlan::new(args)?;
+    let register = Arc::new(ProcessRegister::default());
     register.close_on_signals()?;
     let own = std::env::current_exe().context("this binary has a path")?;
     let (_server, setup) = set_up(args, own, &register)?;
     let machine = Machine::read(setup.folder.path(), setup.memory.path())?;
-    let mut report = Report::new(machine);
+    let mut report = BenchReport::new(machine);
     let wanted = |name: &str| args.cases.is_empty() || args.cases.iter().any(|case| case == name);
     for case in CASES.iter().filter(|case| wanted(case.name)) {
         let results = rounds::measure(&setup, &plan, case);
         report.rows.extend(verdict::rows(case, &results));
+        report.rows.extend(verdict::rows_of_before(case, &results));
         report.figures.extend(results.figures(case));
     }
     if wanted(START) {
@@ -156,11 +160,17 @@ fn check_names(names: &[String]) -> Result<()> {
 }
 
 /// The one HTTP server of the run, and everything that contenders need.
-fn set_up(args: &CarryArgs, own: PathBuf, register: &Arc<Register>) -> Result<(Running, Setup)> {
-    let proxy = args
-        .proxy
-        .canonicalize()
-        .with_context(|| format!("no proxy at {}", args.proxy.display()))?;
+fn set_up(
+    args: &CarryArgs,
+    own: PathBuf,
+    register: &Arc<ProcessRegister>,
+) -> Result<(BenchProcess, BenchSetup)> {
+    let binary = |path: &PathBuf| {
+        path.canonicalize()
+            .with_context(|| format!("no proxy at {}", path.display()))
+    };
+    let proxy = binary(&args.proxy)?;
+    let before = args.before.as_ref().map(binary).transpose()?;
     let folder = match &args.record_dir {
         Some(folder) => TempDir::new_in(folder),
         None => TempDir::new(),
@@ -174,12 +184,13 @@ fn set_up(args: &CarryArgs, own: PathBuf, register: &Arc<Register>) -> Result<(R
         .args(["canned-server", "http"])
         .stdin(Stdio::null())
         .stdout(Stdio::null());
-    let running = Running::start(register, command)?;
+    let running = BenchProcess::start(register, command)?;
     let (server, _) = split_url(&running.listening_on()?)?;
-    let setup = Setup {
+    let setup = BenchSetup {
         register: Arc::clone(register),
         own,
         proxy,
+        before,
         nginx: args.nginx.clone().or_else(nginx::find),
         npm: args.npm_mcp_proxy.clone(),
         pypi: args.pypi_mcp_proxy.clone(),

@@ -1,16 +1,16 @@
 //! The list of cases: what is loaded, who takes part, and what mcp-proxy must reach.
 
-use crate::canned::{Era, Size};
-use crate::contender::{Habit, Shape, Who};
+use crate::canned::{AnswerSize, BenchEra};
+use crate::contender::{ContenderKind, TransportPair, ViewerHabit};
 
 /// One load, measured for several contenders in turn.
-pub struct Case {
+pub struct BenchCase {
     pub name: &'static str,
-    pub shape: Shape,
-    pub era: Era,
-    pub size: Size,
+    pub shape: TransportPair,
+    pub era: BenchEra,
+    pub size: AnswerSize,
     pub in_flight: usize,
-    pub who: &'static [Who],
+    pub who: &'static [ContenderKind],
     pub goals: &'static [Goal],
 }
 
@@ -32,7 +32,7 @@ pub enum Goal {
     /// Throughput with the record on, at least this share of our own without.
     RateOfOwnUnrecorded(f64),
     /// Throughput with the record on and a viewer attached, at least this share of our own with the record on.
-    RateOfOwnUnviewed(Habit, f64),
+    RateOfOwnUnviewed(ViewerHabit, f64),
     /// Throughput with the record on and 1,000 rules for other messages, at least this share of our own with the record on.
     RateOfOwnUnruled(f64),
     /// Throughput of 2026-07-28 requests, at least this share of our own for 2025.
@@ -48,23 +48,26 @@ pub const GUARD_MB: f64 = 1.0;
 /// The name of the case that starts instead of loading.
 pub const START: &str = "start";
 /// Who is started in it.
-pub const STARTERS: &[Who] = &[
-    Who::Direct,
-    Who::Nginx,
-    Who::Floor,
-    Who::Proxy,
-    Who::Npm,
-    Who::Pypi,
+pub const STARTERS: &[ContenderKind] = &[
+    ContenderKind::Direct,
+    ContenderKind::Nginx,
+    ContenderKind::Floor,
+    ContenderKind::Proxy,
+    ContenderKind::Before,
+    ContenderKind::Npm,
+    ContenderKind::Pypi,
 ];
 
-use Who::{Direct, Floor, FloorModern, Modern, Nginx, Npm, Proxy, Pypi, Recording, Ruled, Viewed};
+use ContenderKind::{
+    Direct, Floor, FloorModern, Modern, Nginx, Npm, Proxy, Pypi, Recording, Ruled, Viewed,
+};
 
-pub const CASES: &[Case] = &[
-    Case {
+pub const CASES: &[BenchCase] = &[
+    BenchCase {
         name: "hh-small-c16",
-        shape: Shape::HttpToHttp,
-        era: Era::Legacy,
-        size: Size::Small,
+        shape: TransportPair::HttpToHttp,
+        era: BenchEra::Legacy,
+        size: AnswerSize::Small,
         in_flight: 16,
         who: &[
             Direct,
@@ -72,8 +75,8 @@ pub const CASES: &[Case] = &[
             Floor,
             Proxy,
             Recording,
-            Viewed(Habit::Reads),
-            Viewed(Habit::Stops),
+            Viewed(ViewerHabit::Reads),
+            Viewed(ViewerHabit::Stops),
             Ruled,
             Modern,
             FloorModern,
@@ -82,26 +85,26 @@ pub const CASES: &[Case] = &[
             Goal::RateOfNginx(0.85),
             Goal::CpuOfNginx(1.25),
             Goal::RateOfOwnUnrecorded(0.80),
-            Goal::RateOfOwnUnviewed(Habit::Reads, 0.90),
-            Goal::RateOfOwnUnviewed(Habit::Stops, 0.90),
+            Goal::RateOfOwnUnviewed(ViewerHabit::Reads, 0.90),
+            Goal::RateOfOwnUnviewed(ViewerHabit::Stops, 0.90),
             Goal::RateOfOwnUnruled(0.90),
             Goal::RateOfOwnLegacy(0.90),
         ],
     },
-    Case {
+    BenchCase {
         name: "hh-small-c1",
-        shape: Shape::HttpToHttp,
-        era: Era::Legacy,
-        size: Size::Small,
+        shape: TransportPair::HttpToHttp,
+        era: BenchEra::Legacy,
+        size: AnswerSize::Small,
         in_flight: 1,
         who: &[Direct, Nginx, Floor, Proxy],
         goals: &[Goal::AddedOfNginx(1.5)],
     },
-    Case {
+    BenchCase {
         name: "hh-1mb-c4",
-        shape: Shape::HttpToHttp,
-        era: Era::Legacy,
-        size: Size::OneMegabyte,
+        shape: TransportPair::HttpToHttp,
+        era: BenchEra::Legacy,
+        size: AnswerSize::OneMegabyte,
         in_flight: 4,
         who: &[Direct, Nginx, Floor, Proxy, Recording],
         goals: &[
@@ -110,38 +113,38 @@ pub const CASES: &[Case] = &[
             Goal::RateOfOwnUnrecorded(0.4),
         ],
     },
-    Case {
+    BenchCase {
         name: "hh-10mb-c2",
-        shape: Shape::HttpToHttp,
-        era: Era::Legacy,
-        size: Size::TenMegabytes,
+        shape: TransportPair::HttpToHttp,
+        era: BenchEra::Legacy,
+        size: AnswerSize::TenMegabytes,
         in_flight: 2,
         who: &[Direct, Nginx, Floor, Proxy],
         goals: &[Goal::RateOfNginx(0.95), Goal::PeakOverFlight(3.0)],
     },
-    Case {
+    BenchCase {
         name: "hs-small-16",
-        shape: Shape::HttpToStdio,
-        era: Era::Legacy,
-        size: Size::Small,
+        shape: TransportPair::HttpToStdio,
+        era: BenchEra::Legacy,
+        size: AnswerSize::Small,
         in_flight: 16,
         who: &[Direct, Floor, Proxy, Recording, Npm, Pypi],
         goals: &[Goal::RateOfDirect(0.33), Goal::RateOfOwnUnrecorded(0.80)],
     },
-    Case {
+    BenchCase {
         name: "hs-small-16-modern",
-        shape: Shape::HttpToStdio,
-        era: Era::Modern,
-        size: Size::Small,
+        shape: TransportPair::HttpToStdio,
+        era: BenchEra::Modern,
+        size: AnswerSize::Small,
         in_flight: 16,
         who: &[Direct, Floor, Proxy, Recording, Npm],
         goals: &[Goal::RateOfDirect(0.50), Goal::RateOfOwnUnrecorded(0.80)],
     },
-    Case {
+    BenchCase {
         name: "sh-small-32",
-        shape: Shape::StdioToHttp,
-        era: Era::Legacy,
-        size: Size::Small,
+        shape: TransportPair::StdioToHttp,
+        era: BenchEra::Legacy,
+        size: AnswerSize::Small,
         in_flight: 32,
         who: &[Direct, Floor, Proxy, Recording, Modern, FloorModern, Pypi],
         goals: &[
@@ -150,28 +153,28 @@ pub const CASES: &[Case] = &[
             Goal::RateOfOwnLegacy(0.90),
         ],
     },
-    Case {
+    BenchCase {
         name: "sh-small-1",
-        shape: Shape::StdioToHttp,
-        era: Era::Legacy,
-        size: Size::Small,
+        shape: TransportPair::StdioToHttp,
+        era: BenchEra::Legacy,
+        size: AnswerSize::Small,
         in_flight: 1,
         who: &[Direct, Floor, Proxy, Pypi],
         goals: &[Goal::AddedMicroseconds(85.0)],
     },
-    Case {
+    BenchCase {
         name: "ss-small-32",
-        shape: Shape::StdioToStdio,
-        era: Era::Legacy,
-        size: Size::Small,
+        shape: TransportPair::StdioToStdio,
+        era: BenchEra::Legacy,
+        size: AnswerSize::Small,
         in_flight: 32,
         who: &[
             Direct,
             Floor,
             Proxy,
             Recording,
-            Viewed(Habit::Reads),
-            Viewed(Habit::Stops),
+            Viewed(ViewerHabit::Reads),
+            Viewed(ViewerHabit::Stops),
             Ruled,
             Modern,
             FloorModern,
@@ -179,26 +182,26 @@ pub const CASES: &[Case] = &[
         goals: &[
             Goal::RateOfDirect(0.55),
             Goal::RateOfOwnUnrecorded(0.60),
-            Goal::RateOfOwnUnviewed(Habit::Reads, 0.90),
-            Goal::RateOfOwnUnviewed(Habit::Stops, 0.90),
+            Goal::RateOfOwnUnviewed(ViewerHabit::Reads, 0.90),
+            Goal::RateOfOwnUnviewed(ViewerHabit::Stops, 0.90),
             Goal::RateOfOwnUnruled(0.90),
             Goal::RateOfOwnLegacy(0.90),
         ],
     },
-    Case {
+    BenchCase {
         name: "ss-small-1",
-        shape: Shape::StdioToStdio,
-        era: Era::Legacy,
-        size: Size::Small,
+        shape: TransportPair::StdioToStdio,
+        era: BenchEra::Legacy,
+        size: AnswerSize::Small,
         in_flight: 1,
         who: &[Direct, Floor, Proxy],
         goals: &[Goal::AddedMicroseconds(25.0)],
     },
-    Case {
+    BenchCase {
         name: "ss-1mb",
-        shape: Shape::StdioToStdio,
-        era: Era::Legacy,
-        size: Size::OneMegabyte,
+        shape: TransportPair::StdioToStdio,
+        era: BenchEra::Legacy,
+        size: AnswerSize::OneMegabyte,
         in_flight: 4,
         who: &[Direct, Floor, Proxy, Recording],
         goals: &[Goal::RateOfDirect(1.0), Goal::RateOfOwnUnrecorded(0.4)],

@@ -17,52 +17,52 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use tempfile::TempDir;
 
-pub use viewer::Habit;
-use viewer::Viewer;
+use viewer::BenchViewer;
+pub use viewer::ViewerHabit;
 
-use crate::canned::{Era, Size};
+use crate::canned::{AnswerSize, BenchEra};
 use crate::floor::split_url;
-use crate::load::Target;
-use crate::processes::{Register, Running};
+use crate::load::LoadTarget;
+use crate::processes::{BenchProcess, ProcessRegister};
 
 /// The kinds of the client's and of the server's side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Shape {
+pub enum TransportPair {
     HttpToHttp,
     HttpToStdio,
     StdioToHttp,
     StdioToStdio,
 }
 
-impl Shape {
-    pub const ALL: [Shape; 4] = [
-        Shape::HttpToHttp,
-        Shape::HttpToStdio,
-        Shape::StdioToHttp,
-        Shape::StdioToStdio,
+impl TransportPair {
+    pub const ALL: [TransportPair; 4] = [
+        TransportPair::HttpToHttp,
+        TransportPair::HttpToStdio,
+        TransportPair::StdioToHttp,
+        TransportPair::StdioToStdio,
     ];
 
     pub fn client_is_http(self) -> bool {
-        matches!(self, Shape::HttpToHttp | Shape::HttpToStdio)
+        matches!(self, TransportPair::HttpToHttp | TransportPair::HttpToStdio)
     }
 
     pub fn server_is_http(self) -> bool {
-        matches!(self, Shape::HttpToHttp | Shape::StdioToHttp)
+        matches!(self, TransportPair::HttpToHttp | TransportPair::StdioToHttp)
     }
 
     pub fn name(self) -> &'static str {
         match self {
-            Shape::HttpToHttp => "HTTP→HTTP",
-            Shape::HttpToStdio => "HTTP→stdio",
-            Shape::StdioToHttp => "stdio→HTTP",
-            Shape::StdioToStdio => "stdio→stdio",
+            TransportPair::HttpToHttp => "HTTP→HTTP",
+            TransportPair::HttpToStdio => "HTTP→stdio",
+            TransportPair::StdioToHttp => "stdio→HTTP",
+            TransportPair::StdioToStdio => "stdio→stdio",
         }
     }
 }
 
 /// Who stands between, or nobody.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Who {
+pub enum ContenderKind {
     Direct,
     Nginx,
     Floor,
@@ -70,44 +70,65 @@ pub enum Who {
     /// mcp-proxy with its record on.
     Recording,
     /// The same with a viewer attached.
-    Viewed(Habit),
+    Viewed(ViewerHabit),
     /// mcp-proxy with its record on and 1,000 rules for other messages.
     Ruled,
     /// mcp-proxy with 2026-07-28 requests, in a case of 2025 ones.
     Modern,
     /// The bare copy with such requests: what they cost client, server and pipes alone.
     FloorModern,
+    /// The build that `--before` names.
+    Before,
+    /// The same with its record on.
+    BeforeRecording,
     Npm,
     Pypi,
 }
 
-impl Who {
+impl ContenderKind {
     pub fn name(self) -> &'static str {
         match self {
-            Who::Direct => "direct",
-            Who::Nginx => "nginx",
-            Who::Floor => "bare copy",
-            Who::Proxy => "mcp-proxy",
-            Who::Recording => "mcp-proxy, record on",
-            Who::Viewed(Habit::Reads) => "mcp-proxy, viewer reading",
-            Who::Viewed(Habit::Stops) => "mcp-proxy, viewer stopped",
-            Who::Ruled => "mcp-proxy, 1,000 rules",
-            Who::Modern => "mcp-proxy, 2026-07-28",
-            Who::FloorModern => "bare copy, 2026-07-28",
-            Who::Npm => "npm mcp-proxy",
-            Who::Pypi => "PyPI mcp-proxy",
+            ContenderKind::Direct => "direct",
+            ContenderKind::Nginx => "nginx",
+            ContenderKind::Floor => "bare copy",
+            ContenderKind::Proxy => "mcp-proxy",
+            ContenderKind::Recording => "mcp-proxy, record on",
+            ContenderKind::Viewed(ViewerHabit::Reads) => "mcp-proxy, viewer reading",
+            ContenderKind::Viewed(ViewerHabit::Stops) => "mcp-proxy, viewer stopped",
+            ContenderKind::Ruled => "mcp-proxy, 1,000 rules",
+            ContenderKind::Modern => "mcp-proxy, 2026-07-28",
+            ContenderKind::FloorModern => "bare copy, 2026-07-28",
+            ContenderKind::Before => "mcp-proxy before",
+            ContenderKind::BeforeRecording => "mcp-proxy before, record on",
+            ContenderKind::Npm => "npm mcp-proxy",
+            ContenderKind::Pypi => "PyPI mcp-proxy",
         }
     }
 
     /// Whether it writes a record.
     pub fn records(self) -> bool {
-        matches!(self, Who::Recording | Who::Viewed(_) | Who::Ruled)
+        matches!(
+            self,
+            ContenderKind::Recording
+                | ContenderKind::BeforeRecording
+                | ContenderKind::Viewed(_)
+                | ContenderKind::Ruled
+        )
+    }
+
+    /// The contender of `--before` to compare this one with.
+    pub fn before(self) -> Option<ContenderKind> {
+        match self {
+            ContenderKind::Proxy => Some(ContenderKind::Before),
+            ContenderKind::Recording => Some(ContenderKind::BeforeRecording),
+            _ => None,
+        }
     }
 
     /// The era of its requests in a case of `era`.
-    pub fn era(self, era: Era) -> Era {
-        if matches!(self, Who::Modern | Who::FloorModern) {
-            Era::Modern
+    pub fn era(self, era: BenchEra) -> BenchEra {
+        if matches!(self, ContenderKind::Modern | ContenderKind::FloorModern) {
+            BenchEra::Modern
         } else {
             era
         }
@@ -115,11 +136,12 @@ impl Who {
 }
 
 /// What is installed and where things go.
-pub struct Setup {
-    pub register: Arc<Register>,
+pub struct BenchSetup {
+    pub register: Arc<ProcessRegister>,
     /// This binary: it is the server and the bare copy too.
     pub own: PathBuf,
     pub proxy: PathBuf,
+    pub before: Option<PathBuf>,
     pub nginx: Option<PathBuf>,
     pub npm: Option<PathBuf>,
     pub pypi: Option<PathBuf>,
@@ -133,38 +155,47 @@ pub struct Setup {
 /// A started contender; its files go when it goes.
 pub struct Contender {
     // Dropped in this order: the viewer first, then the process, then its folder.
-    _viewer: Option<Viewer>,
-    pub running: Option<Running>,
-    pub target: Option<Target>,
+    _viewer: Option<BenchViewer>,
+    pub running: Option<BenchProcess>,
+    pub target: Option<LoadTarget>,
     _files: Option<TempDir>,
 }
 
-impl Setup {
+impl BenchSetup {
     /// Whether this one is installed and offers the shape and era.
-    pub fn has(&self, who: Who, shape: Shape, era: Era) -> bool {
+    pub fn has(&self, who: ContenderKind, shape: TransportPair, era: BenchEra) -> bool {
         match who {
-            Who::Direct | Who::Floor | Who::Proxy => true,
-            Who::Modern | Who::FloorModern => true,
-            Who::Recording | Who::Viewed(_) | Who::Ruled => true,
-            Who::Nginx => self.nginx.is_some() && shape == Shape::HttpToHttp,
-            Who::Npm => self.npm.is_some() && shape == Shape::HttpToStdio,
-            Who::Pypi => {
+            ContenderKind::Direct | ContenderKind::Floor | ContenderKind::Proxy => true,
+            ContenderKind::Modern | ContenderKind::FloorModern => true,
+            ContenderKind::Recording | ContenderKind::Viewed(_) | ContenderKind::Ruled => true,
+            ContenderKind::Before | ContenderKind::BeforeRecording => self.before.is_some(),
+            ContenderKind::Nginx => self.nginx.is_some() && shape == TransportPair::HttpToHttp,
+            ContenderKind::Npm => self.npm.is_some() && shape == TransportPair::HttpToStdio,
+            ContenderKind::Pypi => {
                 // It refuses requests without a session.
-                let offered = matches!(shape, Shape::HttpToStdio | Shape::StdioToHttp);
-                self.pypi.is_some() && offered && era == Era::Legacy
+                let offered = matches!(
+                    shape,
+                    TransportPair::HttpToStdio | TransportPair::StdioToHttp
+                );
+                self.pypi.is_some() && offered && era == BenchEra::Legacy
             }
         }
     }
 
-    pub fn start(&self, who: Who, shape: Shape, size: Size) -> Result<Contender> {
+    pub fn start(
+        &self,
+        who: ContenderKind,
+        shape: TransportPair,
+        size: AnswerSize,
+    ) -> Result<Contender> {
         let files = match who {
-            _ if who.records() && size != Size::Small => Some(TempDir::new_in(&self.memory)?),
+            _ if who.records() && size != AnswerSize::Small => Some(TempDir::new_in(&self.memory)?),
             _ if who.records() => Some(TempDir::new_in(&self.folder)?),
-            Who::Nginx => Some(TempDir::new_in(&self.folder)?),
+            ContenderKind::Nginx => Some(TempDir::new_in(&self.folder)?),
             _ => None,
         };
-        if who == Who::Direct && shape.client_is_http() {
-            let target = Target {
+        if who == ContenderKind::Direct && shape.client_is_http() {
+            let target = LoadTarget {
                 address: self.server,
                 path: "/mcp".into(),
                 process: None,
@@ -176,9 +207,12 @@ impl Setup {
                 _files: files,
             });
         }
-        let port = matches!(who, Who::Nginx | Who::Npm | Who::Pypi)
-            .then(free_port)
-            .transpose()?;
+        let port = matches!(
+            who,
+            ContenderKind::Nginx | ContenderKind::Npm | ContenderKind::Pypi
+        )
+        .then(free_port)
+        .transpose()?;
         let mut command = self.command(
             who,
             shape,
@@ -194,13 +228,13 @@ impl Setup {
             }
         };
         command.stdin(pipe()).stdout(pipe());
-        let mut running = Running::start(&self.register, command)?;
+        let mut running = BenchProcess::start(&self.register, command)?;
         let target = match (shape.client_is_http(), port) {
             (false, _) => None,
             (true, Some(port)) => Some(wait_for_port(&mut running, port)?),
             (true, None) => {
                 let (address, path) = split_url(&running.listening_on()?)?;
-                Some(Target {
+                Some(LoadTarget {
                     address,
                     path,
                     process: Some(running.child.id()),
@@ -208,8 +242,8 @@ impl Setup {
             }
         };
         let viewer = match (who, &files) {
-            (Who::Viewed(habit), Some(folder)) => {
-                Some(Viewer::attach(&mut running, folder.path(), habit)?)
+            (ContenderKind::Viewed(habit), Some(folder)) => {
+                Some(BenchViewer::attach(&mut running, folder.path(), habit)?)
             }
             _ => None,
         };
@@ -227,7 +261,7 @@ fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-fn wait_for_port(running: &mut Running, port: u16) -> Result<Target> {
+fn wait_for_port(running: &mut BenchProcess, port: u16) -> Result<LoadTarget> {
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let deadline = Instant::now() + Duration::from_secs(15);
     while TcpStream::connect(address).is_err() {
@@ -239,7 +273,7 @@ fn wait_for_port(running: &mut Running, port: u16) -> Result<Target> {
         }
         thread::sleep(Duration::from_micros(200));
     }
-    Ok(Target {
+    Ok(LoadTarget {
         address,
         path: "/mcp".into(),
         process: Some(running.child.id()),

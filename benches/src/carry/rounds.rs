@@ -2,31 +2,34 @@
 
 use anyhow::{Context, Result, bail};
 
-use super::Plan;
-use crate::canned::Size;
-use crate::cases::Case;
-use crate::contender::{Setup, Who};
-use crate::load::{self, Load, Sample};
+use super::MeasurePlan;
+use crate::canned::AnswerSize;
+use crate::cases::BenchCase;
+use crate::contender::{BenchSetup, ContenderKind};
+use crate::load::{self, LoadPlan, Measurement};
 use crate::machine;
-use crate::report::Figure;
+use crate::report::ContenderFigures;
 
 /// Samples of each contender by round; a round that failed is `None`.
-pub struct Results {
-    all: Vec<(Who, Vec<Option<Sample>>)>,
+pub struct CaseResults {
+    all: Vec<(ContenderKind, Vec<Option<Measurement>>)>,
     /// The last failure of each, for the report.
-    failures: Vec<(Who, String)>,
+    failures: Vec<(ContenderKind, String)>,
 }
 
 /// What a figure is read from a sample by.
-pub type Reading = fn(&Sample) -> Option<f64>;
+pub type FigureReader = fn(&Measurement) -> Option<f64>;
 
-pub fn measure(setup: &Setup, plan: &Plan, case: &Case) -> Results {
+pub fn measure(setup: &BenchSetup, plan: &MeasurePlan, case: &BenchCase) -> CaseResults {
+    let before = case.who.iter().filter_map(|who| who.before());
     let installed = case
         .who
         .iter()
-        .filter(|who| setup.has(**who, case.shape, case.era));
-    let mut results = Results {
-        all: installed.map(|who| (*who, Vec::new())).collect(),
+        .copied()
+        .chain(before)
+        .filter(|who| setup.has(*who, case.shape, case.era));
+    let mut results = CaseResults {
+        all: installed.map(|who| (who, Vec::new())).collect(),
         failures: Vec::new(),
     };
     let rounds = plan.rounds(case.size);
@@ -53,8 +56,13 @@ pub fn measure(setup: &Setup, plan: &Plan, case: &Case) -> Results {
     results
 }
 
-fn measure_once(setup: &Setup, plan: &Plan, case: &Case, who: Who) -> Result<Sample> {
-    let load = Load {
+fn measure_once(
+    setup: &BenchSetup,
+    plan: &MeasurePlan,
+    case: &BenchCase,
+    who: ContenderKind,
+) -> Result<Measurement> {
+    let load = LoadPlan {
         era: who.era(case.era),
         size: case.size,
         in_flight: case.in_flight,
@@ -65,7 +73,7 @@ fn measure_once(setup: &Setup, plan: &Plan, case: &Case, who: Who) -> Result<Sam
     let mut contender = setup.start(who, case.shape, case.size)?;
     let outcome = match (&contender.target, &mut contender.running) {
         (Some(target), _) => load::measure_http(target, &load),
-        (None, Some(running)) => load::measure_stdio(running, &load, who != Who::Direct),
+        (None, Some(running)) => load::measure_stdio(running, &load, who != ContenderKind::Direct),
         (None, None) => bail!("neither an address nor a process to measure"),
     };
     let words = || {
@@ -78,19 +86,25 @@ fn measure_once(setup: &Setup, plan: &Plan, case: &Case, who: Who) -> Result<Sam
 }
 
 /// A recording contender writes at most a third of what the place has room for, each of the two phases counted.
-fn most_requests(setup: &Setup, case: &Case, who: Who) -> Result<u64> {
+fn most_requests(setup: &BenchSetup, case: &BenchCase, who: ContenderKind) -> Result<u64> {
     if !who.records() {
         return Ok(u64::MAX);
     }
     let (folder, message) = match case.size {
         // The record's line of a small message, generously.
-        Size::Small => (setup.folder.path(), 4096),
+        AnswerSize::Small => (setup.folder.path(), 4096),
         size => (setup.memory.path(), size.bytes() as u64),
     };
     Ok((machine::free_bytes(folder)? / 6 / message).max(case.in_flight as u64))
 }
 
-fn progress(case: &Case, round: usize, rounds: usize, who: Who, sample: &Sample) {
+fn progress(
+    case: &BenchCase,
+    round: usize,
+    rounds: usize,
+    who: ContenderKind,
+    sample: &Measurement,
+) {
     let shown =
         |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
     eprintln!(
@@ -104,15 +118,15 @@ fn progress(case: &Case, round: usize, rounds: usize, who: Who, sample: &Sample)
     );
 }
 
-impl Results {
-    fn of(&self, who: Who) -> &[Option<Sample>] {
+impl CaseResults {
+    fn of(&self, who: ContenderKind) -> &[Option<Measurement>] {
         self.all
             .iter()
             .find(|(own, _)| *own == who)
             .map_or(&[], |(_, samples)| samples)
     }
 
-    pub fn failure(&self, who: Who) -> Option<&str> {
+    pub fn failure(&self, who: ContenderKind) -> Option<&str> {
         self.failures
             .iter()
             .rev()
@@ -121,16 +135,16 @@ impl Results {
     }
 
     /// Median of one contender's figure.
-    pub fn median(&self, who: Who, reading: Reading) -> Option<f64> {
+    pub fn median(&self, who: ContenderKind, reading: FigureReader) -> Option<f64> {
         median(self.of(who).iter().flatten().filter_map(reading).collect())
     }
 
     /// Median over the rounds of `combine(who's figure, other's figure)`, both of the same round.
     pub fn paired(
         &self,
-        who: Who,
-        other: Who,
-        reading: Reading,
+        who: ContenderKind,
+        other: ContenderKind,
+        reading: FigureReader,
         combine: fn(f64, f64) -> f64,
     ) -> Option<f64> {
         let rounds = self.of(who).iter().zip(self.of(other));
@@ -142,15 +156,15 @@ impl Results {
     }
 
     /// One line for each contender.
-    pub fn figures(&self, case: &Case) -> Vec<Figure> {
+    pub fn figures(&self, case: &BenchCase) -> Vec<ContenderFigures> {
         let lines = self.all.iter().map(|(who, samples)| {
-            let taken: Vec<Sample> = samples.iter().flatten().copied().collect();
-            Figure {
+            let taken: Vec<Measurement> = samples.iter().flatten().copied().collect();
+            ContenderFigures {
                 case: case.name.to_owned(),
                 who: who.name(),
                 of_direct: self.paired(
                     *who,
-                    Who::Direct,
+                    ContenderKind::Direct,
                     |sample| sample.per_second,
                     |own, other| own / other,
                 ),
@@ -164,9 +178,9 @@ impl Results {
 }
 
 /// The median of each field on its own.
-pub fn medians(samples: &[Sample]) -> Sample {
-    let of = |reading: Reading| median(samples.iter().filter_map(reading).collect());
-    Sample {
+pub fn medians(samples: &[Measurement]) -> Measurement {
+    let of = |reading: FigureReader| median(samples.iter().filter_map(reading).collect());
+    Measurement {
         per_second: of(|sample| sample.per_second),
         megabytes_per_second: of(|sample| sample.megabytes_per_second),
         p50_us: of(|sample| sample.p50_us),

@@ -4,41 +4,41 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use super::Plan;
+use super::MeasurePlan;
 use super::rounds::medians;
-use crate::canned::{Era, Size};
+use crate::canned::{AnswerSize, BenchEra};
 use crate::cases::{GUARD_MB, IDLE_MB, START, START_MS, STARTERS};
-use crate::contender::{Setup, Shape, Who};
-use crate::load::{self, Sample};
-use crate::report::{Figure, Report, Row, Verdict};
+use crate::contender::{BenchSetup, ContenderKind, TransportPair};
+use crate::load::{self, Measurement};
+use crate::report::{BenchReport, ContenderFigures, GoalRow, GoalVerdict};
 use crate::usage;
 
-pub fn measure(setup: &Setup, plan: &Plan, report: &mut Report) {
-    for shape in Shape::ALL {
+pub fn measure(setup: &BenchSetup, plan: &MeasurePlan, report: &mut BenchReport) {
+    for shape in TransportPair::ALL {
         let mut figures = measure_shape(setup, plan, shape);
-        let median_of = |who: Who| {
+        let median_of = |who: ContenderKind| {
             figures
                 .iter()
                 .find(|figure| figure.who == who.name())
                 .map(|figure| figure.median)
         };
-        let own = median_of(Who::Proxy).unwrap_or_default();
-        let floor = median_of(Who::Floor).unwrap_or_default();
+        let own = median_of(ContenderKind::Proxy).unwrap_or_default();
+        let floor = median_of(ContenderKind::Floor).unwrap_or_default();
         let failure = figures
             .iter()
-            .find(|figure| figure.who == Who::Proxy.name())
+            .find(|figure| figure.who == ContenderKind::Proxy.name())
             .and_then(|own| own.failure.clone());
         let mut row = |what: &str, unit, value: Option<f64>, most: f64, floor: Option<f64>| {
-            report.rows.push(Row {
+            report.rows.push(GoalRow {
                 case: format!("{START} {}", shape.name()),
                 what: what.to_owned(),
                 unit,
                 value,
                 goal: format!("≤ {most:.0} {unit}"),
                 floor: floor.map(|floor| format!("{floor:.1} {unit}")),
-                verdict: Verdict::from(value.is_some_and(|value| value <= most)),
+                verdict: GoalVerdict::from(value.is_some_and(|value| value <= most)),
                 note: failure.clone(),
-                ..Row::default()
+                ..GoalRow::default()
             });
         };
         row(
@@ -62,21 +62,26 @@ pub fn measure(setup: &Setup, plan: &Plan, report: &mut Report) {
     }
 }
 
-fn measure_shape(setup: &Setup, plan: &Plan, shape: Shape) -> Vec<Figure> {
-    let takes_part = |who: Who| {
-        setup.has(who, shape, Era::Legacy) && !(who == Who::Direct && shape.client_is_http())
+fn measure_shape(
+    setup: &BenchSetup,
+    plan: &MeasurePlan,
+    shape: TransportPair,
+) -> Vec<ContenderFigures> {
+    let takes_part = |who: ContenderKind| {
+        setup.has(who, shape, BenchEra::Legacy)
+            && !(who == ContenderKind::Direct && shape.client_is_http())
     };
-    let blank = |who: &Who| Figure {
+    let blank = |who: &ContenderKind| ContenderFigures {
         case: format!("{START} {}", shape.name()),
         who: who.name(),
-        ..Figure::default()
+        ..ContenderFigures::default()
     };
-    let starters: Vec<Who> = STARTERS
+    let starters: Vec<ContenderKind> = STARTERS
         .iter()
         .copied()
         .filter(|who| takes_part(*who))
         .collect();
-    let mut figures: Vec<Figure> = starters.iter().map(blank).collect();
+    let mut figures: Vec<ContenderFigures> = starters.iter().map(blank).collect();
     for _ in 0..plan.starts {
         for (who, figure) in starters.iter().zip(&mut figures) {
             match start_once(setup, *who, shape) {
@@ -100,9 +105,9 @@ fn measure_shape(setup: &Setup, plan: &Plan, shape: Shape) -> Vec<Figure> {
     figures
 }
 
-fn start_once(setup: &Setup, who: Who, shape: Shape) -> Result<Sample> {
+fn start_once(setup: &BenchSetup, who: ContenderKind, shape: TransportPair) -> Result<Measurement> {
     let start = Instant::now();
-    let mut contender = setup.start(who, shape, Size::Small)?;
+    let mut contender = setup.start(who, shape, AnswerSize::Small)?;
     let running = contender
         .running
         .as_mut()
@@ -113,10 +118,10 @@ fn start_once(setup: &Setup, who: Who, shape: Shape) -> Result<Sample> {
     }
     let start_ms = start.elapsed().as_secs_f64() * 1000.0;
     let usage = usage::of_tree(running.child.id());
-    Ok(Sample {
+    Ok(Measurement {
         start_ms: Some(start_ms),
-        idle_mb: (who != Who::Direct).then_some(usage.proxy.resident_megabytes),
+        idle_mb: (who != ContenderKind::Direct).then_some(usage.proxy.resident_megabytes),
         guard_private_mb: usage.guard.map(|guard| guard.private_megabytes),
-        ..Sample::default()
+        ..Measurement::default()
     })
 }

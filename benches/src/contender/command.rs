@@ -5,33 +5,37 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Setup, Shape, Who, nginx};
-use crate::canned::Size;
+use super::{BenchSetup, ContenderKind, TransportPair, nginx};
+use crate::canned::AnswerSize;
 
-impl Setup {
+impl BenchSetup {
     /// `files` is the contender's own folder, `port` the one to listen on, for those that need them.
     pub(super) fn command(
         &self,
-        who: Who,
-        shape: Shape,
-        size: Size,
+        who: ContenderKind,
+        shape: TransportPair,
+        size: AnswerSize,
         files: Option<&Path>,
         port: u16,
     ) -> Result<Command> {
         let url = format!("http://{}/mcp", self.server);
         let port = port.to_string();
         match who {
-            Who::Direct => Ok(self.server_command()),
-            Who::Floor | Who::FloorModern => {
+            ContenderKind::Direct => Ok(self.server_command()),
+            ContenderKind::Floor | ContenderKind::FloorModern => {
                 Ok(self.proxy_flags(&self.own, "floor", shape, size, None))
             }
-            Who::Proxy | Who::Modern => {
+            ContenderKind::Proxy | ContenderKind::Modern => {
                 Ok(self.proxy_flags(&self.proxy, "proxy", shape, size, None))
             }
-            Who::Recording | Who::Viewed(_) => {
+            ContenderKind::Recording | ContenderKind::Viewed(_) => {
                 Ok(self.proxy_flags(&self.proxy, "proxy", shape, size, files))
             }
-            Who::Ruled => {
+            ContenderKind::Before | ContenderKind::BeforeRecording => {
+                let program = self.before.as_deref().context("--before is not given")?;
+                Ok(self.proxy_flags(program, "proxy", shape, size, files))
+            }
+            ContenderKind::Ruled => {
                 let folder = files.context("a record needs a folder")?;
                 let rules = folder.join("rules.toml");
                 std::fs::write(&rules, rules_for_others())?;
@@ -39,7 +43,7 @@ impl Setup {
                 command.args(["proxy", "--rules"]).arg(rules);
                 Ok(self.flags(command, shape, size, files))
             }
-            Who::Nginx => {
+            ContenderKind::Nginx => {
                 let program = self.nginx.as_deref().context("nginx is not installed")?;
                 nginx::command(
                     program,
@@ -48,7 +52,7 @@ impl Setup {
                     self.server,
                 )
             }
-            Who::Npm => {
+            ContenderKind::Npm => {
                 let mut command = Command::new(
                     self.npm
                         .as_deref()
@@ -66,7 +70,7 @@ impl Setup {
                 command.arg(&self.own).args(["canned-server", "stdio"]);
                 Ok(command)
             }
-            Who::Pypi => {
+            ContenderKind::Pypi => {
                 let mut command = Command::new(
                     self.pypi
                         .as_deref()
@@ -108,8 +112,8 @@ impl Setup {
         &self,
         program: &Path,
         word: &str,
-        shape: Shape,
-        size: Size,
+        shape: TransportPair,
+        size: AnswerSize,
         files: Option<&Path>,
     ) -> Command {
         let mut command = Command::new(program);
@@ -120,8 +124,8 @@ impl Setup {
     fn flags(
         &self,
         mut command: Command,
-        shape: Shape,
-        size: Size,
+        shape: TransportPair,
+        size: AnswerSize,
         files: Option<&Path>,
     ) -> Command {
         match files {
@@ -133,7 +137,7 @@ impl Setup {
                 .arg("--session-file")
                 .arg(folder.join("record.jsonl")),
         };
-        if files.is_some() && size != Size::Small {
+        if files.is_some() && size != AnswerSize::Small {
             command.args(["--durability", "none"]);
         }
         if shape.client_is_http() {

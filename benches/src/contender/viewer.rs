@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::processes::Running;
+use crate::processes::BenchProcess;
 
 /// How long the proxy may take to listen for viewers, and to answer one.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -22,20 +22,24 @@ const LONGEST_NOTICE: u64 = 1024;
 
 /// What it does once it has subscribed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Habit {
+pub enum ViewerHabit {
     Reads,
     Stops,
 }
 
 /// An attached viewer; gone when dropped.
-pub struct Viewer {
+pub struct BenchViewer {
     stream: UnixStream,
     reading: Option<JoinHandle<()>>,
 }
 
-impl Viewer {
+impl BenchViewer {
     /// Subscribes to `running`, whose runtime folder is `folder`.
-    pub fn attach(running: &mut Running, folder: &Path, habit: Habit) -> Result<Viewer> {
+    pub fn attach(
+        running: &mut BenchProcess,
+        folder: &Path,
+        habit: ViewerHabit,
+    ) -> Result<BenchViewer> {
         let mut stream = connect(running, folder)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -51,7 +55,7 @@ impl Viewer {
             "subscribe is answered by {answer}"
         );
         let reading = match habit {
-            Habit::Reads => {
+            ViewerHabit::Reads => {
                 // From here on it waits for ever: what ends it is the end of the stream.
                 stream.set_read_timeout(None)?;
                 Some(thread::spawn(move || {
@@ -59,7 +63,7 @@ impl Viewer {
                     let _ = copy(&mut reader, &mut sink());
                 }))
             }
-            Habit::Stops => {
+            ViewerHabit::Stops => {
                 let id = "x".repeat(LONG_ID);
                 writeln!(
                     stream,
@@ -69,11 +73,11 @@ impl Viewer {
                 None
             }
         };
-        Ok(Viewer { stream, reading })
+        Ok(BenchViewer { stream, reading })
     }
 }
 
-impl Drop for Viewer {
+impl Drop for BenchViewer {
     fn drop(&mut self) {
         // It fails if the proxy has gone first, and then there is nothing to end.
         let _ = self.stream.shutdown(Shutdown::Both);
@@ -100,7 +104,7 @@ fn stop_inside_answer(reader: &mut BufReader<UnixStream>) -> Result<()> {
 }
 
 /// Waits for the socket: it is made while the proxy starts, and no line on a pipe of ours says when.
-fn connect(running: &mut Running, folder: &Path) -> Result<UnixStream> {
+fn connect(running: &mut BenchProcess, folder: &Path) -> Result<UnixStream> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(stream) = socket(folder).and_then(|path| UnixStream::connect(path).ok()) {
