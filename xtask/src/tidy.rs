@@ -1,9 +1,10 @@
-//! `cargo xtask tidy`: the house rules that rustc and clippy do not know. Each rule is a function from a file to what
+//! `cargo xtask tidy`: the house rules that rustc and clippy do not know. Most rules are a function from a file to what
 //! is wrong with it; this file walks the tree and prints.
 
 mod manifests;
 mod markdown;
 mod sources;
+mod type_names;
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +14,14 @@ use crate::process::root;
 
 /// One finding, with the place it is about.
 pub struct Finding {
-    weight: Weight,
+    weight: Severity,
     place: String,
     what: String,
 }
 
 /// Whether a finding fails the command.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Weight {
+pub enum Severity {
     Error,
     Warning,
 }
@@ -28,7 +29,7 @@ pub enum Weight {
 impl Finding {
     pub fn error(place: impl Into<String>, what: impl Into<String>) -> Finding {
         Finding {
-            weight: Weight::Error,
+            weight: Severity::Error,
             place: place.into(),
             what: what.into(),
         }
@@ -36,7 +37,7 @@ impl Finding {
 
     pub fn warning(place: impl Into<String>, what: impl Into<String>) -> Finding {
         Finding {
-            weight: Weight::Warning,
+            weight: Severity::Warning,
             place: place.into(),
             what: what.into(),
         }
@@ -44,13 +45,13 @@ impl Finding {
 }
 
 /// A text file of the repository.
-pub struct Text {
+pub struct TextFile {
     /// Relative to the root, with forward slashes.
     pub path: String,
     pub content: String,
 }
 
-impl Text {
+impl TextFile {
     pub fn extension(&self) -> &str {
         Path::new(&self.path)
             .extension()
@@ -78,6 +79,7 @@ pub fn run() -> Result<()> {
     texts.sort_by(|a, b| a.path.cmp(&b.path));
 
     let mut findings = documents(&root);
+    findings.extend(type_names::check(&texts));
     for text in &texts {
         findings.extend(sources::check(text));
         match text.extension() {
@@ -87,7 +89,7 @@ pub fn run() -> Result<()> {
         }
     }
     for finding in &findings {
-        let label = if finding.weight == Weight::Error {
+        let label = if finding.weight == Severity::Error {
             "error"
         } else {
             "warning"
@@ -96,7 +98,7 @@ pub fn run() -> Result<()> {
     }
     let errors = findings
         .iter()
-        .filter(|finding| finding.weight == Weight::Error)
+        .filter(|finding| finding.weight == Severity::Error)
         .count();
     if errors > 0 {
         bail!("{errors} against the house rules (CONTRIBUTING.md)");
@@ -121,7 +123,7 @@ fn documents(root: &Path) -> Vec<Finding> {
 }
 
 /// Every text file that people wrote. What is not UTF-8 is a test's data.
-fn collect(root: &Path, directory: &Path, texts: &mut Vec<Text>) -> Result<()> {
+fn collect(root: &Path, directory: &Path, texts: &mut Vec<TextFile>) -> Result<()> {
     const SKIPPED: &[&str] = &[
         "target",
         "node_modules",
@@ -149,7 +151,7 @@ fn collect(root: &Path, directory: &Path, texts: &mut Vec<Text>) -> Result<()> {
                 .unwrap_or(&path)
                 .to_string_lossy()
                 .replace('\\', "/");
-            texts.push(Text { path, content });
+            texts.push(TextFile { path, content });
         }
     }
     Ok(())
