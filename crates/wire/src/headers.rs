@@ -125,6 +125,3 @@ fn refuses(parameter: &[u8]) -> bool {
     };
     weight.first() == Some(&b'0') && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
 }
-
-#[cfg(test)]
-mod tests;

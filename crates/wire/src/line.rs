@@ -242,6 +242,3 @@ fn too_large(seen: usize, line: Bytes) -> LineUnit {
         front: Bytes::copy_from_slice(&line[..line.len().min(FRONT)]),
     }
 }
-
-#[cfg(test)]
-mod tests;

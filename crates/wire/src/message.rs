@@ -344,6 +344,3 @@ pub(crate) fn whole_number(token: &[u8]) -> Option<i64> {
     let number: f64 = token.parse().ok()?;
     (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }
-
-#[cfg(test)]
-mod tests;

@@ -141,6 +141,3 @@ pub fn encode_event(id: Option<&str>, event: Option<&str>, data: &[u8]) -> Bytes
     block.push(b'\n');
     block.into()
 }
-
-#[cfg(test)]
-mod tests;

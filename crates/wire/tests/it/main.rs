@@ -3,10 +3,15 @@
 
 #![allow(
     clippy::expect_used,
+    clippy::unwrap_used,
     reason = "a test that finds nothing where something must be has failed"
 )]
 
 mod corpus;
+mod headers;
 mod invariants;
+mod line;
+mod message;
 mod properties;
+mod sse;
 mod streams;

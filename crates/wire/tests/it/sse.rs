@@ -1,7 +1,7 @@
 //! Events, with every line end and every split.
 
-use super::*;
-use crate::Limits;
+use bytes::Bytes;
+use mcp_proxy_wire::{Chunk, Limits, SseEvent, SseSplitter, SseUnit, encode_event};
 
 fn split(limits: Limits, pushes: &[&[u8]]) -> Vec<SseUnit> {
     let mut splitter = SseSplitter::new(limits);
@@ -213,7 +213,7 @@ fn a_cut_event_that_ends_with_the_bare_name_of_a_data_line_has_an_empty_line_mor
 #[test]
 fn an_events_data_can_be_exchanged_and_nothing_else_moves() {
     let wire = ": hi\r\nid: 7\r\ndata: {\r\nretry: 5\r\ndata: }\r\n\r\n";
-    let mut splitter = SseSplitter::new(crate::Limits {
+    let mut splitter = SseSplitter::new(Limits {
         cut: 1024,
         max: 1024,
     });

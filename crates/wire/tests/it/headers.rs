@@ -1,9 +1,8 @@
 //! The header rules, case by case.
 
-use http::HeaderValue;
-
-use super::*;
-use crate::Message;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use mcp_proxy_wire::Message;
+use mcp_proxy_wire::headers::*;
 
 fn map(headers: &[(&str, &str)]) -> HeaderMap {
     let mut map = HeaderMap::new();

@@ -1,6 +1,7 @@
 //! Lines, however they are pushed.
 
-use super::*;
+use bytes::Bytes;
+use mcp_proxy_wire::{Chunk, Limits, LineSplitter, LineUnit};
 
 fn split(limits: Limits, pushes: &[&str]) -> Vec<LineUnit> {
     let mut splitter = LineSplitter::new(limits);

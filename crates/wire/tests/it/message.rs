@@ -1,7 +1,8 @@
 //! What a message is, and what a splice leaves alone.
 
-use super::*;
-use crate::{Field, error_response};
+use mcp_proxy_wire::{
+    EMBED_DEPTH, ErrorCode, Field, Id, Kind, Message, Span, SpliceError, error_response,
+};
 
 fn message(text: &str) -> Message {
     Message::parse(text.to_owned())
@@ -126,7 +127,7 @@ fn error_codes_are_read_in_any_spelling() {
     assert_eq!(code("\"1\""), None);
     assert_eq!(code("1e400"), None);
     assert_eq!(
-        error_response(None, crate::ErrorCode::INTERNAL, "", None).error_code(),
+        error_response(None, ErrorCode::INTERNAL, "", None).error_code(),
         Some(-32603)
     );
 }
@@ -219,8 +220,8 @@ fn a_head_that_is_moved_is_the_head_that_would_be_read() {
             let read = call.splice(&edits).unwrap();
             assert_eq!(moved.raw(), read.raw());
             assert_eq!(
-                format!("{:?}", moved.head),
-                format!("{:?}", read.head),
+                format!("{:?}", moved),
+                format!("{:?}", read),
                 "{text} {new}"
             );
         }
