@@ -85,17 +85,17 @@ pub async fn carry(
     let to_client = Mutex::new(client.writer);
     let to_server = Mutex::new(server.writer);
     let open = OpenInjectionQueue::new(connection);
-    let inlet = open.inlet();
+    let injections = open.injections();
     let mut up = Pump::new(
         connection,
-        &inlet,
+        &injections,
         Direction::ClientToServer,
         client.reader,
         options,
     );
     let mut down = Pump::new(
         connection,
-        &inlet,
+        &injections,
         Direction::ServerToClient,
         server.reader,
         options,
@@ -110,7 +110,7 @@ pub async fn carry(
         end = &mut down_run => Some((Side::Server, end)),
         () = &mut stop => None,
     };
-    inlet.close();
+    injections.close();
     // The pump that goes on is the one that ran: dropped in the middle of a write, it would lose the rest of it.
     drop(up_run);
     let end = match first {

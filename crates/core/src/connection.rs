@@ -364,8 +364,8 @@ impl Connection {
             return;
         };
         let sequence = answer.sequence;
-        let poster = self.run.injection_queues().injector();
-        let sending = poster.map(|poster| poster.deliver_answer(self, asked, message));
+        let injector = self.run.injection_queues().injector();
+        let sending = injector.map(|injector| injector.deliver_answer(self, asked, message));
         let connection = Arc::clone(self);
         tokio::spawn(async move {
             let why = match sending {

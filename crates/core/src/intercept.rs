@@ -2,7 +2,7 @@
 //!
 //! Intercept mode holds everything of a run, a server or a connection, and keeps order: a message that was decided waits until those before it on the
 //! same connection and in the same direction are. A breakpoint holds single messages and delays no other. A pipeline
-//! leaves a message here and finds it again in its mailbox; whoever decides never touches the traffic, so a
+//! leaves a message here and finds it again in its release_queue; whoever decides never touches the traffic, so a
 //! viewer that is slow, stopped or killed costs nothing. Every hold has a deadline, and there are only so many.
 
 mod active_hold;
@@ -288,8 +288,8 @@ impl Interceptor {
     }
 
     /// A pipeline ends: what it still has here can go nowhere.
-    pub(crate) fn abandon(&self, mailbox: &Arc<ReleaseQueue>) {
-        self.inner().abandon(mailbox);
+    pub(crate) fn abandon(&self, release_queue: &Arc<ReleaseQueue>) {
+        self.inner().abandon(release_queue);
         self.changed();
     }
 

@@ -37,7 +37,7 @@ pub struct RunOptions {
 /// One run: every connection's messages take their number here and are written to one record.
 ///
 /// Any thread may use it. Where one lock is taken under another, this is the order: those of a transport (its table of
-/// sessions, a session) → a connection's inlet, or the holds ([`Interceptor`]) → the record_writer → the connection's correlator →
+/// sessions, a session) → a connection's injections, or the holds ([`Interceptor`]) → the record_writer → the connection's correlator →
 /// its multiplexer. All others (mailboxes, the registry, a server's peer, an opening, awaited answers, rules) are taken last and alone.
 pub struct ProxyRun {
     start: Instant,
@@ -115,7 +115,7 @@ impl RecordWriter {
     /// What tells later whether the lines that were just added have been written. `None`: there is no record. It is taken
     /// under the same lock as the lines are added: after that, any thread may write them, or fail to.
     pub(crate) fn generation(&self) -> Option<FlushGeneration> {
-        self.recorder.as_ref().filter(|keeper| keeper.is_file())?;
+        self.recorder.as_ref().filter(|sink| sink.is_file())?;
         Some(FlushGeneration {
             first: self.flushes,
             last: self.flushes,
@@ -179,7 +179,7 @@ impl ProxyRun {
         record_writer
             .recorder
             .as_ref()
-            .is_some_and(|keeper| keeper.redacts())
+            .is_some_and(|sink| sink.redacts())
     }
 
     /// How long a message may be kept here before it goes on.
@@ -201,8 +201,8 @@ impl ProxyRun {
     }
 
     /// Who sends messages of ours on sessions that are passed through.
-    pub fn set_injector(&self, poster: Weak<dyn MessageInjector>) {
-        self.injection_queues.set_injector(poster);
+    pub fn set_injector(&self, injector: Weak<dyn MessageInjector>) {
+        self.injection_queues.set_injector(injector);
     }
 
     /// Where messages can be added to conversations.

@@ -27,18 +27,18 @@ fn main() {
     let line = TransportEnvelope::Bare;
     let http = ten_headers();
     println!("making a line, nothing written, processor time");
-    for (name, message, carriage) in [
+    for (name, message, envelope) in [
         ("200 B", &small, &line),
         ("200 B, 10 headers", &small, &http),
         ("1 KB", &kilobyte, &line),
     ] {
         let nanos = (0..5)
-            .map(|_| make_lines(&folder, message, carriage))
+            .map(|_| make_lines(&folder, message, envelope))
             .fold(f64::MAX, f64::min);
         println!("  {name:<20} {nanos:>8.0} ns");
     }
     println!("recording, messages/s");
-    for (name, message, carriage) in [
+    for (name, message, envelope) in [
         ("200 B", &small, &line),
         ("200 B, 10 headers", &small, &http),
         ("1 KB", &kilobyte, &line),
@@ -46,14 +46,14 @@ fn main() {
         for batch in [1, 64, 1024] {
             println!(
                 "  {name:<20} batches of {batch:<5} {:>10.0}",
-                record(&folder, message, carriage, batch)
+                record(&folder, message, envelope, batch)
             );
         }
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-fn make_lines(folder: &std::path::Path, message: &Message, carriage: &TransportEnvelope) -> f64 {
+fn make_lines(folder: &std::path::Path, message: &Message, envelope: &TransportEnvelope) -> f64 {
     let mut recorder = recorder(folder);
     let start = processor_time();
     let now = SystemTime::now();
@@ -62,7 +62,7 @@ fn make_lines(folder: &std::path::Path, message: &Message, carriage: &TransportE
             sequence,
             now + Duration::from_micros(sequence),
             message,
-            carriage,
+            envelope,
         ));
         if sequence % 64 == 63 {
             recorder.discard_pending();
@@ -80,7 +80,7 @@ fn processor_time() -> f64 {
 fn record(
     folder: &std::path::Path,
     message: &Message,
-    carriage: &TransportEnvelope,
+    envelope: &TransportEnvelope,
     batch: u64,
 ) -> f64 {
     let mut recorder = recorder(folder);
@@ -91,7 +91,7 @@ fn record(
             sequence,
             now + Duration::from_micros(sequence),
             message,
-            carriage,
+            envelope,
         ));
         if sequence % batch == batch - 1 {
             recorder.flush().unwrap();
@@ -112,11 +112,11 @@ fn new_message<'a>(
     sequence: u64,
     time: SystemTime,
     message: &'a Message,
-    carriage: &'a TransportEnvelope,
+    envelope: &'a TransportEnvelope,
 ) -> NewMessage<'a> {
     NewMessage {
         time,
-        ..testing::new_message(sequence, carriage, NewBody::Whole(message))
+        ..testing::new_message(sequence, envelope, NewBody::Whole(message))
     }
 }
 

@@ -142,7 +142,7 @@ pub enum RecordEvent<'a> {
         /// The transport of the link it was read from.
         transport: Transport,
         /// The head.
-        carriage: &'a TransportEnvelope,
+        envelope: &'a TransportEnvelope,
     },
     /// A connection began.
     Open {

@@ -186,7 +186,7 @@ impl Recorder {
                     exchange: message.exchange,
                     direction: message.direction,
                     transport: message.transport,
-                    carriage: message.envelope,
+                    envelope: message.envelope,
                 };
                 return self.record_event(message.time, &io);
             }

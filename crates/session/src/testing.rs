@@ -351,7 +351,7 @@ pub fn options() -> RecordOptions {
 /// A message of the client at the usual pace, to be handed to a recorder or a ring.
 pub fn new_message<'a>(
     sequence: u64,
-    carriage: &'a TransportEnvelope,
+    envelope: &'a TransportEnvelope,
     body: NewBody<'a>,
 ) -> NewMessage<'a> {
     NewMessage {
@@ -360,12 +360,12 @@ pub fn new_message<'a>(
         time: at(sequence),
         mono: Duration::from_millis(sequence),
         direction: Direction::ClientToServer,
-        transport: transport_of(carriage),
+        transport: transport_of(envelope),
         connection: 1,
         exchange: 0,
         origin: Origin::Client,
         parent: None,
-        envelope: carriage,
+        envelope,
         body,
         answered_request: None,
         late: false,
@@ -401,8 +401,8 @@ pub fn event(id: &str) -> TransportEnvelope {
     }))
 }
 
-fn transport_of(carriage: &TransportEnvelope) -> Transport {
-    match carriage {
+fn transport_of(envelope: &TransportEnvelope) -> Transport {
+    match envelope {
         TransportEnvelope::Line(_) | TransportEnvelope::Bare => Transport::Stdio,
         _ => Transport::StreamableHttp,
     }

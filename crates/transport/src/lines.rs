@@ -83,10 +83,10 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
         // Put back below: the next read fills it again without an allocation.
         let mut units = std::mem::take(&mut self.units);
         for unit in units.drain(..) {
-            let mut carriage = TransportEnvelope::Line(LineEnd::Lf);
+            let mut envelope = TransportEnvelope::Line(LineEnd::Lf);
             let body = match unit {
                 LineUnit::Line { wire, message } => {
-                    carriage = TransportEnvelope::Line(line_end(&wire[message.len()..]));
+                    envelope = TransportEnvelope::Line(line_end(&wire[message.len()..]));
                     Body::Whole(Message::parse(message))
                 }
                 LineUnit::More(_) if self.skipping => continue,
@@ -119,7 +119,7 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             if matches!(body, Body::Close(_)) {
                 self.end_of_cutting();
             }
-            into.push(frame(self.side, carriage, body));
+            into.push(frame(self.side, envelope, body));
         }
         self.units = units;
     }
@@ -161,8 +161,8 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
     }
 }
 
-fn frame(side: Side, carriage: TransportEnvelope, body: Body) -> Frame {
-    Frame::new(StreamId::Only, side.into(), carriage, body)
+fn frame(side: Side, envelope: TransportEnvelope, body: Body) -> Frame {
+    Frame::new(StreamId::Only, side.into(), envelope, body)
 }
 
 /// The error that stands for a message over the limit. Nobody waits for one in place of a notification.

@@ -68,7 +68,9 @@ impl SessionView {
     /// Opens a record. Returns at once; [`SessionView::state`] tells how it went.
     pub fn open(path: PathBuf) -> SessionView {
         let read = path.clone();
-        SessionView::start(Some(path), move |desk| worker::read_record(desk, &read))
+        SessionView::start(Some(path), move |mailbox| {
+            worker::read_record(mailbox, &read)
+        })
     }
 
     /// A view of a proxy that keeps no record. Rows come by [`SessionView::push`].
@@ -254,8 +256,8 @@ impl SessionView {
                 self.mark(sequence, mark);
             }
         }
-        for happening in mail.events {
-            self.events.push(happening);
+        for event in mail.events {
+            self.events.push(event);
         }
     }
 }

@@ -53,7 +53,7 @@ pub enum TransportEnvelope {
     Response(Box<http::response::Parts>),
     /// An event of an SSE stream.
     Event(Box<SseEvent>),
-    /// Nothing: the peer runs in this process, or the link keeps no carriage.
+    /// Nothing: the peer runs in this process, or the link keeps no envelope.
     Bare,
 }
 

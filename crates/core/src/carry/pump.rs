@@ -73,14 +73,14 @@ pub(super) enum PumpEnd {
 impl Pump {
     pub(super) fn new(
         connection: &Arc<Connection>,
-        inlet: &Arc<InjectionQueue>,
+        injections: &Arc<InjectionQueue>,
         direction: Direction,
         reader: Box<dyn FrameReader>,
         options: CarryOptions,
     ) -> Pump {
         Pump {
             connection: Arc::clone(connection),
-            injections: Arc::clone(inlet),
+            injections: Arc::clone(injections),
             replay_filter: ReplayAnswerFilter::default(),
             mid_message: false,
             reader,

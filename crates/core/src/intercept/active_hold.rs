@@ -26,7 +26,7 @@ pub(crate) struct NewHold {
     pub now: Duration,
     pub by: HoldReason,
     pub progress_support: ProgressSupport,
-    pub mailbox: Arc<ReleaseQueue>,
+    pub release_queue: Arc<ReleaseQueue>,
 }
 
 /// A held message as the engine keeps it.
@@ -39,7 +39,7 @@ pub(crate) struct ActiveHold {
     pub deadline: Option<Duration>,
     pub by: HoldReason,
     progress_support: ProgressSupport,
-    pub mailbox: Arc<ReleaseQueue>,
+    pub release_queue: Arc<ReleaseQueue>,
     /// Decided, but another one has to go first.
     pub decided: Option<HoldOutcome>,
 }
@@ -55,7 +55,7 @@ impl ActiveHold {
             deadline: None,
             by: new.by,
             progress_support: new.progress_support,
-            mailbox: new.mailbox,
+            release_queue: new.release_queue,
             decided: None,
         }
     }
@@ -205,7 +205,7 @@ impl ActiveHold {
     pub(crate) async fn unless_abandoned<T>(&self, what: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             done = what => Some(done),
-            () = self.mailbox.closed() => {
+            () = self.release_queue.closed() => {
                 let why = "its connection ended while it waited";
                 self.connection.record_verdict(self.verdict("drop", "proxy", why));
                 None
@@ -215,7 +215,7 @@ impl ActiveHold {
 
     /// What was decided goes back to the pipeline. If that has ended, it can go nowhere, and the record says so.
     pub(crate) fn give_back(&self, released: HoldOutcome) {
-        if let Some(undelivered) = self.mailbox.put(released) {
+        if let Some(undelivered) = self.release_queue.put(released) {
             undelivered.note(&self.connection);
         }
     }

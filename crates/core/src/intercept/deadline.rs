@@ -89,7 +89,7 @@ impl Interceptor {
         let Some(progress) = entry.progress() else {
             return false;
         };
-        match entry.mailbox.put_progress(progress) {
+        match entry.release_queue.put_progress(progress) {
             None => true,
             Some(undelivered) => {
                 undelivered.note(&entry.connection);

@@ -1,7 +1,7 @@
 //! What is held: found by number, counted, and given back in order.
 //!
 //! Everything here happens under the lock of [`Intercept`](super::Interceptor), so what one thread decides and what another
-//! leaves or finds in a mailbox have one order.
+//! leaves or finds in a release_queue have one order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct HoldTable {
 
 /// Why a message is not held.
 pub(super) enum NotHeld {
-    /// It is decided and in its mailbox, behind what was there before it.
+    /// It is decided and in its release_queue, behind what was there before it.
     InMailbox,
     /// It is decided.
     Released(Box<HoldOutcome>),
@@ -65,7 +65,7 @@ impl HoldTable {
             && self.modes.of_connection(&entry.connection) == InterceptMode::Passthrough
         {
             // It was switched off since the message was looked at. What was released then goes first.
-            entry.mailbox.expect();
+            entry.release_queue.expect();
             entry.give_back(entry.resolve_forward(None));
             return Err(NotHeld::InMailbox);
         }
@@ -82,15 +82,15 @@ impl HoldTable {
             if entry.by != HoldReason::Intercept {
                 return Err(NotHeld::Released(Box::new(released)));
             }
-            // What was before it may be in the mailbox still.
-            entry.mailbox.expect();
+            // What was before it may be in the release_queue still.
+            entry.release_queue.expect();
             entry.give_back(released);
             return Err(NotHeld::InMailbox);
         }
         entry
             .connection
             .record_verdict(entry.verdict("hold", "proxy", &entry.by.to_string()));
-        entry.mailbox.expect();
+        entry.release_queue.expect();
         self.next += 1;
         self.bytes += length;
         let (hold, came_too_late) = (HoldId(self.next), entry.came_too_late());
@@ -145,8 +145,8 @@ impl HoldTable {
     }
 
     /// A pipeline has ended: what it still has here can go nowhere.
-    pub(super) fn abandon(&mut self, mailbox: &Arc<ReleaseQueue>) {
-        let is_of_lane = |entry: &ActiveHold| Arc::ptr_eq(&entry.mailbox, mailbox);
+    pub(super) fn abandon(&mut self, release_queue: &Arc<ReleaseQueue>) {
+        let is_of_lane = |entry: &ActiveHold| Arc::ptr_eq(&entry.release_queue, release_queue);
         let holds = self.holds.iter();
         let lost: Vec<HoldId> = holds
             .filter(|(_, entry)| is_of_lane(entry))

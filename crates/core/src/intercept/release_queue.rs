@@ -45,9 +45,9 @@ struct ReleaseQueueState {
     closed: bool,
 }
 
-/// A pipeline's end of its mailbox: when the pipeline ends, what is still held can go nowhere.
+/// A pipeline's end of its release_queue: when the pipeline ends, what is still held can go nowhere.
 pub(crate) struct ReleaseQueueReader {
-    pub mailbox: Arc<ReleaseQueue>,
+    pub release_queue: Arc<ReleaseQueue>,
     connection: Arc<Connection>,
 }
 
@@ -55,7 +55,7 @@ impl ReleaseQueueReader {
     /// An empty one.
     pub(crate) fn new(connection: &Arc<Connection>) -> ReleaseQueueReader {
         ReleaseQueueReader {
-            mailbox: Arc::default(),
+            release_queue: Arc::default(),
             connection: Arc::clone(connection),
         }
     }
@@ -64,12 +64,12 @@ impl ReleaseQueueReader {
 impl Drop for ReleaseQueueReader {
     fn drop(&mut self) {
         // Closed first: another thread may be deciding right now.
-        let (unread, expected) = self.mailbox.close();
+        let (unread, expected) = self.release_queue.close();
         for released in unread {
             released.note(&self.connection);
         }
         if expected > 0 {
-            self.connection.run.intercept().abandon(&self.mailbox);
+            self.connection.run.intercept().abandon(&self.release_queue);
         }
     }
 }
@@ -80,7 +80,7 @@ impl ReleaseQueue {
         self.letters().expected += 1;
     }
 
-    /// A message is decided. It is returned if nobody reads the mailbox any more.
+    /// A message is decided. It is returned if nobody reads the release_queue any more.
     #[must_use]
     pub(crate) fn put(&self, released: HoldOutcome) -> Option<HoldOutcome> {
         let mut letters = self.letters();
@@ -88,7 +88,7 @@ impl ReleaseQueue {
         self.deliver(letters, released)
     }
 
-    /// Something to say while a message is still held. It is returned if nobody reads the mailbox any more.
+    /// Something to say while a message is still held. It is returned if nobody reads the release_queue any more.
     #[must_use]
     pub(crate) fn put_progress(&self, meanwhile: HoldOutcome) -> Option<HoldOutcome> {
         self.deliver(self.letters(), meanwhile)
@@ -141,7 +141,7 @@ impl ReleaseQueue {
         std::future::poll_fn(|cx| self.poll_ready(cx)).await;
     }
 
-    /// The same, polled. A mailbox has one reader.
+    /// The same, polled. A release_queue has one reader.
     pub(crate) fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut letters = self.letters();
         if !letters.released.is_empty() {

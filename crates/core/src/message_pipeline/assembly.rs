@@ -42,8 +42,8 @@ impl MessagePipeline {
         }
     }
 
-    fn wants_whole(&self, carriage: &TransportEnvelope, chunk: &Chunk) -> bool {
-        self.may_hold() && !self.is_stray(carriage, &chunk.message)
+    fn wants_whole(&self, envelope: &TransportEnvelope, chunk: &Chunk) -> bool {
+        self.may_hold() && !self.is_stray(envelope, &chunk.message)
     }
 }
 
@@ -55,7 +55,7 @@ impl MessageAssembly {
 
     fn whole(self) -> Frame {
         let (message, wire): (Bytes, Bytes) = (self.message.freeze(), self.wire.freeze());
-        let carriage = match self.first.envelope {
+        let envelope = match self.first.envelope {
             TransportEnvelope::Line(_) => {
                 TransportEnvelope::Line(match &wire[message.len().min(wire.len())..] {
                     b"\n" => LineEnd::Lf,
@@ -71,7 +71,7 @@ impl MessageAssembly {
             other => other,
         };
         Frame {
-            envelope: carriage,
+            envelope,
             body: Body::Whole(Message::parse(message)),
             ..self.first
         }

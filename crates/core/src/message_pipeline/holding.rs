@@ -40,7 +40,7 @@ impl MessagePipeline {
     pub fn has_held_messages(&self) -> bool {
         self.release_queue
             .as_ref()
-            .is_some_and(|own| own.mailbox.has_pending())
+            .is_some_and(|own| own.release_queue.has_pending())
     }
 
     /// Waits until a message is let go, and gives it to the steps. Safe to cancel while it waits.
@@ -48,7 +48,7 @@ impl MessagePipeline {
         let Some(own) = &self.release_queue else {
             return Ok(());
         };
-        own.mailbox.wait_ready().await;
+        own.release_queue.wait_ready().await;
         let now = self.connection.run.now();
         self.apply(now, output)
     }
@@ -62,7 +62,7 @@ impl MessagePipeline {
         let Some(own) = &self.release_queue else {
             return Poll::Ready(Ok(()));
         };
-        ready!(own.mailbox.poll_ready(cx));
+        ready!(own.release_queue.poll_ready(cx));
         let now = self.connection.run.now();
         Poll::Ready(self.apply(now, output))
     }
@@ -100,7 +100,7 @@ impl MessagePipeline {
 
     fn take_released(&self, output: &mut PipelineOutput) {
         if let Some(own) = &self.release_queue {
-            for released in own.mailbox.take() {
+            for released in own.release_queue.take() {
                 append_outcome(released, output);
             }
         }
@@ -194,7 +194,7 @@ impl MessagePipeline {
         let own = self
             .release_queue
             .get_or_insert_with(|| ReleaseQueueReader::new(&connection));
-        let mailbox = Arc::clone(&own.mailbox);
+        let release_queue = Arc::clone(&own.release_queue);
         let released = intercept.hold(NewHold {
             connection,
             direction: self.direction,
@@ -203,7 +203,7 @@ impl MessagePipeline {
             now,
             by,
             progress_support: self.progress_support,
-            mailbox,
+            release_queue,
         });
         if let Some(released) = released {
             append_outcome(released, output);

@@ -201,17 +201,17 @@ impl MessagePipeline {
                     exchange: frame.stream.exchange().map_or(0, |exchange| exchange.0),
                     direction: self.direction,
                     transport: self.transport(),
-                    carriage: &frame.envelope,
+                    envelope: &frame.envelope,
                 },
             );
         }
     }
 
     /// A line from a server's stdout that cannot be a message: empty, or opening with neither `{` nor `[`.
-    pub(super) fn is_stray(&self, carriage: &TransportEnvelope, line: &[u8]) -> bool {
+    pub(super) fn is_stray(&self, envelope: &TransportEnvelope, line: &[u8]) -> bool {
         !self.connection.run.pass_noise
             && self.direction == Direction::ServerToClient
-            && matches!(carriage, TransportEnvelope::Line(_))
+            && matches!(envelope, TransportEnvelope::Line(_))
             && !matches!(first_byte(line), Some(b'{' | b'['))
     }
 

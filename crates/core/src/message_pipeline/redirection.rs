@@ -25,7 +25,7 @@ impl MessagePipeline {
         delay: Duration,
     ) {
         let connection = Arc::clone(&self.connection);
-        entry.mailbox.expect();
+        entry.release_queue.expect();
         let Some(place) = connection.run.rules().take_delay_permit(message.len()) else {
             entry.give_back(refused(&entry, "too many messages wait already"));
             return;

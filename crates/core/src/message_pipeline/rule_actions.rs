@@ -49,7 +49,7 @@ impl MessagePipeline {
         let own = self
             .release_queue
             .get_or_insert_with(|| ReleaseQueueReader::new(&self.connection));
-        let mailbox = Arc::clone(&own.mailbox);
+        let release_queue = Arc::clone(&own.release_queue);
         let entry = ActiveHold::new(NewHold {
             connection: Arc::clone(&self.connection),
             direction: self.direction,
@@ -58,7 +58,7 @@ impl MessagePipeline {
             now,
             by: HoldReason::Rules,
             progress_support: ProgressSupport::No,
-            mailbox: Arc::clone(&mailbox),
+            release_queue: Arc::clone(&release_queue),
         });
         self.record_verdicts(&entry, &verdict);
         if let RuleOutcome::Redirect(server) = verdict.outcome {
@@ -79,7 +79,7 @@ impl MessagePipeline {
                 .note("a message was not delayed: too many wait already");
             return self.carry_out_now(&entry, &verdict, output);
         };
-        mailbox.expect();
+        release_queue.expect();
         tokio::spawn(async move {
             let waited = entry.unless_abandoned(tokio::time::sleep(verdict.delay));
             if waited.await.is_some() {

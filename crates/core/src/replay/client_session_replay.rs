@@ -105,13 +105,13 @@ impl InjectionPath {
         connection: u32,
         like: Option<ExchangeId>,
     ) -> Result<InjectionPath, ReplayError> {
-        let inlets = run.injection_queues();
-        if let Some(inlet) = inlets.get(connection) {
-            return Ok(InjectionPath::Queue(inlet));
+        let injection_queues = run.injection_queues();
+        if let Some(injections) = injection_queues.get(connection) {
+            return Ok(InjectionPath::Queue(injections));
         }
-        let posted = inlets.injector().and_then(|poster| {
-            let connection = poster.connection(connection)?;
-            Some(InjectionPath::Post(poster, connection, like))
+        let posted = injection_queues.injector().and_then(|injector| {
+            let connection = injector.connection(connection)?;
+            Some(InjectionPath::Post(injector, connection, like))
         });
         posted.ok_or(ReplayError::NotLive(
             "its session has ended, or nothing but its opening was said on it; use a fresh one",
@@ -120,7 +120,7 @@ impl InjectionPath {
 
     fn connection(&self) -> &Arc<Connection> {
         match self {
-            InjectionPath::Queue(inlet) => &inlet.connection,
+            InjectionPath::Queue(injections) => &injections.connection,
             InjectionPath::Post(_, connection, _) => connection,
         }
     }
@@ -128,12 +128,12 @@ impl InjectionPath {
     /// Records it; its number, and what sends it.
     fn send(&self, message: Message) -> Result<(u64, SendFuture), ReplayError> {
         match self {
-            InjectionPath::Queue(inlet) => {
-                let request = inlet.enqueue(message)?;
+            InjectionPath::Queue(injections) => {
+                let request = injections.enqueue(message)?;
                 Ok((request, Box::pin(std::future::ready(Ok(())))))
             }
-            InjectionPath::Post(poster, connection, like) => {
-                let posted = poster.inject(connection, *like, message)?;
+            InjectionPath::Post(injector, connection, like) => {
+                let posted = injector.inject(connection, *like, message)?;
                 Ok((posted.request, posted.sending))
             }
         }

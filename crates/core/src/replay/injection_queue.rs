@@ -76,7 +76,7 @@ impl Default for InjectionQueues {
 }
 
 impl InjectionQueues {
-    /// The inlet of a connection that is carried.
+    /// The injections of a connection that is carried.
     pub(crate) fn get(&self, connection: u32) -> Option<Arc<InjectionQueue>> {
         self.lock().get(&connection).cloned()
     }
@@ -87,8 +87,8 @@ impl InjectionQueues {
     }
 
     /// A run has one.
-    pub(crate) fn set_injector(&self, poster: Weak<dyn MessageInjector>) {
-        let _ = self.injector.set(poster);
+    pub(crate) fn set_injector(&self, injector: Weak<dyn MessageInjector>) {
+        let _ = self.injector.set(injector);
     }
 
     /// Somebody may ask for replays from now on.
@@ -143,25 +143,27 @@ struct State {
     closed: bool,
 }
 
-/// An inlet while its conversation is carried.
+/// An injections while its conversation is carried.
 pub(crate) struct OpenInjectionQueue(Arc<InjectionQueue>);
 
 impl OpenInjectionQueue {
     /// Opens one.
     pub(crate) fn new(connection: &Arc<Connection>) -> OpenInjectionQueue {
-        let inlet = Arc::new(InjectionQueue {
+        let injections = Arc::new(InjectionQueue {
             connection: Arc::clone(connection),
             state: Mutex::default(),
             came: tokio::sync::Notify::new(),
             queued: AtomicBool::new(false),
         });
-        let inlets = connection.run.injection_queues();
-        inlets.lock().insert(connection.id, Arc::clone(&inlet));
-        OpenInjectionQueue(inlet)
+        let injection_queues = connection.run.injection_queues();
+        injection_queues
+            .lock()
+            .insert(connection.id, Arc::clone(&injections));
+        OpenInjectionQueue(injections)
     }
 
     /// For a pump.
-    pub(crate) fn inlet(&self) -> Arc<InjectionQueue> {
+    pub(crate) fn injections(&self) -> Arc<InjectionQueue> {
         Arc::clone(&self.0)
     }
 }

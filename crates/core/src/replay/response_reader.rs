@@ -17,7 +17,7 @@ pub struct ReplayResponseReader {
     connection: Arc<Connection>,
     pipeline: MessagePipeline,
     exchange: ExchangeId,
-    sieve: ReplayAnswerFilter,
+    replay_filter: ReplayAnswerFilter,
     output: PipelineOutput,
 }
 
@@ -28,7 +28,7 @@ impl ReplayResponseReader {
             connection: Arc::clone(connection),
             pipeline: connection.message_pipeline(Direction::ServerToClient),
             exchange,
-            sieve: ReplayAnswerFilter::default(),
+            replay_filter: ReplayAnswerFilter::default(),
             output: PipelineOutput::default(),
         }
     }
@@ -37,17 +37,18 @@ impl ReplayResponseReader {
     /// no client is there to be asked.
     pub async fn take(
         &mut self,
-        carriage: mcp_proxy_wire::TransportEnvelope,
+        envelope: mcp_proxy_wire::TransportEnvelope,
         body: Body,
     ) -> Result<Vec<Message>, LinkEnd> {
-        let frame = Frame::new(self.exchange, Origin::Server, carriage, body);
+        let frame = Frame::new(self.exchange, Origin::Server, envelope, body);
         let now = self.connection.run.now();
         self.pipeline
             .pass(&mut vec![frame], now, &mut self.output)?;
         while self.pipeline.has_held_messages() {
             self.pipeline.release(&mut self.output).await?;
         }
-        self.sieve.filter(&self.connection, &mut self.output);
+        self.replay_filter
+            .filter(&self.connection, &mut self.output);
         let mut replies = Vec::new();
         let written = |outgoing: OutgoingFrame| match outgoing.into_written()?.body {
             Body::Whole(message) => Some(message),

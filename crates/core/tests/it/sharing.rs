@@ -54,8 +54,8 @@ impl SharedConnection {
         let request = Message::parse(r#"{"id":7,"method":"a"}"#);
         let frame = |exchange: u64| {
             let body = Body::Whole(request.clone());
-            let carriage = TransportEnvelope::Line(LineEnd::Lf);
-            Frame::new(ExchangeId(exchange), Origin::Client, carriage, body)
+            let envelope = TransportEnvelope::Line(LineEnd::Lf);
+            Frame::new(ExchangeId(exchange), Origin::Client, envelope, body)
         };
         let mut frames: Vec<Frame> = (0..count).map(frame).collect();
         let mut output = PipelineOutput::default();

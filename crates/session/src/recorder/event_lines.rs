@@ -50,16 +50,16 @@ impl RecordLineWriter {
                 exchange,
                 direction,
                 transport,
-                carriage,
+                envelope,
             } => {
-                let event = matches!(carriage, TransportEnvelope::Event(_));
+                let event = matches!(envelope, TransportEnvelope::Event(_));
                 self.word("kind", if event { "sse" } else { "http" });
                 self.connection(connection);
                 self.number("exchange", exchange);
                 self.word("direction", direction.as_str());
                 self.word("transport", transport.as_str());
-                self.envelope(carriage);
-                if let TransportEnvelope::Event(event) = carriage {
+                self.envelope(envelope);
+                if let TransportEnvelope::Event(event) = envelope {
                     self.noise(&event.wire);
                 }
             }

@@ -11,8 +11,8 @@ use mcp_proxy_wire::{SseEvent, TransportEnvelope};
 
 impl RecordLineWriter {
     /// HTTP or SSE facts. Says whether the body is encoded (compressed), so that it is no text whatever it looks like.
-    pub(super) fn envelope(&mut self, carriage: &TransportEnvelope) -> bool {
-        match carriage {
+    pub(super) fn envelope(&mut self, envelope: &TransportEnvelope) -> bool {
+        match envelope {
             TransportEnvelope::Line(LineEnd::Lf) | TransportEnvelope::Bare => false,
             TransportEnvelope::Line(end) => {
                 self.word(
@@ -31,13 +31,13 @@ impl RecordLineWriter {
                 self.out.extend_from_slice(b",\"target\":");
                 self.target(&parts.uri);
                 self.version_and_headers(parts.version, &parts.headers);
-                is_encoded(carriage)
+                is_encoded(envelope)
             }
             TransportEnvelope::Response(parts) => {
                 self.out.extend_from_slice(b",\"http\":{\"status\":");
                 push_u64(&mut self.out, u64::from(parts.status.as_u16()));
                 self.version_and_headers(parts.version, &parts.headers);
-                is_encoded(carriage)
+                is_encoded(envelope)
             }
             TransportEnvelope::Event(event) => {
                 self.event(event);
@@ -121,8 +121,8 @@ impl RecordLineWriter {
 }
 
 /// Whether the body is compressed.
-pub(super) fn is_encoded(carriage: &TransportEnvelope) -> bool {
-    let headers = match carriage {
+pub(super) fn is_encoded(envelope: &TransportEnvelope) -> bool {
+    let headers = match envelope {
         TransportEnvelope::Request(parts) => &parts.headers,
         TransportEnvelope::Response(parts) => &parts.headers,
         TransportEnvelope::Line(_) | TransportEnvelope::Bare | TransportEnvelope::Event(_) => {

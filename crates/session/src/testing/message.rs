@@ -13,7 +13,7 @@ pub struct SampleMessage<'a> {
     message: Message,
     /// What stands in the place of the bytes.
     body: Option<NewBody<'a>>,
-    carriage: TransportEnvelope,
+    envelope: TransportEnvelope,
     transport: Option<Transport>,
     connection: u32,
     exchange: u64,
@@ -35,7 +35,7 @@ impl<'a> SampleMessage<'a> {
             direction,
             message: Message::parse(bytes(raw)),
             body: None,
-            carriage: TransportEnvelope::Bare,
+            envelope: TransportEnvelope::Bare,
             transport: None,
             connection: record.connection,
             exchange: 0,
@@ -50,9 +50,9 @@ impl<'a> SampleMessage<'a> {
     }
 
     /// It came in this. HTTP and SSE make it one of streamable HTTP.
-    pub fn carried_by(self, carriage: &TransportEnvelope) -> SampleMessage<'a> {
+    pub fn carried_by(self, envelope: &TransportEnvelope) -> SampleMessage<'a> {
         SampleMessage {
-            carriage: carriage.clone(),
+            envelope: envelope.clone(),
             ..self
         }
     }
@@ -134,12 +134,12 @@ impl<'a> SampleMessage<'a> {
             time: record.at(sequence),
             mono: record.mono(sequence),
             direction: self.direction,
-            transport: self.transport.unwrap_or(transport_of(&self.carriage)),
+            transport: self.transport.unwrap_or(transport_of(&self.envelope)),
             connection: self.connection,
             exchange: self.exchange,
             origin: self.origin,
             parent: self.parent,
-            envelope: &self.carriage,
+            envelope: &self.envelope,
             body: self.body.unwrap_or(NewBody::Whole(&self.message)),
             answered_request: self.answers.map(|request| AnsweredRequest {
                 id: id(request),

@@ -126,9 +126,9 @@ fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
         .header("x-other", format!("is {SECRET}"))
         .body(())
         .unwrap();
-    let carriage = TransportEnvelope::Request(Box::new(request.into_parts().0));
+    let envelope = TransportEnvelope::Request(Box::new(request.into_parts().0));
     let body = format!(r#"{{"id":7,"method":"m","params":{{"cardNumber":"{SECRET}"}}}}"#);
-    sample.from_client(&body).carried_by(&carriage).write();
+    sample.from_client(&body).carried_by(&envelope).write();
     let event = TransportEnvelope::Event(Box::new(SseEvent {
         id: Some(SECRET.to_owned()),
         ..SseEvent::default()
@@ -181,7 +181,7 @@ fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
             exchange: 1,
             direction: Direction::ServerToClient,
             transport: Transport::StreamableHttp,
-            carriage: &wire,
+            envelope: &wire,
         },
     ] {
         sample.recorder.record_event(at(9), &io);

@@ -71,7 +71,7 @@ pub fn everything() -> (SampleRecord, PathBuf) {
         exchange: 5,
         direction: Direction::ServerToClient,
         transport: Transport::StreamableHttp,
-        carriage: &head,
+        envelope: &head,
     };
     sample.recorder.record_event(at(list), &head);
     sample

@@ -100,8 +100,8 @@ impl InjectedPost {
         let status = parts.status;
         let mut aside = ReplayResponseReader::new(&self.connection, self.exchange);
         if status.is_success() && headers::is_sse(&parts.headers) {
-            let carriage = TransportEnvelope::Response(Box::new(parts));
-            self.take(&mut aside, carriage, Body::Empty).await?;
+            let envelope = TransportEnvelope::Response(Box::new(parts));
+            self.take(&mut aside, envelope, Body::Empty).await?;
             return self.events(&mut aside, body).await;
         }
         let bytes = match collect(body, self.max).await {
@@ -118,8 +118,8 @@ impl InjectedPost {
             true => Body::Empty,
             false => Body::Whole(message),
         };
-        let carriage = TransportEnvelope::Response(Box::new(parts));
-        self.take(&mut aside, carriage, body).await?;
+        let envelope = TransportEnvelope::Response(Box::new(parts));
+        self.take(&mut aside, envelope, body).await?;
         match status.is_success() {
             // What was only taken may be answered on another stream.
             true if !is_rpc => Ok(()),
@@ -153,8 +153,8 @@ impl InjectedPost {
             for unit in units.drain(..) {
                 match unit {
                     SseUnit::Event(event) => {
-                        let (carriage, body) = event_frame(event);
-                        self.take(aside, carriage, body).await?;
+                        let (envelope, body) = event_frame(event);
+                        self.take(aside, envelope, body).await?;
                     }
                     SseUnit::TooLarge { seen, .. } => {
                         let end = crate::lines::too_large(Side::Server, seen, self.max);
@@ -174,10 +174,10 @@ impl InjectedPost {
     async fn take(
         &self,
         aside: &mut ReplayResponseReader,
-        carriage: TransportEnvelope,
+        envelope: TransportEnvelope,
         body: Body,
     ) -> Result<(), String> {
-        let replies = aside.take(carriage, body).await;
+        let replies = aside.take(envelope, body).await;
         for reply in replies.map_err(|end| end.to_string())? {
             if let Err(why) = self.send_notification(&reply).await {
                 let text = format!("the server did not get our answer: {why}");

@@ -109,8 +109,8 @@ impl HttpPassThrough {
             next: AtomicU64::new(0),
             sessions: SessionConnections::default(),
         });
-        let poster: Weak<HttpPassThrough> = Arc::downgrade(&exchange);
-        exchange.run.set_injector(poster);
+        let injector: Weak<HttpPassThrough> = Arc::downgrade(&exchange);
+        exchange.run.set_injector(injector);
         exchange
     }
 
@@ -130,8 +130,9 @@ impl HttpPassThrough {
             return self.forward_request(entered, None).await;
         }
         let asked = entered.asked();
-        let (teller, told) = progress_channel();
-        let rest = Box::pin(async move { self.forward_request(entered, Some(teller)).await });
+        let (progress_sender, told) = progress_channel();
+        let rest =
+            Box::pin(async move { self.forward_request(entered, Some(progress_sender)).await });
         ProgressThenAnswer::respond(asked, told, rest).await
     }
 
@@ -176,7 +177,7 @@ impl HttpPassThrough {
     async fn forward_request(
         &self,
         entered: PassThroughRequest,
-        teller: Option<ProgressSender>,
+        progress_sender: Option<ProgressSender>,
     ) -> HttpResponse {
         let PassThroughRequest {
             connection,
@@ -187,7 +188,7 @@ impl HttpPassThrough {
         } = entered;
         let mut pipeline = connection
             .message_pipeline(Direction::ClientToServer)
-            .with_progress_support(match &teller {
+            .with_progress_support(match &progress_sender {
                 Some(_) => ProgressSupport::Yes,
                 None => ProgressSupport::No,
             });
@@ -210,9 +211,9 @@ impl HttpPassThrough {
             CollectedBody::Whole(_) => {
                 let before = message.clone();
                 let body = message.map_or(Body::Empty, Body::Whole);
-                let carriage = TransportEnvelope::Request(Box::new(parts));
-                let frame = Frame::new(exchange, Origin::Client, carriage, body);
-                match pass_request(&connection, &mut pipeline, frame, teller).await {
+                let envelope = TransportEnvelope::Request(Box::new(parts));
+                let frame = Frame::new(exchange, Origin::Client, envelope, body);
+                match pass_request(&connection, &mut pipeline, frame, progress_sender).await {
                     // What comes out of the pipeline is what is sent.
                     Ok(Some(OutgoingFrame::Frame(Frame {
                         envelope: TransportEnvelope::Request(mut parts),
@@ -248,8 +249,8 @@ impl HttpPassThrough {
                 let through = (Arc::clone(&connection), pipeline, exchange);
                 let (length, max) = (content_length(&parts.headers), self.limits.max);
                 let headers = parts.headers.clone();
-                let carriage = TransportEnvelope::Request(Box::new(parts));
-                let body = RelayedBody::cut(rest, first, carriage, through, length, max);
+                let envelope = TransportEnvelope::Request(Box::new(parts));
+                let body = RelayedBody::cut(rest, first, envelope, through, length, max);
                 (headers, OutgoingBody::Relayed(Box::new(body)))
             }
             CollectedBody::Broken(_, why) => {
@@ -310,8 +311,8 @@ impl HttpPassThrough {
         headers::strip_hop_by_hop(&mut parts.headers);
         let mut pipeline = connection.message_pipeline(Direction::ServerToClient);
         if headers::is_sse(&parts.headers) {
-            let carriage = TransportEnvelope::Response(Box::new(parts.clone()));
-            let head = Frame::new(exchange, Origin::Server, carriage, Body::Empty);
+            let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
+            let head = Frame::new(exchange, Origin::Server, envelope, Body::Empty);
             if let Err(end) = pass_frame(connection, &mut pipeline, head).await {
                 return record_failed_response(502, asked, &end);
             }
@@ -341,8 +342,8 @@ impl HttpPassThrough {
                     true => Body::Empty,
                     false => Body::Whole(Message::parse(bytes)),
                 };
-                let carriage = TransportEnvelope::Response(Box::new(parts));
-                let frame = Frame::new(exchange, Origin::Server, carriage, body);
+                let envelope = TransportEnvelope::Response(Box::new(parts));
+                let frame = Frame::new(exchange, Origin::Server, envelope, body);
                 let passed = pass_frame(connection, &mut pipeline, frame).await;
                 let durable = connection.run.durable().await;
                 match durable.and(passed) {
@@ -356,10 +357,10 @@ impl HttpPassThrough {
                 }
             }
             CollectedBody::Partial(first, rest) => {
-                let carriage = TransportEnvelope::Response(Box::new(parts.clone()));
+                let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
                 let through = (Arc::clone(connection), pipeline, exchange);
                 let body =
-                    RelayedBody::cut(rest, first, carriage, through, length, self.limits.max);
+                    RelayedBody::cut(rest, first, envelope, through, length, self.limits.max);
                 Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)))
             }
             CollectedBody::Broken(read, why) => {
@@ -460,12 +461,16 @@ async fn pass_request(
     connection: &Connection,
     pipeline: &mut MessagePipeline,
     frame: Frame,
-    teller: Option<ProgressSender>,
+    progress_sender: Option<ProgressSender>,
 ) -> Result<Option<OutgoingFrame>, LinkEnd> {
     match pipeline.try_pass(frame, connection.run.now()).await? {
         PassResult::Passed(frame) => Ok(frame),
         PassResult::Held => {
-            let tell = |told| teller.iter().for_each(|teller| teller.try_send(&told));
+            let tell = |told| {
+                progress_sender
+                    .iter()
+                    .for_each(|progress_sender| progress_sender.try_send(&told))
+            };
             pipeline.wait_released(tell).await
         }
     }

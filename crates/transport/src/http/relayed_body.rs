@@ -57,7 +57,7 @@ enum RelayedShape {
         opened: bool,
         seen: usize,
         max: usize,
-        carriage: TransportEnvelope,
+        envelope: TransportEnvelope,
     },
     /// An SSE stream.
     Events(RelayedEvents),
@@ -68,7 +68,7 @@ impl RelayedBody {
     pub fn cut(
         incoming: IncomingBody,
         first: Bytes,
-        carriage: TransportEnvelope,
+        envelope: TransportEnvelope,
         (connection, pipeline, exchange): (Arc<Connection>, MessagePipeline, ExchangeId),
         length: Option<u64>,
         max: usize,
@@ -79,7 +79,7 @@ impl RelayedBody {
             opened: false,
             seen,
             max,
-            carriage,
+            envelope,
         };
         RelayedBody::new(incoming, (connection, pipeline, exchange), shape, length)
     }
@@ -227,7 +227,7 @@ impl RelayedBody {
                 opened,
                 seen,
                 max,
-                carriage,
+                envelope,
             } => {
                 *seen += bytes.len();
                 if *seen > *max {
@@ -235,10 +235,10 @@ impl RelayedBody {
                 }
                 if let Some(piece) = last.replace(bytes) {
                     let body = chunk_body(piece, opened);
-                    let carriage = std::mem::replace(carriage, TransportEnvelope::Bare);
+                    let envelope = std::mem::replace(envelope, TransportEnvelope::Bare);
                     let origin = self.pipeline.from().into();
                     self.batch
-                        .push(Frame::new(self.exchange, origin, carriage, body));
+                        .push(Frame::new(self.exchange, origin, envelope, body));
                 }
             }
             RelayedShape::Events(events) => {
@@ -254,7 +254,7 @@ impl RelayedBody {
             RelayedShape::Cut {
                 last,
                 opened,
-                carriage,
+                envelope,
                 ..
             } => {
                 let piece = last.take().unwrap_or_default();
@@ -264,7 +264,7 @@ impl RelayedBody {
                 };
                 if !*opened {
                     // It ended with its first piece after all: open and close in one go.
-                    let carriage = std::mem::replace(carriage, TransportEnvelope::Bare);
+                    let envelope = std::mem::replace(envelope, TransportEnvelope::Bare);
                     let empty = Chunk {
                         wire: Bytes::new(),
                         message: Bytes::new(),
@@ -272,7 +272,7 @@ impl RelayedBody {
                     let body = Body::Open(empty);
                     let origin = self.pipeline.from().into();
                     self.batch
-                        .push(Frame::new(self.exchange, origin, carriage, body));
+                        .push(Frame::new(self.exchange, origin, envelope, body));
                 }
                 let (origin, body) = (self.pipeline.from().into(), Body::Close(chunk));
                 self.batch.push(Frame::new(

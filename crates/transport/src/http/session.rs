@@ -60,7 +60,7 @@ struct OpenStream {
     /// Tells it from another under the same id: the client may come back for a stream before its old connection is found
     /// to be gone, and that must not close the new one.
     number: u64,
-    outlet: StreamSender,
+    sender: StreamSender,
 }
 
 impl HttpSessionState {
@@ -71,9 +71,9 @@ impl HttpSessionState {
     }
 
     /// Puts a stream in its place, where an older one ends; its number.
-    fn insert(&mut self, stream: StreamId, outlet: StreamSender) -> u64 {
+    fn insert(&mut self, stream: StreamId, sender: StreamSender) -> u64 {
         let number = self.next_number();
-        self.streams.insert(stream, OpenStream { number, outlet });
+        self.streams.insert(stream, OpenStream { number, sender });
         number
     }
 
@@ -350,8 +350,8 @@ pub(crate) fn frame(
     parts: http::request::Parts,
     message: Message,
 ) -> Frame {
-    let carriage = TransportEnvelope::Request(Box::new(parts));
-    Frame::new(stream, Origin::Client, carriage, Body::Whole(message))
+    let envelope = TransportEnvelope::Request(Box::new(parts));
+    Frame::new(stream, Origin::Client, envelope, Body::Whole(message))
 }
 
 mod routing;

@@ -33,7 +33,7 @@ pub struct StreamReceiver {
 struct StreamQueue {
     waiting: VecDeque<StreamItem>,
     bytes: usize,
-    outlets: usize,
+    senders: usize,
     closed: bool,
     reader: Option<Waker>,
     writers: Vec<Waker>,
@@ -54,7 +54,7 @@ pub(crate) fn stream_channel(
     first: impl IntoIterator<Item = StreamItem>,
 ) -> (StreamSender, StreamReceiver) {
     let mut queue = StreamQueue {
-        outlets: 1,
+        senders: 1,
         ..StreamQueue::default()
     };
     first.into_iter().for_each(|out| queue.push(out));
@@ -131,7 +131,7 @@ impl StreamSender {
 
 impl Clone for StreamSender {
     fn clone(&self) -> StreamSender {
-        lock(&self.0).outlets += 1;
+        lock(&self.0).senders += 1;
         StreamSender(Arc::clone(&self.0))
     }
 }
@@ -139,8 +139,8 @@ impl Clone for StreamSender {
 impl Drop for StreamSender {
     fn drop(&mut self) {
         let mut queue = lock(&self.0);
-        queue.outlets -= 1;
-        let reader = match queue.outlets {
+        queue.senders -= 1;
+        let reader = match queue.senders {
             0 => queue.reader.take(),
             _ => None,
         };
@@ -160,7 +160,7 @@ impl StreamReceiver {
             writers.into_iter().for_each(Waker::wake);
             return Poll::Ready(Some(out));
         }
-        if queue.outlets == 0 {
+        if queue.senders == 0 {
             return Poll::Ready(None);
         }
         queue.reader = Some(cx.waker().clone());
@@ -208,9 +208,9 @@ mod tests {
 
     /// How many messages of `size` go in before the sender has to wait.
     async fn room(size: usize) -> usize {
-        let (outlet, _messages) = stream_channel(None, []);
+        let (sender, _messages) = stream_channel(None, []);
         let mut sent = 0;
-        while outlet.send(out(size), Duration::ZERO).await.is_ok() {
+        while sender.send(out(size), Duration::ZERO).await.is_ok() {
             sent += 1;
         }
         sent
@@ -225,10 +225,10 @@ mod tests {
 
     on_both_runtimes!(a_sender_goes_on_when_the_reader_does);
     async fn a_sender_goes_on_when_the_reader_does() {
-        let (outlet, mut messages) = stream_channel(None, []);
+        let (sender, mut messages) = stream_channel(None, []);
         let sending = tokio::spawn(async move {
             for _ in 0..1_000 {
-                outlet.send(out(100_000), STALL).await.unwrap();
+                sender.send(out(100_000), STALL).await.unwrap();
             }
         });
         let mut read = 0;
@@ -241,12 +241,12 @@ mod tests {
 
     on_both_runtimes!(a_reader_that_stalls_or_goes_is_noticed);
     async fn a_reader_that_stalls_or_goes_is_noticed() {
-        let (outlet, messages) = stream_channel(None, [out(1)]);
-        while outlet.send(out(BYTES_MAX), Duration::ZERO).await.is_ok() {}
+        let (sender, messages) = stream_channel(None, [out(1)]);
+        while sender.send(out(BYTES_MAX), Duration::ZERO).await.is_ok() {}
         let stall = by_runtime(STALL, Duration::from_millis(100));
-        let unread = outlet.send(out(BYTES_MAX), stall).await;
+        let unread = sender.send(out(BYTES_MAX), stall).await;
         assert_eq!(unread, Err(StreamSendError::Stalled));
-        let waiting = outlet.clone();
+        let waiting = sender.clone();
         let sending = tokio::spawn(async move { waiting.send(out(BYTES_MAX), STALL * 100).await });
         tokio::task::yield_now().await;
         drop(messages);
@@ -255,9 +255,9 @@ mod tests {
 
     on_both_runtimes!(what_was_sent_is_read_before_the_end);
     async fn what_was_sent_is_read_before_the_end() {
-        let (outlet, mut messages) = stream_channel(None, [out(1)]);
-        outlet.send(out(2), STALL).await.unwrap();
-        drop(outlet);
+        let (sender, mut messages) = stream_channel(None, [out(1)]);
+        sender.send(out(2), STALL).await.unwrap();
+        drop(sender);
         assert_eq!(messages.next().await.map(|out| out.size()), Some(1));
         assert_eq!(messages.next().await.map(|out| out.size()), Some(2));
         assert!(messages.next().await.is_none());

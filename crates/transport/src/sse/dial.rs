@@ -129,8 +129,8 @@ impl SseServerStream {
                     }
                     continue;
                 };
-                let (carriage, body) = event_frame(event);
-                let frame = Frame::new(StreamId::Only, Origin::Server, carriage, body);
+                let (envelope, body) = event_frame(event);
+                let frame = Frame::new(StreamId::Only, Origin::Server, envelope, body);
                 if matches!(frame.body, Body::Whole(_))
                     && inbox.send(InboxItem::Frame(frame)).await.is_err()
                 {
@@ -214,9 +214,9 @@ impl SsePostClient {
                 let message = Message::parse(body);
                 if is_rpc(&message) && message.id().is_some_and(|id| asked.contains(&id)) {
                     // The server's own answer, although it did not come on its stream.
-                    let carriage = TransportEnvelope::Response(Box::new(parts));
+                    let envelope = TransportEnvelope::Response(Box::new(parts));
                     let body = Body::Whole(message);
-                    let frame = Frame::new(StreamId::Only, Origin::Server, carriage, body);
+                    let frame = Frame::new(StreamId::Only, Origin::Server, envelope, body);
                     drop(self.inbox.send(InboxItem::Frame(frame)).await);
                     return None;
                 }

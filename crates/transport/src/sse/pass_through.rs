@@ -98,8 +98,8 @@ impl SsePassThrough {
             next: AtomicU64::new(0),
             endpoints: Arc::default(),
         });
-        let poster: Weak<SsePassThrough> = Arc::downgrade(&exchange);
-        exchange.run.set_injector(poster);
+        let injector: Weak<SsePassThrough> = Arc::downgrade(&exchange);
+        exchange.run.set_injector(injector);
         exchange
     }
 
@@ -175,8 +175,8 @@ impl SsePassThrough {
             },
             stream,
         };
-        let carriage = TransportEnvelope::Request(Box::new(parts));
-        let frame = Frame::new(exchange, Origin::Client, carriage, body);
+        let envelope = TransportEnvelope::Request(Box::new(parts));
+        let frame = Frame::new(exchange, Origin::Client, envelope, body);
         let now = self.run.now();
         match pipeline.try_pass(frame, now).await {
             Ok(PassResult::Passed(frame)) => self.forward_output(going, frame).await,
@@ -293,8 +293,8 @@ impl SsePassThrough {
         headers::strip_hop_by_hop(&mut parts.headers);
         let mut pipeline = connection.message_pipeline(Direction::ServerToClient);
         let head = |body| {
-            let carriage = TransportEnvelope::Response(Box::new(parts.clone()));
-            Frame::new(exchange, Origin::Server, carriage, body)
+            let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
+            Frame::new(exchange, Origin::Server, envelope, body)
         };
         if *method == Method::GET && headers::is_sse(&parts.headers) {
             if let Err(end) = pass_frame(connection, &mut pipeline, head(Body::Empty)).await {

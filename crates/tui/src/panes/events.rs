@@ -21,13 +21,13 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let Some(tab) = app.tabs.get(app.tab) else {
         return;
     };
-    let happenings = tab.view.events();
+    let events = tab.view.events();
     let height = usize::from(inner.height);
-    let most = happenings.len().saturating_sub(height);
+    let most = events.len().saturating_sub(height);
     let back = back.min(most);
     let from = most - back;
     let width = usize::from(inner.width);
-    let shown = happenings.iter().skip(from).take(height);
+    let shown = events.iter().skip(from).take(height);
     let mut lines: Vec<Line<'static>> = shown
         .map(|one| {
             let time = mcp_proxy_session::time_text(one.time);

@@ -34,7 +34,7 @@ pub(super) struct SessionEventReader {
 /// What happened before a record was opened.
 #[derive(Debug, Default)]
 pub(super) struct EarlierEvents {
-    /// The newest happenings, oldest first.
+    /// The newest events, oldest first.
     pub(super) events: Vec<SessionEvent>,
     /// The marks among all that was read, newest first.
     pub(super) marks: Vec<(u64, MarkOperation)>,
@@ -104,7 +104,7 @@ impl SessionEventReader {
         })
     }
 
-    /// The newest happenings of the whole record. What is older is left to [`SessionEventReader::older_marks`].
+    /// The newest events of the whole record. What is older is left to [`SessionEventReader::older_marks`].
     pub(super) fn newest(&mut self, session: &SessionRecord) -> io::Result<EarlierEvents> {
         let mut newest = Vec::new();
         let mut left = MOST;
@@ -235,10 +235,9 @@ impl AppendedEvents {
             let row = sequence.and_then(|sequence| session.find(sequence));
             self.changed.extend(row.map(|row| row as u32));
         }
-        let happening = SessionEvent::read(record);
-        self.marks
-            .extend(happening.as_ref().and_then(|one| one.mark));
-        self.events.extend(happening);
+        let event = SessionEvent::read(record);
+        self.marks.extend(event.as_ref().and_then(|one| one.mark));
+        self.events.extend(event);
     }
 }
 

@@ -40,7 +40,7 @@ impl FilterSearch {
     pub(super) fn scan_slice(
         &mut self,
         rows: &RowSource,
-        desk: &WorkerMailbox,
+        mailbox: &WorkerMailbox,
         mail: &mut WorkerResults,
     ) {
         let end = rows.end();
@@ -57,7 +57,7 @@ impl FilterSearch {
             self.next = row + 1;
             // Looking at the clock costs as much as trying some rows.
             let pause = row % 16 == 15 && Instant::now() >= until;
-            paused = pause || !desk.is_current_filter(self.number);
+            paused = pause || !mailbox.is_current_filter(self.number);
             if paused {
                 ControlFlow::Break(())
             } else {

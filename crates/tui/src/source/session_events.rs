@@ -12,12 +12,12 @@ use mcp_proxy_wire::terminal_text::sanitize_bytes;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-/// Happenings that are kept.
+/// Events that are kept.
 pub(super) const KEPT: usize = 5_000;
 /// Characters of one text; what is beyond says nothing more to a person.
 const LONGEST: usize = 2_000;
 
-/// The newest happenings of a session, oldest first.
+/// The newest events of a session, oldest first.
 #[derive(Debug, Default)]
 pub struct SessionEvents {
     kept: VecDeque<SessionEvent>,
@@ -39,7 +39,7 @@ pub struct SessionEvent {
     pub mark: Option<(u64, MarkOperation)>,
 }
 
-/// Sorts of happenings.
+/// Sorts of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionEventKind {
     /// The server wrote a line to stderr.
@@ -92,12 +92,12 @@ impl SessionEvents {
         self.kept.iter()
     }
 
-    pub(super) fn push(&mut self, happening: SessionEvent) {
+    pub(super) fn push(&mut self, event: SessionEvent) {
         if self.kept.len() >= KEPT {
             self.kept.pop_front();
             self.dropped += 1;
         }
-        self.kept.push_back(happening);
+        self.kept.push_back(event);
     }
 }
 
@@ -193,8 +193,8 @@ mod tests {
 
     fn read(line: &str) -> Option<(SessionEventKind, String)> {
         let line = line.to_owned().into();
-        let happening = SessionEvent::read(&RecordedLine { offset: 0, line })?;
-        Some((happening.kind, happening.text))
+        let event = SessionEvent::read(&RecordedLine { offset: 0, line })?;
+        Some((event.kind, event.text))
     }
 
     #[test]
@@ -246,13 +246,13 @@ mod tests {
 
     #[test]
     fn only_the_newest_are_kept() {
-        let mut happenings = SessionEvents::default();
+        let mut events = SessionEvents::default();
         let line = r#"{"t":"io","kind":"open","conn":"c7"}"#.into();
         let one = SessionEvent::read(&RecordedLine { offset: 0, line }).unwrap();
         assert_eq!(one.connection, Some(7));
         for _ in 0..KEPT + 2 {
-            happenings.push(one.clone());
+            events.push(one.clone());
         }
-        assert_eq!((happenings.len(), happenings.dropped()), (KEPT, 2));
+        assert_eq!((events.len(), events.dropped()), (KEPT, 2));
     }
 }

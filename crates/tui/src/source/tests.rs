@@ -171,7 +171,7 @@ fn happenings_before_and_after_opening() {
     let told: Vec<_> = view
         .events()
         .iter()
-        .map(|happening| (happening.kind, happening.text.as_str()))
+        .map(|event| (event.kind, event.text.as_str()))
         .collect();
     use SessionEventKind::{End, Stderr};
     assert_eq!(
@@ -205,10 +205,10 @@ fn the_worker_ends_with_its_view() {
     let mut sample = SampleRecord::new();
     sample.call(1, "alpha", "{}");
     let view = opened(&mut sample);
-    let desk = Arc::downgrade(&view.mailbox);
+    let mailbox = Arc::downgrade(&view.mailbox);
     drop(view);
     let deadline = Instant::now() + LONG;
-    while desk.strong_count() > 0 {
+    while mailbox.strong_count() > 0 {
         assert!(Instant::now() < deadline, "the worker goes on");
         std::thread::yield_now();
     }
@@ -224,10 +224,10 @@ fn of_a_flood_of_stderr_the_end_is_told() {
     sample.stderr("last");
     let mut view = opened(&mut sample);
     until(&mut view, "told", |view| !view.events().is_empty());
-    let happenings = view.events();
-    assert_eq!(happenings.len(), 5_000);
-    assert_eq!(happenings.get(4_999).unwrap().text, "last");
-    let text = |place: usize| &happenings.get(place).unwrap().text;
+    let events = view.events();
+    assert_eq!(events.len(), 5_000);
+    assert_eq!(events.get(4_999).unwrap().text, "last");
+    let text = |place: usize| &events.get(place).unwrap().text;
     assert!(text(4_998).starts_with("39999 ") && text(0).starts_with("35001 "));
 }
 

@@ -48,7 +48,7 @@ pub(super) struct ViewProgress {
 }
 
 /// Opens a record and works until the view is gone.
-pub(super) fn read_record(desk: &Arc<WorkerMailbox>, path: &Path) {
+pub(super) fn read_record(mailbox: &Arc<WorkerMailbox>, path: &Path) {
     let opened = SessionRecord::open(path)
         .map_err(|error| chain(&error))
         .and_then(|session| {
@@ -60,9 +60,9 @@ pub(super) fn read_record(desk: &Arc<WorkerMailbox>, path: &Path) {
     match opened {
         Ok((session, appended)) => {
             let rows = RowSource::Record(Box::new(session));
-            ViewWorker::new(desk, rows, Some(appended)).run();
+            ViewWorker::new(mailbox, rows, Some(appended)).run();
         }
-        Err(why) => desk.post_results(WorkerResults {
+        Err(why) => mailbox.post_results(WorkerResults {
             failed: Some(why),
             ..WorkerResults::default()
         }),
@@ -81,19 +81,19 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Keeps what is pushed until the view is gone.
-pub(super) fn remember(desk: &Arc<WorkerMailbox>) {
+pub(super) fn remember(mailbox: &Arc<WorkerMailbox>) {
     let rows = RowSource::Fetched(FetchedMessages::default());
-    ViewWorker::new(desk, rows, None).run();
+    ViewWorker::new(mailbox, rows, None).run();
 }
 
 impl ViewWorker {
     fn new(
-        desk: &Arc<WorkerMailbox>,
+        mailbox: &Arc<WorkerMailbox>,
         rows: RowSource,
         event_reader: Option<SessionEventReader>,
     ) -> ViewWorker {
         ViewWorker {
-            mailbox: Arc::clone(desk),
+            mailbox: Arc::clone(mailbox),
             rows: Arc::new(RwLock::new(rows)),
             event_reader,
             search: FilterSearch::default(),

@@ -14,7 +14,7 @@ use super::row_source::RowSource;
 use super::session_events::{KEPT, SessionEvent};
 use super::worker::ViewProgress;
 
-/// The desk.
+/// The mailbox.
 #[derive(Debug, Default)]
 pub(super) struct WorkerMailbox {
     contents: Mutex<MailboxContents>,

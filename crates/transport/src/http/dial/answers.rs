@@ -82,8 +82,8 @@ impl HttpLink {
                     left.clear();
                 }
                 _ => {
-                    let carriage = TransportEnvelope::Response(Box::new(parts));
-                    self.hand_over(received(carriage, message)).await;
+                    let envelope = TransportEnvelope::Response(Box::new(parts));
+                    self.hand_over(received(envelope, message)).await;
                 }
             }
             if !left.is_empty() && !self.answers_later(status) {
@@ -134,8 +134,8 @@ impl HttpLink {
             true => Body::Empty,
             false => Body::Whole(body),
         };
-        let carriage = TransportEnvelope::Response(Box::new(parts));
-        self.record(Frame::new(StreamId::Only, Origin::Server, carriage, body))
+        let envelope = TransportEnvelope::Response(Box::new(parts));
+        self.record(Frame::new(StreamId::Only, Origin::Server, envelope, body))
             .await;
     }
 
@@ -153,11 +153,11 @@ impl HttpLink {
     /// record keeps what the server sent; what the client gets under its own id is the proxy's.
     async fn answer_for_server(&self, parts: Parts, message: Message, id: &Id) {
         let Some(answer) = with_id(&message, id) else {
-            let carriage = TransportEnvelope::Response(Box::new(parts));
-            return self.hand_over(received(carriage, message)).await;
+            let envelope = TransportEnvelope::Response(Box::new(parts));
+            return self.hand_over(received(envelope, message)).await;
         };
-        let carriage = TransportEnvelope::Response(Box::new(parts));
-        let sequence = self.record(received(carriage, message)).await;
+        let envelope = TransportEnvelope::Response(Box::new(parts));
+        let sequence = self.record(received(envelope, message)).await;
         let why = "the error has no id; the client gets it under its request's id";
         self.connection.record_proxy_verdict(sequence, "drop", why);
         self.hand_over(proxy_frame(answer)).await;
@@ -208,7 +208,7 @@ impl HttpLink {
                 end.last_event_id = Some(id.clone());
             }
             end.retry_ms = event.retry.or(end.retry_ms);
-            let (carriage, body) = event_frame(event);
+            let (envelope, body) = event_frame(event);
             let Body::Whole(message) = body else {
                 continue;
             };
@@ -218,7 +218,7 @@ impl HttpLink {
             } else if message.kind() == Kind::Batch {
                 *open = unanswered(open, &message);
             }
-            self.hand_over(received(carriage, message)).await;
+            self.hand_over(received(envelope, message)).await;
         }
     }
 
@@ -241,11 +241,11 @@ impl HttpLink {
 }
 
 /// A message from the server.
-fn received(carriage: TransportEnvelope, message: Message) -> Frame {
+fn received(envelope: TransportEnvelope, message: Message) -> Frame {
     Frame::new(
         StreamId::Only,
         Origin::Server,
-        carriage,
+        envelope,
         Body::Whole(message),
     )
 }

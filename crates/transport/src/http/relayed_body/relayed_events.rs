@@ -81,7 +81,7 @@ impl RelayedEvents {
     ) -> Result<(), LinkEnd> {
         for unit in units {
             self.check_size(&unit, side)?;
-            let (carriage, body) = match unit {
+            let (envelope, body) = match unit {
                 SseUnit::Event(event) => event_frame(event),
                 SseUnit::Open { head, chunk } => {
                     (TransportEnvelope::Event(Box::new(head)), Body::Open(chunk))
@@ -92,7 +92,7 @@ impl RelayedEvents {
                     return Err(crate::lines::too_large(side, seen, self.max));
                 }
             };
-            into.push(Frame::new(exchange, side.into(), carriage, body));
+            into.push(Frame::new(exchange, side.into(), envelope, body));
         }
         Ok(())
     }

@@ -41,7 +41,7 @@ impl SessionWriter {
                 StreamItem::Dropped | StreamItem::Accepted => None,
             };
             let sent = match &placed.open {
-                Some(open) => open.outlet.send(item, self.stall).await,
+                Some(open) => open.sender.send(item, self.stall).await,
                 None => Err(StreamSendError::Gone),
             };
             let Err(not_taken) = sent else { continue };

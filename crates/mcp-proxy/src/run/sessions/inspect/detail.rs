@@ -34,7 +34,7 @@ pub fn write(session: &SessionRecord, index: usize, out: &mut impl Write) -> Res
     )?;
     facts(&told, peer, out)?;
     causes(session, message, out)?;
-    carriage(message, out)?;
+    envelope(message, out)?;
     for verdict in &message.verdicts {
         fact(out, "verdict", &verdict_line(verdict))?;
     }
@@ -149,7 +149,7 @@ fn causes(session: &SessionRecord, message: &ProxyMessage, out: &mut impl Write)
     Ok(())
 }
 
-fn carriage(message: &ProxyMessage, out: &mut impl Write) -> Result<()> {
+fn envelope(message: &ProxyMessage, out: &mut impl Write) -> Result<()> {
     if let Some(http) = &message.http {
         fact(out, "HTTP", &sanitize(&head_line(http)))?;
         for (name, value) in &http.headers {
