@@ -37,7 +37,13 @@ pub enum ChangeError {
     /// The member is nested deeper than a program can take.
     #[error("{0} is nested too deep")]
     TooDeep(ChangePart),
-    /// The program did not give one value.
+    /// The program gave nothing.
+    #[error("the program gives no value")]
+    NoValue,
+    /// The program gave more than one value.
+    #[error("the program gives more than one value")]
+    SeveralValues,
+    /// The program failed, or was stopped.
     #[error(transparent)]
     Program(#[from] JqError),
     /// The value cannot be written as JSON: it has a NaN, bytes, or keys that are no strings.
@@ -91,7 +97,11 @@ impl Change {
             None => return Err(ChangeError::TooDeep(part)),
         };
         let unchanged = before.to_string();
-        let after = self.program.only(before, &account)?.to_string();
+        let after = match self.program.first_two(before, &account)?.as_slice() {
+            [] => return Err(ChangeError::NoValue),
+            [only] => only.to_string(),
+            _ => return Err(ChangeError::SeveralValues),
+        };
         if after == unchanged {
             return Ok(message.clone());
         }
@@ -177,66 +187,48 @@ mod tests {
 
     #[test]
     fn what_cannot_be_changed_says_why() {
-        let ping = r#"{"id":1,"method":"ping"}"#;
-        for (program, message, part, why) in [
-            (".", ping, ChangePart::Params, "the message has no params"),
-            (
-                ".",
-                "{\"params\":",
-                ChangePart::Params,
-                "the message has no params",
-            ),
-            (
-                "empty",
-                CALL,
-                ChangePart::Params,
-                "the program gives no value",
-            ),
-            (
-                ".name, .n",
-                CALL,
-                ChangePart::Params,
-                "the program gives more than one value",
-            ),
-            (
-                "nan",
-                CALL,
-                ChangePart::Params,
-                "what the program makes of params is no JSON: NaN",
-            ),
-            (
-                "{(\"a\"|tobytes): 1}",
-                CALL,
-                ChangePart::Params,
-                "what the program makes of params is no JSON: {b\"a\":1}",
-            ),
-            (
-                ".name.x",
-                CALL,
-                ChangePart::Params,
-                "cannot index \"x\" with \"x\"",
-            ),
-            (
-                "[repeat(1)]",
-                CALL,
-                ChangePart::Params,
-                "it takes more than 500 ms or 1000000 steps",
-            ),
-        ] {
-            assert_eq!(
-                changed(program, message, part),
-                format!("! {why}"),
-                "{program}"
-            );
-        }
+        let failure = |program: &str, message: &str, part| {
+            let change = Change::parse(program).unwrap();
+            let message = Message::parse(message.to_owned());
+            change.apply(&message, part, Budget::OFFLINE).unwrap_err()
+        };
+        let (params, result) = (ChangePart::Params, ChangePart::Result);
         let deep = format!(
             "{{\"id\":1,\"result\":{}{}}}",
             "[".repeat(400),
             "]".repeat(400)
         );
-        assert_eq!(
-            changed(".", &deep, ChangePart::Result),
-            "! result is nested too deep"
-        );
+        let not_json = |text: &str| ChangeError::NotJson(params, text.to_owned());
+        let wrong = [
+            (
+                ".",
+                r#"{"id":1,"method":"ping"}"#,
+                ChangeError::Missing(params),
+            ),
+            (".", "{\"params\":", ChangeError::Missing(params)),
+            ("empty", CALL, ChangeError::NoValue),
+            (".name, .n", CALL, ChangeError::SeveralValues),
+            ("nan", CALL, not_json("NaN")),
+            ("{(\"a\"|tobytes): 1}", CALL, not_json("{b\"a\":1}")),
+            (
+                "[repeat(1)]",
+                CALL,
+                JqError::TooSlow(Budget::OFFLINE).into(),
+            ),
+        ];
+        let mut told = Vec::new();
+        for (program, message, expected) in wrong {
+            let error = failure(program, message, params);
+            assert_eq!(error, expected, "{program}");
+            told.push(error);
+        }
+        let error = failure(".name.x", CALL, params);
+        let is_failure = matches!(error, ChangeError::Program(JqError::Failed(_)));
+        assert!(is_failure, "{error}");
+        told.push(error);
+        assert_eq!(failure(".", &deep, result), ChangeError::TooDeep(result));
+        told.push(ChangeError::TooDeep(result));
+        let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!("change_errors", told.join("\n"));
     }
 }

@@ -155,20 +155,14 @@ impl JqProgram {
         .map(|found| found.is_some())
     }
 
-    /// Its one output.
-    pub(crate) fn only(&self, input: Val, account: &Account) -> Result<Val, JqError> {
+    /// Its first two outputs, as far as it has any.
+    pub(crate) fn first_two(&self, input: Val, account: &Account) -> Result<Vec<Val>, JqError> {
         let mut outputs = Vec::new();
         self.run(input, account, |output| {
             outputs.push(output);
             (outputs.len() > 1).then_some(())
         })?;
-        match (outputs.pop(), outputs.pop()) {
-            (Some(only), None) => Ok(only),
-            (None, _) => Err(JqError::Failed("the program gives no value".to_owned())),
-            _ => Err(JqError::Failed(
-                "the program gives more than one value".to_owned(),
-            )),
-        }
+        Ok(outputs)
     }
 
     /// Takes outputs until `take` has what it wants.

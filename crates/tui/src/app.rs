@@ -153,6 +153,8 @@ pub enum PromptKind {
 
 /// Two bodies side by side.
 pub struct DiffView {
+    /// The numbers of their messages.
+    pub sequences: [u64; 2],
     /// What they are.
     pub titles: [String; 2],
     /// The bodies.

@@ -25,13 +25,13 @@ pub use app::{
     App, ClickTarget, Effect, Focus, InputEvent, Overlay, PromptKind, ProxyOwner, StatusTone,
 };
 pub use command::{COMMANDS, CommandEntry, UiCommand, keys_page};
-pub use editor::EditPurpose;
+pub use editor::{EditPurpose, Editor};
 pub use panes::draw;
 pub use port::{ProxyEvent, ProxyPort, ProxyPortPeer, ProxyRequest};
 pub use proxy::ProxyStatus;
 pub use run::{ExternalEditor, UiError, UiOptions, run};
 pub use screen::{MouseOwner, Screen, restore_terminal};
 pub use source::{SessionView, ViewState};
-pub use tab::Tab;
+pub use tab::{BodyVersion, Tab};
 pub use text::{BodyLayout, DiffRow, LineDifference, plain};
 pub use theme::{Colours, Theme};

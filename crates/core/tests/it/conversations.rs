@@ -52,7 +52,7 @@ async fn a_server_that_printed_no_message_and_lives_on_is_no_server() {
         S> Usage: server [options]
         C> {"jsonrpc":"2.0","id":1,"method":"initialize"}
         S< {"jsonrpc":"2.0","id":1,"method":"initialize"}
-        C< ~the first: Usage: server [options]
+        C< ~"code":-31001 ~ Usage: server [options]
         "#,
     )
     .await;
@@ -83,7 +83,7 @@ async fn the_next_request_learns_it_when_none_is_open() {
         S. server `x` exited with status 0
         C> {"jsonrpc":"2.0","method":"notifications/roots"}
         C> {"jsonrpc":"2.0","id":1,"method":"initialize"}
-        C< ~exited with status 0; it printed 1 line(s) on stdout that are no JSON-RPC, the first: hello, I am
+        C< ~"code":-31002 ~ exited with status 0 ~ hello, I am
         "#,
     )
     .await;
@@ -92,8 +92,9 @@ async fn the_next_request_learns_it_when_none_is_open() {
 on_both_runtimes!(a_server_that_only_prints_garbage_is_given_up);
 async fn a_server_that_only_prints_garbage_is_given_up() {
     let garbage = "S> y\n".repeat(1_001);
-    let transcript =
-        format!("C> {{\"id\":1,\"method\":\"initialize\"}}\nS< ~initialize\n{garbage}C< ~no MCP");
+    let transcript = format!(
+        "C> {{\"id\":1,\"method\":\"initialize\"}}\nS< ~initialize\n{garbage}C< ~\"code\":-31001"
+    );
     play(&transcript).await;
 }
 

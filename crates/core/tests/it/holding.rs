@@ -263,8 +263,8 @@ async fn a_client_that_asked_for_progress_is_told_that_it_waits() {
         r#"
         C> {"id":1,"method":"m","params":{"_meta":{"progressToken":"p"}}}
         ! held 1
-        C< ~"progressToken":"p"
-        C< ~held at the proxy
+        C< ~notifications/progress ~ "progressToken":"p"
+        C< ~notifications/progress ~ "progressToken":"p"
         ! drop 1
         C.
         S|

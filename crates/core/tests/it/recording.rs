@@ -2,6 +2,7 @@
 
 use mcp_proxy_session::{RecordOptions, SessionRecord};
 use mcp_proxy_wire::Transport;
+use serde_json::Value;
 
 use crate::transcript::{play_on, proxy_run, recorder};
 
@@ -39,6 +40,8 @@ async fn every_message_is_there_with_its_bytes_and_its_request() {
     assert_eq!(messages[1].correlated_id, Some(messages[0].id));
     assert_eq!(messages[2].raw.bytes().unwrap(), br#"{"broken":"#);
     let text = std::fs::read_to_string(&path).unwrap();
-    assert!(text.contains("stray"), "{text}");
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let strays = lines.filter(|line: &Value| line["kind"] == "stray");
+    assert_eq!(strays.count(), 1, "{text}");
     assert!(session.end().is_some());
 }

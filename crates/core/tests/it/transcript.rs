@@ -2,7 +2,7 @@
 //!
 //! `C> m` the client says m, `S< m` the server gets m, `S> m` the server says, `C< m` the client gets;
 //! `C.` the client closes, `S. text` the server ends with that failure, `S|` the server's input was closed.
-//! `C< ~text` matches any message that contains the text.
+//! `C< ~text` matches any message that contains the text, `C< ~text ~ other` one that contains both.
 //! `! forward 3`, `! drop 3`, `! modify 3 m`, `! as-is 3 m`, `! error 3 -1 text` decide about the held message of that
 //! number once it is held; `! held 3` waits until it is; `! break filter`, `! intercept`, `! passthrough`, `! step`.
 
@@ -240,7 +240,10 @@ impl TestPeer {
             .unwrap_or_else(|| panic!("closed instead of: {line}"));
         let heard = String::from_utf8_lossy(&heard).into_owned();
         match expected.strip_prefix('~') {
-            Some(part) => assert!(heard.contains(part), "{line}\nheard: {heard}"),
+            Some(parts) => {
+                let has_all = parts.split(" ~ ").all(|part| heard.contains(part));
+                assert!(has_all, "{line}\nheard: {heard}");
+            }
             None => assert_eq!(heard, expected, "{line}"),
         }
     }

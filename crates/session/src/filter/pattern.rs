@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_broken_pattern_names_the_place() {
         let error = Pattern::new("ab(c", CaseMatching::Sensitive).unwrap_err();
-        assert_eq!((error.place(), error.why()), (Some(3), "unclosed group"));
+        assert_eq!(error.place(), Some(3));
         assert!(Pattern::new("(.{1000}){1000}", CaseMatching::Sensitive).is_err());
     }
 

@@ -46,10 +46,11 @@ fn assignments_mean_what_they_mean_in_jq() {
     let run = |text: &str| {
         let program = JqProgram::compile(text, &[]).unwrap();
         let message = mcp_proxy_wire::Message::parse(r#"{"a":[1,2,3],"b":null}"#);
-        program
-            .only(whole(&message, &account()).unwrap(), &account())
-            .unwrap()
-            .to_string()
+        let values = program.first_two(whole(&message, &account()).unwrap(), &account());
+        let [only] = &values.unwrap()[..] else {
+            panic!("{text} gives one value");
+        };
+        only.to_string()
     };
     for (text, result) in [
         (".a[] += 1", r#"{"a":[2,3,4],"b":null}"#),
@@ -198,8 +199,13 @@ fn what_could_take_the_square_of_its_input_is_stopped() {
     let run = |text: &str| {
         let program = JqProgram::compile(text, &[]).unwrap();
         let input = mcp_proxy_wire::Message::parse("null");
-        let value = program.only(whole(&input, &account()).unwrap(), &account());
-        value.map(|value| value.to_string())
+        let values = program.first_two(whole(&input, &account()).unwrap(), &account());
+        values.map(|values| {
+            let [only] = &values[..] else {
+                panic!("{text} gives one value");
+            };
+            only.to_string()
+        })
     };
     for (text, result) in [
         (r#""foobar" | contains("bar")"#, "true"),

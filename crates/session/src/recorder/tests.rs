@@ -3,6 +3,7 @@
 use super::*;
 use crate::testing::{self, header};
 use std::fs::OpenOptions;
+use std::io::ErrorKind;
 
 fn options(on_error: RecordErrorPolicy) -> RecordOptions {
     RecordOptions {
@@ -15,6 +16,10 @@ fn full() -> File {
     OpenOptions::new().append(true).open("/dev/full").unwrap()
 }
 
+fn is_full(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::StorageFull)
+}
+
 #[test]
 fn stop_returns_the_error() {
     let error = Recorder::start(
@@ -24,7 +29,7 @@ fn stop_returns_the_error() {
         &header(),
     )
     .unwrap_err();
-    assert!(error.chain().contains("No space left"), "{}", error.chain());
+    assert!(is_full(&error), "{}", error.chain());
 }
 
 #[test]
@@ -38,7 +43,8 @@ fn warn_goes_on_says_so_once_and_catches_up() {
         &header(),
     )
     .unwrap();
-    assert!(recorder.warning().unwrap().contains("No space left"));
+    let no_space = "(os error 28)";
+    assert!(recorder.warning().unwrap().contains(no_space));
     for _ in 0..3 {
         recorder.record_event(SystemTime::now(), &RecordEvent::Note { text: "lost" });
         recorder.flush().unwrap();

@@ -312,18 +312,17 @@ fn a_body_that_is_gone_is_counted_and_marked() {
         assert_eq!(run(exporter.name(), &open()).0, 0, "{}", exporter.name());
     }
     std::fs::remove_dir_all(&sides).unwrap();
-    let words = format!(
-        "{} bytes that are missing: 1.raw is not beside the record",
-        large.len()
-    );
-    for (name, mark) in [
-        ("har", format!("\"comment\":\"{words}\"")),
-        ("markdown", words),
-        ("json", format!("\"missing\":{{\"1\":{}}}}}}}", large.len())),
+    let len = large.len();
+    let json = format!("\"missing\":{{\"1\":{len}}}}}}}");
+    for (name, marks) in [
+        ("har", ["\"comment\":", "1.raw"]),
+        ("markdown", [&len.to_string(), "1.raw"]),
+        ("json", [&json, ""]),
     ] {
         let (missing, text) = run(name, &open());
         assert_eq!(missing, 1, "{name}");
-        assert!(text.contains(&mark), "{name}: {text}");
+        let tells = |line: &str| marks.iter().all(|mark| line.contains(mark));
+        assert!(text.lines().any(tells), "{name}: {text}");
     }
     // Under redaction large bodies are put into the lines, so there they are missing too.
     let rules = RedactionRules {
@@ -346,5 +345,5 @@ fn broken_json_is_called_malformed_in_a_report_whatever_was_readable_of_it() {
     let lines = |start: &str| report.lines().find(|line| line.starts_with(start)).unwrap();
     assert!(lines("| 1 |").contains("tools/call"), "{report}");
     assert!(lines("| 1 |").ends_with("| malformed |"), "{report}");
-    assert!(report.contains(", malformed: no JSON\n"), "{report}");
+    assert!(report.contains(", malformed: "), "{report}");
 }

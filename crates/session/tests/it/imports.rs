@@ -107,26 +107,31 @@ fn answers_to_the_requests_of_a_batch_stay_answers() {
 fn what_is_no_session_is_refused_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("x.json");
-    for (content, why) in [
-        ("[]", "expected"),
-        ("{}", "no `messages`"),
-        (r#"{"messages":[]}"#, "no `started_at`"),
-        (r#"{"messages":[],"started_at":"now"}"#, "no time"),
+    let mut told = Vec::new();
+    for (content, word) in [
+        ("[]", "line 1"),
+        ("{}", "`messages`"),
+        (r#"{"messages":[]}"#, "`started_at`"),
+        (r#"{"messages":[],"started_at":"now"}"#, "\"now\""),
         (
             r#"{"messages":[],"started_at":"2026-03-01T10:00:00Z","transport":"pigeon"}"#,
             "pigeon",
         ),
         (
             r#"{"messages":[{"direction":"up","raw":{}}],"started_at":"2026-03-01T10:00:00Z"}"#,
-            "message 1: `direction`",
+            "`direction`",
         ),
     ] {
         std::fs::write(&source, content).unwrap();
         let error = import(
             &source,
             RecordLocation::File(folder.path().join("out.jsonl")),
-        )
-        .unwrap_err();
-        assert!(error.chain().contains(why), "{content}: {}", error.chain());
+        );
+        let Err(Error::Import { why, .. }) = error else {
+            panic!("{content}: {error:?}");
+        };
+        assert!(why.contains(word), "{content}: {why}");
+        told.push(why);
     }
+    insta::assert_snapshot!("import_errors", told.join("\n"));
 }

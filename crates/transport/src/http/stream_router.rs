@@ -20,6 +20,21 @@ pub(crate) struct StreamRouter {
     waiting_bytes: usize,
 }
 
+/// Why a message is not kept until a stream opens.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CannotWait {
+    /// It alone is too large.
+    #[error(
+        "no stream of the client is open, and a message of {size} bytes is larger than the 1 MiB that may wait for one"
+    )]
+    TooLarge { size: usize },
+    /// There is no room for it.
+    #[error(
+        "no stream of the client is open, and beside the {waiting} bytes that wait for one there is no room for {size} more (1 MiB in all)"
+    )]
+    Full { size: usize, waiting: usize },
+}
+
 /// A message that no stream was open for.
 #[derive(Debug)]
 pub(crate) struct WaitingMessage {
@@ -231,19 +246,18 @@ impl StreamRouter {
         }
     }
 
-    /// Puts a message aside until a stream opens; an error says why there is no room for it.
-    pub(crate) fn wait(&mut self, sequence: Option<u64>, message: &Message) -> Result<(), String> {
-        let size = message.len();
+    /// Puts a message aside until a stream opens.
+    pub(crate) fn wait(
+        &mut self,
+        sequence: Option<u64>,
+        message: &Message,
+    ) -> Result<(), CannotWait> {
+        let (size, waiting) = (message.len(), self.waiting_bytes);
         if size > WAITING_MAX {
-            return Err(format!(
-                "no stream of the client is open, and a message of {size} bytes is larger than the 1 MiB that may wait for one"
-            ));
+            return Err(CannotWait::TooLarge { size });
         }
-        if self.waiting_bytes + size > WAITING_MAX {
-            return Err(format!(
-                "no stream of the client is open, and beside the {} bytes that wait for one there is no room for {size} more (1 MiB in all)",
-                self.waiting_bytes
-            ));
+        if waiting + size > WAITING_MAX {
+            return Err(CannotWait::Full { size, waiting });
         }
         self.waiting_bytes += size;
         let message = message.clone();
@@ -338,12 +352,14 @@ mod tests {
         let mut router = StreamRouter::default();
         let text = format!(r#"{{"method":"n","params":"{}"}}"#, "x".repeat(600 * 1024));
         router.wait(Some(1), &message(&text)).unwrap();
-        let full = router.wait(Some(2), &message(&text)).unwrap_err();
-        assert!(full.contains("beside the 614"), "{full}");
+        let size = text.len();
+        let full = router.wait(Some(2), &message(&text));
+        let waiting = size;
+        assert_eq!(full, Err(CannotWait::Full { size, waiting }));
         assert_eq!(router.take_waiting().len(), 1);
         router.wait(Some(3), &message(&text)).unwrap();
-        let large = router.wait(Some(4), &message(&text.repeat(2))).unwrap_err();
-        assert!(large.contains("larger than the 1 MiB"), "{large}");
+        let large = router.wait(Some(4), &message(&text.repeat(2)));
+        assert_eq!(large, Err(CannotWait::TooLarge { size: 2 * size }));
     }
 
     #[test]

@@ -104,22 +104,28 @@ mod tests {
 
     #[test]
     fn says_how_it_ended() {
-        assert_eq!(report(3 << 8, None).to_string(), "exited with status 3");
-        assert_eq!(
-            report(9, None).to_string(),
-            "was killed by signal 9 (SIGKILL)"
-        );
-        assert_eq!(report(40, None).to_string(), "was killed by signal 40");
+        let exited = report(3 << 8, None);
+        assert_eq!((exited.code, exited.signal), (Some(3), None));
+        let killed = report(9, None);
+        assert_eq!((killed.code, killed.signal), (None, Some(9)));
         let unknown = ExitReport::new(None, EndCause::Killed, Duration::ZERO, Vec::new(), None);
-        assert_eq!(unknown.to_string(), "did not end when it was killed");
+        assert_eq!((unknown.code, unknown.signal), (None, None));
+        let failed = report(127 << 8, Some("cannot run \"foo\""));
+        let told = [exited, killed, report(40, None), unknown, failed];
+        let told = told.map(|report| report.to_string());
+        insta::assert_snapshot!("exit_reports", told.join("\n"));
     }
 
     #[test]
     fn a_failure_to_start_needs_the_line_and_the_code() {
         let line = "cannot run \"foo\": No such file or directory";
         let failed = report(127 << 8, Some(line));
-        assert_eq!(failed.to_string(), format!("could not be started: {line}"));
-        assert_eq!(report(127 << 8, None).to_string(), "exited with status 127");
+        assert_eq!(failed.spawn_failure.as_deref(), Some(line));
+        let without_line = report(127 << 8, None);
+        assert_eq!(
+            (without_line.code, without_line.spawn_failure),
+            (Some(127), None)
+        );
         assert_eq!(report(1 << 8, Some(line)).spawn_failure, None);
     }
 }

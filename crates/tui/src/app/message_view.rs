@@ -149,21 +149,13 @@ impl App {
     }
 
     pub(super) fn diff(&mut self) {
-        match self.choose_diff_bodies() {
-            Ok((titles, bodies)) => {
-                let lines = compare(&bodies[0], &bodies[1]);
-                self.open(Overlay::Diff(Box::new(DiffView {
-                    titles,
-                    bodies,
-                    lines,
-                    top: 0,
-                })));
-            }
+        match self.diff_view() {
+            Ok(view) => self.open(Overlay::Diff(Box::new(view))),
             Err(why) => self.complain(why),
         }
     }
 
-    fn choose_diff_bodies(&mut self) -> Result<([String; 2], [BodyLayout; 2]), String> {
+    fn diff_view(&mut self) -> Result<DiffView, String> {
         let nothing =
             "there is nothing to compare: this message was not changed, and not sent again";
         let tab = self.current().ok_or(nothing)?;
@@ -174,7 +166,8 @@ impl App {
                 format!("#{selected} received"),
                 format!("#{selected} sent on"),
             ];
-            return Ok((titles, [body_of(original), body_of(&message.raw)]));
+            let bodies = [body_of(original), body_of(&message.raw)];
+            return Ok(DiffView::new([selected; 2], titles, bodies));
         }
         let mut pairs = Vec::new();
         for (first, (request, answer)) in &tab.replays {
@@ -190,7 +183,8 @@ impl App {
                 .map(|told| body_of(&told.message.raw))
         };
         let titles = [format!("#{first} first"), format!("#{again} sent again")];
-        Ok((titles, [body(first)?, body(again)?]))
+        let bodies = [body(first)?, body(again)?];
+        Ok(DiffView::new([first, again], titles, bodies))
     }
 
     /// Where clients connect, as they say it themselves: a proxy that runs elsewhere does not tell.
@@ -259,4 +253,17 @@ fn sent_to(message: &ProxyMessage) -> Option<String> {
         http.header("host")?,
         http.target.as_deref()?
     ))
+}
+
+impl DiffView {
+    fn new(sequences: [u64; 2], titles: [String; 2], bodies: [BodyLayout; 2]) -> DiffView {
+        let lines = compare(&bodies[0], &bodies[1]);
+        DiffView {
+            sequences,
+            titles,
+            bodies,
+            lines,
+            top: 0,
+        }
+    }
 }

@@ -12,6 +12,7 @@ mod hostile;
 mod leaving;
 mod looking;
 mod mouse;
+mod notices;
 mod pages;
 mod random_input;
 mod record;

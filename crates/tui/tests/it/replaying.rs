@@ -1,7 +1,6 @@
 //! Sending again, and comparing.
 
-use mcp_proxy_tui::LineDifference;
-use mcp_proxy_tui::Overlay;
+use mcp_proxy_tui::{BodyVersion, LineDifference, Overlay};
 use mcp_proxy_wire::Origin;
 use serde_json::{Value, json};
 
@@ -9,11 +8,16 @@ use crate::record;
 use crate::scenes::{edited, replayed};
 use crate::test_ui::TestUi;
 
-fn titles(stage: &TestUi) -> [String; 2] {
+/// The numbers of the messages that are compared.
+fn compared(stage: &TestUi) -> [u64; 2] {
     match &stage.app.overlay {
-        Overlay::Diff(sides) => sides.titles.clone(),
+        Overlay::Diff(sides) => sides.sequences,
         _ => panic!("nothing is compared: {}", stage.said()),
     }
+}
+
+fn version(stage: &TestUi) -> BodyVersion {
+    stage.app.tabs[0].detail.as_ref().unwrap().shown
 }
 
 fn differences(stage: &TestUi) -> usize {
@@ -30,14 +34,11 @@ fn an_answer_leads_to_the_request_that_is_sent_again() {
     assert_eq!(stage.selected(), Some(9));
     stage.press(&["r"]);
     assert_eq!(stage.selected(), Some(8));
-    assert_eq!(stage.said(), "#8 is sent again …");
+    stage.says(&["#8"]);
     let params = json!({"sequence": 8, "session": "fresh"});
-    let why = Err("the server does not start");
-    stage.expect("replay", params, why);
-    assert_eq!(
-        stage.said(),
-        "#8 was not replayed: the server does not start"
-    );
+    let why = "the server does not start";
+    stage.expect("replay", params, Err(why));
+    stage.complains(&["#8", why]);
     stage.press(&["ctrl-r"]);
     let params = json!({"sequence": 8, "session": "live"});
     assert_eq!(stage.asked(), [("replay", params)]);
@@ -60,19 +61,20 @@ fn a_message_is_changed_before_it_is_sent_again() {
 #[test]
 fn what_is_no_request_is_sent_again_only_when_asked_twice() {
     let mut stage = TestUi::live(record::ordinary());
-    for (text, why) in [
-        ("{\"a\":", "line 1: EOF while parsing a value"),
-        ("{\"a\":1}", "this is no JSON-RPC request or notification"),
-    ] {
+    // No JSON, and JSON that is no message.
+    for (text, line) in [("{\"a\":", Some(1)), ("{\"a\":1}", None)] {
         stage.press(&["R"]);
         stage.press(&["ctrl-k"; 40]);
         stage.letters(text);
         stage.press(&["ctrl-s"]);
         assert_eq!(stage.asked(), []);
-        assert_eq!(
-            stage.said(),
-            format!("{why}. Ctrl-S again sends it all the same")
-        );
+        let Overlay::Editor(editor) = &stage.app.overlay else {
+            panic!("the editor is closed: {}", stage.said());
+        };
+        assert_eq!(editor.fault().map(|fault| fault.line), line);
+        assert_eq!(editor.remark().is_some(), line.is_none());
+        assert!(editor.sends_invalid);
+        stage.complains(&["Ctrl-S"]);
         stage.press(&["ctrl-s"]);
         let params = json!({"sequence": 8, "session": "fresh", "raw": text, "as_is": true});
         stage.expect("replay", params, Err("the server has ended"));
@@ -89,37 +91,36 @@ fn requests_of_a_server_are_not_sent_again() {
     record.flush();
     let mut stage = TestUi::live(record);
     stage.press(&["r"]);
-    assert_eq!(stage.said(), "only messages of a client can be sent again");
+    assert_eq!(stage.asked(), []);
+    stage.complains(&[]);
     let mut stage = TestUi::opened(record::ordinary());
     stage.press(&["r", "R", "ctrl-r"]);
     assert_eq!(stage.asked(), []);
-    assert!(stage.said().contains("mcp-proxy replay FILE"));
+    stage.complains(&["mcp-proxy replay"]);
 }
 
 #[test]
 fn a_replay_is_compared_from_each_of_its_four_messages() {
     let mut stage = replayed();
-    assert!(
-        stage
-            .said()
-            .contains("#8 was sent again as #10; #11 answers after 31.0 ms")
-    );
+    assert_eq!(stage.app.tabs[0].replays[&8], (10, Some(11)));
+    stage.says(&["#8", "#10", "#11", "31.0 ms"]);
     for (number, expected, lines) in [
-        ("8", ["#8 first", "#10 sent again"], 1),
-        ("10", ["#8 first", "#10 sent again"], 1),
-        ("9", ["#9 first", "#11 sent again"], 2),
-        ("11", ["#9 first", "#11 sent again"], 2),
+        ("8", [8, 10], 1),
+        ("10", [8, 10], 1),
+        ("9", [9, 11], 2),
+        ("11", [9, 11], 2),
     ] {
         stage.command(number);
         stage.press(&["D"]);
-        assert_eq!(titles(&stage), expected, "{number}");
+        assert_eq!(compared(&stage), expected, "{number}");
         assert!(differences(&stage) >= lines, "{number}");
         stage.press(&["j", "G", "k", "esc"]);
         assert!(stage.is_plain());
     }
     stage.command("1");
     stage.press(&["D"]);
-    assert!(stage.said().starts_with("there is nothing to compare"));
+    assert!(stage.is_plain());
+    stage.complains(&[]);
 }
 
 #[test]
@@ -135,25 +136,27 @@ fn a_notification_has_no_answer_to_compare() {
     let answer = json!({"request": 10, "answer": null, "conn": "c2", "latency_ms": null, "raw": Value::Null});
     let params = json!({"sequence": 3, "session": "fresh"});
     stage.expect("replay", params, Ok(answer));
-    assert_eq!(stage.said(), "#3 was sent again as #10");
+    assert_eq!(stage.app.tabs[0].replays[&3], (10, None));
+    stage.says(&["#3", "#10"]);
     stage.all_read(10);
     stage.press(&["D"]);
-    assert_eq!(
-        (titles(&stage)[1].as_str(), differences(&stage)),
-        ("#10 sent again", 0)
-    );
+    assert_eq!((compared(&stage), differences(&stage)), ([3, 10], 0));
 }
 
 #[test]
 fn an_edit_is_compared_with_what_was_received() {
     let mut stage = edited();
     stage.press(&["D"]);
-    assert_eq!(titles(&stage), ["#10 received", "#10 sent on"]);
+    assert_eq!(compared(&stage), [10, 10]);
     assert_eq!(differences(&stage), 1);
     stage.press(&["esc", "o"]);
-    assert_eq!(stage.said(), "as it was received");
+    assert_eq!(version(&stage), BodyVersion::Received);
+    stage.says(&[]);
     stage.press(&["o"]);
-    assert_eq!(stage.said(), "as it went on");
+    assert_eq!(version(&stage), BodyVersion::Sent);
+    stage.says(&[]);
+    // There is only one version of a message that was not changed.
     stage.press(&["g", "o"]);
-    assert_eq!(stage.said(), "this message went on as it was received");
+    assert_eq!(version(&stage), BodyVersion::Sent);
+    stage.says(&[]);
 }

@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use mcp_proxy_control::{Method, Notice};
 use mcp_proxy_tui::UiCommand;
 use mcp_proxy_tui::ViewState;
-use mcp_proxy_tui::{App, ProxyOwner, Tab, Theme, draw};
+use mcp_proxy_tui::{App, ProxyOwner, StatusTone, Tab, Theme, draw};
 use mcp_proxy_tui::{Effect, InputEvent, Overlay};
 use mcp_proxy_tui::{ProxyEvent, ProxyPort, ProxyPortPeer, ProxyRequest};
 use ratatui::Terminal;
@@ -216,6 +216,15 @@ impl TestUi {
         };
         let asked: Value = serde_json::from_str(&ask.params).unwrap();
         assert_eq!((ask.method.info().name, &asked), (method, &params));
+        self.answer(answer);
+    }
+
+    /// The one question that was asked since the last time is answered so.
+    pub fn answer(&mut self, answer: Result<Value, &str>) {
+        self.settle();
+        let [ask] = &self.asked[..] else {
+            panic!("one question was expected: {:?}", self.asked);
+        };
         let id = ask.id;
         self.asked.clear();
         match answer {
@@ -288,6 +297,30 @@ impl TestUi {
             .status
             .as_ref()
             .map_or("", |said| said.text.as_str())
+    }
+
+    /// The user was told how it went. The words are data, such as numbers and paths: `notices.rs` has the sentences. What was
+    /// said is taken away, so that the next look finds only something new.
+    #[track_caller]
+    pub fn says(&mut self, words: &[&str]) {
+        self.take_status(StatusTone::Plain, words);
+    }
+
+    /// The same, of something that went wrong.
+    #[track_caller]
+    pub fn complains(&mut self, words: &[&str]) {
+        self.take_status(StatusTone::Bad, words);
+    }
+
+    #[track_caller]
+    fn take_status(&mut self, tone: StatusTone, words: &[&str]) {
+        let Some(said) = self.app.status.take() else {
+            panic!("nothing was said");
+        };
+        assert_eq!(said.tone, tone, "{}", said.text);
+        for word in words {
+            assert!(said.text.contains(word), "{word}: {}", said.text);
+        }
     }
 
     pub fn quits(&mut self) -> bool {

@@ -136,7 +136,8 @@ async fn no_time_runs_before_the_first_viewer_has_come() {
     held(&connection, 1).await;
     // Then it is still held, and the client knows.
     for _ in 0..times {
-        client.hears("", "~held at the proxy").await;
+        let progress = r#"~notifications/progress ~ "progressToken":"p""#;
+        client.hears("", progress).await;
     }
     assert_eq!(intercept.state().held[0].deadline, None);
     let viewer = intercept.attach_viewer();

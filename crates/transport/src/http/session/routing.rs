@@ -61,7 +61,7 @@ impl HttpSession {
                 StreamRoute::Waiting => {
                     let waits = state.router.wait(sequence, &message);
                     drop(state);
-                    if let Err(why) = waits {
+                    if let Err(why) = waits.map_err(|why| why.to_string()) {
                         self.undelivered(sequence, &why);
                         self.answer_lost(&message, &why);
                     }
