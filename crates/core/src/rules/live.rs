@@ -35,20 +35,21 @@ pub struct LiveRules {
 #[derive(Debug, Default)]
 pub(crate) struct CachedRules {
     version: u64,
-    rules: Arc<Rules>,
+    /// `None` until the first look: a pipeline is made for each HTTP request, and most runs have no rules.
+    rules: Option<Arc<Rules>>,
 }
 
 impl CachedRules {
     /// See [`Rules::judge`].
     pub(crate) fn judge(&self, facts: &MessageFacts<'_>) -> Option<RuleVerdict> {
-        self.rules.judge(facts, Budget::LIVE)
+        self.rules.as_ref()?.judge(facts, Budget::LIVE)
     }
 
     /// Whether a note should be written now that this rule is too slow.
     pub(crate) fn is_note_due(&self, rule: &RuleName) -> bool {
-        let rules = self.rules.list();
-        let rule = rules.iter().find(|known| known.name == *rule);
-        rule.is_some_and(|rule| rule.overruns.is_note_due())
+        let rules = self.rules.iter().flat_map(|rules| rules.list());
+        let mut same = rules.filter(|known| known.name == *rule);
+        same.next().is_some_and(|rule| rule.overruns.is_note_due())
     }
 }
 
@@ -82,7 +83,7 @@ impl LiveRules {
         if known.version != version {
             *known = CachedRules {
                 version,
-                rules: self.current(),
+                rules: Some(self.current()),
             };
         }
     }

@@ -1,7 +1,7 @@
 //! Accepts HTTP connections from clients, checks who they are, and hands requests to the handlers of their paths.
 
 use std::convert::Infallible;
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use mcp_proxy_core::BoxFuture;
 use mcp_proxy_wire::{ErrorCode, Message, error_response};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -226,7 +227,15 @@ fn service(
 > {
     service_fn(move |request| {
         let client = Arc::clone(&client);
-        async move { Ok(client.answer(request).await) }
+        // Started outside of the block, so that the request is not moved into one more future.
+        let answer = client.answer(request);
+        async move {
+            let answer = answer.await;
+            if answer.status().is_client_error() || answer.status().is_server_error() {
+                note_refusal(&answer, &client.options.on_refusal);
+            }
+            Ok(answer)
+        }
     })
 }
 
@@ -239,24 +248,19 @@ struct ClientConnection {
 }
 
 impl ClientConnection {
-    async fn answer(&self, mut request: Request<Incoming>) -> HttpResponse {
-        let options = &self.options;
+    fn answer(&self, mut request: Request<Incoming>) -> BoxFuture<'static, HttpResponse> {
         let authority = request.uri().authority().cloned();
         let authority = authority.as_ref().map(http::uri::Authority::as_str);
-        let admitted = options.admission.admit(request.headers_mut(), authority);
-        let answer = match admitted {
+        let admission = &self.options.admission;
+        match admission.admit(request.headers_mut(), authority) {
             Ok(token) => {
                 PendingUpgrade::offer(&mut request, &self.place);
                 let address = self.address;
-                let source = RequestSource { token, address };
-                self.routes.handle(source, request).await
+                self.routes
+                    .handle(RequestSource { token, address }, request)
             }
-            Err(refusal) => refused(refusal),
-        };
-        if answer.status().is_client_error() || answer.status().is_server_error() {
-            note_refusal(&answer, &options.on_refusal);
+            Err(refusal) => Box::pin(ready(refused(refusal))),
         }
-        answer
     }
 }
 

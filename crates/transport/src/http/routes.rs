@@ -1,9 +1,11 @@
 //! The path table of a listener: which handler answers at which path.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use http::Request;
 use hyper::body::Incoming;
+use mcp_proxy_core::BoxFuture;
 use mcp_proxy_wire::ErrorCode;
 
 use super::handler::{Handler, RequestSource};
@@ -124,14 +126,14 @@ impl Routes {
     }
 
     /// Answers one request by the handler of its path.
-    pub(super) async fn handle(
+    pub(super) fn handle(
         &self,
         source: RequestSource,
         request: Request<Incoming>,
-    ) -> HttpResponse {
+    ) -> BoxFuture<'static, HttpResponse> {
         match self.find(request.uri().path()) {
-            Some(handler) => Arc::clone(handler).handle(source, request).await,
-            None => self.not_found(),
+            Some(handler) => Arc::clone(handler).handle(source, request),
+            None => Box::pin(ready(self.not_found())),
         }
     }
 
@@ -163,8 +165,6 @@ pub(crate) fn not_found(paths: &str) -> HttpResponse {
 
 #[cfg(test)]
 mod tests {
-    use mcp_proxy_core::BoxFuture;
-
     use super::*;
     use crate::http::listener::bare;
     use crate::http::outgoing_body::OutgoingBody;
