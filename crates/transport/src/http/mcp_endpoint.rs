@@ -241,8 +241,7 @@ impl McpEndpoint {
             let text = unreadable(message);
             return Err(Box::new(error(400, ErrorCode::PARSE_ERROR, text)));
         }
-        let text =
-            "no session: send initialize first, then its Mcp-Session-Id with every request";
+        let text = "no session: send initialize first, then its Mcp-Session-Id with every request";
         let answer = error_response(message.id().as_ref(), ErrorCode::BAD_REQUEST, text, None);
         Err(Box::new(json(400, answer)))
     }
