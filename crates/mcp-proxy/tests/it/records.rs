@@ -66,28 +66,15 @@ fn causes_are_told_from_both_ends() {
     again.write();
     sample.end();
     let shown = |words: &[&str]| place.print(&[&["inspect", "session.jsonl"], words].concat());
-    let parent = shown(&["--seq", "1"]);
-    assert!(
-        parent.contains("  between      stdio ► hub (in process)\n"),
-        "{parent}"
+    insta::assert_snapshot!(
+        "causes",
+        [
+            shown(&["--seq", "1"]),
+            shown(&["--seq", "2"]),
+            shown(&["--all"])
+        ]
+        .join("\n")
     );
-    assert!(parent.contains("  caused       #2, #3, "), "{parent}");
-    assert!(parent.contains(", #21 and 5 more\n"), "{parent}");
-    let child = shown(&["--seq", "2"]);
-    assert!(
-        child.contains("  between      hub (in process) ► files (stdio)\n"),
-        "{child}"
-    );
-    assert!(child.contains("  caused by    #1\n"), "{child}");
-    let table = shown(&["--all"]);
-    let row = |number: &str| {
-        let mut rows = table.lines().map(str::trim_start);
-        rows.find(|row| row.starts_with(number)).unwrap().to_owned()
-    };
-    assert!(row("2 ").ends_with("  caused by #1"), "{table}");
-    assert!(row("27 ").ends_with("  sent by a replay"), "{table}");
-    let open = "open: client hub (in process), server files (stdio), caused by #1";
-    assert!(table.contains(open), "{table}");
     let json = shown(&["--json", "--seq", "2"]);
     assert!(json.contains(r#""parent":1,"#), "{json}");
 }
@@ -104,15 +91,12 @@ fn everything_about_some_messages() {
     insta::assert_snapshot!("detail", details);
     let large = place.print(&["inspect", "session.jsonl", "--seq", "16"]);
     assert!(
-        large.contains("size         70058 bytes") && large.contains(&"x".repeat(70_000)),
+        large.contains(" 70058 ") && large.contains(&"x".repeat(70_000)),
         "{}",
         &large[..400]
     );
     let few = place.print(&["inspect", "session.jsonl", "--seq", "1..9", "isError"]);
-    assert!(
-        few.starts_with("#6 ") && few.matches("received ").count() == 1,
-        "{few}"
-    );
+    assert!(few.starts_with("#6 ") && !few.contains("\n#"), "{few}");
 }
 
 #[test]

@@ -156,28 +156,13 @@ async fn an_early_exit_comes_with_its_last_words() {
 async fn a_command_that_cannot_run_says_why_and_nothing_else() {
     let mark = ProcessMark::new();
     let cases = [
-        (
-            "no-such-command-here",
-            "could not be started: cannot run \"no-such-command-here\": No such file or directory",
-            127,
-        ),
-        (
-            "./nor/here",
-            "could not be started: cannot run \"./nor/here\": No such file or directory",
-            127,
-        ),
-        (
-            "/etc/passwd",
-            "could not be started: cannot run \"/etc/passwd\": Permission denied",
-            126,
-        ),
-        (
-            "/",
-            "could not be started: cannot run \"/\": Permission denied",
-            126,
-        ),
+        ("no-such-command-here", 127),
+        ("./nor/here", 127),
+        ("/etc/passwd", 126),
+        ("/", 126),
     ];
-    for (program, text, code) in cases {
+    let mut told = String::new();
+    for (program, code) in cases {
         let command = ServerCommand {
             program: program.into(),
             ..shell("", &mark)
@@ -185,12 +170,15 @@ async fn a_command_that_cannot_run_says_why_and_nothing_else() {
         let mut server = supervisor().spawn(&command).unwrap();
         let mut lines = server.stderr.take().unwrap();
         let report = within(server.wait()).await;
-        assert_eq!(report.to_string(), text);
         assert_eq!(report.code, Some(code));
+        let failure = report.spawn_failure.as_deref().unwrap_or_default();
+        assert!(failure.contains(&format!("{program:?}")), "{report:?}");
+        told.push_str(&format!("{report}\n"));
         assert!(report.last_stderr.is_empty());
         assert_eq!(within(lines.next()).await, None);
         assert_eq!(read_all(&mut server).await, "");
     }
+    insta::assert_snapshot!("spawn_failures", told);
 }
 
 #[tokio::test]
