@@ -2,7 +2,7 @@
 
 use mcp_proxy_wire::ErrorCode;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A refusal. Codes that are not listed here are those of JSON-RPC.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,15 @@ impl Fault {
     /// The parameters are wrong.
     pub fn params(text: impl Into<String>) -> Fault {
         Fault::new(ErrorCode::INVALID_PARAMS.get(), text)
+    }
+
+    /// The same with a word for its cause in `data.reason`, for programs: docs/control.md lists them.
+    #[must_use]
+    pub fn because(self, reason: &str) -> Fault {
+        Fault {
+            data: Some(json!({"reason": reason})),
+            ..self
+        }
     }
 
     /// A refusal without details.

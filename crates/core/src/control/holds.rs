@@ -162,7 +162,7 @@ fn reject_redaction_marks(bytes: &Bytes, hidden: &Redaction) -> Result<(), Fault
         .map(drop)
         .map_err(|unfilled| {
             let text = "the changed message has marks in the place of";
-            Fault::params(format!("{text} redacted values ({unfilled})"))
+            Fault::params(format!("{text} redacted values ({unfilled})")).because("redacted")
         })
 }
 

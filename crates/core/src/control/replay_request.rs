@@ -56,7 +56,8 @@ pub(super) async fn replay(
     if params.session == Some(ReplaySession::Live) && params.as_is {
         return Err(Fault::params(
             "as_is: what is not JSON-RPC is sent on a fresh session only; its answer would reach the client",
-        ));
+        )
+        .because("fresh_only"));
     }
     let timeout = params.timeout_ms.unwrap_or(TIMEOUT_MS);
     if !(1..=MOST_TIMEOUT_MS).contains(&timeout) {
@@ -79,7 +80,7 @@ pub(super) async fn replay(
     let place = Arc::clone(&control.replays).try_acquire_owned();
     let Ok(place) = place else {
         let text = format!("{MAX_REPLAYS} replays are under way, and that is the limit");
-        return Err(Fault::new(Fault::FAILED, text));
+        return Err(Fault::new(Fault::FAILED, text).because("limit"));
     };
     control
         .run
@@ -146,6 +147,13 @@ fn way(
 
 /// Why nothing came of it. What a server wrote may be in it, so what is hidden in the record is hidden here.
 fn refused(error: ReplayError, hidden: Option<&Redaction>) -> Fault {
+    let reason = match &error {
+        ReplayError::Gone(_) => "server_gone",
+        ReplayError::Refused(_) => "handshake_refused",
+        ReplayError::Late(_) => "timeout",
+        ReplayError::NotLive(_) => "not_live",
+        ReplayError::Unanswered(_) | ReplayError::Unfit(_) => "unanswered",
+    };
     let text = match (error, hidden) {
         (error @ ReplayError::Unfit(_), _) => return Fault::params(format!("raw: {error}")),
         (ReplayError::Refused(answer), Some(hidden)) => {
@@ -163,7 +171,7 @@ fn refused(error: ReplayError, hidden: Option<&Redaction>) -> Fault {
         }
         (error, _) => error.to_string(),
     };
-    Fault::new(Fault::FAILED, text)
+    Fault::new(Fault::FAILED, text).because(reason)
 }
 
 fn shown(message: Message, hidden: &Redaction) -> Message {
@@ -178,7 +186,8 @@ fn message_to_send(found: &ReplaySource, params: &ReplayRequest) -> Result<Messa
     if recorded.direction == Direction::ServerToClient {
         return Err(Fault::params(format!(
             "sequence: #{sequence} is a message of the server; only those of a client can be replayed"
-        )));
+        ))
+        .because("from_server"));
     }
     let edit = match params.raw.as_deref().map(|raw| raw.get()) {
         None => None,
@@ -201,7 +210,7 @@ fn message_to_send(found: &ReplaySource, params: &ReplayRequest) -> Result<Messa
             "values of #{sequence} were redacted ({} of them): give the whole message in raw",
             marks.len()
         );
-        return Err(Fault::new(Fault::NOT_KEPT, text));
+        return Err(Fault::new(Fault::NOT_KEPT, text).because("redacted"));
     }
     let sendable = matches!(message.kind(), Kind::Request | Kind::Notification);
     match (&edit, sendable || params.as_is) {
@@ -233,7 +242,7 @@ fn opening(found: &ReplaySource, message: &Message) -> Result<Vec<Message>, Faul
                     "the handshake of its session (#{}) has redacted values, so no fresh session can be opened",
                     recorded.sequence
                 );
-                return Err(Fault::new(Fault::NOT_KEPT, text));
+                return Err(Fault::new(Fault::NOT_KEPT, text).because("redacted"));
             }
             bytes_of(recorded)
         })
@@ -324,6 +333,7 @@ fn unknown(sequence: u64) -> Fault {
     Fault::params(format!(
         "sequence: there is no message #{sequence}, or it is not kept any more"
     ))
+    .because("unknown")
 }
 
 /// The outcome, as the record has it: what is hidden there is hidden here.

@@ -109,11 +109,11 @@ pub(super) fn find_connection(
 ) -> Result<Arc<Connection>, Fault> {
     let found = control.run.registry().find(number.0);
     found.ok_or_else(|| {
-        let why = match number.0 == 0 || number.0 > control.run.connections() {
-            true => "does not exist",
-            false => "is not open any more",
+        let (why, reason) = match number.0 == 0 || number.0 > control.run.connections() {
+            true => ("does not exist", "unknown"),
+            false => ("is not open any more", "not_live"),
         };
-        Fault::params(format!("connection: {number} {why}"))
+        Fault::params(format!("connection: {number} {why}")).because(reason)
     })
 }
 
@@ -130,5 +130,6 @@ fn find_server<'a>(control: &'a ProxyControl, name: &str) -> Result<&'a RunServe
         Fault::params(format!(
             "server: there is no server `{name}` in this run, only: {names}"
         ))
+        .because("unknown")
     })
 }

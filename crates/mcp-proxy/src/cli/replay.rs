@@ -126,8 +126,7 @@ mod tests {
             assert_eq!(speed(text), Ok(meant));
         }
         for wrong in ["0", "-1", "nan", "inf", "1e-300", "1001", "", "fast"] {
-            let said = speed(wrong).unwrap_err();
-            assert!(said.contains("from 0.01 to 1000"), "{wrong}: {said}");
+            assert!(speed(wrong).is_err(), "{wrong}");
         }
     }
 }

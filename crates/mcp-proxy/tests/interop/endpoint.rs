@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use crate::fixtures::{self, PROXY};
 use crate::process::RunningProgram;
+use crate::texts;
 
 /// A transport as the tests name it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,7 +67,7 @@ pub fn demo(kind: EndpointKind) -> TestEndpoint {
         return TestEndpoint::command(command.map(String::from).to_vec());
     }
     let running = RunningProgram::start(&mut fixtures::command(command[0], &command[1..]));
-    let url = running.wait_for("listening on ");
+    let url = running.wait_for(texts::LISTENING_ON);
     TestEndpoint::url(kind, url, vec![running])
 }
 
@@ -85,7 +86,7 @@ impl TestEndpoint {
         }
         let arguments: Vec<&str> = command[1..].iter().map(String::as_str).collect();
         let proxy = RunningProgram::start(&mut fixtures::command(&command[0], &arguments));
-        let url = proxy.wait_for("listening on ");
+        let url = proxy.wait_for(texts::LISTENING_ON);
         // The proxy comes first: it goes before the server that it talks to.
         let running = std::iter::once(proxy).chain(self._running).collect();
         TestEndpoint {

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::fixtures::{self, PROXY};
 use crate::process::{RunningProgram, finish, finish_after, said};
+use crate::texts;
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h2","version":"0"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
@@ -55,7 +56,7 @@ impl Certificate {
         arguments.extend(target);
         let running = RunningProgram::start(&mut fixtures::command(PROXY, &arguments));
         // It names its address; the certificate is for the name.
-        let url = running.wait_for("listening on ");
+        let url = running.wait_for(texts::LISTENING_ON);
         (running, url.replace("127.0.0.1", "localhost"))
     }
 

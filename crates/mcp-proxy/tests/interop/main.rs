@@ -24,5 +24,6 @@ mod screen;
 mod sdk_legacy;
 mod sdk_modern;
 mod terminal;
+mod texts;
 mod tmux;
 mod viewers;

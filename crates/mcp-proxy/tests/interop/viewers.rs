@@ -16,6 +16,7 @@ use crate::endpoint::{EndpointAddress, EndpointKind, demo, everything};
 use crate::fixtures::{self, PROXY};
 use crate::piped_program::PipedProgram;
 use crate::process::{finish, said};
+use crate::texts;
 
 /// What a client is told to do in one session: to connect, and then as many requests as are left.
 const REQUESTS: usize = 21;
@@ -157,7 +158,7 @@ impl SteppedSession {
         let client = SteppedClient::start(sdk, era, home.path(), &command.collect::<Vec<_>>());
         // The SDKs pass a server's stderr on, as applications do.
         let said = &client.program.stderr;
-        let id = said.wait_for("attach with: mcp-proxy attach ");
+        let id = said.wait_for(texts::ATTACH_WITH);
         SteppedSession {
             client,
             sdk,

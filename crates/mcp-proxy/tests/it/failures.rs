@@ -1,69 +1,93 @@
 //! A server that is not there, ends, or is no MCP server: the client learns it, in words.
 
-use std::time::{Duration, Instant};
+use serde_json::{Value, json};
 
-use crate::programs::{INITIALIZE, ListeningProgram, StdioProgram, pipe};
+use crate::programs::{
+    INITIALIZE, ListeningProgram, StdioProgram, error_answer, pipe, record_lines,
+};
 
-fn refused(command: &[&str]) -> (String, Option<i32>, Duration) {
-    let mut args = vec!["proxy", "--listen", "stdio", "--no-record", "--"];
+/// How a conversation with a server that is none went.
+struct Refusal {
+    answer: String,
+    exit_code: Option<i32>,
+    /// The line of the record about the end of the server's process; null if none was started.
+    exit: Value,
+}
+
+fn refused(command: &[&str]) -> Refusal {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("r.jsonl");
+    let mut args = vec!["proxy", "--listen", "stdio", "--session-file"];
+    args.extend([record.to_str().unwrap(), "--"]);
     args.extend(command);
-    let start = Instant::now();
     let mut talk = StdioProgram::start(&args);
     talk.say(INITIALIZE);
     let answer = talk.hear();
-    let took = start.elapsed();
-    (answer, talk.end(), took)
+    let exit_code = talk.end();
+    let lines = record_lines(&std::fs::read_to_string(&record).unwrap());
+    let exit = lines.into_iter().find(|line| line["kind"] == "exit");
+    Refusal {
+        answer,
+        exit_code,
+        exit: exit.unwrap_or_default(),
+    }
 }
 
 #[test]
 fn a_command_that_does_not_exist_is_named() {
-    let (answer, code, _) = refused(&["no-such-command-at-all"]);
-    assert!(
-        answer.contains(r#""id":1"#) && answer.contains("no-such-command-at-all"),
-        "{answer}"
-    );
-    assert!(answer.contains("-31001"), "{answer}");
-    assert_eq!(code, Some(1));
+    let refusal = refused(&["no-such-command-at-all"]);
+    let answer = &refusal.answer;
+    assert_eq!(error_answer(answer), (json!(1), -31001), "{answer}");
+    assert!(answer.contains("no-such-command-at-all"), "{answer}");
+    assert_eq!(refusal.exit_code, Some(1));
 }
 
 #[test]
 fn a_command_that_exits_at_once_is_named_with_status_and_stderr() {
-    let (answer, code, _) = refused(&["sh", "-c", "echo no database >&2; exit 3"]);
-    assert!(
-        answer.contains("status 3") && answer.contains("no database"),
-        "{answer}"
-    );
-    assert!(answer.contains("sh -c"), "{answer}");
-    assert_eq!(code, Some(1));
+    let refusal = refused(&["sh", "-c", "echo no database >&2; exit 33"]);
+    let answer = &refusal.answer;
+    assert_eq!(error_answer(answer), (json!(1), -31002), "{answer}");
+    for told in ["33", "no database", "sh -c"] {
+        assert!(answer.contains(told), "{answer}");
+    }
+    assert_eq!(refusal.exit["code"], 33);
+    assert_eq!(refusal.exit_code, Some(1));
 }
 
 #[test]
 fn garbage_is_shown() {
-    let (answer, ..) = refused(&["echo", "Usage: server [options]"]);
-    assert!(answer.contains("Usage: server [options]"), "{answer}");
-    let (answer, ..) = refused(&["yes"]);
-    assert!(
-        answer.contains("no JSON-RPC") && answer.contains("the first: y"),
-        "{answer}"
-    );
+    // The command is named too, so what it prints is not in it.
+    for (script, shown, code) in [
+        (
+            "echo 'Usage: ser''ver [options]'",
+            "Usage: server [options]",
+            -31002,
+        ),
+        ("yes end''less", "endless", -31001),
+    ] {
+        let answer = refused(&["sh", "-c", script]).answer;
+        assert_eq!(error_answer(&answer), (json!(1), code), "{answer}");
+        assert!(answer.contains(shown), "{answer}");
+    }
 }
 
 #[test]
 fn a_server_that_is_killed_is_told_to_whoever_waits() {
-    let (answer, ..) = refused(&["sh", "-c", "read x; kill -9 $$"]);
+    let refusal = refused(&["sh", "-c", "read x; kill -9 $$"]);
+    let answer = &refusal.answer;
+    assert_eq!(error_answer(answer), (json!(1), -31002), "{answer}");
     assert!(answer.contains("SIGKILL"), "{answer}");
+    assert_eq!(refusal.exit["signal"], 9);
 }
 
 #[test]
 fn a_client_that_closed_its_end_still_learns_why() {
-    for command in ["no-such-command-at-all", "false"] {
+    for (command, code) in [("no-such-command-at-all", -31001), ("false", -31002)] {
         let args = ["proxy", "--listen", "stdio", "--no-record", "--", command];
         let output = pipe(&args, format!("{INITIALIZE}\n").as_bytes());
         let answer = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(
-            answer.contains(r#""id":1"#) && answer.contains(command),
-            "{answer}"
-        );
+        assert_eq!(error_answer(&answer), (json!(1), code), "{answer}");
+        assert!(answer.contains(command), "{answer}");
         assert_eq!(output.status.code(), Some(1));
     }
 }
@@ -79,11 +103,8 @@ fn a_url_that_nobody_listens_on_is_named() {
     ];
     let output = pipe(&args, format!("{INITIALIZE}\n").as_bytes());
     let answer = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        answer.contains(r#""id":1"#) && answer.contains("127.0.0.1:9"),
-        "{answer}"
-    );
-    assert!(answer.contains("refused"), "{answer}");
+    assert_eq!(error_answer(&answer), (json!(1), -31001), "{answer}");
+    assert!(answer.contains("127.0.0.1:9"), "{answer}");
     let proxy = ListeningProgram::proxy(
         "http",
         &[
@@ -95,7 +116,7 @@ fn a_url_that_nobody_listens_on_is_named() {
     );
     let answer = proxy.post(&[], INITIALIZE);
     assert_eq!(answer.status, 502);
-    assert!(answer.text().contains(r#""id":1"#), "{}", answer.text());
+    assert_eq!(error_answer(&answer.text()), (json!(1), -31001));
 }
 
 #[test]

@@ -352,10 +352,7 @@ fn an_edit_goes_on_to_the_byte_or_is_refused() {
         let broken = house.run(&[&["ctl"], &words[..], &[r#"raw={"id":6,}"#]].concat());
         assert_eq!(broken.status.code(), Some(2));
         let said = String::from_utf8(broken.stderr).unwrap();
-        assert!(
-            said.contains("raw: no JSON: key must be a string") && said.contains("raw_text"),
-            "{said}"
-        );
+        assert!(said.contains("raw:") && said.contains("raw_text"), "{said}");
         if way == "word" {
             house.ctl(&[&words[..], &[&format!("raw={odd}")]].concat());
         } else {

@@ -3,7 +3,9 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
-use crate::programs::{INITIALIZE, ListeningProgram, pipe, request};
+use serde_json::json;
+
+use crate::programs::{INITIALIZE, ListeningProgram, error_answer, pipe, request};
 
 /// A server that answers each request with the next of `answers` and returns the requests it saw.
 fn canned(answers: Vec<String>) -> (String, std::thread::JoinHandle<Vec<String>>) {
@@ -192,7 +194,7 @@ fn redirects_stay_on_the_origin() {
     let (address, _) = canned(vec![moved("http://elsewhere.example/mcp")]);
     let got = before(&address, &[]).post(&[], INITIALIZE);
     assert_eq!(got.status, 502);
-    assert!(got.text().contains("another origin"), "{}", got.text());
+    assert_eq!(error_answer(&got.text()), (json!(1), -31001));
 }
 
 /// The record of one POST that is full of secrets.
@@ -326,10 +328,9 @@ fn a_failure_without_json_rpc_becomes_an_error_with_status_and_first_line() {
     ];
     let output = pipe(&args, format!("{INITIALIZE}\n").as_bytes());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        text.contains(r#""id":1"#) && text.contains("HTTP 500: database is down"),
-        "{text}"
-    );
+    assert_eq!(error_answer(&text), (json!(1), -31003), "{text}");
+    assert!(text.contains("500") && text.contains("database is down"));
+    assert!(!text.contains("more"), "{text}");
     let (address, _) = canned(vec![answer(
         "400 Bad",
         "content-type: application/json\r\n",
@@ -348,10 +349,8 @@ fn a_failure_without_json_rpc_becomes_an_error_with_status_and_first_line() {
     ];
     let output = pipe(&args, format!("{INITIALIZE}\n").as_bytes());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        text.contains("Server not initialized") && text.contains(r#""id":1}"#),
-        "{text}"
-    );
+    assert_eq!(error_answer(&text), (json!(1), -32000), "{text}");
+    assert!(text.contains("Server not initialized"), "{text}");
 }
 
 #[test]
@@ -418,5 +417,6 @@ fn sse_passes_with_the_endpoint_on_our_origin_and_refuses_others() {
         format!("{INITIALIZE}\n").as_bytes(),
     );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("another origin"), "{text}");
+    assert_eq!(error_answer(&text), (json!(1), -31003), "{text}");
+    assert!(text.contains("evil.example"), "{text}");
 }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
+
 /// The binary under test.
 pub const PROXY: &str = env!("CARGO_BIN_EXE_mcp-proxy");
 
@@ -13,6 +15,9 @@ pub const PROXY: &str = env!("CARGO_BIN_EXE_mcp-proxy");
 pub const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"0"}}}"#;
 /// And what follows it.
 pub const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+/// What comes before the URL in the first line of a program that listens; other programs read it too.
+const LISTENING_ON: &str = "listening on ";
 
 /// Runs the binary with `input` on stdin, to its end.
 pub fn pipe(args: &[&str], input: &[u8]) -> Output {
@@ -32,6 +37,26 @@ pub fn pipe(args: &[&str], input: &[u8]) -> Output {
     let output = child.wait_with_output().unwrap();
     writing.join().unwrap();
     output
+}
+
+/// The id and the code of the error answer in `text`: a line, a body, or the last event of a stream.
+#[track_caller]
+pub fn error_answer(text: &str) -> (Value, i64) {
+    let last = text.lines().rfind(|line| line.contains('{'));
+    let last = last.unwrap_or_else(|| panic!("no message: {text}"));
+    let json = last.strip_prefix("data:").unwrap_or(last);
+    let answer: Value = serde_json::from_str(json).unwrap_or_else(|_| panic!("{text}"));
+    let code = answer["error"]["code"].as_i64();
+    let code = code.unwrap_or_else(|| panic!("no error: {text}"));
+    (answer["id"].clone(), code)
+}
+
+/// The lines of a record, parsed.
+pub fn record_lines(record: &str) -> Vec<Value> {
+    let lines = record.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}")))
+        .collect()
 }
 
 /// A program of ours that listens; killed when dropped.
@@ -65,7 +90,7 @@ impl ListeningProgram {
         stderr.read_line(&mut line).unwrap();
         let url = line
             .trim()
-            .strip_prefix("listening on ")
+            .strip_prefix(LISTENING_ON)
             .unwrap_or_else(|| panic!("{line}"));
         let rest = url.split_once("://").unwrap().1;
         let (address, path) = rest.split_once('/').unwrap();

@@ -66,28 +66,15 @@ fn causes_are_told_from_both_ends() {
     again.write();
     sample.end();
     let shown = |words: &[&str]| place.print(&[&["inspect", "session.jsonl"], words].concat());
-    let parent = shown(&["--seq", "1"]);
-    assert!(
-        parent.contains("  between      stdio ► hub (in process)\n"),
-        "{parent}"
+    insta::assert_snapshot!(
+        "causes",
+        [
+            shown(&["--seq", "1"]),
+            shown(&["--seq", "2"]),
+            shown(&["--all"])
+        ]
+        .join("\n")
     );
-    assert!(parent.contains("  caused       #2, #3, "), "{parent}");
-    assert!(parent.contains(", #21 and 5 more\n"), "{parent}");
-    let child = shown(&["--seq", "2"]);
-    assert!(
-        child.contains("  between      hub (in process) ► files (stdio)\n"),
-        "{child}"
-    );
-    assert!(child.contains("  caused by    #1\n"), "{child}");
-    let table = shown(&["--all"]);
-    let row = |number: &str| {
-        let mut rows = table.lines().map(str::trim_start);
-        rows.find(|row| row.starts_with(number)).unwrap().to_owned()
-    };
-    assert!(row("2 ").ends_with("  caused by #1"), "{table}");
-    assert!(row("27 ").ends_with("  sent by a replay"), "{table}");
-    let open = "open: client hub (in process), server files (stdio), caused by #1";
-    assert!(table.contains(open), "{table}");
     let json = shown(&["--json", "--seq", "2"]);
     assert!(json.contains(r#""parent":1,"#), "{json}");
 }
@@ -104,15 +91,12 @@ fn everything_about_some_messages() {
     insta::assert_snapshot!("detail", details);
     let large = place.print(&["inspect", "session.jsonl", "--seq", "16"]);
     assert!(
-        large.contains("size         70058 bytes") && large.contains(&"x".repeat(70_000)),
+        large.contains(" 70058 ") && large.contains(&"x".repeat(70_000)),
         "{}",
         &large[..400]
     );
     let few = place.print(&["inspect", "session.jsonl", "--seq", "1..9", "isError"]);
-    assert!(
-        few.starts_with("#6 ") && few.matches("received ").count() == 1,
-        "{few}"
-    );
+    assert!(few.starts_with("#6 ") && !few.contains("\n#"), "{few}");
 }
 
 #[test]
@@ -177,31 +161,32 @@ fn every_export() {
             &format!("x.{format}"),
         ]);
         assert_eq!((to_file.code, to_file.stdout.as_str()), (Some(0), ""));
-        assert!(
-            to_file
-                .stderr
-                .starts_with(&format!("mcp-proxy: wrote x.{format} (")),
-            "{}",
-            to_file.stderr
-        );
+        let told = &to_file.stderr;
+        assert!(told.contains(&format!(" x.{format} ")), "{told}");
         assert_eq!(
             std::fs::read_to_string(place.path(&format!("x.{format}"))).unwrap(),
             text
         );
     }
+    let before = std::fs::read(place.path("x.json")).unwrap();
     let refused = place.fail(&["export", "session.jsonl", "-o", "x.json"], 1);
-    assert_eq!(refused, "mcp-proxy: x.json exists; --force overwrites it\n");
+    assert!(
+        refused.contains("x.json") && refused.contains("--force"),
+        "{refused}"
+    );
+    assert_eq!(std::fs::read(place.path("x.json")).unwrap(), before);
     assert_eq!(
         place
             .run(&["export", "session.jsonl", "-o", "x.json", "--force"])
             .code,
         Some(0)
     );
-    let itself = place.fail(
-        &["export", "session.jsonl", "-o", "session.jsonl", "--force"],
-        1,
-    );
-    assert_eq!(itself, "mcp-proxy: session.jsonl is the record itself\n");
+    let record = std::fs::read(place.path("session.jsonl")).unwrap();
+    let onto_itself = ["export", "session.jsonl", "-o", "session.jsonl", "--force"];
+    let itself = place.fail(&onto_itself, 1);
+    assert!(itself.contains("session.jsonl"), "{itself}");
+    assert_eq!(std::fs::read(place.path("session.jsonl")).unwrap(), record);
+    insta::assert_snapshot!("export-refused", refused + &itself);
 }
 
 #[test]
@@ -214,10 +199,10 @@ fn an_import_gives_the_same_session() {
         (first.code, first.stdout.as_str()),
         (Some(0), "[HERE]/new.jsonl\n")
     );
+    let told = &first.stderr;
     assert!(
-        first
-            .stderr
-            .contains("imported 16 messages; read them with: mcp-proxy inspect [HERE]/new.jsonl")
+        told.contains("mcp-proxy inspect [HERE]/new.jsonl"),
+        "{told}"
     );
     let again = place.print(&["export", "new.jsonl"]);
     let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
@@ -225,9 +210,7 @@ fn an_import_gives_the_same_session() {
     let second = place.run(&["import", "s.json", "--session-file", "new.jsonl"]);
     assert_eq!(second.stdout, "[HERE]/new.jsonl.2\n");
     assert!(
-        second
-            .stderr
-            .contains("the session file exists already; wrote [HERE]/new.jsonl.2"),
+        second.stderr.contains("[HERE]/new.jsonl.2"),
         "{}",
         second.stderr
     );
@@ -301,12 +284,9 @@ fn damage_is_reported_and_the_rest_shown() {
     std::fs::write(place.path("torn.jsonl"), &torn[..torn.len() - 10]).unwrap();
     let ran = place.run(&["inspect", "torn.jsonl"]);
     assert_eq!(ran.code, Some(0));
-    assert!(
-        ran.stdout.contains("initialize") && ran.stdout.contains("no end was recorded"),
-        "{}",
-        ran.stdout
-    );
-    insta::assert_snapshot!("damage", ran.stderr);
+    assert!(ran.stdout.contains("initialize"), "{}", ran.stdout);
+    let last = ran.stdout.lines().last().unwrap_or_default();
+    insta::assert_snapshot!("damage", format!("{}{last}", ran.stderr));
     let exported = place.run(&["export", "torn.jsonl", "--output-format", "jsonl"]);
     let rest = ran.stderr.split_inclusive('\n').next_back().unwrap();
     assert_eq!((exported.code, exported.stderr.as_str()), (Some(0), rest));
@@ -332,12 +312,10 @@ fn a_torn_last_line_is_cut_off_by_whoever_opens_the_record_and_kept() {
             0 => "torn.jsonl.torn".to_owned(),
             _ => format!("torn.jsonl.torn.{}", number + 1),
         };
-        let told = format!(
-            "mcp-proxy: torn.jsonl: the last line was torn: {} bytes after the last whole line cut off and kept in {kept}\n",
-            torn.len() - last
-        );
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        assert!(ran.stderr.starts_with(&told), "{}", ran.stderr);
+        let told = ran.stderr.lines().next().unwrap();
+        let cut = format!(" {} ", torn.len() - last);
+        assert!(told.contains(&cut) && told.ends_with(&kept), "{told}");
         assert_eq!(
             std::fs::read(place.path("torn.jsonl")).unwrap(),
             &whole[..last]
@@ -356,12 +334,8 @@ fn a_torn_record_that_may_not_be_written_to_is_only_reported() {
     std::fs::write(&path, torn).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).unwrap();
     let ran = place.run(&["inspect", "torn.jsonl"]);
-    assert!(
-        ran.stderr
-            .contains("after the last whole line were ignored"),
-        "{}",
-        ran.stderr
-    );
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("torn.jsonl"), "{}", ran.stderr);
     assert_eq!(std::fs::read(&path).unwrap(), torn);
     assert!(!place.path("torn.jsonl.torn").exists());
 }
@@ -370,24 +344,21 @@ fn a_torn_record_that_may_not_be_written_to_is_only_reported() {
 fn an_export_without_a_large_body_is_written_marked_and_a_failure() {
     let place = place();
     std::fs::remove_dir_all(place.path("session.jsonl.d")).unwrap();
-    let told =
-        "mcp-proxy: 1 large body is missing from session.jsonl.d (the export is marked there)\n";
-    for (format, mark) in [
-        ("json", "\"missing\":{\"16\":70058}"),
-        ("har", "70058 bytes that are missing: 16.raw"),
-        ("markdown", "70058 bytes that are missing: 16.raw"),
+    for (format, marks) in [
+        ("json", &["\"missing\":{\"16\":70058}"][..]),
+        ("har", &["70058", "16.raw"]),
+        ("markdown", &["70058", "16.raw"]),
     ] {
         let ran = place.run(&["export", "session.jsonl", "--output-format", format]);
-        assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), told), "{format}");
-        assert!(ran.stdout.contains(mark), "{}", ran.stdout);
+        assert_eq!(ran.code, Some(1), "{format}");
+        assert!(ran.stderr.contains(" session.jsonl.d "), "{}", ran.stderr);
+        for mark in marks {
+            assert!(ran.stdout.contains(mark), "{}", ran.stdout);
+        }
     }
     let ran = place.run(&["export", "session.jsonl", "-o", "x.json"]);
     assert_eq!(ran.code, Some(1));
-    assert!(
-        ran.stderr.contains("wrote x.json (") && ran.stderr.ends_with(told),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains(" session.jsonl.d "), "{}", ran.stderr);
     assert!(place.path("x.json").exists());
     place.print(&["export", "session.jsonl", "--filter", ".sequence < 16"]);
     // As it is with `inspect`, which cannot show it.

@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use crate::programs::{INITIALIZE, ListeningProgram, PROXY, pipe};
+use serde_json::json;
+
+use crate::programs::{INITIALIZE, ListeningProgram, PROXY, error_answer, pipe};
 
 fn certificate(folder: &Path) -> (String, String) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -45,13 +47,14 @@ fn https_is_spoken_to_clients_and_to_servers() {
     let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
     let answer = outer.post(&[("mcp-session-id", &session)], list);
     assert!(answer.text().contains("count_down"), "{answer:?}");
-    // Without the certificate nothing is trusted, and the reason is said.
+    // Without the certificate nothing is trusted, so nothing is said.
     let output = pipe(
         &["proxy", "--listen", "stdio", "--no-record", &url],
         format!("{INITIALIZE}\n").as_bytes(),
     );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.to_lowercase().contains("certificate"), "{text}");
+    assert_eq!(error_answer(&text), (json!(1), -31001), "{text}");
+    assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]

@@ -11,92 +11,64 @@ fn refused(args: &[&str]) -> String {
 
 #[test]
 fn mistakes_are_named() {
-    let cases: &[(&[&str], &str)] = &[
-        (&["proxy"], "which server?"),
-        (&["nonsense"], "`nonsense` is no URL"),
-        (&["proxy", "ftp://x/y"], "only http:// and https://"),
+    // What was typed, and what of it the text must name.
+    let cases = [
+        ("proxy", "proxy"),
+        ("nonsense", "nonsense"),
+        ("proxy ftp://x/y", "ftp://x/y"),
+        ("proxy http://x/ -- cat", "URL"),
+        ("proxy --transport sse -- cat", "sse"),
+        ("proxy --transport stdio http://x/", "stdio"),
+        ("proxy --header nocolon http://x/", "--header"),
+        ("proxy --env NOVALUE -- cat", "--env"),
+        ("proxy --hold-timeout soon -- cat", "--hold-timeout"),
+        ("proxy --break /[/ -- cat", "--break /[/"),
+        ("proxy --redact-value ( -- cat", "--redact-value: \"(\""),
         (
-            &["proxy", "http://x/", "--", "cat"],
-            "both a command and a URL",
-        ),
-        (&["proxy", "--transport", "sse", "--", "cat"], "need a URL"),
-        (
-            &["proxy", "--transport", "stdio", "http://x/"],
-            "needs a command",
-        ),
-        (&["proxy", "--target-command", "a 'b"], "cannot be split"),
-        (&["proxy", "--target-command", ""], "is empty"),
-        (
-            &["proxy", "--header", "nocolon", "http://x/"],
-            "--header: write",
-        ),
-        (&["proxy", "--env", "NOVALUE", "--", "cat"], "--env: write"),
-        (
-            &["proxy", "--hold-timeout", "soon", "--", "cat"],
-            "55s, 500ms or 2m",
-        ),
-        (&["proxy", "--break", "/[/", "--", "cat"], "--break /[/"),
-        (
-            &["proxy", "--redact-value", "(", "--", "cat"],
-            "--redact-value: \"(\" is no pattern",
+            "proxy --redact-path params.x -- cat",
+            "--redact-path: \"params.x\"",
         ),
         (
-            &["proxy", "--redact-path", "params.x", "--", "cat"],
-            "--redact-path: \"params.x\" is no path: it does not begin with $",
-        ),
-        (
-            &["export", "LAST", "--redact-key", ""],
-            "--redact-key: an empty key",
-        ),
-        (
-            &[
-                "proxy",
-                "--listen",
-                "http",
-                "--listen-host",
-                "0.0.0.0",
-                "--",
-                "cat",
-            ],
+            "proxy --listen http --listen-host 0.0.0.0 -- cat",
             "--behind-tls-proxy",
         ),
         (
-            &[
-                "proxy",
-                "--listen",
-                "http",
-                "--listen-host",
-                "0.0.0.0",
-                "--behind-tls-proxy",
-                "--",
-                "cat",
-            ],
+            "proxy --listen http --listen-host 0.0.0.0 --behind-tls-proxy -- cat",
             "--auth-token-file",
         ),
+        ("proxy --max-message lots -- cat", "--max-message"),
+        ("proxy --max-message 0 -- cat", "--max-message"),
+        ("proxy --transport carrier-pigeon -- cat", "carrier-pigeon"),
+        ("proxy --lissen http -- cat", "--listen"),
         (
-            &["proxy", "--max-message", "lots", "--", "cat"],
-            "--max-message",
+            "replay none.jsonl --ignore bad[ -- cat",
+            "--ignore \"bad[\"",
         ),
-        (
-            &["proxy", "--max-message", "0", "--", "cat"],
-            "--max-message",
-        ),
-        (
-            &["proxy", "--transport", "carrier-pigeon", "--", "cat"],
-            "carrier-pigeon",
-        ),
-        (&["proxy", "--lissen", "http", "--", "cat"], "--listen"),
-        (&["proxy", "--break", "", "--", "cat"], "--intercept"),
-        (&["proxy", "--break", " ", "--", "cat"], "an empty filter"),
-        (
-            &["replay", "none.jsonl", "--ignore", "bad[", "--", "cat"],
-            "--ignore \"bad[\": a [ is not closed",
-        ),
+        ("replay none.jsonl --speed 0 -- cat", "--speed"),
     ];
-    for (args, expected) in cases {
-        let text = refused(args);
-        assert!(text.contains(expected), "{args:?}: {text}");
+    let cases = cases.map(|(typed, named)| (typed.split(' ').collect(), named));
+    // And words that are empty or have spaces.
+    let others: [(Vec<&str>, &str); 5] = [
+        (vec!["proxy", "--target-command", "a 'b"], "a 'b"),
+        (vec!["proxy", "--target-command", ""], "--target-command"),
+        (vec!["export", "LAST", "--redact-key", ""], "--redact-key"),
+        (vec!["proxy", "--break", "", "--", "cat"], "--intercept"),
+        (vec!["proxy", "--break", " ", "--", "cat"], "--break"),
+    ];
+    let mut told = String::new();
+    for (args, named) in cases.into_iter().chain(others) {
+        let text = refused(&args);
+        assert!(text.contains(named), "{args:?}: {text}");
+        let typed = args
+            .iter()
+            .map(|word| match word.contains([' ', '\'']) || word.is_empty() {
+                true => format!("{word:?}"),
+                false => (*word).to_owned(),
+            });
+        let typed = typed.collect::<Vec<_>>().join(" ");
+        told.push_str(&format!("$ mcp-proxy {typed}\n{text}\n"));
     }
+    insta::assert_snapshot!("usage_errors", told);
 }
 
 #[test]

@@ -52,11 +52,15 @@ async fn admit_viewer(stream: UnixStream, control: Arc<ProxyControl>) {
     let refusal = match &peer {
         Ok(peer) if peer.uid() == own => match control.attach(peer.pid()) {
             Ok(viewer) => return serve_viewer(stream, viewer).await,
-            Err(error) => error.to_string(),
+            Err(error) => (error.to_string(), r#"{"reason":"limit"}"#),
         },
-        _ => "this proxy belongs to another user".to_owned(),
+        _ => (
+            "this proxy belongs to another user".to_owned(),
+            r#"{"reason":"other_user"}"#,
+        ),
     };
-    let answer = error_response(None, ErrorCode::INVALID_REQUEST, &refusal, None);
+    let (text, data) = refusal;
+    let answer = error_response(None, ErrorCode::INVALID_REQUEST, &text, Some(data));
     let line = [answer.raw(), &b"\n"[..]].concat();
     let mut stream = stream;
     drop(tokio::time::timeout(REFUSAL, stream.write_all(&line)).await);

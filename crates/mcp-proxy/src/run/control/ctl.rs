@@ -256,27 +256,28 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        for (line, text) in [
-            ("", "is no verb"),
-            ("explode", "`explode` is no verb"),
-            ("5e55 explode", "`explode` is no verb"),
+        let mut told = String::new();
+        // What was typed, and what of it the text must name.
+        for (line, named) in [
+            ("", ""),
+            ("explode", "`explode`"),
+            ("5e55 explode", "`explode`"),
             ("get 5", "NAME=VALUE"),
-            ("get form=5", "has no parameter `form`, but from, to"),
-            ("stats x=1", "no parameters"),
-            ("get '{'", "no JSON"),
+            ("get form=5", "`form`"),
+            ("stats x=1", "stats"),
+            ("get '{'", "column 1"),
             ("get '[]'", "NAME=VALUE"),
             (
                 r#"hold.resolve hold=1 action=modify 'raw={"id":1,}'"#,
-                "raw: no JSON: key must be a string at line 1 column 9; raw_text=… as_is=true sends it all the same",
+                "column 9; raw_text=… as_is=true",
             ),
-            ("hold.resolve hold=1 raw=ping", "raw: no JSON"),
-            (
-                "replay sequence=4 'raw=[1'",
-                "; as_is=true sends it all the same",
-            ),
+            ("hold.resolve hold=1 raw=ping", "raw: "),
+            ("replay sequence=4 'raw=[1'", "; as_is=true"),
         ] {
             let said = parsed(line).unwrap_err();
-            assert!(said.contains(text), "{line}: {said}");
+            assert!(said.contains(named), "{line}: {said}");
+            told.push_str(&format!("$ mcp-proxy ctl {line}\n{said}\n\n"));
         }
+        insta::assert_snapshot!("ctl_errors", told);
     }
 }

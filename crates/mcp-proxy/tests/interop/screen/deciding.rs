@@ -7,6 +7,7 @@ use crate::endpoint::{EndpointAddress, EndpointKind, everything};
 use crate::fixtures;
 use crate::fixtures::PROXY;
 use crate::piped_program::PipedProgram;
+use crate::texts;
 use crate::tmux::TmuxTerminal;
 
 /// The official TypeScript client, which calls tools when it is told to.
@@ -79,17 +80,17 @@ fn forward(terminal: &TmuxTerminal, row: &str) {
 
 /// Goes to the line with `"before"` in the editor and has `"after"` instead.
 fn edit(terminal: &TmuxTerminal) {
-    let (top, _) = terminal.shows_row(&["held: edit"]);
+    let (top, _) = terminal.shows_row(&[texts::EDITOR]);
     let (line, _) = terminal.shows_row(&[r#""message": "before""#]);
     let down = vec!["Down"; line - top - 1];
     terminal.press(&down);
     terminal.press(&["End"]);
     terminal.press(&["BSpace"; r#""before""#.len()]);
     // No JSON, and it says where.
-    terminal.hides("JSON is valid");
+    terminal.hides(texts::VALID);
     terminal.shows(": expected value");
     terminal.writes(r#""after""#);
-    terminal.shows("JSON is valid");
+    terminal.shows(texts::VALID);
 }
 
 const CALL: &str = "→ tools/call [echo]";
@@ -105,7 +106,7 @@ fn messages_are_held_edited_dropped_sent_again_and_kept() {
     words.extend(["--session-file", "session.jsonl", "--"]);
     words.extend(server.iter().map(String::as_str));
     let terminal = TmuxTerminal::run(home.path(), &[], &words);
-    terminal.shows("no messages yet");
+    terminal.shows(texts::EMPTY_LIST);
     assert_eq!(terminal.flag("alternate_on"), "1");
     let url = url(&terminal);
 
@@ -129,11 +130,11 @@ fn messages_are_held_edited_dropped_sent_again_and_kept() {
     replays(&terminal, &mut client);
     keeps(&terminal, home.path());
     terminal.press(&["q"]);
-    terminal.shows("y: end it");
+    terminal.shows(texts::CONFIRM_END);
     terminal.press(&["n"]);
-    terminal.hides("y: end it");
+    terminal.hides(texts::CONFIRM_END);
     terminal.press(&["q"]);
-    terminal.shows("y: end it");
+    terminal.shows(texts::CONFIRM_END);
     terminal.press(&["y"]);
     terminal.ended(0);
     assert_eq!(client.program.end(), Vec::<String>::new());
@@ -146,16 +147,16 @@ fn edits(terminal: &TmuxTerminal, client: &mut ToolClient) {
     terminal.press(&["F6"]);
     edit(terminal);
     terminal.press(&["C-s"]);
-    terminal.shows_row(&["►", CALL, "changed"]);
+    terminal.shows_row(&["►", CALL, texts::CHANGED]);
     forward(terminal, ANSWER);
     client.hear_echo("after");
-    terminal.selects(&["►", CALL, "changed"]);
+    terminal.selects(&["►", CALL, texts::CHANGED]);
     terminal.press(&["D"]);
-    terminal.shows(&format!("#{call} received"));
-    terminal.shows(&format!("#{call} sent on"));
+    terminal.shows(&format!("#{call} {}", texts::RECEIVED));
+    terminal.shows(&format!("#{call} {}", texts::SENT_ON));
     terminal.shows_row(&[r#""before""#, r#""after""#]);
     terminal.press(&["Escape"]);
-    terminal.hides("sent on");
+    terminal.hides(texts::SENT_ON);
 }
 
 /// One call goes nowhere and one is answered by the user: the client sees the one fail and hears of the other.
@@ -163,12 +164,12 @@ fn refuses(terminal: &TmuxTerminal, client: &mut ToolClient) {
     client.echo("dropped");
     let call = terminal.selects(&["⏸", CALL]);
     terminal.press(&["F6"]);
-    terminal.shows(&format!("#{call} held: edit"));
+    terminal.shows(&format!("#{call} {}", texts::EDITOR));
     terminal.press(&["Escape"]);
-    terminal.shows("nothing was sent");
+    terminal.shows(texts::NOT_SENT);
     terminal.shows_row(&["⏸", CALL]);
     terminal.press(&["F8"]);
-    terminal.shows_row(&["►", CALL, "dropped"]);
+    terminal.shows_row(&["►", CALL, texts::DROPPED]);
     let report = client.hear();
     assert_eq!(report["ok"], false, "{report}");
     assert!(report["error"].is_string(), "{report}");
@@ -193,13 +194,13 @@ fn replays(terminal: &TmuxTerminal, client: &mut ToolClient) {
     terminal.hides("Echo: once");
     terminal.shows(r#""message": "once""#);
     terminal.press(&["r"]);
-    terminal.shows(" was sent again as #");
-    terminal.shows(" (D compares)");
+    terminal.shows(texts::REPLAYED);
+    terminal.shows(texts::COMPARE);
     terminal.press(&["D"]);
-    terminal.shows(" first ");
-    terminal.shows(" sent again ");
+    terminal.shows(texts::FIRST);
+    terminal.shows(texts::SENT_AGAIN);
     terminal.press(&["Escape"]);
-    terminal.hides(" sent again ");
+    terminal.hides(texts::SENT_AGAIN);
     terminal.press(&["G"]);
     terminal.shows("Echo: once");
     client.echo("twice");
@@ -211,7 +212,7 @@ fn keeps(terminal: &TmuxTerminal, home: &std::path::Path) {
     terminal.press(&["X"]);
     terminal.shows(":export har");
     terminal.types("out.har");
-    terminal.shows("exported: ");
+    terminal.shows(texts::EXPORTED);
     let har = std::fs::read(home.join("out.har")).expect("the export is where the UI runs");
     let har: Value = serde_json::from_slice(&har).expect("HAR is JSON");
     assert!(
@@ -222,19 +223,19 @@ fn keeps(terminal: &TmuxTerminal, home: &std::path::Path) {
     terminal.press(&["S"]);
     terminal.shows(":save");
     terminal.types("copy.jsonl");
-    terminal.shows("saved: ");
+    terminal.shows(texts::SAVED);
     assert!(home.join("copy.jsonl").is_file());
     terminal.press(&["O"]);
     terminal.shows(":load");
     terminal.types("copy.jsonl");
-    terminal.shows("session 2/2: copy.jsonl");
+    terminal.shows("2/2: copy.jsonl");
     // Two sessions are in it, that of the client and that of the replay.
-    terminal.shows_row(&["→ c1 tools/call [echo]", "changed"]);
+    terminal.shows_row(&["→ c1 tools/call [echo]", texts::CHANGED]);
     terminal.shows_row(&["→ c2 tools/call [echo]"]);
     terminal.press(&["["]);
-    terminal.shows("session 1/2: live");
+    terminal.shows("1/2: live");
     terminal.press(&["]"]);
-    terminal.shows("session 2/2");
+    terminal.shows(" 2/2: ");
     terminal.press(&["C-w"]);
-    terminal.hides("session 2/2");
+    terminal.hides(" 2/2: ");
 }

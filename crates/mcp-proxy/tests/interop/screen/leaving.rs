@@ -1,7 +1,10 @@
 //! Signals and sizes: the terminal is left as it was found, and the user is told.
 
+use serde_json::Value;
+
 use crate::fixtures::{self, PROXY};
 use crate::screen::looking::recorded;
+use crate::texts;
 use crate::tmux::TmuxTerminal;
 
 #[test]
@@ -13,8 +16,9 @@ fn a_signal_ends_a_viewer_in_order() {
         screen.shows_row(&["►", "#001 → initialize"]);
         screen.signal(signal);
         let text = screen.ended(code);
-        let said = format!("mcp-proxy: stopped by SIG{signal}; record: session.jsonl");
-        assert!(text.contains(&said), "{text}");
+        for named in [&format!("SIG{signal}"), "session.jsonl"] {
+            assert!(text.contains(named), "{text}");
+        }
     }
 }
 
@@ -25,12 +29,13 @@ fn a_signal_ends_a_proxy_and_its_screen_in_order() {
         let mut words = vec![PROXY, "proxy", "--listen", "http", "--listen-port", "0"];
         words.extend(["--", PROXY, "demo-server", "stdio"]);
         let screen = TmuxTerminal::run(home.path(), &[], &words);
-        screen.shows("no messages yet");
+        screen.shows(texts::EMPTY_LIST);
         screen.signal(signal);
         let text = screen.ended(code);
-        assert!(text.contains("listening on http://"), "{text}");
-        let said = format!("mcp-proxy: stopped by SIG{signal}; record: /");
-        assert!(text.contains(&said), "{text}");
+        let listening = format!("{}http://", texts::LISTENING_ON);
+        for named in [&listening, &format!("SIG{signal}"), ".jsonl"] {
+            assert!(text.contains(named), "{text}");
+        }
     }
 }
 
@@ -39,7 +44,7 @@ fn a_program_that_is_stopped_lends_the_terminal_and_draws_again() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let screen = TmuxTerminal::run(home.path(), &[], &[PROXY, "demo", "--pace", "0"]);
     for _ in 0..2 {
-        screen.shows("Messages");
+        screen.shows(texts::LIST);
         screen.until("mouse", |_| screen.flag("mouse_any_flag") == "1");
         screen.signal("TSTP");
         screen.until("own screen", |_| screen.flag("alternate_on") == "0");
@@ -52,11 +57,11 @@ fn a_program_that_is_stopped_lends_the_terminal_and_draws_again() {
         screen.signal("CONT");
         screen.until("other screen", |_| screen.flag("alternate_on") == "1");
     }
-    screen.shows("Messages");
+    screen.shows(texts::LIST);
     screen.press(&["F1"]);
-    screen.shows("Holding and deciding");
+    screen.shows(texts::HELP);
     screen.press(&["Escape"]);
-    screen.hides("Holding and deciding");
+    screen.hides(texts::HELP);
     screen.press(&["q"]);
     screen.ended(0);
 }
@@ -92,10 +97,13 @@ fn nothing_is_left_running_when_the_terminal_is_closed() {
     words.extend(["--session-file", "live.jsonl"]);
     words.extend(["--", PROXY, "demo-server", "stdio"]);
     let proxy = TmuxTerminal::run(home.path(), &[], &words);
-    proxy.shows("no messages yet");
+    proxy.shows(texts::EMPTY_LIST);
     proxy.close();
     let record = std::fs::read_to_string(home.path().join("live.jsonl")).expect("a record");
-    assert!(record.contains("stopped by SIGHUP"), "{record}");
+    let last = record.lines().last().unwrap_or_default();
+    let last: Value = serde_json::from_str(last).expect("a record is JSON");
+    assert_eq!(last["t"], "end", "{last}");
+    assert!(last["why"].as_str().unwrap().contains("SIGHUP"), "{last}");
 }
 
 #[test]

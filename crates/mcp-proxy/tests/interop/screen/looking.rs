@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::fixtures::{self, PROXY};
 use crate::process::{finish, said};
+use crate::texts;
 use crate::tmux::TmuxTerminal;
 
 /// A folder with a record of the demo in it, `session.jsonl`. Made without a terminal, where the demo prints.
@@ -25,8 +27,17 @@ pub fn recorded() -> TempDir {
         out.contains("initialize") && !out.contains('\u{1b}'),
         "{out}"
     );
-    assert!(err.contains("What to type next:"), "{err}");
+    says_what_to_type(&err, &home, "session.jsonl");
     home
+}
+
+/// The demo leaves with a command for its record.
+fn says_what_to_type(text: &str, home: &TempDir, record: &str) {
+    let record = home.path().join(record).display().to_string();
+    assert!(
+        text.contains("mcp-proxy inspect ") && text.contains(&record),
+        "{text}"
+    );
 }
 
 fn open(home: &Path, environment: &[&str], words: &[&str]) -> TmuxTerminal {
@@ -42,15 +53,15 @@ fn a_record_is_filtered_searched_folded_and_followed() {
     screen.shows_row(&["►", "#001 → initialize"]);
 
     screen.press(&["F2"]);
-    screen.shows(" Filter:");
+    screen.shows(texts::FILTER);
     screen.types("tools/call");
     screen.hides("#001 → initialize");
     screen.shows("[Filter: tools/call]");
     screen.press(&["f"]);
-    screen.shows(" Filter: tools/call");
+    screen.shows_row(&[texts::FILTER, "tools/call"]);
     screen.press(&["C-u"]);
     screen.types(".method ==");
-    screen.shows("! the filter is wrong");
+    screen.shows(texts::WRONG_FILTER);
     screen.press(&["Escape"]);
     screen.shows("[Filter: tools/call]");
     screen.press(&["C-l"]);
@@ -76,7 +87,7 @@ fn a_record_is_filtered_searched_folded_and_followed() {
     screen.press(&["n"]);
     screen.shows(r#""clientInfo""#);
     screen.types("/nowhere");
-    screen.shows("! `nowhere` is not in this message");
+    screen.shows("! `nowhere`");
 
     screen.types(":theme mono");
     screen.hides(":theme");
@@ -103,10 +114,10 @@ fn colours_are_left_out_where_they_are_not_wanted() {
     screen.shows_row(&["►", "#001 → initialize"]);
     no_colours(&screen);
     screen.press(&["F1"]);
-    screen.shows("Holding and deciding");
+    screen.shows(texts::HELP);
     no_colours(&screen);
     screen.press(&["Escape"]);
-    screen.hides("Holding and deciding");
+    screen.hides(texts::HELP);
     screen.press(&["q"]);
     screen.ended(0);
     // A terminal that has none.
@@ -126,7 +137,7 @@ fn what_is_copied_is_in_the_clipboard_of_the_terminal() {
     screen.press(&["g"]);
     screen.shows(" #1 ");
     screen.press(&["y"]);
-    screen.shows("copied (");
+    screen.shows(texts::COPIED);
     let copied = screen.clipboard();
     assert!(
         copied.starts_with('{') && copied.contains("initialize"),
@@ -161,11 +172,11 @@ fn what_is_pasted_is_shown_and_not_obeyed() {
     let screen = open(home.path(), &[], &["session.jsonl"]);
     screen.shows_row(&["►", "#001 → initialize"]);
     screen.press(&["F2"]);
-    screen.shows(" Filter:");
+    screen.shows(texts::FILTER);
     // Clears the screen, rings, sets a title, ends the line, quits: if it were obeyed.
     screen.pastes("tools\u{1b}[2J\u{7}\u{1b}]2;pwned\u{7}\rq\u{3}/call");
-    screen.shows_row(&[" Filter: tools", "[2J", "pwned", "/call"]);
-    screen.shows("nothing matches the filter");
+    screen.shows_row(&[texts::FILTER, "tools", "[2J", "pwned", "/call"]);
+    screen.shows(texts::EMPTY_FILTERED_LIST);
     assert_ne!(screen.flag("pane_title"), "pwned");
     screen.press(&["Escape"]);
     screen.shows("[Filter: (F2)]");
@@ -173,9 +184,9 @@ fn what_is_pasted_is_shown_and_not_obeyed() {
     // Pasted where nothing is typed: no keys.
     screen.pastes("qqq");
     screen.press(&["F1"]);
-    screen.shows("Holding and deciding");
+    screen.shows(texts::HELP);
     screen.press(&["Escape"]);
-    screen.hides("Holding and deciding");
+    screen.hides(texts::HELP);
     screen.press(&["q"]);
     screen.ended(0);
 }
@@ -185,7 +196,7 @@ fn a_record_that_is_not_there_is_told_without_drawing() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let screen = open(home.path(), &[], &["./missing.jsonl"]);
     let text = screen.ended(1);
-    assert!(text.contains("there is no file ./missing.jsonl"), "{text}");
+    assert!(text.contains("./missing.jsonl"), "{text}");
 }
 
 #[test]
@@ -196,13 +207,13 @@ fn without_a_terminal_a_record_is_not_opened() {
     let text = said(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(output.stdout.is_empty(), "{text}");
-    assert!(text.contains("stdin is no terminal"), "{text}");
+    assert!(text.contains("mcp-proxy inspect"), "{text}");
     let screen = open(home.path(), &["TERM=dumb"], &["session.jsonl"]);
     let text = screen.ended(1);
-    assert!(text.contains("cannot open: TERM=dumb"), "{text}");
+    assert!(text.contains("TERM=dumb"), "{text}");
     let words = [PROXY, "demo", "--pace", "0"];
     let screen = TmuxTerminal::run(home.path(), &["TERM=dumb"], &words);
-    screen.shows("it goes on as with --plain");
+    screen.shows("--plain");
     screen.ended(0);
 }
 
@@ -210,15 +221,15 @@ fn without_a_terminal_a_record_is_not_opened() {
 fn what_is_no_record_is_told_without_drawing() {
     let home = recorded();
     std::fs::write(home.path().join("notes.txt"), "hello\n").expect("a file");
-    let said = "notes.txt is not a session record";
+    let said = "notes.txt ";
     let screen = open(home.path(), &[], &["notes.txt"]);
     let text = screen.ended(1);
     assert!(text.contains(said), "{text}");
     let screen = open(home.path(), &[], &["session.jsonl"]);
     screen.shows_row(&["►", "#001 → initialize"]);
     screen.types(":load notes.txt");
-    screen.shows(said);
-    assert!(!screen.screen().contains("session 2/2"));
+    screen.shows_row(&["!", said]);
+    assert!(!screen.screen().contains(" 2/2: "));
     screen.press(&["q"]);
     screen.ended(0);
 }
@@ -228,11 +239,11 @@ fn the_demo_is_shown_and_left_with_a_word() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let words = [PROXY, "demo", "--pace", "0", "--session-file", "demo.jsonl"];
     let screen = TmuxTerminal::run(home.path(), &[], &words);
-    screen.shows("the demo's session is over");
+    screen.shows(texts::DEMO_OVER);
     screen.shows_row(&["►", "#001 → initialize"]);
     screen.press(&["q"]);
     let text = screen.ended(0);
-    assert!(text.contains("What to type next:"), "{text}");
+    says_what_to_type(&text, &home, "demo.jsonl");
 }
 
 #[test]
@@ -243,10 +254,14 @@ fn the_demo_is_left_while_a_message_is_held() {
     let screen = TmuxTerminal::run(home.path(), &[], &[&[PROXY], words.as_slice()].concat());
     screen.shows_row(&["►", "#001 → initialize"]);
     screen.press(&["i"]);
-    screen.shows("1 held");
+    screen.shows(&format!("1{}", texts::HELD));
     screen.press(&["q"]);
     let text = screen.ended(0);
-    assert!(text.contains("What to type next:"), "{text}");
+    says_what_to_type(&text, &home, "demo.jsonl");
     let record = std::fs::read_to_string(home.path().join("demo.jsonl")).expect("a record");
-    assert!(record.contains("the demo was left"), "{record}");
+    let lines = record
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a record is JSON"));
+    let ends = lines.filter(|line: &Value| line["t"] == "end");
+    assert_eq!(ends.count(), 1, "{record}");
 }

@@ -7,6 +7,8 @@ use tempfile::TempDir;
 use crate::endpoint::{EndpointAddress, EndpointKind, everything};
 use crate::fixtures::{self, PROXY};
 use crate::piped_program::PipedProgram;
+use crate::terminal::draft;
+use crate::texts;
 use crate::tmux::TmuxTerminal;
 
 /// The official Python client with its proxy.
@@ -35,7 +37,7 @@ impl WatchedSession {
         command.env("XDG_RUNTIME_DIR", home.path());
         let mut client = PipedProgram::start(&mut command);
         client.say("");
-        let id = client.stderr.wait_for("attach with: mcp-proxy attach ");
+        let id = client.stderr.wait_for(texts::ATTACH_WITH);
         let mut session = WatchedSession {
             client,
             asked: 1,
@@ -74,20 +76,20 @@ fn a_viewer_decides_and_goes_and_the_client_goes_on() {
     viewer.shows("[INTERCEPT]");
     session.ask();
     viewer.shows_row(&["⏸", "→ prompts/get [args-prompt]"]);
-    viewer.shows("1 held");
+    viewer.shows(&format!("1{}", texts::HELD));
     viewer.press(&["F5"]);
     viewer.shows_row(&["⏸", "← prompts/get [args-prompt] (response)"]);
     viewer.press(&["F5"]);
     session.hear();
     // The proxy is the client's, who would wait: what is held is asked about.
     viewer.press(&["q"]);
-    viewer.shows("c: let all go on");
+    viewer.shows(texts::CONFIRM_RELEASE);
     viewer.press(&["Escape"]);
-    viewer.hides("c: let all go on");
+    viewer.hides(texts::CONFIRM_RELEASE);
     session.ask();
-    viewer.shows("1 held");
+    viewer.shows(&format!("1{}", texts::HELD));
     viewer.press(&["q"]);
-    viewer.shows("c: let all go on");
+    viewer.shows(texts::CONFIRM_RELEASE);
     viewer.press(&["c"]);
     viewer.ended(0);
     session.hear();
@@ -124,7 +126,7 @@ sed -i "s/Oslo/$city/" "$1"
     let viewer = session.attach(&[&format!("EDITOR=sh {}", editor.display())], &[]);
     viewer.shows_row(&["← initialize (response)"]);
     viewer.types(":break prompts/get");
-    viewer.shows("are held from now on");
+    viewer.shows(texts::BREAKPOINT_ADDED);
     session.ask();
     viewer.shows_row(&["⏸", "→ prompts/get [args-prompt]"]);
     viewer.press(&["E"]);
@@ -132,15 +134,15 @@ sed -i "s/Oslo/$city/" "$1"
     assert_eq!(viewer.flag("alternate_on"), "0");
     assert_eq!(viewer.flag("mouse_any_flag"), "0");
     viewer.types("Oslo and Bergen");
-    viewer.shows("held: edit");
+    viewer.shows(texts::EDITOR);
     viewer.shows("Oslo and Bergen");
     assert_eq!(viewer.flag("alternate_on"), "1");
     viewer.press(&["C-s"]);
-    viewer.shows_row(&["►", "→ prompts/get [args-prompt]", "changed"]);
+    viewer.shows_row(&["►", "→ prompts/get [args-prompt]", texts::CHANGED]);
     session.hear();
     viewer.press(&["G"]);
     viewer.shows("What's weather in Oslo and Bergen?");
-    viewer.hides(" held");
+    viewer.hides(texts::HELD);
     viewer.press(&["q"]);
     viewer.ended(0);
 }
@@ -163,7 +165,7 @@ fn a_signal_waits_for_the_editor_and_keeps_the_draft() {
         viewer.shows_row(&["← initialize (response)"]);
         if signal == "TERM" {
             viewer.types(":break prompts/get");
-            viewer.shows("are held from now on");
+            viewer.shows(texts::BREAKPOINT_ADDED);
             session.ask();
         }
         viewer.shows_row(&["⏸", "→ prompts/get [args-prompt]"]);
@@ -174,12 +176,8 @@ fn a_signal_waits_for_the_editor_and_keeps_the_draft() {
         viewer.signal(signal);
         // Nobody else reads what is typed there, nor has the other screen.
         let text = viewer.ended(code);
-        assert!(text.contains(&format!("stopped by SIG{signal}")), "{text}");
-        let (_, draft) = text
-            .split_once("it is in ")
-            .unwrap_or_else(|| panic!("no draft is named:\n{text}"));
-        let draft = draft.split_whitespace().next().unwrap_or_default();
-        let draft = std::fs::read_to_string(draft).expect("the draft is there");
+        assert!(text.contains(&format!("SIG{signal}")), "{text}");
+        let draft = draft(session.home.path(), &text);
         assert!(draft.contains("Bergen"), "{draft}");
     }
     // Nothing was sent: the message is still held.
@@ -189,13 +187,13 @@ fn a_signal_waits_for_the_editor_and_keeps_the_draft() {
     viewer.shows("and now:");
     viewer.signal("INT");
     viewer.types("nothing");
-    viewer.shows("held: edit");
+    viewer.shows(texts::EDITOR);
     viewer.shows("Bergen");
     viewer.press(&["Escape"]);
-    viewer.shows("nothing was sent");
+    viewer.shows(texts::NOT_SENT);
     viewer.press(&["c"]);
     session.hear();
-    viewer.hides(" held");
+    viewer.hides(texts::HELD);
     viewer.press(&["q"]);
     viewer.ended(0);
 }
@@ -215,11 +213,11 @@ fn the_end_of_the_proxy_is_told_whatever_way_it_ends() {
         .status();
     assert!(kill.expect("the kill program is there").success());
     viewer.shows("[ENDED]");
-    viewer.shows("what was recorded stays on the screen");
+    viewer.shows(texts::RECORD_STAYS);
     viewer.shows_row(&["← initialize (response)"]);
     // What needs the proxy says that there is none.
     viewer.press(&["i"]);
-    viewer.shows("the proxy is gone");
+    viewer.shows(texts::PROXY_GONE);
     viewer.press(&["q"]);
     viewer.ended(0);
 }

@@ -6,6 +6,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use super::test_home::{PING, TestHome};
 use crate::programs::{INITIALIZE, INITIALIZED};
 
+/// What is said about an edit that is no JSON.
+const NOT_JSON: &str = "no JSON";
+/// What is said about a question that needs no answer any more.
+const ELSEWHERE: &str = "elsewhere";
+
 /// A viewer with somebody at its keyboard.
 struct AttachProcess {
     child: Child,
@@ -44,8 +49,8 @@ impl AttachProcess {
         until(&mut self.said, word)
     }
 
+    /// It ends by itself, with the keyboard still there; returns the rest of its rows.
     fn end(mut self) -> String {
-        self.keyboard = None;
         let mut rest = String::new();
         self.rows.read_to_string(&mut rest).unwrap();
         assert!(self.child.wait().unwrap().success());
@@ -83,7 +88,7 @@ fn follows_a_record_to_its_end() {
     viewer.row("↩ ping");
     run.end();
     let rest = viewer.end();
-    assert!(rest.contains("4 messages; ended"), "{rest}");
+    assert!(rest.lines().any(|line| line.starts_with("4 ")), "{rest}");
 }
 
 #[test]
@@ -101,7 +106,7 @@ fn follows_a_run_without_a_record() {
     viewer.row("↩ tools/list");
     run.end();
     let rest = viewer.end();
-    assert!(rest.contains("the proxy has ended"), "{rest}");
+    assert_eq!(rest.trim().lines().count(), 1, "{rest}");
 }
 
 #[test]
@@ -136,7 +141,7 @@ fn decides_from_the_keyboard() {
     viewer.says("hold 5");
     viewer.types("m");
     viewer.types("no json");
-    viewer.says("no JSON");
+    viewer.says(NOT_JSON);
     viewer.types("m {\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\"}");
     viewer.says("hold 6");
     viewer.types("c");
@@ -156,7 +161,7 @@ fn decides_from_the_keyboard() {
     run.say(PING);
     viewer.says("hold 8");
     house.ctl(&["hold.resolve", "hold=8", "action=forward"]);
-    viewer.says("decided elsewhere");
+    viewer.says(ELSEWHERE);
     viewer.says("hold 9");
     viewer.types("f");
     assert!(run.hear().contains("\"result\""));
@@ -177,11 +182,8 @@ fn what_is_no_json_is_kept_and_sent_if_it_is_meant() {
     viewer.types("f");
     viewer.says("hold 2");
     viewer.types("m <html>");
-    let said = viewer.says("no JSON");
-    assert!(
-        said.contains("m! sends it") && !said.contains("as_is"),
-        "{said}"
-    );
+    let said = viewer.says(NOT_JSON);
+    assert!(said.contains("m! ") && !said.contains("as_is"), "{said}");
     viewer.types("m!");
     assert_eq!(run.hear().trim_end(), "<html>");
     // It was for that message only.
@@ -205,7 +207,7 @@ fn without_a_keyboard_it_says_how_to_decide() {
     let mut child = command.spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap());
     run.say(PING);
-    let line = until(&mut said, "decide with:");
+    let line = until(&mut said, "hold.resolve");
     assert!(
         line.contains(&format!("mcp-proxy ctl {} hold.resolve hold=1", run.id)),
         "{line}"

@@ -128,8 +128,14 @@ fn a_live_session_from_http_to_http_takes_one() {
     let edit = format!("raw={ASK}");
     let sequence = number_of(&house, "count_down");
     let replayed = house.ctl(&["replay", &sequence, "session=live", &edit]);
-    let error = replayed["raw"]["error"]["message"].as_str().unwrap();
-    assert!(error.contains("no client is there"), "{replayed}");
+    assert!(replayed["raw"]["error"].is_object(), "{replayed}");
+    let asked = number_of(&house, "elicitation/create");
+    let rows = house.ctl(&["get", "raw=true"])["rows"].clone();
+    let answer = rows.as_array().unwrap().iter().find(|row| {
+        let answers = format!("sequence={}", row["answers"]);
+        answers == asked
+    });
+    assert_eq!(answer.unwrap()["raw"]["error"]["code"], -32601, "{rows}");
     // A notification has no answer.
     let sequence = number_of(&house, "notifications/initialized");
     let replayed = house.ctl(&["replay", &sequence, "session=live"]);
@@ -145,8 +151,11 @@ fn a_live_session_from_http_to_http_takes_one() {
         });
         let hold = house.held();
         house.ctl(&["hold.resolve", &format!("hold={hold}"), "action=drop"]);
-        let refused = refused.join().unwrap()["message"].to_string();
-        assert!(refused.contains(") was dropped by user (ctl"), "{refused}");
+        let refused = refused.join().unwrap();
+        assert_eq!(refused["code"], -31104, "{refused}");
+        assert_eq!(refused["data"]["reason"], "unanswered", "{refused}");
+        let text = refused["message"].as_str().unwrap();
+        assert!(text.contains("user (ctl, pid "), "{text}");
     });
     // After its end there is no session to send on.
     let sequence = number_of(&house, "echo");
@@ -154,7 +163,7 @@ fn a_live_session_from_http_to_http_takes_one() {
     assert!(delete.status < 300, "{delete:?}");
     let refused = house.refused(&["replay", &sequence, "session=live"]);
     assert_eq!(refused["code"], -31104, "{refused}");
-    assert!(refused["message"].as_str().unwrap().contains("has ended"));
+    assert_eq!(refused["data"]["reason"], "not_live", "{refused}");
 }
 
 /// A client of HTTP+SSE.
@@ -229,8 +238,9 @@ fn a_live_session_from_sse_to_sse_takes_one() {
         let refused = scope.spawn(|| house.refused(&words));
         let hold = house.held();
         house.ctl(&["hold.resolve", &format!("hold={hold}"), "action=drop"]);
-        let refused = refused.join().unwrap()["message"].to_string();
-        assert!(refused.contains("was dropped by"), "{refused}");
+        let refused = refused.join().unwrap();
+        assert_eq!(refused["code"], -31104, "{refused}");
+        assert_eq!(refused["data"]["reason"], "unanswered", "{refused}");
     });
     client.say(PING);
     loop {
@@ -244,8 +254,9 @@ fn a_live_session_from_sse_to_sse_takes_one() {
     }
     drop(client);
     until("the end of its stream is seen", || {
-        let refused = house.run(&[&["ctl"], &words[..]].concat());
-        String::from_utf8_lossy(&refused.stdout).contains("has ended")
+        let answer = house.run(&[&["ctl"], &words[..]].concat());
+        let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
+        answer["error"]["data"]["reason"] == "not_live"
     });
 }
 
@@ -266,8 +277,7 @@ fn so_many_replays_may_be_under_way_and_no_more() {
         for session in ["session=live", "session=fresh"] {
             let refused = house.refused(&["replay", "sequence=4", session]);
             assert_eq!(refused["code"], -31104, "{refused}");
-            let text = refused["message"].as_str().unwrap();
-            assert_eq!(text, "4 replays are under way, and that is the limit");
+            assert_eq!(refused["data"]["reason"], "limit", "{refused}");
         }
         house.ctl(&["continue"]);
         let answers: Vec<_> = under_way.into_iter().map(|it| it.join().unwrap()).collect();

@@ -12,6 +12,9 @@ use tempfile::TempDir;
 pub const PROXY: &str = env!("CARGO_BIN_EXE_mcp-proxy");
 pub const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
 
+/// What comes before the id of a run in the line that tells it.
+const ATTACH_WITH: &str = "mcp-proxy attach ";
+
 pub struct TestHome(TempDir);
 
 impl TestHome {
@@ -152,7 +155,7 @@ impl TestProxy {
     pub fn wait_for_id(&mut self) {
         self.id = loop {
             let line = self.error_line();
-            if let Some((_, id)) = line.split_once("attach with: mcp-proxy attach ") {
+            if let Some((_, id)) = line.split_once(ATTACH_WITH) {
                 break id.to_owned();
             }
             assert!(!line.is_empty(), "it has ended");

@@ -77,8 +77,10 @@ fn from_http_to_http_it_carries_the_headers_of_the_client() {
     let replayed = replay(&house, "sequence=3");
     assert_eq!(replayed["raw"]["result"]["n"], 1);
     let refused = house.refused(&["replay", "sequence=3", "session=live"]);
+    assert_eq!(refused["code"], -31104, "{refused}");
+    assert_eq!(refused["data"]["reason"], "unanswered", "{refused}");
     let text = refused["message"].as_str().unwrap();
-    assert_eq!(text, "the server answered HTTP 401: who are you");
+    assert!(text.contains("401") && text.contains("who are you"));
     let seen = serving.join().unwrap();
     for request in &seen[2..] {
         for (name, value) in headers {
@@ -137,7 +139,8 @@ fn from_http_to_http_a_server_that_is_silent_is_told_and_headers_follow_the_mess
     let edit = format!("raw={PING}");
     let words = ["replay", "sequence=1", "session=live", "timeout_ms=200"];
     let refused = house.refused(&[&words[..], &[&edit]].concat());
-    assert_eq!(refused["message"], "no answer within 200ms");
+    assert_eq!(refused["code"], -31104, "{refused}");
+    assert_eq!(refused["data"]["reason"], "timeout", "{refused}");
     let seen = serving.join().unwrap();
     for header in [
         "mcp-method: tools/call",
@@ -181,8 +184,8 @@ fn from_http_to_http_each_of_several_clients_is_replayed_with_its_own_credential
     // What a replay sent was no client's: nobody can say with whose credentials to send it again.
     let again = number_of(&house, "mcp-proxy-replay-");
     let refused = house.refused(&["replay", &again, "session=live"]);
-    let text = refused["message"].as_str().unwrap();
-    assert!(text.contains("different credentials"), "{text}");
+    assert_eq!(refused["code"], -31104, "{refused}");
+    assert_eq!(refused["data"]["reason"], "not_live", "{refused}");
     replay(&house, "sequence=3");
     let tokens = serving.join().unwrap().into_iter().map(|request| {
         let line = request

@@ -67,12 +67,18 @@ fn a_replay_on_a_fresh_session_says_them_too() {
             "--connection",
             "1",
             "--no-record",
+            "--json",
             "--transport",
             "streamable-http",
             "--target-url",
             &url,
         ]);
         let text = String::from_utf8_lossy(&played.stdout);
-        assert!(text.contains("1 requests: 1 same"), "{played:?}");
+        let outcomes: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(outcomes.len(), 1, "{played:?}");
+        assert_eq!(outcomes[0]["verdict"], "same", "{played:?}");
     }
 }
