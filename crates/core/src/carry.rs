@@ -205,8 +205,9 @@ async fn drain(
         Ok(PumpEnd::Written(_) | PumpEnd::Settled) => return CarryEnd::Client,
         Err(limit) => {
             let seconds = limit.as_secs();
-            let text =
-                format!("the server went on for {seconds} s after the client's end and is stopped");
+            let text = format!(
+                "the server was still running {seconds} s after the client disconnected and was stopped"
+            );
             LinkEnd::failed(Side::Server, ErrorCode::PEER_STALLED, text)
         }
     };

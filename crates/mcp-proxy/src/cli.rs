@@ -23,8 +23,8 @@ const EXAMPLES: &str = "\
 Examples:
   mcp-proxy demo                                    see it work, with nothing else installed
   mcp-proxy -- npx -y @modelcontextprotocol/server-everything
-                                                    put it before a stdio server (in a client's config)
-  mcp-proxy http://localhost:3000/mcp               put it before an HTTP server
+                                                    in front of a stdio server (put this in the client's config)
+  mcp-proxy http://localhost:3000/mcp               in front of an HTTP server
   mcp-proxy proxy --listen http -- python server.py
                                                     offer a stdio server over HTTP, on port 8888
   mcp-proxy sessions                                what was recorded
@@ -34,7 +34,7 @@ Examples:
 `mcp-proxy <command> --help` shows examples for each command, `mcp-proxy help filters` how
 messages are chosen.";
 
-/// Stands between MCP clients and servers: watch, record and bridge every message, byte for byte.
+/// A proxy between MCP clients and servers: watch, record and bridge every message, byte for byte.
 #[derive(Debug, Parser)]
 #[command(
     name = "mcp-proxy",
@@ -54,7 +54,7 @@ pub struct Args {
 /// Everything the program can do, one line and one file each.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Stand between a client and one server; change nothing, record everything
+    /// Run the proxy between a client and one server; forward everything unchanged and record it
     Proxy(Box<ProxyArgs>),
     /// Play a short session through the proxy and show it live; needs nothing else
     Demo(DemoArgs),
@@ -63,7 +63,7 @@ pub enum Command {
     /// Play the server of a record, over any transport
     #[command(after_help = mock::MOCK_AFTER)]
     Mock(Box<mock::MockArgs>),
-    /// Play the client of a record to a live server, and compare the answers
+    /// Replay the client side of a record against a live server and compare the answers
     #[command(after_help = replay::REPLAY_AFTER, mut_args(replay::hide_client_flags))]
     Replay(Box<replay::ReplayArgs>),
     /// Look at a record in the terminal UI
@@ -78,17 +78,17 @@ pub enum Command {
     Sessions(sessions::SessionsArgs),
     /// Remove records
     Prune(sessions::PruneArgs),
-    /// List the proxies that run now
+    /// List running proxies
     Ls(control::LsArgs),
-    /// Follow a running proxy, and decide about the messages it holds
+    /// Attach to a running proxy: watch its messages and decide about held ones
     Attach(control::AttachArgs),
-    /// Ask a running proxy something, or tell it: JSON in, JSON out
+    /// Query or control a running proxy: JSON in, JSON out
     Ctl(control::CtlArgs),
-    /// Check a file of rules, also against a record
+    /// Check a rules file, optionally against a record
     Rules(rules::RulesArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
-    /// Print a page about something that several commands share
+    /// Print help on a topic shared by several commands
     #[command(name = "help")]
     Help(HelpArgs),
     /// Write the man pages into a folder
@@ -109,7 +109,7 @@ pub struct DemoArgs {
     /// Write the record here instead of the state directory
     #[arg(long, value_name = "FILE")]
     pub session_file: Option<PathBuf>,
-    /// Print a list instead of opening the terminal UI; without a terminal it is so anyway
+    /// Print a list instead of opening the terminal UI (the default without a terminal)
     #[arg(long)]
     pub plain: bool,
     #[command(flatten)]
@@ -126,7 +126,7 @@ pub struct DemoServerArgs {
     /// How it is reached
     #[arg(value_enum, default_value = "stdio")]
     pub transport: DemoTransport,
-    /// Port for HTTP; 0 picks one, the first line on stderr names it
+    /// Port for HTTP; 0 picks a free port, printed on the first line of stderr
     #[arg(long, default_value_t = 0)]
     pub port: u16,
     /// Offer what the official conformance suite asks for as well

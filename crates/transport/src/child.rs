@@ -118,7 +118,7 @@ impl ChildReader {
         let mut process = self.process.lock().await;
         let Ok(report) = timeout(EXIT_WAIT, process.wait()).await else {
             let text = format!(
-                "server `{}` closed its stdout and goes on running",
+                "server `{}` closed its stdout but is still running",
                 self.name
             );
             return LinkEnd::failed(Side::Server, ErrorCode::SERVER_EXITED, text);

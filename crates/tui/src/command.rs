@@ -142,7 +142,7 @@ commands! {
         Forward "forward" ["F5"] "Send the held message on";
         Modify "modify" ["F6", "e"] "Edit the held message here; Ctrl-S sends it, Esc goes back without sending";
         EditOutside "editor" ["E"] "Edit the held message in $VISUAL or $EDITOR";
-        Drop "drop" ["F8"] "Let the held message go nowhere";
+        Drop "drop" ["F8"] "Drop the held message";
         AnswerError "error" ["x"] "Drop the held request and answer it with an error: `:error CODE TEXT`";
         Step "step" ["s"] "Send the oldest held message on; the next one is held again";
         Continue "continue" ["c"] "Send everything held on, and let all pass";
@@ -239,7 +239,7 @@ commands! {
     }
     Question {
         EndProxy "end-proxy" ["y", "Y"] "End the proxy that runs here";
-        LetGo "let-go" ["c", "C"] "Let all messages go on, and leave";
+        LetGo "let-go" ["c", "C"] "Release all messages and leave";
         LeaveHolding "leave-holding" ["l", "L"] "Leave, and the proxy goes on holding";
         Stay "stay" ["n", "N", "q", "Q", "esc"] "Stay";
         Confirm "confirm" ["enter"] "The first of the choices";

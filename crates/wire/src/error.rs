@@ -127,12 +127,12 @@ impl ErrorCode {
         own(
             Self::BAD_REQUEST,
             "BAD_REQUEST",
-            "the HTTP request is none that the proxy can pass on",
+            "the proxy cannot forward this HTTP request",
         ),
         own(
             Self::WITHHELD,
             "WITHHELD",
-            "the message was held at the proxy and not let go on",
+            "the message was held by the proxy and not released",
         ),
         own(
             Self::NOT_RECORDED,

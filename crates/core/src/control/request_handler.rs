@@ -69,7 +69,7 @@ impl ControlRequestHandler {
             }
             _ => {
                 let code = ErrorCode::INVALID_REQUEST.get();
-                let text = "the line is no JSON-RPC request (batches are not taken)";
+                let text = "the line is not a JSON-RPC request (batches are not supported)";
                 let id = request.id_token().unwrap_or(b"null");
                 return Some(fault_response(id, &Fault::new(code, text)));
             }

@@ -105,7 +105,8 @@ impl Interceptor {
             HoldPolicy::Drop => InterceptAction::Drop,
             HoldPolicy::Error => InterceptAction::Error {
                 code: mcp_proxy_wire::ErrorCode::WITHHELD.0,
-                message: "the message was held at the proxy and nobody let it go on".to_owned(),
+                message: "the message was held by the proxy and nobody released it in time"
+                    .to_owned(),
             },
         }
     }

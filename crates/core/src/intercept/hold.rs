@@ -123,6 +123,6 @@ pub enum ResolveError {
         action: &'static str,
     },
     /// The changed message is no JSON.
-    #[error("the changed message is no JSON; say `as_is` to send it all the same")]
+    #[error("the changed message is not JSON; set `as_is` to send it anyway")]
     NotJson,
 }

@@ -5,7 +5,7 @@ use mcp_proxy_control::METHODS;
 use super::tui::TuiArgs;
 
 /// How a proxy is named, wherever one is asked for.
-const PROXY: &str = "A running proxy: its id in `mcp-proxy ls`, its session id, or the first letters of either [default: the newest]";
+const PROXY: &str = "A running proxy: its id from `mcp-proxy ls`, its session id, or a prefix of either [default: the newest]";
 
 const LS: &str = "\
 Examples:
@@ -24,20 +24,20 @@ pub struct LsArgs {
 const ATTACH: &str = "\
 Examples:
   mcp-proxy attach                       the newest proxy in the terminal UI; F1 shows its keys
-  mcp-proxy attach 5e550001              or that one
+  mcp-proxy attach 5e550001              a specific proxy
   mcp-proxy attach --plain               follow it line by line
 
-With --plain, a message that is held is shown and asked about. Type one of these and Enter:
+With --plain, each held message is shown with a prompt. Type one of these and press Enter:
   f                forward it as it is
   m                modify it in $VISUAL or $EDITOR, or without one on the next line
   m {…}            modify it: this is the new message
-  m! [TEXT]        the same with what is no JSON; without a text, with what m refused
+  m! [TEXT]        the same, but allows text that is not JSON; without TEXT, resend what m refused
   d                drop it
   e [CODE] [TEXT]  answer it with an error
-  s                step: forward it and go on holding      c   continue: forward all, hold nothing
-  i                intercept: hold everything from now on  q   quit (the proxy goes on)
+  s                step: forward it, hold the next one     c   continue: forward all, hold nothing
+  i                intercept: hold everything from now on  q   quit (the proxy keeps running)
 
-Leaving changes nothing for the proxy: it goes on as it was told.";
+Quitting does not affect the proxy.";
 
 /// Follow a running proxy, and decide about the messages it holds.
 #[derive(Debug, clap::Args)]
@@ -50,7 +50,7 @@ pub struct AttachArgs {
     #[arg(long)]
     pub plain: bool,
 
-    /// Begin with so many of the newest messages
+    /// Start with the last N messages
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub last: usize,
 
@@ -101,9 +101,9 @@ the client; but other requests and notifications that the server sends because o
 apart, and do; only from HTTP to HTTP they have a stream of their own.
 
 Exit code:
-  0  it was done
+  0  success
   1  the proxy refused (its error is printed as JSON), or cannot be reached
-  2  it was typed wrong
+  2  usage error
 
 The protocol is described in docs/control.md.",
     );

@@ -12,7 +12,7 @@ Examples:
   mcp-proxy mock s.jsonl --unmatched forward -- python server.py
                                                    what is not in the record goes to a real server
 
-Requests get the ids they came with; progress gets its token. `initialize` fits whoever asks.
+Answers carry the id of the live request and progress its token. `initialize` matches any client.
 The run itself is recorded only with --session-file.";
 
 /// Play a recorded server.
@@ -55,8 +55,8 @@ pub enum MatchArg {
 /// What happens to a request that the record cannot answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UnmatchedArg {
-    /// It is answered with an error (-31013); a ping as every server answers it, unless strict
+    /// Answer it with error -31013 (a ping gets a normal answer unless --match strict)
     Error,
-    /// It goes to the server that is given: a URL, or a command after --
+    /// Forward it to the given server: a URL, or a command after --
     Forward,
 }

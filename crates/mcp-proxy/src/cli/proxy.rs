@@ -20,9 +20,9 @@ The word `proxy` may be left out. In a client's config:
 Use it with care:
   - Only proxy connections you own or have permission to test.
   - Nothing leaves this machine: no telemetry, no account, no update check.
-  - A record holds everything that was said: arguments, answers, tokens in messages. Treat it as sensitive.
+  - A record contains every message in full: arguments, answers, tokens. Treat it as sensitive.
     Credentials in headers and --header/--env values are masked unless --keep-secrets.
-    --redact-preset all and the other --redact-… flags hide values in messages too; what is forwarded stays whole.
+    --redact-preset all and the other --redact-… flags also hide values in recorded messages; forwarded messages are not changed.
   - Listeners accept this machine only, unless --listen-host names another address.";
 
 /// Stand between a client and one server; change nothing, record everything.
@@ -37,7 +37,7 @@ pub struct ProxyArgs {
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 
-    /// How the server speaks; may be left out: a command is stdio, a URL is found out
+    /// Transport of the server [default: stdio for a command, detected for a URL]
     #[arg(long, value_enum, value_name = "KIND")]
     pub transport: Option<ServerKind>,
 
@@ -49,7 +49,7 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "URL")]
     pub target_url: Option<String>,
 
-    /// Start in intercept mode: hold all messages until somebody lets them go on
+    /// Start in intercept mode: hold every message until a viewer releases it
     #[arg(long, help_heading = "Holding messages")]
     pub intercept: bool,
 
@@ -71,7 +71,7 @@ pub struct ProxyArgs {
     )]
     pub hold_timeout: Duration,
 
-    /// What happens then to a message nobody decided about
+    /// What to do with a held message when the time is up
     #[arg(
         long,
         value_enum,
@@ -81,11 +81,11 @@ pub struct ProxyArgs {
     )]
     pub on_hold_timeout: OnHoldTimeout,
 
-    /// Send progress every 10 s for a held request whose client asked for some, so that it does not give up; over HTTP its answer is then an event stream
+    /// Send progress every 10 s while a request is held, if the client asked for progress, so that it does not time out; over HTTP the answer then becomes an event stream
     #[arg(long, help_heading = "Holding messages")]
     pub hold_progress: bool,
 
-    /// Let no time run out before the first viewer has come
+    /// Do not start the hold timeout until a viewer has attached
     #[arg(long, help_heading = "Holding messages")]
     pub require_viewer: bool,
 
@@ -93,8 +93,7 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "FILE", help_heading = "Changing messages")]
     pub rules: Option<PathBuf>,
 
-    /// How the client speaks; by default as the server does when --transport is given, else stdio when stdin is a
-    /// pipe, else http
+    /// Transport of the client [default: that of --transport if given, else stdio if stdin is a pipe, else http]
     #[arg(long, value_enum, value_name = "KIND", help_heading = "Client side")]
     pub listen: Option<ClientKind>,
 
@@ -107,7 +106,7 @@ pub struct ProxyArgs {
     )]
     pub listen_port: u16,
 
-    /// Address to listen on; another than loopback needs TLS (or --behind-tls-proxy) and --auth-token-file
+    /// Address to listen on; anything but loopback requires TLS (or --behind-tls-proxy) and --auth-token-file
     #[arg(
         long,
         value_name = "HOST",
@@ -138,7 +137,7 @@ pub struct ProxyArgs {
     )]
     pub tls_key: Option<PathBuf>,
 
-    /// TLS is ended by a proxy in front of this one
+    /// TLS is terminated by a reverse proxy in front of this one
     #[arg(long, help_heading = "Client side")]
     pub behind_tls_proxy: bool,
 
@@ -150,7 +149,7 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "ORIGIN", help_heading = "Client side")]
     pub allow_origin: Vec<String>,
 
-    /// Sessions, and so server processes, at once
+    /// Maximum number of concurrent sessions (each has its own server process)
     #[arg(
         long,
         value_name = "N",
@@ -159,7 +158,7 @@ pub struct ProxyArgs {
     )]
     pub max_sessions: usize,
 
-    /// A session that nobody uses ends after this many minutes
+    /// End a session after this many idle minutes
     #[arg(
         long,
         value_name = "MINUTES",
@@ -184,11 +183,11 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "DIR", help_heading = "Server side")]
     pub cwd: Option<PathBuf>,
 
-    /// Certificate authorities for https servers, beside the system's (PEM)
+    /// Additional certificate authorities for https servers (PEM)
     #[arg(long, value_name = "FILE", help_heading = "Server side")]
     pub ca_file: Option<PathBuf>,
 
-    /// Forward lines from the server's stdout that are no messages (they are recorded in any case)
+    /// Also forward lines from the server's stdout that are not messages (they are recorded either way)
     #[arg(long, help_heading = "Server side")]
     pub pass_noise: bool,
 
@@ -201,7 +200,7 @@ pub struct ProxyArgs {
     )]
     pub session_file: Option<PathBuf>,
 
-    /// Also write the session in this format at the end, beside the record
+    /// When the run ends, also export the session in this format, next to the record
     #[arg(long, value_name = "FORMAT", conflicts_with = "no_record", help_heading = "Record",
           value_parser = super::sessions::format_names())]
     pub output_format: Option<String>,
@@ -210,12 +209,12 @@ pub struct ProxyArgs {
     #[arg(long, help_heading = "Record")]
     pub no_record: bool,
 
-    /// When the record is forced onto the disk; a killed proxy loses nothing in any of them
+    /// When to sync the record to disk; no mode loses data if only the proxy is killed
     #[arg(long, value_name = "WHEN", default_value = "interval", value_parser = ["none", "interval", "fsync"],
           help_heading = "Record")]
     pub durability: String,
 
-    /// What happens when the record cannot be begun or written: warn once and go on, or stop
+    /// What to do if the record cannot be created or written: warn once and continue, or stop
     #[arg(long, value_name = "WHAT", default_value = "warn", value_parser = ["warn", "stop"],
           help_heading = "Record")]
     pub on_record_error: String,
@@ -237,7 +236,7 @@ pub struct ProxyArgs {
     )]
     pub max_message: u64,
 
-    /// A peer that takes nothing for this many seconds is given up
+    /// Give up on a peer that reads nothing for this many seconds
     #[arg(
         long,
         value_name = "SECONDS",
@@ -265,11 +264,11 @@ pub struct ProxyArgs {
 /// What happens to a message that was held for too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum OnHoldTimeout {
-    /// It goes on
+    /// Forward it
     Forward,
-    /// It does not
+    /// Drop it
     Drop,
-    /// It does not, and a request is answered with an error
+    /// Drop it and answer a request with an error
     Error,
 }
 

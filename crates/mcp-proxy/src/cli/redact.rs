@@ -8,7 +8,7 @@ use mcp_proxy_session::{Redaction, RedactionRules};
 /// What to hide in message bodies and other text.
 #[derive(Debug, Default, clap::Args)]
 pub struct RedactArgs {
-    /// Hide the values of this key at any depth, capitals or not; `*` is any letters (repeatable)
+    /// Hide the values of this key at any depth; case-insensitive; `*` matches any characters (repeatable)
     #[arg(long, value_name = "KEY", help_heading = "Redaction")]
     pub redact_key: Vec<String>,
 
@@ -20,7 +20,7 @@ pub struct RedactArgs {
     #[arg(long, value_name = "PATH", help_heading = "Redaction")]
     pub redact_path: Vec<String>,
 
-    /// Hide what looks like a credential (tokens), what is called like one (keys), or both (repeatable)
+    /// Hide values that look like credentials (tokens), values whose key is named like one (keys), or both (all) (repeatable)
     #[arg(long, value_name = "PRESET", help_heading = "Redaction",
           value_parser = PossibleValuesParser::new(RedactionPreset::NAMES))]
     pub redact_preset: Vec<String>,

@@ -9,16 +9,16 @@ use super::ProxyArgs;
 /// What `replay --help` ends with.
 pub const REPLAY_AFTER: &str = "\
 Examples:
-  mcp-proxy replay LAST -- python server.py              the same session again; says what is answered differently
+  mcp-proxy replay LAST -- python server.py              replay the session and report answers that differ
   mcp-proxy replay s.jsonl http://localhost:8080/mcp --filter tools/call
   mcp-proxy replay s.jsonl --ignore '$.result.content[*].text' --ignore '$.result.time' -- ./server
   mcp-proxy replay s.jsonl --connection c2 http://localhost:8080/mcp
   mcp-proxy replay s.jsonl --concurrency 8 --json -- ./server | jq .differences
 
 Every connection of the record is a session of its own, and all of them speak in the recorded order.
-A message with redacted values is played once they are given: --fill 7:1=secret.
-Ids and progress tokens are new; what the server asks is answered as the recorded client did.
-Exit code: 0 all answers are the same, 1 some differ, 2 it could not be played, 130 stopped by Ctrl-C (what is known is told).";
+A message with redacted values can only be replayed if you supply them: --fill 7:1=secret.
+Ids and progress tokens are new; requests from the server are answered as the recorded client answered them.
+Exit code: 0 all answers are the same, 1 some differ, 2 the replay failed, 130 stopped by Ctrl-C (partial results are printed).";
 
 /// A player has no client before it: flags about one are taken and do nothing, so they are not shown.
 pub fn hide_client_flags(arg: clap::Arg) -> clap::Arg {
@@ -92,7 +92,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "7:1=VALUE", value_parser = fill)]
     pub fill: Vec<FillArg>,
 
-    /// Keep the recorded pauses, so many times shorter (1 is as recorded; 0.01 to 1000); without it there are none
+    /// Keep the recorded pauses, divided by this factor (1 = as recorded; 0.01 to 1000) [default: no pauses]
     #[arg(long, value_name = "TIMES", value_parser = speed, allow_negative_numbers = true)]
     pub speed: Option<f64>,
 
@@ -100,7 +100,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub concurrency: usize,
 
-    /// Differences at this place do not count; `*` stands for any member or index, `['a.b']` for the member a.b; may be repeated
+    /// Ignore differences at this path; `*` matches any member or index, `['a.b']` the member a.b (repeatable)
     #[arg(long, value_name = "PATH")]
     pub ignore: Vec<String>,
 

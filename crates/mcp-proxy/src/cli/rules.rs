@@ -48,7 +48,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "NAME", requires = "record")]
     pub server: Option<String>,
 
-    /// Also the messages that no rule is for
+    /// Also list messages that no rule matches
     #[arg(short, long, requires = "record")]
     pub all: bool,
 

@@ -17,7 +17,7 @@ pub fn format_names() -> PossibleValuesParser {
 }
 
 /// How a record is named, wherever one is asked for.
-pub const RECORD: &str = "A record: its path, its session id or the first letters of it, its id in `ls`, or LAST for the newest";
+pub const RECORD: &str = "A record: its path, its session id or a prefix of it, its id from `ls`, or LAST for the newest";
 
 const INSPECT: &str = "\
 Examples:
@@ -31,8 +31,8 @@ Examples:
   mcp-proxy inspect LAST --json | jq .method     one JSON object a message
   mcp-proxy inspect LAST --redact-preset all     for a screen that others see
 
-In the table ► goes to the server, ◄ to the client, and ↩ is the answer to what follows it.
-What could deceive a terminal is shown as an escape; --raw prints it as it came.";
+In the table, ► marks messages to the server, ◄ messages to the client, and ↩ precedes the request that a message answers.
+Control characters are shown as escapes; --raw prints the original bytes.";
 
 /// Print what a record holds.
 #[derive(Debug, Default, clap::Args)]
@@ -65,7 +65,7 @@ pub struct InspectArgs {
     #[arg(long, conflicts_with = "all")]
     pub raw: bool,
 
-    /// Also what is no message: stderr, stray lines, connections, exits, notes
+    /// Also show what is not a message: stderr, stray lines, connections, exits, notes
     #[arg(short, long, conflicts_with = "seq")]
     pub all: bool,
 
@@ -115,7 +115,7 @@ const IMPORT: &str = "\
 Examples:
   mcp-proxy import session.json                          into the state directory
   mcp-proxy import session.json --session-file s.jsonl   into a file
-  mcp-proxy inspect $(mcp-proxy import session.json)     its path is all that stdout gets
+  mcp-proxy inspect $(mcp-proxy import session.json)     prints only the path on stdout
 
 The document is what `mcp-proxy export` writes: an object with started_at and messages.";
 
@@ -204,7 +204,7 @@ impl std::str::FromStr for SequenceRange {
             "" => Ok(open),
             word => word
                 .parse()
-                .map_err(|_| format!("{word:?} is no sequence number")),
+                .map_err(|_| format!("{word:?} is not a sequence number")),
         };
         let (first, last) = match text.split_once("..") {
             Some(("", "")) => return Err("a range needs a number: N..M, N.. or ..M".to_owned()),
@@ -235,7 +235,7 @@ impl std::fmt::Display for SequenceRange {
 
 /// `90s`, `12h`, `30d`, `8w` as a duration.
 fn age(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no age: write 12h, 30d or 8w");
+    let wrong = || format!("{text:?} is not an age; use 12h, 30d or 8w");
     let (number, unit) = text.split_at(
         text.find(|letter: char| !letter.is_ascii_digit())
             .ok_or_else(wrong)?,

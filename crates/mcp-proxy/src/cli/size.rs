@@ -2,7 +2,7 @@
 
 /// `1048576`, `500M`, `1G` as bytes: powers of 1024, with or without `B` or `iB`.
 pub fn size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no size: write 1048576, 500M or 1G");
+    let wrong = || format!("{text:?} is not a size; use 1048576, 500M or 1G");
     let (number, unit) = text.split_at(
         text.find(|letter: char| !letter.is_ascii_digit())
             .unwrap_or(text.len()),

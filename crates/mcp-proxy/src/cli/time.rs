@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// `55s`, `500ms`, `2m`, and a bare number of seconds.
 pub fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no time: write 55s, 500ms or 2m");
+    let wrong = || format!("{text:?} is not a duration; use 55s, 500ms or 2m");
     let (number, unit) = text.split_at(
         text.find(|letter: char| !letter.is_ascii_digit())
             .unwrap_or(text.len()),

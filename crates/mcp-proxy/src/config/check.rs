@@ -121,7 +121,7 @@ fn target(args: &ProxyArgs) -> Result<Target> {
     };
     match (words, url, args.transport) {
         (Some(_), Some(url), _) => {
-            bail!("both a command and a URL ({url}) are given; the proxy stands before one server")
+            bail!("both a command and a URL ({url}) are given; the proxy serves one server")
         }
         (Some(words), None, None | Some(ServerKind::Stdio)) => command(args, words),
         (Some(_), None, Some(_)) => {
@@ -255,7 +255,7 @@ fn server_url(text: &str) -> Result<Uri> {
         .ok()
         .filter(|url: &Uri| url.scheme().is_some() && url.host().is_some_and(|it| !it.is_empty()));
     let url = parsed.with_context(|| {
-        format!("`{text}` is no URL (http://… or https://…); to run it as a command write: mcp-proxy -- {text}")
+        format!("`{text}` is not a URL (http://… or https://…); to run it as a command, use: mcp-proxy -- {text}")
     })?;
     if !matches!(url.scheme_str(), Some("http" | "https")) {
         bail!("`{text}`: only http:// and https:// servers can be reached");
@@ -280,7 +280,7 @@ fn header(line: &str) -> Result<(HeaderName, HeaderValue)> {
     let name: HeaderName = name
         .trim()
         .parse()
-        .with_context(|| format!("--header: `{}` is no header name", name.trim()))?;
+        .with_context(|| format!("--header: `{}` is not a valid header name", name.trim()))?;
     let mut value = HeaderValue::from_str(value.trim()).with_context(|| {
         format!("--header: the value of {name} holds characters that a header cannot")
     })?;
@@ -311,7 +311,7 @@ fn listen(args: &ProxyArgs) -> Result<ClientEndpoint> {
         if tls.is_none() && !args.behind_tls_proxy {
             bail!(
                 "--listen-host {}: others can reach this address; give --tls-cert and --tls-key, or \
-                 --behind-tls-proxy if TLS ends before this proxy",
+                 --behind-tls-proxy if TLS is terminated in front of this proxy",
                 args.listen_host
             );
         }
@@ -399,6 +399,6 @@ fn masks(args: &ProxyArgs) -> CredentialRedaction {
 fn message_max(bytes: u64) -> Result<usize> {
     match usize::try_from(bytes) {
         Ok(max) if max > 0 => Ok(max),
-        _ => bail!("--max-message: {bytes} is no size that a message can have"),
+        _ => bail!("--max-message: {bytes} is not a valid message size"),
     }
 }

@@ -41,7 +41,7 @@ pub fn has_terminal(instead: &str) -> bool {
         Err(why) => {
             if std::io::stdin().is_terminal() && printer::stdout_is_terminal() {
                 printer::say(&format!(
-                    "mcp-proxy: no terminal UI: {why}; it goes on as with {instead}"
+                    "mcp-proxy: cannot open the terminal UI: {why}; continuing as with {instead}"
                 ));
             }
             false
@@ -96,7 +96,7 @@ fn run_in_foreground(app: App, args: TuiArgs) -> Result<ExitCode> {
     let left = show(app, args, Arc::default(), EditorFlag::default(), None)?;
     if left.mode == InterceptMode::Intercept {
         printer::say(
-            "mcp-proxy: the proxy goes on holding every message; `mcp-proxy ctl continue` lets them go",
+            "mcp-proxy: the proxy is still holding every message; `mcp-proxy ctl continue` releases them",
         );
     }
     left.tell_draft();

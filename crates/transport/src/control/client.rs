@@ -66,7 +66,7 @@ pub enum ControlClientError {
     #[error("the proxy does not answer")]
     Silent,
     /// It answers something else.
-    #[error("the proxy answers something that is no answer: {0}")]
+    #[error("the proxy sent an invalid response: {0}")]
     Nonsense(String),
 }
 

@@ -32,7 +32,7 @@ fn is_other_kind(status: u16, body: &[u8]) -> bool {
 }
 
 fn not_sse(end: &LinkEnd) -> String {
-    format!("the server is no HTTP+SSE server either: {end}")
+    format!("the server does not speak HTTP+SSE either: {end}")
 }
 
 /// The link for a stdio or SSE client.

@@ -29,7 +29,7 @@ pub(crate) fn broke_off(why: &str) -> HttpResponse {
 pub(crate) fn unreadable(message: &Message) -> &'static str {
     match is_blank(message.raw()) {
         true => "there is no message in the body",
-        false => "the body is no JSON",
+        false => "the body is not JSON",
     }
 }
 

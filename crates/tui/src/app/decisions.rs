@@ -72,14 +72,14 @@ impl Decision {
     /// What is said when it is done.
     fn done(&self) -> &'static str {
         match self {
-            Decision::Forward => "went on",
-            Decision::Unchanged => "went on unchanged",
-            Decision::Modify { .. } => "went on as edited",
+            Decision::Forward => "was forwarded",
+            Decision::Unchanged => "was forwarded unchanged",
+            Decision::Modify { .. } => "was forwarded as edited",
             Decision::Drop => "was dropped",
             Decision::Error {
                 to: ErrorRecipient::Receiver,
                 ..
-            } => "went on as an error",
+            } => "was forwarded as an error",
             Decision::Error { .. } => "was answered with an error",
         }
     }
@@ -186,8 +186,8 @@ impl App {
                 return self.complain(NOTHING_HELD);
             }
             [] => String::new(),
-            [oldest] => format!("#{oldest} went on; nothing else is held"),
-            [oldest, next, ..] => format!("#{oldest} went on; #{next} is next"),
+            [oldest] => format!("#{oldest} was forwarded; nothing else is held"),
+            [oldest, next, ..] => format!("#{oldest} was forwarded; #{next} is next"),
         };
         let oldest = held.into_iter().take(1).collect();
         let then = RequestPurpose::Released(oldest, said);
@@ -254,7 +254,7 @@ impl App {
             editor.replace(&text);
             match editor.fault() {
                 None => self.say("Ctrl-S sends it, Esc goes back without sending"),
-                Some(_) => self.complain("this is no JSON"),
+                Some(_) => self.complain("this is not JSON"),
             }
         }
     }

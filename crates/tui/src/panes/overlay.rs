@@ -66,7 +66,7 @@ fn confirm_quit(app: &App, frame: &mut Frame<'_>, area: Rect) {
 
 fn confirm_leave(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let what = match (app.proxy.mode, app.proxy.held.len()) {
-        (InterceptMode::Intercept, 0) => "The proxy goes on holding every message.".to_owned(),
+        (InterceptMode::Intercept, 0) => "The proxy keeps holding every message.".to_owned(),
         (InterceptMode::Intercept, held) => {
             format!("The proxy goes on holding every message; {held} held now.")
         }

@@ -272,7 +272,7 @@ impl PlainViewer<'_> {
             return self.refuse("the new message is no UTF-8").await;
         };
         if checked == ReplacementCheck::Json && !Message::parse(text.clone()).is_json() {
-            let why = "the new message is no JSON: m! sends it all the same";
+            let why = "the new message is not JSON: m! sends it anyway";
             return self.refuse(why).await;
         }
         self.resolve(HoldAction::Modify {

@@ -97,9 +97,7 @@ fn parse(words: &[String]) -> Result<CtlRequest<'_>, String> {
     let Some(method) = method else {
         let typed = id.and(words.get(1)).or(words.first());
         let typed = sanitize(typed.map_or("", String::as_str));
-        return Err(format!(
-            "`{typed}` is no verb; mcp-proxy ctl --help lists them"
-        ));
+        return Err(format!("`{typed}` is not a verb; see mcp-proxy ctl --help"));
     };
     Ok(CtlRequest {
         id,
@@ -184,7 +182,7 @@ fn object(text: &str) -> Result<String, String> {
             Ok(String::from_utf8_lossy(raw).into_owned())
         }
         Ok(()) => Err("the parameters must be a JSON object".to_owned()),
-        Err(error) => Err(format!("the parameters are no JSON: {error}")),
+        Err(error) => Err(format!("the parameters are not valid JSON: {error}")),
     }
 }
 

@@ -134,7 +134,7 @@ fn agreed(question: &str) -> Result<bool> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         bail!(UsageError(
-            "nobody is there to be asked: -y removes without asking, --dry-run only shows"
+            "cannot ask for confirmation without a terminal: use -y to remove without asking, or --dry-run to only show"
                 .to_owned()
         ));
     }
