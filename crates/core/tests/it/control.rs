@@ -340,8 +340,8 @@ async fn why_a_replay_failed_is_told_without_what_is_hidden() {
     server.say(r#"{"id":1,"error":{"code":-1,"message":"not with token=s3cret"}}"#);
     let answer = told.await.unwrap();
     let text = answer["error"]["message"].as_str().unwrap();
-    let begin = "the server refused the handshake: not with token=[redacted:";
-    assert!(text.starts_with(begin), "{answer}");
+    assert!(text.contains("not with token=[redacted:"), "{answer}");
+    assert!(!text.contains("s3cret"), "{answer}");
 }
 
 on_both_runtimes!(rows_are_told_at_most_thirty_times_a_second);

@@ -6,8 +6,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use super::test_home::{PING, TestHome};
 use crate::programs::{INITIALIZE, INITIALIZED};
 
-/// What is said about an edit that is no JSON.
-const NOT_JSON: &str = "no JSON";
+/// What sends an edit that is no JSON; it is offered only then.
+const INSIST: &str = "m! ";
 /// What is said about a question that needs no answer any more.
 const ELSEWHERE: &str = "elsewhere";
 
@@ -141,7 +141,7 @@ fn decides_from_the_keyboard() {
     viewer.says("hold 5");
     viewer.types("m");
     viewer.types("no json");
-    viewer.says(NOT_JSON);
+    viewer.says(INSIST);
     viewer.types("m {\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/list\"}");
     viewer.says("hold 6");
     viewer.types("c");
@@ -182,8 +182,8 @@ fn what_is_no_json_is_kept_and_sent_if_it_is_meant() {
     viewer.types("f");
     viewer.says("hold 2");
     viewer.types("m <html>");
-    let said = viewer.says(NOT_JSON);
-    assert!(said.contains("m! ") && !said.contains("as_is"), "{said}");
+    let said = viewer.says(INSIST);
+    assert!(!said.contains("as_is"), "{said}");
     viewer.types("m!");
     assert_eq!(run.hear().trim_end(), "<html>");
     // It was for that message only.
