@@ -19,11 +19,15 @@ const JOINED_MAX: usize = 16 * 1024;
 const READ_START: usize = 8 * 1024;
 /// Larger reads bring nothing: what is read goes on at once, and smaller pieces stay in the processor's cache.
 const READ_MAX: usize = 128 * 1024;
+/// As many buffers are kept for the next reads of a large body: about what is between two sockets at a time.
+const BUFFERS_KEPT: usize = 4;
 
 /// A connection, and what was read of it and not yet used.
 pub struct ServerSocket {
     stream: TcpStream,
     buffer: BytesMut,
+    /// Buffers of earlier reads of a large body.
+    in_use: Vec<BytesMut>,
     /// How much is read at once.
     size: usize,
 }
@@ -34,6 +38,7 @@ impl ServerSocket {
         ServerSocket {
             stream,
             buffer: BytesMut::new(),
+            in_use: Vec::new(),
             size: READ_START,
         }
     }
@@ -112,7 +117,7 @@ impl ServerSocket {
 
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<usize>> {
         if self.buffer.capacity() - self.buffer.len() < self.size / 2 {
-            self.buffer.reserve(self.size);
+            self.make_room();
         }
         let room = self.buffer.capacity() - self.buffer.len();
         let read = ready!(pin!(self.stream.read_buf(&mut self.buffer)).poll(cx))?;
@@ -121,6 +126,21 @@ impl ServerSocket {
             self.size = (self.size * 2).min(READ_MAX);
         }
         Poll::Ready(Ok(read))
+    }
+
+    /// Pieces of the buffer may still be on their way to the client. Then another buffer whose pieces have arrived is used
+    /// again: allocating one for each read costs page faults, because the allocator returns freed memory to the system.
+    fn make_room(&mut self) {
+        if self.buffer.is_empty() && !self.buffer.try_reclaim(self.size) {
+            let size = self.size;
+            let free = self.in_use.iter_mut().position(|it| it.try_reclaim(size));
+            if let Some(free) = free {
+                std::mem::swap(&mut self.buffer, &mut self.in_use[free]);
+            } else if self.in_use.len() < BUFFERS_KEPT {
+                self.in_use.push(std::mem::take(&mut self.buffer));
+            }
+        }
+        self.buffer.reserve(self.size);
     }
 
     /// Whether an idle connection is still open and silent, as far as is known here.
@@ -133,6 +153,7 @@ impl ServerSocket {
     pub fn reset(&mut self) -> bool {
         if self.size > READ_START {
             self.buffer = BytesMut::new();
+            self.in_use = Vec::new();
             self.size = READ_START;
         }
         self.buffer.is_empty()
