@@ -1,10 +1,11 @@
 //! The proxy's side of the control protocol: how a viewer looks at a running proxy and decides about its messages.
 //!
-//! The protocol itself, its methods and their types, is [`mcp_proxy_control`]. A [`Viewer`] is one who looks, wherever it
-//! sits: its [`ControlRequestHandler`] answers requests, its [`ViewerNotifications`] say that something is new. Notices are asked for, never sent: whoever carries them asks when there is room, so a viewer that
-//! is slow finds many changes in one notice, and messages never wait for it and pay nothing for it.
+//! The protocol itself, its methods and their types, is [`mcp_proxy_control`]. A [`Viewer`] is a client of that
+//! protocol, local or remote. Its [`ControlRequestHandler`] answers requests; its [`ViewerNotifications`] tell it that something
+//! is new. Notifications are pulled by the task that serves the viewer, when its socket has room. So a slow viewer gets many
+//! changes in one notification, and messages never wait for it.
 //!
-//! This module knows no socket. Another way to carry a viewer needs only the two halves.
+//! This module knows nothing about sockets: another transport for viewers needs only these two halves.
 
 mod holds;
 mod notifications;

@@ -56,7 +56,7 @@ impl ViewerNotifications {
                 .await
                 .is_err()
             {
-                // The handler is gone, and with it whoever could subscribe.
+                // The handler is gone, so nobody can subscribe any more.
                 return std::future::pending().await;
             }
             let mut holds = holds::watch(intercept);

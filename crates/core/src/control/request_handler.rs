@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use super::{OverwritePolicy, ViewerSlot, holds, replay_request, rows, rules, servers};
 use crate::intercept::HoldScope;
 
-/// A note longer than this is no note.
+/// The longest note that is accepted.
 const NOTE: usize = 64 * 1024;
 /// What a viewer calls itself is cut here.
 const NAME: usize = 60;

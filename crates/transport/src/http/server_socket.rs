@@ -26,8 +26,8 @@ const BUFFERS_KEPT: usize = 4;
 pub struct ServerSocket {
     stream: TcpStream,
     buffer: BytesMut,
-    /// Buffers of earlier reads of a large body.
-    in_use: Vec<BytesMut>,
+    /// Buffers of earlier reads of a large body, to be used again when their pieces have been sent.
+    earlier_buffers: Vec<BytesMut>,
     /// How much is read at once.
     size: usize,
 }
@@ -38,7 +38,7 @@ impl ServerSocket {
         ServerSocket {
             stream,
             buffer: BytesMut::new(),
-            in_use: Vec::new(),
+            earlier_buffers: Vec::new(),
             size: READ_START,
         }
     }
@@ -128,16 +128,19 @@ impl ServerSocket {
         Poll::Ready(Ok(read))
     }
 
-    /// Pieces of the buffer may still be on their way to the client. Then another buffer whose pieces have arrived is used
-    /// again: allocating one for each read costs page faults, because the allocator returns freed memory to the system.
+    /// Pieces of the buffer may still be waiting to be sent to the client. Then an earlier buffer is used again if all of its
+    /// pieces have been sent, because allocating 128 KiB for each read of a large body costs page faults.
     fn make_room(&mut self) {
         if self.buffer.is_empty() && !self.buffer.try_reclaim(self.size) {
             let size = self.size;
-            let free = self.in_use.iter_mut().position(|it| it.try_reclaim(size));
+            let free = self
+                .earlier_buffers
+                .iter_mut()
+                .position(|it| it.try_reclaim(size));
             if let Some(free) = free {
-                std::mem::swap(&mut self.buffer, &mut self.in_use[free]);
-            } else if self.in_use.len() < BUFFERS_KEPT {
-                self.in_use.push(std::mem::take(&mut self.buffer));
+                std::mem::swap(&mut self.buffer, &mut self.earlier_buffers[free]);
+            } else if self.earlier_buffers.len() < BUFFERS_KEPT {
+                self.earlier_buffers.push(std::mem::take(&mut self.buffer));
             }
         }
         self.buffer.reserve(self.size);
@@ -153,7 +156,7 @@ impl ServerSocket {
     pub fn reset(&mut self) -> bool {
         if self.size > READ_START {
             self.buffer = BytesMut::new();
-            self.in_use = Vec::new();
+            self.earlier_buffers = Vec::new();
             self.size = READ_START;
         }
         self.buffer.is_empty()
