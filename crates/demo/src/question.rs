@@ -7,10 +7,11 @@
 use rmcp::{
     ErrorData, RoleServer,
     model::{
-        ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationSchema,
-        InputRequest, InputRequests, InputRequiredResult, InputResponses,
+        ClientCapabilities, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
+        ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, InputResponses,
+        ServerRequest,
     },
-    service::{ElicitationMode, RequestContext, ServiceError},
+    service::{RequestContext, ServiceError},
 };
 use serde_json::Value;
 
@@ -53,16 +54,28 @@ pub(crate) async fn ask(
             }
         };
     }
-    let modes = context.peer.supported_elicitation_modes();
-    if !modes.contains(&ElicitationMode::Form) {
+    if !takes_forms(context) {
         return Err(ErrorData::invalid_request(
             "this tool asks a question, and the client did not declare elicitation",
             None,
         ));
     }
-    let params = question.into_params()?;
-    let answer = context.peer.create_elicitation(params).await;
-    answer.map(QuestionReply::Answered).map_err(client_failed)
+    // rmcp's own method for this is behind a feature that brings in the Unicode tables of URL parsing.
+    let request = ServerRequest::ElicitRequest(ElicitRequest::new(question.into_params()?));
+    match context.peer.send_request(request).await {
+        Ok(ClientResult::ElicitResult(answer)) => Ok(QuestionReply::Answered(answer)),
+        Ok(_) => Err(client_failed(ServiceError::UnexpectedResponse)),
+        Err(error) => Err(client_failed(error)),
+    }
+}
+
+/// Whether the client of a legacy session declared that it shows forms. A bare `elicitation: {}` means that it does.
+fn takes_forms(context: &RequestContext<RoleServer>) -> bool {
+    let client = context.peer.peer_info();
+    let declared = client
+        .as_ref()
+        .and_then(|client| client.capabilities.elicitation.as_ref());
+    declared.is_some_and(|declared| declared.form.is_some() || declared.url.is_none())
 }
 
 /// Refuses a modern request whose client did not say that it can ask a person.
