@@ -160,6 +160,3 @@ impl ControlRequest for ShutdownRequest {
 fn is_false(flag: &bool) -> bool {
     !flag
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,10 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use mcp_proxy_control::{
+    BreakpointsAddRequest, BreakpointsListRequest, BreakpointsRemoveRequest,
+    ConnectionsListRequest, ContinueRequest, ControlRequest, ExportRequest, Fault, GetRequest,
+    HelloRequest, HoldListRequest, HoldResolveRequest, InterceptGetRequest, InterceptSetRequest,
+    METHODS, Method, NoteRequest, ParamKind, ReplayRequest, RulesListRequest, RulesReloadRequest,
+    SaveRequest, ServersListRequest, ShutdownRequest, StatsRequest, StepRequest, SubscribeRequest,
+    read_params,
+};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-
-use super::*;
-use crate::{HoldResolveRequest, METHODS, ParamKind};
 
 /// Reads and writes parameters as the method's own type does. A method without an arm does not compile.
 fn rewritten(method: Method, params: &Value) -> Result<Value, Fault> {
