@@ -148,6 +148,3 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
         oldest.map(|request| request.client.clone())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,10 +1,11 @@
 //! Any interleaving of clients that use the same ids, checked against a plain list of what is open.
 
+use mcp_proxy_core::{Delivery, MultiplexerError, MultiplexerLimits, RequestMultiplexer};
 use mcp_proxy_wire::{Field, Id, Message};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use super::{Delivery, MultiplexerError, MultiplexerLimits, RequestMultiplexer, message, text};
+use super::{message, text};
 
 const CLIENTS: u8 = 4;
 /// Colliding ids: the third and the fourth are the same string, all others are different.

@@ -1,10 +1,11 @@
 //! Who gets what under which id, byte for byte.
 
+mod limits;
 mod property;
+mod server_requests;
 
-use mcp_proxy_wire::Message;
-
-use super::*;
+use mcp_proxy_core::{Delivery, MultiplexerError, Recipient, RequestMultiplexer};
+use mcp_proxy_wire::{Kind, Message};
 use serde_json::{Value, json};
 
 type Multiplexer = RequestMultiplexer<&'static str>;
@@ -17,15 +18,6 @@ fn message(text: &str) -> Message {
 
 fn text(message: &Message) -> String {
     String::from_utf8(message.raw().to_vec()).unwrap()
-}
-
-fn limited(open: usize, open_per_client: usize) -> Multiplexer {
-    RequestMultiplexer::new(MultiplexerLimits {
-        open,
-        open_per_client,
-        asked: open,
-        asked_per_client: open_per_client,
-    })
 }
 
 /// Short names for the conversations below: `send` from a client to the server, `receive` from the server.
@@ -370,155 +362,6 @@ fn a_closed_client_is_forgotten_and_the_server_told() {
         r#"ben< {"id":2,"result":{}}"#
     );
     assert!(multiplexer.send("ann", r#"{"id":1,"result":{}}"#).is_err());
-}
-
-#[test]
-fn a_server_request_is_answered_by_the_client_that_was_asked() {
-    let mut multiplexer = Multiplexer::default();
-    let request =
-        r#"{"id":"s","method":"sampling/createMessage","params":{"_meta":{"progressToken":"s"}}}"#;
-    assert_eq!(multiplexer.receive(request), format!("one< {request}"));
-    let asked = |number: u32| {
-        format!(
-            r#"{{"id":{number},"method":"sampling/createMessage","params":{{"_meta":{{"progressToken":{number}}}}}}}"#
-        )
-    };
-    assert_eq!(multiplexer.ask("ann", request).unwrap(), asked(1));
-    assert_eq!(multiplexer.ask("ben", request).unwrap(), asked(2));
-    // Neither an answer nor progress can come from another client.
-    let progress =
-        r#"{"method":"notifications/progress","params":{"progressToken":1,"progress":5}}"#;
-    let unknown = Err(MultiplexerError::UnknownRequest);
-    assert_eq!(multiplexer.send("ben", progress), unknown);
-    assert_eq!(multiplexer.send("ben", r#"{"id":1,"result":{}}"#), unknown);
-    assert_eq!(
-        multiplexer.send("ann", progress).unwrap(),
-        r#"{"method":"notifications/progress","params":{"progressToken":"s","progress":5}}"#
-    );
-    assert_eq!(
-        multiplexer.send("ann", r#"{"id":1,"result":{}}"#).unwrap(),
-        r#"{"id":"s","result":{}}"#
-    );
-    assert_eq!(multiplexer.send("ann", r#"{"id":1,"result":{}}"#), unknown);
-    assert_eq!(multiplexer.send("ann", progress), unknown);
-    let refusal = message(r#"{"id":2,"error":{"code":-1,"message":"no"}}"#);
-    let answer = multiplexer.answer_from_client(&"ben", &refusal).unwrap();
-    assert_eq!(
-        text(&answer),
-        r#"{"id":"s","error":{"code":-1,"message":"no"}}"#
-    );
-}
-
-#[test]
-fn a_server_cancels_its_own_request() {
-    let mut multiplexer = Multiplexer::default();
-    let listen = r#"{"id":"L","method":"subscriptions/listen"}"#;
-    multiplexer.send("ben", listen).unwrap();
-    multiplexer
-        .ask("ann", r#"{"id":5,"method":"roots/list"}"#)
-        .unwrap();
-    let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":5}}"#;
-    assert_eq!(multiplexer.receive(cancel), format!("ann< {CANCEL_1}"));
-    assert_eq!(multiplexer.receive(cancel), "nobody");
-    assert!(multiplexer.send("ann", r#"{"id":1,"result":{}}"#).is_err());
-    // A server that asks is a legacy one: it does not mean the request that a client has open under its number 1.
-    assert_eq!(multiplexer.receive(CANCEL_1), "nobody");
-    assert!(multiplexer.is_open(&"ben"));
-}
-
-#[test]
-fn several_servers_ask_one_client_under_ids_of_their_own() {
-    let mut files = Multiplexer::default().with_asked_prefix("files");
-    let mut mail = Multiplexer::default().with_asked_prefix("mail \"1\"");
-    let request = r#"{"id":1,"method":"roots/list"}"#;
-    assert_eq!(
-        files.ask("ann", request).unwrap(),
-        r#"{"id":"files-1","method":"roots/list"}"#
-    );
-    assert_eq!(
-        mail.ask("ann", request).unwrap(),
-        r#"{"id":"mail \"1\"-1","method":"roots/list"}"#
-    );
-    let unknown = Err(MultiplexerError::UnknownRequest);
-    for foreign in ["1", "\"1\"", "\"files-\"", "\"file-1\"", "\"mail-1\""] {
-        let answer = format!(r#"{{"id":{foreign},"result":{{}}}}"#);
-        assert_eq!(files.send("ann", &answer), unknown);
-        assert_eq!(mail.send("ann", &answer), unknown);
-    }
-    let answer = r#"{"id":"mail \u00221\u0022-1","result":{}}"#;
-    assert_eq!(files.send("ann", answer), unknown);
-    assert_eq!(mail.send("ann", answer).unwrap(), r#"{"id":1,"result":{}}"#);
-}
-
-#[test]
-fn one_client_cannot_fill_the_table_of_the_others() {
-    let mut multiplexer = limited(3, 2);
-    let request = r#"{"id":1,"method":"m"}"#;
-    multiplexer.send("ann", request).unwrap();
-    multiplexer.send("ann", request).unwrap();
-    let client_limit = Err(MultiplexerError::ClientLimit(2));
-    assert_eq!(multiplexer.send("ann", request), client_limit);
-    multiplexer.send("ben", request).unwrap();
-    let total_limit = Err(MultiplexerError::TotalLimit(3));
-    assert_eq!(multiplexer.send("cid", request), total_limit);
-    assert_eq!(multiplexer.open_count(), 3);
-    multiplexer.receive(r#"{"id":1,"result":{}}"#);
-    multiplexer.send("cid", request).unwrap();
-    multiplexer.told_on_close("ben");
-    multiplexer.send("ann", request).unwrap();
-    assert_eq!(multiplexer.open_count(), 3);
-}
-
-#[test]
-fn cancelled_requests_that_are_never_answered_make_room() {
-    let mut multiplexer = limited(3, 2);
-    for id in 1..=100 {
-        let request = format!(r#"{{"id":{id},"method":"m"}}"#);
-        let cancel =
-            format!(r#"{{"method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#);
-        for client in ["ann", "ben"] {
-            multiplexer.send(client, &request).unwrap();
-            multiplexer.send(client, &cancel).unwrap();
-        }
-    }
-    assert_eq!(multiplexer.open_count(), 3);
-    assert_eq!(multiplexer.receive(r#"{"id":1,"result":{}}"#), "nobody");
-    assert_eq!(
-        multiplexer.receive(r#"{"id":200,"result":{}}"#),
-        r#"ben< {"id":100,"result":{}}"#
-    );
-    assert!(multiplexer.told_on_close("ann").is_empty());
-    assert!(multiplexer.told_on_close("ben").is_empty());
-    assert_eq!(multiplexer.open_count(), 0);
-}
-
-#[test]
-fn a_client_that_never_answers_is_not_asked_without_end() {
-    let mut multiplexer = limited(3, 2);
-    let request = r#"{"id":1,"method":"roots/list"}"#;
-    multiplexer.ask("ann", request).unwrap();
-    multiplexer.ask("ann", request).unwrap();
-    let client_limit = Err(MultiplexerError::ClientLimit(2));
-    assert_eq!(multiplexer.ask("ann", request), client_limit);
-    multiplexer.ask("ben", request).unwrap();
-    let total_limit = Err(MultiplexerError::TotalLimit(3));
-    assert_eq!(multiplexer.ask("ben", request), total_limit);
-    multiplexer.send("ann", r#"{"id":2,"result":{}}"#).unwrap();
-    multiplexer.ask("ben", request).unwrap();
-    // The server's requests take no room from those of clients.
-    assert_eq!(multiplexer.open_count(), 0);
-    assert!(!multiplexer.is_open(&"ann"));
-}
-
-#[test]
-fn the_ids_of_closed_clients_are_not_remembered_without_end() {
-    let mut multiplexer = Multiplexer::default();
-    for id in 0..200 {
-        let request = format!(r#"{{"id":{id},"method":"m"}}"#);
-        multiplexer.send("ann", &request).unwrap();
-    }
-    assert_eq!(multiplexer.told_on_close("ann").len(), 200);
-    assert_eq!(multiplexer.closed.len(), 64);
 }
 
 #[test]
