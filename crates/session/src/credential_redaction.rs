@@ -354,6 +354,3 @@ fn replace(text: &[u8], secret: &[u8]) -> Vec<u8> {
     out.extend_from_slice(&text[from..]);
     out
 }
-
-#[cfg(test)]
-mod tests;

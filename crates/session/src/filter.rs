@@ -240,6 +240,3 @@ impl std::str::FromStr for Filter {
         Filter::parse(text)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -256,6 +256,3 @@ fn explained(error: jaq_json::Error) -> String {
         None => text,
     }
 }
-
-#[cfg(test)]
-mod tests;

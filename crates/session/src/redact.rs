@@ -13,8 +13,6 @@ mod line;
 mod mark;
 mod path;
 mod preset;
-#[cfg(test)]
-mod tests;
 mod text;
 
 pub use mark::{MissingFills, fill_redactions};

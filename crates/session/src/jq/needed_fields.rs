@@ -182,3 +182,42 @@ fn passes_on(term: &Term<&str>) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::jq::JqProgram;
+
+    #[test]
+    fn a_program_needs_what_it_names() {
+        let known = ["method", "params", "raw"];
+        let needs = |text: &str| {
+            let needs = JqProgram::compile(text, &known).unwrap().needs();
+            let named: Vec<_> = (0..3)
+                .filter(|place| needs.has(*place))
+                .map(|place| known[place])
+                .collect();
+            named.join(" ")
+        };
+        assert_eq!(needs(".method == \"x\""), "method");
+        assert_eq!(needs("select(.method | test(\"x\"))"), "method");
+        assert_eq!(needs(".params.raw.method"), "params");
+        assert_eq!(needs(".params | .method"), "method params");
+        assert_eq!(needs("if .method then .raw else 1 end"), "method raw");
+        assert_eq!(needs("1"), "");
+        for all in [
+            ".",
+            "..",
+            ".[]",
+            "keys",
+            "tojson",
+            ".[.method]",
+            ". as $x | $x.raw",
+            "{method}",
+            "to_entries",
+            ".params[0] | .",
+            "\"\\(.)\"",
+        ] {
+            assert_eq!(needs(all), "method params raw", "{all}");
+        }
+    }
+}

@@ -7,11 +7,14 @@
 
 mod causes;
 mod copies;
+mod credentials;
 mod errors;
 mod exports;
+mod filters;
 mod follow;
 mod imports;
 mod lines;
+mod programs;
 mod redaction;
 mod sample;
 mod stores;

@@ -1,5 +1,9 @@
 //! Redaction through the record: what was asked to be hidden is in no file of it, and in no export.
 
+mod messages;
+mod properties;
+mod text;
+
 use crate::sample::*;
 use mcp_proxy_session::redact::RedactionPreset;
 use mcp_proxy_session::*;
@@ -23,6 +27,50 @@ static RULES: LazyLock<Redaction> = LazyLock::new(|| {
     };
     Redaction::new(&rules).unwrap().unwrap()
 });
+
+fn rules(keys: &[&str], values: &[&str], paths: &[&str]) -> Redaction {
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let rules = RedactionRules {
+        keys: owned(keys),
+        values: owned(values),
+        paths: owned(paths),
+        presets: Vec::new(),
+    };
+    Redaction::new(&rules).unwrap().unwrap()
+}
+
+fn preset(preset: RedactionPreset) -> Redaction {
+    let rules = RedactionRules {
+        presets: vec![preset],
+        ..RedactionRules::default()
+    };
+    Redaction::new(&rules).unwrap().unwrap()
+}
+
+/// What is left, with `#1` for the first mark.
+fn left(redaction: &Redaction, raw: &str) -> String {
+    match redaction.message(&Message::parse(raw.as_bytes().to_vec())) {
+        None => raw.to_owned(),
+        Some(redacted) => {
+            let text = String::from_utf8(redacted.message.into_raw().into()).unwrap();
+            let front = format!("[redacted:{}:", redaction.facts().nonce);
+            assert_eq!(text.matches(&front).count(), redacted.count as usize);
+            let pieces: Vec<String> = text.split(&front).map(str::to_owned).collect();
+            pieces[1..].iter().fold(pieces[0].clone(), |text, piece| {
+                format!("{text}#{}", piece.replacen(']', "", 1))
+            })
+        }
+    }
+}
+
+/// A record to be written with this redaction.
+fn captured_with(redaction: &Redaction) -> SampleRecord {
+    let options = RecordOptions {
+        redaction: Some(redaction.clone()),
+        ..options()
+    };
+    SampleRecord::with(options, &header())
+}
 
 fn hiding() -> RecordOptions {
     RecordOptions {

@@ -1,57 +1,23 @@
-//! Compiling and running, where filters do not reach.
+//! jq programs, run as changes of a message's params: what they mean, and that all of them end.
 
-use super::*;
+use mcp_proxy_session::{Budget, Change, ChangeError, ChangePart, JqError};
+use mcp_proxy_wire::Message;
 
-/// For a message without bytes.
-fn account() -> Account {
-    Account::new(Budget::OFFLINE, 0)
+fn with_params(params: &str) -> Message {
+    Message::parse(format!(r#"{{"id":1,"method":"m","params":{params}}}"#))
 }
 
-#[test]
-fn a_program_needs_what_it_names() {
-    let known = ["method", "params", "raw"];
-    let needs = |text: &str| {
-        let needs = JqProgram::compile(text, &known).unwrap().needs();
-        let named: Vec<_> = (0..3)
-            .filter(|place| needs.has(*place))
-            .map(|place| known[place])
-            .collect();
-        named.join(" ")
-    };
-    assert_eq!(needs(".method == \"x\""), "method");
-    assert_eq!(needs("select(.method | test(\"x\"))"), "method");
-    assert_eq!(needs(".params.raw.method"), "params");
-    assert_eq!(needs(".params | .method"), "method params");
-    assert_eq!(needs("if .method then .raw else 1 end"), "method raw");
-    assert_eq!(needs("1"), "");
-    for all in [
-        ".",
-        "..",
-        ".[]",
-        "keys",
-        "tojson",
-        ".[.method]",
-        ". as $x | $x.raw",
-        "{method}",
-        "to_entries",
-        ".params[0] | .",
-        "\"\\(.)\"",
-    ] {
-        assert_eq!(needs(all), "method params raw", "{all}");
-    }
+/// What a program makes of a value.
+fn run(program: &str, value: &str) -> Result<String, ChangeError> {
+    let program = Change::parse(program).unwrap();
+    let changed = program.apply(&with_params(value), ChangePart::Params, Budget::OFFLINE)?;
+    let params = changed.slice(changed.params().unwrap());
+    Ok(String::from_utf8(params.to_vec()).unwrap())
 }
 
 #[test]
 fn assignments_mean_what_they_mean_in_jq() {
-    let run = |text: &str| {
-        let program = JqProgram::compile(text, &[]).unwrap();
-        let message = mcp_proxy_wire::Message::parse(r#"{"a":[1,2,3],"b":null}"#);
-        let values = program.first_two(whole(&message, &account()).unwrap(), &account());
-        let [only] = &values.unwrap()[..] else {
-            panic!("{text} gives one value");
-        };
-        only.to_string()
-    };
+    let run = |text: &str| run(text, r#"{"a":[1,2,3],"b":null}"#).unwrap();
     for (text, result) in [
         (".a[] += 1", r#"{"a":[2,3,4],"b":null}"#),
         (".a[0] = .b", r#"{"a":[null,2,3],"b":null}"#),
@@ -146,6 +112,7 @@ fn deep(n: usize) -> Vec<String> {
     ] {
         programs.push(format!("{}1{}", open.repeat(n), close.repeat(n)));
     }
+    programs.push(format!("[.{}]", ",.".repeat(n)));
     programs
 }
 
@@ -153,27 +120,22 @@ fn deep(n: usize) -> Vec<String> {
 fn no_program_is_too_deep_for_the_stack() {
     for n in [20, 30, 60, 64, 100, 200, 300, 490, 990, 5_000] {
         for text in deep(n) {
-            if let Ok(program) = JqProgram::compile(&text, &[]) {
-                let _ = program.any_true(Val::Null, &account());
+            if let Ok(program) = Change::parse(&text) {
+                let _ = program.apply(&with_params("null"), ChangePart::Params, Budget::OFFLINE);
             } else {
                 assert!(n > 20, "{text}");
             }
         }
     }
     let alternatives = format!("1 == 0{}", " or 1 == 0".repeat(50));
-    assert!(
-        !JqProgram::compile(&alternatives, &[])
-            .unwrap()
-            .any_true(Val::Null, &account())
-            .unwrap()
-    );
+    assert_eq!(run(&alternatives, "null").as_deref(), Ok("false"));
 }
 
 #[test]
 fn no_value_is_too_deep_for_the_stack() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let text = format!("{}1{}", open.repeat(250), close.repeat(250));
-        let message = mcp_proxy_wire::Message::parse(text);
+        let message = with_params(&text);
         for program in [
             ".",
             "tojson | fromjson",
@@ -188,25 +150,15 @@ fn no_value_is_too_deep_for_the_stack() {
             ". * .",
             "contains(.)",
         ] {
-            let program = JqProgram::compile(program, &[]).unwrap();
-            let _ = program.any_true(whole(&message, &account()).unwrap(), &account());
+            let program = Change::parse(program).unwrap();
+            let _ = program.apply(&message, ChangePart::Params, Budget::OFFLINE);
         }
     }
 }
 
 #[test]
 fn what_could_take_the_square_of_its_input_is_stopped() {
-    let run = |text: &str| {
-        let program = JqProgram::compile(text, &[]).unwrap();
-        let input = mcp_proxy_wire::Message::parse("null");
-        let values = program.first_two(whole(&input, &account()).unwrap(), &account());
-        values.map(|values| {
-            let [only] = &values[..] else {
-                panic!("{text} gives one value");
-            };
-            only.to_string()
-        })
-    };
+    let run = |text: &str| run(text, "null");
     for (text, result) in [
         (r#""foobar" | contains("bar")"#, "true"),
         (r#"["foobar", 1] | contains(["baz"])"#, "false"),
@@ -224,7 +176,11 @@ fn what_could_take_the_square_of_its_input_is_stopped() {
     ] {
         assert_eq!(run(text).as_deref(), Ok(result), "{text}");
     }
-    assert!(matches!(run("1 | indices(1)"), Err(JqError::Failed(_))));
+    assert!(matches!(
+        run("1 | indices(1)"),
+        Err(ChangeError::Program(JqError::Failed(_)))
+    ));
+    let too_slow = Err(JqError::TooSlow(Budget::OFFLINE).into());
     for text in [
         "[range(50000)] | contains([range(50000)])",
         "[range(100000) | 0] | indices([range(50000) | 0])",
@@ -233,7 +189,7 @@ fn what_could_take_the_square_of_its_input_is_stopped() {
         r#"("a" * 8000000) as $text | [range(1000000) | $text | test("b")]"#,
     ] {
         let begin = std::time::Instant::now();
-        assert_eq!(run(text), Err(JqError::TooSlow(Budget::OFFLINE)), "{text}");
+        assert_eq!(run(text), too_slow, "{text}");
         let took = begin.elapsed();
         // Twice as long is a machine that is busy; the square would be hours.
         assert!(took.as_secs() < 20, "{text}: {took:?}");

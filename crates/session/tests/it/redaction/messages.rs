@@ -1,48 +1,11 @@
-//! Tables of what is hidden and what is not, and two properties.
+//! What is hidden in messages and what is not, as tables.
 
-mod text;
-
-use super::*;
-use mcp_proxy_wire::JsonToken;
-use proptest::prelude::*;
+use super::{captured_with, left, preset, rules};
+use mcp_proxy_session::redact::{MissingFills, RedactionError, RedactionPreset, fill_redactions};
+use mcp_proxy_session::{Redaction, RedactionRules};
+use mcp_proxy_wire::Message;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
-fn rules(keys: &[&str], values: &[&str], paths: &[&str]) -> Redaction {
-    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    let rules = RedactionRules {
-        keys: owned(keys),
-        values: owned(values),
-        paths: owned(paths),
-        presets: Vec::new(),
-    };
-    Redaction::new(&rules).unwrap().unwrap()
-}
-
-fn preset(preset: RedactionPreset) -> Redaction {
-    let rules = RedactionRules {
-        presets: vec![preset],
-        ..RedactionRules::default()
-    };
-    Redaction::new(&rules).unwrap().unwrap()
-}
-
-/// What is left, with `#1` for the first mark.
-fn left(redaction: &Redaction, raw: &str) -> String {
-    match redaction.message(&Message::parse(raw.as_bytes().to_vec())) {
-        None => raw.to_owned(),
-        Some(redacted) => {
-            let text = String::from_utf8(redacted.message.into_raw().into()).unwrap();
-            let front = format!("[redacted:{}:", redaction.facts().nonce);
-            assert_eq!(text.matches(&front).count(), redacted.count as usize);
-            let pieces: Vec<String> = text.split(&front).map(str::to_owned).collect();
-            pieces[1..].iter().fold(pieces[0].clone(), |text, piece| {
-                format!("{text}#{}", piece.replacen(']', "", 1))
-            })
-        }
-    }
-}
 
 #[test]
 fn no_rules_are_no_redaction() {
@@ -409,16 +372,19 @@ fn a_peer_cannot_fake_a_mark() {
 #[test]
 fn marks_of_a_record_stay_and_new_ones_count_on() {
     let capture = rules(&["password"], &[], &[]);
-    let raw = Message::parse(r#"{"password":"x","token":"y"}"#);
-    let first = capture.message(&raw).unwrap();
-    let export = rules(&["password", "token"], &[], &[]).for_record(Some(capture.facts()));
-    assert_eq!(export.facts().nonce, capture.facts().nonce);
-    assert_eq!(export.facts().keys, ["password", "token"]);
-    let second = export.message_after(&first.message, first.count).unwrap();
-    assert_eq!(second.count, 1);
-    let nonce = &capture.facts().nonce;
+    let mut sample = captured_with(&capture);
+    sample.client(r#"{"password":"x","token":"y"}"#);
+    let export = sample
+        .open()
+        .redacted(&rules(&["password", "token"], &[], &[]));
+    let facts = export.redaction().unwrap();
+    assert_eq!(facts.nonce, capture.facts().nonce);
+    assert_eq!(facts.keys, ["password", "token"]);
+    let message = export.message(0).unwrap();
+    assert_eq!(message.redacted, 2);
+    let nonce = &facts.nonce;
     let shown = format!(r#"{{"password":"[redacted:{nonce}:1]","token":"[redacted:{nonce}:2]"}}"#);
-    assert_eq!(second.message.raw(), shown.as_bytes());
+    assert_eq!(&*message.raw.load().unwrap(), shown.as_bytes());
 }
 
 #[test]
@@ -468,116 +434,4 @@ fn mistakes_are_told() {
     ));
     let errors = errors.map(|error| error.to_string());
     insta::assert_snapshot!("redaction_errors", errors.join("\n"));
-}
-
-/// JSON with the secret in some places: values of `password` only.
-fn document() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        "[a-z\"\\\\/é\u{1}😀{\\[ ]{0,12}".prop_map(Value::from),
-    ];
-    leaf.prop_recursive(5, 40, 5, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec(("[a-z]{1,4}|password", inner.clone()), 0..4)
-                .prop_map(|members| Value::Object(members.into_iter().collect())),
-            Just(json!({"password": "S3CRET"})),
-            inner.prop_map(|value| match value {
-                Value::Object(_) | Value::Array(_) => Value::from(value.to_string()),
-                scalar => scalar,
-            }),
-        ]
-    })
-}
-
-/// The values of `password` hidden, by the book.
-fn by_the_book(value: &mut Value, hidden: bool) {
-    match value {
-        Value::Object(members) => {
-            for (key, value) in members {
-                by_the_book(value, hidden || key == "password");
-            }
-        }
-        Value::Array(list) => list.iter_mut().for_each(|value| by_the_book(value, hidden)),
-        Value::Null => {}
-        Value::String(text) if text.is_empty() => {}
-        scalar if hidden => *scalar = Value::from("#"),
-        Value::String(text) => {
-            if let Ok(mut inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text)
-            {
-                by_the_book(&mut inner, false);
-                *text = inner.to_string();
-            }
-        }
-        _ => {}
-    }
-}
-
-fn unmarked(value: &mut Value) {
-    match value {
-        Value::Object(members) => members.values_mut().for_each(unmarked),
-        Value::Array(list) => list.iter_mut().for_each(unmarked),
-        Value::String(text) if text.starts_with("[redacted:") => *text = "#".to_owned(),
-        Value::String(text) => {
-            if let Ok(mut inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text)
-            {
-                unmarked(&mut inner);
-                *text = inner.to_string();
-            }
-        }
-        _ => {}
-    }
-}
-
-static MARK: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r#"\\*"?\[redacted:[0-9a-f]{16}:[0-9]+\]\\*"?"#).unwrap());
-static ONE_KEY: LazyLock<Redaction> = LazyLock::new(|| rules(&["password"], &[], &[]));
-static ONE_OF_EACH: LazyLock<Redaction> =
-    LazyLock::new(|| rules(&["password"], &["S3CRET"], &["$..a"]));
-
-proptest! {
-    /// The same as changing the parsed document, for two strings of JSON in strings; and nothing else changes.
-    #[test]
-    fn the_splice_is_what_the_book_says(mut document in document()) {
-        let raw = document.to_string();
-        let found = ONE_KEY.message(&Message::parse(raw.clone()));
-        let shown = found.map_or(raw, |redacted| {
-            assert!(redacted.message.is_json());
-            String::from_utf8(redacted.message.into_raw().into()).unwrap()
-        });
-        let mut shown: Value = serde_json::from_str(&shown).unwrap();
-        unmarked(&mut shown);
-        by_the_book(&mut document, false);
-        // Deeper than that it is text, where more may be hidden than the book says, but not less.
-        if !document.to_string().contains("\\\\\\\\\\\\\\") {
-            prop_assert_eq!(shown, document);
-        }
-    }
-
-    /// Whatever the bytes are: no panic, and everything outside of the marks is what it was, in its order.
-    #[test]
-    fn any_bytes_keep_what_is_not_hidden(raw in prop::collection::vec(prop_oneof![
-        Just(b"\"password\":".to_vec()), Just(b"{".to_vec()), Just(b"}".to_vec()), Just(b"\"S3CRET\"".to_vec()),
-        Just(b",".to_vec()), Just(b"\\\"".to_vec()), Just(b"\\u0053".to_vec()), prop::collection::vec(any::<u8>(), 0..3),
-    ], 0..20)) {
-        let raw = raw.concat();
-        let message = Message::parse(raw.clone());
-        // A key of well-formed JSON is no value.
-        prop_assume!(!message.walk().any(|piece| matches!(piece, JsonToken::Key(key) if message.slice(key) == b"\"S3CRET\"")));
-        match ONE_OF_EACH.message(&message) {
-            None => prop_assert!(memchr::memmem::find(&raw, b"S3CRET").is_none()),
-            Some(redacted) => {
-                let shown = redacted.message.into_raw();
-                prop_assert!(memchr::memmem::find(&shown, b"S3CRET").is_none());
-                let mut from = 0;
-                for kept in MARK.split(&shown) {
-                    let at = memchr::memmem::find(&raw[from..], kept);
-                    prop_assert!(at.is_some());
-                    from += at.unwrap_or(0) + kept.len();
-                }
-            }
-        }
-    }
 }

@@ -1,18 +1,33 @@
-//! What is hidden of headers, command lines and URLs.
+//! What is hidden of headers, command lines, URLs and stderr.
 
-use super::*;
+use crate::sample::{SampleRecord, header, options, response};
+use mcp_proxy_session::{CredentialRedaction, RecordOptions};
+
+const SECRETS: [&str; 2] = ["s3cret-value", "on"];
 
 fn masks() -> CredentialRedaction {
-    CredentialRedaction::new(["s3cret-value".to_owned(), "on".to_owned()])
+    CredentialRedaction::new(SECRETS.map(str::to_owned))
+}
+
+fn hiding() -> RecordOptions {
+    RecordOptions {
+        secrets: SECRETS.map(str::to_owned).into(),
+        ..options()
+    }
+}
+
+/// A header's value as a record shows it.
+fn recorded_header(options: RecordOptions, name: &str, value: &str) -> String {
+    let mut sample = SampleRecord::with(options, &header());
+    let envelope = response(200, &[(name, value)]);
+    sample.from_server("{}").carried_by(&envelope).write();
+    let http = sample.open().message(0).unwrap().http.unwrap();
+    http.header(name).unwrap().to_owned()
 }
 
 #[test]
 fn headers_that_carry_credentials_are_masked() {
-    let shown = |name: &str, value: &str| {
-        masks()
-            .header(name, value.as_bytes())
-            .map_or_else(|| value.to_owned(), Cow::into_owned)
-    };
+    let shown = |name: &str, value: &str| recorded_header(hiding(), name, value);
     assert_eq!(shown("authorization", "Bearer abc"), "Bearer [masked]");
     assert_eq!(shown("authorization", "abc"), "[masked]");
     assert_eq!(shown("proxy-authorization", "basic abc"), "Basic [masked]");
@@ -127,9 +142,13 @@ fn patterns_for_secrets_are_secrets() {
 
 #[test]
 fn keep_secrets_keeps_them() {
+    let options = RecordOptions {
+        keep_secrets: true,
+        ..hiding()
+    };
     assert_eq!(
-        CredentialRedaction::none().header("authorization", b"Bearer abc"),
-        None
+        recorded_header(options, "authorization", "Bearer abc"),
+        "Bearer abc"
     );
     assert_eq!(
         CredentialRedaction::none().url("http://u:p@h/?token=1"),
@@ -139,5 +158,10 @@ fn keep_secrets_keeps_them() {
 
 #[test]
 fn text_loses_known_secrets_only() {
-    assert_eq!(&*masks().text(b"key s3cret-value, on"), b"key [masked], on");
+    let mut sample = SampleRecord::with(hiding(), &header());
+    sample.stderr("key s3cret-value, on");
+    let session = sample.open();
+    let line = session.records().last().unwrap().unwrap();
+    let text: Option<String> = line.member("text");
+    assert_eq!(text.as_deref(), Some("key [masked], on"));
 }

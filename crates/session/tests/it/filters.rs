@@ -1,6 +1,10 @@
-//! The three forms on messages that a table names.
+//! The three forms of a filter on messages that a table names.
 
-use super::*;
+use mcp_proxy_session::filter::{FIELDS, help};
+use mcp_proxy_session::{
+    Budget, Change, EnvelopeFacts, Filter, JqError, MessageFacts, MessageFlags, RequestFacts,
+    Stopwatch,
+};
 use mcp_proxy_wire::{Direction, Message, Origin, Transport, TransportEnvelope};
 use proptest::prelude::*;
 use std::time::{Duration, SystemTime};
@@ -200,7 +204,7 @@ fn what_is_too_slow_for_live_traffic_is_stopped_in_time() {
     ] {
         let message = Message::parse(format!(r#"{{"id":1,"method":"m","params":{params}}}"#));
         let filter = Filter::parse(filter).unwrap();
-        let watch = crate::Stopwatch::start();
+        let watch = Stopwatch::start();
         assert_eq!(
             filter.judge(&facts(&message), Budget::LIVE),
             Err(JqError::TooSlow(Budget::LIVE)),
@@ -287,7 +291,7 @@ fn the_documentation_is_made_from_the_list() {
 fn filters_can_be_shared() {
     fn shared<T: Send + Sync + Clone>() {}
     shared::<Filter>();
-    shared::<crate::Change>();
+    shared::<Change>();
 }
 
 proptest! {

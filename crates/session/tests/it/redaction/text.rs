@@ -1,6 +1,13 @@
 //! What the presets find in text that is no JSON.
 
-use super::*;
+use super::{captured_with, left, preset};
+use mcp_proxy_session::Redaction;
+use mcp_proxy_session::redact::RedactionPreset;
+use mcp_proxy_wire::Message;
+use proptest::prelude::*;
+use regex::Regex;
+use serde_json::{Value, json};
+use std::sync::LazyLock;
 
 /// A text, and what is left of it.
 const HIDDEN: &[(&str, &str)] = &[
@@ -360,7 +367,7 @@ fn a_long_text_takes_no_long_time() {
     ] {
         let text = piece.repeat(300_000 / piece.len());
         let started = std::time::Instant::now();
-        let _ = redaction.masked(text.as_bytes());
+        let _ = redaction.message(&Message::parse(text));
         assert!(
             started.elapsed().as_secs() < 10,
             "{piece:?} {:?}",
@@ -371,14 +378,13 @@ fn a_long_text_takes_no_long_time() {
 
 #[test]
 fn what_is_hidden_in_text_is_hidden_once() {
-    let capture = preset(RedactionPreset::All);
     let text = "Authorization: Bearer abc123\nCookie: a=b; c=d\npassword: x\npwd=y http://u:p@h/";
-    let first = capture
-        .message(&Message::parse(json!({ "text": text }).to_string()))
-        .unwrap();
-    assert_eq!(first.count, 5);
-    let export = preset(RedactionPreset::All).for_record(Some(capture.facts()));
-    assert!(export.message_after(&first.message, first.count).is_none());
+    let mut sample = captured_with(&preset(RedactionPreset::All));
+    sample.client(json!({ "text": text }).to_string());
+    let captured = sample.open();
+    assert_eq!(captured.message(0).unwrap().redacted, 5);
+    let export = captured.redacted(&preset(RedactionPreset::All));
+    assert_eq!(export.message(0).unwrap().redacted, 5);
 }
 
 #[test]
@@ -400,17 +406,24 @@ fn a_flag_in_a_list_names_what_follows() {
 
 #[test]
 fn no_value_is_hidden_twice() {
-    let capture = preset(RedactionPreset::All);
-    let export = preset(RedactionPreset::All).for_record(Some(capture.facts()));
+    let mut sample = captured_with(&preset(RedactionPreset::All));
     for (text, _) in HIDDEN {
-        let first = capture.message(&Message::parse(json!({ "text": text }).to_string()));
-        let first = first.unwrap();
-        let again = export.message_after(&first.message, first.count);
-        assert!(again.is_none(), "{text:?} {again:?}");
+        sample.client(json!({ "text": text }).to_string());
+    }
+    let captured = sample.open();
+    let export = sample.open().redacted(&preset(RedactionPreset::All));
+    for (index, (text, _)) in HIDDEN.iter().enumerate() {
+        let (first, again) = (captured.message(index), export.message(index));
+        let (first, again) = (first.unwrap(), again.unwrap());
+        assert!(first.redacted > 0, "{text:?}");
+        assert_eq!(again.redacted, first.redacted, "{text:?}");
+        assert_eq!(again.raw.load().unwrap(), first.raw.load().unwrap());
     }
 }
 
 static ALL: LazyLock<Redaction> = LazyLock::new(|| preset(RedactionPreset::All));
+static MARK: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\[redacted:[0-9a-f]{16}:[0-9]+\]").unwrap());
 
 proptest! {
     /// Whatever stands where: no panic, and what is not hidden stays in its order.
@@ -422,10 +435,10 @@ proptest! {
         Just("Bearer"), Just("Digest"), Just("b'"), Just("&"), Just(";"), Just(","), Just("login"), Just("str"), Just("**"), Just("%"),
     ], 0..24)) {
         let text = pieces.concat();
-        if let Some(shown) = ALL.masked(text.as_bytes()) {
-            let shown = String::from_utf8(shown.to_vec()).unwrap();
+        if let Some(redacted) = ALL.message(&Message::parse(text.clone())) {
+            let shown = String::from_utf8(redacted.message.into_raw().into()).unwrap();
             let mut rest = text.as_str();
-            for kept in shown.split("[masked]") {
+            for kept in MARK.split(&shown) {
                 let at = rest.find(kept);
                 prop_assert!(at.is_some());
                 rest = &rest[at.unwrap_or(0) + kept.len()..];
