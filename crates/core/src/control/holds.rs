@@ -22,12 +22,11 @@ use mcp_proxy_session::{
 };
 use mcp_proxy_wire::{ErrorCode, Kind, Message};
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use super::request_handler::{bodies, to_json};
 use crate::intercept::{
     Breakpoint, HeldMessage, HoldId, HoldScope, InterceptAction, InterceptMode, InterceptState,
-    Interceptor, JsonCheck, NewBreakpoint, ResolveError, ViewerGuard,
+    Interceptor, JsonCheck, NewBreakpoint, ResolveError,
 };
 
 /// The mode and the numbers of the holds: what the notice says as well.
@@ -49,16 +48,6 @@ fn told(state: InterceptState) -> InterceptResult {
         held: state.held.iter().map(|held| held.hold.0).collect(),
         overrides: state.overrides,
     }
-}
-
-/// What changes at every hold and every decision.
-pub(super) fn watch(intercept: &Arc<Interceptor>) -> watch::Receiver<u64> {
-    intercept.watch()
-}
-
-/// Somebody looks now.
-pub(super) fn viewer_came(intercept: &Arc<Interceptor>) -> ViewerGuard {
-    intercept.attach_viewer()
 }
 
 /// `intercept.set`

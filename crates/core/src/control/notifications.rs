@@ -59,14 +59,14 @@ impl ViewerNotifications {
                 // The handler is gone, so nobody can subscribe any more.
                 return std::future::pending().await;
             }
-            let mut holds = holds::watch(intercept);
+            let mut holds = intercept.watch();
             // What was before is told in the answer to `subscribe`; what came since is told now.
             holds.mark_changed();
             self.subscription = Some(ViewerSubscription {
                 holds,
                 seen: None,
                 next_look: Instant::now(),
-                _viewer: holds::viewer_came(intercept),
+                _viewer: intercept.attach_viewer(),
             });
         }
         let Some(looking) = &mut self.subscription else {
