@@ -10,6 +10,8 @@ use bytes::Bytes;
 use mcp_proxy_wire::encode_event;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::listener::{HttpResponse, events};
+use super::outgoing_body::OutgoingBody;
 use super::stream_queue::{StreamReceiver, stream_channel};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(25);
@@ -87,6 +89,11 @@ impl EventStream {
     pub fn finished(first: Vec<Bytes>) -> EventStream {
         let (_, messages) = stream_channel(None, []);
         EventStream::new(first, messages, None)
+    }
+
+    /// The answer whose body it is.
+    pub(crate) fn into_response(self) -> HttpResponse {
+        events(OutgoingBody::Events(Box::new(self)))
     }
 
     /// The next bytes.

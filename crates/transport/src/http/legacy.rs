@@ -9,8 +9,7 @@ use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, error_response, is_bl
 use tokio::time::timeout;
 
 use super::event_stream::{EventStream, StreamItem, encode};
-use super::listener::{HttpResponse, bare, events, json, json_bytes};
-use super::outgoing_body::OutgoingBody;
+use super::listener::{HttpResponse, bare, json, json_bytes};
 use super::request_body::unreadable;
 use super::session::{HttpSession, PostStream, frame};
 use super::stream_router::PostExpectation;
@@ -77,11 +76,7 @@ pub(super) async fn legacy_post(
         }
         Some(StreamItem::Message(message)) => {
             let first = vec![encode(&message)];
-            events(OutgoingBody::Events(Box::new(EventStream::new(
-                first,
-                messages,
-                Some(guard),
-            ))))
+            EventStream::new(first, messages, Some(guard)).into_response()
         }
         None => session_not_found(id.as_ref()),
     }

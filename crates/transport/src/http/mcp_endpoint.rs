@@ -22,9 +22,8 @@ use mcp_proxy_wire::{ErrorCode, ExchangeId, Id, Kind, Message, Transport, error_
 use super::event_stream::{EventStream, encode};
 use super::handler::{Handler, RequestSource};
 use super::legacy::{GetStreamGuard, PostStreamGuard, legacy_post, session_not_found};
-use super::listener::{HttpResponse, bare, error, events, json};
+use super::listener::{HttpResponse, bare, error, json};
 use super::modern;
-use super::outgoing_body::OutgoingBody;
 use super::request_body::{unreadable, whole_body};
 use super::session::{HttpSession, ResumedStream, SessionKind, SessionWriter};
 use super::tool_headers::ToolHeaders;
@@ -181,25 +180,17 @@ impl McpEndpoint {
                     exchange,
                     number,
                 });
-                return events(OutgoingBody::Events(Box::new(EventStream::new(
-                    first,
-                    messages,
-                    Some(guard),
-                ))));
+                return EventStream::new(first, messages, Some(guard)).into_response();
             }
             if finished {
-                return events(OutgoingBody::Events(Box::new(EventStream::finished(first))));
+                return EventStream::finished(first).into_response();
             }
         }
         let Some((number, messages)) = session.open_get() else {
             return session_not_found(None);
         };
         let guard = Box::new(GetStreamGuard { session, number });
-        events(OutgoingBody::Events(Box::new(EventStream::new(
-            first,
-            messages,
-            Some(guard),
-        ))))
+        EventStream::new(first, messages, Some(guard)).into_response()
     }
 
     fn delete(&self, parts: &Parts) -> HttpResponse {

@@ -13,8 +13,7 @@ use mcp_proxy_wire::{
 };
 
 use super::event_stream::{EventStream, StreamItem, encode};
-use super::listener::{HttpResponse, bare, events, json};
-use super::outgoing_body::OutgoingBody;
+use super::listener::{HttpResponse, bare, json};
 use super::request_body::unreadable;
 use super::session::{HttpSession, PostStream, frame};
 use crate::inbox::{InboxItem, SEND_DEADLINE};
@@ -98,11 +97,7 @@ pub(crate) async fn post(
         }
         Some(StreamItem::Message(message)) => {
             let first = vec![encode(&message)];
-            events(OutgoingBody::Events(Box::new(EventStream::new(
-                first,
-                messages,
-                Some(guard),
-            ))))
+            EventStream::new(first, messages, Some(guard)).into_response()
         }
         None => {
             let text = "the server ended before it answered";

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use super::{MESSAGE_PATH, PATH};
 use crate::http::event_stream::{EventStream, StreamItem, StreamMessage};
 use crate::http::handler::{Handler, RequestSource};
-use crate::http::listener::{HttpResponse, bare, error, events};
+use crate::http::listener::{HttpResponse, bare, error};
 use crate::http::mcp_endpoint::SessionLimits;
 use crate::http::outgoing_body::OutgoingBody;
 use crate::http::request_body::whole_body;
@@ -109,11 +109,7 @@ impl SseEndpoint {
         let endpoint = format!("{MESSAGE_PATH}?sessionId={id}");
         let first: Bytes = encode_event(None, Some("endpoint"), endpoint.as_bytes());
         let guard = Box::new(StopOnDrop(stop));
-        events(OutgoingBody::Events(Box::new(EventStream::new(
-            vec![first],
-            messages,
-            Some(guard),
-        ))))
+        EventStream::new(vec![first], messages, Some(guard)).into_response()
     }
 
     async fn post(&self, parts: Parts, body: Incoming) -> HttpResponse {
