@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
-use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, error_response, is_blank};
+use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, is_blank};
 use tokio::time::timeout;
 
 use super::event_stream::{EventStream, StreamItem, encode};
-use super::listener::{HttpResponse, bare, json, json_bytes};
+use super::listener::{HttpResponse, bare, error, error_answering, json_bytes};
 use super::request_body::unreadable;
 use super::session::{HttpSession, PostStream, frame};
 use super::stream_router::PostExpectation;
@@ -30,7 +30,7 @@ pub(super) async fn legacy_post(
     if is_blank(message.raw()) {
         let (code, text) = (ErrorCode::PARSE_ERROR, unreadable(&message));
         session.refuse(frame(exchange, parts, message), code, text);
-        return json(400, error_response(None, code, text, None));
+        return error(400, code, text);
     }
     let Some(PostStream {
         mut messages,
@@ -48,10 +48,7 @@ pub(super) async fn legacy_post(
     let sent = session.inbox.send_timeout(arrival, SEND_DEADLINE).await;
     if sent.is_err() {
         let text = "the server takes no more messages";
-        return json(
-            503,
-            error_response(id.as_ref(), ErrorCode::PEER_STALLED, text, None),
-        );
+        return error_answering(id.as_ref(), 503, ErrorCode::PEER_STALLED, text);
     }
     match awaits {
         PostExpectation::Nothing => return bare(202),
@@ -126,10 +123,7 @@ impl Drop for GetStreamGuard {
 /// The answer for a session that is not there.
 pub(super) fn session_not_found(id: Option<&mcp_proxy_wire::Id>) -> HttpResponse {
     let text = "this session is not known here or has ended; initialize again";
-    json(
-        404,
-        error_response(id, ErrorCode::SESSION_NOT_FOUND, text, None),
-    )
+    error_answering(id, 404, ErrorCode::SESSION_NOT_FOUND, text)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use mcp_proxy_core::BoxFuture;
-use mcp_proxy_wire::{ErrorCode, Message, error_response};
+use mcp_proxy_wire::{ErrorCode, Id, Message, error_response};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
@@ -293,7 +293,17 @@ fn refused(refusal: Refusal) -> HttpResponse {
 
 /// A JSON-RPC error without an id, as an HTTP answer.
 pub(crate) fn error(status: u16, code: ErrorCode, text: &str) -> HttpResponse {
-    json(status, error_response(None, code, text, None))
+    error_answering(None, status, code, text)
+}
+
+/// The same for the request with this id.
+pub(crate) fn error_answering(
+    id: Option<&Id>,
+    status: u16,
+    code: ErrorCode,
+    text: &str,
+) -> HttpResponse {
+    json(status, error_response(id, code, text, None))
 }
 
 /// A message as an HTTP answer.

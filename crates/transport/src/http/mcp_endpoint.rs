@@ -17,12 +17,12 @@ use mcp_proxy_core::{
     ProxyRun, carry,
 };
 use mcp_proxy_wire::headers::{self, LAST_EVENT_ID, MCP_SESSION_ID};
-use mcp_proxy_wire::{ErrorCode, ExchangeId, Id, Kind, Message, Transport, error_response};
+use mcp_proxy_wire::{ErrorCode, ExchangeId, Id, Kind, Message, Transport};
 
 use super::event_stream::{EventStream, encode};
 use super::handler::{Handler, RequestSource};
 use super::legacy::{GetStreamGuard, PostStreamGuard, legacy_post, session_not_found};
-use super::listener::{HttpResponse, bare, error, json};
+use super::listener::{HttpResponse, bare, error, error_answering};
 use super::modern;
 use super::request_body::{unreadable, whole_body};
 use super::session::{HttpSession, ResumedStream, SessionKind, SessionWriter};
@@ -125,8 +125,7 @@ impl McpEndpoint {
         let id = message.id();
         if !headers::is_json(&parts.headers) {
             let text = "Content-Type must be application/json";
-            let answer = error_response(id.as_ref(), ErrorCode::BAD_REQUEST, text, None);
-            return json(415, answer);
+            return error_answering(id.as_ref(), 415, ErrorCode::BAD_REQUEST, text);
         }
         let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
         if modern::is_modern(&parts.headers, &message) {
@@ -233,8 +232,8 @@ impl McpEndpoint {
             return Err(Box::new(error(400, ErrorCode::PARSE_ERROR, text)));
         }
         let text = "no session: send initialize first, then its Mcp-Session-Id with every request";
-        let answer = error_response(message.id().as_ref(), ErrorCode::BAD_REQUEST, text, None);
-        Err(Box::new(json(400, answer)))
+        let answer = error_answering(message.id().as_ref(), 400, ErrorCode::BAD_REQUEST, text);
+        Err(Box::new(answer))
     }
 
     fn known(&self, parts: &Parts) -> Result<Arc<HttpSession>, Box<HttpResponse>> {
@@ -309,8 +308,8 @@ impl McpEndpoint {
             _ => None,
         };
         if let Some(text) = full {
-            let answer = error_response(asked, ErrorCode::SESSION_LIMIT, &text, None);
-            return Err(Box::new(json(503, answer)));
+            let answer = error_answering(asked, 503, ErrorCode::SESSION_LIMIT, &text);
+            return Err(Box::new(answer));
         }
         let client = Peer::new(Transport::StreamableHttp).called_by(caller);
         let (streams, tools) = match kind {

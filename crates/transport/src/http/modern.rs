@@ -8,12 +8,10 @@ use http::HeaderMap;
 use http::request::Parts;
 use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION};
 use mcp_proxy_wire::revision::{self, meta};
-use mcp_proxy_wire::{
-    ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, Origin, StreamId, error_response,
-};
+use mcp_proxy_wire::{ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, Origin, StreamId};
 
 use super::event_stream::{EventStream, StreamItem, encode};
-use super::listener::{HttpResponse, bare, json};
+use super::listener::{HttpResponse, bare, error_answering, json};
 use super::request_body::unreadable;
 use super::session::{HttpSession, PostStream, frame};
 use crate::inbox::{InboxItem, SEND_DEADLINE};
@@ -53,7 +51,7 @@ pub(crate) async fn post(
             400
         };
         session.refuse(frame(exchange, parts, message), code, &text);
-        return json(status, error_response(id.as_ref(), code, &text, None));
+        return error_answering(id.as_ref(), status, code, &text);
     }
     let asked = message.clone();
     let Some(PostStream {
@@ -63,20 +61,14 @@ pub(crate) async fn post(
     }) = session.open_post(exchange, &message)
     else {
         let text = "the server has ended; try again";
-        return json(
-            503,
-            error_response(id.as_ref(), ErrorCode::SERVER_EXITED, text, None),
-        );
+        return error_answering(id.as_ref(), 503, ErrorCode::SERVER_EXITED, text);
     };
     guard.number = Some(number);
     let arrival = InboxItem::Frame(frame(exchange, parts, message));
     let sent = session.inbox.send_timeout(arrival, SEND_DEADLINE).await;
     if sent.is_err() {
         let text = "the server takes no more messages";
-        return json(
-            503,
-            error_response(id.as_ref(), ErrorCode::PEER_STALLED, text, None),
-        );
+        return error_answering(id.as_ref(), 503, ErrorCode::PEER_STALLED, text);
     }
     if awaits == super::stream_router::PostExpectation::Nothing {
         return bare(202);
@@ -101,10 +93,7 @@ pub(crate) async fn post(
         }
         None => {
             let text = "the server ended before it answered";
-            json(
-                502,
-                error_response(id.as_ref(), ErrorCode::SERVER_EXITED, text, None),
-            )
+            error_answering(id.as_ref(), 502, ErrorCode::SERVER_EXITED, text)
         }
     }
 }

@@ -24,7 +24,7 @@ use mcp_proxy_wire::{
 use super::collect::{CollectedBody, collect};
 use super::handler::{Handler, RequestSource};
 use super::incoming_body::IncomingBody;
-use super::listener::{HttpResponse, bare, error, json};
+use super::listener::{HttpResponse, bare, error, error_answering, json};
 use super::outgoing_body::OutgoingBody;
 use super::progress_stream::{
     DroppedMarker, ProgressSender, ProgressThenAnswer, WaitingRequest, progress_channel,
@@ -478,10 +478,7 @@ async fn pass_request(
 
 /// The record cannot be written: nothing passes.
 pub(crate) fn record_failed_response(status: u16, id: Option<&Id>, end: &LinkEnd) -> HttpResponse {
-    json(
-        status,
-        error_response(id, code_of(end), &end.to_string(), None),
-    )
+    error_answering(id, status, code_of(end), &end.to_string())
 }
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {
