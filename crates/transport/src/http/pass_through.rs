@@ -313,7 +313,7 @@ impl HttpPassThrough {
         if headers::is_sse(&parts.headers) {
             let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
             let head = Frame::new(exchange, Origin::Server, envelope, Body::Empty);
-            if let Err(end) = pass_frame(connection, &mut pipeline, head).await {
+            if let Err(end) = pipeline.pass_one(head, self.run.now()).await {
                 return record_failed_response(502, asked, &end);
             }
             let through = (Arc::clone(connection), pipeline, exchange);
@@ -344,7 +344,7 @@ impl HttpPassThrough {
                 };
                 let envelope = TransportEnvelope::Response(Box::new(parts));
                 let frame = Frame::new(exchange, Origin::Server, envelope, body);
-                let passed = pass_frame(connection, &mut pipeline, frame).await;
+                let passed = pipeline.pass_one(frame, self.run.now()).await;
                 let durable = connection.run.durable().await;
                 match durable.and(passed) {
                     Ok(Some(OutgoingFrame::Frame(Frame {
@@ -364,11 +364,7 @@ impl HttpPassThrough {
                 Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)))
             }
             CollectedBody::Broken(read, why) => {
-                let text = format!(
-                    "the server's answer broke off after {} bytes: {why}",
-                    read.len()
-                );
-                let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text);
+                let end = answer_broke_off(read.len(), &why);
                 unreachable_server(connection, exchange, asked, &end)
             }
         }
@@ -447,16 +443,7 @@ fn withheld(status: u16) -> HttpResponse {
     answer
 }
 
-/// Passes one frame through a pipeline, and gives back what comes out for the peer ahead.
-pub(crate) async fn pass_frame(
-    connection: &Connection,
-    pipeline: &mut MessagePipeline,
-    frame: Frame,
-) -> Result<Option<OutgoingFrame>, LinkEnd> {
-    pipeline.pass_one(frame, connection.run.now()).await
-}
-
-/// The same for a client's request, which is told that it is held.
+/// Passes a client's request through a pipeline. While it is held, its client is told so.
 async fn pass_request(
     connection: &Connection,
     pipeline: &mut MessagePipeline,
@@ -490,6 +477,12 @@ fn code_of(end: &LinkEnd) -> ErrorCode {
         LinkEnd::Failed(failure) => failure.code,
         LinkEnd::Closed => ErrorCode::SERVER_UNAVAILABLE,
     }
+}
+
+/// The server's answer ended too early.
+pub(crate) fn answer_broke_off(read: usize, why: &str) -> LinkEnd {
+    let text = format!("the server's answer broke off after {read} bytes: {why}");
+    LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text)
 }
 
 /// 502 with a JSON-RPC error that answers the request, if it was one.

@@ -13,7 +13,7 @@ use mcp_proxy_core::{
     ProgressSupport, ProxyRun,
 };
 use mcp_proxy_wire::{
-    Body, Direction, ErrorCode, ExchangeId, Frame, Id, Limits, Message, Origin, Side, Transport,
+    Body, Direction, ExchangeId, Frame, Id, Limits, Message, Origin, Side, Transport,
     TransportEnvelope, encode_event, headers,
 };
 
@@ -26,7 +26,7 @@ use crate::http::injected_post::InjectedPost;
 use crate::http::listener::{HttpResponse, bare};
 use crate::http::outgoing_body::OutgoingBody;
 use crate::http::pass_through::{
-    dropped_response, pass_frame, record_failed_response, unreachable_server,
+    answer_broke_off, dropped_response, record_failed_response, unreachable_server,
 };
 use crate::http::progress_stream::{
     DroppedMarker, ProgressSender, WaitingRequest, event_of, progress_channel,
@@ -297,7 +297,7 @@ impl SsePassThrough {
             Frame::new(exchange, Origin::Server, envelope, body)
         };
         if *method == Method::GET && headers::is_sse(&parts.headers) {
-            if let Err(end) = pass_frame(connection, &mut pipeline, head(Body::Empty)).await {
+            if let Err(end) = pipeline.pass_one(head(Body::Empty), self.run.now()).await {
                 return record_failed_response(502, asked, &end);
             }
             let through = (Arc::clone(connection), pipeline, exchange);
@@ -315,9 +315,7 @@ impl SsePassThrough {
                 return unreachable_server(connection, exchange, asked, &end);
             }
             CollectedBody::Broken(read, why) => {
-                let (read, code) = (read.len(), ErrorCode::SERVER_HTTP);
-                let text = format!("the server's answer broke off after {read} bytes: {why}");
-                let end = LinkEnd::failed(Side::Server, code, text);
+                let end = answer_broke_off(read.len(), &why);
                 return unreachable_server(connection, exchange, asked, &end);
             }
         };
@@ -327,7 +325,7 @@ impl SsePassThrough {
             true => head(Body::Whole(message)),
             false => head(Body::Empty),
         };
-        if let Err(end) = pass_frame(connection, &mut pipeline, frame).await {
+        if let Err(end) = pipeline.pass_one(frame, self.run.now()).await {
             return record_failed_response(502, asked, &end);
         }
         Response::from_parts(parts, OutgoingBody::whole(bytes))
