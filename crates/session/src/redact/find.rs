@@ -5,7 +5,7 @@
 //! in the same way, three strings deep at most.
 
 use super::key::{KeyNameSource, SecretKeyNames};
-use super::path::{PathElement, PathMatchState, RedactionPaths};
+use super::path::{PathElement, PathMatchState};
 use super::preset::SHORT;
 use super::{CompiledRedactionRules, mark::RedactionMark};
 use bytes::Bytes;
@@ -168,7 +168,7 @@ impl SecretFinder<'_> {
             None => PathElement::Index(parent.next),
         };
         parent.next += 1;
-        let (trail, arrived) = self.follow(paths, &parent.trail, way);
+        let (trail, arrived) = paths.follow(&parent.trail, way);
         let named = match way {
             _ if arrived => RedactionScope::All,
             PathElement::Key(key) => self.named_by(parent.place, key),
@@ -178,18 +178,6 @@ impl SecretFinder<'_> {
             hidden: parent.hidden.max(named),
             ..ValueContext::at(parent.place.inside(way), trail)
         }
-    }
-
-    fn follow(
-        &self,
-        paths: &RedactionPaths,
-        trail: &PathMatchState,
-        way: PathElement<'_>,
-    ) -> (PathMatchState, bool) {
-        if *trail == PathMatchState::default() {
-            return (PathMatchState::default(), false);
-        }
-        paths.follow(trail, way)
     }
 
     fn named_by(&self, place: MessagePosition, key: &[u8]) -> RedactionScope {
