@@ -131,10 +131,6 @@ pub async fn carry(
                 },
             }
         }
-        Some((Side::Client, PumpEnd::Read(LinkEnd::Failed(failure)))) => {
-            drop(down_run);
-            CarryEnd::Failed(failure)
-        }
         // The server took no more: let it say why before judging.
         Some((Side::Client, PumpEnd::Written(written))) => {
             let said = timeout(Duration::from_secs(1), down_run).await;
@@ -154,7 +150,8 @@ pub async fn carry(
             drop(down_run);
             CarryEnd::Client
         }
-        Some((Side::Server, PumpEnd::Written(LinkEnd::Failed(failure)))) => {
+        Some((Side::Client, PumpEnd::Read(LinkEnd::Failed(failure))))
+        | Some((Side::Server, PumpEnd::Written(LinkEnd::Failed(failure)))) => {
             drop(down_run);
             CarryEnd::Failed(failure)
         }
