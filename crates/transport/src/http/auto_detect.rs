@@ -113,10 +113,7 @@ impl AutoDetectWriter {
             return Ok(None);
         }
         let (parts, body) = response.into_parts();
-        let bytes = match collect(body, self.max).await {
-            CollectedBody::Whole(bytes) => bytes,
-            CollectedBody::Partial(bytes, _) | CollectedBody::Broken(bytes, _) => bytes,
-        };
+        let bytes = collect(body, self.max).await.into_bytes();
         if is_other_kind(parts.status.as_u16(), &bytes) {
             let (remote, connection) = (Arc::clone(&self.remote), Arc::clone(&self.connection));
             match connect(remote, connection, self.inbox.clone(), self.max).await {

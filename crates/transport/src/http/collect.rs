@@ -29,6 +29,15 @@ impl CollectedBody {
             | CollectedBody::Broken(read, _) => read.len(),
         }
     }
+
+    /// What was read, whether or not it is all.
+    pub fn into_bytes(self) -> Bytes {
+        match self {
+            CollectedBody::Whole(read)
+            | CollectedBody::Partial(read, _)
+            | CollectedBody::Broken(read, _) => read,
+        }
+    }
 }
 
 /// Reads up to `limit` bytes.

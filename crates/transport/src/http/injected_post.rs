@@ -89,7 +89,7 @@ impl InjectedPost {
         if parts.status.is_success() {
             return Ok(());
         }
-        let bytes = collected(collect(body, self.max).await);
+        let bytes = collect(body, self.max).await.into_bytes();
         Err(refusal(parts.status, &bytes))
     }
 
@@ -191,12 +191,4 @@ impl InjectedPost {
 fn refusal(status: http::StatusCode, body: &[u8]) -> String {
     let (status, line) = (status.as_u16(), first_line(body));
     format!("the server answered HTTP {status}{line}")
-}
-
-fn collected(body: CollectedBody) -> bytes::Bytes {
-    match body {
-        CollectedBody::Whole(bytes)
-        | CollectedBody::Partial(bytes, _)
-        | CollectedBody::Broken(bytes, _) => bytes,
-    }
 }

@@ -13,7 +13,7 @@ use mcp_proxy_wire::{
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
-use crate::http::collect::{CollectedBody, collect};
+use crate::http::collect::collect;
 use crate::http::dial::{first_line, is_rpc, proxy_frame, request_ids};
 use crate::http::incoming_body::IncomingBody;
 use crate::http::outgoing_body::OutgoingBody;
@@ -207,11 +207,7 @@ impl SsePostClient {
             Ok(response) => {
                 let (parts, body) = response.into_parts();
                 let status = parts.status.as_u16();
-                let body = match collect(body, self.max).await {
-                    CollectedBody::Whole(bytes) => bytes,
-                    CollectedBody::Partial(bytes, _) | CollectedBody::Broken(bytes, _) => bytes,
-                };
-                let message = Message::parse(body);
+                let message = Message::parse(collect(body, self.max).await.into_bytes());
                 if is_rpc(&message) && message.id().is_some_and(|id| asked.contains(&id)) {
                     // The server's own answer, although it did not come on its stream.
                     let envelope = TransportEnvelope::Response(Box::new(parts));
