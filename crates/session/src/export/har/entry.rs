@@ -1,9 +1,8 @@
 //! One HAR entry.
 
 use super::events;
-use super::plan::{HarEntryPlan, HarLine};
+use super::plan::{HarEntryPlan, HarLine, read_io};
 use crate::export::body::{BodyForm, form, is_gone, missing, time, write_string};
-use crate::session_record::RecordedLine;
 use crate::{Error, HttpHead, ProxyMessage, RawBody, SessionRecord};
 use mcp_proxy_wire::{Origin, Transport, json_string};
 use std::io::Write;
@@ -133,15 +132,9 @@ fn read(session: &SessionRecord, part: HarLine) -> Result<HarEntryPart, Error> {
             })
         }
         HarLine::Io(place) => {
-            let record = RecordedLine {
-                offset: place.offset,
-                line: session.line(place)?,
-            };
-            let timestamp = record
-                .member::<String>("timestamp")
-                .and_then(|text| crate::timestamp::parse(&text));
+            let (record, timestamp) = read_io(session, place)?;
             Ok(HarEntryPart {
-                timestamp: timestamp.unwrap_or(SystemTime::UNIX_EPOCH),
+                timestamp,
                 http: record.member("http"),
                 message: None,
             })

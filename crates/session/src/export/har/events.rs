@@ -1,11 +1,10 @@
 //! The events of a stream: each as Chrome writes it, and together as the body that all other readers look for.
 
 use super::entry::{comment, origin, put, redacted_member};
-use super::plan::HarLine;
+use super::plan::{HarLine, read_io};
 use crate::export::body::{BodyForm, copy, form, is_gone, write_string};
 use crate::json::push_escaped;
 use crate::message::SseFields;
-use crate::session_record::RecordedLine;
 use crate::{Error, RawBody, SessionRecord};
 use mcp_proxy_wire::{Origin, json_string};
 use std::cell::Cell;
@@ -38,15 +37,9 @@ fn read(session: &SessionRecord, part: HarLine) -> Result<HarEvent, Error> {
             })
         }
         HarLine::Io(place) => {
-            let record = RecordedLine {
-                offset: place.offset,
-                line: session.line(place)?,
-            };
-            let timestamp = record
-                .member::<String>("timestamp")
-                .and_then(|text| crate::timestamp::parse(&text));
+            let (record, timestamp) = read_io(session, place)?;
             Ok(HarEvent {
-                timestamp: timestamp.unwrap_or(SystemTime::UNIX_EPOCH),
+                timestamp,
                 sse: record.member("sse").unwrap_or_default(),
                 raw: RawBody::Text(String::new()),
                 redacted: record.member("redacted").unwrap_or(0),

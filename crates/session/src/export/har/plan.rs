@@ -3,9 +3,10 @@
 use crate::index::LineLocation;
 use crate::line_members::{self, LineMembers};
 use crate::lines::LineScanner;
-use crate::{Error, SessionRecord};
+use crate::{Error, RecordedLine, SessionRecord};
 use mcp_proxy_wire::Kind;
 use rustc_hash::FxHashMap;
+use std::time::SystemTime;
 
 /// The lines of one entry.
 #[derive(Debug, Default)]
@@ -126,6 +127,20 @@ fn classify_line(part: HarLine, line: &[u8]) -> Option<ClassifiedLine> {
             role,
         }),
     }
+}
+
+/// Reads an `io` line, and when it was written.
+pub(super) fn read_io(
+    session: &SessionRecord,
+    place: LineLocation,
+) -> Result<(RecordedLine, SystemTime), Error> {
+    let record = RecordedLine {
+        offset: place.offset,
+        line: session.line(place)?,
+    };
+    let time: Option<String> = record.member("timestamp");
+    let time = time.and_then(|text| crate::timestamp::parse(&text));
+    Ok((record, time.unwrap_or(SystemTime::UNIX_EPOCH)))
 }
 
 impl HarPlan {
