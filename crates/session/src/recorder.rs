@@ -17,8 +17,8 @@ mod sync;
 mod tests;
 mod transport_envelope;
 
+pub(crate) use line::subject_field;
 pub use line::subject_name;
-pub(crate) use line::{kind_name, subject_field};
 pub use recent_messages::RecentMessages;
 pub use record_sink::RecordSink;
 pub use side_file::{SIDE_LIMIT, SideFile, SideName, side_folder};

@@ -68,6 +68,21 @@ pub(crate) struct HeadMembers<T> {
     pub error: Option<T>,
 }
 
+impl Kind {
+    /// The variant in lower case, as records and listings spell it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Kind::Request => "request",
+            Kind::Notification => "notification",
+            Kind::Response => "response",
+            Kind::Error => "error",
+            Kind::Batch => "batch",
+            Kind::Other => "other",
+            Kind::Malformed => "malformed",
+        }
+    }
+}
+
 impl Message {
     /// Takes `raw` as a message.
     pub fn parse(raw: impl Into<Bytes>) -> Message {

@@ -6,7 +6,6 @@
 use super::body::{has_missing_body, missing};
 use super::{ExportFormat, ExportSummary, report_progress};
 use crate::message::RawBody;
-use crate::recorder::kind_name;
 use crate::session_record::RecordedLine;
 use crate::{Error, HttpHead, PeerInfo, ProxyMessage, SessionRecord, timestamp};
 use mcp_proxy_wire::{Direction, Kind, Origin};
@@ -99,7 +98,7 @@ fn table_row(message: &ProxyMessage) -> String {
     let mut remarks = Vec::new();
     // What is broken may have a method all the same: that was read before the damage.
     if message.method.is_none() || message.kind == Kind::Malformed {
-        remarks.push(kind_name(message.kind).to_owned());
+        remarks.push(message.kind.as_str().to_owned());
     }
     if let Some(request) = message.answers {
         remarks.push(format!("answers #{request}"));
@@ -142,7 +141,7 @@ fn write_body(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> 
         "\n### #{} {} {}\n\n{}, {}, connection c{}",
         message.sequence,
         arrow(message.direction),
-        cell(message.method.as_deref().unwrap_or(kind_name(message.kind))),
+        cell(message.method.as_deref().unwrap_or(message.kind.as_str())),
         timestamp::to_text(message.timestamp),
         message.transport,
         message.connection,

@@ -11,7 +11,6 @@ use mcp_proxy_wire::{Message, TransportEnvelope};
 
 use super::facts::{EnvelopeFacts, MessageFacts};
 use crate::jq::{self, Account, NeededFields};
-use crate::recorder::kind_name;
 
 /// A field of the view.
 pub struct FilterField {
@@ -78,7 +77,7 @@ pub const FIELDS: &[FilterField] = &[
         "kind",
         "string",
         "request, notification, response, error, batch, other or malformed",
-        |f, _| Some(word(kind_name(f.kind()))),
+        |f, _| Some(word(f.kind().as_str())),
     ),
     field(
         "status",

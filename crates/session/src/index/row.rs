@@ -2,7 +2,6 @@
 
 use super::LineLocation;
 use super::strings::StringId;
-use crate::recorder::kind_name;
 use crate::timestamp;
 use mcp_proxy_wire::{Direction, Kind, Origin, Transport};
 use std::num::NonZeroU64;
@@ -245,7 +244,7 @@ impl Row {
     pub(super) fn set_kind(&mut self, kind: &[u8]) {
         let known = KINDS
             .iter()
-            .position(|known| kind_name(*known).as_bytes() == kind);
+            .position(|known| known.as_str().as_bytes() == kind);
         self.kind = known.map_or(OTHER, |place| place as u8);
     }
 
@@ -360,7 +359,7 @@ mod tests {
         }
         for kind in KINDS {
             let mut row = row();
-            row.set_kind(kind_name(kind).as_bytes());
+            row.set_kind(kind.as_str().as_bytes());
             assert_eq!(Row::from_bytes(&row.to_bytes()).kind(), kind);
         }
         let mut row = row();

@@ -1,7 +1,6 @@
 //! What is known about each part of a batch.
 
 use crate::MessageId;
-use crate::recorder::kind_name;
 use mcp_proxy_wire::Message;
 use std::time::Duration;
 
@@ -24,7 +23,7 @@ impl BatchPart {
     fn of(message: &Message) -> BatchPart {
         let token = message.id_token();
         BatchPart {
-            kind: kind_name(message.kind()).to_owned(),
+            kind: message.kind().as_str().to_owned(),
             jsonrpc_id: token.map(|token| String::from_utf8_lossy(token).into_owned()),
             method: message.method().map(|method| method.into_owned()),
             correlated_id: None,

@@ -5,7 +5,6 @@
 //! written anew.
 
 use super::{BatchPart, HttpHead, ProxyMessage, RawBody, SseFields, Verdict};
-use crate::recorder::kind_name;
 use crate::{RecordedLine, timestamp};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -60,7 +59,7 @@ impl MessageWithContext {
         line.value("transport", message.transport.as_str());
         line.value("conn", format!("c{}", message.connection));
         line.value("exchange", message.exchange);
-        line.value("kind", kind_name(message.kind));
+        line.value("kind", message.kind.as_str());
         if let Some(token) = &message.jsonrpc_id {
             line.verbatim("jsonrpc_id", token.as_bytes());
         }

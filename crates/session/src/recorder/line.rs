@@ -11,7 +11,7 @@ use crate::record_input::{NewBatchPart, NewBody, NewMessage};
 use crate::timestamp::TimestampWriter;
 use crate::{MessageId, PeerInfo, RedactedMessage, Redaction, SideName};
 use bytes::Bytes;
-use mcp_proxy_wire::{Field, Kind, Message, Origin};
+use mcp_proxy_wire::{Field, Message, Origin};
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
@@ -217,7 +217,7 @@ impl RecordLineWriter {
     fn head(&mut self, body: &NewBody<'_>) {
         match body {
             NewBody::Whole(message) => {
-                self.word("kind", kind_name(message.kind()));
+                self.word("kind", message.kind().as_str());
                 if let Some(token) = message.id_token() {
                     self.token(token, !message.is_json());
                 }
@@ -232,7 +232,7 @@ impl RecordLineWriter {
                 }
             }
             NewBody::Large { head, .. } => {
-                self.word("kind", kind_name(head.kind));
+                self.word("kind", head.kind.as_str());
                 if let Some(id) = &head.id {
                     self.token(id.token(), true);
                 }
@@ -269,7 +269,7 @@ impl RecordLineWriter {
             } else {
                 b",{\"kind\":\""
             });
-            self.out.extend_from_slice(kind_name(part.kind).as_bytes());
+            self.out.extend_from_slice(part.kind.as_str().as_bytes());
             self.out.push(b'"');
             if let Some(id) = &part.id {
                 self.token(id.token(), true);
@@ -378,19 +378,6 @@ pub(crate) fn subject_field(method: &str) -> Option<Field<'static>> {
         "tools/call" | "prompts/get" => Some(Field::Name),
         "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Some(Field::Uri),
         _ => None,
-    }
-}
-
-/// The word for a kind in a record.
-pub(crate) fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Request => "request",
-        Kind::Notification => "notification",
-        Kind::Response => "response",
-        Kind::Error => "error",
-        Kind::Batch => "batch",
-        Kind::Other => "other",
-        Kind::Malformed => "malformed",
     }
 }
 

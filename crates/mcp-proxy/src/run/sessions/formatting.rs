@@ -1,24 +1,11 @@
-//! Words for kinds, and short forms of times, durations and sizes, as tables show them.
+//! Arrows for directions, and short forms of times, durations and sizes, as tables show them.
 
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
-use mcp_proxy_wire::{Direction, Kind};
-
-/// The word for a kind of message.
-pub fn kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Request => "request",
-        Kind::Notification => "notification",
-        Kind::Response => "response",
-        Kind::Error => "error",
-        Kind::Batch => "batch",
-        Kind::Other => "other",
-        Kind::Malformed => "malformed",
-    }
-}
+use mcp_proxy_wire::Direction;
 
 /// The seed's glyph for a direction.
 pub fn arrow(direction: Direction) -> &'static str {

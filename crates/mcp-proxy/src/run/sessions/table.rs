@@ -209,7 +209,7 @@ pub fn message_title(message: &ProxyMessage, asked: Option<&RequestSummary>) -> 
         }
         // `[]`; of a large one the parts are not known.
         Kind::Batch if start.len() == 2 => "empty batch".to_owned(),
-        other => formatting::kind(other).to_owned(),
+        other => other.as_str().to_owned(),
     }
 }
 

@@ -87,7 +87,7 @@ fn facts(told: &MessageWithContext, peer: Option<&Row>, out: &mut impl Write) ->
             message.transport
         ),
     )?;
-    fact(out, "kind", formatting::kind(message.kind))?;
+    fact(out, "kind", message.kind.as_str())?;
     if let Some(token) = &message.jsonrpc_id {
         fact(out, "JSON-RPC id", &sanitize(token))?;
     }
