@@ -27,8 +27,6 @@ pub struct SseEvent {
     pub retry: Option<u64>,
     /// The `data` lines joined. Nothing for a block without any (comments, `retry` alone, a stray empty line).
     pub data: Option<Bytes>,
-    /// Whether there are comment lines.
-    pub comments: bool,
     /// The stream ended before the block did. By the standard such an event does not count.
     pub partial: bool,
 }

@@ -46,8 +46,7 @@ pub(super) fn parse_block(block: &Bytes) -> SseEvent {
             .or(behind.get(1..))
             .unwrap_or_default();
         match parse_line(content) {
-            SseLine::Blank => {}
-            SseLine::Comment => event.comments = true,
+            SseLine::Blank | SseLine::Comment => {}
             SseLine::Data(value) => data.add(block.slice_ref(value)),
             SseLine::Other(name, value) => event.set(name, value),
         }
