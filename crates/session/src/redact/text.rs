@@ -78,6 +78,9 @@ fn value_after(text: &[u8], at: usize, named: &SecretName<'_>) -> Option<Span> {
         let content = &text[inside.start..inside.end];
         return (!is_placeholder(after_scheme(content))).then_some(inside);
     }
+    if let Some(next) = scheme_at(text, start) {
+        return credentials_after(text, start, next, style, named);
+    }
     match named.kind {
         SecretNameKind::Authorization => credentials_at(text, start, style, named),
         SecretNameKind::Cookie | SecretNameKind::Other => plain_at(text, start, at, style, named),
@@ -92,9 +95,6 @@ fn plain_at(
     style: AssignmentStyle,
     named: &SecretName<'_>,
 ) -> Option<Span> {
-    if let Some(next) = scheme_at(text, start) {
-        return credentials_after(text, start, next, style, named);
-    }
     let value = UnquotedValue {
         text,
         start,
@@ -140,9 +140,6 @@ fn credentials_at(
     style: AssignmentStyle,
     named: &SecretName<'_>,
 ) -> Option<Span> {
-    if let Some(next) = scheme_at(text, start) {
-        return credentials_after(text, start, next, style, named);
-    }
     let value = UnquotedValue {
         text,
         start,
