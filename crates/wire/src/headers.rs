@@ -79,23 +79,6 @@ pub fn is_json(headers: &HeaderMap) -> bool {
 
 /// Whether the sender takes an event stream for an answer. Without an `Accept` header it takes anything.
 pub fn accepts_sse(headers: &HeaderMap) -> bool {
-    accepts(headers, b"text", b"event-stream")
-}
-
-/// Whether the sender takes JSON for an answer. Without an `Accept` header it takes anything.
-pub fn accepts_json(headers: &HeaderMap) -> bool {
-    accepts(headers, b"application", b"json")
-}
-
-fn media_type(headers: &HeaderMap) -> Option<&[u8]> {
-    let value = headers.get(CONTENT_TYPE)?.as_bytes();
-    value
-        .split(|&byte| byte == b';')
-        .next()
-        .map(<[u8]>::trim_ascii)
-}
-
-fn accepts(headers: &HeaderMap, kind: &[u8], subtype: &[u8]) -> bool {
     if !headers.contains_key(ACCEPT) {
         return true;
     }
@@ -111,8 +94,17 @@ fn accepts(headers: &HeaderMap, kind: &[u8], subtype: &[u8]) -> bool {
             let fits = |half: Option<&[u8]>, wanted: &[u8]| {
                 half.is_some_and(|half| half == b"*" || half.eq_ignore_ascii_case(wanted))
             };
-            fits(halves.next(), kind) && fits(halves.next(), subtype) && !parts.any(refuses)
+            let is_sse = fits(halves.next(), b"text") && fits(halves.next(), b"event-stream");
+            is_sse && !parts.any(refuses)
         })
+}
+
+fn media_type(headers: &HeaderMap) -> Option<&[u8]> {
+    let value = headers.get(CONTENT_TYPE)?.as_bytes();
+    value
+        .split(|&byte| byte == b';')
+        .next()
+        .map(<[u8]>::trim_ascii)
 }
 
 /// Whether a parameter of a media range is a weight of zero.

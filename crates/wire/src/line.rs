@@ -36,11 +36,6 @@ pub enum LineUnit {
 }
 
 impl LineUnit {
-    /// Whether it is a whole line that the stream ended without a line end.
-    pub fn is_unterminated(&self) -> bool {
-        matches!(self, LineUnit::Line { wire, message } if wire.len() == message.len())
-    }
-
     /// The bytes to write on a link of the same kind.
     pub fn wire(&self) -> &[u8] {
         match self {
@@ -94,8 +89,8 @@ impl LineSplitter {
         }
     }
 
-    /// The stream has ended: a last line without a line end is a line too ([`LineUnit::is_unterminated`]), and a
-    /// line that was cut through gets its `Close`.
+    /// The stream has ended: a last line without a line end is a line too, and a line that was cut through gets its
+    /// `Close`.
     pub fn finish(&mut self, out: &mut Vec<LineUnit>) {
         match self.mode {
             Mode::Collecting if self.held.is_empty() => {}
