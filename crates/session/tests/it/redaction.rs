@@ -1,6 +1,7 @@
 //! Redaction through the record: what was asked to be hidden is in no file of it, and in no export.
 
 mod messages;
+mod presets;
 mod properties;
 mod text;
 
