@@ -89,11 +89,6 @@ pub trait FrameWriter: Send {
         frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>>;
 
-    /// The record numbers of messages of the last write that the peer did not take although the link continues, and why.
-    fn take_undelivered(&mut self) -> Vec<(u64, String)> {
-        Vec::new()
-    }
-
     /// Says that nothing more will come. The other half of the link may stay open.
     fn close(&mut self) -> BoxFuture<'_, ()>;
 }

@@ -229,9 +229,6 @@ impl Pump {
                     .undelivered(&self.sequences, &end.to_string());
                 return Err(end);
             }
-            for (sequence, why) in writer.take_undelivered() {
-                self.connection.undelivered(&[sequence], &why);
-            }
         }
         self.output.forward.clear();
         Ok(())

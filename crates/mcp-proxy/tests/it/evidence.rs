@@ -10,14 +10,14 @@ use crate::bridging::{EVENTS, http, odd};
 use crate::programs::{INITIALIZE, ListeningProgram, StdioProgram, request};
 
 /// The lines of a record of this type (`msg`, `io`, `act`).
-fn lines(record: &Path, kind: &str) -> Vec<Value> {
+pub fn lines(record: &Path, kind: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(record).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     lines.filter(|line: &Value| line["t"] == kind).collect()
 }
 
 /// The numbers that the record calls undelivered.
-fn undelivered(record: &Path) -> Vec<u64> {
+pub fn undelivered(record: &Path) -> Vec<u64> {
     let lines = lines(record, "io");
     let lost = lines.iter().filter(|line| line["kind"] == "undelivered");
     lost.map(|line| line["sequence"].as_u64().unwrap())
@@ -25,7 +25,7 @@ fn undelivered(record: &Path) -> Vec<u64> {
 }
 
 /// An address where nobody listens.
-fn nobody() -> String {
+pub fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
 }

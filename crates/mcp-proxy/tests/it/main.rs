@@ -26,4 +26,5 @@ mod replay;
 mod rules;
 mod supervisor;
 mod tls;
+mod undelivered;
 mod usage;

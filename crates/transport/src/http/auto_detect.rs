@@ -11,7 +11,7 @@ use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, Outgoing
 use mcp_proxy_wire::{Body, Message, Transport};
 
 use super::collect::{CollectedBody, collect};
-use super::dial::{HttpLink, HttpWriter, is_rpc, request_ids};
+use super::dial::{HttpLink, HttpWriter, PostedMessage, is_rpc};
 use super::handler::{Handler, RequestSource};
 use super::listener::HttpResponse;
 use super::mcp_endpoint::McpEndpoint;
@@ -55,7 +55,6 @@ pub fn auto_detect_link(
         connection,
         inbox: sender,
         max,
-        untaken: Vec::new(),
     };
     Link::new(reader, writer).with_finish(Box::pin(async move { finish.finish().await }))
 }
@@ -66,8 +65,6 @@ struct AutoDetectWriter {
     connection: Arc<Connection>,
     inbox: InboxSender,
     max: usize,
-    /// What the server did not take of the last write.
-    untaken: Vec<(u64, String)>,
 }
 
 enum DetectedMode {
@@ -82,15 +79,14 @@ impl AutoDetectWriter {
             let Body::Whole(message) = frame.body else {
                 continue;
             };
-            let untold = match &mut self.mode {
+            match &mut self.mode {
                 DetectedMode::Unknown(http) => {
                     let http = Arc::clone(http);
-                    self.first(http, message).await?
+                    self.first(http, message, frame.sequence).await?;
                 }
-                DetectedMode::Http(writer) => writer.put(message).await,
-                DetectedMode::Sse(writer) => writer.put(message).await,
-            };
-            self.untaken.extend(frame.sequence.zip(untold));
+                DetectedMode::Http(writer) => writer.put(message, frame.sequence).await,
+                DetectedMode::Sse(writer) => writer.put(message, frame.sequence).await,
+            }
         }
         Ok(())
     }
@@ -99,18 +95,18 @@ impl AutoDetectWriter {
         &mut self,
         http: Arc<HttpLink>,
         message: Message,
-    ) -> Result<Option<String>, LinkEnd> {
+        sequence: Option<u64>,
+    ) -> Result<(), LinkEnd> {
         let response = http.send(&message).await?;
-        let method = message.method().map(std::borrow::Cow::into_owned);
-        let ids = request_ids(&message);
+        let posted = PostedMessage::new(&message, sequence);
         if !response.status().is_client_error() {
-            let opens = method.as_deref() == Some("initialize");
-            let reading = http.receive_in_task(response, method, ids);
+            let opens = posted.method.as_deref() == Some("initialize");
+            let reading = http.receive_in_task(response, posted);
             self.mode = DetectedMode::Http(match opens {
                 true => HttpWriter::opening(http, reading),
                 false => HttpWriter::new(http),
             });
-            return Ok(None);
+            return Ok(());
         }
         let (parts, body) = response.into_parts();
         let bytes = collect(body, self.max).await.into_bytes();
@@ -119,9 +115,9 @@ impl AutoDetectWriter {
             match connect(remote, connection, self.inbox.clone(), self.max).await {
                 Ok(mut writer) => {
                     self.connection.set_server_transport(Transport::Sse);
-                    let untold = writer.put(message).await;
+                    writer.put(message, sequence).await;
                     self.mode = DetectedMode::Sse(writer);
-                    return Ok(untold);
+                    return Ok(());
                 }
                 Err(end) => {
                     self.connection.note(&not_sse(&end));
@@ -129,16 +125,15 @@ impl AutoDetectWriter {
                     let answer = Message::parse(bytes.clone());
                     if !is_rpc(&answer) {
                         let addition = format!("; and as HTTP+SSE: {end}");
-                        return Ok(http.fail_whole(parts, answer, &ids, &addition).await);
+                        http.fail_whole(parts, answer, &posted, &addition).await;
+                        return Ok(());
                     }
                 }
             }
         }
-        let untold = http
-            .receive_whole(parts, bytes, method.as_deref(), &ids)
-            .await;
+        http.receive_whole(parts, bytes, &posted).await;
         self.mode = DetectedMode::Http(HttpWriter::new(http));
-        Ok(untold)
+        Ok(())
     }
 }
 
@@ -148,10 +143,6 @@ impl FrameWriter for AutoDetectWriter {
         frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.put_all(frames))
-    }
-
-    fn take_undelivered(&mut self) -> Vec<(u64, String)> {
-        std::mem::take(&mut self.untaken)
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {

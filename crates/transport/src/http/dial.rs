@@ -4,6 +4,7 @@
 //! `initialized`, and turns failures that are no JSON-RPC into errors. Nothing is re-initialised silently: a
 //! session that the server has lost ends the link.
 
+mod answer_inbox;
 mod answers;
 mod get_stream;
 mod state;
@@ -16,7 +17,7 @@ use http::{HeaderMap, HeaderValue, Method, Response};
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, OutgoingFrame};
 use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use mcp_proxy_wire::revision::{Era, names_version};
-use mcp_proxy_wire::{Body, ErrorCode, Frame, Id, Kind, Message, Origin, StreamId, error_response};
+use mcp_proxy_wire::{Body, Id, Kind, Message};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
@@ -24,7 +25,8 @@ use super::incoming_body::IncomingBody;
 use super::outgoing_body::OutgoingBody;
 use super::remote::RemoteServer;
 use crate::in_flight_budget::{BudgetPermit, InFlightBudget};
-use crate::inbox::{InboxItem, InboxSender, inbox};
+use crate::inbox::{InboxSender, inbox};
+pub(crate) use answer_inbox::AnswerInbox;
 pub(crate) use answers::{first_line, is_rpc};
 use state::{HttpLinkState, OpenPost};
 
@@ -38,13 +40,31 @@ const DELETE_DEADLINE: Duration = Duration::from_secs(2);
 /// A link to a streamable HTTP server.
 pub struct HttpLink {
     remote: Arc<RemoteServer>,
-    connection: Arc<Connection>,
-    inbox: InboxSender,
+    answers: AnswerInbox,
     posts: Arc<Semaphore>,
     /// For requests that the server has not begun to answer.
     room: InFlightBudget,
     state: HttpLinkState,
     max: usize,
+}
+
+/// What has to be known of a message until its POST is answered.
+pub(crate) struct PostedMessage {
+    /// Its number in the record.
+    pub(crate) sequence: Option<u64>,
+    pub(crate) method: Option<String>,
+    /// The ids of the requests in it.
+    pub(crate) asked: Vec<Id>,
+}
+
+impl PostedMessage {
+    pub(crate) fn new(message: &Message, sequence: Option<u64>) -> PostedMessage {
+        PostedMessage {
+            sequence,
+            method: message.method().map(std::borrow::Cow::into_owned),
+            asked: request_ids(message),
+        }
+    }
 }
 
 impl HttpLink {
@@ -57,8 +77,7 @@ impl HttpLink {
     ) -> Arc<HttpLink> {
         Arc::new(HttpLink {
             remote,
-            connection,
-            inbox,
+            answers: AnswerInbox::new(connection, inbox),
             posts: Arc::new(Semaphore::new(POSTS_MAX)),
             room: InFlightBudget::new(),
             state: HttpLinkState::default(),
@@ -122,12 +141,12 @@ impl HttpLink {
     fn spawn_post(
         self: &Arc<Self>,
         message: Message,
+        posted: PostedMessage,
         room: BudgetPermit,
     ) -> tokio::task::JoinHandle<()> {
         let link = Arc::clone(self);
-        let asked = request_ids(&message);
         let era = era(&message);
-        let keys: Vec<_> = asked.iter().map(Id::key).collect();
+        let keys: Vec<_> = posted.asked.iter().map(Id::key).collect();
         let opened = self.state.opened();
         let (start, started) = oneshot::channel();
         let task = tokio::spawn(async move {
@@ -139,8 +158,7 @@ impl HttpLink {
             let Ok(_place) = link.posts.acquire().await else {
                 return;
             };
-            // Whoever asked was told.
-            drop(link.post(message, era, asked, Some(room)).await);
+            link.post(message, era, &posted, Some(room)).await;
         });
         for key in keys {
             let open = OpenPost {
@@ -158,68 +176,35 @@ impl HttpLink {
         self: &Arc<Self>,
         message: Message,
         era: Era,
-        asked: Vec<Id>,
+        posted: &PostedMessage,
         room: Option<BudgetPermit>,
-    ) -> Option<String> {
-        let method = message.method().map(std::borrow::Cow::into_owned);
+    ) {
         let sent = self.send_as(&message, era).await;
         // The server has it: a stream of answers may last for hours.
         drop((message, room));
-        let untold = match sent {
-            Ok(response) => self.receive(response, method.as_deref(), &asked).await,
-            Err(end) => self.fail(&asked, &end).await,
-        };
-        for id in &asked {
+        match sent {
+            Ok(response) => self.receive(response, posted).await,
+            Err(end) => {
+                self.answers.note_untaken(posted, &end.to_string());
+                self.answers.fail(&posted.asked, &end).await;
+            }
+        }
+        for id in &posted.asked {
             self.state.forget(&id.key());
         }
-        untold
     }
 
     /// Takes an answer that somebody else asked for, in a task of its own.
-    pub fn receive_in_task(
+    pub(crate) fn receive_in_task(
         self: &Arc<Self>,
         response: Response<IncomingBody>,
-        method: Option<String>,
-        asked: Vec<Id>,
+        posted: PostedMessage,
     ) -> tokio::task::JoinHandle<()> {
         let (link, opened) = (Arc::clone(self), self.state.opened());
         tokio::spawn(async move {
             let _opened = opened;
-            if let Some(why) = link.receive(response, method.as_deref(), &asked).await {
-                link.note(&format!("a message was not delivered: {why}"));
-            }
+            link.receive(response, &posted).await;
         })
-    }
-
-    /// Answers open requests with why they cannot be answered. The text again if there was nobody to be told.
-    async fn fail(&self, asked: &[Id], end: &LinkEnd) -> Option<String> {
-        let code = match end {
-            LinkEnd::Failed(failure) => failure.code,
-            LinkEnd::Closed => ErrorCode::SERVER_EXITED,
-        };
-        for id in asked {
-            self.hand_over(proxy_frame(error_response(
-                Some(id),
-                code,
-                &end.to_string(),
-                None,
-            )))
-            .await;
-        }
-        asked.is_empty().then(|| end.to_string())
-    }
-
-    async fn hand_over(&self, frame: Frame) {
-        // The pump is gone only when the whole link is; then nobody waits.
-        drop(self.inbox.send(InboxItem::Frame(frame)).await);
-    }
-
-    async fn end(&self, end: LinkEnd) {
-        drop(self.inbox.send(InboxItem::End(end)).await);
-    }
-
-    fn note(&self, text: &str) {
-        self.connection.note(text);
     }
 
     /// Ends the session on the server.
@@ -237,11 +222,6 @@ impl HttpLink {
     }
 }
 
-/// An answer that the proxy gives in the server's place.
-pub(crate) fn proxy_frame(message: Message) -> Frame {
-    Frame::message(StreamId::Only, Origin::Proxy, message)
-}
-
 /// The era in which a message is written.
 fn era(message: &Message) -> Era {
     match names_version(message) {
@@ -251,7 +231,7 @@ fn era(message: &Message) -> Era {
 }
 
 /// The ids of the requests in a message: one, or those of a batch.
-pub(crate) fn request_ids(message: &Message) -> Vec<Id> {
+fn request_ids(message: &Message) -> Vec<Id> {
     match message.kind() {
         Kind::Request => message.id().into_iter().collect(),
         // Every POST is answered somehow, so also what is broken can be.
@@ -272,8 +252,6 @@ pub(crate) struct HttpWriter {
     link: Arc<HttpLink>,
     /// `initialize` is on its way: its answer brings the session that all others need.
     opening: Option<tokio::task::JoinHandle<()>>,
-    /// What the server did not take of the last write.
-    untaken: Vec<(u64, String)>,
 }
 
 impl HttpWriter {
@@ -282,7 +260,6 @@ impl HttpWriter {
         HttpWriter {
             link,
             opening: None,
-            untaken: Vec::new(),
         }
     }
 
@@ -294,42 +271,41 @@ impl HttpWriter {
         }
     }
 
-    /// Sends one message. Why the server did not take it, if nobody waits for an answer that would say so.
-    pub(crate) async fn put(&mut self, message: Message) -> Option<String> {
+    /// Sends one message, which has this number in the record.
+    pub(crate) async fn put(&mut self, message: Message, sequence: Option<u64>) {
         if let Some(opening) = self.opening.take() {
             drop(opening.await);
         }
-        let method = message.method();
-        let method = method.as_deref();
+        let posted = PostedMessage::new(&message, sequence);
+        let method = posted.method.as_deref();
         if method == Some("notifications/cancelled") && self.link.state.cancel_modern(&message) {
-            return None;
+            return;
         }
         let initialized = method == Some("notifications/initialized");
         let opens = method == Some("initialize");
-        if !request_ids(&message).is_empty() {
+        if !posted.asked.is_empty() {
             let room = self.link.room.take(message.len()).await;
-            let task = self.link.spawn_post(message, room);
+            let task = self.link.spawn_post(message, posted, room);
             if opens {
                 self.opening = Some(task);
             }
-            return None;
+            return;
         }
         let era = era(&message);
-        let post = self.link.post(message, era, Vec::new(), None);
-        let untold = timeout(ACCEPT_DEADLINE, post)
-            .await
-            .unwrap_or_else(|_| Some("the server did not accept it within 60 s".to_owned()));
+        let post = self.link.post(message, era, &posted, None);
+        if timeout(ACCEPT_DEADLINE, post).await.is_err() {
+            let why = "the server did not accept it within 60 s";
+            self.link.answers.note_untaken(&posted, why);
+        }
         if initialized {
             self.link.open_get();
         }
-        untold
     }
 
     async fn put_all(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
         for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
             if let Body::Whole(message) = frame.body {
-                let untold = self.put(message).await;
-                self.untaken.extend(frame.sequence.zip(untold));
+                self.put(message, frame.sequence).await;
             }
         }
         Ok(())
@@ -344,16 +320,12 @@ impl FrameWriter for HttpWriter {
         Box::pin(self.put_all(frames))
     }
 
-    fn take_undelivered(&mut self) -> Vec<(u64, String)> {
-        std::mem::take(&mut self.untaken)
-    }
-
     fn close(&mut self) -> BoxFuture<'_, ()> {
         let link = Arc::clone(&self.link);
         // What is open may still be answered; when nothing is, the link is over.
         tokio::spawn(async move {
             link.state.drained().await;
-            link.end(LinkEnd::Closed).await;
+            link.answers.end(LinkEnd::Closed).await;
         });
         Box::pin(std::future::ready(()))
     }

@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderValue, Method, Response, Uri};
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, OutgoingFrame};
 use mcp_proxy_wire::{
-    Body, ErrorCode, Frame, Limits, Message, Origin, Side, SseEvent, SseSplitter, SseUnit,
-    StreamId, TransportEnvelope, error_response, headers,
+    Body, ErrorCode, Frame, Id, Limits, Message, Origin, Side, SseEvent, SseSplitter, SseUnit,
+    StreamId, headers,
 };
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
 use crate::http::collect::collect;
-use crate::http::dial::{first_line, is_rpc, proxy_frame, request_ids};
+use crate::http::dial::{AnswerInbox, PostedMessage, first_line, is_rpc};
 use crate::http::incoming_body::IncomingBody;
 use crate::http::outgoing_body::OutgoingBody;
 use crate::http::relayed_body::event_frame;
@@ -82,15 +82,14 @@ pub(crate) async fn connect(
     Ok(SseWriter {
         post: Arc::new(SsePostClient {
             remote,
-            connection,
+            connection: Arc::clone(&connection),
             endpoint,
-            inbox,
+            answers: AnswerInbox::new(connection, inbox),
             room: InFlightBudget::new(),
             max,
         }),
         reading: reading.abort_handle(),
         last: None,
-        untaken: Vec::new(),
     })
 }
 
@@ -177,24 +176,20 @@ pub(crate) struct SseWriter {
     reading: AbortHandle,
     /// The POST before, if it was a request's.
     last: Option<JoinHandle<()>>,
-    /// What the server did not take of the last write.
-    untaken: Vec<(u64, String)>,
 }
 
 struct SsePostClient {
     remote: Arc<RemoteServer>,
     connection: Arc<Connection>,
     endpoint: Uri,
-    inbox: InboxSender,
+    answers: AnswerInbox,
     /// For requests that the server has not accepted.
     room: InFlightBudget,
     max: usize,
 }
 
 impl SsePostClient {
-    /// Why the server did not take it, if nobody waits for an answer that would say so.
-    async fn send(&self, message: Message) -> Option<String> {
-        let asked = request_ids(&message);
+    async fn send(&self, message: Message, posted: &PostedMessage) {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let payload = OutgoingBody::whole(message.into_raw());
@@ -202,63 +197,68 @@ impl SsePostClient {
             .remote
             .send(Method::POST, self.endpoint.clone(), headers, payload)
             .await;
-        let failure = match sent {
-            Ok(response) if response.status().is_success() => return None,
-            Ok(response) => {
-                let (parts, body) = response.into_parts();
-                let status = parts.status.as_u16();
-                let message = Message::parse(collect(body, self.max).await.into_bytes());
-                if is_rpc(&message) && message.id().is_some_and(|id| asked.contains(&id)) {
-                    // The server's own answer, although it did not come on its stream.
-                    let envelope = TransportEnvelope::Response(Box::new(parts));
-                    let body = Body::Whole(message);
-                    let frame = Frame::new(StreamId::Only, Origin::Server, envelope, body);
-                    drop(self.inbox.send(InboxItem::Frame(frame)).await);
-                    return None;
-                }
-                format!(
-                    "the server answered HTTP {status}{}",
-                    first_line(message.raw())
-                )
-            }
-            Err(end) => end.to_string(),
-        };
-        for id in &asked {
-            let answer = error_response(Some(id), ErrorCode::SERVER_HTTP, &failure, None);
-            drop(self.inbox.send(InboxItem::Frame(proxy_frame(answer))).await);
+        match sent {
+            Ok(response) if response.status().is_success() => {}
+            Ok(response) => self.receive_refusal(response, posted).await,
+            Err(end) => self.fail(posted, &posted.asked, &end.to_string()).await,
         }
-        asked.is_empty().then_some(failure)
+    }
+
+    /// The server's own answer, although it did not come on its stream, or something else that is recorded as it came.
+    async fn receive_refusal(&self, response: Response<IncomingBody>, posted: &PostedMessage) {
+        let (parts, body) = response.into_parts();
+        let message = Message::parse(collect(body, self.max).await.into_bytes());
+        let (status, line) = (parts.status.as_u16(), first_line(message.raw()));
+        let left = match is_rpc(&message) {
+            true => self.answers.take(parts, message, &posted.asked).await,
+            false => {
+                self.answers.record_failure(parts, message).await;
+                posted.asked.clone()
+            }
+        };
+        let text = format!("the server answered HTTP {status}{line}");
+        self.fail(posted, &left, &text).await;
+    }
+
+    /// Answers the requests of a POST that the server has not answered. If those are all, it did not take the message.
+    async fn fail(&self, posted: &PostedMessage, left: &[Id], text: &str) {
+        if left.len() == posted.asked.len() {
+            self.answers.note_untaken(posted, text);
+        }
+        let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text);
+        self.answers.fail(left, &end).await;
     }
 }
 
 impl SseWriter {
-    /// Sends one message. A server may answer the POST of a request only after it has worked on it, and may
-    /// need another message for that, so requests are waited for only as long as keeps messages in order. Returns why
-    /// the server did not take it, if nobody waits for an answer that would say so.
-    pub(crate) async fn put(&mut self, message: Message) -> Option<String> {
+    /// Sends one message, which has this number in the record. A server may answer the POST of a request only after it has
+    /// worked on it, and may need another message for that, so requests are waited for only as long as keeps messages in
+    /// order.
+    pub(crate) async fn put(&mut self, message: Message, sequence: Option<u64>) {
         if let Some(last) = self.last.take() {
             drop(timeout(ORDER_WAIT, last).await);
         }
         let post = Arc::clone(&self.post);
-        if request_ids(&message).is_empty() {
-            return timeout(ACCEPT_DEADLINE, post.send(message))
-                .await
-                .unwrap_or_else(|_| Some("the server did not accept it in time".to_owned()));
+        let posted = PostedMessage::new(&message, sequence);
+        if posted.asked.is_empty() {
+            let sent = timeout(ACCEPT_DEADLINE, post.send(message, &posted)).await;
+            if sent.is_err() {
+                let why = "the server did not accept it in time";
+                post.answers.note_untaken(&posted, why);
+            }
+            return;
         }
         let room = post.room.take(message.len()).await;
         self.last = Some(tokio::spawn(async move {
-            // Whoever asked was told.
-            drop(post.send(message).await);
+            post.send(message, &posted).await;
             drop(room);
         }));
-        None
     }
 
     async fn put_all(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
         for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
             if let Body::Whole(message) = frame.body {
-                let untold = self.put(message).await;
-                self.untaken.extend(frame.sequence.zip(untold));
+                self.put(message, frame.sequence).await;
             }
         }
         Ok(())
@@ -273,10 +273,6 @@ impl FrameWriter for SseWriter {
         Box::pin(self.put_all(frames))
     }
 
-    fn take_undelivered(&mut self) -> Vec<(u64, String)> {
-        std::mem::take(&mut self.untaken)
-    }
-
     fn close(&mut self) -> BoxFuture<'_, ()> {
         // The stream is the session: it stays while requests are open, and ends with the link.
         if !self
@@ -284,11 +280,9 @@ impl FrameWriter for SseWriter {
             .connection
             .has_open(mcp_proxy_wire::Direction::ClientToServer)
         {
-            let inbox = self.post.inbox.clone();
+            let post = Arc::clone(&self.post);
             self.reading.abort();
-            return Box::pin(async move {
-                drop(inbox.send(InboxItem::End(LinkEnd::Closed)).await);
-            });
+            return Box::pin(async move { post.answers.end(LinkEnd::Closed).await });
         }
         Box::pin(std::future::ready(()))
     }

@@ -7,15 +7,13 @@ use http::response::Parts;
 use http::{Response, StatusCode};
 use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
-use mcp_proxy_wire::{
-    Body, Direction, ErrorCode, Field, Frame, Id, Kind, Limits, Message, Origin, Side, SseSplitter,
-    SseUnit, StreamId, TransportEnvelope,
-};
+use mcp_proxy_wire::{Body, ErrorCode, Id, Kind, Limits, Message, Side, SseSplitter, SseUnit};
 
 use super::super::collect::{CollectedBody, collect};
 use super::super::incoming_body::IncomingBody;
 use super::super::relayed_body::event_frame;
-use super::{HttpLink, proxy_frame};
+use super::answer_inbox::received;
+use super::{HttpLink, PostedMessage};
 
 /// Where a stream stood when it ended.
 #[derive(Default)]
@@ -28,81 +26,63 @@ impl HttpLink {
     pub(super) async fn receive(
         self: &Arc<Self>,
         response: Response<IncomingBody>,
-        method: Option<&str>,
-        asked: &[Id],
-    ) -> Option<String> {
+        posted: &PostedMessage,
+    ) {
         let (parts, body) = response.into_parts();
+        let method = posted.method.as_deref();
         if method == Some("initialize")
             && let Some(session) = parts.headers.get(MCP_SESSION_ID)
         {
             self.state.set_session(session.clone());
         }
         if parts.status.is_success() && headers::is_sse(&parts.headers) {
-            let mut open: Vec<Id> = asked.to_vec();
+            let mut open: Vec<Id> = posted.asked.clone();
             let end = self.read_events(body, method, &mut open).await;
             if !open.is_empty() {
                 self.resume(end, method, open).await;
             }
-            return None;
+            return;
         }
-        match collect(body, self.max).await {
-            CollectedBody::Whole(bytes) => self.receive_whole(parts, bytes, method, asked).await,
+        let end = match collect(body, self.max).await {
+            CollectedBody::Whole(bytes) => return self.receive_whole(parts, bytes, posted).await,
             CollectedBody::Partial(read, _) => {
-                let end = crate::lines::too_large(Side::Server, read.len(), self.max);
-                self.fail(asked, &end).await
+                crate::lines::too_large(Side::Server, read.len(), self.max)
             }
-            CollectedBody::Broken(_, why) => {
-                self.fail(asked, &http_failure(format!("the answer broke off: {why}")))
-                    .await
-            }
+            CollectedBody::Broken(_, why) => http_failure(format!("the answer broke off: {why}")),
+        };
+        if !parts.status.is_success() || posted.asked.is_empty() {
+            self.answers.note_untaken(posted, &end.to_string());
         }
+        self.answers.fail(&posted.asked, &end).await;
     }
 
-    /// An answer that is all here. Why the server did not take the message, if nobody waits for an answer.
-    pub(crate) async fn receive_whole(
-        &self,
-        parts: Parts,
-        bytes: Bytes,
-        method: Option<&str>,
-        asked: &[Id],
-    ) -> Option<String> {
-        let status = parts.status;
+    /// An answer that is all here.
+    pub(crate) async fn receive_whole(&self, parts: Parts, bytes: Bytes, posted: &PostedMessage) {
+        let (status, asked) = (parts.status, &posted.asked);
         let message = Message::parse(bytes);
+        let answers = is_rpc(&message) && message.id().is_some_and(|id| asked.contains(&id));
+        if status == StatusCode::NOT_FOUND && !answers && self.state.session().0.is_some() {
+            return self.lose_session(posted).await;
+        }
         if is_rpc(&message) {
-            let answers = message.id().is_some_and(|id| asked.contains(&id));
-            if status == StatusCode::NOT_FOUND && !answers && self.state.session().0.is_some() {
-                self.session_lost().await;
-                return None;
-            }
-            self.learn(method, &message);
-            let mut left = unanswered(asked, &message);
-            match (left.as_slice(), lacks_id(&message)) {
-                ([id], true) => {
-                    self.answer_for_server(parts, message, id).await;
-                    left.clear();
-                }
-                _ => {
-                    let envelope = TransportEnvelope::Response(Box::new(parts));
-                    self.hand_over(received(envelope, message)).await;
-                }
+            self.learn(posted.method.as_deref(), &message);
+            let text = format!(
+                "the server answered HTTP {} without an answer to this request",
+                status.as_u16()
+            );
+            let left = self.answers.take(parts, message, asked).await;
+            if !status.is_success() && left.len() == asked.len() {
+                self.answers.note_untaken(posted, &text);
             }
             if !left.is_empty() && !self.answers_later(status) {
-                let text = format!(
-                    "the server answered HTTP {} without an answer to this request",
-                    status.as_u16()
-                );
-                self.fail(&left, &http_failure(text)).await;
+                self.answers.fail(&left, &http_failure(text)).await;
             }
-            return None;
-        }
-        if status == StatusCode::NOT_FOUND && self.state.session().0.is_some() {
-            self.session_lost().await;
-            return None;
+            return;
         }
         if status.is_success() && (asked.is_empty() || self.answers_later(status)) {
-            return None;
+            return;
         }
-        self.fail_whole(parts, message, asked, "").await
+        self.fail_whole(parts, message, posted, "").await;
     }
 
     /// An answer that is no JSON-RPC and all here. It is recorded as it came; whoever waits gets its first line.
@@ -110,57 +90,26 @@ impl HttpLink {
         &self,
         parts: Parts,
         body: Message,
-        asked: &[Id],
+        posted: &PostedMessage,
         addition: &str,
-    ) -> Option<String> {
-        let what = match parts.status.is_success() {
+    ) {
+        let taken = parts.status.is_success();
+        let what = match taken {
             true => " without a JSON-RPC body",
             false => "",
         };
         let (status, line) = (parts.status.as_u16(), first_line(body.raw()));
-        self.record_failure(parts, body).await;
+        self.answers.record_failure(parts, body).await;
         let text = format!("the server answered HTTP {status}{what}{line}{addition}");
-        self.fail(asked, &http_failure(text)).await
+        if !taken {
+            self.answers.note_untaken(posted, &text);
+        }
+        self.answers.fail(&posted.asked, &http_failure(text)).await;
     }
 
     /// 202 says that the answer, if there is one, comes on the GET stream.
     fn answers_later(&self, status: StatusCode) -> bool {
         status == StatusCode::ACCEPTED && self.state.has_get()
-    }
-
-    /// What the server sent instead of a message is received, recorded and goes no further.
-    async fn record_failure(&self, parts: Parts, body: Message) {
-        let body = match body.is_empty() {
-            true => Body::Empty,
-            false => Body::Whole(body),
-        };
-        let envelope = TransportEnvelope::Response(Box::new(parts));
-        self.record(Frame::new(StreamId::Only, Origin::Server, envelope, body))
-            .await;
-    }
-
-    /// Records what the server sent and forwards nothing of it; its number.
-    async fn record(&self, frame: Frame) -> Option<u64> {
-        let mut pipeline = self
-            .connection
-            .record_only_pipeline(Direction::ServerToClient);
-        // A record that cannot be written ends the run by itself.
-        let recorded = pipeline.pass_one(frame, self.connection.run.now()).await;
-        recorded.ok()??.frame().sequence
-    }
-
-    /// An error that the server could not tie to a request (`id: null`, or none) still answers the one of its POST. The
-    /// record keeps what the server sent; what the client gets under its own id is the proxy's.
-    async fn answer_for_server(&self, parts: Parts, message: Message, id: &Id) {
-        let Some(answer) = with_id(&message, id) else {
-            let envelope = TransportEnvelope::Response(Box::new(parts));
-            return self.hand_over(received(envelope, message)).await;
-        };
-        let envelope = TransportEnvelope::Response(Box::new(parts));
-        let sequence = self.record(received(envelope, message)).await;
-        let why = "the error has no id; the client gets it under its request's id";
-        self.connection.record_proxy_verdict(sequence, "drop", why);
-        self.hand_over(proxy_frame(answer)).await;
     }
 
     /// Reads a stream to its end; answered ids leave `open`.
@@ -199,7 +148,8 @@ impl HttpLink {
         for unit in units.drain(..) {
             let SseUnit::Event(event) = unit else {
                 if let SseUnit::TooLarge { seen, .. } = unit {
-                    self.end(crate::lines::too_large(Side::Server, seen, self.max))
+                    self.answers
+                        .end(crate::lines::too_large(Side::Server, seen, self.max))
                         .await;
                 }
                 continue;
@@ -218,7 +168,7 @@ impl HttpLink {
             } else if message.kind() == Kind::Batch {
                 *open = unanswered(open, &message);
             }
-            self.hand_over(received(envelope, message)).await;
+            self.answers.hand_over(received(envelope, message)).await;
         }
     }
 
@@ -230,39 +180,12 @@ impl HttpLink {
         }
     }
 
-    async fn session_lost(&self) {
-        self.end(LinkEnd::failed(
-            Side::Server,
-            ErrorCode::SESSION_NOT_FOUND,
-            "the server no longer knows the session (HTTP 404); initialize again on a new connection",
-        ))
-        .await;
+    async fn lose_session(&self, posted: &PostedMessage) {
+        let text = "the server no longer knows the session (HTTP 404); initialize again on a new connection";
+        self.answers.note_untaken(posted, text);
+        let end = LinkEnd::failed(Side::Server, ErrorCode::SESSION_NOT_FOUND, text);
+        self.answers.end(end).await;
     }
-}
-
-/// A message from the server.
-fn received(envelope: TransportEnvelope, message: Message) -> Frame {
-    Frame::new(
-        StreamId::Only,
-        Origin::Server,
-        envelope,
-        Body::Whole(message),
-    )
-}
-
-fn lacks_id(message: &Message) -> bool {
-    message.kind() == Kind::Error && message.id().is_none_or(|id| id.is_null())
-}
-
-/// The same error under this id, with all its other bytes as they were.
-fn with_id(error: &Message, id: &Id) -> Option<Message> {
-    if let Some(span) = error.span(Field::Id) {
-        return error.splice(&[(span, id.token())]).ok();
-    }
-    let open = error.raw().iter().position(|byte| *byte == b'{')? + 1;
-    let (before, after) = error.raw().split_at(open);
-    let member = [br#""id":"#.as_slice(), id.token(), b","].concat();
-    Some(Message::parse([before, &member, after].concat()))
 }
 
 pub(super) fn http_failure(text: String) -> LinkEnd {
@@ -270,7 +193,7 @@ pub(super) fn http_failure(text: String) -> LinkEnd {
 }
 
 /// The ids that a message, or a batch of them, does not answer.
-fn unanswered(asked: &[Id], message: &Message) -> Vec<Id> {
+pub(super) fn unanswered(asked: &[Id], message: &Message) -> Vec<Id> {
     let mut left = asked.to_vec();
     for part in message
         .parts()

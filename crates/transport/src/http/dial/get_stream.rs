@@ -107,6 +107,6 @@ impl HttpLink {
             end.retry_ms = next.retry_ms.or(end.retry_ms);
         }
         let text = "the server's stream ended before the answer came".to_owned();
-        self.fail(&open, &http_failure(text)).await;
+        self.answers.fail(&open, &http_failure(text)).await;
     }
 }

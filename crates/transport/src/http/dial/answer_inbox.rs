@@ -1,0 +1,129 @@
+//! What becomes of the answers to POSTs: into the record, and to the pump.
+
+use std::sync::Arc;
+
+use http::response::Parts;
+use mcp_proxy_core::{Connection, LinkEnd};
+use mcp_proxy_wire::{
+    Body, Direction, ErrorCode, Field, Frame, Id, Kind, Message, Origin, StreamId,
+    TransportEnvelope, error_response,
+};
+
+use super::PostedMessage;
+use super::answers::unanswered;
+use crate::inbox::{InboxItem, InboxSender};
+
+/// Where the answers to POSTs go.
+pub(crate) struct AnswerInbox {
+    connection: Arc<Connection>,
+    inbox: InboxSender,
+}
+
+impl AnswerInbox {
+    pub(crate) fn new(connection: Arc<Connection>, inbox: InboxSender) -> AnswerInbox {
+        AnswerInbox { connection, inbox }
+    }
+
+    pub(crate) async fn hand_over(&self, frame: Frame) {
+        // The pump is gone only when the whole link is; then nobody waits.
+        drop(self.inbox.send(InboxItem::Frame(frame)).await);
+    }
+
+    pub(crate) async fn end(&self, end: LinkEnd) {
+        drop(self.inbox.send(InboxItem::End(end)).await);
+    }
+
+    /// Notes that the server did not take a message. This comes before the error that its sender gets: the sender may
+    /// end the connection as soon as it has that.
+    pub(crate) fn note_untaken(&self, posted: &PostedMessage, why: &str) {
+        self.connection.undelivered(posted.sequence.as_slice(), why);
+    }
+
+    /// Answers open requests with why they cannot be answered.
+    pub(crate) async fn fail(&self, asked: &[Id], end: &LinkEnd) {
+        let code = match end {
+            LinkEnd::Failed(failure) => failure.code,
+            LinkEnd::Closed => ErrorCode::SERVER_EXITED,
+        };
+        for id in asked {
+            let answer = error_response(Some(id), code, &end.to_string(), None);
+            self.hand_over(proxy_frame(answer)).await;
+        }
+    }
+
+    /// Takes a JSON-RPC body. Returns the requests that it does not answer.
+    pub(crate) async fn take(&self, parts: Parts, message: Message, asked: &[Id]) -> Vec<Id> {
+        let left = unanswered(asked, &message);
+        if let ([id], true) = (left.as_slice(), lacks_id(&message)) {
+            self.answer_for_server(parts, message, id).await;
+            return Vec::new();
+        }
+        let envelope = TransportEnvelope::Response(Box::new(parts));
+        self.hand_over(received(envelope, message)).await;
+        left
+    }
+
+    /// What the server sent instead of a message is received, recorded and goes no further.
+    pub(crate) async fn record_failure(&self, parts: Parts, body: Message) {
+        let body = match body.is_empty() {
+            true => Body::Empty,
+            false => Body::Whole(body),
+        };
+        let envelope = TransportEnvelope::Response(Box::new(parts));
+        self.record(Frame::new(StreamId::Only, Origin::Server, envelope, body))
+            .await;
+    }
+
+    /// Records what the server sent and forwards nothing of it; its number.
+    async fn record(&self, frame: Frame) -> Option<u64> {
+        let mut pipeline = self
+            .connection
+            .record_only_pipeline(Direction::ServerToClient);
+        // A record that cannot be written ends the run by itself.
+        let recorded = pipeline.pass_one(frame, self.connection.run.now()).await;
+        recorded.ok()??.frame().sequence
+    }
+
+    /// An error that the server could not tie to a request (`id: null`, or none) still answers the one of its POST. The
+    /// record keeps what the server sent; what the client gets under its own id is the proxy's.
+    async fn answer_for_server(&self, parts: Parts, message: Message, id: &Id) {
+        let envelope = TransportEnvelope::Response(Box::new(parts));
+        let Some(answer) = with_id(&message, id) else {
+            return self.hand_over(received(envelope, message)).await;
+        };
+        let sequence = self.record(received(envelope, message)).await;
+        let why = "the error has no id; the client gets it under its request's id";
+        self.connection.record_proxy_verdict(sequence, "drop", why);
+        self.hand_over(proxy_frame(answer)).await;
+    }
+}
+
+/// An answer that the proxy gives in the server's place.
+fn proxy_frame(message: Message) -> Frame {
+    Frame::message(StreamId::Only, Origin::Proxy, message)
+}
+
+/// A message from the server.
+pub(super) fn received(envelope: TransportEnvelope, message: Message) -> Frame {
+    Frame::new(
+        StreamId::Only,
+        Origin::Server,
+        envelope,
+        Body::Whole(message),
+    )
+}
+
+fn lacks_id(message: &Message) -> bool {
+    message.kind() == Kind::Error && message.id().is_none_or(|id| id.is_null())
+}
+
+/// The same error under this id, with all its other bytes as they were.
+fn with_id(error: &Message, id: &Id) -> Option<Message> {
+    if let Some(span) = error.span(Field::Id) {
+        return error.splice(&[(span, id.token())]).ok();
+    }
+    let open = error.raw().iter().position(|byte| *byte == b'{')? + 1;
+    let (before, after) = error.raw().split_at(open);
+    let member = [br#""id":"#.as_slice(), id.token(), b","].concat();
+    Some(Message::parse([before, &member, after].concat()))
+}
