@@ -214,11 +214,11 @@ async fn drain(
     if failure.orderly {
         return CarryEnd::Client;
     }
-    let mut answers = down.fail_open(&failure);
+    let answers = down.fail_open(&failure);
     if answers.is_empty() {
         return CarryEnd::Client;
     }
-    drop(timeout(options.stall, to_client.lock().await.write(&mut answers)).await);
+    down.write_answers(answers, to_client, Side::Client).await;
     CarryEnd::Failed(failure)
 }
 
@@ -255,9 +255,7 @@ async fn end_after_server(
         };
     }
     if !answers.is_empty() {
-        let mut writer = to_client.lock().await;
-        // The client may be gone as well; then nobody is left to tell.
-        drop(timeout(options.stall, writer.write(&mut answers)).await);
+        up.write_answers(answers, to_client, Side::Client).await;
     }
     outcome
 }

@@ -202,9 +202,9 @@ impl Pump {
     async fn write(&mut self, ahead: &SharedWriter, behind: &SharedWriter) -> Result<(), LinkEnd> {
         self.connection.run.durable().await?;
         if !self.output.reply.is_empty() {
-            let mut writer = behind.lock().await;
-            drop(timeout(self.options.stall, writer.write(&mut self.output.reply)).await);
-            self.output.reply.clear();
+            let replies = std::mem::take(&mut self.output.reply);
+            self.write_answers(replies, behind, self.direction.from())
+                .await;
         }
         if self.direction == Direction::ServerToClient {
             self.replay_filter
@@ -214,15 +214,11 @@ impl Pump {
             self.mid_message = matches!(last.frame().body, Body::Open(_) | Body::More(_));
             // A writer empties the vector, so the numbers are kept apart.
             self.sequences.clear();
-            let sequences = self
-                .output
-                .forward
-                .iter()
-                .filter_map(|out| out.frame().sequence);
-            self.sequences.extend(sequences);
+            self.sequences
+                .extend(written_sequences(&self.output.forward));
             let mut writer = ahead.lock().await;
             let written = timeout(self.options.stall, writer.write(&mut self.output.forward)).await;
-            let outcome = written.unwrap_or_else(|_| Err(self.stalled()));
+            let outcome = written.unwrap_or_else(|_| Err(self.stalled(self.direction.to())));
             if let Err(end) = outcome {
                 self.output.forward.clear();
                 self.connection
@@ -232,6 +228,21 @@ impl Pump {
         }
         self.output.forward.clear();
         Ok(())
+    }
+
+    /// Writes answers of the proxy's own. A side that does not take them shows that to the pump that writes to it.
+    pub(super) async fn write_answers(
+        &mut self,
+        mut answers: Vec<OutgoingFrame>,
+        writer: &SharedWriter,
+        side: Side,
+    ) {
+        let sequences: Vec<u64> = written_sequences(&answers).collect();
+        let mut writer = writer.lock().await;
+        let written = timeout(self.options.stall, writer.write(&mut answers)).await;
+        if let Err(end) = written.unwrap_or_else(|_| Err(self.stalled(side))) {
+            self.connection.undelivered(&sequences, &end.to_string());
+        }
     }
 
     /// What the reader refused is answered to its sender, and recorded as ours.
@@ -281,9 +292,8 @@ impl Pump {
         answers
     }
 
-    fn stalled(&self) -> LinkEnd {
+    fn stalled(&self, who: Side) -> LinkEnd {
         let seconds = self.options.stall.as_secs();
-        let who = self.direction.to();
         LinkEnd::failed(
             who,
             ErrorCode::PEER_STALLED,
@@ -314,4 +324,12 @@ impl Pump {
             ),
         )
     }
+}
+
+/// The record numbers of the messages that are written.
+fn written_sequences(frames: &[OutgoingFrame]) -> impl Iterator<Item = u64> {
+    frames.iter().filter_map(|outgoing| match outgoing {
+        OutgoingFrame::Frame(frame) | OutgoingFrame::Replacement { frame, .. } => frame.sequence,
+        OutgoingFrame::Dropped(_) | OutgoingFrame::RequestReplaced(_) => None,
+    })
 }

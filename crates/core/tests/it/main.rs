@@ -17,6 +17,7 @@ mod mocking;
 mod multiplexer;
 mod races;
 mod recording;
+mod refusing_client;
 mod replaying;
 mod rules;
 mod sharing;
