@@ -198,7 +198,12 @@ impl MessagePipeline {
             (received, record_writer.generation())
         };
         if let Some(generation) = generation {
+            let mut unsent = UnsentOnDrop {
+                connection: &self.connection,
+                sequence: received.as_ref().and_then(|frame| frame.sequence),
+            };
             tokio::task::yield_now().await;
+            unsent.sequence = None;
             run.flush_since(generation)?;
         }
         Ok(PassResult::Passed(received.map(OutgoingFrame::Frame)))
@@ -274,6 +279,19 @@ impl MessagePipeline {
 
     fn transport(&self) -> Transport {
         self.connection.transport_from(self.direction)
+    }
+}
+
+/// Over HTTP a client that leaves drops what passes its message at the moment.
+struct UnsentOnDrop<'a> {
+    connection: &'a Connection,
+    sequence: Option<u64>,
+}
+
+impl Drop for UnsentOnDrop<'_> {
+    fn drop(&mut self) {
+        let why = "the client went away before it was sent";
+        self.connection.undelivered(self.sequence.as_slice(), why);
     }
 }
 

@@ -88,6 +88,27 @@ async fn a_request_whose_client_left_while_it_was_recorded_is_not_held() {
     assert!(matches!(released, Ok(Some(OutgoingFrame::Dropped(_)))));
 }
 
+on_both_runtimes!(a_message_whose_sender_or_receiver_left_while_it_was_recorded_is_undelivered);
+async fn a_message_whose_sender_or_receiver_left_while_it_was_recorded_is_undelivered() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = recorder(folder.path(), RecordOptions::default());
+    let path = recorder.path().to_owned();
+    let run = holding(Some(recorder), HoldOptions::default());
+    let connection = stdio(&run);
+    let mut pipeline = connection.message_pipeline(Direction::ClientToServer);
+    let frame = request(ExchangeId(1), r#"{"id":1,"method":"m"}"#);
+    // Over HTTP, what passes a message is dropped when its client leaves. Here that is after the first poll.
+    tokio::select! {
+        biased;
+        _ = pipeline.try_pass(frame, run.now()) => panic!("it lets others add their lines first"),
+        () = std::future::ready(()) => {}
+    }
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let mut lost = lines.filter(|line: &serde_json::Value| line["kind"] == "undelivered");
+    assert_eq!(lost.next().unwrap()["sequence"], 1, "{text}");
+}
+
 on_both_runtimes!(a_request_that_was_cancelled_while_it_was_recorded_is_not_held);
 async fn a_request_that_was_cancelled_while_it_was_recorded_is_not_held() {
     let folder = tempfile::tempdir().unwrap();

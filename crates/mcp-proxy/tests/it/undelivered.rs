@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::bridging::{EVENTS, http, odd};
 use crate::evidence::{lines, nobody, undelivered};
-use crate::programs::{INITIALIZE, StdioProgram};
+use crate::programs::{INITIALIZE, ListeningProgram, StdioProgram, request};
 
-const ENDPOINT: &str =
+pub const ENDPOINT: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\nevent: endpoint\ndata: /m\n\n";
 
 /// The proxy between stdio and a server at this URL, with `options` about the server.
@@ -49,6 +49,35 @@ fn a_request_that_a_dialled_server_did_not_take_is_undelivered() {
         talk.end();
         assert_eq!(undelivered(&record), [1], "{transport} {url}");
     }
+}
+
+#[test]
+fn a_large_request_that_a_server_did_not_answer_is_undelivered_between_two_http_sides() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("r.jsonl");
+    let url = format!("http://{}/mcp", odd(hang_up, EVENTS));
+    let proxy = ListeningProgram::start(&[
+        "proxy",
+        "--listen",
+        "http",
+        "--listen-port",
+        "0",
+        "--session-file",
+        record.to_str().unwrap(),
+        "--transport",
+        "streamable-http",
+        "--target-url",
+        &url,
+    ]);
+    let large = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":"{}"}}"#,
+        "x".repeat(100_000)
+    );
+    let headers = [("content-type", "application/json")];
+    let answer = request(&proxy.address, "POST", "/mcp", &headers, large.as_bytes());
+    assert_eq!(answer.status, 502);
+    proxy.end("-TERM");
+    assert_eq!(undelivered(&record), [1]);
 }
 
 #[test]

@@ -198,15 +198,16 @@ impl AutoDetectEndpoint {
             return self.exchange.pass(&source, parts, body).await;
         };
         let (again, message) = (parts.clone(), Message::parse(bytes.clone()));
-        let answer = self.exchange.pass(&source, parts, body).await;
+        let mut answer = self.exchange.pass(&source, parts, body).await;
         let status = answer.status().as_u16();
-        let other = match answer.body() {
-            OutgoingBody::Whole(bytes) => {
-                is_other_kind(status, bytes.as_deref().unwrap_or_default())
-            }
-            _ => false,
-        };
+        let other = answer
+            .body()
+            .all_bytes()
+            .is_some_and(|bytes| is_other_kind(status, bytes));
         if other && self.speaks_sse().await {
+            if let OutgoingBody::Recorded(_, unsent) = answer.body_mut() {
+                unsent.give_up("the server speaks HTTP+SSE: the request is sent once more");
+            }
             let _ = self.kind.set(Transport::Sse);
             let sessions = Arc::clone(&self.sessions);
             return sessions.post(source, again, message).await;

@@ -4,11 +4,12 @@
 //! None of them is a queue: hyper asks for the next piece when the peer takes bytes.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame as BodyFrame, SizeHint};
-use mcp_proxy_core::LinkEnd;
+use mcp_proxy_core::{Connection, LinkEnd};
 use mcp_proxy_wire::Body;
 
 use super::event_stream::EventStream;
@@ -31,12 +32,48 @@ pub enum BodyError {
 pub enum OutgoingBody {
     /// All of it is here.
     Whole(Option<Bytes>),
+    /// The same for a message of the other peer's, which is in the record.
+    Recorded(Option<Bytes>, UnsentMessage),
     /// Events of our own making.
     Events(Box<EventStream>),
     /// Another peer's body, passed through a pipeline.
     Relayed(Box<RelayedBody>),
     /// Progress, and then an answer that is not there yet.
     ProgressThenAnswer(Box<ProgressThenAnswer>),
+}
+
+/// A message that is recorded and not sent yet. If it is dropped before that, it is undelivered.
+pub struct UnsentMessage {
+    connection: Arc<Connection>,
+    sequence: Option<u64>,
+}
+
+impl UnsentMessage {
+    /// The message of this number in the record.
+    pub(crate) fn new(connection: &Arc<Connection>, sequence: Option<u64>) -> UnsentMessage {
+        UnsentMessage {
+            connection: Arc::clone(connection),
+            sequence,
+        }
+    }
+
+    /// It is sent.
+    pub(crate) fn sent(&mut self) {
+        self.sequence = None;
+    }
+
+    /// It is not going to be sent.
+    pub(crate) fn give_up(&mut self, why: &str) {
+        if let Some(sequence) = self.sequence.take() {
+            self.connection.undelivered(&[sequence], why);
+        }
+    }
+}
+
+impl Drop for UnsentMessage {
+    fn drop(&mut self) {
+        self.give_up("the receiving side went away before it took the message");
+    }
 }
 
 impl OutgoingBody {
@@ -50,6 +87,26 @@ impl OutgoingBody {
         match body {
             Body::Whole(message) => OutgoingBody::whole(message.into_raw()),
             _ => OutgoingBody::empty(),
+        }
+    }
+
+    /// What a recorded frame carries whole.
+    pub(crate) fn recorded(body: Body, unsent: UnsentMessage) -> OutgoingBody {
+        match OutgoingBody::of(body) {
+            OutgoingBody::Whole(bytes) => OutgoingBody::Recorded(bytes, unsent),
+            other => other,
+        }
+    }
+
+    /// The bytes, if all of them are here.
+    pub(crate) fn all_bytes(&self) -> Option<&[u8]> {
+        match self {
+            OutgoingBody::Whole(bytes) | OutgoingBody::Recorded(bytes, _) => {
+                Some(bytes.as_deref().unwrap_or_default())
+            }
+            OutgoingBody::Events(_)
+            | OutgoingBody::Relayed(_)
+            | OutgoingBody::ProgressThenAnswer(_) => None,
         }
     }
 
@@ -70,6 +127,10 @@ impl HttpBody for OutgoingBody {
     ) -> Poll<Option<Result<BodyFrame<Bytes>, BodyError>>> {
         match self.get_mut() {
             OutgoingBody::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(BodyFrame::data(b)))),
+            OutgoingBody::Recorded(bytes, unsent) => {
+                unsent.sent();
+                Poll::Ready(bytes.take().map(|b| Ok(BodyFrame::data(b))))
+            }
             OutgoingBody::Events(events) => events
                 .poll(cx)
                 .map(|piece| piece.map(|bytes| Ok(BodyFrame::data(bytes)))),
@@ -79,12 +140,15 @@ impl HttpBody for OutgoingBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, OutgoingBody::Whole(None))
+        matches!(
+            self,
+            OutgoingBody::Whole(None) | OutgoingBody::Recorded(None, _)
+        )
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            OutgoingBody::Whole(bytes) => {
+            OutgoingBody::Whole(bytes) | OutgoingBody::Recorded(bytes, _) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
             OutgoingBody::Events(_) | OutgoingBody::ProgressThenAnswer(_) => SizeHint::default(),

@@ -5,7 +5,7 @@
 //! have to speak for a client, how that one spoke last.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use http::header::CONTENT_LENGTH;
 use http::request::Parts;
@@ -25,7 +25,7 @@ use super::collect::{CollectedBody, collect};
 use super::handler::{Handler, RequestSource};
 use super::incoming_body::IncomingBody;
 use super::listener::{HttpResponse, bare, error, error_answering, json};
-use super::outgoing_body::OutgoingBody;
+use super::outgoing_body::{OutgoingBody, UnsentMessage};
 use super::progress_stream::{
     DroppedMarker, ProgressSender, ProgressThenAnswer, WaitingRequest, progress_channel,
 };
@@ -205,9 +205,8 @@ impl HttpPassThrough {
                 self.remote.tools().note_call(&parts.headers, message);
                 message.method().as_deref() == Some("tools/list")
             });
-        // The request's number in the record. One that is sent in pieces gets it with its last piece.
-        let mut request = None;
-        let (mut headers, payload) = match body {
+        // The request has its number in the record now. One that is sent in pieces gets it with its last piece.
+        let (mut headers, payload, request) = match body {
             CollectedBody::Whole(_) => {
                 let before = message.clone();
                 let body = message.map_or(Body::Empty, Body::Whole);
@@ -221,7 +220,7 @@ impl HttpPassThrough {
                         sequence,
                         ..
                     }))) => {
-                        request = sequence;
+                        let request = sequence.map_or_else(OnceLock::new, OnceLock::from);
                         if let (Body::Whole(after), Some(before)) = (&body, &before)
                             && after.raw() != before.raw()
                         {
@@ -233,7 +232,7 @@ impl HttpPassThrough {
                                 &params,
                             );
                         }
-                        (parts.headers, OutgoingBody::of(body))
+                        (parts.headers, OutgoingBody::of(body), Arc::new(request))
                     }
                     Ok(frame) => {
                         leaving.0 = None;
@@ -251,7 +250,8 @@ impl HttpPassThrough {
                 let headers = parts.headers.clone();
                 let envelope = TransportEnvelope::Request(Box::new(parts));
                 let body = RelayedBody::cut(rest, first, envelope, through, length, max);
-                (headers, OutgoingBody::Relayed(Box::new(body)))
+                let request = body.taken();
+                (headers, OutgoingBody::Relayed(Box::new(body)), request)
             }
             CollectedBody::Broken(_, why) => {
                 leaving.0 = None;
@@ -291,7 +291,7 @@ impl HttpPassThrough {
                 }
             }
             Err(end) => {
-                connection.undelivered(request.as_slice(), &end.to_string());
+                connection.undelivered(request.get().copied().as_slice(), &end.to_string());
                 unreachable_server(&connection, exchange, asked.as_ref(), &end)
             }
         };
@@ -344,15 +344,21 @@ impl HttpPassThrough {
                 };
                 let envelope = TransportEnvelope::Response(Box::new(parts));
                 let frame = Frame::new(exchange, Origin::Server, envelope, body);
-                let passed = pipeline.pass_one(frame, self.run.now()).await;
-                let durable = connection.run.durable().await;
-                match durable.and(passed) {
+                let answer = match pipeline.pass_one(frame, self.run.now()).await {
                     Ok(Some(OutgoingFrame::Frame(Frame {
                         envelope: TransportEnvelope::Response(parts),
                         body,
+                        sequence,
                         ..
-                    }))) => Response::from_parts(*parts, OutgoingBody::of(body)),
+                    }))) => {
+                        let unsent = UnsentMessage::new(connection, sequence);
+                        Response::from_parts(*parts, OutgoingBody::recorded(body, unsent))
+                    }
                     Ok(_) => withheld(502),
+                    Err(end) => return record_failed_response(502, asked, &end),
+                };
+                match connection.run.durable().await {
+                    Ok(()) => answer,
                     Err(end) => record_failed_response(502, asked, &end),
                 }
             }

@@ -4,7 +4,7 @@
 //! the pipeline, and so into the record, on the way: no task, no queue, and a slow peer slows only its own.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -40,6 +40,8 @@ pub struct RelayedBody {
     replay_filter: ReplayAnswerFilter,
     /// What is to be sent, with the record's number of the message that ends there.
     out: VecDeque<(Bytes, Option<u64>)>,
+    /// The record's number of the first message that the receiving side took whole.
+    taken: Arc<OnceLock<u64>>,
     /// `out` waits until its messages are on the disk, if it must.
     durable: DurableWait,
     /// Bytes of the whole body, when its head told.
@@ -120,11 +122,17 @@ impl RelayedBody {
             output: PipelineOutput::default(),
             replay_filter: ReplayAnswerFilter::default(),
             out: VecDeque::new(),
+            taken: Arc::default(),
             durable: DurableWait::default(),
             length,
             ended: false,
             dropped: false,
         }
+    }
+
+    /// The record's number of its message, once the receiving side has taken all of it.
+    pub(super) fn taken(&self) -> Arc<OnceLock<u64>> {
+        Arc::clone(&self.taken)
     }
 
     /// How long it is, if that is known.
@@ -143,7 +151,10 @@ impl RelayedBody {
                 let durable = self.connection.run.poll_durable(cx, &mut self.durable);
                 ready!(durable).map_err(BodyError::Stopped)?;
             }
-            if let Some((bytes, _)) = self.out.pop_front() {
+            if let Some((bytes, sequence)) = self.out.pop_front() {
+                if let Some(sequence) = sequence {
+                    let _ = self.taken.set(sequence);
+                }
                 return Poll::Ready(Some(Ok(BodyFrame::data(bytes))));
             }
             if !self.dropped

@@ -12,5 +12,6 @@
 mod runtimes;
 
 mod in_process;
+mod pass_through;
 mod server;
 mod upgrades;
