@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::HeaderMap;
+use mcp_proxy_session::PeerInfo;
 use mcp_proxy_wire::Transport;
 
 /// One end of a connection.
@@ -74,6 +75,16 @@ impl Peer {
 impl From<Transport> for Peer {
     fn from(transport: Transport) -> Peer {
         Peer::new(transport)
+    }
+}
+
+/// A peer that a configuration describes. It has no caller yet.
+impl From<PeerInfo> for Peer {
+    fn from(info: PeerInfo) -> Peer {
+        Peer {
+            name: info.name.map(Arc::from),
+            ..Peer::new(info.transport)
+        }
     }
 }
 

@@ -122,7 +122,7 @@ async fn over_stdio(
              For HTTP clients add --listen http.",
         );
     }
-    let connection = run.connect(Transport::Stdio, server_kind);
+    let connection = run.connect(Transport::Stdio, config.target.peer());
     let server = match dial(Arc::clone(&connection)).await {
         Ok(link) => link,
         Err(end) => Link::dead(end),

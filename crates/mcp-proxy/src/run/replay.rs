@@ -243,7 +243,7 @@ async fn play(
                 break;
             }
         }
-        let connection = run.connect(config.client().transport, config.target.transport());
+        let connection = run.connect(config.client(), config.target.peer());
         let dial = Arc::clone(&dial);
         let mut halted = halted.clone();
         sessions.spawn(async move {

@@ -18,6 +18,7 @@ mod limits;
 mod listener;
 mod mock;
 mod passing;
+mod peers;
 mod programs;
 mod recording;
 mod records;

@@ -81,7 +81,7 @@ pub fn open(config: &Config, run: &Arc<ProxyRun>, about: &RunDescription) -> Opt
         export: export(),
         save: save(),
         servers: vec![RunServer {
-            peer: facts.server.into(),
+            peer: config.target.peer().into(),
             target: facts.target.clone(),
             dial: dial(config),
         }],

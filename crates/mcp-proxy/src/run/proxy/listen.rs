@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_core::ProxyRun;
+use mcp_proxy_core::{Peer, ProxyRun};
 use mcp_proxy_session::RecordEvent;
 use mcp_proxy_transport::http::AutoDetectEndpoint;
 use mcp_proxy_transport::http::HttpPassThrough;
@@ -110,8 +110,8 @@ fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Rou
     };
     let whole = limits(config.limits, Transport::Stdio, Transport::StreamableHttp);
     let cut = limits(config.limits, client, client);
-    let endpoint = |server: Transport| EndpointOptions {
-        server: server.into(),
+    let endpoint = |server: Peer| EndpointOptions {
+        server,
         modern: ModernClients::Shared,
         limits: session_limits,
         carry,
@@ -150,20 +150,20 @@ fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Rou
             let same = same_path(&remote);
             let exchange = HttpPassThrough::new(Arc::clone(&run), Arc::clone(&remote), cut);
             let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), whole.max);
-            let sessions = McpEndpoint::new(Arc::clone(&run), dial, endpoint(Transport::Sse));
+            let sessions =
+                McpEndpoint::new(Arc::clone(&run), dial, endpoint(Transport::Sse.into()));
             let auto = AutoDetectEndpoint::new(run, remote, exchange, sessions, whole.max);
             routes.with(auto, [own, same])
         }
         (Transport::Sse, target) => {
             let dial = dial(config, whole)?;
-            let kind = target.transport();
-            let front = SseEndpoint::new(run, dial, kind, session_limits, carry);
+            let front = SseEndpoint::new(run, dial, target.peer(), session_limits, carry);
             let messages = Route::exact(sse::MESSAGE_PATH).unlisted();
             routes.with(front.messages(), [messages]).with(front, [own])
         }
         (_, target) => {
             let dial = dial(config, whole)?;
-            let sessions = McpEndpoint::new(run, dial, endpoint(target.transport()));
+            let sessions = McpEndpoint::new(run, dial, endpoint(target.peer().into()));
             routes.with(sessions, [own])
         }
     })
