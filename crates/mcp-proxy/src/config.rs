@@ -111,6 +111,8 @@ pub enum ClientEndpoint {
         /// Certificate and key.
         tls: Option<(PathBuf, PathBuf)>,
     },
+    /// A client of this name in our own process: the demo's script.
+    InProcess(&'static str),
 }
 
 /// The record.
@@ -140,9 +142,10 @@ pub struct RunLimits {
 impl Config {
     /// Who is at the clients' end.
     pub fn client(&self) -> PeerInfo {
-        match self.replay_of {
-            Some(_) => PeerInfo::in_process("replay"),
-            None => PeerInfo::new(self.listen.transport()),
+        match (&self.replay_of, &self.listen) {
+            (Some(_), _) => PeerInfo::in_process("replay"),
+            (None, ClientEndpoint::InProcess(name)) => PeerInfo::in_process(name),
+            (None, listen) => PeerInfo::new(listen.transport()),
         }
     }
 }
@@ -181,6 +184,7 @@ impl ClientEndpoint {
         match self {
             ClientEndpoint::Stdio => Transport::Stdio,
             ClientEndpoint::Port { kind, .. } => *kind,
+            ClientEndpoint::InProcess(_) => Transport::InProcess,
         }
     }
 }

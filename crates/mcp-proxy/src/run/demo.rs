@@ -19,10 +19,10 @@ use mcp_proxy_session::{
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_transport::{LineReader, LineWriter};
 use mcp_proxy_tui::ProxyOwner;
-use mcp_proxy_wire::{Limits, Side, Transport};
+use mcp_proxy_wire::Side;
 use tokio::sync::oneshot;
 
-use super::proxy::{CUT_THROUGH_BYTES, RunControl, carry_options, child, open, open_control};
+use super::proxy::{RunControl, carry_options, child, limits, open, open_control};
 use super::runtime;
 use super::sessions::table::MessageTable;
 use super::tui;
@@ -31,6 +31,8 @@ use crate::config::{ClientEndpoint, Config, RecordConfig, RunLimits, Target, sup
 use crate::printer;
 
 const MESSAGE_MAX: usize = 256 << 20;
+/// What the pipe between the script and the proxy holds.
+const PIPE_BYTES: usize = 64 << 10;
 /// Why a session ended that was not played to its end.
 const LEFT: &str = "the demo was left";
 const LOOK_EVERY: Duration = Duration::from_millis(40);
@@ -71,13 +73,14 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
         pass_noise: false,
         hold: HoldOptions::default(),
     });
-    let limits = Limits {
-        cut: CUT_THROUGH_BYTES,
-        max: MESSAGE_MAX,
-    };
-    let connection = run.connect(Transport::Stdio, Transport::Stdio);
+    let connection = run.connect(config.client(), config.target.peer());
+    let limits = limits(
+        config.limits,
+        connection.client.transport,
+        connection.server(),
+    );
     let server = child(&config, command, limits).link(&connection)?;
-    let (client_end, proxy_end) = tokio::io::duplex(CUT_THROUGH_BYTES);
+    let (client_end, proxy_end) = tokio::io::duplex(PIPE_BYTES);
     let (from_client, to_client) = tokio::io::split(proxy_end);
     let client = Link::new(
         LineReader::new(from_client, Side::Client, limits),
@@ -181,7 +184,7 @@ fn config(args: &DemoArgs) -> Result<Config> {
             args: vec!["demo-server".into(), "stdio".into()],
             ..ServerCommand::default()
         }),
-        listen: ClientEndpoint::Stdio,
+        listen: ClientEndpoint::InProcess("demo"),
         replay_of: None,
         record: Some(RecordConfig {
             place,

@@ -78,6 +78,7 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
         let outcome = match &config.listen {
             ClientEndpoint::Stdio => over_stdio(config, &run, stop, &notices).await,
             ClientEndpoint::Port { .. } => listen::over_port(config, &run, stop, &notices).await,
+            ClientEndpoint::InProcess(name) => Err(anyhow::anyhow!("{name} brings its own link")),
         };
         let why = match &outcome {
             Ok(end) => end.why.clone(),

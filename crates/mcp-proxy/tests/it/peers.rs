@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::bridging::odd;
 use crate::control::test_home::TestHome;
 use crate::evidence::lines;
 use crate::mock::record;
 use crate::programs::{INITIALIZE, ListeningProgram, PROXY, pipe};
+use crate::undelivered::ENDPOINT;
 
 fn in_process(name: &str) -> Value {
     json!({"name": name, "transport": "in_process"})
@@ -72,4 +74,43 @@ fn a_replay_has_its_name() {
     let server = [PROXY, "demo-server", "stdio"];
     let path = recorded(&folder, &[&words[..], &server[..]].concat(), "");
     assert_eq!(opened(&path, "client"), [in_process("replay")]);
+}
+
+#[test]
+fn the_script_of_the_demo_is_a_client_in_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = recorded(&folder, &["demo", "--pace", "0"], "");
+    assert_eq!(opened(&path, "client"), [in_process("demo")]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(header["client"], in_process("demo"));
+    let messages = lines(&path, "msg");
+    let from_client = |line: &&Value| line["direction"] == "client_to_server";
+    let mut sent = messages.iter().filter(from_client);
+    assert!(sent.all(|line| line["transport"] == "in_process"));
+}
+
+#[test]
+fn who_looks_what_a_server_speaks_is_the_proxy() {
+    fn refuse(_: &str) -> String {
+        crate::bridging::http("405 Method Not Allowed", "text/plain", "no")
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.jsonl");
+    let url = format!("http://{}/sse", odd(refuse, ENDPOINT));
+    let proxy = ListeningProgram::start(&[
+        "proxy",
+        "--listen",
+        "http",
+        "--listen-port",
+        "0",
+        "--session-file",
+        path.to_str().unwrap(),
+        "--target-url",
+        &url,
+    ]);
+    proxy.post(&[], INITIALIZE);
+    proxy.end("-TERM");
+    let clients = opened(&path, "client");
+    assert!(clients.contains(&in_process("proxy")), "{clients:?}");
 }

@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use http::{Method, Request};
 use hyper::body::Incoming;
-use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, OutgoingFrame, ProxyRun};
+use mcp_proxy_core::{
+    BoxFuture, Connection, FrameWriter, Link, LinkEnd, OutgoingFrame, Peer, ProxyRun,
+};
 use mcp_proxy_wire::{Body, Message, Transport};
 
 use super::collect::{CollectedBody, collect};
@@ -221,7 +223,7 @@ impl AutoDetectEndpoint {
 
     /// Opens an event stream and closes it again.
     async fn speaks_sse(&self) -> bool {
-        let connection = self.run.connect(Transport::StreamableHttp, Transport::Sse);
+        let connection = self.run.connect(Peer::in_process("proxy"), Transport::Sse);
         let (sender, _reader) = inbox();
         let probe = connect(
             Arc::clone(&self.remote),
