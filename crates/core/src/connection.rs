@@ -300,6 +300,7 @@ impl Connection {
             sequence,
             message: id,
             at: now,
+            parent: frame.parent.or(self.parent),
             detail: match self.run.may_hold_or_change() {
                 true => TrackingDetail::WithSubject,
                 false => TrackingDetail::IdOnly,
@@ -347,7 +348,7 @@ impl Connection {
             connection: self.id,
             exchange: seen.stream.exchange().map_or(0, |exchange| exchange.0),
             origin: line.frame.origin,
-            parent: line.frame.parent.or(self.parent),
+            parent: self.parent_of(line.frame, line.answer),
             envelope: &line.frame.envelope,
             body: line.body,
             late: line.answer.is_some_and(|answer| answer.late),
@@ -465,6 +466,13 @@ impl Connection {
     /// The server, as far as it is known.
     pub fn server_peer(&self) -> Peer {
         self.lock_server().clone()
+    }
+
+    /// The call that caused a message: its own, that of the request it answers, or that of the whole connection. This is the
+    /// order in which an index finds it too.
+    pub(crate) fn parent_of(&self, frame: &Frame, answer: Option<&Correlation>) -> Option<u64> {
+        let of_request = || answer.and_then(|answer| answer.request.parent);
+        frame.parent.or_else(of_request).or(self.parent)
     }
 
     /// The call that this connection was opened for.

@@ -32,6 +32,8 @@ pub struct TrackedRequest {
     pub stream: StreamId,
     /// Its id as the peer wrote it.
     pub id: Id,
+    /// The call that caused it, which caused its answer too.
+    pub parent: Option<u64>,
     /// What it asks, noted only while somebody may want to choose by it.
     pub subject: Option<RequestSubject>,
 }
@@ -133,6 +135,8 @@ pub struct Observation {
     pub at: Duration,
     /// What is noted of a request.
     pub detail: TrackingDetail,
+    /// The call that caused it.
+    pub parent: Option<u64>,
 }
 
 impl Correlator {
@@ -166,6 +170,7 @@ impl Correlator {
             at: seen.at,
             stream: seen.stream,
             id,
+            parent: seen.parent,
             subject: about,
         };
         self.insert(seen.direction, asked);

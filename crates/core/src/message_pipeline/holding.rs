@@ -166,7 +166,7 @@ impl MessagePipeline {
             time: run.wall(now),
             direction: self.direction,
             origin: frame.origin,
-            parent: frame.parent.or(self.connection.parent()),
+            parent: self.connection.parent_of(frame, answer),
             transport: self.transport(),
             connection: self.connection.id,
             exchange: frame.stream.exchange().map_or(0, |exchange| exchange.0),

@@ -119,6 +119,7 @@ impl MessagePipeline {
             sequence,
             message,
             at: now,
+            parent: frame.parent.or(self.connection.parent()),
             detail: self.tracking_detail(),
         }
     }

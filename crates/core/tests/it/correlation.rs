@@ -13,6 +13,7 @@ fn seen(direction: Direction, exchange: u64, sequence: u64) -> Observation {
         sequence,
         message: MessageId::new(SystemTime::UNIX_EPOCH, 7, sequence),
         at: Duration::from_millis(sequence),
+        parent: None,
         detail: TrackingDetail::IdOnly,
     }
 }

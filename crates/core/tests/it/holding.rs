@@ -1,5 +1,6 @@
 //! Holding, changing and dropping messages, as conversations.
 
+mod causes;
 mod limits;
 
 use std::time::Duration;
