@@ -83,6 +83,11 @@ impl<T: ByteSize> QueueSender<T> {
         Ok(())
     }
 
+    /// Whether nobody reads it any more.
+    pub fn is_closed(&self) -> bool {
+        self.places.is_closed()
+    }
+
     /// One place for each part of [`BYTES_MAX`] that it takes, and never more than there are.
     fn needed(&self, item: &T) -> usize {
         let all = self.places.max_capacity();

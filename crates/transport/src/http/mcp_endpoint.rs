@@ -254,15 +254,19 @@ impl McpEndpoint {
         parts: &Parts,
         asked: Option<&Id>,
     ) -> Result<Arc<HttpSession>, Box<HttpResponse>> {
-        let token = parts.headers.get(AUTHORIZATION);
+        let token = parts.headers.get(AUTHORIZATION).cloned();
         // Looked up and inserted under one lock: two requests that come at once must not open two servers, of which only
         // one would be in the table.
         let mut table = self.table();
-        if let Some(session) = table.shared.get(&token.cloned()) {
+        if let Some(session) = table.shared.get(&token)
+            && !session.is_over()
+        {
             return Ok(Arc::clone(session));
         }
+        let over = table.shared.remove(&token);
+        table.ending.extend(over);
         let session = self.open(&table, SessionKind::Shared, source.caller(parts), asked)?;
-        table.shared.insert(token.cloned(), Arc::clone(&session));
+        table.shared.insert(token, Arc::clone(&session));
         Ok(session)
     }
 

@@ -253,6 +253,11 @@ impl HttpSession {
         );
     }
 
+    /// Whether it takes no more messages: its server is gone.
+    pub(crate) fn is_over(&self) -> bool {
+        self.inbox.is_closed() || self.state().ended
+    }
+
     /// Records a message that is turned away by a rule of the transport, and the answer to it.
     pub(crate) fn refuse(&self, frame: Frame, code: ErrorCode, text: &str) {
         let (stream, id) = match &frame.body {

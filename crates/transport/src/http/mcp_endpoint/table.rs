@@ -17,6 +17,8 @@ pub(super) struct SessionTable {
     pub(super) shared: FxHashMap<Option<HeaderValue>, Arc<HttpSession>>,
     /// Those of one modern request.
     pub(super) requests: FxHashMap<ExchangeId, Arc<HttpSession>>,
+    /// Shared ones that a new one has replaced, while their server is being stopped.
+    pub(super) ending: Vec<Arc<HttpSession>>,
 }
 
 impl SessionTable {
@@ -27,13 +29,16 @@ impl SessionTable {
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<HttpSession>> {
         let lasting = self.legacy.values().chain(self.shared.values());
-        lasting.chain(self.requests.values())
+        lasting.chain(self.requests.values()).chain(&self.ending)
     }
 
     pub(super) fn remove(&mut self, session: &Arc<HttpSession>) {
         match &session.kind {
             SessionKind::Legacy(id) => drop(self.legacy.remove(id)),
-            SessionKind::Shared => self.shared.retain(|_, it| !Arc::ptr_eq(it, session)),
+            SessionKind::Shared => {
+                self.shared.retain(|_, it| !Arc::ptr_eq(it, session));
+                self.ending.retain(|it| !Arc::ptr_eq(it, session));
+            }
             SessionKind::Request(exchange) => drop(self.requests.remove(exchange)),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use mcp_proxy_core::{HoldOptions, RunOptions};
+use mcp_proxy_core::{HoldOptions, RunOptions, in_process};
 use tokio::runtime::Handle;
 
 use super::*;
@@ -12,13 +12,16 @@ const THREADS: usize = 4;
 
 /// Sessions whose servers never answer.
 fn sessions(most: usize) -> Arc<McpEndpoint> {
+    sessions_with(most, Arc::new(|_| Box::pin(std::future::pending())))
+}
+
+fn sessions_with(most: usize, dial: Dial) -> Arc<McpEndpoint> {
     let run = ProxyRun::new(RunOptions {
         recorder: None,
         warn: Arc::new(|text| panic!("{text}")),
         pass_noise: false,
         hold: HoldOptions::default(),
     });
-    let dial: Dial = Arc::new(|_| Box::pin(std::future::pending()));
     let wait = Duration::from_secs(60);
     let limits = SessionLimits {
         requests: 4,
@@ -81,4 +84,28 @@ async fn requests_that_come_at_once_with_one_token_share_one_server() {
     }
     assert_eq!(sessions.run.connections() as usize, rounds);
     assert_eq!(sessions.open_count(), rounds);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_is_over_is_not_shared_while_its_server_is_stopped() {
+    let stopping: Dial = Arc::new(|_| {
+        let (link, server) = in_process();
+        let finish = Box::pin(async move {
+            let _server = server;
+            std::future::pending().await
+        });
+        Box::pin(std::future::ready(Ok(link.with_finish(finish))))
+    });
+    let sessions = sessions_with(1, stopping);
+    let (source, parts) = (source(), parts(1));
+    let first = sessions.shared(&source, &parts, None).ok().unwrap();
+    first.stop.notify_one();
+    while !first.is_over() {
+        tokio::task::yield_now().await;
+    }
+    let second = sessions.shared(&source, &parts, None).ok().unwrap();
+    assert!(!Arc::ptr_eq(&first, &second) && !second.is_over());
+    assert_eq!(sessions.open_count(), 2, "both are stopped at the end");
+    sessions.remove(&first);
+    assert_eq!(sessions.open_count(), 1);
 }
