@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::bridging::{EVENTS, http, odd};
 use crate::programs::{INITIALIZE, ListeningProgram, StdioProgram, request};
+use crate::undelivered::ENDPOINT;
 
 /// The lines of a record of this type (`msg`, `io`, `act`).
 pub fn lines(record: &Path, kind: &str) -> Vec<Value> {
@@ -96,8 +97,6 @@ fn an_answer_to_an_sse_post_is_the_servers() {
             false => http("202 Accepted", "text/plain", "Accepted"),
         }
     }
-    const ENDPOINT: &str =
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\nevent: endpoint\ndata: /m\n\n";
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("r.jsonl");
     let url = format!("http://{}/sse", odd(refuse, ENDPOINT));
@@ -189,6 +188,54 @@ fn the_endpoint_that_a_server_named_is_recorded_as_it_was() {
     let text = std::fs::read_to_string(&record).unwrap();
     assert!(text.contains("data: m?k=1"), "{text}");
     assert!(!text.contains("/m?k=1"), "{text}");
+}
+
+#[test]
+fn what_a_rule_does_to_the_answer_of_an_sse_post_is_what_the_client_gets() {
+    fn refuse(_: &str) -> String {
+        let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}"#;
+        http("400 Bad Request", "application/json", error)
+    }
+    for (action, status, body) in [
+        (
+            r#"change = '.message = "changed"'"#,
+            400,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"changed"}}"#,
+        ),
+        ("drop = true", 202, ""),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let record = folder.path().join("r.jsonl");
+        let rules = folder.path().join("rules.toml");
+        let rule = format!("[[rule]]\ndirection = \"server_to_client\"\n{action}\n");
+        std::fs::write(&rules, rule).unwrap();
+        let url = format!("http://{}/sse", odd(refuse, ENDPOINT));
+        let proxy = ListeningProgram::start(&[
+            "proxy",
+            "--listen",
+            "sse",
+            "--listen-port",
+            "0",
+            "--session-file",
+            record.to_str().unwrap(),
+            "--rules",
+            rules.to_str().unwrap(),
+            "--transport",
+            "sse",
+            "--target-url",
+            &url,
+        ]);
+        let mut stream = crate::programs::open(&proxy.address, "GET", "/sse", &[], b"");
+        stream.head();
+        assert_eq!(stream.until("data:").trim(), "/m");
+        let headers = [("content-type", "application/json")];
+        let asked = INITIALIZE.as_bytes();
+        let answer = request(&proxy.address, "POST", "/m", &headers, asked);
+        let text = String::from_utf8(answer.body).unwrap();
+        assert_eq!((answer.status, text.as_str()), (status, body));
+        proxy.end("-TERM");
+        assert_eq!(lines(&record, "act").len(), 1, "{action}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, Uri};
 use hyper::body::Incoming;
@@ -20,11 +21,12 @@ use mcp_proxy_wire::{
 use super::PATH;
 use super::dial::endpoint_of;
 use crate::http::collect::{CollectedBody, collect};
+use crate::http::dial::is_rpc;
 use crate::http::handler::{Handler, RequestSource};
 use crate::http::incoming_body::IncomingBody;
 use crate::http::injected_post::InjectedPost;
 use crate::http::listener::{HttpResponse, bare};
-use crate::http::outgoing_body::OutgoingBody;
+use crate::http::outgoing_body::{OutgoingBody, UnsentMessage};
 use crate::http::pass_through::{
     answer_broke_off, dropped_response, record_failed_response, unreachable_server,
 };
@@ -212,12 +214,20 @@ impl SsePassThrough {
         };
         let asked = going.asked.clone();
         let answer = self.forward_output(going, frame).await;
-        let (parts, payload) = answer.into_parts();
+        let (parts, mut payload) = answer.into_parts();
         let is_lost =
             !parts.status.is_success() && parts.extensions.get::<DroppedMarker>().is_none();
-        if let (true, Some(_), OutgoingBody::Whole(body)) = (is_lost, &asked.id, payload) {
-            let event = asked.event(parts.status, body.unwrap_or_default());
-            stream.send(event).await;
+        let Some(bytes) = payload.all_bytes() else {
+            return;
+        };
+        if !is_lost || asked.id.is_none() {
+            return;
+        }
+        let event = asked.event(parts.status, Bytes::copy_from_slice(bytes));
+        if stream.send(event).await
+            && let OutgoingBody::Recorded(_, unsent) = &mut payload
+        {
+            unsent.sent();
         }
     }
 
@@ -321,14 +331,30 @@ impl SsePassThrough {
         };
         // The body of an answer to a POST is a courtesy ("Accepted"), a message only when it is JSON-RPC.
         let message = Message::parse(bytes.clone());
-        let frame = match crate::http::dial::is_rpc(&message) {
+        let is_rpc = is_rpc(&message);
+        let frame = match is_rpc {
             true => head(Body::Whole(message)),
             false => head(Body::Empty),
         };
-        if let Err(end) = pipeline.pass_one(frame, self.run.now()).await {
-            return record_failed_response(502, asked, &end);
+        let answer = match pipeline.pass_one(frame, self.run.now()).await {
+            Ok(_) if !is_rpc => Response::from_parts(parts, OutgoingBody::whole(bytes)),
+            Ok(Some(OutgoingFrame::Frame(Frame {
+                envelope: TransportEnvelope::Response(parts),
+                body,
+                sequence,
+                ..
+            }))) => {
+                let unsent = UnsentMessage::new(connection, sequence);
+                Response::from_parts(*parts, OutgoingBody::recorded(body, unsent))
+            }
+            // The client's POST is taken, with nothing to read.
+            Ok(_) => bare(202),
+            Err(end) => return record_failed_response(502, asked, &end),
+        };
+        match connection.run.durable().await {
+            Ok(()) => answer,
+            Err(end) => record_failed_response(502, asked, &end),
         }
-        Response::from_parts(parts, OutgoingBody::whole(bytes))
     }
 
     /// The endpoint event names a place on the server's origin; clients get the same path on ours.
