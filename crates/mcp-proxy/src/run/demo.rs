@@ -111,7 +111,9 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
             None => show(&path, end).await,
         }
     };
-    tokio::pin!(playing, shown);
+    // In a box, so that it can be dropped before the record ends.
+    let mut playing = Box::pin(playing);
+    tokio::pin!(shown);
     let played = tokio::select! {
         (played, carried) = &mut playing => {
             let shown = shown.await;
@@ -121,6 +123,8 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
         }
         // A user who leaves early does not wait for the rest, or for what is held.
         left = &mut shown => {
+            // The messages that are held are dropped with it, and the record says so.
+            drop(playing);
             connection.close(LEFT);
             run.end(LEFT);
             left?;

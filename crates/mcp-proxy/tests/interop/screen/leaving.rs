@@ -67,6 +67,31 @@ fn a_program_that_is_stopped_lends_the_terminal_and_draws_again() {
 }
 
 #[test]
+fn nothing_follows_the_end_of_a_demo_that_is_left_while_a_message_is_held() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let words = [
+        PROXY,
+        "demo",
+        "--pace",
+        "300",
+        "--session-file",
+        "demo.jsonl",
+    ];
+    let screen = TmuxTerminal::run(home.path(), &[], &words);
+    screen.shows(texts::LIST);
+    screen.press(&["i"]);
+    screen.shows(&format!("1{}", texts::HELD));
+    screen.press(&["q"]);
+    screen.ended(0);
+    let record = std::fs::read_to_string(home.path().join("demo.jsonl")).expect("a record");
+    let lines = record.lines().map(serde_json::from_str);
+    let lines: Vec<Value> = lines.collect::<Result<_, _>>().expect("a record is JSON");
+    let kinds: Vec<_> = lines.iter().map(|line| line["t"].as_str()).collect();
+    assert_eq!(kinds.last(), Some(&Some("end")), "{record}");
+    assert!(kinds.contains(&Some("act")), "{record}");
+}
+
+#[test]
 fn a_ui_that_fails_gives_the_terminal_back_and_says_why() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let program = fixtures::example("panics");
