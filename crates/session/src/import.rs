@@ -15,12 +15,14 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Direction, Kind, Message, Origin, Transport, TransportEnvelope, flatten};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::fs::File;
 use std::io::BufReader;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -35,8 +37,9 @@ pub fn import(source: &Path, place: RecordLocation) -> Result<PathBuf, Error> {
             .map(BufReader::new)
             .map_err(|error| Error::io("open", source, error))
     };
-    let head: DocumentHead =
+    let head: JsonObject<DocumentHead> =
         serde_json::from_reader(open()?).map_err(|error| wrong(error.to_string()))?;
+    let head = head.0;
     let options = RecordOptions {
         durability: Durability::None,
         on_error: RecordErrorPolicy::Stop,
@@ -130,6 +133,42 @@ fn redacted(metadata: &Map<String, Value>) -> FxHashMap<u64, u32> {
         .and_then(|told| told.get("redacted"));
     told.and_then(|told| FxHashMap::<u64, u32>::deserialize(told).ok())
         .unwrap_or_default()
+}
+
+/// A `T` that is written as a JSON object. serde would read a list of its members' values too.
+struct JsonObject<T>(T);
+
+/// What a person has to write where a `Self` is read.
+trait DocumentPart {
+    const EXPECTED: &'static str;
+}
+
+impl DocumentPart for DocumentHead {
+    const EXPECTED: &'static str = "a session: a JSON object with `started_at` and `messages`";
+}
+
+impl DocumentPart for ImportedMessage {
+    const EXPECTED: &'static str = "a message: a JSON object with `direction` and `raw`";
+}
+
+impl<'de, T: Deserialize<'de> + DocumentPart> Deserialize<'de> for JsonObject<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonObject<T>, D::Error> {
+        deserializer.deserialize_map(JsonObjectVisitor(PhantomData))
+    }
+}
+
+struct JsonObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de> + DocumentPart> Visitor<'de> for JsonObjectVisitor<T> {
+    type Value = JsonObject<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<JsonObject<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(JsonObject)
+    }
 }
 
 /// A message in either spelling.
@@ -319,10 +358,10 @@ impl<'de> Visitor<'de> for MessagesVisitor<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<(), A::Error> {
         let mut number = 0;
-        while let Some(message) = messages.next_element::<ImportedMessage>()? {
+        while let Some(message) = messages.next_element::<JsonObject<ImportedMessage>>()? {
             number += 1;
             self.0
-                .write(&message)
+                .write(&message.0)
                 .map_err(|why| serde::de::Error::custom(format!("message {number}: {why}")))?;
         }
         Ok(())

@@ -109,8 +109,12 @@ fn what_is_no_session_is_refused_with_a_reason() {
     let source = folder.path().join("x.json");
     let mut told = Vec::new();
     for (content, word) in [
-        ("[]", "line 1"),
+        ("[]", "`messages`"),
         ("{}", "`messages`"),
+        (
+            r#"{"messages":[[]],"started_at":"2026-03-01T10:00:00Z"}"#,
+            "`direction`",
+        ),
         (r#"{"messages":[]}"#, "`started_at`"),
         (r#"{"messages":[],"started_at":"now"}"#, "\"now\""),
         (
