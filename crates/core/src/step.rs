@@ -14,7 +14,7 @@ use crate::connection::Connection;
 use crate::link::LinkEnd;
 use crate::message_pipeline::PipelineOutput;
 
-/// Everything that can happen to a message on its way.
+/// Adapts messages to the other side. Rules and holds come before the steps and are not among them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// Makes a message fit a transport of another kind: line breaks become spaces.

@@ -10,7 +10,7 @@
 //! | `message`, `field`, `id`, `span`, `json_walk` | bytes + head, look-ups inside, splices, batches, all values |
 //! | `partial_head` | the head of a large body from its two ends |
 //! | `line`, `sse`, `chunk` | cutting a byte stream into messages, whole or cut through, losing no byte |
-//! | `frame` | a message with its envelope, the two sides, the three transports |
+//! | `frame` | a message with its envelope, the two sides, the transports |
 //! | [`headers`] | what each revision says about HTTP headers and status codes |
 //! | `newline` | making a message fit on one line |
 //! | [`revision`], `error` | protocol versions and eras, error codes |
