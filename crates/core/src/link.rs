@@ -1,7 +1,7 @@
 //! A [`Link`] is one side's conversation: frames in, frames out.
 //!
 //! For stdio there is one link in all; where HTTP ends here (the other side uses another transport) there is one per
-//! client session. HTTP that is passed through has no links: see `http/exchange.rs` in the transport crate.
+//! client session. HTTP that is passed through has no links: see `http/pass_through.rs` in the transport crate.
 
 use std::fmt;
 use std::future::Future;

@@ -146,10 +146,10 @@ impl HoldTable {
 
     /// A pipeline has ended: what it still has here can go nowhere.
     pub(super) fn abandon(&mut self, release_queue: &Arc<ReleaseQueue>) {
-        let is_of_lane = |entry: &ActiveHold| Arc::ptr_eq(&entry.release_queue, release_queue);
+        let is_of_pipeline = |entry: &ActiveHold| Arc::ptr_eq(&entry.release_queue, release_queue);
         let holds = self.holds.iter();
         let lost: Vec<HoldId> = holds
-            .filter(|(_, entry)| is_of_lane(entry))
+            .filter(|(_, entry)| is_of_pipeline(entry))
             .map(|(hold, _)| *hold)
             .collect();
         for hold in lost {

@@ -8,7 +8,7 @@ use mcp_proxy_wire::{Direction, Kind, Message, Origin, PartialHead, Transport, T
 use crate::message::{HttpHead, SseFields};
 use crate::recorder::subject_field;
 
-/// A message and what is known about it, borrowed from wherever it is: a lane or a record.
+/// A message and what is known about it, borrowed from where it is: a pipeline or a record.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageFacts<'a> {
     /// Its number within the session.

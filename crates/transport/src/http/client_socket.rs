@@ -50,7 +50,7 @@ pub(super) enum ClientDisconnect {
 /// The socket and what was last done with it.
 ///
 /// The lock is never waited for, whatever the runtime: [`ClientSocket`] and [`DisconnectWatch`] are polled by the connection's task
-/// only, one after the other. An upgrade gives `Joined` to another task; by then that of the connection polls neither.
+/// only, one after the other. An upgrade gives the `ClientSocket` to another task; by then the connection's task polls neither.
 struct ClientSocketState {
     stream: TcpStream,
     /// When bytes came last; none if bytes went out since.
@@ -62,21 +62,21 @@ struct ClientSocketState {
 impl ClientSocket {
     /// Around `stream`. A client that sends no more is served for `patience`.
     pub(super) fn new(stream: TcpStream, patience: Duration) -> (ClientSocket, DisconnectWatch) {
-        let line = Arc::new(Mutex::new(ClientSocketState {
+        let state = Arc::new(Mutex::new(ClientSocketState {
             stream,
             asked: None,
             end_is_known: false,
         }));
-        let joined = ClientSocket {
-            state: Arc::clone(&line),
+        let socket = ClientSocket {
+            state: Arc::clone(&state),
             together: Vec::new(),
         };
-        let presence = DisconnectWatch {
-            state: line,
+        let watch = DisconnectWatch {
+            state,
             half_closed: None,
             patience,
         };
-        (joined, presence)
+        (socket, watch)
     }
 
     fn line(&self) -> MutexGuard<'_, ClientSocketState> {

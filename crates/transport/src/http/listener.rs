@@ -187,16 +187,16 @@ async fn http1(stream: TcpStream, client: Arc<ClientConnection>) {
     builder.timer(TokioTimer::new());
     let deadline = options.limits.header_deadline;
     builder.header_read_timeout(options.is_public.then_some(deadline));
-    // hyper takes every end of input for the client's; which one is, `Presence` says.
+    // hyper takes every end of input for a disconnect; `DisconnectWatch` decides which ones are.
     builder.half_close(true);
-    let (joined, mut presence) = ClientSocket::new(stream, options.stall);
-    let serving = builder.serve_connection(TokioIo::new(joined), service(client));
+    let (socket, mut watch) = ClientSocket::new(stream, options.stall);
+    let serving = builder.serve_connection(TokioIo::new(socket), service(client));
     let mut serving = pin!(serving.with_upgrades());
     let away = poll_fn(|cx| match serving.as_mut().poll(cx) {
         // The peer's own troubles (a reset, a bad request line) end its connection and nothing else. Or it was upgraded:
         // the socket belongs to another task now, and nobody watches it from here.
         Poll::Ready(_) => Poll::Ready(None),
-        Poll::Pending => presence.poll_disconnect(cx).map(Some),
+        Poll::Pending => watch.poll_disconnect(cx).map(Some),
     });
     // What the connection was working on is dropped with it, and says so where it matters.
     if let Some(ClientDisconnect::HalfClosed) = away.await {
