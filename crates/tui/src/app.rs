@@ -42,7 +42,7 @@ pub struct App {
     pub tab: usize,
     /// The proxy.
     pub proxy: ProxyState,
-    /// Who has the keys.
+    /// The pane that gets key presses.
     pub focus: Focus,
     /// What lies over the panes.
     pub overlay: Overlay,
@@ -95,7 +95,7 @@ pub enum ProxyOwner {
     Demo,
 }
 
-/// Who has the keys.
+/// The pane that gets key presses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Focus {
     /// The list.
@@ -119,7 +119,7 @@ pub enum Overlay {
     Editor(Box<Editor>),
     /// Whether to end the proxy.
     ConfirmQuit,
-    /// Whether to leave a proxy that goes on holding messages.
+    /// Whether to leave a proxy that keeps holding messages.
     ConfirmLeave,
     /// Breakpoints.
     Breakpoints {
@@ -395,7 +395,7 @@ impl App {
         };
         match asked {
             Some(id) => drop(self.pending_requests.insert(id, then)),
-            None => self.complain("the proxy takes no more questions now"),
+            None => self.complain("the proxy takes no more requests now"),
         }
     }
 }

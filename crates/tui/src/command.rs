@@ -70,7 +70,7 @@ pub enum CommandGroup {
     Question,
 }
 
-/// Who has the keys.
+/// Which part of the screen gets key presses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyContext {
     /// The panes, and windows over them.
@@ -129,23 +129,23 @@ impl CommandGroup {
             CommandGroup::Records => "Records",
             CommandGroup::Program => "Program",
             CommandGroup::Edit => "In the editor",
-            CommandGroup::Line => "On a line that is typed",
-            CommandGroup::Text => "In the editor and on a line",
-            CommandGroup::Question => "When it asks before leaving",
+            CommandGroup::Line => "On an input line",
+            CommandGroup::Text => "In the editor and on an input line",
+            CommandGroup::Question => "In the question before leaving",
         }
     }
 }
 
 commands! {
     Decide {
-        ToggleIntercept "intercept" ["i"] "Hold every message, or let all pass again";
-        Forward "forward" ["F5"] "Send the held message on";
+        ToggleIntercept "intercept" ["i"] "Hold every message, or stop holding";
+        Forward "forward" ["F5"] "Forward the held message";
         Modify "modify" ["F6", "e"] "Edit the held message here; Ctrl-S sends it, Esc goes back without sending";
         EditOutside "editor" ["E"] "Edit the held message in $VISUAL or $EDITOR";
         Drop "drop" ["F8"] "Drop the held message";
         AnswerError "error" ["x"] "Drop the held request and answer it with an error: `:error CODE TEXT`";
-        Step "step" ["s"] "Send the oldest held message on; the next one is held again";
-        Continue "continue" ["c"] "Send everything held on, and let all pass";
+        Step "step" ["s"] "Forward the oldest held message and hold the next one";
+        Continue "continue" ["c"] "Forward everything that is held and leave intercept mode";
         NextHeld "next-held" ["w"] "Go to the next held message";
         Breakpoints "breakpoints" ["b"] "Breakpoints: hold what matches a filter";
         BreakHere "break" ["B"] "Hold messages like this one, or `:break FILTER`";
@@ -163,8 +163,8 @@ commands! {
         UnfoldAll "unfold-all" ["Z"] "Unfold all parts";
         Peer "peer" ["p"] "Go to the answer, or to the request that this answers";
         Parent "parent" ["P"] "Go to the call that caused this message";
-        Diff "diff" ["D"] "Side by side: as received and as sent on, or first sent and replayed";
-        Original "original" ["o"] "The message as it was received, or as it went on";
+        Diff "diff" ["D"] "Side by side: as received and as forwarded, or first sent and replayed";
+        Original "original" ["o"] "Show the message as received, or as forwarded";
         Stderr "stderr" ["l"] "What the server wrote on stderr, and other events";
         Wrap "wrap" ["W"] "Wrap long lines, or cut them";
         Copy "copy" ["y"] "Copy the message";
@@ -176,13 +176,13 @@ commands! {
         PageDown "page-down" ["ctrl-d", "pagedown"] "A page down";
         PageUp "page-up" ["ctrl-u", "pageup"] "A page up";
         First "first" ["g", "home"] "The first";
-        Last "last" ["G", "end"] "The last, and follow what comes";
+        Last "last" ["G", "end"] "The last, and follow new messages";
         Follow "follow" ["F"] "Follow new messages, or stay here";
         OtherPane "other-pane" ["tab", "enter"] "Go to the other pane";
         Left "left" ["h", "left"] "To the left: shift the text, or back to the list";
         Right "right" ["right"] "To the right: into the message, or shift the text";
         Goto "goto" ["#"] "Go to a message by its number: `:goto 120`";
-        Mark "mark" ["m"] "Mark this message, in the record too, or take the mark away";
+        Mark "mark" ["m"] "Mark this message, in the record too, or remove the mark";
         NextMark "next-mark" ["'"] "Go to the next marked message";
     }
     Replay {
@@ -192,26 +192,26 @@ commands! {
     }
     Records {
         Save "save" ["S"] "Copy the record and its side files: `:save PATH`";
-        Load "load" ["O"] "Open another record beside this one: `:load PATH`";
+        Load "load" ["O"] "Open another record in a new tab: `:load PATH`";
         Export "export" ["X"] "Write the session as json, jsonl, har or markdown: `:export FORMAT PATH`";
         Note "note" ["a"] "Write a note into the record: `:note TEXT`";
         NextTab "next-session" ["]"] "The next session";
         PreviousTab "previous-session" ["["] "The session before";
-        CloseTab "close-session" ["ctrl-w"] "Close a session that was opened beside the first";
+        CloseTab "close-session" ["ctrl-w"] "Close this tab, unless it is the first";
     }
     Program {
         Help "help" ["F1", "?"] "These keys";
         CommandLine "command" [":"] "Type a command by its name";
         NextTheme "theme" ["t"] "Other colours: `:theme dark|light|mono`";
-        Quit "quit" ["q", "Q"] "Leave. It asks first where the proxy runs here and would end, or would go on holding messages";
-        Leave "leave" ["ctrl-c"] "Leave from everywhere but the editor, which has a text to lose";
-        Back "back" ["esc"] "Close what is open, back to the list";
+        Quit "quit" ["q", "Q"] "Leave. Asks first if that would end the proxy, or leave it holding messages";
+        Leave "leave" ["ctrl-c"] "Leave from everywhere except the editor, where it would lose your text";
+        Back "back" ["esc"] "Close the open window, or go back to the list";
     }
     Edit {
         Send "send" ["ctrl-s"] "Send what is in the editor";
         CloseEditor "close-editor" ["esc"] "Back without sending";
-        GoOnOutside "go-on-outside" ["ctrl-e"] "Go on with the text in $VISUAL or $EDITOR";
-        Undo "undo" ["ctrl-z"] "Take the last change back";
+        GoOnOutside "go-on-outside" ["ctrl-e"] "Continue editing in $VISUAL or $EDITOR";
+        Undo "undo" ["ctrl-z"] "Undo the last change";
         CutLine "cut-line" ["ctrl-k"] "Cut the rest of the line, or join the next one";
         NewLine "new-line" ["enter"] "A new line";
         Indent "indent" ["tab"] "Two spaces";
@@ -223,8 +223,8 @@ commands! {
     Line {
         Accept "accept" ["enter"] "Done";
         GiveUp "give-up" ["esc"] "Leave it as it was before";
-        Older "older" ["up"] "The line that was typed before";
-        Newer "newer" ["down"] "The one after that";
+        Older "older" ["up"] "The previous line of the history";
+        Newer "newer" ["down"] "The next line of the history";
         LineEnd "line-end" ["ctrl-e"] "To the end";
         CutBefore "cut-before" ["ctrl-u"] "Cut everything before the cursor";
         CutWord "cut-word" ["ctrl-w"] "Cut the word before the cursor";
@@ -240,7 +240,7 @@ commands! {
     Question {
         EndProxy "end-proxy" ["y", "Y"] "End the proxy that runs here";
         LetGo "let-go" ["c", "C"] "Release all messages and leave";
-        LeaveHolding "leave-holding" ["l", "L"] "Leave, and the proxy goes on holding";
+        LeaveHolding "leave-holding" ["l", "L"] "Leave the proxy holding messages";
         Stay "stay" ["n", "N", "q", "Q", "esc"] "Stay";
         Confirm "confirm" ["enter"] "The first of the choices";
     }

@@ -43,7 +43,7 @@ pub struct Editor {
     before: Vec<String>,
     fault: Option<JsonSyntaxError>,
     remark: Option<&'static str>,
-    /// The next time it is sent even though it is no JSON.
+    /// The next time it is sent even though it is not JSON.
     pub sends_invalid: bool,
 }
 
@@ -88,7 +88,7 @@ impl Editor {
         self.fault.as_ref()
     }
 
-    /// Why it should not be sent without a second thought: it is no JSON, or none that its receiver can take for a message.
+    /// Why the user should confirm before it is sent: it is not JSON, or not a message that its receiver can read.
     pub fn send_warning(&self) -> Option<String> {
         let fault = self.fault.as_ref();
         let fault = fault.map(|fault| format!("line {}: {}", fault.line, fault.why));
@@ -142,9 +142,9 @@ impl Editor {
         let kind = Message::parse(compact(text)).kind();
         match (self.purpose, kind) {
             (EditPurpose::Replay { .. }, Kind::Request | Kind::Notification) => None,
-            (EditPurpose::Replay { .. }, _) => Some("no JSON-RPC request or notification"),
+            (EditPurpose::Replay { .. }, _) => Some("not a JSON-RPC request or notification"),
             (EditPurpose::Hold { .. }, Kind::Other | Kind::Malformed) => {
-                Some("no JSON-RPC message")
+                Some("not a JSON-RPC message")
             }
             (EditPurpose::Hold { .. }, _) => None,
         }

@@ -83,7 +83,7 @@ fn framed(frame: &mut Frame<'_>, block: Block<'_>, area: Rect) -> Rect {
     inner
 }
 
-/// Text cut to so many columns, with `…` where it was cut.
+/// Text cut to this many columns, with `…` where it was cut.
 fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -104,7 +104,7 @@ fn cut(text: &str, columns: usize) -> String {
     out
 }
 
-/// A text on lines of so many columns, broken between words.
+/// A text on lines of this many columns, broken between words.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

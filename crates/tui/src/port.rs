@@ -1,4 +1,4 @@
-//! The way to a proxy: questions go out, news come in. Whoever starts the UI connects the two ends to a control socket.
+//! The channels to a proxy: requests go out, notices come in. The caller of the UI connects both to a control socket.
 //!
 //! Channels, because the UI waits for keys and never for a proxy.
 
@@ -91,7 +91,7 @@ impl ProxyPort {
         (port, far)
     }
 
-    /// Asks. `None`: the proxy takes no more questions now.
+    /// Asks. `None`: the proxy takes no more requests now.
     pub fn ask<R: ControlRequest>(&mut self, request: &R) -> Option<u64> {
         self.asked += 1;
         let id = self.asked;

@@ -22,7 +22,7 @@ use crate::screen::{MouseOwner, Screen};
 
 /// The longest wait for a key, so that news are seen.
 const TURN: Duration = Duration::from_millis(33);
-/// Countdowns go on without news.
+/// Countdowns are redrawn this often, even without news.
 const CLOCK: Duration = Duration::from_millis(500);
 
 /// Has a text edited outside: the text it was, and what became of it.
@@ -47,7 +47,7 @@ pub struct UiOptions {
     pub external_editor: ExternalEditor,
 }
 
-/// Why the UI could not go on.
+/// Why the UI had to stop.
 #[derive(Debug, thiserror::Error)]
 pub enum UiError {
     /// No terminal.
@@ -58,7 +58,7 @@ pub enum UiError {
     Terminal(#[from] io::Error),
 }
 
-/// Runs the UI until the user leaves. Tells whether the proxy goes on holding every message.
+/// Runs the UI until the user leaves. Returns whether the proxy keeps holding every message.
 pub fn run(app: &mut App, options: &UiOptions) -> Result<InterceptMode, UiError> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(UiError::NoTerminal);
@@ -72,7 +72,7 @@ pub fn run(app: &mut App, options: &UiOptions) -> Result<InterceptMode, UiError>
             screen.leave()?;
             (options.suspend)();
             screen.enter_again()?;
-            // Whoever had the terminal meanwhile has left something there.
+            // The program that had the terminal meanwhile may have left text there.
             terminal.clear()?;
             changed = true;
         }

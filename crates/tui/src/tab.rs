@@ -37,7 +37,7 @@ pub struct Tab {
 /// Which bytes of a message are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BodyVersion {
-    /// Those that went on.
+    /// Those that were forwarded.
     #[default]
     Sent,
     /// Those that were received.
@@ -269,7 +269,7 @@ impl Detail {
         }
     }
 
-    /// Shows the bytes as received, or as they went on.
+    /// Shows the bytes as received, or as forwarded.
     pub fn turn(&mut self) -> BodyVersion {
         self.shown = match self.shown {
             BodyVersion::Sent => BodyVersion::Received,

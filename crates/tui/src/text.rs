@@ -1,7 +1,7 @@
 //! What bodies look like on a screen: laid out, coloured, folded, searched, compared. Pure functions of bytes.
 //!
 //! A [`BodyLayout`] is a list of [`BodyLine`]s, and a line is a list of [`TextPiece`]s that say what they are, not how they look: colours,
-//! cutting and wrapping are for whoever draws. Bodies are hostile, so no piece holds a character that acts on a terminal or
+//! cutting and wrapping are the panes' work. Bodies are hostile, so no piece holds a character that acts on a terminal or
 //! cannot be seen on one; such a character is an escape of its own kind. Nothing here reads a file or knows the screen.
 
 mod compare;
@@ -81,9 +81,9 @@ pub enum TextPieceKind {
     Word,
     /// Brackets, commas and colons.
     Punctuation,
-    /// An escape that stands for a hostile or invisible character, or for a byte that is no text; written by us or by the peer.
+    /// An escape that stands for a hostile or invisible character, or for a byte that is not text; written by us or by the peer.
     Hidden,
-    /// Text that is no JSON.
+    /// Text that is not JSON.
     Plain,
     /// Ours: it is not in the body.
     Note,

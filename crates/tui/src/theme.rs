@@ -43,7 +43,7 @@ pub enum StyleRole {
     Bad,
     /// The row or line that is selected.
     Selected,
-    /// The border of the pane that has the keys.
+    /// The border of the pane that gets key presses.
     Focus,
     /// The border of another.
     Border,

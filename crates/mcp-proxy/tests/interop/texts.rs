@@ -39,7 +39,7 @@ pub const BREAKPOINT_ADDED: &str = "are held from now on";
 /// A question: the run ends with this UI.
 pub const CONFIRM_END: &str = "y: end it";
 /// A question: messages are held.
-pub const CONFIRM_RELEASE: &str = "c: let all go on";
+pub const CONFIRM_RELEASE: &str = "c: release all";
 
 /// The headings of a comparison: a message that was modified,
 pub const RECEIVED: &str = "received";

@@ -28,7 +28,7 @@ pub(super) enum RequestPurpose {
     Say(String),
     /// The held message of this number was decided.
     Resolved(u64, String),
-    /// Held messages of these numbers were let go on.
+    /// Held messages of these numbers were released.
     Released(Vec<u64>, String),
     /// Breakpoints have changed.
     BreakpointsChanged(String),

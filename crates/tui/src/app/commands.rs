@@ -114,7 +114,7 @@ impl App {
             UiCommand::Goto if rest.is_empty() => self.type_command("goto "),
             UiCommand::Goto => match rest.trim_start_matches('#').parse() {
                 Ok(number) => self.go_to(number),
-                Err(_) => self.complain(format!("`{rest}` is no message number")),
+                Err(_) => self.complain(format!("`{rest}` is not a message number")),
             },
             UiCommand::Mark => self.mark(),
             UiCommand::NextMark => self.next_mark(),
@@ -139,7 +139,7 @@ impl App {
             UiCommand::NextTheme => match crate::theme::Theme::named(rest) {
                 Some(theme) => self.theme = theme,
                 None if rest.is_empty() => self.theme = self.theme.next(),
-                None => self.complain(format!("`{rest}` is none of dark, light, mono")),
+                None => self.complain(format!("`{rest}` is not a theme: use dark, light or mono")),
             },
             UiCommand::Quit if !matches!(self.overlay, Overlay::None) => {
                 self.overlay = Overlay::None
@@ -200,7 +200,7 @@ impl App {
         isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
     }
 
-    /// Moves whatever has the keys.
+    /// Moves the window or pane that gets key presses.
     pub(super) fn move_focused_pane(&mut self, by: isize) {
         let moved = |place: &mut usize, last: usize| {
             *place = place.saturating_add_signed(by).min(last);

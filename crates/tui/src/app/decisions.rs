@@ -20,13 +20,13 @@ const OUTSIDE: u64 = 32 << 20;
 
 /// What is decided about a held message.
 pub(super) enum Decision {
-    /// It goes on as it is.
+    /// Forward it unchanged.
     Forward,
-    /// It was looked at in the editor, and goes on as it is.
+    /// It was opened in the editor and not changed: forward it as it is.
     Unchanged,
-    /// This goes on in its place.
+    /// Forward this in its place.
     Modify { text: String, check: EditCheck },
-    /// It goes nowhere.
+    /// Do not forward it.
     Drop,
     /// It goes nowhere, and is answered with this error.
     Error {
@@ -279,7 +279,7 @@ impl App {
             && !editor.sends_invalid
         {
             editor.sends_invalid = true;
-            return self.complain(format!("{doubt}. Ctrl-S again sends it all the same"));
+            return self.complain(format!("{doubt}. Ctrl-S again sends it anyway"));
         }
         let purpose = editor.purpose;
         let check = match editor.sends_invalid {
@@ -344,7 +344,7 @@ pub(super) fn editable(detail: &Detail, room: EditLocation) -> Result<String, &'
             Err("this message is too large to be edited here; E edits it in $EDITOR")
         }
         BodyFormat::Text => Err(
-            "this message is no JSON and cannot be edited here; `mcp-proxy ctl` can send another one",
+            "this message is not JSON and cannot be edited here; `mcp-proxy ctl` can send another one",
         ),
     }
 }

@@ -1,6 +1,6 @@
 //! Held messages as they come and go: which one is selected then, and what the user is told.
 //!
-//! A key that decides must never reach another message than the one that the user was looking at. So the selection goes on by
+//! A key that decides must never reach another message than the one that the user was looking at. So the selection moves on by
 //! itself only after a decision that was made here; what somebody else decided, or the time limit, stays selected.
 
 use mcp_proxy_session::Verdict;

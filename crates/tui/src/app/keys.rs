@@ -9,7 +9,7 @@ use super::{App, ClickTarget, Effect, Focus, Overlay};
 use crate::command::{KeyContext, UiCommand};
 
 impl App {
-    /// Who has the keys.
+    /// The part of the screen that gets key presses.
     fn context(&self) -> KeyContext {
         match self.overlay {
             Overlay::Editor(_) => KeyContext::Editor,

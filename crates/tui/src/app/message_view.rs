@@ -136,10 +136,10 @@ impl App {
                 .as_ref()
                 .is_ok_and(|told| told.message.original_raw.is_some());
             said = match was_changed {
-                false => Some("this message went on as it was received"),
+                false => Some("this message was forwarded as it was received"),
                 true => match detail.turn() {
                     BodyVersion::Received => Some("as it was received"),
-                    BodyVersion::Sent => Some("as it went on"),
+                    BodyVersion::Sent => Some("as it was forwarded"),
                 },
             };
         });
@@ -215,7 +215,7 @@ impl App {
         let bytes = raw.and_then(|raw| raw.load().ok());
         match bytes.map(|bytes| String::from_utf8(bytes.into())) {
             Some(Ok(text)) => self.put(text, "copied"),
-            Some(Err(_)) => self.complain("the message is no text"),
+            Some(Err(_)) => self.complain("the message is not text"),
             None => self.complain("no message is selected"),
         }
     }

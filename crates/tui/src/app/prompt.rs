@@ -154,7 +154,7 @@ impl App {
     /// Goes to the next place that matches, the one before, or with 0 the first from here.
     pub(super) fn search_on(&mut self, by: isize) {
         if self.search.is_empty() {
-            return self.complain("nothing is searched for (/ searches)");
+            return self.complain("there is no search yet (/ searches)");
         }
         let needle = self.search.clone();
         let Some(tab) = self.tabs.get_mut(self.tab) else {
@@ -179,9 +179,9 @@ impl App {
     pub(super) fn load(&mut self, path: &str) {
         let path = absolute(path);
         if !path.is_file() {
-            return self.complain(format!("{} is no file", path.display()));
+            return self.complain(format!("{} is not a file", path.display()));
         }
-        // Its first line tells; the rest is read beside the screen.
+        // The first line shows whether it is a record; a worker thread reads the rest.
         if let Err(error) = RecordListing::read(&path) {
             return self.complain(error.chain());
         }

@@ -33,7 +33,7 @@ impl App {
         }
     }
 
-    /// What is no JSON-RPC goes on a fresh session only, and only an edit can be that.
+    /// Text that is not JSON-RPC is sent on a fresh session only, and only an edit can contain it.
     pub(super) fn send_again(
         &mut self,
         sequence: u64,

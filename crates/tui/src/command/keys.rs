@@ -59,7 +59,7 @@ pub(crate) fn shown_key(name: &str) -> String {
 /// `docs/keys.md`.
 pub fn keys_page() -> String {
     let mut page = String::from(
-        "# Keys of the terminal UI\n\nMade by the program from its table of commands; a test compares, and\n`UPDATE_DOCS=1 cargo test -p mcp-proxy-tui` writes it anew. What has a `:` can also be typed: `:name`.\n[tui.md](tui.md) explains the screen.\n",
+        "# Keys of the terminal UI\n\nGenerated from the program's table of commands; a test compares, and\n`UPDATE_DOCS=1 cargo test -p mcp-proxy-tui` writes the page again. A command with a `:` can also be typed: `:name`.\n[tui.md](tui.md) explains the screen.\n",
     );
     for group in CommandGroup::ALL {
         page.push_str(&format!(

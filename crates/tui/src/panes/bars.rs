@@ -43,9 +43,9 @@ const BUTTONS: [(UiCommand, &str); 9] = [
     (UiCommand::Export, "Export"),
 ];
 
-/// So much of a filter is shown before anything else on its line.
+/// How much of a filter is shown before anything else on its line.
 const FILTER_FIRST: usize = 24;
-/// So many lines may be taken by what is said.
+/// How many lines a status message may take.
 const SAID_LINES: u16 = 3;
 
 /// The bars below the panes, as many as there is room for: the status bar last.

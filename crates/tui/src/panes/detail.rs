@@ -203,7 +203,7 @@ fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
     }
     if message.undecided && app.is_left_undecided() {
         let by = message.verdicts.last().map_or("", |hold| hold.why.as_str());
-        lines.push(format!("⏸ not decided: held by {by}, did not go on"));
+        lines.push(format!("⏸ not decided: held by {by}, not forwarded"));
     }
     let time = mcp_proxy_session::time_text(message.timestamp);
     let mut first = format!(

@@ -68,14 +68,14 @@ fn confirm_leave(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let what = match (app.proxy.mode, app.proxy.held.len()) {
         (InterceptMode::Intercept, 0) => "The proxy keeps holding every message.".to_owned(),
         (InterceptMode::Intercept, held) => {
-            format!("The proxy goes on holding every message; {held} held now.")
+            format!("The proxy keeps holding every message; {held} held now.")
         }
-        (InterceptMode::Passthrough, 1) => "A message is held, and stays so.".to_owned(),
-        (InterceptMode::Passthrough, held) => format!("{held} messages are held, and stay so."),
+        (InterceptMode::Passthrough, 1) => "A message is held and stays held.".to_owned(),
+        (InterceptMode::Passthrough, held) => format!("{held} messages are held and stay held."),
     };
     let choices = [
-        (UiCommand::LetGo, "let all go on"),
-        (UiCommand::LeaveHolding, "leave it so"),
+        (UiCommand::LetGo, "release all"),
+        (UiCommand::LeaveHolding, "keep holding"),
         (UiCommand::Stay, "stay"),
     ];
     confirm(app, frame, area, what, &choices);

@@ -157,7 +157,7 @@ struct RowText {
     subject: String,
     /// ` [exec_cmd]`
     name: String,
-    /// ` (response)`: it need not be told where there is no room, for the arrow does.
+    /// ` (response)`: left out where there is no room, because the arrow says it too.
     answer: &'static str,
     /// ` (failed) · changed`
     outcome: String,
@@ -202,8 +202,8 @@ impl RowText {
                 (None, _) => ("answer".to_owned(), ""),
             },
             Kind::Batch => (format!("batch{}", excerpt(row)), ""),
-            Kind::Other => (format!("JSON, but no message{}", excerpt(row)), ""),
-            Kind::Malformed => (format!("no JSON{}", excerpt(row)), ""),
+            Kind::Other => (format!("JSON, but not a message{}", excerpt(row)), ""),
+            Kind::Malformed => (format!("not JSON{}", excerpt(row)), ""),
         };
         RowText {
             subject,

@@ -1,4 +1,4 @@
-//! The lines of a record that are no messages: what happened, and which older messages a verdict is about.
+//! The lines of a record that are not messages: what happened, and which older messages a verdict is about.
 //!
 //! The index knows where every message's line is, so whatever lies between them is the rest. Messages are not read for this,
 //! and a record of a million of them is looked through at once.
@@ -43,7 +43,7 @@ pub(super) struct EarlierEvents {
 /// The gaps between messages, from the end of a record to its beginning.
 #[derive(Debug)]
 struct GapCursor {
-    /// So many rows are before the gap.
+    /// How many rows are before the gap.
     rows: usize,
     /// Where it ends.
     end: u64,

@@ -1,6 +1,6 @@
 //! Messages of a proxy that keeps no record, as far as they were fetched from it.
 //!
-//! Rows are numbered from 0 in the order in which they came and keep their numbers when the oldest are let go.
+//! Rows are numbered from 0 in the order in which they came and keep their numbers when the oldest are forgotten.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -65,7 +65,7 @@ impl FetchedMessages {
             self.bound();
             return Some(row);
         }
-        // What was let go does not come back.
+        // What was forgotten does not come back.
         let oldest = self.kept.front().map(|told| told.message.sequence);
         if self.first > 0 && oldest.is_some_and(|oldest| sequence < oldest) {
             return None;

@@ -1,6 +1,6 @@
 //! One row of the list, as values: what a screen shows about a message without opening it.
 //!
-//! Texts are as the peer sent them. Whoever draws them makes them visible first.
+//! Texts are as the peer sent them. The panes escape control characters before they draw them.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,6 +1,6 @@
 //! What happened besides messages and verdicts: stderr, connections, exits, notes.
 //!
-//! Texts are as they were written. Whoever draws them makes them visible first.
+//! Texts are as they were written. The panes escape control characters before they draw them.
 
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -77,7 +77,7 @@ impl SessionEvents {
         self.kept.is_empty()
     }
 
-    /// Older ones that were let go while the session was looked at.
+    /// Older ones that were forgotten to save memory.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -165,7 +165,7 @@ fn describe(record: &RecordedLine, kind: SessionEventKind) -> String {
             // The text says it.
             ("mark", _) if kind == SessionEventKind::Note => {}
             ("text" | "why", Value::String(value)) => told.push(value.clone()),
-            // Bytes that are no UTF-8.
+            // Bytes that are not UTF-8.
             ("b64", Value::String(value)) => told.push(from_base64(value)),
             ("sequence", value) => told.push(format!("#{value}")),
             ("parent", value) => told.push(format!("caused by #{value}")),

@@ -1,4 +1,4 @@
-//! The thread beside a screen: it opens the record, takes in what is appended, and runs the filter.
+//! The worker thread of a screen: it opens the record, takes in what is appended, and runs the filter.
 //!
 //! It is the only one that writes rows, so its long reads never keep the screen waiting: only taking in new lines does, and
 //! that is done in small portions.
@@ -152,7 +152,7 @@ impl ViewWorker {
         if let (Some(appended), RowSource::Record(session)) =
             (&mut self.event_reader, &*read(&self.rows))
         {
-            // What happened is beside the point; without it the messages can still be read.
+            // Events are optional: without them the messages can still be read.
             let newest = appended.newest(session).unwrap_or_default();
             (mail.events, mail.older_marks) = (newest.events, newest.marks);
         }

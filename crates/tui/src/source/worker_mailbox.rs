@@ -94,7 +94,7 @@ impl WorkerMailbox {
     pub(super) fn push(&self, rows: Vec<MessageWithContext>) {
         self.send_command(|orders| {
             orders.pushed.extend(rows);
-            // Older ones would be let go at once anyway.
+            // Older ones would be forgotten at once anyway.
             let most = orders.pushed.len().saturating_sub(MOST_ROWS);
             orders.pushed.drain(..most);
         });

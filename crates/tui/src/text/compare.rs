@@ -113,7 +113,7 @@ struct DiffBuilder<'a> {
 }
 
 impl DiffBuilder<'_> {
-    /// Lines that are not the same. Those of the same member stand beside each other, the others as they come.
+    /// Lines that are not the same. Those of the same member stand next to each other, the others as they come.
     fn different(&mut self, left: Range<usize>, right: Range<usize>) {
         if left.len() == right.len() || left.is_empty() || right.is_empty() {
             self.by_place(left, right);

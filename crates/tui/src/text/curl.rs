@@ -28,7 +28,7 @@ const NOT_AGAIN: [&str; 12] = [
 /// Linux takes no longer argument than 128 KiB.
 const LONGEST: usize = 120 * 1024;
 
-/// The command that sends a client's message to `url` again, as it went on to the server. Values that the record masks become
+/// The command that sends a client's message to `url` again, as it was forwarded to the server. Values that the record masks become
 /// variables that the shell asks for. An error says in a few words why there is no such command.
 pub(crate) fn curl(message: &ProxyMessage, url: &str) -> Result<String, String> {
     if message.direction == Direction::ServerToClient {
@@ -133,15 +133,15 @@ impl CurlCommand {
             RawBody::Side { path, .. } => {
                 let path = path
                     .to_str()
-                    .ok_or("the path of its side file is no text")?;
+                    .ok_or("the path of its side file is not text")?;
                 let word = quote(&format!("@{path}"))?;
                 self.options.push(format!("--data-binary {word}"));
                 return Ok(());
             }
-            RawBody::Binary(_) => return Err("the body is no text".to_owned()),
+            RawBody::Binary(_) => return Err("the body is not text".to_owned()),
             RawBody::Text(text) => text,
             RawBody::Json(bytes) => {
-                std::str::from_utf8(bytes).map_err(|_| "the body is no text")?
+                std::str::from_utf8(bytes).map_err(|_| "the body is not text")?
             }
         };
         if text.is_empty() {

@@ -12,8 +12,8 @@ const STEP: usize = 2;
 
 const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
-/// The lines of a JSON text, and how many bytes of it they hold. A text that was cut off is laid out as far as it goes, and one
-/// that turns out to be no JSON in some way.
+/// The lines of a JSON text, and how many bytes of it they hold. A text that was cut off, or
+/// turns out not to be JSON, is laid out as far as possible.
 pub(super) fn lay_out(json: &str) -> (Vec<BodyLine>, usize) {
     let mut layout = JsonLayout::default();
     let mut rest = json.trim_start_matches(SPACE);

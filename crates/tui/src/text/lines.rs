@@ -1,4 +1,4 @@
-//! Bodies that are no JSON: their own lines, with escapes for what is no text.
+//! Bodies that are not JSON: their own lines, with escapes for what is not text.
 
 use super::pieces::{push_bytes, push_plain};
 use super::{BodyLine, MOST_LINES, TextPieceKind};

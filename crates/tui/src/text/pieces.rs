@@ -15,7 +15,7 @@ pub(super) fn push(pieces: &mut Vec<TextPiece>, text: &str, kind: TextPieceKind)
     }
 }
 
-/// Adds text that is no JSON; `\u{1b}` for an escape character.
+/// Adds text that is not JSON; `\u{1b}` for an escape character.
 pub(super) fn push_plain(pieces: &mut Vec<TextPiece>, text: &str, kind: TextPieceKind) {
     each_run(text, |run| match run {
         TextRun::Harmless(text) => push(pieces, text, kind),
@@ -23,7 +23,7 @@ pub(super) fn push_plain(pieces: &mut Vec<TextPiece>, text: &str, kind: TextPiec
     });
 }
 
-/// Adds bytes that are no text.
+/// Adds bytes that are not text.
 pub(super) fn push_bytes(pieces: &mut Vec<TextPiece>, bytes: &[u8]) {
     let mut escapes = String::with_capacity(bytes.len() * 4);
     for byte in bytes {
@@ -57,7 +57,7 @@ fn push_unescaped(pieces: &mut Vec<TextPiece>, text: &str, kind: TextPieceKind) 
             let mut escapes = String::new();
             for character in hidden.chars() {
                 match character {
-                    // `push_json` lets these stay, as white space; a token has none, unless it is no JSON after all.
+                    // `push_json` lets these stay, as white space; a token has none, unless it is not JSON after all.
                     '\n' | '\r' | '\t' => {
                         escapes.push_str(&sanitize(character.encode_utf8(&mut [0; 4])))
                     }
@@ -97,7 +97,7 @@ fn escaped(scalar: u32, len: usize) -> Escape {
     match char::from_u32(scalar) {
         Some('\n' | '\r' | '\t') => Escape::Shown(len),
         Some(character) if !is_hidden(character) => Escape::Shown(len),
-        // A lone half of a pair is no character.
+        // A lone half of a pair is not a character.
         _ => Escape::Hidden(len),
     }
 }

@@ -55,6 +55,6 @@ fn rows_that_are_pushed_are_kept_replaced_and_let_go() {
         told
     });
     view.push(large.collect());
-    until(&mut view, "bodies are let go", |view| view.total() == 2);
+    until(&mut view, "bodies are forgotten", |view| view.total() == 2);
     assert_eq!(view.sequence_at(0), Some(100_001));
 }

@@ -110,7 +110,7 @@ fn bodies_side_by_side() {
             "=}|}"
         ]
     );
-    // `b` stands beside `b`, though `a` is what was removed before it.
+    // `b` is paired with `b`, though `a` is what was removed before it.
     assert_eq!(
         compared(r#"{"a":1,"b":2}"#, r#"{"b":3}"#),
         ["={|{", "-\"a\": 1,|", "~\"b\": 2|\"b\": 3", "=}|}"]
