@@ -121,7 +121,7 @@ impl CannedAnswers {
         }
     }
 
-    /// The answer to one message; `None` for a notification or for what is no request at all.
+    /// The answer to one message; `None` for a notification or for what is not a request at all.
     pub fn answer<'a>(&self, message: &'a [u8]) -> Option<CannedAnswer<'a>> {
         let request: CannedRequest<'a> = serde_json::from_slice(message).ok()?;
         let id = request.id?.get();

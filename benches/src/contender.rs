@@ -1,7 +1,7 @@
 //! Who is measured, and how each is started for a shape: no proxy, nginx, the bare copy, mcp-proxy and its namesakes.
 //!
 //! Every measurement starts its contender anew: memory is then that of one load, a record is removed when its
-//! process ends, and nobody idles beside another's measurement.
+//! process ends, and nobody idles during another's measurement.
 
 mod command;
 pub mod nginx;

@@ -79,11 +79,11 @@ pub fn run(args: &FloorArgs) -> Result<()> {
 pub fn split_url(url: &str) -> Result<(SocketAddr, String)> {
     let rest = url
         .strip_prefix("http://")
-        .with_context(|| format!("{url} is no http URL"))?;
+        .with_context(|| format!("{url} is not an http URL"))?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let address = host
         .parse()
-        .with_context(|| format!("{host} is no address and port"))?;
+        .with_context(|| format!("{host} is not an address and port"))?;
     Ok((address, format!("/{path}")))
 }
 

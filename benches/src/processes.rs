@@ -1,4 +1,4 @@
-//! Every process of a run: started in a group of its own, stopped in order, and gone when the run ends.
+//! Every process of a run: started in a group of its own, stopped cleanly, and gone when the run ends.
 //!
 //! A run that is interrupted, fails or panics must leave nothing behind, so groups are kept in one register
 //! that the signal thread can empty as well. A run that is killed outright takes its own children with it

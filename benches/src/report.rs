@@ -115,7 +115,7 @@ impl BenchReport {
             "case",
             "figure",
             "value",
-            "beside",
+            "compared with",
             "its value",
             "ratio",
             "goal",

@@ -1,5 +1,5 @@
 //! `cargo xtask test`: the one command that says whether the tree is good. Every step runs even if an earlier one
-//! failed, so that one run shows all there is to mend; the test runner comes last, so that its summary ends the output.
+//! failed, so that one run shows everything there is to fix; the test runner comes last, so that its summary ends the output.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Cargo plugins that the commands use, each pinned, built once per machine and kept beside the fixtures.
+//! Cargo plugins that the commands use, each pinned, built once per machine and kept next to the fixtures.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -177,7 +177,7 @@ fn compare_with_nginx(
     }
 }
 
-/// Added latency is small beside the latency itself, so its median is made first and divided last.
+/// Added latency is small compared with the latency itself, so its median is made first and divided last.
 fn added_of_nginx(case: &BenchCase, results: &CaseResults, most: f64) -> GoalRow {
     let added = |who| results.paired(who, ContenderKind::Direct, median_latency, subtract);
     let (own, nginx, floor) = (

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// The id of the request whose answer is left unread. An answer has the id of its request, and this one is more than a
 /// socket holds: from then on the proxy can send nothing, which a few seconds of notices would not bring about.
 const LONG_ID: usize = 600_000;
-/// No notice has so many bytes.
+/// No notice is this long.
 const LONGEST_NOTICE: u64 = 1024;
 
 /// What it does once it has subscribed.
@@ -87,7 +87,7 @@ impl Drop for BenchViewer {
     }
 }
 
-/// Reads notices up to the beginning of the long answer, so that the work on it is no part of what is measured.
+/// Reads notices up to the beginning of the long answer, so that the work on it is not part of what is measured.
 fn stop_inside_answer(reader: &mut BufReader<UnixStream>) -> Result<()> {
     let mut line = Vec::new();
     loop {

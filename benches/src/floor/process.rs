@@ -119,7 +119,7 @@ impl FloorProcess {
             }
             searched = buffer.len();
         }
-        // Whoever still waits learns that no answer will come.
+        // Requests that still wait learn that no answer will come.
         self.pending.borrow_mut().clear();
     }
 

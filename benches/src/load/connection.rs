@@ -89,7 +89,7 @@ impl LoadConnection {
             let line = self.read_line().await?;
             let digits = line.split(';').next().unwrap_or_default().trim();
             let size = usize::from_str_radix(digits, 16)
-                .with_context(|| format!("{line:?} is no chunk size"))?;
+                .with_context(|| format!("{line:?} is not a chunk size"))?;
             if size == 0 {
                 while !self.read_line().await?.is_empty() {}
                 return Ok(());

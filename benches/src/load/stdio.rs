@@ -113,7 +113,8 @@ impl StdioLoadClient {
                 &self.begun
             };
             seen(
-                &serde_json::from_slice(line).context("a line on stdout is no JSON-RPC message")?,
+                &serde_json::from_slice(line)
+                    .context("a line on stdout is not a JSON-RPC message")?,
             )?;
             self.begun.clear();
             rest = behind;

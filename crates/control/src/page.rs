@@ -1,4 +1,4 @@
-//! Results that contain recorded messages. Their bytes are put in as they are: never parsed and written anew.
+//! Results that contain recorded messages. Their bytes are put in as they are: never parsed and serialised again.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

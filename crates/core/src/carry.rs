@@ -1,7 +1,7 @@
 //! Two pumps, one for each direction, until one side ends.
 //!
-//! The core decides (pipeline, correlation, steps); this loop does the waiting. Every wait has a deadline, and
-//! whoever waits for an answer when a side ends is told why.
+//! The core decides (pipeline, correlation, steps); this loop does the waiting. Every wait has a deadline. When
+//! a side ends, the peers that still wait for an answer are told why.
 
 mod pump;
 
@@ -30,9 +30,9 @@ pub struct CarryOptions {
     pub drain_idle: Duration,
     /// After the server's end: how long the client's next request is awaited, to answer it with the reason.
     pub last_request: Duration,
-    /// Stray lines before the first message that show that the command is no MCP server.
+    /// Stray lines before the first message that show that the command is not an MCP server.
     pub stray_lines: u64,
-    /// A server that has printed stray lines and no message is no MCP server either, if a request waits this long.
+    /// A server that has printed stray lines and no message is not an MCP server either, if a request waits this long.
     pub stray_wait: Duration,
 }
 
@@ -111,7 +111,7 @@ pub async fn carry(
         () = &mut stop => None,
     };
     injections.close();
-    // The pump that goes on is the one that ran: dropped in the middle of a write, it would lose the rest of it.
+    // The pump that continues is the one that ran: dropped in the middle of a write, it would lose the rest of it.
     drop(up_run);
     let end = match first {
         None => {
@@ -209,7 +209,7 @@ async fn drain(
         }
     };
     // A client that has closed its end may still read: what it asked is answered, at least with why not. A server
-    // that ends in order without an answer has nothing to say.
+    // that shuts down cleanly without an answer has nothing to say.
     let failure = failure_of(end);
     if failure.orderly {
         return CarryEnd::Client;

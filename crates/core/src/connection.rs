@@ -228,7 +228,7 @@ impl Connection {
         }
     }
 
-    /// A request goes on as something else.
+    /// A request is forwarded as another message.
     pub(crate) fn replace_request(
         &self,
         direction: Direction,

@@ -48,7 +48,7 @@ pub struct RequestSubject {
 }
 
 impl RequestSubject {
-    /// What this request asks. Copied, for the message may lie in a large buffer that would be kept with it.
+    /// What this request asks. Copied, because the message may lie in a large buffer that would be kept with it.
     pub fn of(request: &Message) -> RequestSubject {
         RequestSubject {
             method: method_of(request),
@@ -236,7 +236,7 @@ impl Correlator {
         }
     }
 
-    /// A request went on as something else: that is what an answer will name, if it still asks for one.
+    /// A request was forwarded as another message, whose id the answer will name, if it still expects one.
     pub fn replace_request(
         &mut self,
         direction: Direction,
@@ -259,7 +259,7 @@ impl Correlator {
         self.insert(direction, asked);
     }
 
-    /// Whoever sent a request on this stream has gone: an answer would be late. Whether it was still open.
+    /// The sender of a request on this stream has left, so an answer would be late. Returns whether it was still open.
     pub fn abandon_request(&mut self, direction: Direction, stream: StreamId, id: &Id) -> bool {
         let of_stream = |asked: &&TrackedRequest| asked.stream == stream;
         if self.all_open(direction, id).find(of_stream).is_none() {

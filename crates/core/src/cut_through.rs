@@ -1,4 +1,4 @@
-//! A message that is cut through: its bytes go on while this remembers its two ends and fills its side file.
+//! A message that is cut through: its bytes are forwarded while this remembers its two ends and fills its side file.
 
 use bytes::Bytes;
 use mcp_proxy_session::{Error, RecordSink, SideFile, SideName};

@@ -2,8 +2,8 @@
 //!
 //! Intercept mode holds everything of a run, a server or a connection, and keeps order: a message that was decided waits until those before it on the
 //! same connection and in the same direction are. A breakpoint holds single messages and delays no other. A pipeline
-//! leaves a message here and finds it again in its release_queue; whoever decides never touches the traffic, so a
-//! viewer that is slow, stopped or killed costs nothing. Every hold has a deadline, and there are only so many.
+//! leaves a message here and finds it again in its `ReleaseQueue`; the viewer that decides never touches the traffic, so a
+//! slow, stopped or killed viewer costs nothing. Every hold has a deadline, and their number is limited.
 
 mod active_hold;
 mod batch_messages;
@@ -56,7 +56,7 @@ pub struct InterceptState {
 pub struct Interceptor {
     options: HoldOptions,
     /// Something may want to hold a message. Read for every message, so it is not a lock. Who reads that nothing does
-    /// also finds in the mailboxes what was released before.
+    /// also finds in the release queues what was released before.
     active: AtomicBool,
     inner: Mutex<HoldTable>,
     changes: watch::Sender<u64>,

@@ -167,7 +167,7 @@ pub struct LinkFailure {
     pub code: mcp_proxy_wire::ErrorCode,
     /// What happened, in one line.
     pub text: String,
-    /// It ended in order: a process that exits with status 0. After the client's own end that is no failure.
+    /// It shut down cleanly: a process that exits with status 0. After the client's own end that is not a failure.
     pub orderly: bool,
 }
 

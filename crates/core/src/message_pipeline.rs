@@ -88,7 +88,7 @@ pub enum ProgressSupport {
     No,
 }
 
-/// Stray output of a stdio server: lines that are no messages.
+/// Stray output of a stdio server: lines that are not messages.
 #[derive(Clone, Debug, Default)]
 pub struct StrayOutput {
     /// How many lines.
@@ -218,7 +218,7 @@ impl MessagePipeline {
         let mut output = PipelineOutput::default();
         while self.has_held_messages() && output.forward.is_empty() && output.reply.is_empty() {
             self.release(&mut output).await?;
-            // The answer to a message is no notification: that is progress.
+            // A notification is not the answer to a message: it is progress.
             for frame in std::mem::take(&mut output.reply) {
                 match frame {
                     OutgoingFrame::Frame(frame) if is_notification(&frame) => tell(frame),
@@ -272,7 +272,7 @@ impl MessagePipeline {
         self.direction.from()
     }
 
-    /// What the server printed that was no message.
+    /// What the server printed that was not a message.
     pub fn stray_output(&self) -> &StrayOutput {
         &self.stray
     }

@@ -104,7 +104,7 @@ impl MockServer {
             Kind::Other | Kind::Malformed => MockReply::Messages(vec![error_response(
                 None,
                 ErrorCode::PARSE_ERROR,
-                "the message is no JSON-RPC",
+                "the message is not JSON-RPC",
                 None,
             )]),
         }

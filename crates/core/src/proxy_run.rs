@@ -38,7 +38,7 @@ pub struct RunOptions {
 ///
 /// Any thread may use it. Where one lock is taken under another, this is the order: those of a transport (its table of
 /// sessions, a session) → a connection's injections, or the holds ([`Interceptor`]) → the record_writer → the connection's correlator →
-/// its multiplexer. All others (mailboxes, the registry, a server's peer, an opening, awaited answers, rules) are taken last and alone.
+/// its multiplexer. All others (release queues, the registry, a server's peer, an opening, awaited answers, rules) are taken last and alone.
 pub struct ProxyRun {
     start: Instant,
     wall: SystemTime,
@@ -182,7 +182,7 @@ impl ProxyRun {
             .is_some_and(|sink| sink.redacts())
     }
 
-    /// How long a message may be kept here before it goes on.
+    /// How long a message may be kept here before it is forwarded.
     pub fn longest_hold(&self) -> Duration {
         self.intercept
             .hold_timeout()

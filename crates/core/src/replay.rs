@@ -44,7 +44,7 @@ pub(crate) use waiters::ReplayWaiters;
 pub struct PlaybackOptions {
     /// Requests that may be open at once.
     pub concurrency: usize,
-    /// The recorded pauses, so many times shorter; `None`: no pauses.
+    /// The recorded pauses are divided by this; `None` for no pauses.
     pub speed: Option<f64>,
     /// A request that is not answered for this long is given up.
     pub timeout: Duration,

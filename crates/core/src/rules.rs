@@ -1,7 +1,7 @@
 //! Rules: what to do with which messages, from an ordered file (`docs/rules.md`).
 //!
 //! A pure engine: [`Rules::parse`] reads the file once, [`Rules::judge`] says what becomes of a message. It changes bytes but
-//! sends, waits and records nothing; whoever asks does what the [`RuleVerdict`] says. [`LiveRules`] are those that a run obeys. Rules are found by method and tool, so that
+//! sends, waits and records nothing; the caller carries out the [`RuleVerdict`]. [`LiveRules`] are those that a run obeys. Rules are found by method and tool, so that
 //! those for other messages cost a look into a table, however many there are.
 
 mod error;
@@ -112,7 +112,7 @@ impl Rules {
 
     /// What becomes of a message. Nothing, if no rule is for it.
     ///
-    /// Rules are tried in their order. A change or a delay lets those after it go on, which see the changed message; every other
+    /// Rules are tried in their order. After a change or a delay the later rules still apply, and see the changed message; every other
     /// action is the last. `server` in a rule is not looked at here: see [`Rules::for_server`]. Each rule may compute for as long
     /// as `budget` says; one that takes longer does nothing to the message.
     pub fn judge(&self, facts: &MessageFacts<'_>, budget: Budget) -> Option<RuleVerdict> {
@@ -365,7 +365,7 @@ fn answer(request: &Message, result: &str) -> Message {
     Message::parse(parts.concat())
 }
 
-/// Places of rules, merged from lists that are in order each.
+/// Places of rules, merged from sorted lists.
 struct CandidateRules<'r>([&'r [u32]; 3]);
 
 impl CandidateRules<'_> {

@@ -112,7 +112,10 @@ impl FormQuestion {
 
     fn into_params(self) -> Result<ElicitRequestParams, ErrorData> {
         let form: ElicitationSchema = serde_json::from_value(self.form).map_err(|error| {
-            ErrorData::internal_error(format!("the form is no elicitation schema: {error}"), None)
+            ErrorData::internal_error(
+                format!("the form is not an elicitation schema: {error}"),
+                None,
+            )
         })?;
         Ok(ElicitRequestParams::FormElicitationParams {
             meta: None,

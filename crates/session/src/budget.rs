@@ -62,7 +62,7 @@ fn thread_time() -> Duration {
     )
 }
 
-/// So many overruns in a row, and there is a pause.
+/// After this many overruns in a row there is a pause.
 const IN_A_ROW: u8 = 3;
 /// How long something that is too slow is not tried then. One try costs a whole budget, which is little in this time.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -109,7 +109,7 @@ impl Patience {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a search over `length` bytes that cannot be interrupted. `try_on` searches only the first bytes, so many as it is
+    /// Runs a search over `length` bytes that cannot be interrupted. `try_on` searches only the first bytes, as many as it is
     /// told; by that it is seen in advance whether the whole would take too long.
     pub(crate) fn search(
         &self,
@@ -140,11 +140,11 @@ impl Patience {
 
 /// What is shorter is searched without a trial.
 const FIRST_TRIAL: usize = 1 << 10;
-/// The next trial is over so many times more bytes.
+/// Each trial is longer than the one before by this factor.
 const GROWTH: usize = 4;
 
 /// Whether work that takes time in proportion to its input, of `length` bytes, would end in time. `try_on` does it with the
-/// first bytes, so many as it is told; what it finds there is not looked at. Together that is a third of the whole at most.
+/// first bytes, as many as it is told; what it finds there is not looked at. Together that is a third of the whole at most.
 pub(crate) fn would_end(time: Duration, length: usize, try_on: impl Fn(usize) -> bool) -> bool {
     // All trials before a step take a third of it again.
     let most = time.mul_f64(0.75);

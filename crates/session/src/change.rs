@@ -31,7 +31,7 @@ pub enum ChangePart {
 /// Why a message was not changed. It is to be treated as if there had been no change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
-    /// It has no such member, or is no JSON.
+    /// It has no such member, or is not JSON.
     #[error("the message has no {0}")]
     Missing(ChangePart),
     /// The member is nested deeper than a program can take.
@@ -46,8 +46,8 @@ pub enum ChangeError {
     /// The program failed, or was stopped.
     #[error(transparent)]
     Program(#[from] JqError),
-    /// The value cannot be written as JSON: it has a NaN, bytes, or keys that are no strings.
-    #[error("what the program makes of {0} is no JSON: {1}")]
+    /// The value cannot be written as JSON: it has a NaN, bytes, or keys that are not strings.
+    #[error("what the program makes of {0} is not JSON: {1}")]
     NotJson(ChangePart, String),
 }
 

@@ -1,6 +1,6 @@
 //! A copy of a record with its side files, of one that is still being written too.
 //!
-//! Whole lines only, and under its name only when its side files are there too: whoever finds the copy can open it.
+//! Whole lines only, and under its name only when its side files are there too: a copy that exists can be opened.
 
 use crate::{Error, SessionRecord, new_salt, side_folder};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -16,7 +16,7 @@ pub fn copy_record(from: &Path, to: &Path) -> Result<u64, Error> {
         if taken.symlink_metadata().is_ok() {
             let error = io::Error::new(
                 io::ErrorKind::AlreadyExists,
-                "there is something already, which is never overwritten; give another name",
+                "it exists already and is never overwritten; give another name",
             );
             return Err(Error::io("copy to", taken, error));
         }

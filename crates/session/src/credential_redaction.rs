@@ -248,7 +248,7 @@ fn unquoted(word: &str) -> &str {
     inside('\'').or_else(|| inside('"')).unwrap_or(word)
 }
 
-/// `Bearer [masked]`: the scheme is no secret and explains a 401.
+/// `Bearer [masked]`: the scheme is not a secret and explains a 401.
 fn masked_credentials(value: &[u8]) -> Cow<'static, str> {
     for scheme in ["Bearer", "Basic", "Digest", "DPoP", "Negotiate"] {
         if let Some((word, rest)) = value.split_at_checked(scheme.len())

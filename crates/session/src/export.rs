@@ -71,7 +71,7 @@ impl SessionExporter for ExportFormat {
 /// What an export has to say about itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExportSummary {
-    /// Messages whose bodies should be beside the record and are not. The export is marked in their places.
+    /// Messages whose bodies should be next to the record and are not. The export marks their places.
     pub missing: u64,
 }
 

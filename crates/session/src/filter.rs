@@ -133,7 +133,7 @@ impl Filter {
         }
     }
 
-    /// Whether a text that is no message matches: a line of stderr, a note. jq knows messages only.
+    /// Whether a text that is not a message matches: a line of stderr, a note. jq knows messages only.
     pub fn matches_text(&self, text: &str) -> bool {
         match &self.test {
             FilterTest::Everything => true,

@@ -96,7 +96,7 @@ impl SessionHeader {
         bytes
     }
 
-    /// The server as the first line of a record tells it, its command or its URL. Whoever shows it elsewhere shows this.
+    /// The server as it stands in the first line of a record, its command or its URL. Every other place shows the same text.
     pub fn shown_server(
         &self,
         masks: &CredentialRedaction,
@@ -152,10 +152,10 @@ impl SessionHeader {
             why: why.to_owned(),
         };
         let Ok(Value::Object(mut line)) = serde_json::from_slice(line) else {
-            return Err(not_a_record("its first line is no JSON object"));
+            return Err(not_a_record("its first line is not a JSON object"));
         };
         if line.get("t").and_then(Value::as_str) != Some("session") {
-            return Err(not_a_record("its first line is no session header"));
+            return Err(not_a_record("its first line is not a session header"));
         }
         let format = line.get("format").and_then(Value::as_u64).unwrap_or(0);
         if format != u64::from(FORMAT) {

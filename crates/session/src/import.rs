@@ -2,7 +2,7 @@
 //!
 //! The seed's own field names are read, and those of the program it came from, which wrote `proxy_id`, `payload` and
 //! `original_payload`. The document is read twice, for its head and for its messages, so that only one message is in memory at a
-//! time. A `raw` that is a string is taken as the text (or `base64:` bytes) of something that was no JSON, as our export writes it.
+//! time. A `raw` that is a string is taken as the text (or `base64:` bytes) of something that was not JSON, as our export writes it.
 
 use crate::record_input::{AnsweredRequest, NewBody, NewMessage, NewVerdict, RecordEvent};
 use crate::{
@@ -69,7 +69,7 @@ pub fn import(source: &Path, place: RecordLocation) -> Result<PathBuf, Error> {
         .take()
         .or_else(|| read.err().map(|error| wrong(error.to_string())));
     if let Some(error) = failed {
-        // Half a session is no session: nothing of it stays.
+        // Half a session is useless: nothing of it stays.
         let path = writer.recorder.path();
         let _ = std::fs::remove_file(path);
         let _ = std::fs::remove_dir_all(crate::side_folder(path));
@@ -99,7 +99,7 @@ struct DocumentHead {
 impl DocumentHead {
     fn header(&self) -> Result<SessionHeader, String> {
         if self.messages.is_none() {
-            return Err("it has no `messages`, so it is no session".to_owned());
+            return Err("it has no `messages`, so it is not a session".to_owned());
         }
         let started_at = self.started_at.as_deref().ok_or("it has no `started_at`")?;
         let transport = self.transport.as_deref().unwrap_or("stdio");
@@ -107,7 +107,7 @@ impl DocumentHead {
             .parse::<Transport>()
             .map_err(|error| format!("`transport`: {error}"))?;
         let started_at = timestamp::parse(started_at)
-            .ok_or_else(|| format!("`started_at` is {started_at:?}, which is no time"))?;
+            .ok_or_else(|| format!("`started_at` is {started_at:?}, which is not a time"))?;
         Ok(SessionHeader {
             id: self
                 .id
@@ -289,7 +289,7 @@ impl ImportWriter {
                 raw: original.map(|_| sent),
             });
         }
-        // Whatever is no answer itself may be answered: also a batch, which has no method of its own, and what was broken.
+        // Whatever is not an answer itself may be answered: also a batch, which has no method of its own, and what was broken.
         if !matches!(received.kind(), Kind::Response | Kind::Error)
             && let Some(name) = &imported.id
         {

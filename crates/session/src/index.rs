@@ -1,6 +1,6 @@
 //! The row index: 64 bytes a message, enough to list, sort, pair and filter without reading the record.
 //!
-//! It is a cache. It is built from the record in one pass over the envelopes, kept beside the record as `<record>.idx`, extended
+//! It is a cache. It is built from the record in one pass over the envelopes, kept next to the record as `<record>.idx`, extended
 //! from the offset that it covers when the record has grown, and thrown away when it does not fit the record.
 
 mod build;
@@ -30,7 +30,7 @@ pub(crate) struct Index {
     pub(crate) end: Option<LineLocation>,
     /// Everything before this offset is in the index. Always the start of a line.
     pub(crate) covered: u64,
-    /// Lines that are no record lines.
+    /// Lines that are not record lines.
     pub(crate) damaged: u64,
     /// Bytes after the last whole line, when last looked.
     pub(crate) torn: u64,

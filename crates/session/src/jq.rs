@@ -118,7 +118,7 @@ impl JqProgram {
         limits::check_program(&term).map_err(|why| FilterError::new(text, None, why))?;
         if let Some(name) = metering::recursive(&term) {
             let why = format!(
-                "`{name}` calls itself, which could go on for ever: use recurse, while, until or walk"
+                "`{name}` calls itself, which could run forever: use recurse, while, until or walk"
             );
             return Err(wrong(name, why));
         }

@@ -1,7 +1,7 @@
 //! The outer members of one record line, read without reading the body.
 //!
 //! A line's body is its last member, so a reader that only wants the envelope stops there. Values are skipped by shape, not
-//! checked: the recorder wrote them, and whoever needs a value reads that value properly.
+//! checked: the recorder wrote them, and a caller that needs a value parses that value properly.
 
 /// A walk over the members of one line.
 pub(crate) struct LineMembers<'a> {

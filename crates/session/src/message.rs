@@ -33,7 +33,7 @@ pub struct ProxyMessage {
     pub direction: Direction,
     /// The transport of the link it was read from.
     pub transport: Transport,
-    /// Its bytes: those that went on, if a verdict changed them.
+    /// Its bytes: the forwarded ones, if a verdict changed them.
     pub raw: RawBody,
     /// The JSON-RPC id's raw token (`1`, `1.0` and `"1"` differ).
     pub jsonrpc_id: Option<String>,
@@ -71,7 +71,7 @@ pub struct ProxyMessage {
     pub dropped: bool,
     /// A verdict refused it.
     pub refused: bool,
-    /// The proxy answered it in the place of the peer, so it did not go on.
+    /// The proxy answered it in the place of the peer, so it was not forwarded.
     pub answered: bool,
     /// It was held, and nobody has decided about it: it waits, or the proxy was killed.
     pub undecided: bool,
@@ -234,7 +234,7 @@ impl ProxyMessage {
         self.origin == Origin::from(self.direction.from())
     }
 
-    /// The verdicts, applied in order: `raw` is what went on, `original_raw` what came.
+    /// The verdicts, applied in order: `raw` is what was forwarded, `original_raw` what was received.
     pub(crate) fn apply_verdict(&mut self, verdict: Verdict) {
         match verdict.kind.as_str() {
             "drop" => self.dropped = true,

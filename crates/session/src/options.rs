@@ -20,7 +20,7 @@ pub enum Durability {
 pub enum RecordErrorPolicy {
     /// Recording errors are returned, so that the caller stops.
     Stop,
-    /// One warning; traffic goes on, lines are lost and counted, and recording goes on when it works again.
+    /// One warning; traffic continues, lines are lost and counted, and recording resumes when writing works again.
     #[default]
     Warn,
 }

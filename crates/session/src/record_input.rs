@@ -107,7 +107,7 @@ pub struct NewVerdict {
     pub why: String,
     /// The message's bytes before the change, if the `msg` record does not show them.
     pub original_raw: Option<Bytes>,
-    /// The bytes that go on instead.
+    /// The bytes that are forwarded instead.
     pub raw: Option<Bytes>,
 }
 

@@ -143,7 +143,7 @@ impl Recorder {
         }
     }
 
-    /// The next message had so many values redacted before it came here.
+    /// How many values of the next message were redacted before it came here.
     pub(crate) fn note_prior_redactions(&mut self, count: u32) {
         self.lines.hidden(count);
     }
@@ -266,7 +266,7 @@ impl Recorder {
 
     /// Writes everything pending with one `write(2)`. [`Recorder::disk_sync`] tells when it is on the disk.
     ///
-    /// Under [`RecordErrorPolicy::Warn`] a failure is no error: see [`Recorder::warning`].
+    /// Under [`RecordErrorPolicy::Warn`] a failure is not an error: see [`Recorder::warning`].
     pub fn flush(&mut self) -> Result<(), Error> {
         if let Some(error) = self.failed.take() {
             self.faults.by_policy(self.on_error, error)?;
@@ -321,7 +321,7 @@ impl Recorder {
         )
     }
 
-    /// Writes the `end` line, forces everything onto the disk and stores the index beside the record.
+    /// Writes the `end` line, forces everything onto the disk and stores the index next to the record.
     pub fn end(&mut self, time: SystemTime, why: &str) -> Result<(), Error> {
         self.lines.open("end", time);
         self.lines.text("why", why);

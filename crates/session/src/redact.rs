@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// What to hide, as it was asked for.
 #[derive(Debug, Clone, Default)]
 pub struct RedactionRules {
-    /// Keys of objects, at any depth, capitals or not; `*` stands for any letters.
+    /// Keys of objects, at any depth, case-insensitive; `*` matches any characters.
     pub keys: Vec<String>,
     /// Regular expressions over the content of strings and numbers.
     pub values: Vec<String>,
@@ -49,7 +49,7 @@ pub enum RedactionError {
     #[error("an empty key names nothing; write a name, or * for every key")]
     EmptyKey,
     /// A pattern that is none.
-    #[error("{pattern:?} is no pattern")]
+    #[error("{pattern:?} is not a pattern")]
     Value {
         /// As given.
         pattern: String,
@@ -59,7 +59,7 @@ pub enum RedactionError {
     },
     /// A path that is none.
     #[error(
-        "{path:?} is no path: {why}; write $.params.arguments.password, $..password or $.result.content[*].text"
+        "{path:?} is not a path: {why}; write $.params.arguments.password, $..password or $.result.content[*].text"
     )]
     Path {
         /// As given.
@@ -206,7 +206,7 @@ impl Redaction {
         }))
     }
 
-    /// [`Redaction::message`] for a message that has so many marks already.
+    /// [`Redaction::message`] for a message that already has this many marks.
     pub(crate) fn message_after(&self, message: &Message, marks: u32) -> Option<RedactedMessage> {
         let hits = match message.kind() {
             Kind::Malformed => self.finder().in_text(message.raw()),

@@ -1,6 +1,6 @@
 //! Repair of a torn tail: what a machine that lost power, or a disk that was full, left after the last whole line.
 //!
-//! What is cut off is evidence, so it is kept in a file beside the record before the record is touched.
+//! What is cut off is evidence, so it is kept in a file next to the record before the record is touched.
 
 use crate::{Error, SessionHeader, lock, record_location};
 use std::fs::{File, OpenOptions};
@@ -66,7 +66,7 @@ pub fn repair(path: impl AsRef<Path>) -> Result<Option<TornTail>, Error> {
     }))
 }
 
-/// Never cut a file that is no record of ours.
+/// Never cut a file that is not a record of ours.
 fn check_header(file: &File, path: &Path) -> Result<(), Error> {
     match crate::lines::LineScanner::new(file, 0, u64::MAX).next_line() {
         Ok(Some(line)) => SessionHeader::read(line.bytes, path).map(drop),
@@ -101,7 +101,7 @@ fn last_newline(file: &File, size: u64) -> io::Result<u64> {
     Ok(0)
 }
 
-/// Copies everything from `from` on to a new file beside the record, onto the disk.
+/// Copies everything from `from` on to a new file next to the record, and syncs it.
 fn keep(record: &File, from: u64, path: &Path) -> Result<PathBuf, Error> {
     let first = kept_path(path);
     let mut number = 1;

@@ -146,7 +146,7 @@ impl SessionRecord {
         }
     }
 
-    /// Stores the index beside the record.
+    /// Stores the index next to the record.
     pub fn store_index(&self) -> Result<(), Error> {
         index::store(&self.path, &self.file, &self.index)
             .map_err(|error| Error::io("store", &index::path_for(&self.path), error))
@@ -232,7 +232,7 @@ impl SessionRecord {
         self.index.torn
     }
 
-    /// Lines that are no record lines, and were skipped.
+    /// Lines that are not record lines, and were skipped.
     pub fn damaged(&self) -> u64 {
         self.index.damaged
     }

@@ -49,7 +49,7 @@ pub struct RecordListing {
     pub server: PeerInfo,
     /// The server's command or URL.
     pub target: String,
-    /// Bytes, with side files, index, and what else stands beside it.
+    /// Bytes, with side files, index, and other files next to it.
     pub bytes: u64,
 }
 
@@ -112,7 +112,7 @@ impl RecordListing {
     }
 }
 
-/// The records in `folder`, newest first. Files that are no records are passed over.
+/// The records in `folder`, newest first. Files that are not records are passed over.
 pub fn list(folder: &Path) -> Result<Vec<RecordListing>, Error> {
     let names = match FolderListing::of(folder) {
         Ok(names) => names,

@@ -24,7 +24,7 @@ impl InFlightBudget {
         InFlightBudget(Arc::new(Semaphore::new(ALL)))
     }
 
-    /// Waits until there is room for a message of so many bytes.
+    /// Waits until there is room for a message of this many bytes.
     pub(crate) async fn take(&self, bytes: usize) -> BudgetPermit {
         let bytes = u32::try_from(bytes.clamp(LEAST, ALL)).unwrap_or(u32::MAX);
         let permit = Arc::clone(&self.0).acquire_many_owned(bytes).await;

@@ -125,7 +125,7 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
     }
 
     /// A message has grown over the limit while it was cut through. What is on its way cannot be taken back: it ends
-    /// there as a broken line, the rest is skipped, and the conversation goes on.
+    /// there as a broken line, the rest is skipped, and the conversation continues.
     fn break_off(&mut self, grown: Body, into: &mut Vec<Frame>) {
         if !matches!(grown, Body::Open(_)) {
             let end = Chunk {

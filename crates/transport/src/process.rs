@@ -127,7 +127,7 @@ pub struct Supervisor {
     large_pipes: Arc<Semaphore>,
 }
 
-/// Why a server could not even be handed to a guard. A command that does not exist is no such error: the guard
+/// Why a server could not even be handed to a guard. A command that does not exist is not such an error: the guard
 /// finds that out, and it arrives in [`ExitReport::spawn_failure`].
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
@@ -235,7 +235,7 @@ impl ServerPipes {
         })
     }
 
-    /// Not more than a wish: where it is refused, the pipes keep their usual size and work all the same.
+    /// Best effort: where it is refused, the pipes keep their usual size and still work.
     fn enlarge(&self) {
         #[cfg(target_os = "linux")]
         {

@@ -33,7 +33,7 @@ pub(crate) struct QueueReceiver<T> {
     places: mpsc::Receiver<Option<T>>,
 }
 
-/// A queue of so many places.
+/// A queue with this many places.
 pub(crate) fn queue<T>(places: usize) -> (QueueSender<T>, QueueReceiver<T>) {
     let (sender, receiver) = mpsc::channel(places);
     (
@@ -132,7 +132,7 @@ mod tests {
     const MIB: usize = 1 << 20;
     const PLACES: usize = 64;
 
-    /// So many bytes, without the bytes.
+    /// A length in bytes, without the bytes.
     #[derive(Debug, PartialEq)]
     struct Parcel(usize);
 

@@ -23,9 +23,9 @@ pub struct ProxyErrorCode {
 }
 
 impl ErrorCode {
-    /// The bytes were no JSON.
+    /// The bytes were not JSON.
     pub const PARSE_ERROR: ErrorCode = ErrorCode(-32700);
-    /// JSON, but no JSON-RPC request.
+    /// JSON, but not a JSON-RPC request.
     pub const INVALID_REQUEST: ErrorCode = ErrorCode(-32600);
     /// The method does not exist.
     pub const METHOD_NOT_FOUND: ErrorCode = ErrorCode(-32601);
@@ -60,10 +60,10 @@ impl ErrorCode {
     pub const UNAUTHORIZED: ErrorCode = ErrorCode(-31009);
     /// The Host or Origin header names a place that the proxy does not serve.
     pub const FORBIDDEN_HOST: ErrorCode = ErrorCode(-31010);
-    /// The HTTP request is none that the proxy can pass on.
+    /// The proxy cannot forward this HTTP request.
     pub const BAD_REQUEST: ErrorCode = ErrorCode(-31011);
 
-    /// Somebody at the proxy did not let the message go on.
+    /// The message was held at the proxy and not forwarded.
     pub const WITHHELD: ErrorCode = ErrorCode(-31012);
 
     /// A recording that plays the server has no answer to the request.
@@ -142,7 +142,7 @@ impl ErrorCode {
         own(
             Self::RECORD_FAILED,
             "RECORD_FAILED",
-            "the proxy cannot write its record and was told to stop then",
+            "the proxy cannot write its record and was told to stop in that case",
         ),
     ];
 

@@ -58,7 +58,7 @@ impl Message {
         }
     }
 
-    /// The string that stands at `field`, escapes resolved and U+FFFD for what is no text. Nothing if it is no string.
+    /// The string that stands at `field`, escapes resolved and U+FFFD for what is not text. Nothing if it is not a string.
     pub fn text(&self, field: Field<'_>) -> Option<Cow<'_, str>> {
         self.text_at(self.span(field)?)
     }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use crate::{Chunk, Message, SseEvent};
 
-/// One HTTP request with its response: a POST or a GET. Exchanges are numbered from 1 by whoever accepts them.
+/// One HTTP request with its response: a POST or a GET. Exchanges are numbered from 1 by the listener that accepts them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ExchangeId(pub u64);
 
@@ -49,7 +49,7 @@ pub enum TransportEnvelope {
     Line(LineEnd),
     /// The body of an HTTP request.
     Request(Box<http::request::Parts>),
-    /// The body of an HTTP response that is no event stream, or the head of one that is.
+    /// The body of an HTTP response that is not an event stream, or the head of one that is.
     Response(Box<http::response::Parts>),
     /// An event of an SSE stream.
     Event(Box<SseEvent>),
@@ -318,7 +318,7 @@ pub struct UnknownName {
 
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is none of {}", self.found, self.allowed)
+        write!(f, "`{}` is not one of {}", self.found, self.allowed)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Cutting a byte stream into lines, without I/O and without losing a byte.
 //!
 //! A line that lies whole in what was pushed is handed on as a slice of it. A line longer than [`Limits::cut`] is not
-//! waited for: its pieces go on as they come. How the stream was split into pushes never changes what the lines are.
+//! waited for: its pieces are forwarded as they arrive. How the stream was split into pushes never changes what the lines are.
 
 use bytes::{Bytes, BytesMut};
 

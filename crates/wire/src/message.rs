@@ -37,7 +37,7 @@ pub enum Kind {
     Notification,
     /// An object with `result` and no `method`.
     Response,
-    /// An object with `error` and no `method`; also when it has `"result":null` beside it.
+    /// An object with `error` and no `method`; also when it has `"result":null` as well.
     Error,
     /// An array.
     Batch,
@@ -117,7 +117,7 @@ impl Message {
     }
 
     /// Whether its sender waits for an answer: a request, or what a reader less strict than we are takes for one (nested
-    /// too deep for us, or with bytes that are no UTF-8).
+    /// too deep for us, or with bytes that are not UTF-8).
     pub fn expects_answer(&self) -> bool {
         self.head.kind == Kind::Request || self.looks_like_request()
     }
@@ -159,7 +159,7 @@ impl Message {
         self.id_span().map(|span| self.slice(span))
     }
 
-    /// Its method, escapes resolved and U+FFFD for what is no text. Nothing if `method` is no string.
+    /// Its method, escapes resolved and U+FFFD for what is not text. Nothing if `method` is not a string.
     pub fn method(&self) -> Option<Cow<'_, str>> {
         text::quoted(self.slice(self.method_span()?)).map(text::text)
     }
@@ -225,7 +225,7 @@ impl Message {
         }
     }
 
-    /// The elements of a batch, each as a message of its own on the same bytes. Nothing if this is no batch.
+    /// The elements of a batch, each as a message of its own on the same bytes. Nothing if this is not a batch.
     pub fn parts(&self) -> Option<Vec<Message>> {
         if self.head.kind != Kind::Batch {
             return None;

@@ -34,7 +34,7 @@ pub fn read_partial_head(front: &[u8], back: &[u8]) -> PartialHead {
             *slot = front.get(span.range());
         }
     });
-    // The member that does not end in front is looked into, as far as it goes, but it is no id or method yet.
+    // The member that does not end in front is looked into, as far as it goes, but it is not an id or method yet.
     let mut unfinished = HeadMembers::<&[u8]>::default();
     if let Some((key, start)) = scan.open
         && let Some(slot) = unfinished.slot(key)
@@ -88,7 +88,7 @@ fn string(token: &[u8]) -> Option<String> {
     text::quoted(token).map(|raw| text::text(raw).into_owned())
 }
 
-/// Reports the scalar members at the end of an object, last first, up to one that is no scalar or not whole. False if
+/// Reports the scalar members at the end of an object, last first, up to one that is not a scalar or not whole. False if
 /// the text does not end an object.
 fn each_from_back<'a>(back: &'a [u8], mut report: impl FnMut(MemberKey<'a>, &'a [u8])) -> bool {
     let Some(mut rest) = trim(back).strip_suffix(b"}") else {

@@ -45,7 +45,7 @@ pub mod meta {
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 }
 
-/// The era of a revision, by its date. Nothing if `version` is no date.
+/// The era of a revision, by its date. Nothing if `version` is not a date.
 pub fn era_of(version: &str) -> Option<Era> {
     let dated = version.len() == MODERN.len()
         && version.bytes().enumerate().all(|(at, byte)| {

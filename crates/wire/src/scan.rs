@@ -215,7 +215,7 @@ impl<'a> Scanner<'a> {
         Ok(false)
     }
 
-    /// Goes on behind a value: leaves the containers that end here. True if another value follows.
+    /// Continues after a value: leaves the containers that end here. True if another value follows.
     #[inline(always)]
     fn close(&mut self, member: &mut impl FnMut(MemberKey<'a>, Span)) -> Result<bool, ScanEnd> {
         while self.open > 0 {

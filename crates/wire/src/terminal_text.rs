@@ -27,7 +27,7 @@ pub fn sanitize_lines(text: &str) -> String {
     out
 }
 
-/// The same for bytes; what is no UTF-8 becomes `\xff`.
+/// The same for bytes; what is not UTF-8 becomes `\xff`.
 pub fn sanitize_bytes(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

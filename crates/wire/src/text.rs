@@ -37,12 +37,12 @@ pub(crate) fn text(raw: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The content of a JSON string token, or nothing if the token is no string.
+/// The content of a JSON string token, or nothing if the token is not a string.
 pub(crate) fn quoted(token: &[u8]) -> Option<&[u8]> {
     token.strip_prefix(b"\"")?.strip_suffix(b"\"")
 }
 
-/// The bytes that a JSON string token stands for, or nothing if the token is no string. Borrows when there is nothing
+/// The bytes that a JSON string token stands for, or nothing if the token is not a string. Borrows when there is nothing
 /// to resolve. Half surrogate pairs become three bytes of generalised UTF-8.
 pub fn string_content(token: &[u8]) -> Option<Cow<'_, [u8]>> {
     let raw = quoted(token)?;

@@ -61,7 +61,7 @@ fn names(text: &TextFile) -> Vec<Finding> {
     if text.path.ends_with("/mod.rs") {
         findings.push(Finding::error(
             &text.path,
-            "no mod.rs: `foo.rs` beside `foo/`",
+            "no mod.rs: `foo.rs` next to `foo/`",
         ));
     }
     findings

@@ -104,7 +104,7 @@ impl Pump {
             }
             let garbage = self.update_stray_deadline();
             let takes = self.direction == Direction::ClientToServer && !self.mid_message;
-            // What was held goes on when it is let go, whatever else comes.
+            // A held message is forwarded as soon as it is released, whatever else arrives.
             let end = tokio::select! {
                 biased;
                 released = self.pipeline.release(&mut self.output), if self.pipeline.has_held_messages() => {
@@ -168,7 +168,7 @@ impl Pump {
         self.write(ahead, behind).await
     }
 
-    /// When a server that has printed what is no message, and no message yet, is looked at again.
+    /// When to look again at a server that has printed stray lines and no message yet.
     fn update_stray_deadline(&mut self) -> Option<Instant> {
         if self.messages > 0 || self.pipeline.stray_output().lines == 0 {
             return None;
@@ -185,7 +185,7 @@ impl Pump {
         self.connection.has_open(Direction::ClientToServer)
     }
 
-    /// The side it reads from has ended: what is still held of it goes on when it is let go, or at its deadline.
+    /// The side it reads from has ended: what is still held is forwarded when it is released, or at its deadline.
     async fn release_all(
         &mut self,
         ahead: &SharedWriter,
@@ -308,7 +308,7 @@ impl Pump {
             return end;
         }
         let text = match &end {
-            LinkEnd::Closed => "the server's output is no MCP".to_owned(),
+            LinkEnd::Closed => "the server's output is not MCP".to_owned(),
             LinkEnd::Failed(failure) => failure.text.clone(),
         };
         let code = match &end {
@@ -319,7 +319,7 @@ impl Pump {
             Side::Server,
             code,
             format!(
-                "{text}; it printed {} line(s) on stdout that are no JSON-RPC, the first: {}",
+                "{text}; it printed {} line(s) on stdout that are not JSON-RPC, the first: {}",
                 stray.lines, stray.first
             ),
         )

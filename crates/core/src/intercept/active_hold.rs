@@ -1,4 +1,4 @@
-//! A held message as the engine keeps it: what it takes to let it go, in whatever way.
+//! A held message as the engine keeps it: what it takes to forward, replace, answer or drop it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -193,7 +193,7 @@ impl ActiveHold {
         released
     }
 
-    /// It goes on, or another message in its place. Who decided that writes it down.
+    /// Forwards it, or another message in its place. The caller records the decision.
     pub(crate) fn resolve_forward(&self, instead: Option<&Message>) -> HoldOutcome {
         match instead {
             Some(message) => self.forward_replacement(message.clone()),
@@ -312,7 +312,7 @@ pub(crate) fn with_message(mut frame: Frame, message: Message) -> Frame {
             parts.headers.remove(http::header::CONTENT_LENGTH);
         }
         TransportEnvelope::Line(_) => {
-            // A line is one line; what is no JSON goes as it was meant.
+            // A message on stdio must be one line; only JSON can be flattened, anything else is sent as it is.
             let flat = flatten(&message).unwrap_or(message);
             frame.body = Body::Whole(flat);
             return frame;

@@ -7,7 +7,7 @@ pub(super) fn parts(message: &Message) -> Vec<Message> {
     message.parts().unwrap_or_else(|| vec![message.clone()])
 }
 
-/// By which ids whoever waits for it is found: those of its requests, and those of its answers.
+/// The ids that route a message to its waiting peer: those of its requests, and those of its answers.
 pub(super) fn ids(message: &Message) -> Vec<(bool, Option<IdKey>)> {
     let all = parts(message).into_iter();
     let named = all.filter(|part| {

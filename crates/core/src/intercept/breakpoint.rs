@@ -14,7 +14,7 @@ pub struct NewBreakpoint {
     pub filter: Filter,
     /// Only those that go this way.
     pub direction: Option<Direction>,
-    /// It goes after so many hits: 1 holds one message.
+    /// It is removed after this many hits: 1 holds one message.
     pub hits: Option<u64>,
     /// Only messages of this part of the run.
     pub scope: HoldScope,

@@ -8,12 +8,12 @@ use super::{HoldId, InterceptAction, InterceptMode, Interceptor};
 /// What happens to a message that nobody decides about in time, or for which there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum HoldPolicy {
-    /// It goes on.
+    /// It is forwarded.
     #[default]
     Forward,
-    /// It does not.
+    /// It is dropped.
     Drop,
-    /// It does not, and a request is answered with an error.
+    /// It is dropped, and a request is answered with an error.
     Error,
 }
 
@@ -64,7 +64,7 @@ impl Interceptor {
         });
     }
 
-    /// From now on whoever asked for progress is told that the message is held, also while the first viewer is awaited.
+    /// From now on a client that asked for progress is told that the message is held, even before the first viewer has attached.
     pub(super) fn start_progress(self: &Arc<Self>, hold: HoldId) {
         let Some(pause) = self.options.progress else {
             return;

@@ -55,25 +55,25 @@ pub struct HeldMessage {
     pub by: HoldReason,
 }
 
-/// Whether a changed message is looked at before it goes on.
+/// Whether a changed message is checked before it is forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonCheck {
     /// It must be JSON.
     Json,
-    /// It goes on whatever it is.
+    /// It is forwarded whatever it is.
     AsIs,
 }
 
 /// What is done with a held message.
 #[derive(Clone, Debug)]
 pub enum InterceptAction {
-    /// It goes on as it is.
+    /// Forward it unchanged.
     Forward,
-    /// These bytes go on instead.
+    /// Forward these bytes instead.
     Modify(Bytes, JsonCheck),
-    /// It does not go on.
+    /// Do not forward it.
     Drop,
-    /// It does not go on; who waits for an answer gets this error.
+    /// Do not forward it; a waiting client or server gets this error.
     Error {
         /// The error's code.
         code: i64,
@@ -93,7 +93,7 @@ impl InterceptAction {
         }
     }
 
-    /// A change that is no JSON is refused, unless it is meant.
+    /// Refuses a change that is not JSON, unless the user asked for it.
     pub(super) fn check(&self) -> Result<(), ResolveError> {
         match self {
             InterceptAction::Modify(bytes, JsonCheck::Json)
@@ -122,7 +122,7 @@ pub enum ResolveError {
         /// What was decided.
         action: &'static str,
     },
-    /// The changed message is no JSON.
+    /// The changed message is not JSON.
     #[error("the changed message is not JSON; set `as_is` to send it anyway")]
     NotJson,
 }

@@ -65,7 +65,7 @@ impl Modes {
         self.run
     }
 
-    /// The mode of a part of the run, whoever set it.
+    /// The mode of a part of the run, set there or inherited.
     pub(super) fn of(&self, scope: &HoldScope) -> InterceptMode {
         match scope {
             HoldScope::Run => self.run,

@@ -36,14 +36,14 @@ impl MessagePipeline {
         self
     }
 
-    /// Whether a message of this pipeline is held, or let go and not yet taken.
+    /// Whether a message of this pipeline is held, or released and not yet taken.
     pub fn has_held_messages(&self) -> bool {
         self.release_queue
             .as_ref()
             .is_some_and(|own| own.release_queue.has_pending())
     }
 
-    /// Waits until a message is let go, and gives it to the steps. Safe to cancel while it waits.
+    /// Waits until a message is released, and gives it to the steps. Safe to cancel while it waits.
     pub async fn release(&mut self, output: &mut PipelineOutput) -> Result<(), LinkEnd> {
         let Some(own) = &self.release_queue else {
             return Ok(());
@@ -67,7 +67,7 @@ impl MessagePipeline {
         Poll::Ready(self.apply(now, output))
     }
 
-    /// Leaves what is to be held and takes what was let go, which goes first: that keeps the order.
+    /// Leaves what is to be held and takes what was released. Released messages go first, which keeps the order.
     pub(super) fn hold(&mut self, now: Duration, output: &mut PipelineOutput) {
         let frames = std::mem::take(&mut output.forward);
         self.take_released(output);
@@ -106,7 +106,7 @@ impl MessagePipeline {
         }
     }
 
-    /// A cancel goes on; the request that it names does not, if that is still held. Modern clients cancel over HTTP by
+    /// A cancel is forwarded; the request that it names is not, if it is still held. Modern clients cancel over HTTP by
     /// closing the stream: many share a connection, and an id alone would not say whose request is meant.
     fn note_cancel(&self, frame: &Frame) {
         let Body::Whole(message) = &frame.body else {

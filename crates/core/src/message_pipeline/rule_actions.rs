@@ -12,8 +12,8 @@ use crate::link::OutgoingFrame;
 use crate::rules::{RuleEffect, RuleOutcome, RuleVerdict};
 
 impl MessagePipeline {
-    /// Does what the rules say about a message. What comes back goes on, changed or not; nothing, if it does not go on
-    /// or not yet.
+    /// Applies the rules to a message. Returns what to forward, changed or not, or nothing if it is not forwarded, or not
+    /// yet.
     pub(super) fn apply_rules(
         &mut self,
         frame: Frame,
@@ -93,7 +93,7 @@ impl MessagePipeline {
         None
     }
 
-    /// A message that goes on may still be held; all else is done.
+    /// Only a message that is forwarded may still be held.
     fn carry_out_now(
         &self,
         entry: &ActiveHold,
@@ -119,7 +119,7 @@ impl MessagePipeline {
             if let RuleEffect::Failed(why) = &applied.effect {
                 // Why it failed may quote the message, which the record may have to keep redacted.
                 let why = match self.connection.run.redacts() {
-                    true => "why is not told, for what is redacted might be in it",
+                    true => "reason omitted: it may contain redacted data",
                     false => why,
                 };
                 let number = entry.number();

@@ -180,7 +180,7 @@ impl RecordedCalls {
             // Answers in a batch are none to any of these.
             (_, Kind::Batch) => return,
             (0, Kind::Request | Kind::Notification) => CallCandidates::Any,
-            // What is no message is noise by itself.
+            // What is not a message is noise by itself.
             (0, _) => return,
             _ => CallCandidates::Before(self.said.len()),
         };

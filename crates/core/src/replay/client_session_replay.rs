@@ -114,7 +114,7 @@ impl InjectionPath {
             Some(InjectionPath::Post(injector, connection, like))
         });
         posted.ok_or(ReplayError::NotLive(
-            "its session has ended, or nothing but its opening was said on it; use a fresh one",
+            "its session has ended, or carried nothing but its handshake; use a fresh one",
         ))
     }
 

@@ -111,9 +111,9 @@ impl ReplaySchedule {
         self.changed.notify_waiters();
     }
 
-    /// So many requests were answered or given up.
+    /// `count` more requests were answered or given up.
     pub(super) fn mark_finished(&self, count: usize) {
-        // Whoever waits looks at this too: nothing new must wake nobody.
+        // Waiting tasks call this too, and must not wake each other without news.
         if count == 0 {
             return;
         }

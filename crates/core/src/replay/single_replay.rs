@@ -2,7 +2,7 @@
 //!
 //! [`ReplayConversation`] is that session: its handshake is the recorded one, its ids are ours, and everything that is said goes into
 //! the record as a connection of its own. Nobody stands behind it, so messages are neither held nor changed, and what the
-//! server asks is answered with an error. It is no pump: what is said follows from what was heard.
+//! server asks is answered with an error. It is not a pump: what is said follows from what was heard.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -274,7 +274,7 @@ pub(super) fn with_own_ids(
     let unfit = "its id cannot be replaced";
     let changed = message.splice(&edits);
     let changed = changed.map_err(|_| ReplayError::Unfit(unfit))?;
-    let unfit = "it has line breaks and is no JSON";
+    let unfit = "it has line breaks and is not JSON";
     let line = mcp_proxy_wire::flatten(&changed).ok_or(ReplayError::Unfit(unfit))?;
     let id = asks.then(|| Id::from_token(ours.as_bytes()));
     Ok((line, id))

@@ -74,7 +74,7 @@ impl ReplayWaiters {
         self.lock().waiters.retain(|owed| owed.id != *id);
     }
 
-    /// The session is over: whoever waits learns it from this.
+    /// The session is over. Replays that still wait are told by dropping their waiters.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -94,7 +94,7 @@ impl ReplayWaiters {
         });
     }
 
-    /// Tells whoever waits for this answer. False: nobody does.
+    /// Gives the answer to the replay that waits for it. Returns false if there is none.
     fn tell(&self, message: &Message, told: AnswerResult) -> bool {
         if !matches!(message.kind(), Kind::Response | Kind::Error) {
             return false;
@@ -279,7 +279,7 @@ fn take_replay_portion(
         message: None,
         kind: "modify",
         by: "proxy".to_owned(),
-        why: "what belongs to a replay is taken out of the batch".to_owned(),
+        why: "messages of a replay were removed from the batch".to_owned(),
         original_raw: Some(message.raw().clone()),
         raw: Some(rest.raw().clone()),
     });

@@ -1,4 +1,4 @@
-//! The rules of a run, which can be exchanged while it goes on.
+//! The rules of a run, which can be replaced while it runs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -16,7 +16,7 @@ pub(crate) const REDIRECT_TIME: Duration = Duration::from_secs(55);
 /// Finds the server that a rule names: how it speaks, and what opens links to it. The binary passes it in.
 pub type OpenServerCallback = Arc<dyn Fn(&str) -> Result<(Transport, Dial), String> + Send + Sync>;
 
-/// At most so many messages, and so many bytes of them, wait for the end of a delay. What comes then goes on at once.
+/// How many messages, and how many bytes of them, may wait for the end of a delay. Beyond that, messages are not delayed.
 const DELAYED_MAX: usize = 1000;
 const DELAYED_BYTES_MAX: usize = 64 << 20;
 

@@ -19,15 +19,15 @@ pub struct RulesFile {
     server: String,
     open_server: OpenServerCallback,
     state: Mutex<State>,
-    /// Held while the file is read, which happens on threads beside the traffic: of two readers the later one counts.
+    /// Held while the file is read, which happens on threads of its own: of two readers the later one counts.
     reading: Mutex<()>,
 }
 
 /// What is said when the file was read again, and whether that changed anything.
 pub fn reload_summary(read: &Result<usize, String>) -> String {
     match read {
-        Ok(count) => format!("rules read again, {count} now"),
-        Err(fault) => format!("rules stay as they were: {fault}"),
+        Ok(count) => format!("rules reloaded, {count} now"),
+        Err(fault) => format!("rules not changed: {fault}"),
     }
 }
 
@@ -58,7 +58,7 @@ impl Rules {
     pub fn read(path: &Path) -> Result<Rules, String> {
         let shown = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData => format!("{shown}: it is no UTF-8 text"),
+            io::ErrorKind::InvalidData => format!("{shown}: it is not UTF-8 text"),
             _ => format!("{shown}: {error}"),
         })?;
         let folder = path.parent().unwrap_or(Path::new("."));

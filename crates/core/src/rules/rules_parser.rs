@@ -185,7 +185,7 @@ impl RulesParser<'_> {
             "error" => self.error(value),
             "drop" => match value.get_ref() {
                 DeValue::Boolean(true) => Ok(RuleAction::Drop),
-                _ => Err(self.wrong(value.span(), "`drop` is true, or not there".to_owned())),
+                _ => Err(self.wrong(value.span(), "`drop` must be true, or left out".to_owned())),
             },
             _ => match self.string(value)? {
                 server if server.trim().is_empty() => {
@@ -245,7 +245,7 @@ impl RulesParser<'_> {
         let line = flatten(&message).unwrap_or(message);
         match (line.is_json(), String::from_utf8(line.into_raw().into())) {
             (true, Ok(result)) => Ok(RuleAction::Answer(result.into())),
-            _ => Err(cannot("it is no JSON".to_owned())),
+            _ => Err(cannot("it is not JSON".to_owned())),
         }
     }
 
@@ -271,7 +271,7 @@ impl RulesParser<'_> {
             Some(_) => Err(self.wrong(value.span(), "`delay` is 10m at most".to_owned())),
             None => Err(self.wrong(
                 value.span(),
-                format!("{text:?} is no delay: write 250ms, 2s or 1m"),
+                format!("{text:?} is not a delay: write 250ms, 2s or 1m"),
             )),
         }
     }
@@ -289,7 +289,7 @@ impl RulesParser<'_> {
             "error" => Ok(ChangePart::Error),
             other => Err(self.wrong(
                 value.span(),
-                format!("part: {other:?} is none of params, result, error"),
+                format!("part: {other:?} is not one of params, result, error"),
             )),
         }
     }
@@ -304,11 +304,11 @@ impl RulesParser<'_> {
             _ => vec![self.string(value)?],
         };
         if names.is_empty() {
-            return Err(self.wrong(value.span(), "an empty list fits nothing".to_owned()));
+            return Err(self.wrong(value.span(), "an empty list matches nothing".to_owned()));
         }
         if names.iter().any(|name: &String| name.is_empty()) {
             let why = format!(
-                "{key}: an empty name fits nothing; for any write \"*\", or leave {key} out"
+                "{key}: an empty name matches nothing; for any write \"*\", or leave {key} out"
             );
             return Err(self.wrong(value.span(), why));
         }
@@ -320,7 +320,7 @@ impl RulesParser<'_> {
             DeValue::String(text) => Ok(text.clone().into_owned()),
             other => Err(self.wrong(
                 value.span(),
-                format!("a string is wanted here, not {}", other.type_str()),
+                format!("expected a string, not {}", other.type_str()),
             )),
         }
     }
@@ -367,7 +367,10 @@ fn json(value: &TomlValue<'_>) -> Result<String, String> {
             .ok_or("the number is too large")?
             .to_string(),
         DeValue::Float(number) => {
-            let number: f64 = number.as_str().parse().map_err(|_| "the number is odd")?;
+            let number: f64 = number
+                .as_str()
+                .parse()
+                .map_err(|_| "the number cannot be read")?;
             if !number.is_finite() {
                 return Err("JSON has no nan and no inf".to_owned());
             }
@@ -405,5 +408,5 @@ fn out_of_reach(server: &str) -> Option<&'static str> {
     let url = server.parse::<http::Uri>().ok();
     let host = url.as_ref().and_then(http::Uri::host);
     host.is_none_or(str::is_empty)
-        .then_some("this is no URL with a host")
+        .then_some("this is not a URL with a host")
 }

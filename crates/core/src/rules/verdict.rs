@@ -49,21 +49,21 @@ pub enum RuleEffect {
     Dropped,
     /// It sends it to this server.
     Redirected(String),
-    /// It should have done something and could not, for this reason. The message goes on as if the rule were not there.
+    /// It should have done something and could not, for this reason. The message is forwarded as if the rule were not there.
     Failed(String),
-    /// It would have taken longer than this. The message goes on as if the rule were not there.
+    /// It would have taken longer than this. The message is forwarded as if the rule were not there.
     TooSlow(Budget),
 }
 
 /// What happens to a message after changes and delays.
 #[derive(Debug, Clone, Default)]
 pub enum RuleOutcome {
-    /// It goes on.
+    /// It is forwarded.
     #[default]
     Pass,
-    /// It does not go on; its sender gets this answer.
+    /// It is not forwarded; its sender gets this answer.
     Answer(Message),
-    /// It does not go on.
+    /// It is dropped.
     Drop,
     /// It goes to the server of this name instead.
     Redirect(String),

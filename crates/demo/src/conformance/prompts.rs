@@ -57,7 +57,7 @@ pub(crate) fn list() -> Vec<Prompt> {
     ]
 }
 
-/// The prompt of that name, or `None` for one that is no fixture.
+/// The prompt of that name, or `None` for one that is not a fixture.
 pub(crate) async fn get(
     request: &GetPromptRequestParams,
     context: &RequestContext<RoleServer>,

@@ -31,7 +31,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// The contents behind a URI, or `None` for a URI that is no fixture.
+/// The contents behind a URI, or `None` for a URI that is not a fixture.
 pub(crate) fn read(uri: &str) -> Option<ResourceContents> {
     let contents = match uri {
         TEXT => ResourceContents::text("This is the content of the static text resource.", uri)

@@ -131,7 +131,7 @@ impl<'a> ScriptPlayer<'a> {
         }
         let answer = self.client.call_tool(request).await.map_err(at(title))?;
         expect_text(title, &answer, "Lift-off!")?;
-        // Notifications are handled beside the answer, so they may be counted a moment later.
+        // Notifications and the answer are handled by different tasks, so they may be counted a moment later.
         let all_heard = self
             .heard
             .wait_for(|heard| heard.progress >= COUNT && heard.log_lines >= LOG_LINES);

@@ -46,7 +46,7 @@ pub struct AttachArgs {
     #[arg(value_name = "ID", help = PROXY)]
     pub id: Option<String>,
 
-    /// Line by line instead of the terminal UI; without a terminal it is so anyway
+    /// Print line by line instead of opening the terminal UI (the default without a terminal)
     #[arg(long)]
     pub plain: bool,
 

@@ -24,7 +24,7 @@ Examples:
   mcp-proxy inspect LAST                         the newest record as a table
   mcp-proxy inspect LAST tools/call read_file    the messages that have all these words in them
   mcp-proxy inspect LAST '.status == \"error\"'    answers that are errors, by jq
-  mcp-proxy inspect LAST --follow                and what comes, until the session ends or Ctrl-C
+  mcp-proxy inspect LAST --follow                keep printing new messages until the session ends
   mcp-proxy inspect 019a8 --seq 7                everything about message 7
   mcp-proxy inspect s.jsonl --seq 7..9 --raw     the exact bytes of messages 7, 8 and 9
   mcp-proxy inspect s.jsonl --all                also stderr, stray lines, connections and the exit

@@ -28,7 +28,7 @@ pub enum ThemeName {
 const OPEN: &str = "\
 Examples:
   mcp-proxy open LAST                    the newest record in the terminal UI
-  mcp-proxy open session.jsonl           or that one; a million messages open at once
+  mcp-proxy open session.jsonl           a specific record; a million messages open at once
   mcp-proxy open LAST tools/call         only what matches, as with `inspect`
 
 Without a terminal use `mcp-proxy inspect`.";

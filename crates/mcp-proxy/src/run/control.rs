@@ -10,7 +10,7 @@ use mcp_proxy_transport::control::{RunningProxy, running_proxies};
 use crate::run::sessions::formatting;
 use mcp_proxy_wire::terminal_text::sanitize;
 
-/// So many proxies are named in an error.
+/// How many proxies an error names.
 const SHOWN: usize = 5;
 
 /// How a proxy is named: by the end of its session's id, by which the record's file is named too. The beginning is the time, and
@@ -42,7 +42,7 @@ fn choose(name: Option<&str>) -> Result<RunningProxy> {
             lines(&found)
         ),
         several => bail!(
-            "{} means {} proxies; give more of the id:{}",
+            "{} matches {} proxies; give more of the id:{}",
             sanitize(name),
             several.len(),
             lines(several.iter().copied())

@@ -1,4 +1,4 @@
-//! The user's editor, `$VISUAL` or `$EDITOR`, on a message. It has the terminal while it runs; whoever has it started waits.
+//! The user's editor, `$VISUAL` or `$EDITOR`, on a message. It has the terminal while it runs, and the caller waits.
 //!
 //! A signal that ends the program meanwhile is passed on, so that the two never fight over the terminal, and what was written
 //! stays on the disk.
@@ -63,7 +63,7 @@ pub fn edit(
     let status = wait(&mut child, &stops).with_context(|| format!("cannot wait for {editor}"))?;
     if stops() {
         let is_new = std::fs::read(&draft.0).is_ok_and(|text| trimmed(&text) != trimmed(message));
-        // Whoever still has it open may write to it.
+        // An editor that still has it open may write to it.
         let is_kept = is_new || status.is_none();
         return Ok(EditOutcome::Stopped(is_kept.then(|| draft.keep())));
     }
@@ -85,7 +85,7 @@ pub fn keep(folder: &Path, text: &[u8]) -> Result<PathBuf> {
     Ok(draft.keep())
 }
 
-/// Waits for the editor. If it is to stop it is told so, and `None` says that it goes on all the same.
+/// Waits for the editor. If it should stop it is told so; `None` if it keeps running.
 fn wait(child: &mut Child, stops: &impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
     let mut told = None;
     loop {

@@ -32,10 +32,10 @@ use crate::printer::{self, stdout_writer};
 
 /// It could not be played at all.
 const UNPLAYED: u8 = 2;
-/// So many redacted values are named.
+/// How many redacted values an error names.
 const MOST_PLACES: usize = 8;
 
-/// Plays, compares, and says what it found. What could not be played at all is no difference.
+/// Plays, compares, and says what it found. What could not be played at all does not count as a difference.
 pub fn run(args: &ReplayArgs) -> Result<ExitCode> {
     replay_and_compare(args).or_else(|error| {
         printer::fail(&error);
@@ -133,12 +133,12 @@ fn plans(
     report_damage(&session);
     let known = ReplayPlan::connections(&session);
     if known.is_empty() {
-        anyhow::bail!("no client spoke in this record");
+        anyhow::bail!("this record has no messages of a client");
     }
     if let Some(number) = args.connection.iter().find(|it| !known.contains(it)) {
         let known: Vec<String> = known.iter().map(|number| format!("c{number}")).collect();
         anyhow::bail!(
-            "no client spoke on connection c{number}; there are: {}",
+            "connection c{number} has no messages of a client; there are: {}",
             known.join(", ")
         );
     }

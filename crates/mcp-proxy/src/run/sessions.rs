@@ -33,7 +33,7 @@ fn redaction(args: &RedactArgs) -> Result<Option<Redaction>> {
     compiled.map_err(|error| UsageError(format!("{error:#}")).into())
 }
 
-/// A reader that went away, as `head` does, has what it wanted: that is no failure.
+/// A reader that went away, as `head` does, has what it wanted: that is not a failure.
 pub fn ignore_broken_pipe(outcome: Result<ExitCode>) -> Result<ExitCode> {
     match outcome {
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
@@ -49,8 +49,8 @@ fn is_broken_pipe(error: &Error) -> bool {
     })
 }
 
-/// Cuts off the torn last line of a record that nobody is writing, and says so on stderr. What cannot be mended is left to
-/// whoever reads it: [`report_damage`].
+/// Cuts off the torn last line of a record that nobody is writing, and says so on stderr. What cannot be fixed is
+/// reported by the command that reads the record: [`report_damage`].
 fn repair_torn_end(path: &Path) {
     if let Ok(Some(cut)) = repair(path) {
         printer::say(&sanitize(&format!(

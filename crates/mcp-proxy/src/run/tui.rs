@@ -53,8 +53,8 @@ pub fn has_terminal(instead: &str) -> bool {
 fn terminal() -> Result<(), &'static str> {
     let term = std::env::var_os("TERM").filter(|term| !term.is_empty());
     match term {
-        _ if !std::io::stdin().is_terminal() => Err("stdin is no terminal"),
-        _ if !printer::stdout_is_terminal() => Err("stdout is no terminal"),
+        _ if !std::io::stdin().is_terminal() => Err("stdin is not a terminal"),
+        _ if !printer::stdout_is_terminal() => Err("stdout is not a terminal"),
         None => Err("TERM is not set, so nothing is known of this terminal"),
         Some(term) if term == "dumb" => Err("TERM=dumb says that this terminal cannot draw"),
         Some(_) => Ok(()),
@@ -64,7 +64,7 @@ fn terminal() -> Result<(), &'static str> {
 /// `open`: looks at a record.
 pub fn open(args: &OpenArgs) -> Result<ExitCode> {
     let path = record_lookup::find(&args.record)?;
-    // What is no record is said before there is a screen.
+    // A file that is not a record is reported before there is a screen.
     RecordListing::read(&path)?;
     if let Err(why) = terminal() {
         let hint = "`mcp-proxy inspect RECORD` prints it";
@@ -139,7 +139,7 @@ pub fn start_in_background(
                 Err(error) => {
                     printer::fail(&error);
                     printer::say(
-                        "mcp-proxy: the proxy goes on without its screen (Ctrl-C ends it)",
+                        "mcp-proxy: the proxy keeps running without its screen (Ctrl-C ends it)",
                     );
                 }
             }
@@ -168,7 +168,7 @@ impl Drop for BackgroundUi {
 
 /// How the UI was left.
 struct UiExit {
-    /// Whether the proxy goes on holding every message.
+    /// Whether the proxy keeps holding every message.
     mode: InterceptMode,
     /// The signal that ended it, by its number and name.
     signal: Option<(i32, &'static str)>,
@@ -210,7 +210,7 @@ pub fn code_of_signal(number: i32) -> ExitCode {
 }
 
 /// Shows the UI on a thread of its own until the user leaves, a signal comes or the terminal is gone. A terminal that is gone
-/// keeps its reader busy for ever, so that one is not waited for long.
+/// keeps its reader busy for ever, so its thread is not waited for long.
 fn show(
     mut app: App,
     args: TuiArgs,
@@ -244,7 +244,7 @@ fn show(
         .spawn(move || {
             let shown = mcp_proxy_tui::run(&mut app, &options);
             suspension.end();
-            // Whoever waits may have given up.
+            // The caller may have given up.
             let _ = ends.send(());
             let record = app.tabs.first().and_then(|tab| tab.view.path());
             shown.map(|mode| (mode, record.map(Path::to_owned)))
@@ -295,7 +295,7 @@ fn outside(
             signals.while_editing(|| editor::edit(&editor, &folder, text.as_bytes(), stops));
         match edited.map_err(|error| format!("{error:#}"))? {
             EditOutcome::Text(text) => {
-                String::from_utf8(text).map_err(|_| "what was edited is no UTF-8".to_owned())
+                String::from_utf8(text).map_err(|_| "the edited message is not UTF-8".to_owned())
             }
             EditOutcome::Stopped(kept) => {
                 stop.store(true, Ordering::Relaxed);

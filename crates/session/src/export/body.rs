@@ -45,7 +45,7 @@ pub(super) fn missing(raw: &RawBody) -> Option<String> {
         RawBody::Side { path, len } if is_gone(raw) => {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             Some(format!(
-                "{len} bytes that are missing: {name} is not beside the record"
+                "{len} bytes that are missing: {name} is not next to the record"
             ))
         }
         _ => None,
@@ -63,7 +63,7 @@ pub(super) fn has_missing_body(message: &ProxyMessage) -> bool {
     is_gone(&message.raw) || message.original_raw.as_ref().is_some_and(is_gone)
 }
 
-/// The body as the seed's `raw`: the JSON value verbatim, else a string, `base64:…` if it is no UTF-8, `null` if it is missing.
+/// The body as the seed's `raw`: the JSON value verbatim, else a string, `base64:…` if it is not UTF-8, `null` if it is missing.
 pub(super) fn write_value(out: &mut dyn Write, raw: &RawBody) -> Result<(), Error> {
     match form(raw)? {
         BodyForm::Json => copy(out, raw, |chunk, buffer| buffer.extend_from_slice(chunk)),

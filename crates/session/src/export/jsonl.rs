@@ -38,7 +38,7 @@ fn write(
         done += len as u64;
         progress(done, total);
     }
-    // Bodies in side files are no part of this export, so none is missing from it.
+    // Bodies in side files are not part of this export, so none is missing from it.
     Ok(ExportSummary::default())
 }
 

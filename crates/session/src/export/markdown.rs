@@ -147,7 +147,7 @@ fn write_body(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> 
         message.connection,
     );
     if message.kind == Kind::Malformed && message.method.is_some() {
-        text.push_str(", malformed: no JSON");
+        text.push_str(", malformed: not JSON");
     }
     if let Some(http) = &message.http {
         let _ = write!(text, ", {}", cell(&http_line(http)));
@@ -183,7 +183,7 @@ fn fenced(text: &mut String, raw: &RawBody) -> Result<(), Error> {
         (None, RawBody::Json(bytes)) => ("json", String::from_utf8_lossy(bytes).into_owned()),
         (None, RawBody::Text(body)) => ("text", body.clone()),
         (None, RawBody::Binary(bytes)) => {
-            ("text", format!("{} bytes that are no text", bytes.len()))
+            ("text", format!("{} bytes that are not text", bytes.len()))
         }
         (None, RawBody::Side { path, len }) => {
             let failed = |error| Error::io("read", path, error);

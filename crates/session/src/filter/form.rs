@@ -14,7 +14,7 @@ pub(super) enum FilterForm<'a> {
     Jq(&'a str),
 }
 
-/// Whether capitals matter.
+/// Whether it is case-sensitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CaseMatching {
     Sensitive,

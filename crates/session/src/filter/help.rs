@@ -22,7 +22,7 @@ pub const EXAMPLES: &[FilterExample] = &[
         r#"/"path": *"\/(etc|home)\//"#,
         "messages whose bytes match",
     ),
-    example("/permission denied/i", "the same, in capitals or not"),
+    example("/permission denied/i", "the same, case-insensitive"),
     example(r#".method == "tools/call""#, "tool calls and their answers"),
     example(
         r#".tool == "read_file" and .kind == "request""#,
@@ -57,11 +57,11 @@ pub const EXAMPLES: &[FilterExample] = &[
 const FORMS: &[(&str, &str)] = &[
     (
         "words",
-        "Everything else. All words must be in the message: in its method, in the name of its tool, prompt or resource, in its id or in its text; in capitals or not, in any order. A character may be written as an escape there: grüße finds `Gr\\u00fc\\u00dfe`, and a/b finds `a\\/b`.",
+        "Everything else. All words must be in the message: in its method, in the name of its tool, prompt or resource, in its id or in its text; case-insensitive, in any order. A character may be written as an escape there: grüße finds `Gr\\u00fc\\u00dfe`, and a/b finds `a\\/b`.",
     ),
     (
         "/regex/",
-        "Begins and ends with a slash; `/i` at the end for capitals or not. A regular expression over the bytes of the message as they were sent, escapes and all. (/etc/passwd has no slash at its end and is a word.)",
+        "Begins and ends with a slash; `/i` at the end makes it case-insensitive. A regular expression over the bytes of the message as they were sent, escapes and all. (/etc/passwd has no slash at its end and is a word.)",
     ),
     (
         "jq",
@@ -69,15 +69,15 @@ const FORMS: &[(&str, &str)] = &[
     ),
 ];
 
-const PREFIXES: &str = "`jq:` or `words:` in front says which it is, where the beginning does not.";
+const PREFIXES: &str = "`jq:` or `words:` in front decides where the beginning does not.";
 
 const LIMITS: &[&str] = &[
     "A filter may compute for half a second about one message; that of a breakpoint or a rule, for which the traffic waits, for 20 ms. A jq program is also stopped after a million steps (and one more for each byte of the message). A message for which this is not enough is not chosen: inspect and export end with an error, for a breakpoint or rule a note in the record says so. A filter that was too slow three times in a row is not tried for ten seconds.",
-    "A program has at most 1000 words and signs, and 64 terms within terms; a chain of `or` counts as deep as it is long.",
+    "A program has at most 1000 tokens, nested at most 64 deep; a chain of `or` counts as deep as it is long.",
     "Functions that call themselves are refused: use recurse, while, until, walk or reduce.",
-    "Functions for the environment, files, input, the terminal, the calendar (but for fromdate and now) and mathematics are left out. Regular expressions are those of Rust: no backreferences, always linear. One search is not interrupted. Whether it would take too long is tried on the beginning of the text, so a pattern with large counted repetitions, as (a|b)*a(a|b){200}, may take longer where the rest of the text is harder.",
+    "There are no functions for the environment, files, input, the terminal, the calendar (except fromdate and now) and mathematics. Regular expressions are those of Rust: no backreferences, always linear. One search is not interrupted. Whether it would take too long is tried on the beginning of the text, so a pattern with large counted repetitions, such as (a|b)*a(a|b){200}, may take longer where the rest of the text is harder.",
     "A message nested deeper than 256 has null in params, result, error and message. So has a recorded one over 16 MiB, in raw too.",
-    "With duplicate keys the last counts. Whole numbers of any length compare exactly up to 40 digits.",
+    "Of duplicate keys the last one counts. Whole numbers of any length compare exactly up to 40 digits.",
 ];
 
 /// The page as text, no wider than `width` columns.
@@ -125,7 +125,7 @@ pub fn page(width: usize) -> String {
 pub fn markdown() -> String {
     let mut page = String::from(
         "# Filters\n\nFilters choose messages, in the same language everywhere: views, breakpoints, rules, `inspect`, `export` and replay. \
-         `mcp-proxy help filters` shows this page in the terminal.\n\n## Three forms\n\n| form | how it is told, and what it chooses |\n|---|---|\n",
+         `mcp-proxy help filters` shows this page in the terminal.\n\n## Three forms\n\n| form | how it is recognised, and what it chooses |\n|---|---|\n",
     );
     for (name, about) in FORMS {
         let _ = writeln!(page, "| {name} | {about} |");

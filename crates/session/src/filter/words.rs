@@ -1,7 +1,7 @@
 //! Plain words: every one must occur somewhere in a message, in any case.
 //!
 //! "Somewhere" is the method, the name (tool, prompt, resource), the JSON-RPC id, or the body, as it was sent and with its
-//! escapes resolved: whether a peer writes `ü` or `\\u00fc`, `/` or `\\/` is no matter. A word never matches the record's own
+//! escapes resolved: whether a peer writes `ü` or `\\u00fc`, `/` or `\\/` does not matter. A word never matches the record's own
 //! envelope. Large bodies are searched in their side files.
 
 mod escapes;

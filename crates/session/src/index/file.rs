@@ -41,7 +41,7 @@ pub(crate) fn load(record: &Path, file: &File) -> Option<Index> {
     (reader.left == 0 && u64::from_le_bytes(stated) == sum).then_some(index)
 }
 
-/// Stores the index beside the record.
+/// Stores the index next to the record.
 pub(crate) fn store(record: &Path, file: &File, index: &Index) -> io::Result<()> {
     let target = path_for(record);
     let temporary = target.with_extension(format!("idx.{}.part", std::process::id()));

@@ -14,7 +14,7 @@ pub(super) const STEPS: u64 = 1_000_000;
 const UNMEASURED: u32 = 4;
 /// How often the clock is looked at, in payments.
 const LOOK_EVERY: u32 = 32;
-/// And before whatever costs so many steps at once.
+/// And before anything that costs this many steps at once.
 const LARGE: usize = 4_096;
 /// A value nested deeper would make the stack overflow when it is compared or dropped.
 const DEEPEST: usize = 512;
@@ -124,7 +124,7 @@ impl Account {
         self.pay(1 + length / LETTERS)
     }
 
-    /// Pays for a value with all that is in it, as often as it is in it: parts may be shared in memory, but whoever writes
+    /// Pays for a value with all that is in it, as often as it is in it: parts may be shared in memory, but a caller that writes
     /// or compares the value goes through each.
     pub(super) fn pay_value<'a>(&self, value: &Val) -> Result<(), Exn<'a, Val>> {
         self.pay_nested(value, 0)

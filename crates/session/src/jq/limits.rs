@@ -28,7 +28,7 @@ pub(super) fn check_text(text: &str) -> Result<(), (&str, String)> {
         if words > WORDS {
             return Err((
                 text.get(at..).unwrap_or(text),
-                format!("it has more than {WORDS} words and signs"),
+                format!("it has more than {WORDS} tokens"),
             ));
         }
     }

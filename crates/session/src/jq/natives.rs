@@ -175,7 +175,7 @@ fn from_json<'a>(cv: &Cv<'a, JqEngine>) -> ValX<'a, Val> {
     match value::whole(&message, cv.0.data().account) {
         Some(value) => Ok(value),
         None if cv.0.data().account.is_spent() => Err(cv.0.data().account.stop()),
-        None => Err(failed("the text is no JSON, or nested too deep")),
+        None => Err(failed("the text is not JSON, or nested too deep")),
     }
 }
 
@@ -183,7 +183,7 @@ fn from_date<'a>(input: &Val) -> ValX<'a, Val> {
     let time = std::str::from_utf8(text(input)?)
         .ok()
         .and_then(timestamp::parse);
-    let time = time.ok_or_else(|| failed("the text is no time like 2026-11-15T18:00:00Z"))?;
+    let time = time.ok_or_else(|| failed("the text is not a time like 2026-11-15T18:00:00Z"))?;
     let micros = timestamp::micros_since_epoch(time);
     Ok(match micros % 1_000_000 {
         0 => Val::from((micros / 1_000_000) as isize),
@@ -280,7 +280,7 @@ fn compiled<'a>(
     }
     if let Some(wrong) = flags.chars().find(|flag| !"ginxslp".contains(*flag)) {
         return Err(failed(format!(
-            "{wrong:?} is no flag of a regular expression"
+            "{wrong:?} is not a flag of a regular expression"
         )));
     }
     let regex = RegexBuilder::new(pattern)

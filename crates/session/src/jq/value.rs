@@ -12,12 +12,12 @@ use mcp_proxy_wire::{Message, Span};
 use super::account::Account;
 use crate::timestamp;
 
-/// What is nested deeper is no value for a program.
+/// Programs do not get values that are nested deeper.
 const DEEPEST: usize = 256;
 /// A whole number with more digits is kept as it is spelled: reading it costs the square of its length.
 const DIGITS: usize = 40;
 
-/// The value at `span` of a message that is JSON. Nothing if it is nested too deep, the message is no JSON, or the time of
+/// The value at `span` of a message that is JSON. Nothing if it is nested too deep, the message is not JSON, or the time of
 /// `account` was over before the end.
 pub(crate) fn json(message: &Message, span: Span, account: &Account) -> Option<Val> {
     if !message.is_json() {
@@ -143,7 +143,7 @@ impl ValueReader<'_> {
         Some(value)
     }
 
-    /// The next byte that is no white space.
+    /// The next byte that is not white space.
     fn next(&mut self) -> Option<u8> {
         while self.at < self.end {
             match self.message.raw()[self.at] {

@@ -32,7 +32,7 @@ impl BatchPart {
     }
 }
 
-/// The parts as the bytes of a message tell them; none if it is no batch.
+/// The parts as the bytes of a message tell them; none if it is not a batch.
 pub(crate) fn batch_parts(message: &Message) -> Vec<BatchPart> {
     let parts = message.parts().unwrap_or_default();
     parts.iter().map(BatchPart::of).collect()

@@ -1,8 +1,8 @@
 //! A message as one line of JSON, and back: everything that is known about it, under the names the record uses.
 //!
 //! This is what `inspect --json` prints and what the control socket answers. Unlike the record's own line, verdicts are
-//! folded in: `raw` is what went on, `original_raw` what came. Bodies and ids are put in as they are, never parsed and
-//! written anew.
+//! folded in: `raw` is what was forwarded, `original_raw` what was received. Bodies and ids are put in as they are, never parsed
+//! and serialised again.
 
 use super::{BatchPart, HttpHead, ProxyMessage, RawBody, SseFields, Verdict};
 use crate::{RecordedLine, timestamp};

@@ -108,7 +108,7 @@ impl RecordLineWriter {
         );
     }
 
-    /// So many values of the bodies of this line were hidden.
+    /// How many values of the bodies of this line were hidden.
     pub(super) fn hidden(&mut self, count: u32) {
         self.untold = self.untold.saturating_add(count);
     }
@@ -130,7 +130,7 @@ impl RecordLineWriter {
         Some(message.into_raw())
     }
 
-    /// Bytes from outside that are no message: masked, as text or base64.
+    /// Bytes from outside that are not a message: masked, as text or base64.
     pub(super) fn noise(&mut self, bytes: &[u8]) {
         let masked = self.masks.text(bytes);
         let hidden = self.hide(&masked);

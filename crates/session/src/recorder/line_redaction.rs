@@ -12,7 +12,7 @@ use mcp_proxy_wire::Message;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineRedaction {
     Nothing,
-    /// So many values.
+    /// How many values.
     Values(u32),
     /// All of the body: it is compressed, so that nobody can say what is in it.
     Body,

@@ -1,7 +1,7 @@
 //! The last lines of a run that keeps no record, in memory and bounded by bytes, so that a viewer has something to show.
 //!
 //! They are the record's own lines, made by the same writer: what is masked or redacted in a record is here too. Bodies over
-//! [`SIDE_LIMIT`], which a record keeps in side files, are not kept; neither is what is no message and no verdict.
+//! [`SIDE_LIMIT`], which a record keeps in side files, are not kept; neither are lines other than messages and verdicts.
 
 use super::line::{BodyPlacement, RecordLineWriter};
 use super::line_redaction::{self, LineRedaction};
@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// What a line costs beside its bytes: its place in the queue and its allocation.
+/// What a line costs in addition to its bytes: its place in the queue and its allocation.
 const OVERHEAD: usize = 64;
 
 /// The newest messages.
@@ -239,7 +239,7 @@ impl RecentMessages {
         })
     }
 
-    /// What a request asks: what went on, if a verdict changed it.
+    /// What a request asks: the forwarded version, if a verdict changed it.
     fn request_summary_from_line(&self, request: &RecentMessage) -> RequestSummary {
         if request.verdicts.is_empty() {
             return asked(&request.line);

@@ -1,4 +1,4 @@
-//! Side files: bodies over [`SIDE_LIMIT`] live beside the record, in `<record>.d/`, and their line only names them.
+//! Side files: bodies over [`SIDE_LIMIT`] live next to the record, in `<record>.d/`, and their line only names them.
 //!
 //! A side file is written under a temporary name, renamed, and only then does the recorder write its line, so a line never names
 //! a file that is not whole. It is written while the body passes (cut through), so it is a value of its own and not a method of
@@ -33,7 +33,7 @@ impl SideName {
     /// Of a body that is kept nowhere.
     pub(super) const NONE: SideName = SideName(SideBody::Lost);
 
-    /// The file's name, or `None` if the body could not be stored and the policy was to go on.
+    /// The file's name, or `None` if the body could not be stored and the policy was to continue.
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
             SideBody::File(name) => Some(name),
@@ -121,7 +121,7 @@ impl SideFile {
         side
     }
 
-    /// Appends bytes. Under the policy `warn` a failure loses the body, is remembered for [`crate::Recorder::warning`], and is no error here.
+    /// Appends bytes. Under the policy `warn` a failure loses the body, is remembered for [`crate::Recorder::warning`], and is not an error here.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.len += bytes.len() as u64;
         if let Some(held) = &mut self.held {

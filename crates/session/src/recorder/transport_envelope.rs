@@ -10,7 +10,7 @@ use mcp_proxy_wire::LineEnd;
 use mcp_proxy_wire::{SseEvent, TransportEnvelope};
 
 impl RecordLineWriter {
-    /// HTTP or SSE facts. Says whether the body is encoded (compressed), so that it is no text whatever it looks like.
+    /// HTTP or SSE facts. Says whether the body is encoded (compressed), so that it is not text whatever it looks like.
     pub(super) fn envelope(&mut self, envelope: &TransportEnvelope) -> bool {
         match envelope {
             TransportEnvelope::Line(LineEnd::Lf) | TransportEnvelope::Bare => false,

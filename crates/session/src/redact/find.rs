@@ -26,7 +26,7 @@ pub(super) struct RedactionHit {
 /// What kind of text a hit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HitForm {
-    /// A whole JSON value, in JSON that stands in so many strings.
+    /// A whole JSON value, in JSON nested in this many strings.
     Value(u32),
     /// Part of a string or of other text.
     Part,
@@ -61,7 +61,7 @@ enum RedactionScope {
     All,
 }
 
-/// Where in an MCP message something stands, as far as it decides about schemas: a property *named* password is no password.
+/// Where in an MCP message something stands, as far as it decides about schemas: a property *named* password is not a password.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MessagePosition {
     /// A JSON-RPC message.
@@ -219,7 +219,7 @@ impl SecretFinder<'_> {
         };
         match token.first() {
             Some(b'"') => {}
-            // Nothing is no secret.
+            // An empty value is not a secret.
             Some(b'n') => return,
             Some(b't' | b'f') if spot.hidden != RedactionScope::All => return,
             _ if spot.hidden != RedactionScope::No => return hits.push(whole),
@@ -389,7 +389,7 @@ fn merge_hits(mut hits: Vec<RedactionHit>) -> Vec<RedactionHit> {
         match joined.last_mut() {
             Some(last) if hit.span.start < last.span.end => {
                 if hit.span.end > last.span.end {
-                    // Neither holds the other: what is left is no JSON value, only text.
+                    // Neither holds the other: what is left is not a JSON value, only text.
                     last.span.end = hit.span.end;
                     last.form = HitForm::Part;
                 }

@@ -10,7 +10,7 @@ use regex::bytes::Regex;
 pub(super) struct SecretKeyNames {
     asked: Option<Regex>,
     preset: Option<Regex>,
-    /// Names that the preset's are part of, and that are no secrets.
+    /// Names that the preset's are part of, and that are not secrets.
     harmless: Option<Regex>,
 }
 

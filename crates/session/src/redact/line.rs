@@ -279,13 +279,13 @@ impl<'a> RedactedLineWriter<'a> {
         push_octets(&mut self.out, left.raw());
     }
 
-    /// JSON that is no string.
+    /// JSON that is not a string.
     fn values(&mut self, key: &[u8], value: &[u8]) {
         let left = self.hide(Message::parse(Bytes::copy_from_slice(value)));
         self.copy(key, left.raw());
     }
 
-    /// `b64`: bytes that were no text. Without their secrets they may be.
+    /// `b64`: bytes that were not text. Without their secrets they may be.
     fn noise(&mut self, value: &[u8]) {
         let bytes = line_members::string(value).and_then(|text| STANDARD.decode(text).ok());
         let left = self.hide(Message::parse(bytes.unwrap_or_default()));

@@ -141,7 +141,7 @@ fn bracket(inside: &str) -> Result<(PathStepTarget, &str), &'static str> {
             PathStepTarget::Index(
                 number
                     .parse()
-                    .map_err(|_| "between [ and ] stands a number, * or a quoted name")?,
+                    .map_err(|_| "between [ and ] there must be a number, * or a quoted name")?,
             ),
             rest,
         )),

@@ -36,7 +36,7 @@ impl FromStr for RedactionPreset {
             "tokens" => Ok(RedactionPreset::Tokens),
             "keys" => Ok(RedactionPreset::Keys),
             "all" => Ok(RedactionPreset::All),
-            other => Err(format!("{other} is no preset: use tokens, keys or all")),
+            other => Err(format!("{other} is not a preset: use tokens, keys or all")),
         }
     }
 }
@@ -58,7 +58,7 @@ impl fmt::Display for RedactionPreset {
 pub(super) const TOKENS: &[&str] = &[
     // Authorization schemes. "bearer authentication" is prose; twenty letters and more are not.
     r"(?i-u)\b(?:bearer|basic|digest|dpop)\s+([a-z0-9._~+/-]{20,}=*)",
-    // Shorter ones: with a digit a word is no prose, and behind the header's name none is.
+    // Shorter ones: with a digit a word is not prose, and behind the header's name none is.
     r"(?i-u)\bbearer\s+((?:[0-9][\w.~+/-]{5}|[\w.~+/-][0-9][\w.~+/-]{4}|[\w.~+/-]{2}[0-9][\w.~+/-]{3}|[\w.~+/-]{3}[0-9][\w.~+/-]{2}|[\w.~+/-]{4}[0-9][\w.~+/-]|[\w.~+/-]{5,}[0-9])[\w.~+/-]*=*)",
     r#"(?i-u)\bauthorization\\*["']?\s*[:=,]\s*(?:[bfru]{1,2}["'])?\\*["']?(?:bearer|basic|dpop|token|negotiate)\s+([^\s"'\\,;\[<${%][^\s"'\\,;]*)"#,
     // Schemes with parameters: the line.
@@ -232,7 +232,7 @@ pub(super) const PRESET_KEYS: PresetKeys = PresetKeys {
     harmless: HARMLESS,
 };
 
-/// Names of credentials. The word that makes it one is the last, a number aside: `password_length` is no password. `*` is any
+/// Names of credentials. The word that makes it one is the last, a number aside: `password_length` is not a password. `*` is any
 /// letters, `_` is `_`, `-`, a space, a dot or nothing, so that `api_key` is also `apiKey` and `Api-Key`, and `-` is the same but
 /// not nothing.
 const KEYS: &[&str] = &[

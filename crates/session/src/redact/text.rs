@@ -1,4 +1,4 @@
-//! Values in text that is no JSON, or broken JSON: what stands behind a name and a `:` or `=`.
+//! Values in text that is not JSON, or broken JSON: what stands behind a name and a `:` or `=`.
 //!
 //! It serves notes, stderr, headers, files of settings and code alike, so it can only guess. What it is unsure about it takes for
 //! a value: a word that is hidden needlessly does less harm than a secret that is shown. Where a value ends is in [`extent`],
@@ -19,7 +19,7 @@ use mcp_proxy_wire::Span;
 use name::{SecretName, SecretNameKind};
 use plausibility::{UnquotedValue, is_placeholder};
 
-/// A type and `=` may stand between a name and its value, so many bytes.
+/// How many bytes a type and `=` between a name and its value may take.
 const LONGEST_TYPE: usize = 64;
 
 /// All values in `text` that seem to belong to one of `keys`.

@@ -62,7 +62,7 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
         let value = members.value().ok_or("a value does not end")?;
         match key {
             b"sequence" => {
-                found.sequence = line_members::number(value).ok_or("sequence is no number")?
+                found.sequence = line_members::number(value).ok_or("sequence is not a number")?
             }
             b"id" => id = message_id(value),
             b"timestamp" => timestamp = time(value),
@@ -153,7 +153,7 @@ fn count(value: &[u8]) -> u32 {
 }
 
 /// The exact bytes of `raw` where it is the last member, as the recorder writes it. A line that another program has rewritten
-/// may have it elsewhere; then what is left of the line is no JSON value.
+/// may have it elsewhere; then what is left of the line is not a JSON value.
 fn exact(line: &Bytes, members: &LineMembers<'_>) -> Option<Bytes> {
     let raw = line.slice_ref(members.last_value()?);
     Message::parse(raw.clone()).is_json().then_some(raw)
@@ -162,11 +162,11 @@ fn exact(line: &Bytes, members: &LineMembers<'_>) -> Option<Bytes> {
 fn raw(key: &[u8], line: &Bytes, value: &[u8], folder: &Path) -> Result<RawBody, String> {
     match key {
         b"raw_text" => {
-            let text = line_members::text(value).ok_or("raw_text is no string")?;
+            let text = line_members::text(value).ok_or("raw_text is not a string")?;
             Ok(RawBody::classify(text.into_bytes().into()))
         }
         b"raw_b64" => {
-            let text = line_members::string(value).ok_or("raw_b64 is no string")?;
+            let text = line_members::string(value).ok_or("raw_b64 is not a string")?;
             let bytes = STANDARD
                 .decode(text)
                 .map_err(|error| format!("raw_b64: {error}"))?;
@@ -181,7 +181,7 @@ fn raw(key: &[u8], line: &Bytes, value: &[u8], folder: &Path) -> Result<RawBody,
             // A record may come from somebody else: it must not name files outside its own folder.
             if file.is_empty() || file.starts_with('.') || file.contains('/') || file.contains('\0')
             {
-                return Err(format!("raw_ref names {file:?}, which is no side file"));
+                return Err(format!("raw_ref names {file:?}, which is not a side file"));
             }
             Ok(RawBody::Side {
                 path: folder.join(file),

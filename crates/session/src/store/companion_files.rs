@@ -34,7 +34,7 @@ impl FolderListing {
         self.0.iter().map(|name| folder.join(name))
     }
 
-    /// What stands beside `record`, files and folders.
+    /// The files and folders that belong to `record`.
     pub(super) fn companions_of(&self, record: &Path) -> Vec<PathBuf> {
         let own = record.file_name().unwrap_or_default();
         let exports = exporters()
@@ -83,7 +83,7 @@ pub(super) fn size(path: &Path) -> u64 {
     }
 }
 
-/// Removes a file or a folder; one that is gone already is no failure.
+/// Removes a file or a folder; one that is gone already is not a failure.
 pub(super) fn remove(path: &Path) -> Result<(), Error> {
     let removed = match std::fs::symlink_metadata(path) {
         Ok(facts) if facts.is_dir() => std::fs::remove_dir_all(path),

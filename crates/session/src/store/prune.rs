@@ -35,7 +35,7 @@ pub struct PruneSummary {
     pub live: Vec<PathBuf>,
 }
 
-/// Removes records from `folder` with all that stands beside them.
+/// Removes records from `folder` with all files that belong to them.
 pub fn prune(folder: &Path, which: &PruneSelection) -> Result<PruneSummary, Error> {
     let listed = list(folder)?;
     let mut total: u64 = listed.iter().map(|record| record.bytes).sum();

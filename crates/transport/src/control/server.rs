@@ -37,7 +37,7 @@ pub async fn serve(listener: &UnixListener, control: &Arc<ProxyControl>) {
                 Ok((stream, _)) => {
                     viewers.spawn(admit_viewer(stream, Arc::clone(control)));
                 }
-                // Out of descriptors, most likely: those who are there go on.
+                // Out of descriptors, most likely: the connected viewers continue.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             },
             Some(_) = viewers.join_next() => {}

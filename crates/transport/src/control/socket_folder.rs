@@ -2,7 +2,7 @@
 //!
 //! The folder is `mcp-proxy` in `$XDG_RUNTIME_DIR`, else `mcp-proxy-<uid>` in the folder for temporary files, which others
 //! can write to: there its owner and mode are checked before anything in it is believed. A proxy that was killed leaves
-//! its two files behind; the next proxy, and whoever lists, removes them.
+//! its two files behind; the next proxy, or the next `ls`, removes them.
 
 use std::fs::{DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
@@ -131,7 +131,7 @@ fn folders() -> Vec<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
         .filter(|folder| folder.is_absolute())
-        // Whoever has no such variable may look for a proxy whose client had it.
+        // Without this variable, a user may still look for a proxy whose client had it.
         .unwrap_or_else(|| PathBuf::from(format!("/run/user/{uid}")));
     vec![
         runtime.join("mcp-proxy"),
@@ -187,7 +187,7 @@ fn is_private(folder: &Path) -> io::Result<bool> {
     let facts = std::fs::symlink_metadata(folder)?;
     let not_ours = |text: &str| Err(io::Error::new(ErrorKind::PermissionDenied, text.to_owned()));
     if !facts.is_dir() {
-        return not_ours("it is no folder");
+        return not_ours("it is not a folder");
     }
     if facts.uid() != geteuid().as_raw() {
         return not_ours("it belongs to another user");
@@ -230,7 +230,7 @@ fn remove_if_left(running: &RunningProxy) -> bool {
     left
 }
 
-/// A socket that nobody listens on refuses, however its proxy ended and whoever has its process number now.
+/// A socket that nobody listens on refuses, however its proxy ended and whatever process has its number now.
 fn is_dead_socket(socket: &Path) -> bool {
     match UnixStream::connect(socket) {
         Ok(_) => false,

@@ -13,9 +13,9 @@ use mcp_proxy_wire::ErrorCode;
 pub struct Admission {
     /// The bearer token that clients must show, if any.
     pub token: Option<Token>,
-    /// Host names beside the loopback ones; with a token and none named, every Host is taken.
+    /// Host names in addition to the loopback ones; with a token and none named, every Host is accepted.
     pub hosts: Vec<String>,
-    /// Origins beside the loopback ones.
+    /// Origins in addition to the loopback ones.
     pub origins: Vec<String>,
 }
 

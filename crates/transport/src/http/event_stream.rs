@@ -65,7 +65,7 @@ pub struct EventStream {
     messages: StreamReceiver,
     quiet: Pin<Box<Sleep>>,
     ended: bool,
-    /// Dropped with the stream: whoever holds the other end learns that the client is gone.
+    /// Dropped with the stream, which tells the holder of the other end that the client is gone.
     _guard: Option<Box<dyn Send + Sync>>,
 }
 

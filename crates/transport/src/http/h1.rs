@@ -20,16 +20,16 @@ const HEAD_MAX: usize = 256 * 1024;
 /// Bytes that the line with a chunk's size, or a trailer line, may have.
 const CHUNK_LINE_MAX: usize = 16 * 1024;
 
-/// What a server sends that is no HTTP/1.1.
+/// What a server sends that is not HTTP/1.1.
 #[derive(Debug, thiserror::Error)]
 pub enum H1Error {
     /// The head cannot be read.
-    #[error("the answer is no HTTP/1.1 ({0})")]
+    #[error("the answer is not HTTP/1.1 ({0})")]
     Head(httparse::Error),
     /// The head is larger than anybody's.
     #[error("the answer's head is larger than {HEAD_MAX} bytes")]
     HeadTooLarge,
-    /// The body's length is told twice, differently, or is no number.
+    /// The body's length is told twice, differently, or is not a number.
     #[error("the answer's Content-Length makes no sense")]
     Length,
     /// A chunk's size or end cannot be read.
@@ -42,7 +42,7 @@ pub enum H1Error {
 pub enum BodyLength {
     /// No body, and no word about it.
     None,
-    /// So many bytes.
+    /// This many bytes.
     Exact(u64),
     /// Chunks.
     Chunked,
@@ -239,7 +239,7 @@ fn content_length(headers: &HeaderMap) -> Result<Option<u64>, H1Error> {
 /// How an answer's body is delimited, and how far it has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// So many bytes are still to come.
+    /// This many bytes are still to come.
     Length(u64),
     /// Chunks.
     Chunked(ChunkPosition),
@@ -252,7 +252,7 @@ pub enum Framing {
 pub enum ChunkPosition {
     /// Before a size.
     Size,
-    /// So many bytes of this chunk are still to come.
+    /// This many bytes of this chunk are still to come.
     Data(u64),
     /// Before the line end that follows a chunk.
     DataEnd,
@@ -312,7 +312,7 @@ impl ChunkPosition {
         }
     }
 
-    /// What follows a line that is no data.
+    /// The position after a line outside the data: a chunk size, the end of a chunk, a trailer.
     fn after(self, line: &[u8]) -> Result<ChunkPosition, H1Error> {
         match (self, line) {
             (ChunkPosition::DataEnd, []) => Ok(ChunkPosition::Size),

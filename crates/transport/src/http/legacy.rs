@@ -93,7 +93,7 @@ impl Drop for ForgetPostOnDrop<'_> {
     }
 }
 
-/// Closes a POST's stream with its client. Legacy: that is no cancel, the answer can be fetched later.
+/// Closes a POST's stream with its client. Legacy: that is not a cancel, the answer can be fetched later.
 pub(super) struct PostStreamGuard {
     pub(super) session: Arc<HttpSession>,
     pub(super) exchange: ExchangeId,

@@ -47,7 +47,7 @@ pub enum PoolError {
     /// The server closed the connection where an answer, or the rest of one, was due.
     #[error("connection closed {0}")]
     Closed(&'static str),
-    /// What came is no HTTP.
+    /// What came is not HTTP.
     #[error("{0}")]
     Protocol(#[from] H1Error),
     /// The request's own body broke off.

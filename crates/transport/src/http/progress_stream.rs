@@ -29,7 +29,7 @@ const TOLD_MAX: usize = 8;
 /// A client that does not read its stream for so long hears no more from us on it.
 const SAYING: Duration = Duration::from_secs(30);
 
-/// An exchange that goes on while its answer is read already.
+/// An exchange that continues while its answer is already being read.
 pub(crate) type AnswerFuture = Pin<Box<dyn Future<Output = HttpResponse> + Send>>;
 
 /// A stream that begins before there is an answer.
@@ -55,7 +55,7 @@ pub struct WaitingRequest {
 #[derive(Clone)]
 pub(crate) struct ProgressSender(mpsc::Sender<Bytes>);
 
-/// An answer that nobody lets go on, as an extension of the response: its stream ends without an event.
+/// An answer that was dropped, as an extension of the response: its stream ends without an event.
 #[derive(Clone, Copy)]
 pub(crate) struct DroppedMarker;
 
@@ -113,7 +113,7 @@ impl ProgressThenAnswer {
             Some(first) = told.recv() => first,
             answer = &mut rest => return answer,
         };
-        let why = "its answer is an event stream, for progress was told while it was held";
+        let why = "its answer is an event stream, because progress was sent while it was held";
         asked.connection.close_exchange(asked.exchange, why);
         events(OutgoingBody::ProgressThenAnswer(Box::new(
             ProgressThenAnswer {

@@ -47,7 +47,7 @@ pub struct RelayedBody {
     /// Bytes of the whole body, when its head told.
     length: Option<u64>,
     ended: bool,
-    /// An event was not let go on: nothing follows it.
+    /// An event was dropped: nothing follows it.
     dropped: bool,
 }
 
@@ -310,8 +310,8 @@ impl RelayedBody {
         self.take_output()
     }
 
-    /// What came out of the pipeline goes on. A stream ends where an answer was withheld, unless it is all that a client has;
-    /// without any other event it goes on.
+    /// Forwards what came out of the pipeline. A stream ends where an answer was withheld, unless it is all that a client has;
+    /// without any other event it continues.
     fn take_output(&mut self) -> Result<(), LinkEnd> {
         let in_stream = matches!(self.shape, RelayedShape::Events(_));
         let is_all = self.connection.client.transport == Transport::Sse;

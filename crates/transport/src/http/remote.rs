@@ -37,7 +37,7 @@ pub struct RemoteServerOptions {
     pub url: Uri,
     /// `--header`: these win over what the client sends.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// `--ca-file`: certificate authorities beside the system's.
+    /// `--ca-file`: certificate authorities in addition to the system's.
     pub ca_file: Option<std::path::PathBuf>,
     /// A server that takes nothing for this long is given up.
     pub stall: Duration,
@@ -48,7 +48,7 @@ pub struct RemoteServerOptions {
 /// The server.
 pub struct RemoteServer {
     client: HttpClient,
-    /// The last answer was no redirect.
+    /// The last answer was not a redirect.
     steady: AtomicBool,
     url: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -115,7 +115,8 @@ impl RemoteServer {
 
     /// Resolves a reference the server gave (an endpoint, a Location) against `base`; another origin is refused.
     pub fn same_origin(&self, base: &Uri, reference: &str) -> Result<Uri, String> {
-        let target = resolve(base, reference).ok_or_else(|| format!("`{reference}` is no URL"))?;
+        let target =
+            resolve(base, reference).ok_or_else(|| format!("`{reference}` is not a URL"))?;
         if target.scheme() == self.url.scheme() && authority_of(&target) == authority_of(&self.url)
         {
             Ok(target)

@@ -18,7 +18,7 @@ use mcp_proxy_wire::{ExchangeId, Message};
 
 /// POSTs of clients that share a connection that are remembered.
 const REMEMBERED: usize = 1_024;
-/// So many of the newest are looked through for one that spoke in the same way.
+/// How many of the newest are searched for a similar request.
 const ALIKE: usize = 16;
 
 /// The head of a POST.
@@ -114,7 +114,7 @@ impl RecentRequestHeads {
         });
         match (there.or(self.newest.back()), self.clients) {
             (None, _) => Err(ReplayError::NotLive(
-                "how its client speaks is not known; use a fresh session",
+                "the headers of its client are not known; use a fresh session",
             )),
             (Some(_), HeadClients::Several) if there.is_none() => Err(ReplayError::NotLive(
                 "who sent it is not remembered, and clients with different credentials share its connection; \

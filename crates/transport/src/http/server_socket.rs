@@ -17,7 +17,7 @@ use super::pool::PoolError;
 /// A body up to this travels in one write with its head.
 const JOINED_MAX: usize = 16 * 1024;
 const READ_START: usize = 8 * 1024;
-/// Larger reads bring nothing: what is read goes on at once, and smaller pieces stay in the processor's cache.
+/// Larger reads bring nothing: what is read is forwarded at once, and smaller pieces stay in the processor's cache.
 const READ_MAX: usize = 128 * 1024;
 /// As many buffers are kept for the next reads of a large body: about what is between two sockets at a time.
 const BUFFERS_KEPT: usize = 4;

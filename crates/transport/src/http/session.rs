@@ -132,7 +132,7 @@ impl HttpSession {
         })
     }
 
-    /// Opens a POST's stream before its message goes on, so that no answer can come too early.
+    /// Opens a POST's stream before its message is forwarded, so that no answer can come too early.
     pub(crate) fn open_post(&self, exchange: ExchangeId, message: &Message) -> Option<PostStream> {
         let mut state = self.state();
         if state.ended {
@@ -341,7 +341,7 @@ impl HttpSession {
     }
 }
 
-/// Closing the stream is how a modern client cancels; a server that is not on HTTP is told in words.
+/// Closing the stream is how a modern client cancels; a server that is not on HTTP gets a `notifications/cancelled`.
 fn cancelled(id: &Id) -> Message {
     let id = String::from_utf8_lossy(id.token());
     Message::parse(format!(

@@ -1,8 +1,8 @@
 //! The queue of one stream: messages on their way to one client.
 //!
 //! Own code instead of tokio's channel, because time and memory matter here: every POST has one, nearly all carry a
-//! single message, and a channel begins with 3 KB. Bounded by messages and by bytes: a client's slowness is felt by
-//! whoever sends, and never grows in memory.
+//! single message, and a channel begins with 3 KB. Bounded by messages and by bytes: a slow client slows
+//! its sender down instead of filling memory.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;

@@ -30,7 +30,7 @@ pub(crate) enum CannotWait {
     TooLarge { size: usize },
     /// There is no room for it.
     #[error(
-        "no stream of the client is open, and beside the {waiting} bytes that wait for one there is no room for {size} more (1 MiB in all)"
+        "no stream of the client is open, {waiting} bytes already wait for one, and there is no room for {size} more (1 MiB in all)"
     )]
     Full { size: usize, waiting: usize },
 }
@@ -48,7 +48,7 @@ pub(crate) struct WaitingMessage {
 struct RoutedPost {
     open: Vec<IdKey>,
     tokens: Vec<IdKey>,
-    /// The body was no JSON-RPC for us: an error without id can be its answer.
+    /// We could not read the body as JSON-RPC: an error without an id can be its answer.
     unparsed_body: bool,
     /// Its client has gone; it may come back, but only for what is this POST's own.
     disconnected: bool,

@@ -39,7 +39,7 @@ impl GuardMark {
             current: Some(mark.0),
             maximum: getrlimit(Resource::Locks).maximum,
         };
-        // Without it the guard does its work all the same; only after its own SIGKILL something may be left.
+        // The guard works without it; only after its own SIGKILL may a process be left.
         let _ = setrlimit(Resource::Locks, limit);
     }
 

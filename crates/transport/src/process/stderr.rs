@@ -1,4 +1,4 @@
-//! The server's stderr: cut into lines with their time, kept for whoever records them, and the last few for error
+//! The server's stderr: cut into lines with their time, kept for the record, and the last few for error
 //! texts.
 //!
 //! A server must never wait because nobody takes its log lines. So they are read at once, and when more pile up than
@@ -133,7 +133,7 @@ struct StderrState {
     queued_bytes: usize,
     lost: u64,
     recent: VecDeque<String>,
-    /// A first line that looks like the guard's own. It is no line of the server unless more follow.
+    /// A first line that looks like the guard's own. It counts as the server's only if more lines follow.
     guard_line: Option<StderrLine>,
     any_seen: bool,
     closed: bool,

@@ -19,7 +19,7 @@ pub enum HeaderFault {
     Missing(HeaderName),
     /// A header is there more than once.
     Repeated(HeaderName),
-    /// A header value is no text.
+    /// A header value is not text.
     Unreadable(HeaderName),
     /// Header and body say different things.
     Different {

@@ -7,7 +7,7 @@ use super::modern::argument;
 use super::{MCP_PARAM_PREFIX, decode_value};
 use crate::{Field, Message};
 
-/// A header argument that nobody described is looked for among so many.
+/// How many arguments are searched for a header that no schema describes.
 const ARGUMENTS: usize = 256;
 
 /// An argument that a tool wants in a header (`x-mcp-header` in its input schema).
@@ -19,8 +19,8 @@ pub struct ParamHeader {
     pub path: Vec<String>,
 }
 
-/// The header arguments of an input schema. An annotation that breaks the rules (a name that is no token or is used
-/// twice, a value that is no string, integer or boolean) is left out; a client must not call such a tool anyway.
+/// The header arguments of an input schema. An annotation that breaks the rules (a name that is not a token or is used
+/// twice, a value that is not a string, integer or boolean) is left out; a client must not call such a tool anyway.
 pub fn param_headers(input_schema: &[u8]) -> Vec<ParamHeader> {
     let mut found = Vec::new();
     if let Ok(schema) = serde_json::from_slice::<Value>(input_schema) {

@@ -25,7 +25,7 @@ pub fn encode_value(text: &str) -> HeaderValue {
     HeaderValue::from_str(&wrapped).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// The text that a header value stands for. Nothing if it is no text or its base64 is broken.
+/// The text that a header value stands for. Nothing if it is not text or its base64 is broken.
 pub fn decode_value(value: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(value).ok()?;
     match text

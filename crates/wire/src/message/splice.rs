@@ -45,14 +45,14 @@ impl fmt::Display for SpliceError {
 impl std::error::Error for SpliceError {}
 
 impl Message {
-    /// The message with each span replaced by the bytes beside it, and read anew. Spans come in order and do not
+    /// The message with each span replaced by the bytes it is paired with, and parsed again. Spans come in order and do not
     /// overlap; an empty span inserts.
     pub fn splice(&self, edits: &[(Span, &[u8])]) -> Result<Message, SpliceError> {
         self.splice_raw(edits).map(Message::parse)
     }
 
     /// Like [`Message::splice`], where each span is a whole number or string and so is what replaces it: the shape
-    /// stays, so the head is moved along and not read anew.
+    /// stays, so the head is moved along and not parsed again.
     pub fn splice_scalars(&self, edits: &[(Span, &[u8])]) -> Result<Message, SpliceError> {
         let raw = self.splice_raw(edits)?;
         if !self.is_json() || !edits.iter().all(|(_, new)| is_scalar(new)) {

@@ -48,7 +48,7 @@ fn string_end(text: &[u8], at: usize) -> (usize, bool) {
     loop {
         at = string::run_end(text, at).0;
         match text.get(at) {
-            // What follows a backslash is no quote that ends the string.
+            // A quote after a backslash does not end the string.
             Some(b'\\') => {
                 escaped = true;
                 at += 2;

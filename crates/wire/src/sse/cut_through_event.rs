@@ -1,4 +1,4 @@
-//! An event that is cut through: its bytes go on as they come, and only the data lines among them are told apart.
+//! An event that is cut through: its bytes are forwarded as they arrive, and only the data lines among them are told apart.
 
 use std::ops::Range;
 
@@ -15,13 +15,13 @@ const DATA: &[u8] = b"data";
 pub(super) enum BlockPosition {
     /// At the beginning of a line.
     Start,
-    /// Behind so many bytes of the name `data`.
+    /// After this many bytes of the name `data`.
     Name(usize),
     /// Behind `data:`, where one space does not count.
     Colon,
     /// In the value of a data line, or at its end.
     Value,
-    /// In a line that is no data line, or at its end.
+    /// In a line that is not a data line, or at its end.
     Other,
     /// Behind a CR that ended a line.
     AfterCr,

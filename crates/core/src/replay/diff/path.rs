@@ -1,6 +1,6 @@
 //! Places in a message, as they are printed and typed: `$.result.content[0].text`, `$.result['a.b']`.
 //!
-//! A name that is no plain word stands in quotes, so that no two places look the same. What is typed may have `*` for any
+//! A name that is not a plain word stands in quotes, so that no two places look the same. What is typed may have `*` for any
 //! member or index.
 
 use std::fmt;
@@ -95,7 +95,7 @@ fn bracket(inside: &str) -> Result<(DiffPathStep, &str), &'static str> {
     let digits = Some(inside).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     match digits.and_then(|digits| digits.parse().ok()) {
         Some(index) => Ok((DiffPathStep::Index(index), rest)),
-        None => Err("between [ and ] stands a number, * or a quoted name"),
+        None => Err("between [ and ] there must be a number, * or a quoted name"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `attach`: follows a running proxy line by line, and asks about what it holds.
 //!
 //! Rows go to stdout, as `inspect` prints them; questions and their answers go over stderr and stdin, so that rows can be
-//! piped. Whatever happens here, the proxy goes on.
+//! piped. Whatever happens here, the proxy keeps running.
 
 mod feed;
 mod hold_prompt;
@@ -269,7 +269,7 @@ impl PlainViewer<'_> {
             self.draft = Some((held.hold, message.clone()));
         }
         let Ok(text) = String::from_utf8(message) else {
-            return self.refuse("the new message is no UTF-8").await;
+            return self.refuse("the new message is not UTF-8").await;
         };
         if checked == ReplacementCheck::Json && !Message::parse(text.clone()).is_json() {
             let why = "the new message is not JSON: m! sends it anyway";

@@ -145,18 +145,18 @@ fn member(method: &MethodInfo, all: &[String], word: &str) -> Result<String, Str
     let value = match (param.kind, read(value)) {
         (ParamKind::Json | ParamKind::Message, Ok(())) => value.to_owned(),
         (ParamKind::Message, Err(error)) => quote_invalid_json(method, all, value)
-            .map_err(|way| format!("{name}: no JSON: {error}; {way} sends it all the same"))?,
+            .map_err(|way| format!("{name}: not JSON: {error}; {way} sends it anyway"))?,
         (ParamKind::Json, Err(_)) | (ParamKind::Text, _) => json_string(value),
     };
     Ok(format!("{}:{value}", json_string(name)))
 }
 
-/// Whether a text is JSON. No value is made of it: what a number means is for whoever gets it.
+/// Whether a text is JSON. It is only checked, so that numbers reach the proxy as they were typed.
 fn read(text: &str) -> Result<(), serde_json::Error> {
     serde_json::from_str::<&RawValue>(text).map(drop)
 }
 
-/// A message that is no JSON, as a text of it where the method takes one and it was insisted on; or else how to insist.
+/// Quotes a message that is not JSON, if the method takes text and the user said `as_is=true`; otherwise says what to type.
 fn quote_invalid_json(
     method: &MethodInfo,
     all: &[String],

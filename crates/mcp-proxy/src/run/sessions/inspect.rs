@@ -233,7 +233,7 @@ impl<'a> RecordPrinter<'a> {
         }
     }
 
-    /// A line that is no message: shown with `--all`, and when it says what became of a message shown before.
+    /// A line that is not a message: shown with `--all`, and when it says what became of a message shown before.
     fn other(&mut self, record: &RecordedLine, seen: usize, out: &mut impl Write) -> Result<()> {
         let late_verdict = || {
             let sequence = (record.kind() == "act")

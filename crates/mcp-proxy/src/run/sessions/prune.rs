@@ -124,7 +124,7 @@ fn full_id<'a>(name: &str, records: &'a [RecordListing]) -> Result<&'a str> {
             sanitize(name)
         ),
         several => bail!(
-            "{} means {several} records: give more of the id",
+            "{} matches {several} records: give more of the id",
             sanitize(name)
         ),
     }

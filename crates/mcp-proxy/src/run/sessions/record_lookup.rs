@@ -13,10 +13,10 @@ use mcp_proxy_wire::terminal_text::sanitize;
 /// The newest record in the state directory.
 const LAST: &str = "LAST";
 
-/// So many records are named in an error.
+/// How many records an error names.
 const SHOWN: usize = 5;
 
-/// The path of the record called `name`. Every command that opens a record finds it here, so it is here that one is mended.
+/// The path of the record called `name`. Every command that opens a record finds it here, so this is where a torn one is repaired.
 pub fn find(name: &str) -> Result<PathBuf> {
     let path = path_of(name)?;
     super::repair_torn_end(&path);
@@ -92,7 +92,7 @@ fn choose<'a>(
             lines(records.iter())
         ),
         several => bail!(
-            "{} means {} records; give more of the id, or the path:{}",
+            "{} matches {} records; give more of the id, or the path:{}",
             sanitize(name),
             several.len(),
             lines(several.iter().copied())
@@ -105,7 +105,7 @@ fn is_called(record: &RecordListing, name: &str) -> bool {
     has_id(record, name) || (!name.is_empty() && file_name(record) == name)
 }
 
-/// Whether a record's id starts with `name`, in capitals or not.
+/// Whether a record's id starts with `name`, case-insensitive.
 pub fn has_id(record: &RecordListing, name: &str) -> bool {
     begins(&record.id, name)
 }

@@ -165,7 +165,7 @@ fn described(facts: &MessageFacts<'_>, verdict: Option<&RuleVerdict>) -> String 
         "server": server,
     })
     .to_string();
-    // As it goes on if it was changed, and what its sender gets: byte for byte, so they are put in last.
+    // The forwarded message if it was changed, and what its sender gets: byte for byte, so they are put in last.
     let changed = verdict.and_then(|verdict| verdict.message.as_ref());
     for (key, message) in [("raw", changed), ("answer", answer)] {
         let Some(message) = message.filter(|message| message.is_json()) else {

@@ -100,7 +100,7 @@ impl MessageTable {
         Ok(())
     }
 
-    /// Writes a line about something that is no message. `text` is harmless already.
+    /// Writes a line about something that is not a message. `text` is harmless already.
     pub fn event(
         &mut self,
         session: &SessionRecord,

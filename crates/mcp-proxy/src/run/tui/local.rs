@@ -1,4 +1,4 @@
-//! Who answers the UI when there is no proxy: a record can be copied and exported all the same.
+//! Answers the UI when there is no proxy: a record can still be copied and exported.
 
 use std::path::{Path, PathBuf};
 

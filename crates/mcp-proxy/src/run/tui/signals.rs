@@ -87,7 +87,7 @@ impl UiSignals {
 }
 
 /// SIGTSTP, which stops the program. While the UI has the terminal it is given back first; at all other times the program
-/// stops at once, as it would without us: beside an editor, and after the UI.
+/// stops at once, as it would without us: while an editor runs, and after the UI.
 #[derive(Clone)]
 pub struct Suspension {
     asked: Arc<AtomicBool>,

@@ -3,7 +3,7 @@
 //! Some peers write every letter beyond ASCII as `\\u00fc` (Python's `json.dumps` does), some write `\\/` for a slash, and quotes and
 //! backslashes have to be written as escapes. Whether a string is around is not asked: this is for finding, not for reading.
 
-/// So many bytes of escapes may stand for one byte of a word.
+/// How many bytes of escapes may stand for one byte of a word.
 pub(super) const LONGEST: usize = 6;
 
 /// Whether resolving may bring `word` to light: a word of plain letters hides only behind `\\u`.

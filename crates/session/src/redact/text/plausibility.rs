@@ -11,10 +11,10 @@ use mcp_proxy_wire::Span;
 /// Placeholders and code are recognized by so much of their beginning.
 const NEAR: usize = 128;
 
-/// A word of so many letters is no prose.
+/// A word with this many letters is not prose.
 const LONG_WORD: usize = 16;
 
-/// A number of so many digits is no secret.
+/// A number with this many digits is not a secret.
 const SHORT_NUMBER: usize = 3;
 
 /// A value that no quotes are around.
@@ -26,7 +26,7 @@ pub(super) struct UnquotedValue<'a> {
 }
 
 impl UnquotedValue<'_> {
-    /// `false` for what begins like a placeholder, a call or a type, however it goes on.
+    /// `false` for what begins like a placeholder, a call or a type, however it continues.
     pub(super) fn may_be_secret(&self) -> bool {
         if self.named.by == KeyNameSource::User {
             return true;

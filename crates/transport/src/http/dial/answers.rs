@@ -85,7 +85,7 @@ impl HttpLink {
         self.fail_whole(parts, message, posted, "").await;
     }
 
-    /// An answer that is no JSON-RPC and all here. It is recorded as it came; whoever waits gets its first line.
+    /// A complete answer that is not JSON-RPC. It is recorded as received; the waiting client gets its first line.
     pub(crate) async fn fail_whole(
         &self,
         parts: Parts,
@@ -215,7 +215,7 @@ pub(crate) fn is_rpc(message: &Message) -> bool {
     ) || message.kind() == Kind::Batch
 }
 
-/// The first line of a body that is no JSON-RPC, shortened, for error texts.
+/// The first line of a body that is not JSON-RPC, shortened, for error texts.
 pub(crate) fn first_line(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(2048)]);
     let line: String = text
@@ -230,6 +230,6 @@ pub(crate) fn first_line(body: &[u8]) -> String {
     match line.as_str() {
         "" => line,
         _ if line.chars().all(is_text) => format!(": {line}"),
-        _ => ": a body that is no text".to_owned(),
+        _ => ": a body that is not text".to_owned(),
     }
 }

@@ -37,7 +37,7 @@ impl HoldPrompt {
         let raw = match (row.raw, row.raw_text) {
             (Some(raw), _) => raw.get().as_bytes().to_vec(),
             (None, Some(text)) => text.into_bytes(),
-            (None, None) => format!("({} bytes that are no text)", row.len).into_bytes(),
+            (None, None) => format!("({} bytes that are not text)", row.len).into_bytes(),
         };
         HoldPrompt {
             hold: row.hold,

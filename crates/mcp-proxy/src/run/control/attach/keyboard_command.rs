@@ -3,17 +3,17 @@
 /// One line from the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyboardCommand {
-    /// It goes on.
+    /// Forward it.
     Forward,
-    /// Something else goes on; `None`: it is not typed yet.
+    /// Forward another message; `None` if it is not typed yet.
     Modify(Option<String>, ReplacementCheck),
-    /// It does not go on.
+    /// Drop it.
     Drop,
     /// Its sender gets an error.
     Error(Option<i64>, Option<String>),
-    /// The oldest goes on.
+    /// Forward the oldest.
     Step,
-    /// All go on, and nothing is held any more.
+    /// Forward everything and leave intercept mode.
     Continue,
     /// Everything is held.
     Intercept,

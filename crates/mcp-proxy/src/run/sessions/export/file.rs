@@ -19,13 +19,13 @@ pub struct ExportFile {
 pub enum ExistingFile {
     /// It is replaced.
     Replace,
-    /// It stays; what whoever wants it replaced has to do.
+    /// It stays, and the error ends with this advice.
     Keep(&'static str),
 }
 
 /// What is said of a file that stays, where nothing else can be done.
 pub const RENAME: &str = "give another name";
-/// The same to whoever asks over the control socket.
+/// The same for a viewer on the control socket.
 pub const RENAME_OR_FORCE: &str = "give another name, or force=true to overwrite it";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl ExportFile {
             match std::fs::hard_link(part, &self.path) {
                 Ok(()) => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    return Err(anyhow!("it was made by somebody else meanwhile; {unless}"));
+                    return Err(anyhow!("another program created it meanwhile; {unless}"));
                 }
                 // Some file systems have no hard links.
                 Err(_) => {}

@@ -1,4 +1,4 @@
-//! Lines of a record that are no messages, as one line of text: stderr, connections, exits, verdicts, notes, and
+//! Lines of a record that are not messages, as one line of text: stderr, connections, exits, verdicts, notes, and
 //! kinds that a newer proxy wrote.
 
 use base64::Engine as _;
@@ -82,7 +82,7 @@ fn describe(record: &RecordedLine, kind: &str) -> String {
                 _,
             ) => {}
             ("text" | "why", Value::String(value)) => told.push(sanitize(value)),
-            // Bytes that are no UTF-8.
+            // Bytes that are not UTF-8.
             ("b64", Value::String(value)) => told.push(from_base64(value)),
             ("sequence", value) => text.push_str(&format!(" #{value}")),
             ("parent", value) => told.push(format!("caused by #{value}")),
