@@ -116,6 +116,11 @@ impl CredentialRedaction {
         masked
     }
 
+    /// Masks every known secret in a text that people read, unless secrets are kept.
+    pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.string(text)
+    }
+
     /// The same for a string.
     pub(crate) fn string<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.text(text.as_bytes()) {

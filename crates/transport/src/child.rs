@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_proxy_core::LinkFailure;
 use mcp_proxy_core::{BoxFuture, Connection, FrameReader, Link, LinkEnd};
-use mcp_proxy_session::RecordEvent;
+use mcp_proxy_session::{CredentialRedaction, RecordEvent};
 use mcp_proxy_wire::{ErrorCode, Frame, Limits, Side};
 use tokio::net::unix::pipe;
 use tokio::sync::Mutex;
@@ -20,7 +20,7 @@ const EXIT_WAIT: Duration = Duration::from_millis(800);
 const STDERR_MAX: usize = 600;
 
 /// Told each line of a server's stderr.
-pub(crate) type StderrCallback = Arc<dyn Fn(&[u8]) + Send + Sync>;
+pub type StderrCallback = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// What a server process is made from.
 #[derive(Clone)]
@@ -31,6 +31,8 @@ pub struct ChildServer {
     pub command: ServerCommand,
     /// The command as error texts name it: without secrets.
     pub shown: String,
+    /// What error texts that quote its stderr must not tell.
+    pub masks: CredentialRedaction,
     /// How its lines are cut.
     pub limits: Limits,
     /// What its stderr lines are handed to, beside the record.
@@ -62,6 +64,7 @@ impl ChildServer {
             lines: LineReader::new(stdout, Side::Server, self.limits),
             process: Arc::clone(&process),
             name,
+            masks: self.masks.clone(),
         };
         let finish = finish(process, Arc::clone(connection));
         Ok(Link::new(reader, LineWriter::new(stdin, Side::Server)).with_finish(Box::pin(finish)))
@@ -104,6 +107,7 @@ struct ChildReader {
     lines: LineReader<pipe::Receiver>,
     process: Arc<Mutex<ServerProcess>>,
     name: String,
+    masks: CredentialRedaction,
 }
 
 impl ChildReader {
@@ -130,7 +134,7 @@ impl ChildReader {
         LinkEnd::Failed(LinkFailure {
             side: Side::Server,
             code,
-            text: describe(&self.name, &report),
+            text: self.masks.mask(&describe(&self.name, &report)).into_owned(),
             orderly: report.success(),
         })
     }

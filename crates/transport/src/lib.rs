@@ -23,5 +23,5 @@ pub mod sse;
 pub mod stdio;
 pub mod tls;
 
-pub use child::ChildServer;
+pub use child::{ChildServer, StderrCallback};
 pub use lines::{LineReader, LineWriter};
