@@ -81,6 +81,11 @@ impl Iterator for JsonWalk<'_> {
 }
 
 impl JsonWalk<'_> {
+    /// Where the walk stands: after the last token.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
     /// Goes to the next byte that is neither white space nor one of `others`.
     fn skip(&mut self, others: &[u8]) -> Option<usize> {
         let rest = self.text.get(self.at..)?;

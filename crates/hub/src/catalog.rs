@@ -1,0 +1,320 @@
+//! What all servers offer, in one immutable snapshot.
+//!
+//! A [`Catalog`] is built from the listings of all servers, and replaced as a whole when one of them changes. Each
+//! definition is the server's bytes with the public name in them. The definitions of one server stand next to each
+//! other in one buffer with commas between them, so a page of a list is a few slices and costs no memory of its own.
+//!
+//! Clients look at a catalog through a [`CatalogView`]. Order is that of the configuration, and within one server that
+//! of its listing, so an unrelated server changes neither names nor order.
+
+mod build;
+mod definition;
+mod page;
+mod requests;
+mod results;
+mod view;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mcp_proxy_wire::{Message, Span};
+
+pub use build::{CatalogWarning, UnusableDefinition};
+pub use page::{CatalogPage, CursorError};
+pub use view::{CatalogView, ChangedKinds, ListExposure, ToolExposure, ViewFilter, changed_kinds};
+
+use crate::json;
+use crate::names::{ServerNaming, name_hash};
+use crate::template::UriTemplate;
+
+/// What kind of thing an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ItemKind {
+    /// A tool, known by its name.
+    Tool,
+    /// A resource, known by its URI.
+    Resource,
+    /// A resource template, known by its URI template.
+    Template,
+    /// A prompt, known by its name.
+    Prompt,
+}
+
+/// A server's place in the catalog, in the order of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ServerIndex(pub u16);
+
+/// What a tool says about its behaviour, in its `annotations`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// `readOnlyHint` is true.
+    pub read_only: bool,
+    /// `idempotentHint` is true.
+    pub idempotent: bool,
+}
+
+/// One tool, resource, template or prompt.
+#[derive(Clone, Debug)]
+pub struct CatalogEntry {
+    /// What it is.
+    pub kind: ItemKind,
+    /// Whose it is.
+    pub server: ServerIndex,
+    /// The name, URI or URI template that the server knows it by.
+    pub original: Box<str>,
+    /// The name, URI or URI template that clients know it by.
+    pub public: Box<str>,
+    /// The definition that clients see: the server's bytes with the public name, URI or template in them.
+    pub definition: Bytes,
+    /// What a tool says about its behaviour; nothing for other kinds.
+    pub hints: Hints,
+}
+
+/// What one server offers: the elements of its lists, as received.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerListing {
+    /// The elements of `tools`.
+    pub tools: Vec<Bytes>,
+    /// The elements of `resources`.
+    pub resources: Vec<Bytes>,
+    /// The elements of `resourceTemplates`.
+    pub templates: Vec<Bytes>,
+    /// The elements of `prompts`.
+    pub prompts: Vec<Bytes>,
+}
+
+/// How each [`CatalogServer::uri_mark`] begins.
+pub(crate) const URI_MARK: &str = "#mcp-";
+
+/// The definitions of all servers.
+#[derive(Debug)]
+pub struct Catalog {
+    servers: Vec<CatalogServer>,
+    /// By kind, then by server, then in the order of the server's listing.
+    entries: Vec<CatalogEntry>,
+    indexes: [KindIndex; ItemKind::ALL.len()],
+    warnings: Vec<CatalogWarning>,
+}
+
+/// One server in the catalog.
+#[derive(Debug)]
+pub struct CatalogServer {
+    naming: Arc<ServerNaming>,
+    prefix: Option<Box<str>>,
+    state: ListingState,
+    /// The definitions of each kind with commas between them.
+    buffers: [Bytes; ItemKind::ALL.len()],
+    /// Templates that a URI can be compared with, and their entries.
+    templates: Vec<(UriTemplate, usize)>,
+}
+
+/// Whether a server's listing is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListingState {
+    /// It is in the catalog.
+    Listed,
+    /// The server is down, or has not been asked yet.
+    Unlisted,
+}
+
+/// The entries of one kind, and two orders to find one in.
+#[derive(Debug, Default)]
+struct KindIndex {
+    entries: Range<usize>,
+    by_public: Vec<u32>,
+    /// Entries of several servers with the same name stand next to each other, in the order of the servers.
+    by_original: Vec<u32>,
+}
+
+impl ItemKind {
+    /// All kinds.
+    pub const ALL: [ItemKind; 4] = [
+        ItemKind::Tool,
+        ItemKind::Resource,
+        ItemKind::Template,
+        ItemKind::Prompt,
+    ];
+
+    /// The member of a list result that holds the definitions.
+    pub const fn list_member(self) -> &'static str {
+        match self {
+            ItemKind::Tool => "tools",
+            ItemKind::Resource => "resources",
+            ItemKind::Template => "resourceTemplates",
+            ItemKind::Prompt => "prompts",
+        }
+    }
+
+    /// The word for it in texts.
+    pub const fn word(self) -> &'static str {
+        match self {
+            ItemKind::Tool => "tool",
+            ItemKind::Resource => "resource",
+            ItemKind::Template => "resource template",
+            ItemKind::Prompt => "prompt",
+        }
+    }
+
+    /// The member of a definition that it is known by.
+    const fn key_member(self) -> &'static str {
+        match self {
+            ItemKind::Tool | ItemKind::Prompt => "name",
+            ItemKind::Resource => "uri",
+            ItemKind::Template => "uriTemplate",
+        }
+    }
+
+    const fn position(self) -> usize {
+        match self {
+            ItemKind::Tool => 0,
+            ItemKind::Resource => 1,
+            ItemKind::Template => 2,
+            ItemKind::Prompt => 3,
+        }
+    }
+}
+
+impl ServerListing {
+    /// Adds the definitions in one page of a list, whose result stands at `result`. The bytes are shared, not copied.
+    pub fn add_page(&mut self, kind: ItemKind, answer: &Message, result: Span) {
+        let Some(list) = answer.member(result, kind.list_member()) else {
+            return;
+        };
+        let items = json::elements(answer, list);
+        let items = items
+            .into_iter()
+            .map(|item| answer.raw().slice(item.range()));
+        match kind {
+            ItemKind::Tool => self.tools.extend(items),
+            ItemKind::Resource => self.resources.extend(items),
+            ItemKind::Template => self.templates.extend(items),
+            ItemKind::Prompt => self.prompts.extend(items),
+        }
+    }
+
+    /// The definitions of one kind.
+    pub fn items(&self, kind: ItemKind) -> &[Bytes] {
+        match kind {
+            ItemKind::Tool => &self.tools,
+            ItemKind::Resource => &self.resources,
+            ItemKind::Template => &self.templates,
+            ItemKind::Prompt => &self.prompts,
+        }
+    }
+}
+
+impl Catalog {
+    /// The catalog of these servers, in the order of the configuration. A server without a listing is known by its
+    /// names only.
+    pub fn build(servers: &[(Arc<ServerNaming>, Option<Arc<ServerListing>>)]) -> Catalog {
+        Catalog::build_reserving(servers, &[])
+    }
+
+    /// Like [`Catalog::build`], with tool names that no server may use because they are our own.
+    pub fn build_reserving(
+        servers: &[(Arc<ServerNaming>, Option<Arc<ServerListing>>)],
+        reserved: &[&str],
+    ) -> Catalog {
+        build::build(servers, reserved)
+    }
+
+    /// What did not go as its server or its configuration wanted.
+    pub fn warnings(&self) -> &[CatalogWarning] {
+        &self.warnings
+    }
+
+    /// All servers, in the order of the configuration.
+    pub fn servers(&self) -> impl ExactSizeIterator<Item = (ServerIndex, &CatalogServer)> {
+        let servers = self.servers.iter().enumerate();
+        servers.map(|(at, server)| (server_index(at), server))
+    }
+
+    /// One server. `None` for the index of another catalog.
+    pub fn server(&self, index: ServerIndex) -> Option<&CatalogServer> {
+        self.servers.get(usize::from(index.0))
+    }
+
+    /// All entries of one kind, in order.
+    pub fn entries(&self, kind: ItemKind) -> &[CatalogEntry] {
+        let range = self.indexes[kind.position()].entries.clone();
+        self.entries.get(range).unwrap_or_default()
+    }
+
+    /// The entry that clients know by `public`.
+    pub(crate) fn find_public(&self, kind: ItemKind, public: &str) -> Option<usize> {
+        let index = &self.indexes[kind.position()].by_public;
+        let found = index.binary_search_by(|at| (*self.entries[*at as usize].public).cmp(public));
+        found.ok().map(|found| index[found] as usize)
+    }
+
+    /// The entries that servers know by `original`, in the order of the servers.
+    pub(crate) fn find_original(
+        &self,
+        kind: ItemKind,
+        original: &str,
+    ) -> impl Iterator<Item = usize> {
+        let index = &self.indexes[kind.position()].by_original;
+        let name = |at: &u32| &*self.entries[*at as usize].original;
+        let start = index.partition_point(|at| name(at) < original);
+        let length = index[start..].partition_point(|at| name(at) == original);
+        index[start..start + length].iter().map(|at| *at as usize)
+    }
+
+    /// The entry that this server knows by `original`.
+    pub(crate) fn find_of_server(
+        &self,
+        kind: ItemKind,
+        server: ServerIndex,
+        original: &str,
+    ) -> Option<usize> {
+        self.find_original(kind, original)
+            .find(|at| self.entries[*at].server == server)
+    }
+
+    pub(crate) fn entry(&self, at: usize) -> &CatalogEntry {
+        &self.entries[at]
+    }
+
+    /// Where a definition stands in the buffer of its server.
+    fn definition_place(&self, at: usize) -> (&Bytes, Range<usize>) {
+        let entry = self.entry(at);
+        let buffer = &self.servers[usize::from(entry.server.0)].buffers[entry.kind.position()];
+        let start = entry.definition.as_ptr().addr() - buffer.as_ptr().addr();
+        (buffer, start..start + entry.definition.len())
+    }
+
+    /// The entry of the first template of this server that covers `uri`, which is as the server knows it.
+    pub(crate) fn find_template(&self, server: ServerIndex, uri: &str) -> Option<usize> {
+        let templates = &self.server(server)?.templates;
+        let covers = templates.iter().find(|(template, _)| template.matches(uri));
+        covers.map(|(_, at)| *at)
+    }
+}
+
+impl CatalogServer {
+    /// How it is shown, as configured.
+    pub fn naming(&self) -> &ServerNaming {
+        &self.naming
+    }
+
+    /// What its public names begin with. It differs from the configured one if an earlier server has the same.
+    pub fn prefix(&self) -> Option<&str> {
+        self.prefix.as_deref()
+    }
+
+    /// Whether its listing is known.
+    pub fn state(&self) -> ListingState {
+        self.state
+    }
+
+    /// What a URI of this server ends with when it would otherwise lead to another server.
+    pub(crate) fn uri_mark(&self) -> String {
+        format!("{URI_MARK}{}", name_hash(&[&self.naming.name]))
+    }
+}
+
+/// A catalog never has more servers than fit: the rest is left out with a warning.
+fn server_index(at: usize) -> ServerIndex {
+    ServerIndex(u16::try_from(at).unwrap_or(u16::MAX))
+}

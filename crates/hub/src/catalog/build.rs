@@ -1,0 +1,301 @@
+//! From listings to a catalog: public names, collisions, and definitions in their public form.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rustc_hash::FxHashSet;
+
+use super::{
+    Catalog, CatalogEntry, CatalogServer, ItemKind, KindIndex, ListingState, ServerIndex,
+    ServerListing, definition, server_index,
+};
+use crate::names::{ServerNaming, name_hash, public_name, with_suffix};
+use crate::template::UriTemplate;
+use crate::uri;
+
+/// Something in a listing or in the configuration that could not be taken as it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CatalogWarning {
+    /// Two servers have the same prefix.
+    #[error("server `{server}`: the prefix `{wanted}` is taken, so its names begin with `{given}`")]
+    PrefixTaken {
+        /// The later of the two servers.
+        server: String,
+        /// The prefix that both want.
+        wanted: String,
+        /// The prefix that it has instead.
+        given: String,
+    },
+    /// Two definitions would have the same public name.
+    #[error("server `{server}`: the {} name `{wanted}` is taken, so `{original}` is shown as `{given}`", kind.word())]
+    NameTaken {
+        /// The later of the two servers.
+        server: String,
+        /// What it is.
+        kind: ItemKind,
+        /// What the server calls it.
+        original: String,
+        /// The public name that is taken.
+        wanted: String,
+        /// The public name that it has instead.
+        given: String,
+    },
+    /// The same name twice in one listing. Only the first can be called.
+    #[error("server `{server}` lists the {} `{original}` twice; the second is left out", kind.word())]
+    Duplicate {
+        /// The server.
+        server: String,
+        /// What it is.
+        kind: ItemKind,
+        /// What the server calls it.
+        original: String,
+    },
+    /// Not a definition.
+    #[error("server `{server}`: {} {position} is left out: {problem}", kind.word())]
+    Unusable {
+        /// The server.
+        server: String,
+        /// What it should be.
+        kind: ItemKind,
+        /// Its place in the listing, counted from 1.
+        position: usize,
+        /// What is wrong with it.
+        problem: UnusableDefinition,
+    },
+    /// More servers than a catalog can hold.
+    #[error("{0} servers are left out: there are too many")]
+    TooManyServers(usize),
+}
+
+/// What is wrong with a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnusableDefinition {
+    /// It is not a JSON object.
+    #[error("it is not a JSON object")]
+    NotAnObject,
+    /// The member that it is known by is missing, empty or not a string.
+    #[error("it has no `{0}`")]
+    NoName(&'static str),
+}
+
+type MountedServer = (Arc<ServerNaming>, Option<Arc<ServerListing>>);
+
+/// The entries of one kind so far.
+struct KindBuilder<'a> {
+    kind: ItemKind,
+    entries: &'a mut Vec<CatalogEntry>,
+    warnings: &'a mut Vec<CatalogWarning>,
+    taken: FxHashSet<Box<str>>,
+}
+
+pub(super) fn build(mounted: &[MountedServer], reserved: &[&str]) -> Catalog {
+    let mut warnings = Vec::new();
+    let limit = usize::from(u16::MAX);
+    if mounted.len() > limit {
+        warnings.push(CatalogWarning::TooManyServers(mounted.len() - limit));
+    }
+    let mounted = &mounted[..mounted.len().min(limit)];
+    let mut servers = prefixed_servers(mounted, &mut warnings);
+    let mut entries = Vec::with_capacity(count_definitions(mounted));
+    let indexes = ItemKind::ALL.map(|kind| {
+        let start = entries.len();
+        let mut builder = KindBuilder {
+            kind,
+            entries: &mut entries,
+            warnings: &mut warnings,
+            taken: FxHashSet::default(),
+        };
+        if kind == ItemKind::Tool {
+            builder
+                .taken
+                .extend(reserved.iter().map(|name| (*name).into()));
+        }
+        for (at, (_, listing)) in mounted.iter().enumerate() {
+            if let Some(listing) = listing {
+                let buffer = builder.add_server(&servers[at], server_index(at), listing);
+                servers[at].buffers[kind.position()] = buffer;
+            }
+        }
+        index_entries(&entries, start)
+    });
+    let templates = indexes[ItemKind::Template.position()].entries.clone();
+    for at in templates {
+        let entry = &entries[at];
+        if let Some(template) = UriTemplate::parse(&entry.original) {
+            servers[usize::from(entry.server.0)]
+                .templates
+                .push((template, at));
+        }
+    }
+    Catalog {
+        servers,
+        entries,
+        indexes,
+        warnings,
+    }
+}
+
+/// Prefixes depend on the configuration alone, never on which servers are up.
+fn prefixed_servers(
+    mounted: &[MountedServer],
+    warnings: &mut Vec<CatalogWarning>,
+) -> Vec<CatalogServer> {
+    let mut taken = FxHashSet::default();
+    let mut servers = Vec::with_capacity(mounted.len());
+    for (naming, listing) in mounted {
+        let wanted = naming.prefix.as_deref().unwrap_or_default();
+        // It has to stand in URIs as one segment.
+        let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let wanted: String = wanted.chars().filter(fits).collect();
+        let mut prefix = wanted.clone();
+        if !prefix.is_empty() && !taken.insert(prefix.clone()) {
+            prefix = format!("{wanted}-{}", name_hash(&[&naming.name]));
+            taken.insert(prefix.clone());
+            warnings.push(CatalogWarning::PrefixTaken {
+                server: naming.name.clone(),
+                wanted,
+                given: prefix.clone(),
+            });
+        }
+        servers.push(CatalogServer {
+            naming: naming.clone(),
+            prefix: (!prefix.is_empty()).then(|| prefix.into()),
+            state: match listing {
+                Some(_) => ListingState::Listed,
+                None => ListingState::Unlisted,
+            },
+            buffers: Default::default(),
+            templates: Vec::new(),
+        });
+    }
+    servers
+}
+
+fn count_definitions(mounted: &[MountedServer]) -> usize {
+    let listings = mounted.iter().filter_map(|(_, listing)| listing.as_ref());
+    let counts = listings.map(|listing| ItemKind::ALL.map(|kind| listing.items(kind).len()));
+    counts.flatten().sum()
+}
+
+fn index_entries(entries: &[CatalogEntry], start: usize) -> KindIndex {
+    let added = start..entries.len();
+    let numbers = added.clone().filter_map(|at| u32::try_from(at).ok());
+    let mut by_public: Vec<u32> = numbers.collect();
+    let mut by_original = by_public.clone();
+    by_public.sort_unstable_by_key(|at| &*entries[*at as usize].public);
+    by_original.sort_unstable_by_key(|at| (&*entries[*at as usize].original, *at));
+    KindIndex {
+        entries: added,
+        by_public,
+        by_original,
+    }
+}
+
+impl KindBuilder<'_> {
+    /// Adds what a server lists, and returns the buffer that holds the definitions.
+    fn add_server(
+        &mut self,
+        server: &CatalogServer,
+        index: ServerIndex,
+        listing: &ServerListing,
+    ) -> Bytes {
+        let items = listing.items(self.kind);
+        let size: usize = items.iter().map(|item| item.len() + 48).sum();
+        let mut buffer = Vec::with_capacity(size);
+        let mut places = Vec::with_capacity(items.len());
+        let first = self.entries.len();
+        let mut seen = FxHashSet::default();
+        for (at, item) in items.iter().enumerate() {
+            let read = match definition::read(self.kind, item) {
+                Ok(read) => read,
+                Err(problem) => {
+                    self.warnings.push(CatalogWarning::Unusable {
+                        server: server.naming.name.clone(),
+                        kind: self.kind,
+                        position: at + 1,
+                        problem,
+                    });
+                    continue;
+                }
+            };
+            if !server.naming.allows(self.kind, &read.original) {
+                continue;
+            }
+            if !seen.insert(read.original.clone()) {
+                self.warnings.push(CatalogWarning::Duplicate {
+                    server: server.naming.name.clone(),
+                    kind: self.kind,
+                    original: read.original.into(),
+                });
+                continue;
+            }
+            let public = self.choose_public(server, &read.original);
+            if !places.is_empty() {
+                buffer.push(b',');
+            }
+            let start = buffer.len();
+            read.write(self.kind, &public, server, &mut buffer);
+            places.push(start..buffer.len());
+            self.entries.push(CatalogEntry {
+                kind: self.kind,
+                server: index,
+                original: read.original,
+                public,
+                definition: Bytes::new(),
+                hints: read.hints,
+            });
+        }
+        let buffer = Bytes::from(buffer);
+        for (entry, place) in self.entries[first..].iter_mut().zip(places) {
+            entry.definition = buffer.slice(place);
+        }
+        buffer
+    }
+
+    /// The public name that is free: the natural one, or one with a suffix that depends only on the server.
+    fn choose_public(&mut self, server: &CatalogServer, original: &str) -> Box<str> {
+        let wanted = self.natural_public(server, original);
+        if self.taken.insert(wanted.as_str().into()) {
+            return wanted.into();
+        }
+        let mut given = wanted.clone();
+        let mut salt = String::new();
+        while !self.taken.insert(given.as_str().into()) {
+            given = match self.kind {
+                ItemKind::Tool | ItemKind::Prompt => {
+                    let suffix = name_hash(&[&server.naming.name, original, &salt]);
+                    with_suffix(&wanted, &suffix)
+                }
+                ItemKind::Resource | ItemKind::Template => given + &server.uri_mark(),
+            };
+            salt.push('+');
+        }
+        self.warnings.push(CatalogWarning::NameTaken {
+            server: server.naming.name.clone(),
+            kind: self.kind,
+            original: original.to_owned(),
+            wanted,
+            given: given.clone(),
+        });
+        given.into()
+    }
+
+    fn natural_public(&self, server: &CatalogServer, original: &str) -> String {
+        let naming = &server.naming;
+        match (self.kind, server.prefix()) {
+            (ItemKind::Tool, prefix) => prefixed_name(prefix, naming, naming.renamed(original)),
+            (ItemKind::Prompt, prefix) => prefixed_name(prefix, naming, original),
+            (ItemKind::Resource | ItemKind::Template, Some(prefix)) => {
+                uri::add_prefix(original, prefix).unwrap_or_else(|| original.to_owned())
+            }
+            (ItemKind::Resource | ItemKind::Template, None) => original.to_owned(),
+        }
+    }
+}
+
+fn prefixed_name(prefix: Option<&str>, naming: &ServerNaming, name: &str) -> String {
+    public_name(match prefix {
+        Some(prefix) => format!("{prefix}{}{name}", naming.separator),
+        None => name.to_owned(),
+    })
+}

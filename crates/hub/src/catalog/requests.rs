@@ -1,0 +1,102 @@
+//! A client's request as its server gets it: the server's own name or URI, and the arguments that it is meant to have.
+
+use bytes::Bytes;
+use mcp_proxy_wire::{Field, Message, Span, json_string};
+
+use super::{Catalog, CatalogServer, ServerIndex};
+use crate::json::{self, Edits};
+use crate::resolve::ResolvedItem;
+
+impl Catalog {
+    /// The splices that turn a request for a public item into one that the item's server understands. They cover
+    /// `params.name`, `params.uri`, `params.ref` of a completion, and `params.arguments` of a tool call. In order, for
+    /// [`Message::splice_raw`].
+    pub fn request_edits(
+        &self,
+        request: &Message,
+        item: &ResolvedItem<'_>,
+    ) -> Vec<(Span, Vec<u8>)> {
+        let mut edits = Edits::default();
+        let reference = request.span(Field::Param("ref"));
+        let in_reference = |name| request.member(reference?, name);
+        let key = match request.method().as_deref() {
+            Some("completion/complete") => in_reference("name").or_else(|| in_reference("uri")),
+            Some("tools/call" | "prompts/get") => request.span(Field::Name),
+            _ => request.span(Field::Uri),
+        };
+        let Some(key) = key else {
+            return Vec::new();
+        };
+        if request.text_at(key).as_deref() != Some(item.original()) {
+            edits.replace(key, json_string(item.original()));
+        }
+        if request.method().as_deref() == Some("tools/call") {
+            let place = request.span(Field::Param("arguments"));
+            let given = place.map(|place| request.raw().slice(place.range()));
+            let sent = self.call_arguments(item.server(), item.original(), given.clone());
+            match (place, sent) {
+                (Some(place), Some(sent)) if given.as_ref() != Some(&sent) => {
+                    edits.replace(place, sent);
+                }
+                (None, Some(sent)) => {
+                    let mut member = b",\"arguments\":".to_vec();
+                    member.extend_from_slice(&sent);
+                    edits.replace(Span::new(key.end, key.end), member);
+                }
+                _ => {}
+            }
+        }
+        edits.into_sorted()
+    }
+
+    /// The arguments to send to the server's tool `original`. They are the given bytes if nothing is configured for the
+    /// tool, or if they are not an object.
+    pub fn call_arguments(
+        &self,
+        server: ServerIndex,
+        original: &str,
+        arguments: Option<Bytes>,
+    ) -> Option<Bytes> {
+        let Some(naming) = self.server(server).map(CatalogServer::naming) else {
+            return arguments;
+        };
+        let hidden = naming.hidden_arguments.get(original);
+        let fixed = naming.fixed_arguments.get(original);
+        if hidden.is_none() && fixed.is_none() {
+            return arguments;
+        }
+        let given = arguments
+            .clone()
+            .unwrap_or_else(|| Bytes::from_static(b"{}"));
+        let Some(value) = json::parse(given) else {
+            return arguments;
+        };
+        let Some(object) = json::object(&value) else {
+            return arguments;
+        };
+        let ours = |name: &str| {
+            hidden.is_some_and(|hidden| hidden.iter().any(|hidden| hidden == name))
+                || fixed.is_some_and(|fixed| fixed.contains_key(name))
+        };
+        let members = json::members(&value, object);
+        let keeps_some = members
+            .iter()
+            .any(|(key, _)| !ours(&json::key_text(&value, *key)));
+        let mut edits = Edits::default();
+        edits.remove(json::member_cuts(&value, object, ours));
+        let fixed: Vec<String> = fixed
+            .into_iter()
+            .flatten()
+            .map(|(name, json)| format!("{}:{json}", json_string(name)))
+            .collect();
+        if fixed.is_empty() && arguments.is_none() {
+            return None;
+        }
+        if !fixed.is_empty() {
+            let comma = if keeps_some { "," } else { "" };
+            let end = Span::new(object.end - 1, object.end - 1);
+            edits.replace(end, format!("{comma}{}", fixed.join(",")));
+        }
+        Some(edits.apply(&value))
+    }
+}

@@ -1,0 +1,252 @@
+//! The hub's configuration: the `mcpServers` files that people already have, read into checked types.
+//!
+//! A file is JSON with comments and trailing commas. Servers are under `mcpServers`, or under `servers` as in VS Code; our own
+//! options are under `"mcp-proxy"`, at the top and in a server's entry. [`parse_config`] reads the texts of some files and
+//! touches neither files nor the environment: both are passed in. `docs/config.schema.json` describes a file for editors.
+//!
+//! A broken entry disables its server and nothing else. A file that is broken as a whole, or wrong under our own key, is a
+//! [`ConfigError`] that names line, column and key. Neither error texts nor `Debug` show values, because they may be secrets.
+
+mod changes;
+mod duration;
+mod entry;
+mod error;
+mod file_text;
+mod flag;
+mod hub_options;
+mod keys;
+mod name_filter;
+mod node;
+mod roots;
+#[cfg(test)]
+mod schema;
+mod secret;
+mod server;
+mod server_options;
+mod variables;
+mod warning;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use entry::{EntryNotes, read_entry};
+use file_text::FileText;
+use keys::{FILE_KEYS, OWN_KEY};
+use node::Node;
+use secret::SecretCollector;
+
+pub use changes::{ConfigChanges, changes};
+pub use error::{ConfigError, ConfigFault, ServerProblem, TextPosition};
+pub use flag::ServerFlagError;
+pub use hub_options::{ExposeMode, HubOptions, HubProfile, ListenKind};
+pub use name_filter::{NameFilter, NameGlob};
+pub use roots::RootFolder;
+pub use secret::{SecretText, ServerUrl};
+pub use server::{BuiltinTarget, FileAccess, ServerSpec, ServerTarget, UrlKind};
+pub use server_options::{
+    FixedArguments, RestartPolicy, ServerOptions, SharingScope, StartMode, ToolPrefix,
+};
+pub use warning::{ConfigWarning, UnknownConfigKey};
+
+/// The text of a config file.
+#[derive(Clone)]
+pub struct ConfigText {
+    /// The file's name, for people.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+    /// The absolute folder that the file is in, if it belongs to a project: `${workspaceFolder}` is found from it.
+    pub folder: Option<PathBuf>,
+}
+
+/// What some config files say together.
+#[derive(Debug, Clone, Default)]
+pub struct HubConfig {
+    /// The hub's own options.
+    pub options: HubOptions,
+    /// The servers, in the order of the files.
+    pub servers: Vec<ServerConfig>,
+    /// What people should know but does not stop the hub.
+    pub warnings: Vec<ConfigWarning>,
+}
+
+/// A server as it is configured.
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    /// Its name.
+    pub name: ServerName,
+    /// Where it is configured.
+    pub source: ServerSource,
+    /// What it is, or why it is not offered.
+    pub state: Result<ServerSpec, ServerProblem>,
+}
+
+/// The name of a server in the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServerName(String);
+
+/// Where a server is configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerSource {
+    /// In a file.
+    File {
+        /// The file's name.
+        file: String,
+        /// The line of its entry, from 1.
+        line: usize,
+    },
+    /// On the command line.
+    Flag,
+}
+
+/// Reads config files. Later files win: a server replaces an earlier one of the same name, and an option an earlier one.
+pub fn parse_config(
+    files: &[ConfigText],
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<HubConfig, ConfigError> {
+    let mut config = HubConfig::default();
+    for file in files {
+        let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text);
+        let workspace = file.workspace(environment("HOME"));
+        let with_workspace = |name: &str| match (name, workspace) {
+            ("workspaceFolder", Some(path)) => path.to_str().map(str::to_owned),
+            ("workspaceFolderBasename", Some(path)) => Some(path.file_name()?.to_str()?.to_owned()),
+            (name, _) => environment(name),
+        };
+        config.read_file(FileText {
+            name: &file.name,
+            text,
+            environment: &with_workspace,
+        })?;
+    }
+    Ok(config)
+}
+
+impl ConfigText {
+    /// The project that the file belongs to. The files in a home folder are for all projects.
+    fn workspace(&self, home: Option<String>) -> Option<&Path> {
+        let folder = self.folder.as_deref()?;
+        let workspace = match folder.file_name()?.to_str()? {
+            ".cursor" | ".vscode" => folder.parent()?,
+            _ => folder,
+        };
+        (home.as_deref().map(Path::new) != Some(workspace)).then_some(workspace)
+    }
+}
+
+impl HubConfig {
+    /// Adds a server. One with the same name is replaced, and a warning says so.
+    pub fn insert(&mut self, server: ServerConfig) {
+        match self.servers.iter_mut().find(|old| old.name == server.name) {
+            Some(old) => {
+                self.warnings.push(ConfigWarning::Replaced {
+                    server: server.name.clone(),
+                    earlier: old.source.clone(),
+                    later: server.source.clone(),
+                });
+                *old = server;
+            }
+            None => self.servers.push(server),
+        }
+    }
+
+    /// Every configured value that has to be masked wherever it appears, the longest first. Short and common values
+    /// are left out.
+    pub fn secrets(&self) -> Vec<String> {
+        let mut secrets = SecretCollector::default();
+        for spec in self.servers.iter().flat_map(|server| &server.state) {
+            spec.collect_secrets(&mut secrets);
+        }
+        secrets.into_secrets()
+    }
+
+    /// Servers that a profile names but nobody has configured, each with the profile's name. Only complete once servers
+    /// from the command line have been added.
+    pub fn unknown_profile_servers(&self) -> Vec<(&str, &str)> {
+        let is_known = |name: &str| {
+            self.servers
+                .iter()
+                .any(|server| server.name.as_str() == name)
+        };
+        let mut unknown = Vec::new();
+        for (profile, options) in &self.options.profiles {
+            let names = options.servers.iter().flatten();
+            let missing = names.filter(|name| !is_known(name));
+            unknown.extend(missing.map(|name| (profile.as_str(), name.as_str())));
+        }
+        unknown
+    }
+
+    fn read_file(&mut self, file: FileText<'_>) -> Result<(), ConfigError> {
+        let value = file.parse()?;
+        let mut notes = EntryNotes::default();
+        let root = Node::root(file, &value);
+        let fields = root.shared_fields(FILE_KEYS, &mut notes.unknown_keys)?;
+        if let Some(options) = fields.read(OWN_KEY, HubOptions::read)? {
+            self.options = std::mem::take(&mut self.options).merged_with(options);
+        }
+        let mut servers: Vec<ServerConfig> = Vec::new();
+        for table in ["mcpServers", "servers"] {
+            let entries = fields.read(table, Node::members)?.unwrap_or_default();
+            for (name, entry) in entries {
+                if servers.iter().any(|server| server.name.as_str() == name) {
+                    return Err(entry.key_error(ConfigFault::Duplicate));
+                }
+                servers.push(ServerConfig {
+                    name: ServerName::new(name),
+                    source: ServerSource::File {
+                        file: file.name.to_owned(),
+                        line: entry.position().line,
+                    },
+                    state: read_entry(&entry, name, &mut notes)?,
+                });
+            }
+        }
+        for server in servers {
+            self.insert(server);
+        }
+        self.warnings.append(&mut notes.warnings);
+        if !notes.unknown_keys.is_empty() {
+            self.warnings.push(ConfigWarning::UnknownKeys {
+                file: file.name.to_owned(),
+                keys: notes.unknown_keys,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl ServerName {
+    /// Takes a name.
+    pub fn new(name: impl Into<String>) -> ServerName {
+        ServerName(name.into())
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ServerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for ServerSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServerSource::File { file, line } => write!(f, "{file}:{line}"),
+            ServerSource::Flag => f.write_str("--server"),
+        }
+    }
+}
+
+impl fmt::Debug for ConfigText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The text is full of secrets.
+        let mut shown = f.debug_struct("ConfigText");
+        shown.field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,212 @@
+//! The hub's own options: `"mcp-proxy"` at the top of a file. What is not set here is for flags and defaults to decide.
+
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroUsize};
+
+use super::error::ConfigError;
+use super::keys::{FILTER_KEYS, HUB_KEYS, PROFILE_KEYS};
+use super::name_filter::{NameFilter, NameGlob};
+use super::node::{Fields, Node};
+
+/// The hub's own options.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HubOptions {
+    /// How tools are offered, in this order.
+    pub expose: Option<Vec<ExposeMode>>,
+    /// What the one proxy tool is called.
+    pub proxy_tool_name: Option<String>,
+    /// The most entries that the proxy tool lists.
+    pub list_limit: Option<NonZeroUsize>,
+    /// What stands between a server's prefix and a name.
+    pub separator: Option<String>,
+    /// Whether resources are offered as resources.
+    pub native_resources: Option<bool>,
+    /// Whether prompts are offered as prompts.
+    pub native_prompts: Option<bool>,
+    /// The most entries in one page of a list.
+    pub page_size: Option<NonZeroUsize>,
+    /// Threads of the runtime.
+    pub threads: Option<NonZeroUsize>,
+    /// What clients speak.
+    pub listen: Option<ListenKind>,
+    /// The address to listen on.
+    pub listen_host: Option<String>,
+    /// The port to listen on; 0 picks one.
+    pub listen_port: Option<u16>,
+    /// The profiles by name.
+    pub profiles: BTreeMap<String, HubProfile>,
+}
+
+/// A selection of servers and tools that a client can ask for by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HubProfile {
+    /// The servers, or all.
+    pub servers: Option<Vec<String>>,
+    /// The tools, by the names that clients see.
+    pub tools: NameFilter,
+    /// How tools are offered, if not as in other profiles.
+    pub expose: Option<Vec<ExposeMode>>,
+    /// Tools that are offered next to the dispatchers.
+    pub pin: Vec<String>,
+}
+
+/// How tools are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExposeMode {
+    /// One tool for everything.
+    Proxy,
+    /// Every tool of every server.
+    All,
+    /// One tool for each server.
+    Dispatch,
+}
+
+/// What clients speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListenKind {
+    /// Our own stdin and stdout.
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+    /// HTTP+SSE.
+    Sse,
+}
+
+const EXPOSE_WORDS: &[(&str, ExposeMode)] = &[
+    ("proxy", ExposeMode::Proxy),
+    ("all", ExposeMode::All),
+    ("dispatch", ExposeMode::Dispatch),
+];
+
+const LISTEN_WORDS: &[(&str, ListenKind)] = &[
+    ("stdio", ListenKind::Stdio),
+    ("http", ListenKind::Http),
+    ("sse", ListenKind::Sse),
+];
+
+impl HubOptions {
+    pub(super) fn read(node: &Node<'_>) -> Result<HubOptions, ConfigError> {
+        let fields = node.fields(HUB_KEYS)?;
+        Ok(HubOptions {
+            expose: fields.read("expose", read_expose)?,
+            proxy_tool_name: fields.read("proxy-tool-name", read_tool_name)?,
+            list_limit: fields.read("list-limit", read_count)?,
+            separator: fields.read("separator", read_name_part)?,
+            native_resources: fields.read("native-resources", Node::boolean)?,
+            native_prompts: fields.read("native-prompts", Node::boolean)?,
+            page_size: fields.read("page-size", read_count)?,
+            threads: fields.read("threads", read_count)?,
+            listen: fields.read("listen", |node| node.choice(LISTEN_WORDS))?,
+            listen_host: fields.read("listen-host", Node::nonempty_text)?,
+            listen_port: fields.read("listen-port", |node| {
+                node.integer("expected a port from 0 to 65535")
+            })?,
+            profiles: fields.read("profiles", read_profiles)?.unwrap_or_default(),
+        })
+    }
+
+    /// These options with those of a later file, which win key by key.
+    pub(super) fn merged_with(mut self, later: HubOptions) -> HubOptions {
+        self.profiles.extend(later.profiles);
+        HubOptions {
+            expose: later.expose.or(self.expose),
+            proxy_tool_name: later.proxy_tool_name.or(self.proxy_tool_name),
+            list_limit: later.list_limit.or(self.list_limit),
+            separator: later.separator.or(self.separator),
+            native_resources: later.native_resources.or(self.native_resources),
+            native_prompts: later.native_prompts.or(self.native_prompts),
+            page_size: later.page_size.or(self.page_size),
+            threads: later.threads.or(self.threads),
+            listen: later.listen.or(self.listen),
+            listen_host: later.listen_host.or(self.listen_host),
+            listen_port: later.listen_port.or(self.listen_port),
+            profiles: self.profiles,
+        }
+    }
+}
+
+fn read_profiles(node: &Node<'_>) -> Result<BTreeMap<String, HubProfile>, ConfigError> {
+    let read = |(name, node): (&str, Node<'_>)| {
+        if name.is_empty() {
+            return Err(node.bad("a profile needs a name"));
+        }
+        let fields = node.fields(PROFILE_KEYS)?;
+        let profile = HubProfile {
+            servers: fields.read("servers", Node::texts)?,
+            tools: fields.read("tools", read_filter)?.unwrap_or_default(),
+            expose: fields.read("expose", read_expose)?,
+            pin: fields.read("pin", Node::texts)?.unwrap_or_default(),
+        };
+        Ok((name.to_owned(), profile))
+    };
+    node.members()?.into_iter().map(read).collect()
+}
+
+/// A word, words with commas, or a list of words.
+fn read_expose(node: &Node<'_>) -> Result<Vec<ExposeMode>, ConfigError> {
+    let mut modes = Vec::new();
+    let mut add = |mode| {
+        if !modes.contains(&mode) {
+            modes.push(mode);
+        }
+    };
+    match node.is_list() {
+        true => {
+            for item in node.items()? {
+                add(item.choice(EXPOSE_WORDS)?);
+            }
+        }
+        false => {
+            for word in node.text()?.split(',') {
+                add(node.choice_of(word.trim(), EXPOSE_WORDS)?);
+            }
+        }
+    }
+    match modes.is_empty() {
+        true => Err(node.bad("must not be empty")),
+        false => Ok(modes),
+    }
+}
+
+/// An object with `allow` and `deny`.
+pub(super) fn read_filter(node: &Node<'_>) -> Result<NameFilter, ConfigError> {
+    read_filter_fields(&node.fields(FILTER_KEYS)?)
+}
+
+/// `allow` and `deny` among other keys.
+pub(super) fn read_filter_fields(fields: &Fields<'_>) -> Result<NameFilter, ConfigError> {
+    let read_globs = |node: &Node<'_>| {
+        let patterns = node.texts()?;
+        Ok(patterns.into_iter().map(NameGlob::new).collect())
+    };
+    Ok(NameFilter {
+        allow: fields.read("allow", read_globs)?,
+        deny: fields.read("deny", read_globs)?.unwrap_or_default(),
+    })
+}
+
+/// A name that a tool may have.
+pub(super) fn read_tool_name(node: &Node<'_>) -> Result<String, ConfigError> {
+    let name = read_name_part(node)?;
+    match name.len() {
+        0 => Err(node.bad("must not be empty")),
+        1..=128 => Ok(name),
+        _ => Err(node.bad("a tool's name has at most 128 characters")),
+    }
+}
+
+/// A piece of a tool's name.
+pub(super) fn read_name_part(node: &Node<'_>) -> Result<String, ConfigError> {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
+    let text = node.text()?;
+    match text.bytes().all(is_allowed) {
+        true => Ok(text),
+        false => Err(node.bad("only letters, digits and _ - . / can be in a tool's name")),
+    }
+}
+
+fn read_count(node: &Node<'_>) -> Result<NonZeroUsize, ConfigError> {
+    // More than fits into 32 bits is a mistake everywhere.
+    let count: NonZeroU32 = node.integer("expected a whole number above zero")?;
+    NonZeroUsize::try_from(count).map_err(|_| node.bad("too large"))
+}

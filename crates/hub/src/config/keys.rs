@@ -1,0 +1,115 @@
+//! Every key that a config file may have. The reader, "did you mean" and the check of `docs/config.schema.json` use these lists.
+
+/// Our own key, at the top of a file and in a server's entry.
+pub(super) const OWN_KEY: &str = "mcp-proxy";
+
+/// At the top of a file. `inputs` is VS Code's list of what to ask the user; a server that needs one is disabled with a reason.
+pub(super) const FILE_KEYS: &[&str] = &["mcpServers", "servers", OWN_KEY, "inputs", "$schema"];
+
+/// In a server's entry.
+pub(super) const ENTRY_KEYS: &[&str] = &[
+    "type",
+    "transport",
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "serverUrl",
+    "httpUrl",
+    "headers",
+    "disabled",
+    "enabled",
+    "timeout",
+    OWN_KEY,
+];
+
+/// Under `mcp-proxy` at the top of a file.
+pub(super) const HUB_KEYS: &[&str] = &[
+    "expose",
+    "proxy-tool-name",
+    "list-limit",
+    "separator",
+    "native-resources",
+    "native-prompts",
+    "page-size",
+    "threads",
+    "listen",
+    "listen-host",
+    "listen-port",
+    "profiles",
+];
+
+/// In a profile.
+pub(super) const PROFILE_KEYS: &[&str] = &["servers", "tools", "expose", "pin"];
+
+/// In a filter of names.
+pub(super) const FILTER_KEYS: &[&str] = &["allow", "deny"];
+
+/// Under `mcp-proxy` in a server's entry.
+pub(super) const SERVER_KEYS: &[&str] = &[
+    "builtin",
+    "write",
+    "roots",
+    "prefix",
+    "separator",
+    "allow",
+    "deny",
+    "resources",
+    "prompts",
+    "rename",
+    "descriptions",
+    "hide-arguments",
+    "fix-arguments",
+    "pin",
+    "start",
+    "idle-stop",
+    "start-timeout",
+    "list-timeout",
+    "call-timeout",
+    "scope",
+    "inherit-env",
+    "restart",
+    "restart-limit",
+    "cache-ttl",
+    "toolcachettl",
+];
+
+/// The word of `known` that was probably meant.
+pub(super) fn closest(word: &str, known: &[&'static str]) -> Option<&'static str> {
+    let plain = plain(word);
+    // Comparing takes the product of both lengths, and no key is this long.
+    if plain.len() > 64 {
+        return None;
+    }
+    let distance = |known: &&'static str| strsim::damerau_levenshtein(&plain, &self::plain(known));
+    let best = known.iter().copied().min_by_key(distance)?;
+    (distance(&best) <= (plain.chars().count() / 3).max(1)).then_some(best)
+}
+
+/// A word without its spelling: `listLimit`, `list_limit` and `list-limit` are one.
+fn plain(word: &str) -> String {
+    let letters = word.chars().filter(|letter| !matches!(letter, '-' | '_'));
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HUB_KEYS, SERVER_KEYS, closest};
+
+    #[test]
+    fn spelling_and_typos_find_the_key() {
+        for (word, meant) in [
+            ("listLimit", Some("list-limit")),
+            ("list_limit", Some("list-limit")),
+            ("lsit-limit", Some("list-limit")),
+            ("profile", Some("profiles")),
+            ("colour", None),
+            ("", None),
+        ] {
+            assert_eq!(closest(word, HUB_KEYS), meant, "{word}");
+        }
+        assert_eq!(closest("callTimeout", SERVER_KEYS), Some("call-timeout"));
+        assert_eq!(closest(&"x".repeat(1_000_000), SERVER_KEYS), None);
+    }
+}

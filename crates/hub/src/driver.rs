@@ -1,0 +1,428 @@
+//! Carries out what the [`Hub`] decides: opens links, moves messages, keeps time.
+//!
+//! The hub is behind one lock, which is held while a message is looked at and never across a wait. A message of a client is
+//! handed to the hub by the task that received it, and what comes of it is put into the queues of others, so a call
+//! crosses two queues: one to the server and one back.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use mcp_proxy_core::{
+    BoxFuture, CarryOptions, Dial, FrameReader, FrameWriter, Link, LinkEnd, NewConnection,
+    OutgoingFrame, Peer, ProxyRun, carry,
+};
+use mcp_proxy_wire::{Body, ErrorCode, Frame, Message, Origin, Side, StreamId};
+use rustc_hash::FxHashMap;
+use tokio::sync::{Notify, mpsc, watch};
+
+use crate::catalog::{ServerIndex, ServerListing};
+use crate::hub::{
+    AuditRecord, Hub, HubAction, LinkClosed, NewServer, ServerChange, ServerStatus, UnknownServer,
+};
+use crate::server_link::{ClientId, LinkId};
+use crate::settings::{HubSettings, ServerSettings};
+
+/// Messages that may wait for a client. One that does not take them is disconnected.
+const CLIENT_QUEUE: usize = 4_096;
+/// Messages that may wait for a server. The multiplexer allows as many open requests.
+const SERVER_QUEUE: usize = 16_384;
+
+/// A server and how to reach it.
+pub struct HubServer {
+    /// How it is used.
+    pub settings: ServerSettings,
+    /// What it is to the record.
+    pub peer: Peer,
+    /// Opens a link to it.
+    pub dial: Dial,
+}
+
+/// Keeps what the server of this name offers.
+pub(crate) type SaveListingCallback = Arc<dyn Fn(&str, &Arc<ServerListing>) + Send + Sync>;
+
+/// Where the hub reports to.
+#[derive(Clone)]
+pub struct HubReports {
+    /// Told what the operator should know.
+    pub log: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Given what a server offers, to keep it for the next start.
+    pub save: SaveListingCallback,
+    /// Told each call that is over.
+    pub audit: Arc<dyn Fn(&AuditRecord) + Send + Sync>,
+}
+
+/// A running hub.
+pub struct HubDriver {
+    run: Arc<ProxyRun>,
+    carry: CarryOptions,
+    reports: HubReports,
+    state: Mutex<DriverState>,
+    /// The next deadline has come nearer.
+    alarm: Notify,
+    /// How many conversations with servers there are.
+    conversations: watch::Sender<usize>,
+    own: Weak<HubDriver>,
+}
+
+struct DriverState {
+    hub: Hub,
+    /// How each server is reached, in the hub's order.
+    routes: Vec<(Peer, Dial)>,
+    clients: FxHashMap<ClientId, mpsc::Sender<Frame>>,
+    links: FxHashMap<LinkId, mpsc::Sender<Frame>>,
+    /// No server is started any more.
+    is_closing: bool,
+}
+
+impl HubDriver {
+    /// Starts the hub, and the servers that start with it.
+    pub fn start(
+        run: Arc<ProxyRun>,
+        settings: HubSettings,
+        servers: Vec<HubServer>,
+        carry: CarryOptions,
+        reports: HubReports,
+    ) -> Arc<HubDriver> {
+        let (server_settings, routes) = servers
+            .into_iter()
+            .map(|server| (server.settings, (server.peer, server.dial)))
+            .unzip();
+        let hub = Hub::new(settings, server_settings, Instant::now());
+        let driver = Arc::new_cyclic(|own| HubDriver {
+            run,
+            carry,
+            reports,
+            state: Mutex::new(DriverState {
+                hub,
+                routes,
+                clients: FxHashMap::default(),
+                links: FxHashMap::default(),
+                is_closing: false,
+            }),
+            alarm: Notify::new(),
+            conversations: watch::Sender::default(),
+            own: Weak::clone(own),
+        });
+        driver.with_hub(|_| ());
+        tokio::spawn(keep_time(Arc::downgrade(&driver)));
+        driver
+    }
+
+    /// Opens client sessions of this profile: what a listener uses in place of a server.
+    pub fn dial(self: &Arc<Self>, profile: &str) -> Dial {
+        let (driver, profile) = (Arc::clone(self), profile.to_owned());
+        Arc::new(move |_| {
+            let link = driver.open_client(&profile);
+            Box::pin(std::future::ready(link))
+        })
+    }
+
+    /// How the servers are doing.
+    pub fn status(&self) -> Vec<ServerStatus> {
+        self.lock().hub.status()
+    }
+
+    /// How many clients are connected.
+    pub fn client_count(&self) -> usize {
+        self.lock().hub.client_count()
+    }
+
+    /// Ends all conversations with servers, and waits until they have ended. Servers that take longer than this are killed
+    /// with the program.
+    pub async fn shut_down(&self, deadline: Duration) {
+        {
+            let mut state = self.lock();
+            state.is_closing = true;
+            state.links.clear();
+        }
+        let mut conversations = self.conversations.subscribe();
+        let ended = conversations.wait_for(|count| *count == 0);
+        let _ = tokio::time::timeout(deadline, ended).await;
+    }
+
+    /// Changes the state of one server.
+    pub fn change_server(&self, name: &str, change: ServerChange) -> Result<(), UnknownServer> {
+        let mut outcome = Ok(());
+        self.with_hub(|hub| outcome = hub.change_server(name, change, Instant::now()));
+        outcome
+    }
+
+    /// Takes on a new configuration, with all its servers in order.
+    pub fn reconfigure(&self, settings: HubSettings, servers: Vec<(NewServer, Peer, Dial)>) {
+        let (servers, routes): (Vec<NewServer>, Vec<(Peer, Dial)>) = servers
+            .into_iter()
+            .map(|(server, peer, dial)| (server, (peer, dial)))
+            .unzip();
+        self.with_state(|state| {
+            state.routes = routes;
+            state.hub.reconfigure(settings, servers, Instant::now());
+        });
+    }
+
+    fn open_client(&self, profile: &str) -> Result<Link, LinkEnd> {
+        let (sender, receiver) = mpsc::channel(CLIENT_QUEUE);
+        let mut state = self.lock();
+        let Some(client) = state.hub.client_opened(profile, Instant::now()) else {
+            let text = format!("the hub has no profile {profile:?}");
+            return Err(LinkEnd::failed(
+                Side::Server,
+                ErrorCode::SERVER_UNAVAILABLE,
+                text,
+            ));
+        };
+        state.clients.insert(client, sender);
+        drop(state);
+        let writer = ClientWriter {
+            driver: self.own.clone(),
+            client,
+        };
+        Ok(Link::new(QueueReader(receiver), writer))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, DriverState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the hub handle something, and does what it wants done.
+    fn with_hub(&self, handle: impl FnOnce(&mut Hub)) {
+        self.with_state(|state| handle(&mut state.hub));
+    }
+
+    fn with_state(&self, handle: impl FnOnce(&mut DriverState)) {
+        let mut state = self.lock();
+        let before = state.hub.next_deadline();
+        handle(&mut state);
+        let mut reports = Vec::new();
+        for action in state.hub.take_actions() {
+            match action {
+                HubAction::ToServer {
+                    link,
+                    message,
+                    parent,
+                } => {
+                    let mut frame = Frame::message(StreamId::Only, Origin::Client, message);
+                    frame.parent = parent;
+                    state.send_to_server(link, frame);
+                }
+                HubAction::ToClient(client, message) => {
+                    let frame = Frame::message(StreamId::Only, Origin::Server, message);
+                    state.send_to_client(client, frame);
+                }
+                HubAction::Dial { link, server } => self.open_link(&mut state, link, server),
+                // The reader of the queue ends with it, and so does the conversation.
+                HubAction::Close(link) => drop(state.links.remove(&link)),
+                HubAction::CloseClient(client) => drop(state.clients.remove(&client)),
+                report @ (HubAction::Log(_)
+                | HubAction::Audit(_)
+                | HubAction::SaveListing { .. }) => reports.push(report),
+            }
+        }
+        let after = state.hub.next_deadline();
+        drop(state);
+        if after.is_some_and(|after| before.is_none_or(|before| after < before)) {
+            self.alarm.notify_one();
+        }
+        for report in reports {
+            match report {
+                HubAction::Log(text) => (self.reports.log)(&text),
+                HubAction::Audit(record) => (self.reports.audit)(&record),
+                HubAction::SaveListing { server, listing } => {
+                    (self.reports.save)(&server, &listing);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn open_link(&self, state: &mut DriverState, link: LinkId, server: ServerIndex) {
+        if state.is_closing {
+            return;
+        }
+        let (sender, receiver) = mpsc::channel(SERVER_QUEUE);
+        state.links.insert(link, sender);
+        let route = state.routes.get(usize::from(server.0)).cloned();
+        if let (Some(driver), Some((peer, dial))) = (self.own.upgrade(), route) {
+            self.conversations.send_modify(|count| *count += 1);
+            tokio::spawn(async move {
+                Arc::clone(&driver)
+                    .converse(link, peer, dial, receiver)
+                    .await;
+                driver.conversations.send_modify(|count| *count -= 1);
+            });
+        }
+    }
+
+    /// One conversation with a server, from its start to its end.
+    async fn converse(
+        self: Arc<Self>,
+        link: LinkId,
+        peer: Peer,
+        dial: Dial,
+        queue: mpsc::Receiver<Frame>,
+    ) {
+        let connection = self.run.open(NewConnection::between(
+            Peer::in_process("hub"),
+            peer.clone(),
+        ));
+        let reason = match dial(Arc::clone(&connection)).await {
+            Ok(to_server) => {
+                self.with_hub(|hub| hub.link_opened(link));
+                let writer = LinkWriter {
+                    driver: self.own.clone(),
+                    link,
+                };
+                let to_hub = Link::new(QueueReader(queue), writer);
+                let never = std::future::pending();
+                let end = carry(&connection, to_hub, to_server, self.carry, never).await;
+                end.text().to_owned()
+            }
+            Err(end) => end.to_string(),
+        };
+        connection.close(&reason);
+        self.with_state(|state| {
+            state.links.remove(&link);
+            if !state.is_closing {
+                let closed = LinkClosed { reason };
+                state.hub.link_closed(link, &closed, Instant::now());
+            }
+        });
+    }
+}
+
+impl DriverState {
+    fn send_to_server(&mut self, link: LinkId, frame: Frame) {
+        let full = self
+            .links
+            .get(&link)
+            .is_some_and(|queue| queue.try_send(frame).is_err());
+        if full {
+            // It has not read for thousands of messages. Ending the conversation tells everybody who waits.
+            self.links.remove(&link);
+        }
+    }
+
+    fn send_to_client(&mut self, client: ClientId, frame: Frame) {
+        let full = self
+            .clients
+            .get(&client)
+            .is_some_and(|queue| queue.try_send(frame).is_err());
+        if full {
+            self.clients.remove(&client);
+        }
+    }
+}
+
+async fn keep_time(driver: Weak<HubDriver>) {
+    loop {
+        let Some(strong) = driver.upgrade() else {
+            return;
+        };
+        let deadline = strong.lock().hub.next_deadline();
+        let alarm = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let is_due = tokio::select! {
+            () = alarm => true,
+            () = strong.alarm.notified() => false,
+            // Looks now and then whether the hub is still there.
+            () = tokio::time::sleep(Duration::from_secs(5)) => false,
+        };
+        if is_due {
+            strong.with_hub(|hub| hub.wake(Instant::now()));
+        }
+    }
+}
+
+/// What the hub sends to one peer.
+struct QueueReader(mpsc::Receiver<Frame>);
+
+impl FrameReader for QueueReader {
+    fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(async move {
+            into.push(self.0.recv().await.ok_or(LinkEnd::Closed)?);
+            self.read_ready(into);
+            Ok(())
+        })
+    }
+
+    fn read_ready(&mut self, into: &mut Vec<Frame>) {
+        while let Ok(frame) = self.0.try_recv() {
+            into.push(frame);
+        }
+    }
+}
+
+/// Hands a client's messages to the hub.
+struct ClientWriter {
+    driver: Weak<HubDriver>,
+    client: ClientId,
+}
+
+/// Hands a server's messages to the hub.
+struct LinkWriter {
+    driver: Weak<HubDriver>,
+    link: LinkId,
+}
+
+fn messages(frames: &mut Vec<OutgoingFrame>) -> impl Iterator<Item = (Message, Option<u64>)> + '_ {
+    let written = frames.drain(..).filter_map(OutgoingFrame::into_written);
+    written.filter_map(|frame| match frame.body {
+        Body::Whole(message) => Some((message, frame.sequence)),
+        _ => None,
+    })
+}
+
+impl FrameWriter for ClientWriter {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<OutgoingFrame>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        let Some(driver) = self.driver.upgrade() else {
+            return Box::pin(std::future::ready(Err(LinkEnd::Closed)));
+        };
+        for (message, sequence) in messages(frames) {
+            let now = Instant::now();
+            driver.with_hub(|hub| hub.client_message(self.client, &message, sequence, now));
+        }
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        if let Some(driver) = self.driver.upgrade() {
+            driver.with_hub(|hub| hub.client_finished(self.client));
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Drop for ClientWriter {
+    fn drop(&mut self) {
+        if let Some(driver) = self.driver.upgrade() {
+            driver.lock().clients.remove(&self.client);
+            driver.with_hub(|hub| hub.client_closed(self.client));
+        }
+    }
+}
+
+impl FrameWriter for LinkWriter {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<OutgoingFrame>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        let Some(driver) = self.driver.upgrade() else {
+            return Box::pin(std::future::ready(Err(LinkEnd::Closed)));
+        };
+        for (message, _) in messages(frames) {
+            let now = Instant::now();
+            driver.with_hub(|hub| hub.link_message(self.link, &message, now));
+        }
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}

@@ -1,0 +1,214 @@
+//! What servers send by themselves: questions to a client, log messages, notices of change.
+
+use std::time::Instant;
+
+use mcp_proxy_wire::{Era, ErrorCode, Field, Message, error_response};
+
+use super::Hub;
+use super::servers::LinkOwner;
+use super::subscriptions::LogLevel;
+use crate::server_link::{ClientId, LinkId};
+
+/// Which client a server's question is for.
+enum Addressee {
+    Client(ClientId),
+    /// Several clients have calls open, so it cannot be known.
+    Unclear,
+    /// There is no client.
+    Nobody,
+}
+
+impl Hub {
+    /// A server asks a client something: sampling, elicitation, roots.
+    pub(super) fn server_asks(&mut self, id: LinkId, message: &Message, _now: Instant) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let index = link.server;
+        let method = message.method().unwrap_or_default().into_owned();
+        let fixed_roots = self.server(index).settings.roots.clone();
+        match (&*method, fixed_roots) {
+            ("ping", _) => return self.answer_server(id, message, "{}"),
+            ("roots/list", Some(roots)) => {
+                let roots = String::from_utf8_lossy(&roots).into_owned();
+                return self.answer_server(id, message, &format!("{{\"roots\":{roots}}}"));
+            }
+            _ => {}
+        }
+        let client = match self.addressee(id) {
+            Addressee::Client(client) => client,
+            Addressee::Unclear => {
+                self.stop_sharing(index);
+                let text =
+                    "several clients share this server, and it is not clear which of them is asked";
+                return self.refuse(id, message, ErrorCode::CANNOT_CARRY, text);
+            }
+            Addressee::Nobody => {
+                let text = "no client is connected that could answer";
+                return self.refuse(id, message, ErrorCode::CANNOT_CARRY, text);
+            }
+        };
+        let Some(asked) = self.clients.get(&client) else {
+            return;
+        };
+        if asked.era() == Era::Modern {
+            // The place where a later version answers the call with `input_required` instead.
+            let text =
+                "the client speaks 2026-07-28, where servers cannot ask in the middle of a call";
+            return self.refuse(id, message, ErrorCode::CANNOT_CARRY, text);
+        }
+        let capability = match &*method {
+            "sampling/createMessage" => "sampling",
+            "elicitation/create" => "elicitation",
+            "roots/list" => "roots",
+            _ => {
+                let text = "servers cannot ask this";
+                return self.refuse(id, message, ErrorCode::METHOD_NOT_FOUND, text);
+            }
+        };
+        if !asked.can(capability) {
+            let text = format!("the client did not declare the capability {capability}");
+            return self.refuse(id, message, ErrorCode::METHOD_NOT_FOUND, &text);
+        }
+        if method == "roots/list" {
+            self.claim_link(id, client);
+        }
+        let asked = self
+            .links
+            .get_mut(&id)
+            .and_then(|link| link.state.ask(client, message));
+        match asked {
+            Some(message) => self.send_to_client(client, message),
+            None => {
+                let text = "the client has too many unanswered questions";
+                self.refuse(id, message, ErrorCode::CANNOT_CARRY, text);
+            }
+        }
+    }
+
+    fn addressee(&self, id: LinkId) -> Addressee {
+        let Some(link) = self.links.get(&id) else {
+            return Addressee::Nobody;
+        };
+        if let LinkOwner::Client(client) = link.owner {
+            return Addressee::Client(client);
+        }
+        let mut callers: Vec<ClientId> = self
+            .calls
+            .values()
+            .filter(|call| call.is_sent && call.link == Some(id))
+            .map(|call| call.client)
+            .collect();
+        callers.sort_unstable();
+        callers.dedup();
+        match callers[..] {
+            [client] => return Addressee::Client(client),
+            [] => {}
+            _ => return Addressee::Unclear,
+        }
+        let mut connected = self.clients.keys();
+        match (connected.next(), connected.next()) {
+            (Some(only), None) => Addressee::Client(*only),
+            (None, _) => Addressee::Nobody,
+            _ => Addressee::Unclear,
+        }
+    }
+
+    fn answer_server(&mut self, link: LinkId, request: &Message, result: &str) {
+        let Some(id) = request.id() else {
+            return;
+        };
+        let mut text = br#"{"jsonrpc":"2.0","id":"#.to_vec();
+        text.extend_from_slice(id.token());
+        text.extend_from_slice(br#","result":"#);
+        text.extend_from_slice(result.as_bytes());
+        text.push(b'}');
+        if let Some(link) = self.links.get_mut(&link) {
+            link.state.send(Message::parse(text));
+        }
+    }
+
+    fn refuse(&mut self, link: LinkId, request: &Message, code: ErrorCode, why: &str) {
+        let answer = error_response(request.id().as_ref(), code, why, None);
+        if let Some(link) = self.links.get_mut(&link) {
+            link.state.send(answer);
+        }
+    }
+
+    /// A server tells something that belongs to no call.
+    pub(super) fn server_notifies(&mut self, id: LinkId, message: &Message) {
+        match message.method().as_deref() {
+            Some("notifications/message") => self.log_message(id, message),
+            Some("notifications/resources/updated") => self.resource_updated(id, message),
+            Some("notifications/elicitation/complete") => {
+                for client in self.clients_of(id) {
+                    self.send_to_client(client, message.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The clients that use a link.
+    pub(super) fn clients_of(&self, id: LinkId) -> Vec<ClientId> {
+        let Some(link) = self.links.get(&id) else {
+            return Vec::new();
+        };
+        match link.owner {
+            LinkOwner::Client(client) => vec![client],
+            LinkOwner::Everyone => {
+                let server = link.server;
+                let uses = |own: &ClientId| !self.server(server).has_own(*own);
+                self.clients
+                    .keys()
+                    .filter(|client| uses(client))
+                    .copied()
+                    .collect()
+            }
+        }
+    }
+
+    /// Log messages reach the clients that want them at this level. A modern client wants them while its call is open.
+    fn log_message(&mut self, id: LinkId, message: &Message) {
+        let level = message.text(Field::Param("level"));
+        let level = level.and_then(|level| LogLevel::parse(&level));
+        for client_id in self.clients_of(id) {
+            let Some(client) = self.clients.get(&client_id) else {
+                continue;
+            };
+            let wanted = match (client.era(), client.level) {
+                (Era::Legacy, None) => true,
+                (Era::Modern, None) => false,
+                (Era::Legacy, Some(least)) => level.is_none_or(|level| level >= least),
+                (Era::Modern, Some(least)) => {
+                    level.is_none_or(|level| level >= least) && self.has_open_call(client_id, id)
+                }
+            };
+            if wanted {
+                self.send_to_client(client_id, message.clone());
+            }
+        }
+    }
+
+    fn has_open_call(&self, client: ClientId, link: LinkId) -> bool {
+        let mut calls = self.calls.values();
+        calls.any(|call| call.client == client && call.is_sent && call.link == Some(link))
+    }
+
+    /// A client's roots have changed: servers that it uses are told.
+    pub(super) fn roots_changed(&mut self, client: ClientId, message: &Message) {
+        let links: Vec<LinkId> = self.links.keys().copied().collect();
+        for id in links {
+            let uses = self.clients_of(id).contains(&client);
+            if let Some(link) = self
+                .links
+                .get_mut(&id)
+                .filter(|link| uses && link.state.is_ready())
+                && link.state.era == Era::Legacy
+            {
+                link.state.send(message.clone());
+            }
+            self.flush_link(id, None);
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Calls on their way: sent to a server that is ready or being started, repeated, given up.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use mcp_proxy_wire::{Era, ErrorCode, Field, Id, Kind, Message, error_response};
+
+use super::answers::without_paths;
+use super::clients::OpenRequest;
+use super::requests::ClientRequest;
+use super::{Hub, eras};
+use crate::catalog::{Hints, ServerIndex};
+use crate::proxy_tool::CapabilityType;
+use crate::server_link::{CallId, ClientId, LinkId};
+
+/// A batch of operations of the `proxy` tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct BatchId(pub(super) u64);
+
+/// A request that was, or will be, sent to a server.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) client: ClientId,
+    /// The client's id of the request.
+    pub(super) id: Id,
+    pub(super) server: ServerIndex,
+    /// Where it was sent, or will be when that link is ready.
+    pub(super) link: Option<LinkId>,
+    pub(super) is_sent: bool,
+    /// What is sent, with the client's id.
+    pub(super) message: Message,
+    pub(super) form: AnswerForm,
+    pub(super) hints: Hints,
+    pub(super) what: String,
+    pub(super) parent: Option<u64>,
+    pub(super) started: Instant,
+    pub(super) deadline: Option<Instant>,
+    /// It was sent a second time after its server had gone.
+    pub(super) repeated: bool,
+}
+
+/// What the client gets to see of the server's answer.
+#[derive(Clone, Debug)]
+pub(super) enum AnswerForm {
+    /// The answer, with public URIs in it.
+    Native,
+    /// The answer as it is.
+    Plain,
+    /// As a result of the `proxy` tool.
+    ProxyTool { kind: CapabilityType, path: String },
+    /// The same, as one of several.
+    Part {
+        batch: BatchId,
+        place: usize,
+        kind: CapabilityType,
+        path: String,
+    },
+}
+
+/// Results of a batch that have come.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) client: ClientId,
+    pub(super) id: Id,
+    pub(super) results: Vec<Option<Bytes>>,
+    pub(super) calls: Vec<CallId>,
+}
+
+/// What [`Hub::forward`] needs.
+pub(super) struct NewCall<'a> {
+    /// As the client sent it.
+    pub(super) request: ClientRequest<'a>,
+    /// As the server gets it, still with the client's id.
+    pub(super) sent: Message,
+    pub(super) server: ServerIndex,
+    pub(super) form: AnswerForm,
+    /// The public name or URI.
+    pub(super) what: String,
+    pub(super) hints: Hints,
+}
+
+impl Hub {
+    /// Sends a call to its server, or lets it wait until the server has started.
+    pub(super) fn forward(&mut self, new: NewCall<'_>) {
+        let ClientRequest {
+            client,
+            message,
+            sequence,
+            now,
+        } = new.request;
+        let Some(id) = message.id() else {
+            return;
+        };
+        let timeout = self.server(new.server).settings.call_timeout;
+        let call_id = CallId(self.next_id());
+        let call = Call {
+            client,
+            id: id.clone(),
+            server: new.server,
+            link: None,
+            is_sent: false,
+            message: new.sent,
+            form: new.form,
+            hints: new.hints,
+            what: new.what,
+            parent: sequence,
+            started: now,
+            deadline: timeout.map(|timeout| now + timeout),
+            repeated: false,
+        };
+        if let Some(deadline) = call.deadline {
+            self.schedule(deadline);
+        }
+        match (&call.form, self.clients.get_mut(&client)) {
+            (AnswerForm::Part { batch, .. }, _) => {
+                if let Some(batch) = self.batches.get_mut(batch) {
+                    batch.calls.push(call_id);
+                }
+            }
+            (_, Some(client)) => {
+                client.open.insert(id.key(), OpenRequest::Call(call_id));
+            }
+            (_, None) => return,
+        }
+        self.calls.insert(call_id, call);
+        self.send_call(call_id, now);
+    }
+
+    pub(super) fn send_call(&mut self, id: CallId, now: Instant) {
+        let Some(call) = self.calls.get(&id) else {
+            return;
+        };
+        let (client, server, parent) = (call.client, call.server, call.parent);
+        let Some(link_id) = self.link_for(client, server, now) else {
+            let reason = self
+                .server(server)
+                .unavailable_reason()
+                .unwrap_or("it is switched off");
+            let text = format!("server {}: {reason}", self.server(server).name());
+            return self.fail_call(id, ErrorCode::SERVER_UNAVAILABLE, &text, now);
+        };
+        let client_era = self.clients.get(&client).map(|client| client.era());
+        let (Some(link), Some(client_era)) = (self.links.get_mut(&link_id), client_era) else {
+            return;
+        };
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        call.link = Some(link_id);
+        if !link.state.is_ready() {
+            return;
+        }
+        let era = link.state.era;
+        let message = eras::request(call.message.clone(), client_era, era, link.state.client());
+        match link.state.call(id, &message) {
+            Ok(()) => {
+                call.is_sent = true;
+                self.flush_link(link_id, parent);
+                self.note_use(server, now);
+            }
+            Err(error) => {
+                let text = error.to_string();
+                self.fail_call(id, ErrorCode::CANNOT_CARRY, &text, now);
+            }
+        }
+    }
+
+    /// A server that is used is not idle.
+    pub(super) fn note_use(&mut self, index: ServerIndex, now: Instant) {
+        let server = self.server_mut(index);
+        if server.settings.idle_stop.is_none() {
+            return;
+        }
+        server.used_at = Some(now);
+        if let Some(idle) = server.idle_deadline() {
+            self.schedule(idle);
+        }
+    }
+
+    /// A server is ready: calls that waited for it are sent.
+    pub(super) fn send_waiting_calls(&mut self, server: ServerIndex, now: Instant) {
+        let mut waiting: Vec<CallId> = self
+            .calls
+            .iter()
+            .filter(|(_, call)| call.server == server && !call.is_sent)
+            .map(|(id, _)| *id)
+            .collect();
+        waiting.sort_unstable();
+        waiting
+            .into_iter()
+            .for_each(|call| self.send_call(call, now));
+    }
+
+    /// An answer to a call, or a notification about it.
+    pub(super) fn call_message(&mut self, id: CallId, message: Message, now: Instant) {
+        let Some(call) = self.calls.get(&id) else {
+            return;
+        };
+        if message.kind() == Kind::Notification {
+            let client = call.client;
+            return self.send_to_client(client, message);
+        }
+        let lost = message.error_code().map(ErrorCode).is_some_and(is_lost);
+        if lost && self.may_repeat(id) {
+            return self.repeat(id, now);
+        }
+        if let Some(code) = message
+            .error_code()
+            .map(ErrorCode)
+            .filter(|code| is_own(*code))
+        {
+            let text = error_text(&message);
+            return self.fail_call(id, code, &text, now);
+        }
+        let eras = self.eras_of(id);
+        let message = match eras {
+            Some((client, server)) => eras::answer(message, client, server),
+            None => message,
+        };
+        self.finish_call(id, message, now);
+    }
+
+    fn eras_of(&self, id: CallId) -> Option<(Era, Era)> {
+        let call = self.calls.get(&id)?;
+        let client = self.clients.get(&call.client)?.era();
+        Some((client, self.links.get(&call.link?)?.state.era))
+    }
+
+    /// Whether a call may be sent again although its first copy may have reached the server.
+    fn may_repeat(&self, id: CallId) -> bool {
+        let call = self.calls.get(&id);
+        call.is_some_and(|call| !call.repeated && (call.hints.read_only || call.hints.idempotent))
+    }
+
+    fn repeat(&mut self, id: CallId, now: Instant) {
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.repeated = true;
+            call.is_sent = false;
+            let gone = call.link.take();
+            // The link is about to end; a call that is sent again must not go there.
+            if let Some(gone) = gone {
+                self.forget_link(gone);
+            }
+        }
+        self.send_call(id, now);
+    }
+
+    /// The link has ended: its calls are sent again if that is safe, else they fail. Calls that wait for it to open wait for
+    /// the next attempt if there is one, and fail otherwise.
+    pub(super) fn fail_calls_of(
+        &mut self,
+        link: LinkId,
+        server: ServerIndex,
+        reason: &str,
+        now: Instant,
+    ) {
+        let mut affected: Vec<CallId> = self
+            .calls
+            .iter()
+            .filter(|(_, call)| call.link == Some(link))
+            .map(|(id, _)| *id)
+            .collect();
+        affected.sort_unstable();
+        for id in affected {
+            let was_sent = self.calls.get(&id).is_some_and(|call| call.is_sent);
+            if was_sent && self.may_repeat(id) {
+                self.repeat(id, now);
+                continue;
+            }
+            let code = if was_sent {
+                ErrorCode::SERVER_EXITED
+            } else {
+                ErrorCode::SERVER_UNAVAILABLE
+            };
+            let text = format!("server {}: {reason}", self.server(server).name());
+            self.fail_call(id, code, &text, now);
+        }
+    }
+
+    /// Calls that take too long are given up, and their servers are told.
+    pub(super) fn wake_calls(&mut self, now: Instant) {
+        let late: Vec<CallId> = self
+            .calls
+            .iter()
+            .filter(|(_, call)| call.deadline.is_some_and(|deadline| deadline <= now))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in late {
+            let Some(call) = self.calls.get(&id) else {
+                continue;
+            };
+            let waited = now.duration_since(call.started);
+            let text = format!(
+                "server {} did not answer within {} s",
+                self.server(call.server).name(),
+                waited.as_secs()
+            );
+            self.stop_at_server(id);
+            self.fail_call(id, ErrorCode::PEER_STALLED, &text, now);
+        }
+    }
+
+    pub(super) fn stop_at_server(&mut self, id: CallId) {
+        let Some(link_id) = self
+            .calls
+            .get(&id)
+            .filter(|call| call.is_sent)
+            .and_then(|call| call.link)
+        else {
+            return;
+        };
+        if let Some(link) = self.links.get_mut(&link_id) {
+            link.state.abandon(id);
+        }
+        self.flush_link(link_id, None);
+    }
+
+    /// A client's cancel goes to the one server that has the call.
+    pub(super) fn cancel(&mut self, client: ClientId, message: &Message) {
+        let Some(span) = message.span(Field::RequestId) else {
+            return;
+        };
+        let key = Id::from_token(message.slice(span)).key();
+        let open = self
+            .clients
+            .get(&client)
+            .and_then(|client| client.open.get(&key));
+        match open.copied() {
+            Some(OpenRequest::Call(id)) => {
+                let sent = self.calls.get(&id).filter(|call| call.is_sent);
+                let Some(link_id) = sent.and_then(|call| call.link) else {
+                    return self.abandon(OpenRequest::Call(id));
+                };
+                if let Some(link) = self.links.get_mut(&link_id) {
+                    link.state.notify_about(id, message);
+                }
+                self.flush_link(link_id, None);
+            }
+            Some(batch @ OpenRequest::Batch(_)) => self.abandon(batch),
+            None => {}
+        }
+    }
+
+    /// Nobody waits for this request any more.
+    pub(super) fn abandon(&mut self, open: OpenRequest) {
+        let calls = match open {
+            OpenRequest::Call(call) => vec![call],
+            OpenRequest::Batch(batch) => {
+                let batch = self.batches.remove(&batch);
+                batch.map_or_else(Vec::new, |batch| batch.calls)
+            }
+        };
+        for id in calls {
+            self.stop_at_server(id);
+            if let Some(call) = self.calls.remove(&id)
+                && let Some(client) = self.clients.get_mut(&call.client)
+            {
+                client.open.remove(&call.id.key());
+            }
+        }
+    }
+
+    pub(super) fn fail_call(&mut self, id: CallId, code: ErrorCode, text: &str, now: Instant) {
+        let Some(call) = self.calls.get(&id) else {
+            return;
+        };
+        // What a client reads tells nothing about the machine that the hub runs on.
+        let text = without_paths(text);
+        let answer = error_response(Some(&call.id), code, &text, None);
+        self.finish_call(id, answer, now);
+    }
+}
+
+pub(super) fn error_text(answer: &Message) -> String {
+    let text = answer
+        .error()
+        .and_then(|error| answer.member(error, "message"));
+    let text = text.and_then(|span| answer.text_at(span));
+    text.map_or_else(
+        || "the server gave no reason".to_owned(),
+        |text| text.into_owned(),
+    )
+}
+
+/// Whether an error comes from the link and not from the server.
+fn is_own(code: ErrorCode) -> bool {
+    ErrorCode::OWN.iter().any(|own| own.code == code)
+}
+
+/// Errors of the link itself after which the call may not have been answered by anybody.
+fn is_lost(code: ErrorCode) -> bool {
+    [
+        ErrorCode::SERVER_EXITED,
+        ErrorCode::SERVER_UNAVAILABLE,
+        ErrorCode::SESSION_NOT_FOUND,
+    ]
+    .contains(&code)
+}

@@ -1,0 +1,393 @@
+//! Client sessions: who they are, and what they ask for.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use bytes::Bytes;
+use mcp_proxy_wire::revision::{MODERN, meta};
+use mcp_proxy_wire::{
+    Era, ErrorCode, Field, Id, IdKey, Kind, Message, error_response, json_string, request_era,
+};
+use rustc_hash::FxHashMap;
+
+use super::calls::BatchId;
+use super::requests::CallName;
+use super::requests::ClientRequest;
+use super::subscriptions::{ListenFilter, LogLevel};
+use super::{Hub, HubAction};
+use crate::catalog::{ItemKind, ServerIndex};
+use crate::server_link::{CallId, ClientId, LinkId};
+
+/// A client session, or one request of a client that has no sessions.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) profile: usize,
+    era: Option<Era>,
+    /// `capabilities` as the client declared them.
+    capabilities: Option<Bytes>,
+    /// What the client calls itself.
+    pub(super) name: String,
+    pub(super) level: Option<LogLevel>,
+    /// The servers that this client shares with others.
+    pub(super) shares: BTreeSet<ServerIndex>,
+    /// Its unanswered requests.
+    pub(super) open: FxHashMap<IdKey, OpenRequest>,
+    pub(super) listen: Option<(Id, ListenFilter)>,
+    /// Requests that wait for servers that are starting.
+    parked: Vec<ParkedRequest>,
+    settle_by: Instant,
+    /// It will send nothing more, and leaves with its last answer.
+    is_finished: bool,
+    /// It has had the answer to its opening.
+    pub(super) is_initialized: bool,
+}
+
+/// What a client's request became.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum OpenRequest {
+    Call(CallId),
+    Batch(BatchId),
+}
+
+#[derive(Debug)]
+struct ParkedRequest {
+    message: Message,
+    sequence: Option<u64>,
+}
+
+impl Client {
+    /// The era that it speaks. One that has shown none yet is taken for a legacy client.
+    pub(super) fn era(&self) -> Era {
+        self.era.unwrap_or(Era::Legacy)
+    }
+
+    pub(super) fn capabilities(&self) -> Bytes {
+        self.capabilities
+            .clone()
+            .unwrap_or_else(|| Bytes::from_static(b"{}"))
+    }
+
+    /// Whether it declared a capability.
+    pub(super) fn can(&self, capability: &str) -> bool {
+        let declared = Message::parse(self.capabilities());
+        let whole = mcp_proxy_wire::Span::new(0, declared.len());
+        declared.member(whole, capability).is_some()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        (!self.parked.is_empty()).then_some(self.settle_by)
+    }
+}
+
+impl Hub {
+    /// A client connects. `None` if there is no profile of this name.
+    pub fn client_opened(&mut self, profile: &str, now: Instant) -> Option<ClientId> {
+        let profile = self
+            .settings
+            .profiles
+            .iter()
+            .position(|known| known.name == profile)?;
+        let id = ClientId(self.next_id());
+        let client = Client {
+            profile,
+            era: None,
+            capabilities: None,
+            name: String::new(),
+            level: None,
+            shares: BTreeSet::new(),
+            open: FxHashMap::default(),
+            listen: None,
+            parked: Vec::new(),
+            settle_by: now + self.settings.settle,
+            is_finished: false,
+            is_initialized: false,
+        };
+        self.clients.insert(id, client);
+        Some(id)
+    }
+
+    /// A client will send nothing more. It is disconnected when its open requests are answered.
+    pub fn client_finished(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.is_finished = true;
+        }
+        self.release(id);
+    }
+
+    /// Disconnects a client that has had its last answer.
+    pub(super) fn release(&mut self, id: ClientId) {
+        let is_done = |client: &Client| {
+            client.is_finished && client.open.is_empty() && client.parked.is_empty()
+        };
+        if self.clients.get(&id).is_some_and(is_done) {
+            self.actions.push(HubAction::CloseClient(id));
+        }
+    }
+
+    /// A client has gone. Its calls are cancelled.
+    pub fn client_closed(&mut self, id: ClientId) {
+        let Some(client) = self.clients.remove(&id) else {
+            return;
+        };
+        for open in client.open.into_values() {
+            self.abandon(open);
+        }
+        self.drop_subscriptions(id);
+        self.close_own_links(id);
+        let links: Vec<LinkId> = self.links.keys().copied().collect();
+        for link in links {
+            if let Some(link) = self.links.get_mut(&link) {
+                link.state.client_gone(id);
+            }
+            self.flush_link(link, None);
+        }
+        self.apply_log_level();
+    }
+
+    /// How many clients are connected.
+    pub fn client_count(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// A message from a client, with its number in the record.
+    pub fn client_message(
+        &mut self,
+        id: ClientId,
+        message: &Message,
+        sequence: Option<u64>,
+        now: Instant,
+    ) {
+        if !self.clients.contains_key(&id) {
+            return;
+        }
+        match message.kind() {
+            Kind::Request => self.client_request(ClientRequest {
+                client: id,
+                message,
+                sequence,
+                now,
+            }),
+            Kind::Notification => self.client_notification(id, message),
+            Kind::Response | Kind::Error => self.client_answer(id, message),
+            Kind::Batch => {
+                for part in message.parts().into_iter().flatten() {
+                    self.client_message(id, &part, sequence, now);
+                }
+            }
+            Kind::Other => {
+                let text = "this is not a JSON-RPC request, notification or answer";
+                let id_sent = message.id();
+                self.send_to_client(
+                    id,
+                    error_response(id_sent.as_ref(), ErrorCode::INVALID_REQUEST, text, None),
+                );
+            }
+            Kind::Malformed => {
+                let text = "the message is not JSON";
+                self.send_to_client(id, error_response(None, ErrorCode::PARSE_ERROR, text, None));
+            }
+        }
+    }
+
+    fn client_request(&mut self, request: ClientRequest<'_>) {
+        let ClientRequest {
+            client, message, ..
+        } = request;
+        let Some(id) = message.id() else {
+            return;
+        };
+        if let Some(era) = request_era(message)
+            && let Some(client) = self.clients.get_mut(&client)
+        {
+            client.era = Some(era);
+        }
+        let modern = self.clients.get(&client).map(Client::era) == Some(Era::Modern);
+        if modern && let Err(refusal) = self.note_modern_client(client, &id, message) {
+            return self.send_to_client(client, *refusal);
+        }
+        let method = message.method().unwrap_or_default();
+        match (&*method, modern) {
+            ("initialize", false) | ("server/discover", _) if self.park(request) => {}
+            ("initialize", false) => self.answer_initialize(client, &id, message),
+            ("server/discover", _) => self.answer_discover(client, &id),
+            ("ping", false) => self.result(client, &id, "{}"),
+            ("tools/list" | "resources/list" | "resources/templates/list" | "prompts/list", _) => {
+                if !self.park(request) {
+                    self.answer_list(client, &id, message);
+                }
+            }
+            ("tools/call", _) => self.call_tool(request),
+            ("resources/read", _) => {
+                self.forward_named(request, CallName::Uri);
+            }
+            ("prompts/get", _) => {
+                self.forward_named(request, CallName::Name(ItemKind::Prompt));
+            }
+            ("completion/complete", _) => self.complete(request),
+            ("resources/subscribe", false) => self.subscribe(request),
+            ("resources/unsubscribe", false) => self.unsubscribe(request),
+            ("logging/setLevel", false) => self.set_level(client, &id, message),
+            ("subscriptions/listen", true) => self.listen(client, id, message),
+            ("tasks/get" | "tasks/cancel", _)
+            | ("tasks/result", false)
+            | ("tasks/update", true) => self.forward_task(request),
+            (method, _) => {
+                let text = format!("the hub knows no method {method:?}");
+                let answer = error_response(Some(&id), ErrorCode::METHOD_NOT_FOUND, &text, None);
+                self.send_to_client(client, answer);
+            }
+        }
+    }
+
+    /// What each modern request has to say about its client is checked and kept.
+    fn note_modern_client(
+        &mut self,
+        client: ClientId,
+        id: &Id,
+        message: &Message,
+    ) -> Result<(), Box<Message>> {
+        let refuse = |code, text: &str, data: Option<&str>| {
+            Err(Box::new(error_response(Some(id), code, text, data)))
+        };
+        let Some(version) = message.text(Field::Meta(meta::PROTOCOL_VERSION)) else {
+            let text = format!("params._meta needs {}", meta::PROTOCOL_VERSION);
+            return refuse(ErrorCode::INVALID_PARAMS, &text, None);
+        };
+        if version != MODERN {
+            let data = format!(
+                r#"{{"supported":["{MODERN}"],"requested":{}}}"#,
+                json_string(&version)
+            );
+            let text = "the hub does not speak this protocol revision";
+            return refuse(ErrorCode::UNSUPPORTED_VERSION, text, Some(&data));
+        }
+        let Some(capabilities) = message.span(Field::Meta(meta::CLIENT_CAPABILITIES)) else {
+            let text = format!("params._meta needs {}", meta::CLIENT_CAPABILITIES);
+            return refuse(ErrorCode::INVALID_PARAMS, &text, None);
+        };
+        let info = message.span(Field::Meta(meta::CLIENT_INFO));
+        let name = info.and_then(|info| message.text_at(message.member(info, "name")?));
+        let level = message.text(Field::Meta(meta::LOG_LEVEL));
+        if let Some(client) = self.clients.get_mut(&client) {
+            client.capabilities = Some(message.raw().slice(capabilities.range()));
+            client.name = name.map_or_else(String::new, |name| name.into_owned());
+            client.level = level.and_then(|level| LogLevel::parse(&level));
+        }
+        Ok(())
+    }
+
+    /// Keeps what a legacy client said about itself.
+    pub(super) fn note_legacy_client(&mut self, client: ClientId, message: &Message) {
+        let capabilities = message.span(Field::Param("capabilities"));
+        let info = message.span(Field::Param("clientInfo"));
+        let name = info.and_then(|info| message.text_at(message.member(info, "name")?));
+        if let Some(client) = self.clients.get_mut(&client) {
+            client.is_initialized = true;
+            client.capabilities = capabilities.map(|span| message.raw().slice(span.range()));
+            client.name = name.map_or_else(String::new, |name| name.into_owned());
+        }
+    }
+
+    /// Lets a request wait for servers that are starting. `false`: there is nothing to wait for, or it has waited enough.
+    fn park(&mut self, request: ClientRequest<'_>) -> bool {
+        let ClientRequest {
+            client,
+            message,
+            sequence,
+            now,
+        } = request;
+        if self.is_settled() {
+            return false;
+        }
+        let Some(client) = self.clients.get_mut(&client) else {
+            return false;
+        };
+        if now >= client.settle_by {
+            return false;
+        }
+        client.parked.push(ParkedRequest {
+            message: message.clone(),
+            sequence,
+        });
+        let settle_by = client.settle_by;
+        self.schedule(settle_by);
+        true
+    }
+
+    /// Answers the requests that waited for servers, if none is starting any more.
+    pub(super) fn answer_parked(&mut self, now: Instant) {
+        if self.is_settled() {
+            let clients: Vec<ClientId> = self.clients.keys().copied().collect();
+            clients
+                .into_iter()
+                .for_each(|client| self.unpark(client, now));
+        }
+    }
+
+    fn unpark(&mut self, id: ClientId, now: Instant) {
+        let parked = self.clients.get_mut(&id).map(|client| {
+            client.settle_by = now;
+            std::mem::take(&mut client.parked)
+        });
+        for parked in parked.into_iter().flatten() {
+            self.client_request(ClientRequest {
+                client: id,
+                message: &parked.message,
+                sequence: parked.sequence,
+                now,
+            });
+        }
+        self.release(id);
+    }
+
+    /// Clients whose patience is over get what there is.
+    pub(super) fn wake_clients(&mut self, now: Instant) {
+        let due: Vec<ClientId> = self
+            .clients
+            .iter()
+            .filter(|(_, client)| client.deadline().is_some_and(|at| at <= now))
+            .map(|(id, _)| *id)
+            .collect();
+        due.into_iter().for_each(|client| self.unpark(client, now));
+    }
+
+    fn client_notification(&mut self, client: ClientId, message: &Message) {
+        match message.method().as_deref() {
+            Some("notifications/cancelled") => self.cancel(client, message),
+            Some("notifications/roots/list_changed") => self.roots_changed(client, message),
+            Some("notifications/progress") => self.client_answer(client, message),
+            _ => {}
+        }
+    }
+
+    /// Something about a request that a server sent to this client.
+    fn client_answer(&mut self, client: ClientId, message: &Message) {
+        let token = match message.kind() {
+            Kind::Notification => message.text(Field::ProgressToken),
+            _ => message.text(Field::Id),
+        };
+        // Servers' requests reach clients as "sLINK-NUMBER".
+        let link = token.as_deref().and_then(|token| {
+            let (link, _) = token.strip_prefix('s')?.split_once('-')?;
+            link.parse().ok().map(LinkId)
+        });
+        let Some(link) = link else {
+            return;
+        };
+        if let Some(open) = self.links.get_mut(&link) {
+            open.state.answer(client, message);
+        }
+        self.flush_link(link, None);
+    }
+
+    /// Sends a result, given as JSON.
+    pub(super) fn result(&mut self, client: ClientId, id: &Id, result: &str) {
+        let mut text = Vec::with_capacity(result.len() + 64);
+        text.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        text.extend_from_slice(id.token());
+        text.extend_from_slice(br#","result":"#);
+        text.extend_from_slice(result.as_bytes());
+        text.push(b'}');
+        self.send_to_client(client, Message::parse(text));
+    }
+}

@@ -1,0 +1,436 @@
+//! Conversations with servers: opened when they are needed, noticed when they end, and tried again.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use mcp_proxy_wire::{Era, Message};
+
+use super::servers::{EraSupport, LinkOwner, other, slot};
+use super::{Hub, HubAction, LinkClosed, OpenLink};
+use crate::catalog::{ServerIndex, ServerListing};
+use crate::config::{RestartPolicy, SharingScope, StartMode};
+use crate::server_link::{
+    ClientDescription, ClientId, LinkDeadlines, LinkId, LinkNews, ServerLink,
+};
+
+/// The first wait after a failure. It doubles with each further one.
+const BACKOFF_FIRST: Duration = Duration::from_secs(1);
+
+const BACKOFF_MAX: Duration = Duration::from_secs(60);
+
+/// A server that has run this long has recovered, and its failures are forgotten.
+const RECOVERED: Duration = Duration::from_secs(60);
+
+impl Hub {
+    /// Whether every server that starts by itself has been ready, or has failed, once.
+    pub(super) fn is_settled(&self) -> bool {
+        self.servers.iter().all(|server| server.settled)
+    }
+
+    /// Servers that cannot be used are told about once.
+    pub(super) fn report_disabled_servers(&mut self) {
+        let disabled = self.servers.iter().filter_map(|server| {
+            let reason = server.settings.disabled.as_ref()?;
+            Some(HubAction::Log(format!(
+                "server {}: {reason}",
+                server.name()
+            )))
+        });
+        let disabled: Vec<HubAction> = disabled.collect();
+        self.actions.extend(disabled);
+    }
+
+    pub(super) fn start_eager_servers(&mut self, now: Instant) {
+        for index in self.server_indices() {
+            let settings = &self.server(index).settings;
+            if settings.disabled.is_none() && settings.start == StartMode::Eager {
+                self.start_main(index, now);
+            }
+        }
+    }
+
+    /// Starts the conversation that the lists are read from, unless there is one.
+    pub(super) fn start_main(&mut self, index: ServerIndex, now: Instant) {
+        let era = self.server(index).main_era();
+        if self.server(index).shared_link(era).is_none() {
+            self.start_shared(index, era, now);
+        }
+    }
+
+    /// The conversation that a client's calls to a server use, opened if there is none yet. `None`: the server cannot be used.
+    pub(super) fn link_for(
+        &mut self,
+        client: ClientId,
+        index: ServerIndex,
+        now: Instant,
+    ) -> Option<LinkId> {
+        let client_era = self.clients.get(&client)?.era();
+        let server = self.server(index);
+        if server.settings.disabled.is_some() {
+            return None;
+        }
+        let era = server.era_for(client_era);
+        if era == Era::Legacy && client_era == Era::Legacy {
+            if let Some(&link) = server.own.get(&client) {
+                return Some(link);
+            }
+            let shares = server.settings.scope == SharingScope::Auto
+                && self
+                    .clients
+                    .get(&client)
+                    .is_some_and(|client| client.shares.contains(&index));
+            if server.needs_own && !shares {
+                return Some(self.start_own(client, index, now));
+            }
+        }
+        if let Some(client) = self.clients.get_mut(&client) {
+            client.shares.insert(index);
+        }
+        match self.server(index).shared[slot(era)] {
+            Some(link) => Some(link),
+            None => Some(self.start_shared(index, era, now)),
+        }
+    }
+
+    fn start_shared(&mut self, index: ServerIndex, era: Era, now: Instant) -> LinkId {
+        let link = self.open_link(index, LinkOwner::Everyone, era, now);
+        let server = self.server_mut(index);
+        server.shared[slot(era)] = Some(link);
+        server.retry_at = None;
+        link
+    }
+
+    fn start_own(&mut self, client: ClientId, index: ServerIndex, now: Instant) -> LinkId {
+        let link = self.open_link(index, LinkOwner::Client(client), Era::Legacy, now);
+        self.server_mut(index).own.insert(client, link);
+        link
+    }
+
+    fn open_link(
+        &mut self,
+        index: ServerIndex,
+        owner: LinkOwner,
+        era: Era,
+        now: Instant,
+    ) -> LinkId {
+        let id = LinkId(self.next_id());
+        let settings = &self.server(index).settings;
+        let deadlines = LinkDeadlines {
+            start: settings.start_timeout,
+            list: settings.list_timeout,
+        };
+        let capabilities = match owner {
+            LinkOwner::Client(client) => self
+                .clients
+                .get(&client)
+                .map(|client| client.capabilities()),
+            LinkOwner::Everyone => None,
+        };
+        let description = ClientDescription {
+            info: self.settings.client_info.clone(),
+            capabilities: capabilities.unwrap_or_else(|| shared_capabilities(era)),
+        };
+        let state = ServerLink::new(id, era, description, deadlines, now);
+        self.links.insert(
+            id,
+            OpenLink {
+                server: index,
+                owner,
+                state,
+            },
+        );
+        self.schedule(now + deadlines.start);
+        self.actions.push(HubAction::Dial {
+            link: id,
+            server: index,
+        });
+        id
+    }
+
+    /// A link is open. What it says first is sent.
+    pub fn link_opened(&mut self, id: LinkId) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.state.opened();
+        }
+        self.flush_link(id, None);
+    }
+
+    /// A message from a server.
+    pub fn link_message(&mut self, id: LinkId, message: &Message, now: Instant) {
+        let Some(link) = self.links.get_mut(&id) else {
+            return;
+        };
+        let news = link.state.received(message, now);
+        for news in news {
+            self.handle_news(id, news, now);
+        }
+        self.flush_link(id, None);
+    }
+
+    fn handle_news(&mut self, id: LinkId, news: LinkNews, now: Instant) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let (index, owner, era) = (link.server, link.owner, link.state.era);
+        match news {
+            LinkNews::Ready => self.link_ready(id, now),
+            LinkNews::Listed(listing) => {
+                if owner == LinkOwner::Everyone && era == self.server(index).main_era() {
+                    self.listed(index, listing, now);
+                }
+            }
+            LinkNews::ForCall(call, message) => self.call_message(call, message, now),
+            LinkNews::Asks(message) => self.server_asks(id, &message, now),
+            LinkNews::ForClient(client, message) => self.send_to_client(client, message),
+            LinkNews::Notifies(message) => self.server_notifies(id, &message),
+            LinkNews::Failed(reason) => {
+                self.actions.push(HubAction::Close(id));
+                self.link_closed(id, &LinkClosed { reason }, now);
+            }
+            LinkNews::WrongEra => self.wrong_era(id, now),
+        }
+    }
+
+    fn link_ready(&mut self, id: LinkId, now: Instant) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let (index, owner, era) = (link.server, link.owner, link.state.era);
+        let description = link.state.description.clone();
+        let server = self.server_mut(index);
+        server.support[slot(era)] = EraSupport::Yes;
+        if owner == LinkOwner::Everyone && era == server.main_era() {
+            server.description = description;
+            server.ready_since = Some(now);
+            server.retry_at = None;
+            if let Some(idle) = self.server(index).idle_deadline() {
+                self.schedule(idle);
+            }
+        }
+        self.restore_link_state(id);
+        self.send_waiting_calls(index, now);
+    }
+
+    fn listed(&mut self, index: ServerIndex, listing: ServerListing, now: Instant) {
+        let server = self.server_mut(index);
+        let listing = Arc::new(listing);
+        let same = server.listing.as_ref().is_some_and(|old| **old == *listing);
+        let was_away = !server.settled || server.stale || server.listing.is_none();
+        server.stale = false;
+        server.settled = true;
+        let told = format!(
+            "server {}: ready, {} tools",
+            server.name(),
+            listing.tools.len()
+        );
+        server.listing = Some(Arc::clone(&listing));
+        let save = HubAction::SaveListing {
+            server: server.name().to_owned(),
+            listing,
+        };
+        if !same {
+            self.actions.push(save);
+        }
+        if was_away {
+            self.actions.push(HubAction::Log(told));
+        }
+        if !same {
+            self.rebuild_catalog();
+        }
+        self.answer_parked(now);
+    }
+
+    /// The server does not speak the era of this link. Whoever waited for it waits for one of the other era.
+    fn wrong_era(&mut self, id: LinkId, now: Instant) {
+        let Some(link) = self.links.remove(&id) else {
+            return;
+        };
+        self.actions.push(HubAction::Close(id));
+        let (index, era) = (link.server, link.state.era);
+        let server = self.server_mut(index);
+        server.support[slot(era)] = EraSupport::No;
+        server.shared[slot(era)] = server.shared[slot(era)].filter(|shared| *shared != id);
+        if server.support[slot(other(era))] == EraSupport::No {
+            let reason = "it speaks no protocol revision that the hub knows".to_owned();
+            server.support = [EraSupport::Unknown; 2];
+            self.server_failed(index, reason, now);
+            return;
+        }
+        if self.server(index).shared[slot(other(era))].is_none() {
+            self.start_shared(index, other(era), now);
+        }
+        self.send_waiting_calls(index, now);
+    }
+
+    /// A link has ended, or could not be opened.
+    pub fn link_closed(&mut self, id: LinkId, closed: &LinkClosed, now: Instant) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let (index, era) = (link.server, link.state.era);
+        // A link that was replaced already is not missed.
+        let server = self.server(index);
+        if era == server.main_era() && server.shared_link(era) == Some(id) {
+            self.server_failed(index, closed.reason.clone(), now);
+        } else {
+            self.server_mut(index).last_error = Some(closed.reason.clone());
+        }
+        self.drop_link(id, &closed.reason, now);
+    }
+
+    /// Forgets a link. Calls on it fail with this reason, or are sent again if that is safe.
+    pub(super) fn drop_link(&mut self, id: LinkId, reason: &str, now: Instant) {
+        self.forget_link(id);
+        if let Some(link) = self.links.remove(&id) {
+            self.fail_calls_of(id, link.server, reason, now);
+        }
+    }
+
+    /// New calls must not go to this link: it is about to end.
+    pub(super) fn forget_link(&mut self, id: LinkId) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let server = self.server_mut(link.server);
+        for shared in &mut server.shared {
+            *shared = shared.filter(|shared| *shared != id);
+        }
+        server.own.retain(|_, own| *own != id);
+    }
+
+    fn server_failed(&mut self, index: ServerIndex, reason: String, now: Instant) {
+        let server = self.server_mut(index);
+        let recovered = server
+            .ready_since
+            .take()
+            .is_some_and(|since| now.duration_since(since) >= RECOVERED);
+        if recovered {
+            server.failures = 0;
+        }
+        let wait = BACKOFF_FIRST
+            .saturating_mul(1 << server.failures.min(6))
+            .min(BACKOFF_MAX);
+        server.failures += 1;
+        server.settled = true;
+        server.stale = server.listing.is_some();
+        let is_news = server.last_error.as_ref() != Some(&reason);
+        let text = format!("server {}: {reason}", server.name());
+        server.last_error = Some(reason);
+        let retries = server.settings.start == StartMode::Eager
+            && server.settings.restart != RestartPolicy::Never
+            && server
+                .settings
+                .restart_limit
+                .is_none_or(|limit| server.failures <= limit);
+        server.retry_at = retries.then(|| now + wait);
+        self.schedule(now + wait);
+        if is_news {
+            self.actions.push(HubAction::Log(text));
+        }
+        self.answer_parked(now);
+    }
+
+    pub(super) fn wake_links(&mut self, now: Instant) {
+        let due = |link: &OpenLink| {
+            link.state
+                .deadline()
+                .is_some_and(|deadline| deadline <= now)
+        };
+        let late: Vec<LinkId> = self
+            .links
+            .iter()
+            .filter(|(_, link)| due(link))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in late {
+            let news = self.links.get_mut(&id).map(|link| link.state.timed_out());
+            for news in news.into_iter().flatten() {
+                self.handle_news(id, news, now);
+            }
+            self.flush_link(id, None);
+        }
+    }
+
+    pub(super) fn wake_servers(&mut self, now: Instant) {
+        for index in self.server_indices() {
+            let server = self.server(index);
+            let is_idle = server.idle_deadline().is_some_and(|at| at <= now);
+            if server.retry_at.is_some_and(|at| at <= now) {
+                let server = self.server_mut(index);
+                server.retry_at = None;
+                server.restarts += 1;
+                self.start_main(index, now);
+            } else if is_idle {
+                self.stop_idle(index, now);
+            }
+        }
+    }
+
+    /// Stops a server that nobody uses. What it offers stays known, and the next call starts it.
+    fn stop_idle(&mut self, index: ServerIndex, now: Instant) {
+        let is_used = self.calls.values().any(|call| call.server == index);
+        self.server_mut(index).used_at = Some(now);
+        if is_used {
+            return;
+        }
+        self.end_server(index, "it was stopped because nobody used it", now);
+        let text = format!(
+            "server {}: stopped because nobody used it",
+            self.server(index).name()
+        );
+        self.actions.push(HubAction::Log(text));
+    }
+
+    /// Ends the conversations that a client had for itself.
+    pub(super) fn close_own_links(&mut self, client: ClientId) {
+        let own: Vec<LinkId> = self
+            .servers
+            .iter_mut()
+            .filter_map(|server| server.own.remove(&client))
+            .collect();
+        for id in own {
+            self.links.remove(&id);
+            self.actions.push(HubAction::Close(id));
+        }
+    }
+
+    /// A server that has learned a client's roots works in that client's folders, and must not do so for others. The
+    /// conversation becomes that client's own, and other clients get another.
+    pub(super) fn claim_link(&mut self, id: LinkId, client: ClientId) {
+        let Some(link) = self.links.get_mut(&id) else {
+            return;
+        };
+        let index = link.server;
+        let server = &self.servers[usize::from(index.0)];
+        if server.settings.scope != SharingScope::Auto || link.owner != LinkOwner::Everyone {
+            return;
+        }
+        link.owner = LinkOwner::Client(client);
+        self.forget_link(id);
+        self.server_mut(index).own.insert(client, id);
+        self.stop_sharing(index);
+    }
+
+    /// From now on, new client sessions get a conversation of their own with this server.
+    pub(super) fn stop_sharing(&mut self, index: ServerIndex) {
+        let server = self.server_mut(index);
+        if server.settings.scope == SharingScope::Auto && !server.needs_own {
+            server.needs_own = true;
+            let text = format!(
+                "server {} asks its clients questions, so new sessions get a server of their own",
+                server.name()
+            );
+            self.actions.push(HubAction::Log(text));
+        }
+    }
+}
+
+/// What the hub declares where clients share a conversation: whatever one of them may be able to do.
+fn shared_capabilities(era: Era) -> Bytes {
+    Bytes::from_static(match era {
+        Era::Legacy => br#"{"roots":{"listChanged":true},"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}}}"#,
+        // A modern request says what its own client can do; these are for the hub's own requests.
+        Era::Modern => b"{}",
+    })
+}

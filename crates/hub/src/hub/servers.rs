@@ -1,0 +1,253 @@
+//! The servers, and how they are doing.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use mcp_proxy_wire::Era;
+use rustc_hash::FxHashMap;
+
+use super::Hub;
+use crate::catalog::{ServerIndex, ServerListing};
+use crate::config::{SharingScope, StartMode};
+use crate::server_link::{ClientId, LinkId, ServerDescription};
+use crate::settings::ServerSettings;
+
+/// Who uses a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkOwner {
+    /// All clients.
+    Everyone,
+    /// One client session.
+    Client(ClientId),
+}
+
+/// What is known about a server's support of an era.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum EraSupport {
+    #[default]
+    Unknown,
+    Yes,
+    No,
+}
+
+/// How a server is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerState {
+    /// It cannot be used, for this reason.
+    Disabled(String),
+    /// It runs when it is needed.
+    Stopped,
+    /// It is being started.
+    Starting,
+    /// It answers.
+    Ready,
+    /// It failed and is tried again later.
+    Failed(String),
+}
+
+/// A server as `status` shows it.
+#[derive(Clone, Debug)]
+pub struct ServerStatus {
+    /// Its configured name.
+    pub name: String,
+    /// How it is doing.
+    pub state: ServerState,
+    /// What it offers: tools, resources, templates, prompts.
+    pub counts: [usize; 4],
+    /// The lists are those of an earlier time.
+    pub stale: bool,
+    /// How often it was started again.
+    pub restarts: u32,
+    /// What went wrong last, even if it works again.
+    pub last_error: Option<String>,
+    /// Clients with a conversation of their own.
+    pub own_sessions: usize,
+}
+
+/// One configured server.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) settings: ServerSettings,
+    pub(super) listing: Option<Arc<ServerListing>>,
+    pub(super) stale: bool,
+    pub(super) description: ServerDescription,
+    /// Conversations that all clients share, legacy and modern.
+    pub(super) shared: [Option<LinkId>; 2],
+    pub(super) support: [EraSupport; 2],
+    pub(super) own: FxHashMap<ClientId, LinkId>,
+    /// A request could not be attributed to one client: new sessions get conversations of their own.
+    pub(super) needs_own: bool,
+    pub(super) failures: u32,
+    pub(super) restarts: u32,
+    pub(super) last_error: Option<String>,
+    pub(super) retry_at: Option<Instant>,
+    pub(super) ready_since: Option<Instant>,
+    /// It has been ready, or has failed, once.
+    pub(super) settled: bool,
+    /// When a call to it was last sent or answered.
+    pub(super) used_at: Option<Instant>,
+}
+
+impl Server {
+    pub(super) fn new(settings: ServerSettings) -> Server {
+        Server {
+            listing: settings.last_listing.clone(),
+            stale: settings.last_listing.is_some(),
+            description: ServerDescription::default(),
+            shared: [None; 2],
+            support: [EraSupport::default(); 2],
+            own: FxHashMap::default(),
+            needs_own: settings.scope == SharingScope::Session,
+            failures: 0,
+            restarts: 0,
+            last_error: None,
+            retry_at: None,
+            ready_since: None,
+            settled: settings.disabled.is_some() || settings.start == StartMode::Lazy,
+            used_at: None,
+            settings,
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        [self.retry_at, self.idle_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// When it is stopped, if nobody uses it until then.
+    pub(super) fn idle_deadline(&self) -> Option<Instant> {
+        let runs = self.shared.iter().any(Option::is_some) || !self.own.is_empty();
+        let used_at = self.used_at.or(self.ready_since).filter(|_| runs)?;
+        Some(used_at + self.settings.idle_stop?)
+    }
+
+    /// Whether nothing has happened with it yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.shared == [None; 2] && self.last_error.is_none() && self.restarts == 0
+    }
+
+    pub(super) fn note_restart(&mut self) {
+        self.restarts += 1;
+    }
+
+    /// It did not fail by itself, so nothing is tried again.
+    pub(super) fn forget_failure(&mut self) {
+        self.retry_at = None;
+        self.last_error = None;
+        self.failures = 0;
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.settings.naming.name
+    }
+
+    /// The era to speak for a client of this era.
+    pub(super) fn era_for(&self, client: Era) -> Era {
+        match self.support[slot(client)] {
+            EraSupport::No => other(client),
+            EraSupport::Yes | EraSupport::Unknown => client,
+        }
+    }
+
+    /// The era that the lists are read in.
+    pub(super) fn main_era(&self) -> Era {
+        self.era_for(Era::Legacy)
+    }
+
+    /// Whether this client has a conversation of its own with it.
+    pub(super) fn has_own(&self, client: ClientId) -> bool {
+        self.own.contains_key(&client)
+    }
+
+    /// The conversation of this era that clients share.
+    pub(super) fn shared_link(&self, era: Era) -> Option<LinkId> {
+        self.shared[slot(era)]
+    }
+
+    /// Why a call to it fails now.
+    pub(super) fn unavailable_reason(&self) -> Option<&str> {
+        let is_starting = self
+            .shared
+            .iter()
+            .any(Option::is_some)
+            .then_some("it is starting");
+        let is_lazy = self.settings.start == StartMode::Lazy;
+        let is_stopped = is_lazy.then_some("it is started by the first call to it");
+        let reason = self
+            .settings
+            .disabled
+            .as_deref()
+            .or(self.last_error.as_deref());
+        reason.or(is_starting).or(is_stopped)
+    }
+}
+
+impl Hub {
+    /// How all servers are doing, in the order of the configuration.
+    pub fn status(&self) -> Vec<ServerStatus> {
+        self.servers
+            .iter()
+            .map(|server| self.status_of(server))
+            .collect()
+    }
+
+    fn status_of(&self, server: &Server) -> ServerStatus {
+        let is_ready = |id: &LinkId| self.links.get(id).is_some_and(|link| link.state.is_ready());
+        let shared: Vec<LinkId> = server.shared.iter().flatten().copied().collect();
+        let state = if let Some(reason) = &server.settings.disabled {
+            ServerState::Disabled(reason.clone())
+        } else if shared.iter().any(is_ready) {
+            ServerState::Ready
+        } else if !shared.is_empty() {
+            ServerState::Starting
+        } else if let (Some(error), Some(_)) = (&server.last_error, server.retry_at) {
+            ServerState::Failed(error.clone())
+        } else {
+            ServerState::Stopped
+        };
+        ServerStatus {
+            name: server.name().to_owned(),
+            state,
+            counts: server.listing.as_ref().map_or([0; 4], |listing| {
+                [
+                    listing.tools.len(),
+                    listing.resources.len(),
+                    listing.templates.len(),
+                    listing.prompts.len(),
+                ]
+            }),
+            stale: server.stale,
+            restarts: server.restarts,
+            last_error: server.last_error.clone(),
+            own_sessions: server.own.len(),
+        }
+    }
+
+    pub(super) fn server(&self, index: ServerIndex) -> &Server {
+        &self.servers[usize::from(index.0)]
+    }
+
+    pub(super) fn server_mut(&mut self, index: ServerIndex) -> &mut Server {
+        &mut self.servers[usize::from(index.0)]
+    }
+
+    pub(super) fn server_indices(&self) -> impl Iterator<Item = ServerIndex> + use<> {
+        (0..self.servers.len()).filter_map(|index| u16::try_from(index).ok().map(ServerIndex))
+    }
+}
+
+pub(super) fn slot(era: Era) -> usize {
+    match era {
+        Era::Legacy => 0,
+        Era::Modern => 1,
+    }
+}
+
+pub(super) fn other(era: Era) -> Era {
+    match era {
+        Era::Legacy => Era::Modern,
+        Era::Modern => Era::Legacy,
+    }
+}

@@ -1,0 +1,198 @@
+//! The `proxy` tool: everything that the servers offer, through one tool.
+//!
+//! Here are its definition, the meaning of its arguments, and the form of its answers. All of it is functions on bytes:
+//! the caller resolves paths, calls servers, and rewrites URIs in their results before they are rendered here.
+
+mod arguments;
+mod batch;
+mod catalog_answers;
+mod definition;
+mod error;
+mod facts;
+mod json_text;
+mod parameter;
+mod server_results;
+mod suggestion;
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::ItemKind;
+
+pub use arguments::parse_arguments;
+pub use batch::render_batch;
+pub use catalog_answers::{UnavailableServer, render_info, render_list};
+pub use definition::definition;
+pub use error::{ProxyToolError, render_error};
+pub use parameter::ProxyParameter;
+pub use server_results::{render_prompt_result, render_resource_result, render_tool_result};
+
+/// The largest `limit`.
+pub const MAX_LIMIT: u32 = 1000;
+
+/// The most operations in one batch.
+pub const MAX_OPERATIONS: usize = 100;
+
+/// What an administrator can choose about the tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProxyToolOptions {
+    /// The tool's name: `proxy`, or another such as `mcp:proxy`.
+    pub name: String,
+    /// How many items `list` returns when the call does not say, from 1 to [`MAX_LIMIT`].
+    pub default_limit: u32,
+}
+
+/// The values of `action`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProxyAction {
+    /// Show what there is.
+    List,
+    /// Show one definition.
+    Info,
+    /// Call a tool, read a resource or get a prompt.
+    Call,
+    /// Run several operations.
+    Batch,
+}
+
+/// The values of `type`. Resource templates are listed and described as resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CapabilityType {
+    /// Tools.
+    Tool,
+    /// Resources and resource templates.
+    Resource,
+    /// Prompts.
+    Prompt,
+}
+
+/// What a call of the tool asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProxyOperation {
+    /// One page of the catalog.
+    List(ListQuery),
+    /// The definition of one item.
+    Info {
+        /// What is looked for.
+        kind: CapabilityType,
+        /// Its name or URI.
+        path: String,
+    },
+    /// A call of a tool, the contents of a resource, or a prompt.
+    Call {
+        /// What is called.
+        kind: CapabilityType,
+        /// Its name or URI.
+        path: String,
+        /// The arguments, a JSON object on one line. For a prompt all values are strings; for a resource there are none.
+        arguments: Option<Bytes>,
+    },
+    /// Several operations, none of them a batch. Those that cannot be run keep their place.
+    Batch(Vec<Result<ProxyOperation, ProxyToolError>>),
+}
+
+/// Which items a list shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListQuery {
+    /// What is listed.
+    pub kind: CapabilityType,
+    /// The most items to return.
+    pub limit: u32,
+    /// How many items to skip.
+    pub offset: u64,
+    /// A server's name, alias or prefix, or the beginning of the items' names.
+    pub filter_server: Option<String>,
+    /// Names and tags to look for.
+    pub filter: ListFilter,
+}
+
+/// The `filter` of a list. An empty one lets everything through.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListFilter {
+    /// How names or URIs begin.
+    pub prefix: Option<String>,
+    /// Tags of which an item has at least one.
+    pub tags: Vec<String>,
+}
+
+impl Default for ProxyToolOptions {
+    fn default() -> ProxyToolOptions {
+        ProxyToolOptions {
+            name: "proxy".to_owned(),
+            default_limit: 100,
+        }
+    }
+}
+
+impl ProxyAction {
+    /// All actions, as they are listed to users.
+    pub const ALL: [ProxyAction; 4] = [
+        ProxyAction::List,
+        ProxyAction::Info,
+        ProxyAction::Call,
+        ProxyAction::Batch,
+    ];
+
+    /// The word for it in arguments and annotations.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProxyAction::List => "list",
+            ProxyAction::Info => "info",
+            ProxyAction::Call => "call",
+            ProxyAction::Batch => "batch",
+        }
+    }
+}
+
+impl CapabilityType {
+    /// All types, as they are listed to users.
+    pub const ALL: [CapabilityType; 3] = [
+        CapabilityType::Tool,
+        CapabilityType::Resource,
+        CapabilityType::Prompt,
+    ];
+
+    /// The word for it in arguments and annotations.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CapabilityType::Tool => "tool",
+            CapabilityType::Resource => "resource",
+            CapabilityType::Prompt => "prompt",
+        }
+    }
+
+    /// The catalog's kinds that are of this type, in the order in which they are listed.
+    pub fn item_kinds(self) -> &'static [ItemKind] {
+        match self {
+            CapabilityType::Tool => &[ItemKind::Tool],
+            CapabilityType::Resource => &[ItemKind::Resource, ItemKind::Template],
+            CapabilityType::Prompt => &[ItemKind::Prompt],
+        }
+    }
+}
+
+impl From<ItemKind> for CapabilityType {
+    fn from(kind: ItemKind) -> CapabilityType {
+        match kind {
+            ItemKind::Tool => CapabilityType::Tool,
+            ItemKind::Resource | ItemKind::Template => CapabilityType::Resource,
+            ItemKind::Prompt => CapabilityType::Prompt,
+        }
+    }
+}
+
+impl fmt::Display for ProxyAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for CapabilityType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests;

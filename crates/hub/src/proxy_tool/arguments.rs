@@ -1,0 +1,295 @@
+//! From the arguments of a call to the operation that is meant.
+//!
+//! `null` counts as not given. Values are checked first, then combinations, in the order in which the reference
+//! implementation does it, which also lets an empty `path` or `args` pass where none is allowed.
+
+mod server_arguments;
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use mcp_proxy_wire::{Message, Span, string_content};
+
+use self::server_arguments::server_arguments;
+use super::json_text::root;
+use super::suggestion::{suggest_action, suggest_parameter, suggest_type};
+use super::{
+    CapabilityType, ListFilter, ListQuery, MAX_LIMIT, MAX_OPERATIONS, ProxyAction, ProxyOperation,
+    ProxyParameter, ProxyToolError, ProxyToolOptions,
+};
+use crate::json;
+
+/// Where an operation stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Alone,
+    InBatch,
+}
+
+/// The arguments of one operation.
+struct Arguments<'a> {
+    value: &'a Message,
+    object: Span,
+}
+
+/// What the `arguments` of a call ask for.
+pub fn parse_arguments(
+    arguments: Option<&Bytes>,
+    options: &ProxyToolOptions,
+) -> Result<ProxyOperation, ProxyToolError> {
+    let arguments = arguments.cloned().unwrap_or(Bytes::from_static(b"{}"));
+    let value = json::parse(arguments).ok_or(ProxyToolError::ArgumentsNotAnObject)?;
+    parse_operation(&value, root(&value), Place::Alone, options)
+}
+
+fn parse_operation(
+    value: &Message,
+    object: Span,
+    place: Place,
+    options: &ProxyToolOptions,
+) -> Result<ProxyOperation, ProxyToolError> {
+    if value.slice(object).first() != Some(&b'{') {
+        return Err(ProxyToolError::ArgumentsNotAnObject);
+    }
+    let arguments = Arguments { value, object };
+    arguments.refuse_unknown()?;
+    match arguments.action()? {
+        ProxyAction::List => Ok(ProxyOperation::List(arguments.query(options)?)),
+        ProxyAction::Info => {
+            let (kind, path) = arguments.target(ProxyAction::Info)?;
+            Ok(ProxyOperation::Info { kind, path })
+        }
+        ProxyAction::Call => {
+            let (kind, path) = arguments.target(ProxyAction::Call)?;
+            let arguments = arguments.args(kind)?;
+            Ok(ProxyOperation::Call {
+                kind,
+                path,
+                arguments,
+            })
+        }
+        ProxyAction::Batch if place == Place::InBatch => Err(ProxyToolError::NestedBatch),
+        ProxyAction::Batch => arguments.batch(options),
+    }
+}
+
+impl Arguments<'_> {
+    /// Where the value of a parameter stands, if it is given.
+    fn get(&self, parameter: ProxyParameter) -> Option<Span> {
+        let span = self.value.member(self.object, parameter.as_str())?;
+        (self.value.slice(span) != b"null").then_some(span)
+    }
+
+    fn refuse_unknown(&self) -> Result<(), ProxyToolError> {
+        for (key, _) in json::members(self.value, self.object) {
+            let name = self.value.text_at(key).unwrap_or_default();
+            let mut known = ProxyParameter::ALL.into_iter();
+            if !known.any(|known| known.as_str() == name) {
+                return Err(ProxyToolError::UnknownParameter {
+                    suggestion: suggest_parameter(&name),
+                    name: name.into_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse_misplaced(&self, action: ProxyAction) -> Result<(), ProxyToolError> {
+        let in_order = [
+            ProxyParameter::Args,
+            ProxyParameter::Path,
+            ProxyParameter::Type,
+            ProxyParameter::Limit,
+            ProxyParameter::Offset,
+            ProxyParameter::FilterServer,
+            ProxyParameter::Filter,
+            ProxyParameter::Operations,
+        ];
+        let misplaced = in_order.into_iter().find(|parameter| {
+            !parameter.actions().contains(&action)
+                && self.get(*parameter).is_some_and(|span| match parameter {
+                    ProxyParameter::Args | ProxyParameter::Path => !self.is_empty(span),
+                    _ => true,
+                })
+        });
+        match misplaced {
+            Some(parameter) => Err(ProxyToolError::ParameterNotAllowed { parameter, action }),
+            None => Ok(()),
+        }
+    }
+
+    fn is_empty(&self, span: Span) -> bool {
+        match self.value.slice(span) {
+            [b'"' | b'{', inner @ .., _] => inner.trim_ascii().is_empty(),
+            _ => false,
+        }
+    }
+
+    fn action(&self) -> Result<ProxyAction, ProxyToolError> {
+        let given = self.word(ProxyParameter::Action, None)?;
+        let mut actions = ProxyAction::ALL.into_iter();
+        actions
+            .find(|action| action.as_str() == given)
+            .ok_or_else(|| ProxyToolError::InvalidValue {
+                parameter: ProxyParameter::Action,
+                suggestion: suggest_action(&given),
+            })
+    }
+
+    fn kind(&self, action: ProxyAction) -> Result<CapabilityType, ProxyToolError> {
+        let given = self.word(ProxyParameter::Type, Some(action))?;
+        let mut kinds = CapabilityType::ALL.into_iter();
+        kinds
+            .find(|kind| kind.as_str() == given)
+            .ok_or_else(|| ProxyToolError::InvalidValue {
+                parameter: ProxyParameter::Type,
+                suggestion: suggest_type(&given),
+            })
+    }
+
+    /// The text of a required parameter; empty if it is not a string.
+    fn word(
+        &self,
+        parameter: ProxyParameter,
+        action: Option<ProxyAction>,
+    ) -> Result<Cow<'_, str>, ProxyToolError> {
+        let span = self
+            .get(parameter)
+            .ok_or(ProxyToolError::MissingParameter { parameter, action })?;
+        Ok(self.value.text_at(span).unwrap_or_default())
+    }
+
+    /// A string that is not empty.
+    fn text(&self, parameter: ProxyParameter) -> Result<Option<String>, ProxyToolError> {
+        let Some(span) = self.get(parameter) else {
+            return Ok(None);
+        };
+        let text = self.value.text_at(span).ok_or(invalid(parameter))?;
+        Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
+    }
+
+    /// What `info` and `call` are about.
+    fn target(&self, action: ProxyAction) -> Result<(CapabilityType, String), ProxyToolError> {
+        let kind = self.kind(action)?;
+        let path = self
+            .text(ProxyParameter::Path)?
+            .ok_or(ProxyToolError::MissingParameter {
+                parameter: ProxyParameter::Path,
+                action: Some(action),
+            })?;
+        self.refuse_misplaced(action)?;
+        Ok((kind, path))
+    }
+
+    fn query(&self, options: &ProxyToolOptions) -> Result<ListQuery, ProxyToolError> {
+        let kind = self.kind(ProxyAction::List)?;
+        let limit = self.whole_number(ProxyParameter::Limit, 1, i64::from(MAX_LIMIT))?;
+        let offset = self.whole_number(ProxyParameter::Offset, 0, i64::MAX)?;
+        let filter_server = self.text(ProxyParameter::FilterServer)?;
+        let filter = self.filter()?;
+        self.refuse_misplaced(ProxyAction::List)?;
+        Ok(ListQuery {
+            kind,
+            limit: limit
+                .and_then(|limit| u32::try_from(limit).ok())
+                .unwrap_or(options.default_limit.clamp(1, MAX_LIMIT)),
+            offset: offset.unwrap_or(0).unsigned_abs(),
+            filter_server,
+            filter,
+        })
+    }
+
+    /// A whole number, or a string that holds one.
+    fn whole_number(
+        &self,
+        parameter: ProxyParameter,
+        least: i64,
+        most: i64,
+    ) -> Result<Option<i64>, ProxyToolError> {
+        let Some(span) = self.get(parameter) else {
+            return Ok(None);
+        };
+        let token = self.value.slice(span);
+        let digits = string_content(token).unwrap_or(token.into());
+        let number = std::str::from_utf8(&digits).ok().and_then(whole_number);
+        match number {
+            Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
+            _ => Err(invalid(parameter)),
+        }
+    }
+
+    fn filter(&self) -> Result<ListFilter, ProxyToolError> {
+        let mut filter = ListFilter::default();
+        let Some(object) = self.get(ProxyParameter::Filter) else {
+            return Ok(filter);
+        };
+        let wrong = || invalid(ProxyParameter::Filter);
+        if self.value.slice(object).first() != Some(&b'{') {
+            return Err(wrong());
+        }
+        for (key, member) in json::members(self.value, object) {
+            let text = self.value.slice(member);
+            match &*self.value.text_at(key).unwrap_or_default() {
+                "prefix" | "tags" if text == b"null" => {}
+                "prefix" => {
+                    let prefix = self.value.text_at(member).ok_or_else(wrong)?;
+                    filter.prefix = Some(prefix.into_owned()).filter(|prefix| !prefix.is_empty());
+                }
+                "tags" if text.first() == Some(&b'[') => {
+                    let tags = json::elements(self.value, member).into_iter();
+                    let tags = tags.map(|tag| Some(self.value.text_at(tag)?.into_owned()));
+                    filter.tags = tags.collect::<Option<_>>().ok_or_else(wrong)?;
+                }
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(filter)
+    }
+
+    fn args(&self, kind: CapabilityType) -> Result<Option<Bytes>, ProxyToolError> {
+        let Some(span) = self.get(ProxyParameter::Args) else {
+            return Ok(None);
+        };
+        let given = self.value.raw().slice(span.range());
+        server_arguments(&given, kind)
+    }
+
+    fn batch(&self, options: &ProxyToolOptions) -> Result<ProxyOperation, ProxyToolError> {
+        let array =
+            self.get(ProxyParameter::Operations)
+                .ok_or(ProxyToolError::MissingParameter {
+                    parameter: ProxyParameter::Operations,
+                    action: Some(ProxyAction::Batch),
+                })?;
+        self.refuse_misplaced(ProxyAction::Batch)?;
+        let operations = json::elements(self.value, array);
+        if operations.is_empty() || operations.len() > MAX_OPERATIONS {
+            return Err(invalid(ProxyParameter::Operations));
+        }
+        let operations = operations
+            .into_iter()
+            .map(|operation| parse_operation(self.value, operation, Place::InBatch, options));
+        Ok(ProxyOperation::Batch(operations.collect()))
+    }
+}
+
+fn invalid(parameter: ProxyParameter) -> ProxyToolError {
+    ProxyToolError::InvalidValue {
+        parameter,
+        suggestion: None,
+    }
+}
+
+/// `2`, `2.0` and ` 2 ` are 2. What is too large for an `i64` is the largest.
+fn whole_number(digits: &str) -> Option<i64> {
+    let digits = digits.trim();
+    if let Ok(number) = digits.parse() {
+        return Some(number);
+    }
+    let is_numeral = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+    let number: f64 = digits
+        .parse()
+        .ok()
+        .filter(|_| digits.bytes().all(is_numeral))?;
+    (number.fract() == 0.0).then_some(number as i64)
+}

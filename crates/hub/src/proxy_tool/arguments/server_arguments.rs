@@ -1,0 +1,68 @@
+//! What a server gets of `args`.
+
+use bytes::Bytes;
+use mcp_proxy_wire::{Message, string_content};
+
+use crate::json;
+use crate::proxy_tool::json_text::{push_compact, push_string, root};
+use crate::proxy_tool::{CapabilityType, ProxyParameter, ProxyToolError};
+
+/// The arguments that `given` stands for: an object, or a string that holds one. An empty string stands for none.
+/// Resources take none, so whatever was sent for one is dropped.
+pub(super) fn server_arguments(
+    given: &Bytes,
+    kind: CapabilityType,
+) -> Result<Option<Bytes>, ProxyToolError> {
+    let text = match string_content(given) {
+        Some(content) if content.trim_ascii().is_empty() => return Ok(None),
+        Some(content) => content.into_owned().into(),
+        None => given.clone(),
+    };
+    let args = json::parse(text)
+        .filter(|args| args.slice(root(args)).first() == Some(&b'{'))
+        .ok_or(ProxyToolError::InvalidValue {
+            parameter: ProxyParameter::Args,
+            suggestion: None,
+        })?;
+    Ok(match kind {
+        CapabilityType::Tool => Some(on_one_line(args)),
+        CapabilityType::Resource => None,
+        CapabilityType::Prompt => Some(prompt_arguments(&args)),
+    })
+}
+
+/// A stdio server gets one message a line, and a client may have spread its own over several.
+fn on_one_line(args: Message) -> Bytes {
+    if !args.raw().iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
+        return args.into_raw();
+    }
+    let mut compact = Vec::new();
+    push_compact(&mut compact, args.raw());
+    compact.into()
+}
+
+/// The arguments of prompts are strings, which models tend to forget: any other value becomes its JSON text, and `null`
+/// is left out.
+fn prompt_arguments(args: &Message) -> Bytes {
+    let mut strings = vec![b'{'];
+    for (key, value) in json::members(args, root(args)) {
+        let text = args.slice(value);
+        if text == b"null" {
+            continue;
+        }
+        if strings.len() > 1 {
+            strings.push(b',');
+        }
+        strings.extend_from_slice(args.slice(key));
+        strings.push(b':');
+        if text.first() == Some(&b'"') {
+            strings.extend_from_slice(text);
+        } else {
+            let mut compact = Vec::new();
+            push_compact(&mut compact, text);
+            push_string(&mut strings, &compact);
+        }
+    }
+    strings.push(b'}');
+    strings.into()
+}

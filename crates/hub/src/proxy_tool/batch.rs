@@ -1,0 +1,27 @@
+//! The answer to a batch.
+
+use bytes::Bytes;
+
+use super::ProxyAction;
+use super::facts::{Facts, embedded_resource};
+use super::json_text::push_compact;
+
+/// The result of a batch whose operations had these results, in their order.
+pub fn render_batch(results: &[Bytes]) -> Bytes {
+    let mut text = vec![b'['];
+    for (place, result) in results.iter().enumerate() {
+        if place > 0 {
+            text.push(b',');
+        }
+        push_compact(&mut text, result);
+    }
+    text.push(b']');
+    let mut facts = Facts::default();
+    facts.text("pythonType", "CallToolResult");
+    facts.raw("many", "true");
+    facts.text("proxyAction", ProxyAction::Batch.as_str());
+    facts.raw("totalCount", results.len().to_string());
+    facts.text("dataType", "CallToolResult");
+    facts.raw("isArray", "true");
+    embedded_resource("batch", &text, &facts, &facts)
+}

@@ -1,0 +1,171 @@
+//! Answers that come from the catalog: `list` and `info`.
+
+use bytes::Bytes;
+use mcp_proxy_wire::{Message, json_string};
+
+use super::facts::{Facts, embedded_resource};
+use super::json_text::{push_compact_without_nulls, root};
+use super::{CapabilityType, ListQuery, ProxyAction};
+use crate::{CatalogEntry, ItemKind, ServerIndex, json};
+
+/// A server whose items are missing from a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnavailableServer {
+    /// Its name in the configuration.
+    pub server: String,
+    /// Why, in a few words without internal details.
+    pub reason: String,
+}
+
+/// The result of a `list`: the page of `entries` that `query` asks for.
+///
+/// `selected` is the server that [`ListQuery::filter_server`] names. If it names none, items match whose name or URI
+/// begins with it.
+pub fn render_list<'a>(
+    entries: impl Iterator<Item = &'a CatalogEntry> + Clone,
+    query: &ListQuery,
+    selected: Option<ServerIndex>,
+    unavailable: &[UnavailableServer],
+) -> Bytes {
+    let mut text = vec![b'['];
+    let mut total: u64 = 0;
+    let end = query.offset.saturating_add(u64::from(query.limit));
+    for &kind in query.kind.item_kinds() {
+        let matching = entries
+            .clone()
+            .filter(|entry| entry.kind == kind && matches(entry, query, selected));
+        for entry in matching {
+            if (query.offset..end).contains(&total) {
+                if text.len() > 1 {
+                    text.push(b',');
+                }
+                push_compact_without_nulls(&mut text, &entry.definition);
+            }
+            total += 1;
+        }
+    }
+    text.push(b']');
+    let mut facts = Facts::default();
+    facts.text("pythonType", python_type(query.kind));
+    facts.raw("many", "true");
+    facts.text("proxyAction", ProxyAction::List.as_str());
+    facts.text("proxyType", query.kind.as_str());
+    facts.raw("totalCount", total.to_string());
+    facts.raw("offset", query.offset.to_string());
+    facts.raw("limit", query.limit.to_string());
+    facts.text("dataType", data_type(query.kind));
+    facts.raw("isArray", "true");
+    let mut meta = facts.clone();
+    if end < total {
+        meta.raw("nextOffset", end.to_string());
+    }
+    if !unavailable.is_empty() {
+        meta.raw("unavailable", servers(unavailable));
+    }
+    embedded_resource(&format!("list/{}", query.kind), &text, &facts, &meta)
+}
+
+/// The result of an `info`: the definition of `entry`, which was found by `path`.
+pub fn render_info(entry: &CatalogEntry, path: &str) -> Bytes {
+    let kind = CapabilityType::from(entry.kind);
+    let mut text = Vec::new();
+    push_compact_without_nulls(&mut text, &entry.definition);
+    let mut facts = Facts::default();
+    facts.text("pythonType", python_type(kind));
+    facts.raw("many", "false");
+    facts.text("proxyAction", ProxyAction::Info.as_str());
+    facts.text("proxyType", kind.as_str());
+    facts.text("proxyPath", path);
+    facts.text(
+        "dataType",
+        match entry.kind {
+            ItemKind::Tool => "Tool",
+            ItemKind::Resource => "Resource",
+            ItemKind::Template => "ResourceTemplate",
+            ItemKind::Prompt => "Prompt",
+        },
+    );
+    facts.raw("isArray", "false");
+    embedded_resource(&format!("info/{kind}/{path}"), &text, &facts, &facts)
+}
+
+/// The name by which clients of the reference implementation decode the data. They know resources only by this union,
+/// also where it is a single one.
+fn python_type(kind: CapabilityType) -> &'static str {
+    match kind {
+        CapabilityType::Tool => "Tool",
+        CapabilityType::Resource => "mcp.types.Resource | mcp.types.ResourceTemplate",
+        CapabilityType::Prompt => "Prompt",
+    }
+}
+
+/// The same in the form of the specification for other languages.
+fn data_type(kind: CapabilityType) -> &'static str {
+    match kind {
+        CapabilityType::Tool => "Tool",
+        CapabilityType::Resource => "Resource|ResourceTemplate",
+        CapabilityType::Prompt => "Prompt",
+    }
+}
+
+fn servers(unavailable: &[UnavailableServer]) -> String {
+    let servers: Vec<String> = unavailable
+        .iter()
+        .map(|UnavailableServer { server, reason }| {
+            let (server, reason) = (json_string(server), json_string(reason));
+            format!(r#"{{"server":{server},"reason":{reason}}}"#)
+        })
+        .collect();
+    format!("[{}]", servers.join(","))
+}
+
+fn matches(entry: &CatalogEntry, query: &ListQuery, selected: Option<ServerIndex>) -> bool {
+    let server = match (selected, &query.filter_server) {
+        (Some(server), _) => entry.server == server,
+        (None, Some(prefix)) => begins_with(entry, prefix),
+        (None, None) => true,
+    };
+    let filter = &query.filter;
+    server
+        && filter
+            .prefix
+            .as_ref()
+            .is_none_or(|prefix| begins_with(entry, prefix))
+        && (filter.tags.is_empty() || has_any_tag(entry, &filter.tags))
+}
+
+/// Whether the name begins with `prefix`, or for a resource the name or the URI.
+fn begins_with(entry: &CatalogEntry, prefix: &str) -> bool {
+    entry.public.starts_with(prefix)
+        || (matches!(entry.kind, ItemKind::Resource | ItemKind::Template)
+            && json::parse(entry.definition.clone()).is_some_and(|definition| {
+                let name = definition.member(root(&definition), "name");
+                name.and_then(|name| definition.text_at(name))
+                    .is_some_and(|name| name.starts_with(prefix))
+            }))
+}
+
+/// Tags are in `_meta.tags`, or where FastMCP puts them.
+fn has_any_tag(entry: &CatalogEntry, tags: &[String]) -> bool {
+    let Some(definition) = json::parse(entry.definition.clone()) else {
+        return false;
+    };
+    let Some(meta) = definition.member(root(&definition), "_meta") else {
+        return false;
+    };
+    // FastMCP 2 wrote an underscore in front of its name.
+    let of_fastmcp = ["fastmcp", "_fastmcp"]
+        .into_iter()
+        .filter_map(|name| definition.member(meta, name));
+    std::iter::once(meta)
+        .chain(of_fastmcp)
+        .filter_map(|holder| definition.member(holder, "tags"))
+        .flat_map(|array| json::elements(&definition, array))
+        .any(|tag| is_one_of(&definition, tag, tags))
+}
+
+fn is_one_of(definition: &Message, tag: mcp_proxy_wire::Span, tags: &[String]) -> bool {
+    definition
+        .text_at(tag)
+        .is_some_and(|tag| tags.iter().any(|wanted| *wanted == tag))
+}

@@ -1,0 +1,224 @@
+//! Everything that can go wrong with a call of the tool, and how the caller gets to know.
+//!
+//! Errors are tool results, not JSON-RPC errors: a model sees the text and can correct its call. The texts name the
+//! parameter and what is allowed. They repeat no values but names, and those cut short.
+
+use bytes::Bytes;
+use mcp_proxy_wire::json_string;
+
+use super::facts::Facts;
+use super::{CapabilityType, ProxyAction, ProxyParameter};
+
+/// Why an operation has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProxyToolError {
+    /// The arguments are something else than an object.
+    #[error("The arguments must be a JSON object")]
+    ArgumentsNotAnObject,
+    /// There is no such parameter.
+    #[error("Unknown parameter '{}'{}", shorten(name), suggest_parameter(*suggestion))]
+    UnknownParameter {
+        /// Its name.
+        name: String,
+        /// What was probably meant.
+        suggestion: Option<ProxyParameter>,
+    },
+    /// A parameter that the action needs is missing.
+    #[error("Parameter '{parameter}' is required{}: {}", for_action(*action), parameter.allowed())]
+    MissingParameter {
+        /// The parameter.
+        parameter: ProxyParameter,
+        /// The action, if it is known.
+        action: Option<ProxyAction>,
+    },
+    /// A parameter has a value that it cannot have.
+    #[error("Parameter '{parameter}' must be {}{}", parameter.allowed(), suggest_value(*suggestion))]
+    InvalidValue {
+        /// The parameter.
+        parameter: ProxyParameter,
+        /// What was probably meant.
+        suggestion: Option<&'static str>,
+    },
+    /// The action does not take this parameter.
+    #[error(
+        "Parameter '{parameter}' should not be provided for action '{action}'; it is only for {}",
+        enumerate(parameter.actions().iter().map(|action| action.as_str()), "and")
+    )]
+    ParameterNotAllowed {
+        /// The parameter.
+        parameter: ProxyParameter,
+        /// The action.
+        action: ProxyAction,
+    },
+    /// An operation of a batch is a batch.
+    #[error("Action 'batch' is not allowed inside a batch; use 'list', 'info' or 'call'")]
+    NestedBatch,
+    /// Nothing has this name or URI.
+    #[error("{} '{}' not found{}", capitalised(*kind), shorten(path), suggest_names(near))]
+    NotFound {
+        /// What was looked for.
+        kind: CapabilityType,
+        /// The name or URI.
+        path: String,
+        /// Names or URIs that look like it.
+        near: Vec<String>,
+    },
+    /// Several servers have something of this name.
+    #[error(
+        "{} '{}' is ambiguous; use {}",
+        capitalised(*kind),
+        shorten(path),
+        enumerate(candidates.iter().map(String::as_str), "or")
+    )]
+    Ambiguous {
+        /// What was looked for.
+        kind: CapabilityType,
+        /// The name.
+        path: String,
+        /// The full names or URIs that it could stand for.
+        candidates: Vec<String>,
+    },
+    /// The path is a URI template where a URI is needed.
+    #[error(
+        "Resource '{}' is a template; replace each {{…}} with a value",
+        shorten(path)
+    )]
+    UnfilledTemplate {
+        /// The template.
+        path: String,
+    },
+    /// The server cannot be reached.
+    #[error("Server '{}' is not available: {reason}", shorten(server))]
+    ServerUnavailable {
+        /// Its name in the configuration.
+        server: String,
+        /// Why, in a few words without internal details.
+        reason: String,
+    },
+    /// The server answered with a JSON-RPC error.
+    #[error("{message}")]
+    ServerError {
+        /// The server's code.
+        code: i64,
+        /// The server's text.
+        message: String,
+    },
+}
+
+/// The tool result that reports `error`. Its `_meta` has the code, and the parameter if there is one.
+pub fn render_error(error: &ProxyToolError) -> Bytes {
+    let mut facts = Facts::default();
+    facts.text("error", error.code());
+    if let Some(parameter) = error.parameter() {
+        facts.text("parameter", parameter.as_str());
+    }
+    if let ProxyToolError::ServerError { code, .. } = error {
+        facts.raw("serverCode", code.to_string());
+    }
+    let text = json_string(&error.to_string());
+    let meta = facts.meta();
+    format!(r#"{{"content":[{{"type":"text","text":{text}}}],"isError":true,"_meta":{{{meta}}}}}"#)
+        .into()
+}
+
+impl ProxyToolError {
+    /// The word by which programs tell errors apart. It stays the same when the text changes.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ProxyToolError::ArgumentsNotAnObject => "invalid-arguments",
+            ProxyToolError::UnknownParameter { .. } => "unknown-parameter",
+            ProxyToolError::MissingParameter { .. } => "missing-parameter",
+            ProxyToolError::InvalidValue { .. } => "invalid-value",
+            ProxyToolError::ParameterNotAllowed { .. } => "parameter-not-allowed",
+            ProxyToolError::NestedBatch => "nested-batch",
+            ProxyToolError::NotFound { .. } => "not-found",
+            ProxyToolError::Ambiguous { .. } => "ambiguous",
+            ProxyToolError::UnfilledTemplate { .. } => "unfilled-template",
+            ProxyToolError::ServerUnavailable { .. } => "server-unavailable",
+            ProxyToolError::ServerError { .. } => "server-error",
+        }
+    }
+
+    /// The parameter that is wrong, if it is one of ours.
+    pub fn parameter(&self) -> Option<ProxyParameter> {
+        match self {
+            ProxyToolError::MissingParameter { parameter, .. }
+            | ProxyToolError::InvalidValue { parameter, .. }
+            | ProxyToolError::ParameterNotAllowed { parameter, .. } => Some(*parameter),
+            _ => None,
+        }
+    }
+}
+
+fn for_action(action: Option<ProxyAction>) -> String {
+    action.map_or_else(String::new, |action| format!(" for action '{action}'"))
+}
+
+fn suggest_parameter(suggestion: Option<ProxyParameter>) -> String {
+    match suggestion {
+        Some(parameter) => format!("; did you mean '{parameter}'?"),
+        None => format!(
+            "; use {}",
+            enumerate(
+                ProxyParameter::ALL
+                    .iter()
+                    .map(|parameter| parameter.as_str()),
+                "or"
+            )
+        ),
+    }
+}
+
+fn suggest_value(suggestion: Option<&str>) -> String {
+    suggestion.map_or_else(String::new, |value| format!("; did you mean '{value}'?"))
+}
+
+fn suggest_names(near: &[String]) -> String {
+    if near.is_empty() {
+        return String::new();
+    }
+    format!(
+        "; did you mean {}?",
+        enumerate(near.iter().map(String::as_str), "or")
+    )
+}
+
+/// `'a', 'b' or 'c'`
+fn enumerate<'a>(words: impl Iterator<Item = &'a str>, conjunction: &str) -> String {
+    let mut words: Vec<String> = words.map(|word| format!("'{}'", shorten(word))).collect();
+    let Some(last) = words.pop() else {
+        return String::new();
+    };
+    if words.is_empty() {
+        return last;
+    }
+    format!("{} {conjunction} {last}", words.join(", "))
+}
+
+fn capitalised(kind: CapabilityType) -> &'static str {
+    match kind {
+        CapabilityType::Tool => "Tool",
+        CapabilityType::Resource => "Resource",
+        CapabilityType::Prompt => "Prompt",
+    }
+}
+
+/// A name that came from outside, on one line and no longer than an error should be.
+fn shorten(name: &str) -> String {
+    const LONGEST: usize = 120;
+    let mut shown: String = name
+        .chars()
+        .take(LONGEST)
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect();
+    if name.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,135 @@
+//! Results of servers in the form that `call` returns them in.
+//!
+//! A tool's result stays as it is, but for the facts in each item. What is not a finished result of the expected kind,
+//! such as `input_required` or a task, passes unchanged.
+
+use bytes::Bytes;
+use mcp_proxy_wire::{Message, Span, string_content};
+
+use super::CapabilityType;
+use super::facts::{Edits, Facts, META_KEY, embedded_resource};
+use super::json_text::{push_compact, push_compact_without_nulls, push_string, root};
+use crate::json;
+
+/// The result of calling the tool `path`.
+pub fn render_tool_result(result: &Bytes, path: &str) -> Bytes {
+    let Some((value, content)) = finished(result, "content") else {
+        return result.clone();
+    };
+    let facts = Facts::of_call(CapabilityType::Tool, path);
+    let mut edits = Edits::default();
+    for item in json::elements(&value, content) {
+        if is_object(&value, item) {
+            edits.annotate(&value, item, &facts);
+        }
+    }
+    edits.apply(&value)
+}
+
+/// The result of reading the resource `path`: each of its contents as an embedded resource.
+pub fn render_resource_result(result: &Bytes, path: &str) -> Bytes {
+    let Some((value, contents)) = finished(result, "contents") else {
+        return result.clone();
+    };
+    let Some(key) = key_of(&value, contents) else {
+        return result.clone();
+    };
+    let facts = Facts::of_call(CapabilityType::Resource, path);
+    let tail = format!("{}}}", facts.annotations_and_meta(&facts));
+    let mut edits = Edits::default();
+    edits.replace(key, *br#""content""#);
+    for item in json::elements(&value, contents) {
+        if is_object(&value, item) {
+            edits.insert(item.start, *br#"{"type":"resource","resource":"#);
+            objectify(&mut edits, &value, item);
+            edits.insert(item.end, tail.as_bytes());
+        }
+    }
+    if value.member(root(&value), "isError").is_none() {
+        edits.insert(contents.end, *br#","isError":false"#);
+    }
+    edits.apply(&value)
+}
+
+/// The result of getting the prompt `path`: all of it as the text of one embedded resource.
+pub fn render_prompt_result(result: &Bytes, path: &str) -> Bytes {
+    if finished(result, "messages").is_none() {
+        return result.clone();
+    }
+    let mut text = Vec::new();
+    push_compact_without_nulls(&mut text, result);
+    let mut facts = Facts::default();
+    facts.text("pythonType", "GetPromptResult");
+    facts.extend(Facts::of_call(CapabilityType::Prompt, path));
+    facts.text("dataType", "GetPromptResult");
+    embedded_resource(path, &text, &facts, &facts)
+}
+
+/// The result and its array `name`, if it is a result that has one and is not on its way to something else.
+fn finished(result: &Bytes, name: &str) -> Option<(Message, Span)> {
+    let value = json::parse(result.clone())?;
+    let root = root(&value);
+    if !is_object(&value, root) {
+        return None;
+    }
+    if let Some(kind) = value.member(root, "resultType") {
+        value.text_at(kind).filter(|kind| kind == "complete")?;
+    }
+    let array = value.member(root, name)?;
+    (value.slice(array).first() == Some(&b'[')).then_some((value, array))
+}
+
+fn is_object(value: &Message, span: Span) -> bool {
+    value.slice(span).first() == Some(&b'{')
+}
+
+/// The key of the outermost member at `member`.
+fn key_of(value: &Message, member: Span) -> Option<Span> {
+    let members = json::members(value, root(value));
+    members
+        .into_iter()
+        .find_map(|(key, span)| (span == member).then_some(key))
+}
+
+/// Turns text that is JSON, whatever its MIME type says, into `application/json`. The MIME type that it had is kept as
+/// `contentType`. Binary contents and text that is `application/json` already stay as they are.
+fn objectify(edits: &mut Edits, value: &Message, item: Span) {
+    let mime_type = value.member(item, "mimeType");
+    let of_json = mime_type
+        .and_then(|mime_type| value.text_at(mime_type))
+        .is_some_and(|mime_type| mime_type == "application/json");
+    if of_json || value.member(item, "blob").is_some() {
+        return;
+    }
+    let Some(text) = value.member(item, "text") else {
+        return;
+    };
+    let Some(content) = string_content(value.slice(text)) else {
+        return;
+    };
+    let Some(content) = json::parse(content.into_owned()) else {
+        return;
+    };
+    let (mut compact, mut new_text) = (Vec::new(), Vec::new());
+    push_compact(&mut compact, content.raw());
+    push_string(&mut new_text, &compact);
+    edits.replace(text, new_text);
+
+    let mut added = String::new();
+    match mime_type {
+        Some(mime_type) => edits.replace(mime_type, *br#""application/json""#),
+        None => added.push_str(r#""mimeType":"application/json""#),
+    }
+    let was = mime_type.filter(|mime_type| value.slice(*mime_type) != b"null");
+    if let Some(was) = was
+        && value.member(item, "contentType").is_none()
+    {
+        let was = String::from_utf8_lossy(value.slice(was)).into_owned();
+        let mut meta = Facts::default();
+        meta.raw(META_KEY, format!(r#"{{"contentType":{was}}}"#));
+        edits.merge(value, item, "_meta", &meta, &mut added);
+        let comma = if added.is_empty() { "" } else { "," };
+        added.push_str(&format!(r#"{comma}"contentType":{was}"#));
+    }
+    edits.append_members(value, item, &added);
+}

@@ -1,0 +1,72 @@
+//! The tool as its clients see it. The expected answers follow what was captured from the reference implementation.
+
+mod arguments;
+mod catalog_answers;
+mod properties;
+mod server_results;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::*;
+use crate::{CatalogEntry, Hints, ServerIndex};
+
+fn parse(arguments: &str) -> Result<ProxyOperation, ProxyToolError> {
+    let arguments = Bytes::copy_from_slice(arguments.as_bytes());
+    parse_arguments(Some(&arguments), &ProxyToolOptions::default())
+}
+
+fn value(json: &[u8]) -> Value {
+    serde_json::from_slice(json).unwrap()
+}
+
+fn entry(kind: ItemKind, server: u16, public: &str, definition: &str) -> CatalogEntry {
+    CatalogEntry {
+        kind,
+        server: ServerIndex(server),
+        original: public.into(),
+        public: public.into(),
+        definition: Bytes::copy_from_slice(definition.as_bytes()),
+        hints: Hints::default(),
+    }
+}
+
+#[test]
+fn the_definition_is_what_models_read() {
+    let definition = definition(&ProxyToolOptions {
+        name: "mcp:proxy".to_owned(),
+        default_limit: 50,
+    });
+    let pretty = serde_json::to_string_pretty(&value(&definition)).unwrap();
+    insta::assert_snapshot!("proxy_tool_definition", pretty);
+}
+
+#[test]
+fn the_texts_agree_with_the_limits() {
+    assert!(
+        ProxyParameter::Limit
+            .allowed()
+            .ends_with(&MAX_LIMIT.to_string())
+    );
+    assert!(
+        ProxyParameter::Operations
+            .allowed()
+            .contains(&format!("to {MAX_OPERATIONS} "))
+    );
+}
+
+#[test]
+fn a_batch_is_one_resource_with_all_results() {
+    let error = render_error(&ProxyToolError::NestedBatch);
+    let tool = Bytes::from_static(b"{\"content\": [ ],\n\"isError\": false}");
+    let batch = value(&render_batch(&[tool.clone(), error.clone()]));
+    assert_eq!(batch["isError"], false);
+    let item = &batch["content"][0];
+    assert_eq!(item["resource"]["uri"], "proxy:batch");
+    assert_eq!(item["annotations"]["proxyAction"], "batch");
+    assert_eq!(item["annotations"]["totalCount"], 2);
+    let results = value(item["resource"]["text"].as_str().unwrap().as_bytes());
+    assert_eq!(results[0], value(&tool));
+    assert_eq!(results[1], value(&error));
+    assert_eq!(results.as_array().unwrap().len(), 2);
+}

@@ -1,0 +1,316 @@
+//! What calls mean, and what is said about those that mean nothing.
+
+use super::*;
+
+fn query(kind: CapabilityType) -> ListQuery {
+    ListQuery {
+        kind,
+        limit: 100,
+        offset: 0,
+        filter_server: None,
+        filter: ListFilter::default(),
+    }
+}
+
+fn call(kind: CapabilityType, path: &str, arguments: Option<&'static str>) -> ProxyOperation {
+    ProxyOperation::Call {
+        kind,
+        path: path.to_owned(),
+        arguments: arguments.map(Bytes::from),
+    }
+}
+
+#[test]
+fn lists() {
+    let list = |arguments: &str| match parse(arguments) {
+        Ok(ProxyOperation::List(query)) => query,
+        other => panic!("{arguments}: {other:?}"),
+    };
+    let tools = query(CapabilityType::Tool);
+    assert_eq!(list(r#"{"action":"list","type":"tool"}"#), tools);
+    for nothing in [
+        r#"{"action":"list","type":"tool","path":"","args":{},"filter_server":""}"#,
+        r#"{"action":"list","type":"tool","path":null,"args":null,"limit":null,"offset":null,"filter_server":null,"filter":null,"operations":null}"#,
+        r#"{"action":"list","type":"tool","args":"","filter":{"prefix":"","tags":[]}}"#,
+        r#" {"action":"bad","\u0061ction":"list","type":"tool"} "#,
+    ] {
+        assert_eq!(list(nothing), tools, "{nothing}");
+    }
+    for limit in ["2", "\"2\"", "2.0", "\" 2 \"", "\"2.0\"", "2e0"] {
+        let text = format!(r#"{{"action":"list","type":"prompt","limit":{limit},"offset":"7"}}"#);
+        let found = list(&text);
+        assert_eq!((found.limit, found.offset), (2, 7), "{limit}");
+    }
+    let everything = r#"{"action":"list","type":"resource","limit":1000,"offset":99999999999999999999,
+        "filter_server":"calc_","filter":{"prefix":"config:","tags":["math","b"]}}"#;
+    assert_eq!(
+        list(everything),
+        ListQuery {
+            kind: CapabilityType::Resource,
+            limit: 1000,
+            offset: i64::MAX.unsigned_abs(),
+            filter_server: Some("calc_".to_owned()),
+            filter: ListFilter {
+                prefix: Some("config:".to_owned()),
+                tags: vec!["math".to_owned(), "b".to_owned()],
+            },
+        }
+    );
+}
+
+#[test]
+fn the_default_limit_is_an_option_within_its_range() {
+    for (default_limit, expected) in [(0, 1), (7, 7), (5000, 1000)] {
+        let options = ProxyToolOptions {
+            default_limit,
+            ..ProxyToolOptions::default()
+        };
+        let arguments = Bytes::from_static(br#"{"action":"list","type":"tool"}"#);
+        let Ok(ProxyOperation::List(query)) = parse_arguments(Some(&arguments), &options) else {
+            panic!("not a list");
+        };
+        assert_eq!(query.limit, expected);
+    }
+}
+
+#[test]
+fn infos_and_calls() {
+    let info = ProxyOperation::Info {
+        kind: CapabilityType::Resource,
+        path: "config://a/b".to_owned(),
+    };
+    assert_eq!(
+        parse(r#"{"action":"info","type":"resource","path":"config:\/\/a/b","args":{}}"#),
+        Ok(info)
+    );
+    let tool = |args: &str| {
+        parse(&format!(
+            r#"{{"action":"call","type":"tool","path":"calc_add","args":{args}}}"#
+        ))
+    };
+    let expected = |args| Ok(call(CapabilityType::Tool, "calc_add", args));
+    assert_eq!(tool("null"), expected(None));
+    assert_eq!(tool(r#""""#), expected(None));
+    assert_eq!(tool("{}"), expected(Some("{}")));
+    // The bytes are the client's, except for line breaks.
+    let large = r#"{ "a": 12345678901234567890123, "b" :1.50}"#;
+    assert_eq!(tool(large), expected(Some(large)));
+    assert_eq!(
+        tool("{ \"a\": 1,\n \"b\": \" \" }"),
+        expected(Some(r#"{"a":1,"b":" "}"#))
+    );
+    assert_eq!(
+        tool(r#""{\"a\": 5,\n\"b\": \"\\n\"}""#),
+        expected(Some(r#"{"a":5,"b":"\n"}"#))
+    );
+}
+
+#[test]
+fn resources_take_no_arguments_and_prompts_take_strings() {
+    assert_eq!(
+        parse(r#"{"action":"call","type":"resource","path":"notes://x","args":{"x":1}}"#),
+        Ok(call(CapabilityType::Resource, "notes://x", None))
+    );
+    let prompt = r#"{"action":"call","type":"prompt","path":"greet",
+        "args":{"name":"Ann \u00e9","times":2.50,"who":{"a": ["b"]},"mood":null,"loud":true}}"#;
+    let strings = r#"{"name":"Ann \u00e9","times":"2.50","who":"{\"a\":[\"b\"]}","loud":"true"}"#;
+    assert_eq!(
+        parse(prompt),
+        Ok(call(CapabilityType::Prompt, "greet", Some(strings)))
+    );
+}
+
+#[test]
+fn a_batch_keeps_its_order_and_its_mistakes() {
+    let batch = parse(
+        r#"{"action":"batch","operations":[
+            {"action":"call","type":"tool","path":"one","args":{}},
+            {"action":"call","type":"tool"},
+            {"action":"batch","operations":[]},
+            7,
+            {"action":"list","type":"prompt"}]}"#,
+    );
+    let Ok(ProxyOperation::Batch(operations)) = batch else {
+        panic!("{batch:?}");
+    };
+    let codes: Vec<_> = operations
+        .iter()
+        .map(|operation| operation.as_ref().err().map(ProxyToolError::code))
+        .collect();
+    assert_eq!(
+        codes,
+        [
+            None,
+            Some("missing-parameter"),
+            Some("nested-batch"),
+            Some("invalid-arguments"),
+            None
+        ]
+    );
+    let most = vec![r#"{"action":"list","type":"tool"}"#; MAX_OPERATIONS];
+    let batch = |operations: &[&str]| {
+        parse(&format!(
+            r#"{{"action":"batch","operations":[{}]}}"#,
+            operations.join(",")
+        ))
+    };
+    assert!(batch(&most).is_ok());
+    let one_more = [&most[..], &most[..1]].concat();
+    assert_eq!(batch(&one_more).unwrap_err().code(), "invalid-value");
+}
+
+/// Each with the code that its error has.
+const WRONG: &[(&str, &[&str])] = &[
+    (
+        "invalid-arguments",
+        &["", "[]", "7", "\"list\"", "{\"action\":", "null"],
+    ),
+    (
+        "missing-parameter",
+        &[
+            "{}",
+            r#"{"type":"tool"}"#,
+            r#"{"action":null,"type":"tool"}"#,
+            r#"{"action":"list"}"#,
+            r#"{"action":"info","type":"tool"}"#,
+            r#"{"action":"info","type":"tool","path":""}"#,
+            r#"{"action":"call","type":"prompt"}"#,
+            r#"{"action":"call","type":"tool","limit":5}"#,
+            r#"{"action":"batch"}"#,
+        ],
+    ),
+    (
+        "unknown-parameter",
+        &[
+            r#"{"action":"list","type":"tool","foo":1}"#,
+            r#"{"action":"list","type":"tool","ofset":1}"#,
+            r#"{"action":"list","type":"tool","filterServer":"x"}"#,
+            r#"{"action":"call","type":"tool","path":"x","arguments":{}}"#,
+            r#"{"action":"call","type":"tool","name":"x"}"#,
+            r#"{"action":"list","a_type":"tool"}"#,
+            "{\"line\\nbreak\":1}",
+            r#"{"":1}"#,
+        ],
+    ),
+    (
+        "invalid-value",
+        &[
+            r#"{"action":"delete","type":"tool"}"#,
+            r#"{"action":"lst","type":"tool"}"#,
+            r#"{"action":"Call","type":"tool"}"#,
+            r#"{"action":"read","type":"resource"}"#,
+            r#"{"action":7,"type":"tool"}"#,
+            r#"{"action":"list","type":"widget"}"#,
+            r#"{"action":"list","type":"tools"}"#,
+            r#"{"action":"list","type":"template"}"#,
+            r#"{"action":"list","type":["tool"]}"#,
+            r#"{"action":"info","type":"tool","path":7}"#,
+            r#"{"action":"list","type":"tool","limit":0}"#,
+            r#"{"action":"list","type":"tool","limit":1001}"#,
+            r#"{"action":"list","type":"tool","limit":1.5}"#,
+            r#"{"action":"list","type":"tool","limit":true}"#,
+            r#"{"action":"list","type":"tool","limit":"many"}"#,
+            r#"{"action":"list","type":"tool","limit":"NaN"}"#,
+            r#"{"action":"list","type":"tool","limit":""}"#,
+            r#"{"action":"list","type":"tool","offset":-1}"#,
+            r#"{"action":"list","type":"tool","offset":"-1"}"#,
+            r#"{"action":"list","type":"tool","offset":[0]}"#,
+            r#"{"action":"list","type":"tool","filter_server":{}}"#,
+            r#"{"action":"list","type":"tool","filter":"x"}"#,
+            r#"{"action":"list","type":"tool","filter":{"prefix":1}}"#,
+            r#"{"action":"list","type":"tool","filter":{"tags":"math"}}"#,
+            r#"{"action":"list","type":"tool","filter":{"tags":[1]}}"#,
+            r#"{"action":"list","type":"tool","filter":{"name":"x"}}"#,
+            r#"{"action":"call","type":"tool","path":"x","args":[1,2]}"#,
+            r#"{"action":"call","type":"tool","path":"x","args":7}"#,
+            r#"{"action":"call","type":"tool","path":"x","args":"{not json"}"#,
+            r#"{"action":"call","type":"tool","path":"x","args":"[1,2]"}"#,
+            r#"{"action":"call","type":"resource","path":"x","args":[]}"#,
+            r#"{"action":"batch","operations":[]}"#,
+            r#"{"action":"batch","operations":{"action":"list"}}"#,
+        ],
+    ),
+    (
+        "parameter-not-allowed",
+        &[
+            r#"{"action":"list","type":"tool","path":"x"}"#,
+            r#"{"action":"list","type":"tool","args":{"a":1}}"#,
+            r#"{"action":"list","type":"tool","args":"{}"}"#,
+            r#"{"action":"list","type":"tool","args":{"a":1},"path":"x"}"#,
+            r#"{"action":"list","type":"tool","operations":[]}"#,
+            r#"{"action":"info","type":"tool","path":"x","args":{"a":1}}"#,
+            r#"{"action":"info","type":"tool","path":"x","filter_server":""}"#,
+            r#"{"action":"info","type":"tool","path":"x","operations":[]}"#,
+            r#"{"action":"call","type":"tool","path":"x","limit":5}"#,
+            r#"{"action":"call","type":"tool","path":"x","offset":0}"#,
+            r#"{"action":"call","type":"tool","path":"x","filter_server":"calc"}"#,
+            r#"{"action":"call","type":"tool","path":"x","filter":{}}"#,
+            r#"{"action":"batch","type":"tool","operations":[{}]}"#,
+            r#"{"action":"batch","path":"x","operations":[{}]}"#,
+            r#"{"action":"batch","args":{"a":1},"operations":[{}]}"#,
+            r#"{"action":"batch","limit":1,"operations":[{}]}"#,
+        ],
+    ),
+];
+
+#[test]
+fn every_mistake_has_its_text() {
+    let mut texts = String::new();
+    for (code, calls) in WRONG {
+        texts.push_str(&format!("{code}\n"));
+        for call in *calls {
+            let error = parse(call).expect_err(call);
+            assert_eq!(error.code(), *code, "{call}: {error}");
+            texts.push_str(&format!("  {call}\n    {error}\n"));
+        }
+    }
+    insta::assert_snapshot!("proxy_tool_argument_errors", texts);
+}
+
+#[test]
+fn no_arguments_are_an_empty_object() {
+    let error = parse_arguments(None, &ProxyToolOptions::default()).unwrap_err();
+    assert_eq!(error, parse("{}").unwrap_err());
+}
+
+#[test]
+fn errors_are_tool_results_with_a_code() {
+    let path = || "no_such_thing".to_owned();
+    let kind = CapabilityType::Tool;
+    let errors = [
+        ProxyToolError::NestedBatch,
+        ProxyToolError::NotFound {
+            kind,
+            path: path(),
+            near: Vec::new(),
+        },
+        ProxyToolError::NotFound {
+            kind: CapabilityType::Resource,
+            path: format!("a\n{}", "long".repeat(100)),
+            near: vec!["a://b".to_owned(), "a://c".to_owned(), "a://d".to_owned()],
+        },
+        ProxyToolError::Ambiguous {
+            kind: CapabilityType::Prompt,
+            path: path(),
+            candidates: vec!["a_x".to_owned(), "b_x".to_owned()],
+        },
+        ProxyToolError::UnfilledTemplate {
+            path: "user://calc/{name}".to_owned(),
+        },
+        ProxyToolError::ServerUnavailable {
+            server: "calc".to_owned(),
+            reason: "it did not start".to_owned(),
+        },
+        ProxyToolError::ServerError {
+            code: -32602,
+            message: "the \"server's\" text".to_owned(),
+        },
+        parse(r#"{"action":"lst"}"#).unwrap_err(),
+    ];
+    let results = errors.iter().map(render_error);
+    let lines: Vec<_> = results
+        .inspect(|result| assert_eq!(value(result)["isError"], true))
+        .map(|result| String::from_utf8(result.to_vec()).unwrap())
+        .collect();
+    insta::assert_snapshot!("proxy_tool_error_results", lines.join("\n"));
+}

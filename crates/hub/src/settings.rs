@@ -1,0 +1,75 @@
+//! What a hub is made with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::catalog::{ServerListing, ViewFilter};
+use crate::config::{RestartPolicy, SharingScope, StartMode};
+use crate::names::ServerNaming;
+use crate::proxy_tool::ProxyToolOptions;
+
+/// Settings of the whole hub.
+#[derive(Clone, Debug)]
+pub struct HubSettings {
+    /// The `proxy` tool.
+    pub proxy_tool: ProxyToolOptions,
+    /// What each kind of client sees. The first is what clients without a profile see.
+    pub profiles: Vec<ProfileSettings>,
+    /// `serverInfo` towards clients, as JSON.
+    pub server_info: Bytes,
+    /// `clientInfo` towards servers, as JSON.
+    pub client_info: Bytes,
+    /// How long the first answer to a client may wait for servers that are starting.
+    pub settle: Duration,
+}
+
+/// What a client sees.
+#[derive(Clone, Debug)]
+pub struct ProfileSettings {
+    /// The name in `/mcp/p/NAME`; empty for the one without a name.
+    pub name: String,
+    /// The servers and tools in it.
+    pub filter: ViewFilter,
+    /// Whether the `proxy` tool is offered.
+    pub proxy_tool: ProxyToolUse,
+}
+
+/// Whether a profile has the `proxy` tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProxyToolUse {
+    /// It is listed and can be called.
+    Offered,
+    /// There is no such tool.
+    Absent,
+}
+
+/// Settings of one server.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// Its name, and how its tools and resources are called.
+    pub naming: Arc<ServerNaming>,
+    /// Why it cannot be used, if so.
+    pub disabled: Option<String>,
+    /// When it is started.
+    pub start: StartMode,
+    /// Who shares a conversation with it.
+    pub scope: SharingScope,
+    /// How long it may take to answer the opening.
+    pub start_timeout: Duration,
+    /// How long each page of a list may take.
+    pub list_timeout: Duration,
+    /// How long a call may take; for ever if there is no limit.
+    pub call_timeout: Option<Duration>,
+    /// It is stopped when nobody has used it for this long.
+    pub idle_stop: Option<Duration>,
+    /// Whether it is started again after it has ended by itself.
+    pub restart: RestartPolicy,
+    /// How often it is started again before it is left alone; a call starts it all the same.
+    pub restart_limit: Option<u32>,
+    /// The answer to `roots/list`, as JSON, if it is fixed.
+    pub roots: Option<Bytes>,
+    /// What it offered when it was last seen.
+    pub last_listing: Option<Arc<ServerListing>>,
+}

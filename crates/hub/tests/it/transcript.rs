@@ -1,0 +1,269 @@
+//! Conversations with a hub as plain text.
+//!
+//! A test says what clients and servers send; the transcript shows that and everything that the hub does about it:
+//! `C1>` a client sends, `C1<` a client receives, `S1<` a server receives, `S1>` a server sends, `!` anything else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcp_proxy_hub::config::{RestartPolicy, SharingScope, StartMode};
+use mcp_proxy_hub::proxy_tool::{self, ProxyToolOptions};
+use mcp_proxy_hub::{
+    ClientId, Hub, HubAction, HubSettings, LinkClosed, LinkId, NewServer, ProfileSettings,
+    ProxyToolUse, ServerChange, ServerNaming, ServerSettings, ToolExposure, ViewFilter,
+    default_prefix,
+};
+use mcp_proxy_wire::Message;
+use serde_json::Value;
+
+/// A hub, and what was said so far.
+pub(crate) struct Transcript {
+    hub: Hub,
+    now: Instant,
+    clients: Vec<ClientId>,
+    /// The newest link of each server.
+    links: BTreeMap<usize, LinkId>,
+    servers: BTreeMap<LinkId, usize>,
+    text: String,
+}
+
+/// A server with the settings that tests start from.
+pub(crate) fn server(name: &str) -> ServerSettings {
+    let mut naming = ServerNaming::new(name, format!("{name}-alias"));
+    naming.prefix = Some(default_prefix(name));
+    ServerSettings {
+        naming: Arc::new(naming),
+        disabled: None,
+        start: StartMode::Eager,
+        scope: SharingScope::Auto,
+        start_timeout: Duration::from_secs(10),
+        list_timeout: Duration::from_secs(10),
+        call_timeout: Some(Duration::from_secs(60)),
+        idle_stop: None,
+        restart: RestartPolicy::Always,
+        restart_limit: None,
+        roots: None,
+        last_listing: None,
+    }
+}
+
+/// A hub that lists all tools and the `proxy` tool.
+pub(crate) fn settings() -> HubSettings {
+    let proxy_tool = ProxyToolOptions::default();
+    HubSettings {
+        profiles: vec![ProfileSettings {
+            name: String::new(),
+            filter: ViewFilter {
+                tools: ToolExposure::All,
+                ..ViewFilter::default()
+            },
+            proxy_tool: ProxyToolUse::Offered,
+        }],
+        proxy_tool,
+        server_info: r#"{"name":"hub","version":"1"}"#.into(),
+        client_info: r#"{"name":"hub","version":"1"}"#.into(),
+        settle: Duration::from_millis(900),
+    }
+}
+
+/// The same, with the definition of the `proxy` tool in the list.
+pub(crate) fn settings_with_proxy_tool() -> HubSettings {
+    let mut settings = settings();
+    settings.profiles[0].filter.own_tools = vec![proxy_tool::definition(&settings.proxy_tool)];
+    settings.profiles[0].filter.tools = ToolExposure::None;
+    settings
+}
+
+impl Transcript {
+    pub(crate) fn new(settings: HubSettings, servers: Vec<ServerSettings>) -> Transcript {
+        let now = Instant::now();
+        let mut transcript = Transcript {
+            hub: Hub::new(settings, servers, now),
+            now,
+            clients: Vec::new(),
+            links: BTreeMap::new(),
+            servers: BTreeMap::new(),
+            text: String::new(),
+        };
+        transcript.act();
+        transcript
+    }
+
+    /// One server, named `a`, with these tools, and one client; both have said hello.
+    pub(crate) fn ready(tools: &str) -> Transcript {
+        let mut transcript = Transcript::new(settings(), vec![server("a")]);
+        transcript.start_server(1, tools);
+        transcript.client();
+        transcript.initialize(1, "{}");
+        transcript.text.clear();
+        transcript
+    }
+
+    /// Connects a client. They are counted from 1.
+    pub(crate) fn client(&mut self) {
+        let client = self.hub.client_opened("", self.now).unwrap();
+        self.clients.push(client);
+        self.act();
+    }
+
+    pub(crate) fn initialize(&mut self, client: usize, capabilities: &str) {
+        self.client_says(client, &format!(
+            r#"{{"jsonrpc":"2.0","id":"init","method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"clientInfo":{{"name":"client{client}","version":"1"}}}}}}"#
+        ));
+    }
+
+    pub(crate) fn client_leaves(&mut self, client: usize) {
+        self.line(&format!("! C{client} leaves"));
+        self.hub.client_closed(self.clients[client - 1]);
+        self.act();
+    }
+
+    pub(crate) fn client_says(&mut self, client: usize, message: &str) {
+        self.line(&format!("C{client}> {message}"));
+        let id = self.clients[client - 1];
+        let message = Message::parse(message.to_owned());
+        self.hub.client_message(id, &message, None, self.now);
+        self.act();
+    }
+
+    /// The link that was dialled last is open.
+    pub(crate) fn server_opens(&mut self, server: usize) {
+        self.line(&format!("! S{server} is open"));
+        self.hub.link_opened(self.links[&server]);
+        self.act();
+    }
+
+    pub(crate) fn server_says(&mut self, server: usize, message: &str) {
+        self.line(&format!("S{server}> {message}"));
+        let message = Message::parse(message.to_owned());
+        self.hub
+            .link_message(self.links[&server], &message, self.now);
+        self.act();
+    }
+
+    pub(crate) fn server_ends(&mut self, server: usize, reason: &str) {
+        self.line(&format!("! S{server} ends: {reason}"));
+        let closed = LinkClosed {
+            reason: reason.to_owned(),
+        };
+        let link = self.links[&server];
+        self.hub.link_closed(link, &closed, self.now);
+        self.act();
+    }
+
+    /// The proxy answers the calls of a server that has gone, and then reports its end, by which time there may be a new link.
+    pub(crate) fn server_crashes_with_calls_open(&mut self, server: usize, reason: &str) {
+        let link = self.links[&server];
+        self.server_says(
+            server,
+            r#"{"jsonrpc":"2.0","id":3,"error":{"code":-31002,"message":"the server has gone"}}"#,
+        );
+        self.line(&format!("! the old link of S{server} ends: {reason}"));
+        let closed = LinkClosed {
+            reason: reason.to_owned(),
+        };
+        self.hub.link_closed(link, &closed, self.now);
+        self.act();
+    }
+
+    /// A new configuration. Servers are numbered anew.
+    pub(crate) fn reconfigure(&mut self, settings: HubSettings, servers: Vec<NewServer>) {
+        self.line("! a new configuration");
+        self.hub.reconfigure(settings, servers, self.now);
+        self.act();
+    }
+
+    /// Changes the server `a`.
+    pub(crate) fn change(&mut self, change: ServerChange) {
+        self.line(&format!("! {change:?}"));
+        self.hub.change_server("a", change, self.now).unwrap();
+        self.act();
+    }
+
+    /// Plays a legacy server with these tools until its lists are read.
+    pub(crate) fn start_server(&mut self, server: usize, tools: &str) {
+        self.server_opens(server);
+        self.server_says(
+            server,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}"#,
+        );
+        self.server_says(
+            server,
+            &format!(r#"{{"jsonrpc":"2.0","id":2,"result":{{"tools":{tools}}}}}"#),
+        );
+    }
+
+    pub(crate) fn wait(&mut self, time: Duration) {
+        self.line(&format!("! {time:?} pass"));
+        self.now += time;
+        if self
+            .hub
+            .next_deadline()
+            .is_some_and(|deadline| deadline <= self.now)
+        {
+            self.hub.wake(self.now);
+        }
+        self.act();
+    }
+
+    /// What was said since the last call.
+    pub(crate) fn take(&mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+
+    pub(crate) fn status(&self) -> Vec<String> {
+        let servers = self.hub.status().into_iter();
+        servers
+            .map(|server| {
+                format!(
+                    "{} {:?} {:?} stale={}",
+                    server.name, server.state, server.counts, server.stale
+                )
+            })
+            .collect()
+    }
+
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn act(&mut self) {
+        for action in self.hub.take_actions() {
+            let line = match action {
+                HubAction::Dial { link, server } => {
+                    let number = usize::from(server.0) + 1;
+                    self.links.insert(number, link);
+                    self.servers.insert(link, number);
+                    format!("! dial S{number}")
+                }
+                HubAction::Close(link) => format!("! close S{}", self.servers[&link]),
+                HubAction::ToServer { link, message, .. } => {
+                    format!("S{}< {}", self.servers[&link], shown(&message))
+                }
+                HubAction::ToClient(client, message) => {
+                    let number = self.clients.iter().position(|id| *id == client).unwrap() + 1;
+                    format!("C{number}< {}", shown(&message))
+                }
+                HubAction::CloseClient(client) => format!("! disconnect {client:?}"),
+                HubAction::SaveListing { .. } => continue,
+                HubAction::Log(text) => format!("! log: {text}"),
+                HubAction::Audit(record) => {
+                    format!(
+                        "! audit: {} {} {:?}",
+                        record.server, record.what, record.outcome
+                    )
+                }
+            };
+            self.line(&line);
+        }
+    }
+}
+
+/// Only what is JSON may leave the hub.
+fn shown(message: &Message) -> String {
+    let text = String::from_utf8(message.raw().to_vec()).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap();
+    text
+}
