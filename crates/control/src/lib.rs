@@ -31,13 +31,15 @@ pub use request::{
     ConnectionsListRequest, ContinueRequest, ControlRequest, ExportRequest, GetRequest,
     HelloRequest, HoldListRequest, InterceptGetRequest, InterceptSetRequest, MarkChange,
     NoteRequest, ReplayRequest, ReplaySession, RulesListRequest, RulesReloadRequest, SaveRequest,
-    ServersListRequest, ShutdownRequest, StatsRequest, StepRequest, SubscribeRequest, read_params,
+    ServersDisableRequest, ServersEnableRequest, ServersListRequest, ServersReloadRequest,
+    ServersRestartRequest, ShutdownRequest, StatsRequest, StepRequest, SubscribeRequest,
+    read_params,
 };
 pub use result::{
     BreakpointNumber, BreakpointRow, BreakpointsListResult, ConnectionRow, ConnectionsListResult,
     FileResult, HeldRow, HelloResult, HoldListResult, HoldNumber, InterceptResult, NoResult,
-    PeerRow, ReplayResult, RingStats, RuleRow, RulesListResult, RulesReloadResult, ServerRow,
-    ServersListResult, StatsResult, SubscribeResult,
+    PeerRow, ReplayResult, RingStats, RuleRow, RulesListResult, RulesReloadResult, ServerHealth,
+    ServerRow, ServersListResult, StatsResult, SubscribeResult,
 };
 pub use scope::{ConnectionNumber, Scope};
 

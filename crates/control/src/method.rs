@@ -1,6 +1,6 @@
 //! The one list of methods. Dispatch, `ctl --help` and the check of `docs/control.md` are made from it.
 //!
-//! To add a method: a variant and its line in [`METHODS`], a request type with its result, its arm in `Desk::run` of the
+//! To add a method: a variant and its line in [`METHODS`], a request type with its result, its arm in `run_method` of the
 //! core, and its section in the document.
 
 /// Every method.
@@ -12,6 +12,14 @@ pub enum Method {
     Subscribe,
     /// `servers.list`
     ServersList,
+    /// `servers.restart`
+    ServersRestart,
+    /// `servers.enable`
+    ServersEnable,
+    /// `servers.disable`
+    ServersDisable,
+    /// `servers.reload`
+    ServersReload,
     /// `connections.list`
     ConnectionsList,
     /// `get`
@@ -116,7 +124,36 @@ pub const METHODS: &[MethodInfo] = &[
         "notices from now on: rows, holds, lagged",
         &[],
     ),
-    info(Method::ServersList, "servers.list", "the servers", &[]),
+    info(
+        Method::ServersList,
+        "servers.list",
+        "the servers, and how those of a hub are doing",
+        &[],
+    ),
+    info(
+        Method::ServersRestart,
+        "servers.restart",
+        "restarts a server of a hub",
+        &[text("server", "which")],
+    ),
+    info(
+        Method::ServersEnable,
+        "servers.enable",
+        "lets clients of a hub use a server again",
+        &[text("server", "which")],
+    ),
+    info(
+        Method::ServersDisable,
+        "servers.disable",
+        "stops a server of a hub and offers nothing of it",
+        &[text("server", "which")],
+    ),
+    info(
+        Method::ServersReload,
+        "servers.reload",
+        "reads the config files of a hub again; a mistake in them changes nothing",
+        &[],
+    ),
     info(
         Method::ConnectionsList,
         "connections.list",

@@ -93,6 +93,55 @@ impl ControlRequest for ServersListRequest {
     type Result = ServersListResult;
 }
 
+/// `servers.restart`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServersRestartRequest {
+    /// The server.
+    pub server: String,
+}
+
+impl ControlRequest for ServersRestartRequest {
+    const METHOD: Method = Method::ServersRestart;
+    type Result = NoResult;
+}
+
+/// `servers.enable`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServersEnableRequest {
+    /// The server.
+    pub server: String,
+}
+
+impl ControlRequest for ServersEnableRequest {
+    const METHOD: Method = Method::ServersEnable;
+    type Result = NoResult;
+}
+
+/// `servers.disable`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServersDisableRequest {
+    /// The server.
+    pub server: String,
+}
+
+impl ControlRequest for ServersDisableRequest {
+    const METHOD: Method = Method::ServersDisable;
+    type Result = NoResult;
+}
+
+/// `servers.reload`
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServersReloadRequest {}
+
+impl ControlRequest for ServersReloadRequest {
+    const METHOD: Method = Method::ServersReload;
+    type Result = NoResult;
+}
+
 /// `connections.list`
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -68,6 +68,30 @@ pub struct ServerRow {
     pub target: String,
     /// How many connections to it are open.
     pub connections: u64,
+    /// How it is doing, if it is one of a hub.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health: Option<ServerHealth>,
+}
+
+/// How a server of a hub is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerHealth {
+    /// `disabled`, `stopped`, `starting`, `ready` or `failed`.
+    pub state: String,
+    /// What went wrong last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How many tools it offers.
+    pub tools: u64,
+    /// How many resources and templates.
+    pub resources: u64,
+    /// How many prompts.
+    pub prompts: u64,
+    /// What it offers is known from an earlier time.
+    pub stale: bool,
+    /// How often it was started again.
+    pub restarts: u64,
 }
 
 /// `connections.list`

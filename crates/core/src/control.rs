@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use mcp_proxy_control::ServerRow;
 use mcp_proxy_session::{Redaction, SessionRecord};
 use mcp_proxy_wire::Transport;
 use tokio::sync::{Semaphore, watch};
@@ -67,6 +68,30 @@ pub struct HostCallbacks {
     pub save: CopyRecordCallback,
     /// The servers of the run.
     pub servers: Vec<RunServer>,
+    /// What can be done about the servers, if the run is a hub.
+    pub management: Option<Arc<dyn ServerManagement>>,
+}
+
+/// What a hub does about its servers. They may be others than at the start of the run.
+pub trait ServerManagement: Send + Sync {
+    /// All servers, and how they are doing.
+    fn list(&self) -> Vec<ServerRow>;
+
+    /// Changes one server, or all of them. An error says why it cannot be done.
+    fn change(&self, change: ServerOrder<'_>) -> Result<(), String>;
+}
+
+/// What a viewer wants done about the servers of a hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerOrder<'a> {
+    /// Restart this one.
+    Restart(&'a str),
+    /// Let clients use this one again.
+    Enable(&'a str),
+    /// Stop this one and offer nothing of it.
+    Disable(&'a str),
+    /// Read the configuration of all of them again.
+    Reload,
 }
 
 /// A server that the run's clients are connected to.

@@ -7,8 +7,9 @@ use mcp_proxy_control::{
     ConnectionsListRequest, ContinueRequest, ControlRequest, ExportRequest, Fault, GetRequest,
     HelloRequest, HoldListRequest, HoldResolveRequest, InterceptGetRequest, InterceptSetRequest,
     METHODS, Method, NoteRequest, ParamKind, ReplayRequest, RulesListRequest, RulesReloadRequest,
-    SaveRequest, ServersListRequest, ShutdownRequest, StatsRequest, StepRequest, SubscribeRequest,
-    read_params,
+    SaveRequest, ServersDisableRequest, ServersEnableRequest, ServersListRequest,
+    ServersReloadRequest, ServersRestartRequest, ShutdownRequest, StatsRequest, StepRequest,
+    SubscribeRequest, read_params,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -19,6 +20,10 @@ fn rewritten(method: Method, params: &Value) -> Result<Value, Fault> {
         Method::Hello => through::<HelloRequest>(method, params),
         Method::Subscribe => through::<SubscribeRequest>(method, params),
         Method::ServersList => through::<ServersListRequest>(method, params),
+        Method::ServersRestart => through::<ServersRestartRequest>(method, params),
+        Method::ServersEnable => through::<ServersEnableRequest>(method, params),
+        Method::ServersDisable => through::<ServersDisableRequest>(method, params),
+        Method::ServersReload => through::<ServersReloadRequest>(method, params),
         Method::ConnectionsList => through::<ConnectionsListRequest>(method, params),
         Method::Get => through::<GetRequest>(method, params),
         Method::Stats => through::<StatsRequest>(method, params),
@@ -99,8 +104,12 @@ fn examples(method: Method) -> Vec<Value> {
             json!({"format": "har", "output": "/x", "force": true}),
         ],
         Method::Save => vec![json!({"output": "/x"})],
+        Method::ServersRestart | Method::ServersEnable | Method::ServersDisable => {
+            vec![json!({"server": "db"})]
+        }
         Method::Subscribe
         | Method::ServersList
+        | Method::ServersReload
         | Method::Stats
         | Method::Step
         | Method::Continue

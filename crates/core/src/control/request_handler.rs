@@ -11,8 +11,10 @@ use mcp_proxy_control::{
     ConnectionsListRequest, ContinueRequest, ControlRequest, ExportRequest, Fault, FileResult,
     HelloRequest, HelloResult, HoldResolveRequest, InterceptGetRequest, InterceptSetRequest,
     MarkChange, Method, NoResult, NoteRequest, PROTOCOL, RingStats, RulesListRequest,
-    RulesReloadRequest, SaveRequest, ServersListRequest, ServersListResult, ShutdownRequest,
-    StatsRequest, StatsResult, StepRequest, SubscribeRequest, SubscribeResult, read_params,
+    RulesReloadRequest, SaveRequest, ServersDisableRequest, ServersEnableRequest,
+    ServersListRequest, ServersListResult, ServersReloadRequest, ServersRestartRequest,
+    ShutdownRequest, StatsRequest, StatsResult, StepRequest, SubscribeRequest, SubscribeResult,
+    read_params,
 };
 use mcp_proxy_session::{BodyInclusion, MarkOperation, RecordEvent, export};
 use mcp_proxy_wire::{ErrorCode, Kind, Message};
@@ -20,7 +22,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::{OverwritePolicy, ViewerSlot, holds, replay_request, rows, rules, servers};
+use super::{
+    OverwritePolicy, ServerOrder, ViewerSlot, holds, replay_request, rows, rules, servers,
+};
 use crate::intercept::HoldScope;
 
 /// The longest note that is accepted.
@@ -110,6 +114,18 @@ impl ControlRequestHandler {
             Method::ServersList => reply(params, |_: ServersListRequest| {
                 let servers = servers::list(control);
                 Ok(ServersListResult { servers })
+            }),
+            Method::ServersRestart => reply(params, |request: ServersRestartRequest| {
+                servers::change(control, ServerOrder::Restart(&request.server))
+            }),
+            Method::ServersEnable => reply(params, |request: ServersEnableRequest| {
+                servers::change(control, ServerOrder::Enable(&request.server))
+            }),
+            Method::ServersDisable => reply(params, |request: ServersDisableRequest| {
+                servers::change(control, ServerOrder::Disable(&request.server))
+            }),
+            Method::ServersReload => reply(params, |_: ServersReloadRequest| {
+                servers::change(control, ServerOrder::Reload)
             }),
             Method::ConnectionsList => reply(params, |request: ConnectionsListRequest| {
                 servers::connections(control, &request)

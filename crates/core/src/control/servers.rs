@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_proxy_control::{
-    ConnectionNumber, ConnectionRow, ConnectionsListRequest, ConnectionsListResult, Fault, Scope,
-    ServerRow,
+    ConnectionNumber, ConnectionRow, ConnectionsListRequest, ConnectionsListResult, Fault,
+    NoResult, Scope, ServerRow,
 };
 
-use super::{ProxyControl, RunServer};
+use super::{ProxyControl, RunServer, ServerOrder};
 use crate::connection::Connection;
 use crate::connections::server_name;
 use crate::intercept::HoldScope;
@@ -24,14 +24,34 @@ pub(super) fn list(control: &ProxyControl) -> Vec<ServerRow> {
     for connection in control.run.registry().open() {
         *open.entry(server_name(&connection)).or_default() += 1;
     }
+    if let Some(management) = &control.callbacks.management {
+        let mut rows = management.list();
+        for row in &mut rows {
+            row.connections = open.get(row.name.as_str()).copied().unwrap_or_default();
+        }
+        return rows;
+    }
     let servers = control.callbacks.servers.iter();
     let row = |server: &RunServer| ServerRow {
         name: server.name().as_ref().to_owned(),
         transport: server.peer.transport.as_str().to_owned(),
         target: server.target.clone(),
         connections: open.get(&server.name()).copied().unwrap_or_default(),
+        health: None,
     };
     servers.map(row).collect()
+}
+
+/// `servers.restart` and the like.
+pub(super) fn change(control: &ProxyControl, order: ServerOrder<'_>) -> Result<NoResult, Fault> {
+    let Some(management) = &control.callbacks.management else {
+        let text = "only the servers of `mcp-proxy serve` can be changed while it runs";
+        return Err(Fault::new(Fault::FAILED, text).because("not_a_hub"));
+    };
+    let changed = management.change(order);
+    changed
+        .map(|()| NoResult {})
+        .map_err(|why| Fault::new(Fault::FAILED, why))
 }
 
 /// The newest connections.

@@ -119,6 +119,7 @@ impl ControlledRun {
                     export,
                     save,
                     servers,
+                    management: None,
                 },
             ),
             run,
