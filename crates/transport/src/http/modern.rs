@@ -13,7 +13,7 @@ use mcp_proxy_wire::{ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, Ori
 use super::event_stream::{EventStream, StreamItem, encode};
 use super::listener::{HttpResponse, bare, error_answering, json};
 use super::request_body::unreadable;
-use super::session::{HttpSession, PostStream, frame};
+use super::session::{HttpSession, PostStream, SessionKind, frame};
 use crate::inbox::{InboxItem, SEND_DEADLINE};
 
 /// Whether a head alone says that its client is modern.
@@ -116,9 +116,26 @@ fn find_fault(
     }
     let checked =
         headers::check_modern_headers(&parts.headers, message, &session.tools.of(message));
-    checked
-        .err()
-        .map(|fault| (ErrorCode::HEADER_MISMATCH, fault.to_string()))
+    if let Err(fault) = checked {
+        return Some((ErrorCode::HEADER_MISMATCH, fault.to_string()));
+    }
+    match session.kind {
+        SessionKind::Request(_) if message.kind() == Kind::Request => find_legacy_form(message),
+        _ => None,
+    }
+}
+
+/// A server for one request sees no headers. It would take a request that does not name its revision for a legacy one.
+fn find_legacy_form(message: &Message) -> Option<(ErrorCode, String)> {
+    if message.method().as_deref() == Some("initialize") {
+        let text = "this protocol revision has no method \"initialize\"".to_owned();
+        return Some((ErrorCode::METHOD_NOT_FOUND, text));
+    }
+    let lacks_version = !revision::names_version(message);
+    lacks_version.then(|| {
+        let text = format!("params._meta needs {}", meta::PROTOCOL_VERSION);
+        (ErrorCode::INVALID_PARAMS, text)
+    })
 }
 
 fn lacks_meta(message: &Message) -> bool {

@@ -350,3 +350,27 @@ async fn a_client_over_stdio_reaches_it_too() {
     write.shutdown().await.unwrap();
     soon(carrying).await.unwrap();
 }
+
+/// The server behind sees no headers, so it could not tell these from legacy requests.
+#[tokio::test]
+async fn a_modern_request_in_legacy_form_is_refused() {
+    let (at, ..) = listen().await;
+    let mut client = Client::connect(at, "m", None).await;
+    let legacy_forms = [
+        ("tools/list", json!({}), 400, -32602),
+        (
+            "initialize",
+            json!({"_meta": {"io.modelcontextprotocol/protocolVersion": MODERN}}),
+            404,
+            -32601,
+        ),
+    ];
+    for (method, params, status, code) in legacy_forms {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let headers = [("mcp-protocol-version", MODERN), ("mcp-method", method)];
+        let answer = client.send(Method::POST, "/mcp", &headers, message.to_string());
+        let answer = answer.await;
+        assert_eq!(answer.status(), status, "{method}");
+        assert_eq!(whole(answer).await["error"]["code"], code, "{method}");
+    }
+}
