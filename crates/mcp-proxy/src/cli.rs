@@ -6,6 +6,7 @@ pub mod proxy;
 pub mod redact;
 pub mod replay;
 pub mod rules;
+pub mod serve;
 pub mod sessions;
 mod size;
 mod time;
@@ -56,6 +57,9 @@ pub struct Args {
 pub enum Command {
     /// Run the proxy between a client and one server; forward everything unchanged and record it
     Proxy(Box<ProxyArgs>),
+    /// Put many servers behind one endpoint, and offer one tool that finds and calls everything
+    #[command(after_help = serve::SERVE_AFTER, mut_args(serve::hide_server_flags))]
+    Serve(Box<serve::ServeArgs>),
     /// Play a short session through the proxy and show it live; needs nothing else
     Demo(DemoArgs),
     /// Run the embedded demo server by itself, over stdio or HTTP
@@ -78,6 +82,8 @@ pub enum Command {
     Sessions(sessions::SessionsArgs),
     /// Remove records
     Prune(sessions::PruneArgs),
+    /// Show how the servers of a running hub are doing
+    Status(control::StatusArgs),
     /// List running proxies
     Ls(control::LsArgs),
     /// Attach to a running proxy: watch its messages and decide about held ones

@@ -1,8 +1,10 @@
 //! What the flags of `proxy` mean, checked: no option here that "must" be set.
 
 mod check;
+mod hub;
 
 pub use check::{is_loopback, supervisor};
+pub use hub::{HubServerKind, HubServerTarget, HubTarget, NO_PROFILE};
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -76,6 +78,8 @@ pub enum Target {
     },
     /// A recording.
     Recording(MockTarget),
+    /// Many servers.
+    Hub(HubTarget),
 }
 
 /// A recording that plays the server.
@@ -156,6 +160,7 @@ impl Target {
         match self {
             Target::Command(_) => PeerInfo::new(Transport::Stdio),
             Target::Recording(_) => PeerInfo::in_process("mock"),
+            Target::Hub(_) => PeerInfo::in_process("hub"),
             Target::Url { kind, .. } => PeerInfo::new(kind.unwrap_or(Transport::StreamableHttp)),
         }
     }
@@ -173,7 +178,7 @@ impl Target {
                 Some(target) => target.environment(),
                 None => Environment::default(),
             },
-            Target::Url { .. } => Environment::default(),
+            Target::Url { .. } | Target::Hub(_) => Environment::default(),
         }
     }
 }

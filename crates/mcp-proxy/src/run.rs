@@ -8,6 +8,7 @@ mod help;
 mod mock;
 mod proxy;
 mod replay;
+mod serve;
 mod sessions;
 mod tui;
 
@@ -29,6 +30,7 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
     };
     let outcome = match command {
         Command::Proxy(args) => proxy::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::DemoServer(args) => demo::serve(&args),
         Command::Mock(args) => mock::run(&args),
@@ -39,6 +41,7 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
         Command::Import(args) => sessions::import::run(&args),
         Command::Sessions(args) => sessions::list::run(&args),
         Command::Prune(args) => sessions::prune::run(&args),
+        Command::Status(args) => control::status::run(&args),
         Command::Ls(args) => control::ls::run(&args),
         Command::Attach(args) => control::attach::run(&args),
         Command::Ctl(args) => control::ctl::run(&args),
@@ -68,7 +71,18 @@ impl std::fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// The runtime of every command that waits: one thread, because hand-overs between threads cost more than they give.
+/// The runtime of `serve`, whose clients and servers do not wait for each other.
+pub fn runtime_with(
+    threads: Option<std::num::NonZeroUsize>,
+) -> std::io::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if let Some(threads) = threads {
+        builder.worker_threads(threads.get());
+    }
+    builder.enable_all().build()
+}
+
+/// The runtime of every other command that waits: one thread, because hand-overs between threads cost more than they give.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -21,6 +21,25 @@ pub struct LsArgs {
     pub json: bool,
 }
 
+const STATUS: &str = "\
+Examples:
+  mcp-proxy status                            the newest hub: its servers, their tools, restarts and errors
+  mcp-proxy status --json                     the same as one JSON object
+  mcp-proxy ctl servers.restart server=git    restart a server (also servers.enable, .disable, .reload)";
+
+/// Show how the servers of a running hub are doing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = STATUS)]
+pub struct StatusArgs {
+    /// A running hub: its id from `mcp-proxy ls` [default: the newest]
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
+
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
 const ATTACH: &str = "\
 Examples:
   mcp-proxy attach                       the newest proxy in the terminal UI; F1 shows its keys

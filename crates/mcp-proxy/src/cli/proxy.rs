@@ -6,6 +6,11 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
+/// Where clients connect unless told otherwise.
+pub const DEFAULT_HOST: &str = "127.0.0.1";
+/// The port of it.
+pub const DEFAULT_PORT: u16 = 8888;
+
 const AFTER: &str = "\
 Examples:
   mcp-proxy proxy -- python server.py                 stdio client, stdio server (for a client's config)
@@ -26,7 +31,7 @@ Use it with care:
   - Listeners accept this machine only, unless --listen-host names another address.";
 
 /// Stand between a client and one server; change nothing, record everything.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub struct ProxyArgs {
     /// The server's URL (the same as --target-url)
@@ -101,7 +106,7 @@ pub struct ProxyArgs {
     #[arg(
         long,
         value_name = "PORT",
-        default_value_t = 8888,
+        default_value_t = DEFAULT_PORT,
         help_heading = "Client side"
     )]
     pub listen_port: u16,
@@ -110,7 +115,7 @@ pub struct ProxyArgs {
     #[arg(
         long,
         value_name = "HOST",
-        default_value = "127.0.0.1",
+        default_value = DEFAULT_HOST,
         help_heading = "Client side"
     )]
     pub listen_host: String,

@@ -6,7 +6,7 @@ use mcp_proxy_session::redact::{RedactionError, RedactionPreset};
 use mcp_proxy_session::{Redaction, RedactionRules};
 
 /// What to hide in message bodies and other text.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct RedactArgs {
     /// Hide the values of this key at any depth; case-insensitive; `*` matches any characters (repeatable)
     #[arg(long, value_name = "KEY", help_heading = "Redaction")]

@@ -49,7 +49,7 @@ impl Config {
         Ok(config)
     }
 
-    fn with_target(args: &ProxyArgs, target: Target) -> Result<Config> {
+    pub(super) fn with_target(args: &ProxyArgs, target: Target) -> Result<Config> {
         let breakpoints = args.breakpoints.iter().map(|filter| breakpoint(filter));
         let breakpoints = breakpoints.collect::<Result<_>>()?;
         let listen = listen(args)?;
@@ -77,6 +77,20 @@ impl Config {
             tools: Arc::default(),
             replay_of: None,
         })
+    }
+}
+
+impl Config {
+    /// Values that must not be shown or recorded, besides those of the flags.
+    pub(super) fn add_secrets(&mut self, more: Vec<String>) {
+        let Some(record) = &mut self.record else {
+            self.masks = CredentialRedaction::new(more);
+            return;
+        };
+        record.options.secrets.extend(more);
+        if !record.options.keep_secrets {
+            self.masks = CredentialRedaction::new(record.options.secrets.clone());
+        }
     }
 }
 

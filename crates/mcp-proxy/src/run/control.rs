@@ -3,6 +3,7 @@
 pub mod attach;
 pub mod ctl;
 pub mod ls;
+pub mod status;
 
 use anyhow::{Result, bail};
 use mcp_proxy_transport::control::{RunningProxy, running_proxies};

@@ -19,15 +19,15 @@ use mcp_proxy_tui::ProxyOwner;
 use mcp_proxy_wire::{Limits, Transport};
 
 use crate::cli::ProxyArgs;
-use crate::config::{ClientEndpoint, Config, RunLimits};
+use crate::config::{ClientEndpoint, Config, RunLimits, Target};
 use crate::printer;
-use crate::run::{UsageError, runtime, tui};
+use crate::run::{UsageError, runtime, runtime_with, serve, tui};
 use signals::StopRequest;
 
 pub use control::{RunControl, open as open_control};
-pub use dial::{CUT_THROUGH_BYTES, child, dial};
+pub use dial::{CUT_THROUGH_BYTES, child, dial, dial_named, words};
 pub use record::{export, open};
-pub use signals::RunSignals;
+pub use signals::{HangupMeaning, RunSignals};
 
 /// Sessions have this long to stop their servers when the proxy ends.
 const STOP_DEADLINE: Duration = Duration::from_secs(8);
@@ -42,8 +42,16 @@ pub fn run(args: &ProxyArgs) -> Result<ExitCode> {
 pub fn run_with(config: &Config) -> Result<ExitCode> {
     // If a guard is killed, what it left behind becomes ours to clean up. Where that is not possible it is left out.
     let _ = mcp_proxy_transport::process::become_subreaper();
-    runtime().context("cannot start")?.block_on(async {
-        let signals = RunSignals::new().context("cannot watch for signals")?;
+    let runtime = match &config.target {
+        Target::Hub(hub) => runtime_with(hub.threads),
+        _ => runtime(),
+    };
+    runtime.context("cannot start")?.block_on(async {
+        let hangup = match &config.target {
+            Target::Hub(_) => HangupMeaning::Reload,
+            _ => HangupMeaning::Stop,
+        };
+        let signals = RunSignals::new(hangup).context("cannot watch for signals")?;
         let recording = record::open(config)?;
         let run = ProxyRun::new(RunOptions {
             recorder: recording.recorder,
@@ -80,6 +88,11 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
             ClientEndpoint::Port { .. } => listen::over_port(config, &run, stop, &notices).await,
             ClientEndpoint::InProcess(name) => Err(anyhow::anyhow!("{name} brings its own link")),
         };
+        if let Target::Hub(hub) = &config.target
+            && let Some(driver) = hub.driver.get()
+        {
+            driver.shut_down(STOP_DEADLINE).await;
+        }
         let why = match &outcome {
             Ok(end) => end.why.clone(),
             Err(error) => format!("{error:#}"),
@@ -114,12 +127,15 @@ async fn over_stdio(
 ) -> Result<RunEnd> {
     let server_kind = config.target.transport();
     let limits = limits(config.limits, Transport::Stdio, server_kind);
+    if let Target::Hub(hub) = &config.target {
+        serve::start(config, hub, run)?;
+    }
     let dial = dial(config, limits)?;
     let (client, _restore) = stdio::own_link(limits).context("cannot use stdin and stdout")?;
     notices.iter().for_each(|notice| printer::say(notice));
     if !config.quiet && !stdio::stdin_is_a_channel() {
         printer::say(
-            "mcp-proxy: stdin is no pipe, so no MCP client is talking; in a client's config it will be. \
+            "mcp-proxy: stdin is not a pipe, so no MCP client is talking; in a client's config it will be. \
              For HTTP clients add --listen http.",
         );
     }

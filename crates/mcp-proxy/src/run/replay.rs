@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 
 use report::{ReplayReport, ReportFormat};
 
-use super::proxy::{RunEnd, RunSignals};
+use super::proxy::{HangupMeaning, RunEnd, RunSignals};
 use super::sessions::{record_lookup, report_damage};
 use super::tui::EditorFlag;
 use super::{UsageError, proxy, runtime};
@@ -191,7 +191,7 @@ async fn play(
     plans: Vec<ReplayPlan>,
     pace: PlaybackOptions,
 ) -> Result<ReplaySummary> {
-    let signals = RunSignals::new().context("cannot watch for signals")?;
+    let signals = RunSignals::new(HangupMeaning::Stop).context("cannot watch for signals")?;
     let mut stop = signals.into_stop_request(None, EditorFlag::default());
     let recording = proxy::open(config)?;
     if let Some(warning) = &recording.warning {

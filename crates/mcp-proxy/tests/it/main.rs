@@ -25,6 +25,7 @@ mod records;
 mod redaction;
 mod replay;
 mod rules;
+mod serve;
 mod supervisor;
 mod tls;
 mod undelivered;

@@ -122,6 +122,11 @@ impl ListeningProgram {
         ListeningProgram::start(&["demo-server", "http", "--fixtures"])
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its URL.
     pub fn url(&self) -> String {
         format!("http://{}{}", self.address, self.path)
@@ -352,6 +357,11 @@ impl StdioProgram {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
+    }
+
+    /// Says nothing more.
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
     }
 
     /// The most memory it has held so far, in kilobytes.

@@ -19,9 +19,10 @@ use mcp_proxy_wire::{ErrorCode, Limits, Side};
 use tokio::task::JoinHandle;
 
 use super::record::{self, RunDescription};
-use crate::config::Config;
+use crate::config::{Config, Target};
 use crate::printer;
 use crate::run::control::short_id;
+use crate::run::serve;
 use crate::run::sessions::export::file;
 
 /// A run's own control socket.
@@ -80,11 +81,11 @@ pub fn open(config: &Config, run: &Arc<ProxyRun>, about: &RunDescription) -> Opt
     let means = HostCallbacks {
         export: export(),
         save: save(),
-        servers: vec![RunServer {
-            peer: config.target.peer().into(),
-            target: facts.target.clone(),
-            dial: dial(config),
-        }],
+        servers: servers(config, &facts),
+        management: match &config.target {
+            Target::Hub(hub) => Some(serve::management(config, hub)),
+            _ => None,
+        },
     };
     let control = ProxyControl::new(Arc::clone(run), facts, means);
     let (listener, serves) = (socket.listener, Arc::clone(&control));
@@ -95,6 +96,18 @@ pub fn open(config: &Config, run: &Arc<ProxyRun>, about: &RunDescription) -> Opt
         serving: tokio::spawn(async move { serve(&listener, &serves).await }),
         _files: socket.files,
     })
+}
+
+/// The servers that clients are connected to: the one of the flags, or all those of a hub.
+fn servers(config: &Config, facts: &RunSummary) -> Vec<RunServer> {
+    match &config.target {
+        Target::Hub(hub) => serve::run_servers(config, hub),
+        _ => vec![RunServer {
+            peer: config.target.peer().into(),
+            target: facts.target.clone(),
+            dial: dial(config),
+        }],
+    }
 }
 
 /// How to look at a run, for whoever started it.

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use mcp_proxy_core::mock::{self, MockServer};
 use mcp_proxy_core::{Dial, LinkEnd};
-use mcp_proxy_session::CredentialRedaction;
-use mcp_proxy_transport::ChildServer;
 use mcp_proxy_transport::http::{HttpLink, RemoteServer, RemoteServerOptions, auto_detect_link};
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_transport::sse::sse_link;
+use mcp_proxy_transport::{ChildServer, StderrCallback};
 use mcp_proxy_wire::{Limits, Transport};
 
-use crate::config::{Config, MockTarget, Target};
+use crate::config::{Config, HubTarget, MockTarget, NO_PROFILE, Target};
 use crate::printer;
 
 /// Over this a message between links of one kind is cut through.
@@ -21,6 +20,37 @@ pub const CUT_THROUGH_BYTES: usize = 64 * 1024;
 /// What opens a link to the configured server.
 pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
     dial_target(config, &config.target, limits)
+}
+
+/// What opens a client session of the hub.
+pub fn hub_dial(hub: &HubTarget, profile: &str) -> Result<Dial> {
+    let driver = hub.driver.get().context("the hub is not running")?;
+    Ok(driver.dial(profile))
+}
+
+/// What opens a link to one of several servers. Error texts call it by its name, because they reach clients.
+pub fn dial_named(config: &Config, target: &Target, name: &str, limits: Limits) -> Result<Dial> {
+    let Target::Command(command) = target else {
+        return dial_target(config, target, limits);
+    };
+    let child = ChildServer {
+        shown: name.to_owned(),
+        on_stderr: pass_named_stderr(config, name),
+        ..child(config, command, limits)
+    };
+    Ok(Arc::new(move |connection| {
+        let link = child.link(&connection);
+        Box::pin(std::future::ready(link))
+    }))
+}
+
+/// What a server prints is shown with its name, and without the secrets that it was given.
+fn pass_named_stderr(config: &Config, name: &str) -> StderrCallback {
+    let (masks, name) = (config.masks.clone(), name.to_owned());
+    Arc::new(move |line| {
+        let line = String::from_utf8_lossy(line);
+        printer::pass_stderr(format!("[{name}] {}", masks.mask(&line)).as_bytes());
+    })
 }
 
 fn dial_target(config: &Config, target: &Target, limits: Limits) -> Result<Dial> {
@@ -37,6 +67,7 @@ fn dial_target(config: &Config, target: &Target, limits: Limits) -> Result<Dial>
             Ok(dial_remote(remote, *kind, limits.max))
         }
         Target::Recording(played) => dial_recording(config, played, limits),
+        Target::Hub(hub) => hub_dial(hub, NO_PROFILE),
     }
 }
 
@@ -63,16 +94,11 @@ fn dial_recording(config: &Config, played: &MockTarget, limits: Limits) -> Resul
 
 /// A server process and who watches over it.
 pub fn child(config: &Config, command: &ServerCommand, limits: Limits) -> ChildServer {
-    let secrets = config
-        .record
-        .as_ref()
-        .map_or_else(Vec::new, |record| record.options.secrets.clone());
     ChildServer {
         supervisor: config.supervisor.clone(),
         command: command.clone(),
-        shown: CredentialRedaction::new(secrets)
-            .argv(&words(command))
-            .join(" "),
+        shown: config.masks.argv(&words(command)).join(" "),
+        masks: config.masks.clone(),
         limits,
         on_stderr: Arc::new(printer::pass_stderr),
     }

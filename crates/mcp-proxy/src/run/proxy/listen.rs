@@ -18,11 +18,12 @@ use mcp_proxy_transport::sse::SsePassThrough;
 use mcp_proxy_transport::{http, sse, tls};
 use mcp_proxy_wire::Transport;
 
-use super::dial::{dial, dial_remote, remote};
+use super::dial::{dial, dial_remote, hub_dial, remote};
 use super::signals::StopRequest;
 use super::{RunEnd, STOP_DEADLINE, carry_options, limits};
-use crate::config::{ClientEndpoint, Config, Target};
+use crate::config::{ClientEndpoint, Config, HubTarget, NO_PROFILE, Target};
 use crate::printer;
+use crate::run::serve;
 
 /// Listens until a signal comes.
 pub async fn over_port(
@@ -59,11 +60,29 @@ pub async fn over_port(
         .with_context(|| {
             format!("cannot listen on {host}:{port} (--listen-port 0 picks a free port)")
         })?;
-    let routes = Arc::new(routes(config, run, *kind)?);
     let address = listener.url(path(*kind));
-    run.set_address(&address);
-    printer::say(&format!("listening on {address}"));
-    notices.iter().for_each(|notice| printer::say(notice));
+    let announce = || {
+        run.set_address(&address);
+        printer::say(&format!("listening on {address}"));
+        notices.iter().for_each(|notice| printer::say(notice));
+    };
+    let routes = match &config.target {
+        Target::Hub(hub) => {
+            // The address is the first line, whatever the servers have to say.
+            announce();
+            if !config.quiet {
+                printer::say(&serve::client_config(&address, *kind));
+            }
+            serve::start(config, hub, run)?;
+            routes(config, run, *kind)?
+        }
+        _ => {
+            let routes = routes(config, run, *kind)?;
+            announce();
+            routes
+        }
+    };
+    let routes = Arc::new(routes);
     let mut stopped = None;
     let mut record_lost = false;
     listener
@@ -155,6 +174,7 @@ fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Rou
             let auto = AutoDetectEndpoint::new(run, remote, exchange, sessions, whole.max);
             routes.with(auto, [own, same])
         }
+        (Transport::StreamableHttp, Target::Hub(hub)) => hub_routes(hub, &run, endpoint)?,
         (Transport::Sse, target) => {
             let dial = dial(config, whole)?;
             let front = SseEndpoint::new(run, dial, target.peer(), session_limits, carry);
@@ -167,6 +187,29 @@ fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Rou
             routes.with(sessions, [own])
         }
     })
+}
+
+/// The hub at `/mcp`, and each of its profiles below `/mcp/p`.
+fn hub_routes(
+    hub: &HubTarget,
+    run: &Arc<ProxyRun>,
+    endpoint: impl Fn(Peer) -> EndpointOptions,
+) -> Result<Routes> {
+    let mut routes = Routes::new();
+    for profile in &hub.settings.profiles {
+        let options = EndpointOptions {
+            modern: ModernClients::OneByOne,
+            ..endpoint(Peer::in_process("hub"))
+        };
+        let route = match profile.name.as_str() {
+            NO_PROFILE => Route::exact(http::PATH),
+            name => Route::exact(&format!("{}/p/{name}", http::PATH)),
+        };
+        let dial = hub_dial(hub, &profile.name)?;
+        routes = routes.with(McpEndpoint::new(Arc::clone(run), dial, options), [route]);
+    }
+    let health = Route::exact(serve::HEALTH_PATH).unlisted();
+    Ok(routes.with(serve::HealthHandler::new(hub), [health]))
 }
 
 /// The path that the server itself is reached at: clients whose configuration only got another host find it here too.

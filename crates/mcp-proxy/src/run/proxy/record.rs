@@ -162,6 +162,13 @@ fn header(config: &Config) -> SessionHeader {
         }
         Target::Url { url, .. } => (None, Some(url.to_string())),
         Target::Recording(played) => (Some(format!("mcp-proxy mock {}", played.shown)), None),
+        Target::Hub(hub) => {
+            let names: Vec<&str> = hub.servers.iter().map(|server| server.name()).collect();
+            (
+                Some(format!("mcp-proxy serve ({})", names.join(", "))),
+                None,
+            )
+        }
     };
     let replay_of = config.replay_of.iter().map(|session| {
         let key = SessionHeader::REPLAY_OF.to_owned();

@@ -1,5 +1,4 @@
-//! What ends a run from outside: SIGINT, SIGTERM, SIGHUP, or a viewer. It ends in order: servers are stopped, the record is
-//! closed.
+//! What ends a run from outside: SIGINT, SIGTERM, SIGHUP, or a viewer. Servers are then stopped and the record is closed.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,6 +15,16 @@ pub struct RunSignals {
     interrupt: unix::Signal,
     terminate: unix::Signal,
     hangup: unix::Signal,
+    hangup_meaning: HangupMeaning,
+}
+
+/// What SIGHUP means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HangupMeaning {
+    /// The end.
+    Stop,
+    /// The configuration is read again, by somebody else. The end only if the terminal has gone.
+    Reload,
 }
 
 /// What came. Waited for in a task of its own, so that messages do not look for signals on their way.
@@ -23,11 +32,12 @@ pub struct StopRequest(oneshot::Receiver<RunEnd>);
 
 impl RunSignals {
     /// Watches from now on.
-    pub fn new() -> std::io::Result<RunSignals> {
+    pub fn new(hangup_meaning: HangupMeaning) -> std::io::Result<RunSignals> {
         Ok(RunSignals {
             interrupt: unix::signal(SignalKind::interrupt())?,
             terminate: unix::signal(SignalKind::terminate())?,
             hangup: unix::signal(SignalKind::hangup())?,
+            hangup_meaning,
         })
     }
 
@@ -60,10 +70,23 @@ impl RunSignals {
                 }
             }
         };
+        let had_terminal = has_terminal();
+        let hung_up = async {
+            loop {
+                self.hangup.recv().await;
+                let is_end = match self.hangup_meaning {
+                    HangupMeaning::Stop => true,
+                    HangupMeaning::Reload => had_terminal && !has_terminal(),
+                };
+                if is_end {
+                    return;
+                }
+            }
+        };
         tokio::select! {
             () = interrupted => by_signal("SIGINT", 2),
             _ = self.terminate.recv() => by_signal("SIGTERM", 15),
-            _ = self.hangup.recv() => by_signal("SIGHUP", 1),
+            () = hung_up => by_signal("SIGHUP", 1),
             by = asked => RunEnd {
                 why: format!("stopped by {by}"),
                 code: ExitCode::SUCCESS,
@@ -81,6 +104,11 @@ impl StopRequest {
             Err(_) => std::future::pending().await,
         }
     }
+}
+
+/// Whether the process belongs to a terminal that is still there.
+fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
 }
 
 /// The shell's own convention for a process that a signal ended.

@@ -1,0 +1,500 @@
+//! What the flags and config files of `serve` mean.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use bytes::Bytes;
+use mcp_proxy_builtin::{BuiltinServer, FilesOptions, FilesServer, Root, TimeServer, WriteAccess};
+use mcp_proxy_hub::config::{
+    BuiltinTarget, ConfigChanges, ConfigText, ExposeMode, FileAccess, HubConfig, HubOptions,
+    HubProfile, NameFilter, NameGlob, RestartPolicy, RootFolder, ServerConfig, ServerOptions,
+    ServerTarget, StartMode, ToolPrefix, UrlKind, changes, parse_config,
+};
+use mcp_proxy_hub::proxy_tool::{self, ProxyToolOptions};
+use mcp_proxy_hub::{
+    AllowedNames, HubDriver, HubSettings, ListExposure, ProfileSettings, ProxyToolUse,
+    ServerNaming, ServerSettings, ToolExposure, ViewFilter, default_prefix,
+};
+use mcp_proxy_transport::process::{Environment, ServerCommand};
+use mcp_proxy_wire::Transport;
+use serde_json::json;
+
+use super::{Config, Target};
+use crate::cli::proxy::{ClientKind, DEFAULT_HOST, DEFAULT_PORT};
+use crate::cli::serve::{ExposeArg, ServeArgs};
+
+/// A server has this long to answer the opening: `npx` may have to download it first.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
+/// The first answer to a client waits this long for servers that are starting.
+const SETTLE: Duration = Duration::from_millis(900);
+/// The profile of clients that ask for none.
+pub const NO_PROFILE: &str = "";
+
+/// Many servers in place of one.
+#[derive(Clone)]
+pub struct HubTarget {
+    /// The servers.
+    pub servers: Vec<HubServerTarget>,
+    /// How the hub behaves.
+    pub settings: HubSettings,
+    /// Threads of the runtime.
+    pub threads: Option<NonZeroUsize>,
+    /// The configuration that it was made from, and from which it can be made again.
+    pub source: Arc<HubSource>,
+    /// What is odd about the configuration.
+    pub warnings: Vec<String>,
+    /// The hub, once it runs.
+    pub driver: Arc<OnceLock<Arc<HubDriver>>>,
+}
+
+/// Where a hub's configuration comes from.
+pub struct HubSource {
+    args: ServeArgs,
+    /// What was read last.
+    current: Mutex<HubConfig>,
+    servers: Mutex<Vec<HubServerTarget>>,
+}
+
+/// One of the servers.
+#[derive(Clone)]
+pub struct HubServerTarget {
+    /// How it is used.
+    pub settings: ServerSettings,
+    /// What it is. `None` if its configuration is broken.
+    pub target: Option<HubServerKind>,
+}
+
+impl HubServerTarget {
+    /// The name in the configuration.
+    pub fn name(&self) -> &str {
+        &self.settings.naming.name
+    }
+}
+
+/// How a server behind the hub is reached.
+#[derive(Clone)]
+pub enum HubServerKind {
+    /// As one behind `proxy` is.
+    Target(Box<Target>),
+    /// In this process.
+    Builtin(Arc<BuiltinServer>),
+}
+
+impl Config {
+    /// Checks the flags of `serve` and reads its config files.
+    pub fn serve(args: &ServeArgs) -> Result<Config> {
+        refuse_server_flags(args)?;
+        let hub = read_config(args)?;
+        let secrets = hub.secrets();
+        let source = HubSource {
+            args: args.clone(),
+            current: Mutex::new(hub.clone()),
+            servers: Mutex::default(),
+        };
+        let mut proxy = args.proxy.clone();
+        let options = &hub.options;
+        if let (None, Some(listen)) = (proxy.listen, options.listen) {
+            proxy.listen = Some(match listen {
+                mcp_proxy_hub::config::ListenKind::Stdio => ClientKind::Stdio,
+                mcp_proxy_hub::config::ListenKind::Http => ClientKind::Http,
+                mcp_proxy_hub::config::ListenKind::Sse => ClientKind::Sse,
+            });
+        }
+        // The flags' own defaults give way to the file.
+        if let Some(host) = options
+            .listen_host
+            .as_ref()
+            .filter(|_| proxy.listen_host == DEFAULT_HOST)
+        {
+            proxy.listen_host.clone_from(host);
+        }
+        if let Some(port) = options
+            .listen_port
+            .filter(|_| proxy.listen_port == DEFAULT_PORT)
+        {
+            proxy.listen_port = port;
+        }
+        let target = HubTarget {
+            settings: settings(args, options)?,
+            servers: servers(&hub)?,
+            threads: args.threads.or(options.threads),
+            driver: Arc::default(),
+            warnings: hub.warnings.iter().map(ToString::to_string).collect(),
+            source: Arc::new(source),
+        };
+        let mut config = Config::with_target(&proxy, Target::Hub(target))?;
+        config.add_secrets(secrets);
+        Ok(config)
+    }
+}
+
+impl HubSource {
+    /// The files that are read.
+    pub fn files(&self) -> Vec<PathBuf> {
+        config_files(&self.args)
+    }
+
+    /// The servers of the last configuration that was read again, if one was.
+    pub fn servers(&self) -> Vec<HubServerTarget> {
+        self.servers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Reads the configuration again: the hub's settings, all servers, and what has changed. A mistake in it changes nothing.
+    pub fn read_again(&self) -> Result<(HubSettings, Vec<HubServerTarget>, ConfigChanges)> {
+        let new = read_config(&self.args)?;
+        let settings = settings(&self.args, &new.options)?;
+        let servers = servers(&new)?;
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes = changes(&current, &new);
+        *current = new;
+        *self.servers.lock().unwrap_or_else(PoisonError::into_inner) = servers.clone();
+        Ok((settings, servers, changes))
+    }
+}
+
+fn refuse_server_flags(args: &ServeArgs) -> Result<()> {
+    let proxy = &args.proxy;
+    let given = [
+        (proxy.url.is_some() || proxy.target_url.is_some(), "a URL"),
+        (
+            !proxy.command.is_empty() || proxy.target_command.is_some(),
+            "a command",
+        ),
+        (!proxy.header.is_empty(), "--header"),
+        (!proxy.env.is_empty() || proxy.env_mode.is_some(), "--env"),
+        (proxy.cwd.is_some(), "--cwd"),
+        (proxy.transport.is_some(), "--transport"),
+    ];
+    match given.iter().find(|(given, _)| *given) {
+        Some((_, what)) => bail!(
+            "serve takes its servers from --config FILE and --server NAME=COMMAND|URL, not {what}"
+        ),
+        None => Ok(()),
+    }
+}
+
+fn read_config(args: &ServeArgs) -> Result<HubConfig> {
+    let files = config_files(args);
+    let is_default = args.config.is_empty() && args.server.is_empty();
+    let texts = files
+        .iter()
+        .map(|path| config_text(path))
+        .collect::<Result<Vec<_>>>()?;
+    let mut hub = parse_config(&texts, &|name| std::env::var(name).ok())?;
+    for flag in &args.server {
+        hub.insert(ServerConfig::from_flag(flag)?);
+    }
+    if is_default && hub.servers.is_empty() {
+        for builtin in default_servers() {
+            hub.insert(builtin);
+        }
+    }
+    if let Some((profile, server)) = hub.unknown_profile_servers().first() {
+        bail!("the profile {profile} names a server {server}, which is not configured");
+    }
+    Ok(hub)
+}
+
+fn config_files(args: &ServeArgs) -> Vec<PathBuf> {
+    let mut files = args.config.clone();
+    if files.is_empty() && args.server.is_empty() {
+        files.extend(default_file().filter(|path| path.is_file()));
+    }
+    files
+}
+
+fn config_text(path: &Path) -> Result<ConfigText> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("--config: cannot read {}", path.display()))?;
+    Ok(ConfigText {
+        name: path.display().to_string(),
+        text,
+        folder: std::path::absolute(path)?.parent().map(Path::to_owned),
+    })
+}
+
+fn default_file() -> Option<PathBuf> {
+    let folder = match std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()) {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(std::env::var_os("HOME")?).join(".config"),
+    };
+    Some(folder.join("mcp-proxy/config.json"))
+}
+
+/// What there is without any config: the time, and the files of the current folder, read only.
+fn default_servers() -> Vec<ServerConfig> {
+    let text = r#"{"mcpServers": {
+        "time": {"mcp-proxy": {"builtin": "time"}},
+        "files": {"mcp-proxy": {"builtin": "files", "roots": ["."]}}
+    }}"#;
+    let file = ConfigText {
+        name: "built-in".to_owned(),
+        text: text.to_owned(),
+        folder: std::env::current_dir().ok(),
+    };
+    parse_config(&[file], &|_| None).map_or_else(|_| Vec::new(), |config| config.servers)
+}
+
+fn settings(args: &ServeArgs, options: &HubOptions) -> Result<HubSettings> {
+    let expose = match args.expose.is_empty() {
+        true => options
+            .expose
+            .clone()
+            .unwrap_or_else(|| vec![ExposeMode::Proxy]),
+        false => args.expose.iter().map(|arg| (*arg).into()).collect(),
+    };
+    let modes = options
+        .profiles
+        .values()
+        .flat_map(|profile| profile.expose.iter().flatten());
+    if modes
+        .chain(&expose)
+        .any(|mode| *mode == ExposeMode::Dispatch)
+    {
+        bail!("expose: dispatch is not available yet; use proxy, all or both");
+    }
+    let defaults = ProxyToolOptions::default();
+    let limit = options
+        .list_limit
+        .and_then(|limit| u32::try_from(limit.get()).ok());
+    let proxy_tool = ProxyToolOptions {
+        name: options.proxy_tool_name.clone().unwrap_or(defaults.name),
+        default_limit: limit.unwrap_or(defaults.default_limit),
+    };
+    let everything = HubProfile::default();
+    let main = match &args.profile {
+        None => &everything,
+        Some(name) => options.profiles.get(name).with_context(|| {
+            let names: Vec<&str> = options.profiles.keys().map(String::as_str).collect();
+            match names[..] {
+                [] => format!("--profile {name}: the config has no profiles"),
+                _ => format!("--profile {name}: the profiles are {}", names.join(", ")),
+            }
+        })?,
+    };
+    let named = options
+        .profiles
+        .iter()
+        .map(|(name, profile)| (name.as_str(), profile));
+    let profiles = std::iter::once((NO_PROFILE, main)).chain(named);
+    Ok(HubSettings {
+        profiles: profiles
+            .map(|(name, profile)| profile_settings(name, profile, &expose, options, &proxy_tool))
+            .collect(),
+        proxy_tool,
+        server_info: info("mcp-proxy"),
+        client_info: info("mcp-proxy"),
+        settle: SETTLE,
+    })
+}
+
+fn info(name: &str) -> Bytes {
+    let info =
+        json!({"name": name, "title": "mcp-proxy hub", "version": env!("CARGO_PKG_VERSION")});
+    info.to_string().into()
+}
+
+fn profile_settings(
+    name: &str,
+    profile: &HubProfile,
+    expose: &[ExposeMode],
+    options: &HubOptions,
+    proxy_tool: &ProxyToolOptions,
+) -> ProfileSettings {
+    let expose = profile.expose.as_deref().unwrap_or(expose);
+    let offers_proxy = expose.contains(&ExposeMode::Proxy);
+    let listed = |wanted: Option<bool>| match wanted {
+        Some(false) => ListExposure::Empty,
+        Some(true) | None => ListExposure::Listed,
+    };
+    let defaults = ViewFilter::default();
+    ProfileSettings {
+        name: name.to_owned(),
+        filter: ViewFilter {
+            servers: profile.servers.clone(),
+            allow: profile.tools.allow.as_deref().map(globs),
+            deny: globs(&profile.tools.deny),
+            tools: match expose.contains(&ExposeMode::All) {
+                true => ToolExposure::All,
+                false => ToolExposure::None,
+            },
+            pinned: profile.pin.clone(),
+            resources: listed(options.native_resources),
+            prompts: listed(options.native_prompts),
+            own_tools: match offers_proxy {
+                true => vec![proxy_tool::definition(proxy_tool)],
+                false => Vec::new(),
+            },
+            page_size: options
+                .page_size
+                .map_or(defaults.page_size, NonZeroUsize::get),
+        },
+        proxy_tool: match offers_proxy {
+            true => ProxyToolUse::Offered,
+            false => ProxyToolUse::Absent,
+        },
+    }
+}
+
+fn allowed(filter: &NameFilter) -> AllowedNames {
+    AllowedNames {
+        allow: filter.allow.as_deref().map(globs),
+        deny: globs(&filter.deny),
+    }
+}
+
+fn globs(globs: &[NameGlob]) -> Vec<String> {
+    globs.iter().map(|glob| glob.as_str().to_owned()).collect()
+}
+
+fn servers(hub: &HubConfig) -> Result<Vec<HubServerTarget>> {
+    let servers = hub.servers.iter().enumerate();
+    servers
+        .map(|(place, server)| server_target(place, server, &hub.options))
+        .collect()
+}
+
+fn server_target(place: usize, server: &ServerConfig, hub: &HubOptions) -> Result<HubServerTarget> {
+    let defaults = ServerOptions::default();
+    let (options, target, disabled) = match &server.state {
+        Err(problem) => (&defaults, None, Some(problem.to_string())),
+        Ok(spec) => match kind(&spec.target) {
+            Ok(kind) => (&spec.options, Some(kind), None),
+            Err(error) => (&spec.options, None, Some(format!("{error:#}"))),
+        },
+    };
+    let roots = options.roots.as_deref().map(roots_json);
+    Ok(HubServerTarget {
+        settings: ServerSettings {
+            naming: Arc::new(naming(place, server.name.as_str(), options, hub)),
+            disabled,
+            start: options.start.unwrap_or(StartMode::Eager),
+            scope: options.scope,
+            start_timeout: options.start_timeout.unwrap_or(START_TIMEOUT),
+            list_timeout: options.list_timeout.unwrap_or(LIST_TIMEOUT),
+            call_timeout: options.call_timeout,
+            idle_stop: options.idle_stop,
+            restart: options.restart.unwrap_or(RestartPolicy::Always),
+            restart_limit: options.restart_limit,
+            roots: roots.transpose()?,
+            last_listing: None,
+        },
+        target,
+    })
+}
+
+fn naming(place: usize, name: &str, options: &ServerOptions, hub: &HubOptions) -> ServerNaming {
+    let mut naming = ServerNaming::new(name, format!("c{}", place + 1));
+    naming.prefix = match &options.prefix {
+        ToolPrefix::ServerName => Some(default_prefix(name)),
+        ToolPrefix::Text(prefix) => Some(prefix.clone()),
+        ToolPrefix::Nothing => None,
+    };
+    if let Some(separator) = options.separator.as_ref().or(hub.separator.as_ref()) {
+        naming.separator.clone_from(separator);
+    }
+    naming.tools = allowed(&options.tools);
+    naming.resources = allowed(&options.resources);
+    naming.prompts = allowed(&options.prompts);
+    naming.rename.clone_from(&options.rename);
+    naming.descriptions.clone_from(&options.descriptions);
+    naming.hidden_arguments.clone_from(&options.hide_arguments);
+    naming.fixed_arguments = options
+        .fix_arguments
+        .iter()
+        .map(|(tool, fixed)| {
+            let values = fixed
+                .0
+                .iter()
+                .map(|(name, value)| (name.clone(), value.to_string()));
+            (tool.clone(), values.collect::<BTreeMap<_, _>>())
+        })
+        .collect();
+    naming.pinned.clone_from(&options.pin);
+    naming
+}
+
+fn roots_json(roots: &[RootFolder]) -> Result<Bytes> {
+    let base = std::env::current_dir().context("cannot find the current folder")?;
+    let roots: Vec<_> = roots
+        .iter()
+        .map(|root| json!({"uri": root.uri(&base)}))
+        .collect();
+    Ok(json!(roots).to_string().into())
+}
+
+fn kind(target: &ServerTarget) -> Result<HubServerKind> {
+    let target = match target {
+        ServerTarget::Command {
+            program,
+            args,
+            env,
+            cwd,
+            inherit_env,
+        } => Target::Command(ServerCommand {
+            program: program.into(),
+            args: args.iter().map(|arg| arg.reveal().into()).collect(),
+            environment: match inherit_env {
+                Some(true) => Environment::Inherit,
+                Some(false) | None => Environment::Minimal,
+            },
+            env: env
+                .iter()
+                .map(|(name, value)| (name.into(), value.reveal().into()))
+                .collect(),
+            cwd: cwd.clone(),
+        }),
+        ServerTarget::Url { url, headers, kind } => Target::Url {
+            url: url.uri().clone(),
+            kind: kind.map(|kind| match kind {
+                UrlKind::StreamableHttp => Transport::StreamableHttp,
+                UrlKind::Sse => Transport::Sse,
+            }),
+            headers: headers.clone(),
+            ca_file: None,
+        },
+        ServerTarget::Builtin(BuiltinTarget::Demo) => Target::Command(ServerCommand {
+            program: std::env::current_exe()
+                .context("cannot find our own binary")?
+                .into(),
+            args: vec!["demo-server".into(), "stdio".into()],
+            environment: Environment::Minimal,
+            env: Vec::new(),
+            cwd: None,
+        }),
+        ServerTarget::Builtin(BuiltinTarget::Time) => {
+            let server = BuiltinServer::Time(TimeServer::new());
+            return Ok(HubServerKind::Builtin(Arc::new(server)));
+        }
+        ServerTarget::Builtin(BuiltinTarget::Files { roots, access }) => {
+            let roots = roots.iter().map(|root| Root::open(root.path()));
+            let options = FilesOptions {
+                roots: roots.collect::<Result<_, _>>()?,
+                write: match access {
+                    FileAccess::ReadOnly => WriteAccess::ReadOnly,
+                    FileAccess::ReadWrite => WriteAccess::ReadWrite,
+                },
+            };
+            let server = BuiltinServer::Files(FilesServer::new(options)?);
+            return Ok(HubServerKind::Builtin(Arc::new(server)));
+        }
+    };
+    Ok(HubServerKind::Target(Box::new(target)))
+}
+
+impl From<ExposeArg> for ExposeMode {
+    fn from(arg: ExposeArg) -> ExposeMode {
+        match arg {
+            ExposeArg::Proxy => ExposeMode::Proxy,
+            ExposeArg::All => ExposeMode::All,
+        }
+    }
+}

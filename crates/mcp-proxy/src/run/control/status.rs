@@ -1,0 +1,120 @@
+//! `status`: how the servers of a running hub are doing.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use mcp_proxy_control::{
+    ConnectionsListRequest, HelloRequest, ServerHealth, ServerRow, ServersListRequest,
+};
+use mcp_proxy_transport::control::{ControlClient, RunningProxy, running_proxies};
+use mcp_proxy_wire::terminal_text::sanitize;
+use serde_json::json;
+
+use super::choose;
+use crate::cli::control::StatusArgs;
+use crate::printer;
+use crate::run::runtime;
+use crate::run::sessions::ignore_broken_pipe;
+
+/// The most that a request may ask for.
+const CONNECTIONS: u64 = 1000;
+const HUB: &str = "hub";
+
+/// Shows it.
+pub fn run(args: &StatusArgs) -> Result<ExitCode> {
+    let hub = match &args.id {
+        Some(id) => choose(Some(id))?,
+        None => newest_hub()?,
+    };
+    let asked = runtime().context("cannot start")?.block_on(ask(&hub));
+    let (servers, clients) = asked?;
+    let mut out = printer::stdout_writer();
+    ignore_broken_pipe(show(args, &hub, &servers, clients, &mut out))
+}
+
+fn newest_hub() -> Result<RunningProxy> {
+    let running = running_proxies();
+    let is_hub = |one: &RunningProxy| one.descriptor.target.starts_with("mcp-proxy serve");
+    match running.into_iter().find(is_hub) {
+        Some(hub) => Ok(hub),
+        None => bail!("no hub is running (start one with `mcp-proxy serve`)"),
+    }
+}
+
+async fn ask(hub: &RunningProxy) -> Result<(Vec<ServerRow>, usize)> {
+    let mut client = ControlClient::connect(&hub.socket).await?;
+    let hello = HelloRequest {
+        name: Some("status".to_owned()),
+    };
+    client.call(&hello).await?;
+    let servers = client.call(&ServersListRequest {}).await?.servers;
+    let list = ConnectionsListRequest {
+        limit: Some(CONNECTIONS),
+        ..ConnectionsListRequest::default()
+    };
+    let connections = client.call(&list).await?.connections;
+    let clients = connections
+        .iter()
+        .filter(|row| row.open && row.server.name.as_deref() == Some(HUB));
+    Ok((servers, clients.count()))
+}
+
+fn show(
+    args: &StatusArgs,
+    hub: &RunningProxy,
+    servers: &[ServerRow],
+    clients: usize,
+    out: &mut impl Write,
+) -> Result<ExitCode> {
+    if args.json {
+        let status = json!({"id": hub.descriptor.id, "clients": clients, "servers": servers});
+        writeln!(out, "{status}")?;
+    } else {
+        table(servers, clients, out)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(servers: &[ServerRow], clients: usize, out: &mut impl Write) -> Result<()> {
+    let width = servers
+        .iter()
+        .map(|server| server.name.chars().count())
+        .max();
+    let width = width.unwrap_or_default().clamp(6, 40);
+    writeln!(
+        out,
+        "{:<width$}  {:<8}  {:>5}  {:>9}  {:>7}  {:>8}  {:<10}  last error",
+        "server", "state", "tools", "resources", "prompts", "restarts", "transport"
+    )?;
+    for server in servers {
+        let none = ServerHealth::default();
+        let health = server.health.as_ref().unwrap_or(&none);
+        let stale = if health.stale { "*" } else { "" };
+        let line = format!(
+            "{:<width$}  {:<8}  {:>5}  {:>9}  {:>7}  {:>8}  {:<10}  {}",
+            sanitize(&server.name),
+            health.state,
+            format!("{}{stale}", health.tools),
+            health.resources,
+            health.prompts,
+            health.restarts,
+            server.transport,
+            sanitize(health.error.as_deref().unwrap_or_default()),
+        );
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    if servers
+        .iter()
+        .any(|server| server.health.as_ref().is_some_and(|health| health.stale))
+    {
+        writeln!(out, "\n* as the server was when it last answered")?;
+    }
+    let clients = match clients {
+        1 => "1 client is connected".to_owned(),
+        count => format!("{count} clients are connected"),
+    };
+    writeln!(out, "\n{clients}.")?;
+    Ok(())
+}

@@ -1,0 +1,354 @@
+//! `serve`: the hub in place of a server. Everything else is as in `proxy`.
+
+mod health;
+mod listings;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, Result};
+use mcp_proxy_builtin::BuiltinServer;
+use mcp_proxy_control::{ServerHealth, ServerRow};
+use mcp_proxy_core::control::{RunServer, ServerManagement, ServerOrder};
+use mcp_proxy_core::{CarryOptions, Dial, InProcessServer, LinkEnd, Peer, ProxyRun, in_process};
+use mcp_proxy_hub::config::ServerName;
+use mcp_proxy_hub::{
+    AuditRecord, CallOutcome, HubDriver, HubReports, HubServer, NewServer, ServerChange,
+    ServerSettings, ServerState, ServerStatus,
+};
+use mcp_proxy_wire::{ErrorCode, Limits, Side, Transport};
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{UsageError, proxy};
+use crate::cli::serve::ServeArgs;
+use crate::config::{Config, HubServerKind, HubServerTarget, HubTarget, Target};
+use crate::printer;
+
+pub use health::{HEALTH_PATH, HealthHandler};
+
+/// How often the files of the configuration are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Serves until the client ends or a signal comes.
+pub fn run(args: &ServeArgs) -> Result<ExitCode> {
+    let config = Config::serve(args).map_err(|error| UsageError(format!("{error:#}")))?;
+    proxy::run_with(&config)
+}
+
+/// Starts the hub of a run, and with it its servers.
+pub fn start(config: &Config, hub: &HubTarget, run: &Arc<ProxyRun>) -> Result<()> {
+    for warning in &hub.warnings {
+        printer::say(&format!("mcp-proxy: {warning}"));
+    }
+    let servers = hub.servers.iter().map(|server| {
+        let (peer, dial) = route(config, server)?;
+        Ok(HubServer {
+            settings: known_settings(server),
+            peer,
+            dial,
+        })
+    });
+    let carry = CarryOptions {
+        // The hub answers by itself when a server has gone.
+        last_request: Duration::ZERO,
+        ..proxy::carry_options(config.limits)
+    };
+    let driver = HubDriver::start(
+        Arc::clone(run),
+        hub.settings.clone(),
+        servers.collect::<Result<_>>()?,
+        carry,
+        reports(config, hub),
+    );
+    let _ = hub.driver.set(driver);
+    tokio::spawn(follow(config.clone(), hub.clone()));
+    Ok(())
+}
+
+/// What a server is to the record, and how it is reached.
+fn route(config: &Config, server: &HubServerTarget) -> Result<(Peer, Dial)> {
+    let name = server.name();
+    Ok(match &server.target {
+        Some(HubServerKind::Target(target)) => {
+            let limits = Limits {
+                cut: usize::MAX,
+                max: config.limits.message,
+            };
+            let dial = proxy::dial_named(config, target, name, limits)
+                .with_context(|| format!("server {name}"))?;
+            (Peer::new(target.transport()).named(name), dial)
+        }
+        Some(HubServerKind::Builtin(server)) => {
+            (Peer::in_process(name), dial_builtin(Arc::clone(server)))
+        }
+        None => (Peer::in_process(name), dial_nothing()),
+    })
+}
+
+/// Reads the configuration again when a file of it changes, or on SIGHUP.
+async fn follow(config: Config, hub: HubTarget) {
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else {
+        return;
+    };
+    let files = hub.source.files();
+    let mut seen = stamps(&files);
+    loop {
+        tokio::select! {
+            _ = hangup.recv() => {}
+            () = tokio::time::sleep(LOOK_EVERY) => {
+                let now = stamps(&files);
+                if now == seen {
+                    continue;
+                }
+                seen = now;
+            }
+        }
+        if let Err(error) = reload(&config, &hub) {
+            printer::say(&format!(
+                "mcp-proxy: the configuration stays as it was: {error:#}"
+            ));
+        }
+    }
+}
+
+fn stamps(files: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
+    let stamp = |path: &PathBuf| {
+        let about = std::fs::metadata(path).ok()?;
+        Some((about.modified().ok()?, about.len()))
+    };
+    files.iter().map(stamp).collect()
+}
+
+/// Takes on the configuration as it is now. What did not change keeps running.
+pub fn reload(config: &Config, hub: &HubTarget) -> Result<()> {
+    let driver = hub.driver.get().context("the hub is not running")?;
+    let (settings, servers, changes) = hub.source.read_again()?;
+    let servers = servers.iter().map(|server| {
+        let (peer, dial) = route(config, server)?;
+        let is_changed = [&changes.added, &changes.changed]
+            .iter()
+            .any(|names| names.iter().any(|name| name.as_str() == server.name()));
+        let server = match is_changed {
+            true => NewServer::Changed(Box::new(known_settings(server))),
+            false => NewServer::Unchanged(server.name().to_owned()),
+        };
+        Ok((server, peer, dial))
+    });
+    let servers = servers.collect::<Result<Vec<_>>>()?;
+    driver.reconfigure(settings, servers);
+    let names = |names: &[ServerName]| {
+        let names: Vec<&str> = names.iter().map(ServerName::as_str).collect();
+        names.join(", ")
+    };
+    let told = [
+        ("added", &changes.added),
+        ("changed", &changes.changed),
+        ("removed", &changes.removed),
+    ];
+    let told: Vec<String> = told
+        .iter()
+        .filter(|(_, servers)| !servers.is_empty())
+        .map(|(what, servers)| format!("{what}: {}", names(servers)))
+        .collect();
+    let told = match told.is_empty() {
+        true => "no server changed".to_owned(),
+        false => told.join("; "),
+    };
+    printer::say(&format!("mcp-proxy: read the configuration again; {told}"));
+    Ok(())
+}
+
+/// The servers for those who look at the run: each can be asked something by itself.
+pub fn run_servers(config: &Config, hub: &HubTarget) -> Vec<RunServer> {
+    let servers = hub.servers.iter();
+    servers
+        .filter_map(|server| {
+            let (peer, dial) = route(config, server).ok()?;
+            let target = shown_target(config, server);
+            Some(RunServer { peer, target, dial })
+        })
+        .collect()
+}
+
+/// What a viewer can do about the servers.
+pub fn management(config: &Config, hub: &HubTarget) -> Arc<dyn ServerManagement> {
+    Arc::new(HubManagement {
+        config: config.clone(),
+        hub: hub.clone(),
+    })
+}
+
+struct HubManagement {
+    config: Config,
+    hub: HubTarget,
+}
+
+impl ServerManagement for HubManagement {
+    fn list(&self) -> Vec<ServerRow> {
+        let status = self.hub.driver.get().map(|driver| driver.status());
+        let mut known = self.hub.source.servers();
+        known.extend(self.hub.servers.iter().cloned());
+        let row = |status: ServerStatus| {
+            let server = known.iter().find(|server| server.name() == status.name);
+            let target = server.map(|server| shown_target(&self.config, server));
+            ServerRow {
+                transport: server.map(transport).unwrap_or_default(),
+                target: target.unwrap_or_default(),
+                connections: 0,
+                health: Some(health(&self.config, &status)),
+                name: status.name,
+            }
+        };
+        status.into_iter().flatten().map(row).collect()
+    }
+
+    fn change(&self, change: ServerOrder<'_>) -> Result<(), String> {
+        let (name, change) = match change {
+            ServerOrder::Restart(name) => (name, ServerChange::Restart),
+            ServerOrder::Enable(name) => (name, ServerChange::Enable),
+            ServerOrder::Disable(name) => (name, ServerChange::Disable),
+            ServerOrder::Reload => {
+                return reload(&self.config, &self.hub).map_err(|error| format!("{error:#}"));
+            }
+        };
+        let driver = self.hub.driver.get().ok_or("the hub is not running")?;
+        driver
+            .change_server(name, change)
+            .map_err(|error| error.to_string())
+    }
+}
+
+fn health(config: &Config, status: &ServerStatus) -> ServerHealth {
+    let (state, reason) = match &status.state {
+        ServerState::Disabled(reason) => ("disabled", Some(reason)),
+        ServerState::Stopped => ("stopped", None),
+        ServerState::Starting => ("starting", None),
+        ServerState::Ready => ("ready", None),
+        ServerState::Failed(reason) => ("failed", Some(reason)),
+    };
+    let [tools, resources, templates, prompts] = status.counts.map(|count| count as u64);
+    let error = reason.or(status.last_error.as_ref());
+    ServerHealth {
+        state: state.to_owned(),
+        error: error.map(|error| config.masks.mask(error).into_owned()),
+        tools,
+        resources: resources + templates,
+        prompts,
+        stale: status.stale,
+        restarts: status.restarts.into(),
+    }
+}
+
+fn transport(server: &HubServerTarget) -> String {
+    match &server.target {
+        Some(HubServerKind::Target(target)) => target.transport().as_str().to_owned(),
+        Some(HubServerKind::Builtin(_)) | None => Transport::InProcess.as_str().to_owned(),
+    }
+}
+
+/// The command or URL, without secrets.
+fn shown_target(config: &Config, server: &HubServerTarget) -> String {
+    match &server.target {
+        Some(HubServerKind::Target(target)) => match &**target {
+            Target::Command(command) => config.masks.argv(&proxy::words(command)).join(" "),
+            Target::Url { url, .. } => config.masks.url(&url.to_string()).into_owned(),
+            Target::Recording(_) | Target::Hub(_) => String::new(),
+        },
+        Some(HubServerKind::Builtin(builtin)) => format!("built-in {}", builtin.name()),
+        None => String::new(),
+    }
+}
+
+/// What to put into a client's config.
+pub fn client_config(address: &str, kind: Transport) -> String {
+    let kind = match kind {
+        Transport::Sse => "sse",
+        _ => "http",
+    };
+    let config = json!({"mcpServers": {"hub": {"type": kind, "url": address}}});
+    format!("mcp-proxy: in a client's config: {config}")
+}
+
+/// Settings with what the server offered when it was last seen.
+fn known_settings(server: &HubServerTarget) -> ServerSettings {
+    ServerSettings {
+        last_listing: listings::load(server).map(Arc::new),
+        ..server.settings.clone()
+    }
+}
+
+fn reports(config: &Config, hub: &HubTarget) -> HubReports {
+    let hub = hub.clone();
+    let masks = config.masks.clone();
+    let quiet = config.quiet;
+    HubReports {
+        log: Arc::new(move |text| printer::say(&format!("mcp-proxy: {}", masks.mask(text)))),
+        save: Arc::new(move |name, listing| {
+            let mut servers = hub.source.servers();
+            servers.extend(hub.servers.iter().cloned());
+            let Some(server) = servers.into_iter().find(|server| server.name() == name) else {
+                return;
+            };
+            let listing = Arc::clone(listing);
+            tokio::task::spawn_blocking(move || {
+                if let Err(error) = listings::save(&server, &listing) {
+                    printer::say(&format!("mcp-proxy: {error:#}"));
+                }
+            });
+        }),
+        audit: Arc::new(move |record| {
+            if !quiet {
+                printer::say(&audit_line(record));
+            }
+        }),
+    }
+}
+
+fn audit_line(record: &AuditRecord) -> String {
+    let outcome = match record.outcome {
+        CallOutcome::Succeeded => "ok",
+        CallOutcome::ToolFailed => "tool-error",
+        CallOutcome::Failed => "failed",
+    };
+    let (sent, received) = record.sizes;
+    format!(
+        "mcp-proxy: call {} server={:?} client={:?} {outcome} {:.1} ms, {sent} bytes out, {received} bytes in",
+        record.what,
+        record.server,
+        record.client,
+        record.latency.as_secs_f64() * 1000.0
+    )
+}
+
+/// A server in this process. Its work may block, so it is done on threads for that.
+fn dial_builtin(server: Arc<BuiltinServer>) -> Dial {
+    Arc::new(move |_| {
+        let (link, end) = in_process();
+        tokio::spawn(answer(Arc::clone(&server), end));
+        Box::pin(std::future::ready(Ok(link)))
+    })
+}
+
+async fn answer(server: Arc<BuiltinServer>, mut end: InProcessServer) {
+    while let Some(message) = end.requests.next().await {
+        let (server, answers) = (Arc::clone(&server), end.answers.clone());
+        tokio::spawn(async move {
+            let answer = tokio::task::spawn_blocking(move || server.answer(&message)).await;
+            if let Ok(Some(answer)) = answer {
+                let _ = answers.send(answer).await;
+            }
+        });
+    }
+}
+
+/// A server whose configuration is broken is never dialled.
+fn dial_nothing() -> Dial {
+    Arc::new(|_| {
+        let text = "it is not configured";
+        let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_UNAVAILABLE, text);
+        Box::pin(std::future::ready(Err(end)))
+    })
+}
