@@ -8,12 +8,20 @@ use std::process::Command;
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::process::{command, root, run};
+use crate::process::{command, output, root, run};
+
+/// The file that says that a directory is whole.
+const STAMP: &str = ".installed";
 
 /// An installed set of peers.
 pub struct Fixtures {
     directory: PathBuf,
+    /// The Python that has Magg, if this machine has one that is new enough.
+    magg: Option<PathBuf>,
 }
+
+/// The Pythons that Magg may be installed for, by preference. It needs 3.12.
+const MAGG_PYTHONS: &[&str] = &["python3", "python3.14", "python3.13", "python3.12"];
 
 impl Fixtures {
     /// The directory that the tests know as `MCP_PROXY_FIXTURES`: `node/`, `npm/` and `venv/` are in it.
@@ -24,6 +32,9 @@ impl Fixtures {
     /// Tells a test run where the peers are.
     pub fn export(&self, command: &mut Command) {
         command.env("MCP_PROXY_FIXTURES", &self.directory);
+        if let Some(magg) = &self.magg {
+            command.env("MCP_PROXY_MAGG_PYTHON", magg);
+        }
     }
 }
 
@@ -55,9 +66,42 @@ pub fn install() -> Result<Fixtures> {
         npm_ci("fixtures/npm", to, Some(&node))
     })?;
     install_once(&directory.join("venv"), "Python peer", |to| {
-        pip("fixtures/python/requirements.txt", to)
+        pip("python3", "fixtures/python/requirements.txt", to)
     })?;
-    Ok(Fixtures { directory })
+    let magg = install_magg()?;
+    Ok(Fixtures { directory, magg })
+}
+
+/// Magg has pins of its own, and a directory of its own, because it needs a newer Python than the other peers.
+fn install_magg() -> Result<Option<PathBuf>> {
+    const PINS: &str = "fixtures/magg/requirements.txt";
+    let is_new_enough = |python: &str| {
+        let probe = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 12))";
+        output(command(python).args(["-c", probe])).is_some()
+    };
+    let venv = cache()?.join(digest(&[PINS])?).join("venv");
+    if !venv.join(STAMP).exists() {
+        let installed = MAGG_PYTHONS.iter().map(|python| (*python).to_owned());
+        let mut pythons = installed.chain(pyenv_pythons());
+        let Some(python) = pythons.find(|python| is_new_enough(python)) else {
+            eprintln!("fixtures: no Python 3.12 or newer, so the tests with Magg are left out");
+            return Ok(None);
+        };
+        install_once(&venv, "Magg", |to| pip(&python, PINS, to))?;
+    }
+    Ok(Some(venv.join("bin/python")))
+}
+
+/// The Pythons that pyenv has installed, whichever of them is chosen now.
+fn pyenv_pythons() -> Vec<String> {
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".pyenv"));
+    let root = std::env::var_os("PYENV_ROOT")
+        .map(PathBuf::from)
+        .or_else(home);
+    let versions = root.and_then(|root| std::fs::read_dir(root.join("versions")).ok());
+    let pythons = versions.into_iter().flatten().flatten();
+    let pythons = pythons.map(|version| version.path().join("bin/python3"));
+    pythons.map(|python| python.display().to_string()).collect()
 }
 
 /// The other proxies that the benchmark compares with.
@@ -70,7 +114,7 @@ pub fn install_rivals() -> Result<PathBuf> {
         npm_ci("fixtures/rivals", to, None)
     })?;
     install_once(&directory.join("venv"), "Python rival", |to| {
-        pip("fixtures/rivals/requirements.txt", to)
+        pip("python3", "fixtures/rivals/requirements.txt", to)
     })?;
     Ok(directory)
 }
@@ -82,7 +126,7 @@ pub fn install_once(
     what: &str,
     make: impl FnOnce(&Path) -> Result<()>,
 ) -> Result<()> {
-    let stamp = directory.join(".installed");
+    let stamp = directory.join(STAMP);
     if stamp.exists() {
         return Ok(());
     }
@@ -116,10 +160,10 @@ fn npm_ci(from: &str, to: &Path, node: Option<&Path>) -> Result<()> {
     run(&format!("npm ci ({from})"), &mut npm)
 }
 
-fn pip(requirements: &str, to: &Path) -> Result<()> {
+fn pip(python: &str, requirements: &str, to: &Path) -> Result<()> {
     run(
-        "python3 -m venv",
-        command("python3").args(["-m", "venv"]).arg(to),
+        &format!("{python} -m venv"),
+        command(python).args(["-m", "venv"]).arg(to),
     )?;
     let mut pip = command(to.join("bin/python"));
     pip.args([

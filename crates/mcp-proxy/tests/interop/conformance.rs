@@ -19,7 +19,7 @@ const HTTP_BEHAVIOUR: &[&str] = &[
 ];
 
 /// Runs one requirement set. Exit status 0 means that every scored check passed.
-fn run(endpoint: &TestEndpoint, set: &str, output: &Path) -> ConformanceChecks {
+pub fn run(endpoint: &TestEndpoint, set: &str, output: &Path) -> ConformanceChecks {
     let program = fixtures::npm_program("conformance");
     let mut command = fixtures::command(
         &fixtures::node(),

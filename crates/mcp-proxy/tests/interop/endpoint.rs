@@ -1,8 +1,9 @@
 //! What a client is pointed at: a server itself, or the proxy in front of it, over any of the three transports.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use crate::fixtures::{self, PROXY};
@@ -71,24 +72,132 @@ pub fn demo(kind: EndpointKind) -> TestEndpoint {
     TestEndpoint::url(kind, url, vec![running])
 }
 
+/// An era, for a server that knows only one.
+#[derive(Clone, Copy, Debug)]
+pub enum OnlyEra {
+    Legacy,
+    Modern,
+}
+
+/// Our server on rmcp over HTTP, made to know one era.
+pub fn one_era_demo(era: OnlyEra) -> TestEndpoint {
+    let word = match era {
+        OnlyEra::Legacy => "legacy",
+        OnlyEra::Modern => "modern",
+    };
+    let server = demo(EndpointKind::Http);
+    let script = fixtures::peer("one_era.mjs");
+    let running = RunningProgram::start(&mut fixtures::command(
+        &fixtures::node(),
+        &[&script, word, server.to_url()],
+    ));
+    let url = running.wait_for(texts::LISTENING_ON);
+    let all = std::iter::once(running).chain(server._running).collect();
+    TestEndpoint::url(EndpointKind::Http, url, all)
+}
+
+/// The other official servers, which have tools only. Each keeps what it writes in a folder of the test.
+pub fn filesystem(folder: &Path) -> TestEndpoint {
+    let program = fixtures::npm_program("mcp-server-filesystem");
+    let folder = folder.to_str().expect("a temporary name is UTF-8");
+    TestEndpoint::command(vec![fixtures::node(), program, folder.into()])
+}
+
+/// See [`filesystem`].
+pub fn memory(folder: &Path) -> TestEndpoint {
+    let program = fixtures::npm_program("mcp-server-memory");
+    let file = format!("MEMORY_FILE_PATH={}", folder.join("memory.jsonl").display());
+    TestEndpoint::command(vec!["env".into(), file, fixtures::node(), program])
+}
+
+/// A server of the hub: its name, how it is reached, and the hub's options for it.
+pub struct MountedServer {
+    pub name: &'static str,
+    pub endpoint: TestEndpoint,
+    pub options: Value,
+}
+
+/// The hub in front of these servers, recording.
+pub fn hub(servers: Vec<MountedServer>, expose: &str, listen: EndpointKind) -> TestEndpoint {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let entries: Map<String, Value> = servers
+        .iter()
+        .map(|server| (server.name.to_owned(), server.entry()))
+        .collect();
+    let path = |name: &str| {
+        let path = directory.path().join(name);
+        path.to_str().expect("a temporary name is UTF-8").to_owned()
+    };
+    let config = path("config.json");
+    let text = json!({ "mcpServers": entries }).to_string();
+    std::fs::write(&config, text).expect("the config file can be written");
+    let mut command: Vec<String> = [PROXY, "serve", "--headless", "--config"]
+        .map(String::from)
+        .to_vec();
+    command.extend([config, "--expose".into(), expose.into()]);
+    command.extend(["--session-file".into(), path("session.jsonl")]);
+    command.extend(["--listen".into(), listen.word().into()]);
+    let behind = servers
+        .into_iter()
+        .flat_map(|server| server.endpoint._running)
+        .collect();
+    TestEndpoint::listening(listen, command, behind, directory)
+}
+
+impl MountedServer {
+    fn entry(&self) -> Value {
+        let mut entry = match &self.endpoint.address {
+            EndpointAddress::Url(url) => json!({ "url": url }),
+            EndpointAddress::Command(command) => {
+                json!({ "command": command[0], "args": command[1..] })
+            }
+        };
+        entry["mcp-proxy"] = self.options.clone();
+        entry
+    }
+}
+
+impl EndpointKind {
+    /// As `--listen` has it.
+    fn word(self) -> &'static str {
+        match self {
+            EndpointKind::Stdio => "stdio",
+            EndpointKind::Http => "http",
+            EndpointKind::Sse => "sse",
+        }
+    }
+}
+
 impl TestEndpoint {
     /// The proxy in front of this endpoint, recording, with `listen` towards the client.
     pub fn behind_proxy(self, listen: EndpointKind) -> TestEndpoint {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let command = self.proxy_command(listen, directory.path().join("session.jsonl"));
+        TestEndpoint::listening(listen, command, self._running, directory)
+    }
+
+    /// Our own program with these flags, in front of programs that run already.
+    fn listening(
+        listen: EndpointKind,
+        mut command: Vec<String>,
+        behind: Vec<RunningProgram>,
+        directory: TempDir,
+    ) -> TestEndpoint {
         if listen == EndpointKind::Stdio {
             return TestEndpoint {
                 kind: listen,
                 address: EndpointAddress::Command(command),
-                _running: self._running,
+                _running: behind,
                 _directory: Some(directory),
             };
         }
+        // Before the server's own command, if there is one.
+        command.splice(2..2, ["--listen-port", "0"].map(String::from));
         let arguments: Vec<&str> = command[1..].iter().map(String::as_str).collect();
         let proxy = RunningProgram::start(&mut fixtures::command(&command[0], &arguments));
         let url = proxy.wait_for(texts::LISTENING_ON);
         // The proxy comes first: it goes before the server that it talks to.
-        let running = std::iter::once(proxy).chain(self._running).collect();
+        let running = std::iter::once(proxy).chain(behind).collect();
         TestEndpoint {
             kind: listen,
             address: EndpointAddress::Url(url),
@@ -103,24 +212,16 @@ impl TestEndpoint {
             EndpointKind::Http => "streamable-http",
             EndpointKind::Sse => "sse",
         };
-        let listen_word = match listen {
-            EndpointKind::Stdio => "stdio",
-            EndpointKind::Http => "http",
-            EndpointKind::Sse => "sse",
-        };
         let mut command: Vec<String> = [
             PROXY,
             "proxy",
             "--transport",
             transport,
             "--listen",
-            listen_word,
+            listen.word(),
         ]
         .map(String::from)
         .to_vec();
-        if listen != EndpointKind::Stdio {
-            command.extend(["--listen-port", "0"].map(String::from));
-        }
         command.push("--session-file".into());
         command.push(
             session_file

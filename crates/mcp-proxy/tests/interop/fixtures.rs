@@ -28,6 +28,11 @@ pub fn python() -> String {
     text(&installed().join("venv/bin/python"))
 }
 
+/// The Python that has Magg and FastMCP, on machines where a Python is new enough for them.
+pub fn magg_python() -> Option<String> {
+    std::env::var("MCP_PROXY_MAGG_PYTHON").ok()
+}
+
 /// A program of an npm package.
 pub fn npm_program(name: &str) -> String {
     text(&installed().join("npm/node_modules/.bin").join(name))

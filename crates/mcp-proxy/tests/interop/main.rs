@@ -17,6 +17,7 @@ mod conformance_client;
 mod endpoint;
 mod fixtures;
 mod h2;
+mod hub;
 mod inspector;
 mod piped_program;
 mod process;

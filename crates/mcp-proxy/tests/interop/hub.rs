@@ -1,0 +1,5 @@
+//! The hub between real peers.
+
+mod clients;
+mod conformance;
+mod magg;

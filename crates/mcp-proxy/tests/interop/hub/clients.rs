@@ -1,0 +1,121 @@
+//! SDK clients with the official servers, all mounted together. `server-everything` has no prefix, so the clients find what
+//! they know from the direct tests under the same names.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::client::{Sdk, ServerProfile, VersionMode, check};
+use crate::endpoint::{
+    EndpointKind, MountedServer, TestEndpoint, demo, everything, filesystem, hub, memory,
+};
+use crate::fixtures;
+use crate::process::{finish, said};
+
+/// The hub, and the folder that its servers use.
+struct Reference {
+    hub: TestEndpoint,
+    _folder: TempDir,
+}
+
+fn reference(expose: &str, listen: EndpointKind) -> Reference {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let mounted = |name, endpoint, options: Value| MountedServer {
+        name,
+        endpoint,
+        options,
+    };
+    let servers = vec![
+        mounted(
+            "everything",
+            everything(EndpointKind::Stdio),
+            json!({ "prefix": null }),
+        ),
+        mounted("filesystem", filesystem(folder.path()), json!({})),
+        mounted("memory", memory(folder.path()), json!({})),
+    ];
+    Reference {
+        hub: hub(servers, expose, listen),
+        _folder: folder,
+    }
+}
+
+fn legacy(listen: EndpointKind) {
+    for sdk in [Sdk::TypeScript, Sdk::Python] {
+        let reference = reference("all", listen);
+        let (mode, profile) = (VersionMode::Legacy, ServerProfile::Everything);
+        check(sdk, mode, profile, &reference.hub, "2025-11-25");
+    }
+}
+
+#[test]
+fn legacy_clients_over_http() {
+    legacy(EndpointKind::Http);
+}
+
+#[test]
+fn legacy_clients_over_sse() {
+    legacy(EndpointKind::Sse);
+}
+
+#[test]
+#[ignore = "the first list does not wait for servers that are slow to start"]
+fn legacy_clients_over_stdio() {
+    legacy(EndpointKind::Stdio);
+}
+
+#[test]
+#[ignore = "a legacy server cannot ask a modern client yet"]
+fn modern_clients_of_legacy_servers() {
+    for sdk in [Sdk::TypeScript, Sdk::Python] {
+        let reference = reference("all", EndpointKind::Http);
+        let (mode, profile) = (VersionMode::Auto, ServerProfile::Everything);
+        check(sdk, mode, profile, &reference.hub, "2026-07-28");
+    }
+}
+
+#[test]
+fn modern_clients_of_a_modern_server() {
+    for listen in [EndpointKind::Http, EndpointKind::Stdio] {
+        for server in [EndpointKind::Http, EndpointKind::Stdio] {
+            let mounted = MountedServer {
+                name: "demo",
+                endpoint: demo(server),
+                options: json!({ "prefix": null }),
+            };
+            let hub = hub(vec![mounted], "all", listen);
+            for sdk in [Sdk::TypeScript, Sdk::Python] {
+                check(
+                    sdk,
+                    VersionMode::Auto,
+                    ServerProfile::Demo,
+                    &hub,
+                    "2026-07-28",
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn fastmcp_uses_all_tools() {
+    fastmcp("all", &[]);
+}
+
+#[test]
+fn fastmcp_uses_the_proxy_tool() {
+    fastmcp("proxy", &["--via-proxy-tool"]);
+}
+
+fn fastmcp(expose: &str, flags: &[&str]) {
+    let Some(python) = fixtures::magg_python() else {
+        eprintln!("left out: FastMCP comes with Magg, which needs Python 3.12 or newer");
+        return;
+    };
+    let reference = reference(expose, EndpointKind::Http);
+    let script = fixtures::peer("fastmcp_client.py");
+    let mut command = fixtures::command(&python, &[&script, reference.hub.to_url()]);
+    let output = finish(command.args(flags), Duration::from_secs(150));
+    assert!(output.status.success(), "{}", said(&output));
+}
