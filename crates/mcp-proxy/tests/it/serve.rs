@@ -416,3 +416,55 @@ fn wrong_flags_and_files_are_refused() {
         assert!(output.stdout.is_empty(), "{words:?}");
     }
 }
+
+#[test]
+fn reloading_under_load_loses_no_call() {
+    const CLIENTS: usize = 16;
+    const CHANGES: usize = 100;
+    let with = |others: usize| {
+        let mut servers = json!({"steady": demo()});
+        servers[format!("other{others}")] = time();
+        json!({"mcpServers": servers})
+    };
+    let hub = TestHub::start(&with(0), &["--expose", "all", "--quiet"]);
+    hub.until("the server is up", |hub| hub.is_ready("steady"));
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let calls = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|number| {
+                let (hub, is_over) = (&hub, &is_over);
+                scope.spawn(move || {
+                    let session = hub.program.session();
+                    let headers = [("mcp-session-id", session.as_str())];
+                    let mut calls = 0;
+                    while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                        let body = json!({"jsonrpc": "2.0", "id": calls, "method": "tools/call",
+                            "params": {"name": "steady_add", "arguments": {"a": number, "b": calls}}});
+                        let text = hub.program.post(&headers, &body.to_string()).text();
+                        let sum = (number + calls).to_string();
+                        assert!(text.contains(&format!(r#""sum":{sum}.0"#)), "{text}");
+                        calls += 1;
+                    }
+                    calls
+                })
+            })
+            .collect();
+        for change in 1..=CHANGES {
+            std::fs::write(&hub.config, with(change).to_string()).unwrap();
+            hub.home.ctl(&["servers.reload"]);
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        let calls = clients.into_iter().map(|client| client.join().unwrap());
+        calls.sum::<usize>()
+    });
+    assert!(calls >= CLIENTS, "{calls} calls");
+    // Nothing of the earlier configurations is left.
+    hub.until("the last server is up", |hub| {
+        hub.is_ready(&format!("other{CHANGES}"))
+    });
+    assert_eq!(hub.states().len(), 2);
+    let names = hub.tool_names();
+    let is_stale =
+        |name: &String| name.starts_with("other") && !name.starts_with(&format!("other{CHANGES}_"));
+    assert!(!names.iter().any(is_stale), "{names:?}");
+}
