@@ -83,7 +83,7 @@ pub struct AuditRecord {
     pub what: String,
     /// The server that it went to.
     pub server: String,
-    /// `ok`, `error` (the tool failed) or `failed` (there was no result).
+    /// `ok`, `error` (the tool failed) or `failed` (the call has no result).
     pub outcome: CallOutcome,
     /// From the request to the answer.
     pub latency: Duration,

@@ -4,7 +4,7 @@
 //! between a check and its use, and symbolic links work as long as they stay below the directory. Elsewhere, and where
 //! a sandbox forbids `openat2`, each part of a path is opened in turn and symbolic links are not followed at all.
 //!
-//! A hard link to a file elsewhere is a file of this directory: whoever made it could as well have copied the file.
+//! A hard link to a file elsewhere is a file of this directory: the user who made it could have copied the file instead.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

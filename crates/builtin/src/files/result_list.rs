@@ -7,7 +7,7 @@ use crate::tool::TEXT_LIMIT;
 /// Room for what an answer says besides its list.
 const RESERVED: usize = 8 << 10;
 
-/// Results, at most so many and so long.
+/// Results, limited in number and length.
 pub(super) struct ResultList {
     items: Vec<Value>,
     most: usize,
