@@ -22,6 +22,7 @@ pub(crate) mod outgoing_body;
 pub(crate) mod pass_through;
 pub(crate) mod pool;
 pub(crate) mod progress_stream;
+pub(crate) mod read_buffers;
 pub(crate) mod relayed_body;
 pub(crate) mod remote;
 pub(crate) mod request_body;

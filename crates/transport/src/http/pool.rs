@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::h1::{self, H1Error};
 use super::incoming_body::IncomingBody;
 use super::outgoing_body::{BodyError, OutgoingBody};
+use super::read_buffers::ReadBuffers;
 use super::server_socket::{RequestWriter, ServerSocket};
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
@@ -31,6 +32,7 @@ pub struct ConnectionPool {
     stall: Duration,
     /// The longest idle first.
     idle: Mutex<VecDeque<(ServerSocket, Instant)>>,
+    buffers: Arc<ReadBuffers>,
     /// A task looks after them.
     swept: AtomicBool,
 }
@@ -66,6 +68,7 @@ impl ConnectionPool {
             authority,
             stall,
             idle: Mutex::default(),
+            buffers: Arc::default(),
             swept: AtomicBool::new(false),
         }))
     }
@@ -97,7 +100,7 @@ impl ConnectionPool {
             .unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
             .map_err(PoolError::Connect)?;
         let _ = super::listener::tune(&stream, self.stall);
-        Ok(ServerSocket::new(stream))
+        Ok(ServerSocket::new(stream, Arc::clone(&self.buffers)))
     }
 
     /// The one that was used last: the others may rest and go.
@@ -145,6 +148,7 @@ async fn sweep(pool: Weak<ConnectionPool>) {
             idle.pop_front();
         }
         if idle.is_empty() {
+            pool.buffers.clear();
             pool.swept.store(false, Ordering::Relaxed);
             return;
         }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -13,32 +14,31 @@ use tokio::net::TcpStream;
 use super::h1::{BodyLength, BodyPiece, Framing, H1ResponseHead, take_head};
 use super::outgoing_body::OutgoingBody;
 use super::pool::PoolError;
+use super::read_buffers::{READ_MAX, ReadBuffers};
 
 /// A body up to this travels in one write with its head.
 const JOINED_MAX: usize = 16 * 1024;
 const READ_START: usize = 8 * 1024;
-/// Larger reads bring nothing: what is read is forwarded at once, and smaller pieces stay in the processor's cache.
-const READ_MAX: usize = 128 * 1024;
-/// As many buffers are kept for the next reads of a large body: about what is between two sockets at a time.
-const BUFFERS_KEPT: usize = 4;
 
 /// A connection, and what was read of it and not yet used.
 pub struct ServerSocket {
     stream: TcpStream,
     buffer: BytesMut,
-    /// Buffers of earlier reads of a large body, to be used again when their pieces have been sent.
-    earlier_buffers: Vec<BytesMut>,
+    buffers: Arc<ReadBuffers>,
+    /// `buffer` is one of `buffers`.
+    is_shared_buffer: bool,
     /// How much is read at once.
     size: usize,
 }
 
 impl ServerSocket {
     /// On a new connection.
-    pub fn new(stream: TcpStream) -> ServerSocket {
+    pub fn new(stream: TcpStream, buffers: Arc<ReadBuffers>) -> ServerSocket {
         ServerSocket {
             stream,
             buffer: BytesMut::new(),
-            earlier_buffers: Vec::new(),
+            buffers,
+            is_shared_buffer: false,
             size: READ_START,
         }
     }
@@ -128,22 +128,21 @@ impl ServerSocket {
         Poll::Ready(Ok(read))
     }
 
-    /// Pieces of the buffer may still be waiting to be sent to the client. Then an earlier buffer is used again if all of its
-    /// pieces have been sent, because allocating 128 KiB for each read of a large body costs page faults.
     fn make_room(&mut self) {
-        if self.buffer.is_empty() && !self.buffer.try_reclaim(self.size) {
-            let size = self.size;
-            let free = self
-                .earlier_buffers
-                .iter_mut()
-                .position(|it| it.try_reclaim(size));
-            if let Some(free) = free {
-                std::mem::swap(&mut self.buffer, &mut self.earlier_buffers[free]);
-            } else if self.earlier_buffers.len() < BUFFERS_KEPT {
-                self.earlier_buffers.push(std::mem::take(&mut self.buffer));
-            }
+        if self.size < READ_MAX || !self.buffer.is_empty() {
+            self.buffer.reserve(self.size);
+        } else if !self.is_shared_buffer || !self.buffer.try_reclaim(READ_MAX) {
+            self.return_buffer();
+            self.buffer = self.buffers.take();
+            self.is_shared_buffer = true;
         }
-        self.buffer.reserve(self.size);
+    }
+
+    fn return_buffer(&mut self) {
+        let buffer = std::mem::take(&mut self.buffer);
+        if std::mem::take(&mut self.is_shared_buffer) {
+            self.buffers.give_back(buffer);
+        }
     }
 
     /// Whether an idle connection is still open and silent, as far as is known here.
@@ -154,12 +153,14 @@ impl ServerSocket {
 
     /// Makes ready for the next request, or says that there can be none: the server said something unasked.
     pub fn reset(&mut self) -> bool {
+        if !self.buffer.is_empty() {
+            return false;
+        }
         if self.size > READ_START {
-            self.buffer = BytesMut::new();
-            self.earlier_buffers = Vec::new();
+            self.return_buffer();
             self.size = READ_START;
         }
-        self.buffer.is_empty()
+        true
     }
 }
 
