@@ -1,23 +1,7 @@
-//! The `mcp-proxy` binary: the guard's entry, then the command line.
+//! The `mcp-proxy` program.
 
 use std::process::ExitCode;
 
-mod cli;
-mod config;
-mod printer;
-mod run;
-
 fn main() -> ExitCode {
-    let mut args = std::env::args_os();
-    let program = args.next().unwrap_or_else(|| "mcp-proxy".into());
-    let mut args = args.peekable();
-    // A guard must be small and start fast: it is told apart before anything else happens.
-    if args
-        .peek()
-        .is_some_and(|word| word == mcp_proxy_transport::process::GUARD_WORD)
-    {
-        args.next();
-        return mcp_proxy_transport::process::guard_main(args);
-    }
-    run::run(std::iter::once(program).chain(args).collect())
+    mcp_proxy::run()
 }
