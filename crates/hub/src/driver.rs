@@ -17,7 +17,8 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use crate::catalog::{ServerIndex, ServerListing};
 use crate::hub::{
-    AuditRecord, Hub, HubAction, LinkClosed, NewServer, ServerChange, ServerStatus, UnknownServer,
+    AuditRecord, CatalogBuild, Hub, HubAction, LinkClosed, NewServer, ServerChange, ServerStatus,
+    UnknownServer,
 };
 use crate::server_link::{ClientId, LinkId};
 use crate::settings::{HubSettings, ServerSettings};
@@ -209,6 +210,7 @@ impl HubDriver {
                     state.send_to_client(client, frame);
                 }
                 HubAction::Dial { link, server } => self.open_link(&mut state, link, server),
+                HubAction::BuildCatalog(build) => self.build_catalog(build),
                 // The reader of the queue ends with it, and so does the conversation.
                 HubAction::Close(link) => drop(state.links.remove(&link)),
                 HubAction::CloseClient(client) => drop(state.clients.remove(&client)),
@@ -232,6 +234,17 @@ impl HubDriver {
                 _ => {}
             }
         }
+    }
+
+    /// Makes a catalog on a thread that serves nobody.
+    fn build_catalog(&self, build: CatalogBuild) {
+        let driver = self.own.clone();
+        tokio::task::spawn_blocking(move || {
+            let built = build.run();
+            if let Some(driver) = driver.upgrade() {
+                driver.with_hub(|hub| hub.catalog_built(built, Instant::now()));
+            }
+        });
     }
 
     fn open_link(&self, state: &mut DriverState, link: LinkId, server: ServerIndex) {

@@ -6,6 +6,7 @@
 mod answers;
 mod asks;
 mod calls;
+mod catalog_build;
 mod changes;
 mod clients;
 mod eras;
@@ -29,6 +30,8 @@ use crate::proxy_tool::ProxyToolOptions;
 use crate::server_link::{CallId, ClientId, LinkId, ServerLink};
 use crate::settings::{HubSettings, ServerSettings};
 use calls::{Batch, BatchId, Call};
+use catalog_build::BuildState;
+pub use catalog_build::{BuiltCatalog, CatalogBuild};
 pub use changes::{NewServer, ServerChange, UnknownServer};
 use clients::Client;
 use servers::{LinkOwner, Server};
@@ -61,6 +64,8 @@ pub enum HubAction {
     ToClient(ClientId, Message),
     /// Disconnect a client.
     CloseClient(ClientId),
+    /// Make a new catalog, and hand it to [`Hub::catalog_built`].
+    BuildCatalog(CatalogBuild),
     /// Keep what a server offers for the next start.
     SaveListing {
         /// The server's name.
@@ -121,6 +126,7 @@ pub struct Hub {
     batches: FxHashMap<BatchId, Batch>,
     catalog: Arc<Catalog>,
     views: Vec<Arc<CatalogView>>,
+    build: BuildState,
     subscriptions: Subscriptions,
     tasks: Tasks,
     /// No deadline is earlier than this.
@@ -149,6 +155,7 @@ impl Hub {
             batches: FxHashMap::default(),
             catalog: Arc::new(Catalog::build(&[])),
             views: Vec::new(),
+            build: BuildState::default(),
             subscriptions: Subscriptions::default(),
             tasks: Tasks::default(),
             alarm: None,
@@ -156,7 +163,7 @@ impl Hub {
             actions: Vec::new(),
         };
         hub.report_disabled_servers();
-        hub.rebuild_catalog();
+        hub.rebuild_catalog_now();
         hub.start_eager_servers(now);
         hub
     }

@@ -28,8 +28,8 @@ pub use catalog::{
 };
 pub use driver::{HubDriver, HubReports, HubServer};
 pub use hub::{
-    AuditRecord, CallOutcome, Hub, HubAction, LinkClosed, NewServer, ServerChange, ServerState,
-    ServerStatus, UnknownServer,
+    AuditRecord, BuiltCatalog, CallOutcome, CatalogBuild, Hub, HubAction, LinkClosed, NewServer,
+    ServerChange, ServerState, ServerStatus, UnknownServer,
 };
 pub use names::{AllowedNames, MAX_NAME_LENGTH, ServerNaming, default_prefix};
 pub use resolve::{LookupError, ResolvedItem};

@@ -90,7 +90,7 @@ impl Hub {
         }
         self.replace_servers(servers);
         self.replace_profiles(settings);
-        self.rebuild_catalog();
+        self.rebuild_catalog_now();
         for index in self.server_indices() {
             if self.server(index).is_new() {
                 self.start_if_eager(index, now);

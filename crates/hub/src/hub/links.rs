@@ -25,7 +25,7 @@ const RECOVERED: Duration = Duration::from_secs(60);
 impl Hub {
     /// Whether every server that starts by itself has been ready, or has failed, once.
     pub(super) fn is_settled(&self) -> bool {
-        self.servers.iter().all(|server| server.settled)
+        self.servers.iter().all(|server| server.settled) && !self.build.is_building()
     }
 
     /// Servers that cannot be used are told about once.

@@ -9,7 +9,7 @@ use mcp_proxy_wire::{Era, Field, Id, Message, Span, era_of, json_string};
 use super::Hub;
 use super::answers::without_paths;
 use super::requests::CallTarget;
-use crate::catalog::{Catalog, CatalogView, ChangedKinds, Hints, ItemKind, changed_kinds};
+use crate::catalog::{CatalogView, ChangedKinds, Hints, ItemKind};
 use crate::edit::{Place, with_member};
 use crate::proxy_tool::{
     self, CapabilityType, ListQuery, ProxyOperation, ProxyToolError, UnavailableServer,
@@ -25,40 +25,7 @@ const INSTRUCTIONS_MAX: usize = 8 * 1024;
 const CAPABILITIES: &str = r#""tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{"listChanged":true},"completions":{},"logging":{}"#;
 
 impl Hub {
-    /// Makes the catalog anew, and tells the clients whose lists have changed.
-    pub(super) fn rebuild_catalog(&mut self) {
-        let mounted: Vec<_> = self
-            .servers
-            .iter()
-            .map(|server| (Arc::clone(&server.settings.naming), server.listing.clone()))
-            .collect();
-        let catalog = Arc::new(Catalog::build_reserving(&mounted, &[&self.proxy_tool.name]));
-        let views: Vec<Arc<CatalogView>> = self
-            .settings
-            .profiles
-            .iter()
-            .map(|profile| Arc::new(catalog.view(&profile.filter)))
-            .collect();
-        let old = std::mem::replace(&mut self.views, views);
-        self.catalog = catalog;
-        let changes: Vec<ChangedKinds> = old
-            .iter()
-            .zip(&self.views)
-            .map(|(old, new)| changed_kinds(old, new))
-            .collect();
-        let clients: Vec<(ClientId, usize)> = self
-            .clients
-            .iter()
-            .map(|(id, client)| (*id, client.profile))
-            .collect();
-        for (client, profile) in clients {
-            if let Some(changed) = changes.get(profile) {
-                self.tell_changes(client, *changed);
-            }
-        }
-    }
-
-    fn tell_changes(&mut self, id: ClientId, changed: ChangedKinds) {
+    pub(super) fn tell_changes(&mut self, id: ClientId, changed: ChangedKinds) {
         let Some(client) = self.clients.get(&id) else {
             return;
         };

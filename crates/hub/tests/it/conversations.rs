@@ -505,3 +505,20 @@ fn a_server_that_knows_a_clients_roots_is_not_shared() {
     hub.client_leaves(2);
     assert_snapshot!(hub.take());
 }
+
+#[test]
+fn listings_that_come_during_a_build_are_taken_up_by_the_next() {
+    let names = ["a", "b", "c"];
+    let mut hub = Transcript::new(settings(), names.map(server).into());
+    hub.slow_builds();
+    hub.client();
+    hub.initialize(1, "{}");
+    for number in 1..=3 {
+        hub.start_server(number, ECHO);
+    }
+    hub.take();
+    hub.builds_finish();
+    hub.client_says(1, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    hub.builds_finish();
+    assert_snapshot!(hub.take());
+}

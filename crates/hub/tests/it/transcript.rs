@@ -3,14 +3,14 @@
 //! A test says what clients and servers send; the transcript shows that and everything that the hub does about it:
 //! `C1>` a client sends, `C1<` a client receives, `S1<` a server receives, `S1>` a server sends, `!` anything else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_proxy_hub::config::{RestartPolicy, SharingScope, StartMode};
 use mcp_proxy_hub::proxy_tool::{self, ProxyToolOptions};
 use mcp_proxy_hub::{
-    ClientId, Hub, HubAction, HubSettings, LinkClosed, LinkId, NewServer, ProfileSettings,
+    CatalogBuild, ClientId, Hub, HubAction, HubSettings, LinkClosed, LinkId, NewServer, ProfileSettings,
     ProxyToolUse, ServerChange, ServerNaming, ServerSettings, ToolExposure, ViewFilter,
     default_prefix,
 };
@@ -25,6 +25,8 @@ pub(crate) struct Transcript {
     /// The newest link of each server.
     links: BTreeMap<usize, LinkId>,
     servers: BTreeMap<LinkId, usize>,
+    /// Builds of the catalog that take long.
+    builds: Option<Vec<CatalogBuild>>,
     text: String,
 }
 
@@ -84,6 +86,7 @@ impl Transcript {
             clients: Vec::new(),
             links: BTreeMap::new(),
             servers: BTreeMap::new(),
+            builds: None,
             text: String::new(),
         };
         transcript.act();
@@ -167,6 +170,20 @@ impl Transcript {
         self.act();
     }
 
+    /// From now on a new catalog is not there at once.
+    pub(crate) fn slow_builds(&mut self) {
+        self.builds = Some(Vec::new());
+    }
+
+    /// The catalogs that were begun are finished.
+    pub(crate) fn builds_finish(&mut self) {
+        for build in std::mem::take(self.builds.as_mut().unwrap()) {
+            self.line("! a catalog is made");
+            self.hub.catalog_built(build.run(), self.now);
+            self.act();
+        }
+    }
+
     /// A new configuration. Servers are numbered anew.
     pub(crate) fn reconfigure(&mut self, settings: HubSettings, servers: Vec<NewServer>) {
         self.line("! a new configuration");
@@ -230,7 +247,8 @@ impl Transcript {
     }
 
     fn act(&mut self) {
-        for action in self.hub.take_actions() {
+        let mut actions = VecDeque::from(self.hub.take_actions());
+        while let Some(action) = actions.pop_front() {
             let line = match action {
                 HubAction::Dial { link, server } => {
                     let number = usize::from(server.0) + 1;
@@ -247,6 +265,15 @@ impl Transcript {
                     format!("C{number}< {}", shown(&message))
                 }
                 HubAction::CloseClient(client) => format!("! disconnect {client:?}"),
+                HubAction::BuildCatalog(build) if self.builds.is_some() => {
+                    self.builds.as_mut().unwrap().push(build);
+                    "! a catalog is being made".to_owned()
+                }
+                HubAction::BuildCatalog(build) => {
+                    self.hub.catalog_built(build.run(), self.now);
+                    actions.extend(self.hub.take_actions());
+                    continue;
+                }
                 HubAction::SaveListing { .. } => continue,
                 HubAction::Log(text) => format!("! log: {text}"),
                 HubAction::Audit(record) => {
