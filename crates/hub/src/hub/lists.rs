@@ -266,7 +266,9 @@ impl Hub {
         let found = view.resolve(kind, None, name)?;
         let edits = view.catalog().request_edits(request, &found);
         let edits: Vec<(Span, &[u8])> = edits.iter().map(|(span, new)| (*span, &**new)).collect();
-        let request = request.splice(&edits).unwrap_or_else(|_| request.clone());
+        let request = request
+            .splice_scalars(&edits)
+            .unwrap_or_else(|_| request.clone());
         let target = CallTarget {
             server: found.server(),
             original: found.original().to_owned(),

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use mcp_proxy_hub::config::{RestartPolicy, SharingScope, StartMode};
 use mcp_proxy_hub::proxy_tool::{self, ProxyToolOptions};
 use mcp_proxy_hub::{
-    CatalogBuild, ClientId, Hub, HubAction, HubSettings, LinkClosed, LinkId, NewServer, ProfileSettings,
-    ProxyToolUse, ServerChange, ServerNaming, ServerSettings, ToolExposure, ViewFilter,
-    default_prefix,
+    CatalogBuild, ClientId, Hub, HubAction, HubSettings, LinkClosed, LinkId, NewServer,
+    ProfileSettings, ProxyToolUse, ServerChange, ServerNaming, ServerSettings, ToolExposure,
+    ViewFilter, default_prefix,
 };
 use mcp_proxy_wire::Message;
 use serde_json::Value;
