@@ -12,6 +12,7 @@ mod clients;
 mod eras;
 mod links;
 mod lists;
+mod log_levels;
 mod proxy_calls;
 mod requests;
 mod servers;
@@ -34,6 +35,7 @@ use catalog_build::BuildState;
 pub use catalog_build::{BuiltCatalog, CatalogBuild};
 pub use changes::{NewServer, ServerChange, UnknownServer};
 use clients::Client;
+use log_levels::LogLevel;
 use servers::{LinkOwner, Server};
 pub use servers::{ServerState, ServerStatus};
 use subscriptions::Subscriptions;
@@ -139,6 +141,8 @@ pub struct Hub {
 struct OpenLink {
     server: ServerIndex,
     owner: LinkOwner,
+    /// The log level that the server was told.
+    level: Option<LogLevel>,
     state: ServerLink,
 }
 

@@ -5,8 +5,8 @@ use std::time::Instant;
 use mcp_proxy_wire::{Era, ErrorCode, Field, Message, error_response};
 
 use super::Hub;
+use super::log_levels::LogLevel;
 use super::servers::LinkOwner;
-use super::subscriptions::LogLevel;
 use crate::server_link::{ClientId, LinkId};
 
 /// Which client a server's question is for.

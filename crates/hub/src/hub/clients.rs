@@ -11,9 +11,10 @@ use mcp_proxy_wire::{
 use rustc_hash::FxHashMap;
 
 use super::calls::BatchId;
+use super::log_levels::LogLevel;
 use super::requests::CallName;
 use super::requests::ClientRequest;
-use super::subscriptions::{ListenFilter, LogLevel};
+use super::subscriptions::ListenFilter;
 use super::{Hub, HubAction};
 use crate::catalog::{ItemKind, ServerIndex};
 use crate::server_link::{CallId, ClientId, LinkId};
@@ -141,7 +142,7 @@ impl Hub {
             }
             self.flush_link(link, None);
         }
-        self.apply_log_level();
+        self.apply_log_levels();
     }
 
     /// How many clients are connected.

@@ -137,6 +137,7 @@ impl Hub {
             OpenLink {
                 server: index,
                 owner,
+                level: None,
                 state,
             },
         );

@@ -1,34 +1,21 @@
-//! Standing wishes of clients: log levels, subscriptions to resources, and `subscriptions/listen`.
+//! Standing wishes of clients: subscriptions to resources, and `subscriptions/listen`.
 //!
 //! Several clients may want the same thing of one server. It is asked once, and told to stop when the last of them
 //! has gone.
 
 use mcp_proxy_wire::revision::meta;
-use mcp_proxy_wire::{Era, ErrorCode, Field, Id, Message, error_response, json_string};
+use mcp_proxy_wire::{Era, Field, Id, Message, json_string};
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
+use super::Hub;
 use super::calls::{AnswerForm, NewCall};
 use super::requests::ClientRequest;
-use super::{Hub, OpenLink};
 use crate::catalog::{ItemKind, ServerIndex};
 use crate::edit::{Place, with_member};
 use crate::json::elements;
 use crate::server_link::{ClientId, HubRequest, LinkId};
-
-/// Severity of a log message, least severe first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LogLevel {
-    Debug,
-    Info,
-    Notice,
-    Warning,
-    Error,
-    Critical,
-    Alert,
-    Emergency,
-}
 
 /// What a modern client wants to be told.
 #[derive(Clone, Debug, Default)]
@@ -41,30 +28,6 @@ pub(super) struct ListenFilter {
 /// Who wants to know about which resources of which server.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions(BTreeMap<(ServerIndex, Box<str>), BTreeSet<ClientId>>);
-
-impl LogLevel {
-    const ALL: [(&'static str, LogLevel); 8] = [
-        ("debug", LogLevel::Debug),
-        ("info", LogLevel::Info),
-        ("notice", LogLevel::Notice),
-        ("warning", LogLevel::Warning),
-        ("error", LogLevel::Error),
-        ("critical", LogLevel::Critical),
-        ("alert", LogLevel::Alert),
-        ("emergency", LogLevel::Emergency),
-    ];
-
-    pub(super) fn parse(word: &str) -> Option<LogLevel> {
-        let mut levels = LogLevel::ALL.iter();
-        levels
-            .find(|(known, _)| *known == word)
-            .map(|(_, level)| *level)
-    }
-
-    fn word(self) -> &'static str {
-        LogLevel::ALL[self as usize].0
-    }
-}
 
 impl Subscriptions {
     /// Adds a wish. `true` if it is the first for this resource.
@@ -121,52 +84,12 @@ impl Subscriptions {
 }
 
 impl Hub {
-    /// `logging/setLevel` of a client.
-    pub(super) fn set_level(&mut self, client: ClientId, id: &Id, message: &Message) {
-        let level = message.text(Field::Param("level"));
-        let Some(level) = level.as_deref().and_then(LogLevel::parse) else {
-            let words: Vec<_> = LogLevel::ALL.iter().map(|(word, _)| *word).collect();
-            let text = format!("params.level must be one of {}", words.join(", "));
-            let answer = error_response(Some(id), ErrorCode::INVALID_PARAMS, &text, None);
-            return self.send_to_client(client, answer);
-        };
-        if let Some(client) = self.clients.get_mut(&client) {
-            client.level = Some(level);
-        }
-        self.apply_log_level();
-        self.result(client, id, "{}");
-    }
-
-    /// Tells every server the most verbose level that one of its clients wants.
-    pub(super) fn apply_log_level(&mut self) {
-        let links: Vec<LinkId> = self.links.keys().copied().collect();
-        for id in links {
-            let level = self.wanted_level(id);
-            if let Some(link) = self.links.get_mut(&id).filter(|link| takes_level(link))
-                && let Some(level) = level
-            {
-                link.set_level(level.word());
-            }
-            self.flush_link(id, None);
-        }
-    }
-
-    fn wanted_level(&self, id: LinkId) -> Option<LogLevel> {
-        let clients = self.clients_of(id).into_iter();
-        clients
-            .filter_map(|client| self.clients.get(&client)?.level)
-            .min()
-    }
-
     /// After a restart the server is told again what its clients want.
     pub(super) fn restore_link_state(&mut self, id: LinkId) {
-        let level = self.wanted_level(id);
+        self.apply_log_level(id);
         let Some(link) = self.links.get_mut(&id) else {
             return;
         };
-        if let Some(level) = level.filter(|_| takes_level(link)) {
-            link.set_level(level.word());
-        }
         if link.state.era == Era::Legacy && link.state.description.offers.subscriptions {
             let wanted: Vec<String> = self
                 .subscriptions
@@ -340,19 +263,6 @@ impl Hub {
         };
         self.send_to_client(id, message);
     }
-}
-
-impl OpenLink {
-    fn set_level(&mut self, level: &str) {
-        let message = Message::parse(format!(
-            r#"{{"jsonrpc":"2.0","id":0,"method":"logging/setLevel","params":{{"level":"{level}"}}}}"#
-        ));
-        self.state.request(HubRequest::SetLevel, &message);
-    }
-}
-
-fn takes_level(link: &OpenLink) -> bool {
-    link.state.is_ready() && link.state.era == Era::Legacy && link.state.description.offers.logging
 }
 
 fn subscription(verb: &str, uri: &str) -> Message {

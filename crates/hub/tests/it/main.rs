@@ -17,5 +17,6 @@ mod conversations;
 mod listings;
 mod lookups;
 mod rewriting;
+mod standing;
 mod transcript;
 mod views;
