@@ -11,6 +11,7 @@ mod changes;
 mod clients;
 mod eras;
 mod links;
+mod listening;
 mod lists;
 mod log_levels;
 mod proxy_calls;

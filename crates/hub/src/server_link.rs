@@ -5,6 +5,7 @@
 
 mod listing;
 mod opening;
+mod subscribing;
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -16,6 +17,8 @@ use crate::catalog::ServerListing;
 pub(crate) use listing::ListKind;
 use listing::ListProgress;
 pub(crate) use opening::{ClientDescription, ServerDescription, TASK_EXTENSION};
+use subscribing::OpenSubscribes;
+pub(crate) use subscribing::SubscribeNumber;
 
 /// A conversation with a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,8 +51,9 @@ pub(crate) enum HubRequest {
     List(ListKind),
     Listen,
     SetLevel,
-    /// A subscription that nobody waits for, such as one restored after a restart.
-    Subscribe,
+    /// A subscription that no client waits for, such as one restored after a restart.
+    Subscribe(SubscribeNumber),
+    Unsubscribe,
 }
 
 /// How long the parts of an opening may take.
@@ -74,6 +78,10 @@ pub(crate) enum LinkNews {
     ForClient(ClientId, Message),
     /// A notification that names no request.
     Notifies(Message),
+    /// It agreed to a subscription that the hub asked for by itself.
+    Subscribed(Box<str>),
+    /// It refused one, for this reason.
+    SubscriptionRefused(Box<str>, String),
     /// The server refused the opening.
     Failed(String),
     /// The server does not know this era. The other one can be tried.
@@ -99,6 +107,7 @@ pub(crate) struct ServerLink {
     deadline: Option<Instant>,
     multiplexer: RequestMultiplexer<Requester>,
     lists: ListProgress,
+    subscribing: OpenSubscribes,
     client: ClientDescription,
     to_server: VecDeque<Message>,
 }
@@ -119,6 +128,7 @@ impl ServerLink {
             deadline: Some(now + deadlines.start),
             multiplexer: RequestMultiplexer::default().with_asked_prefix(&format!("s{}", id.0)),
             lists: ListProgress::default(),
+            subscribing: OpenSubscribes::default(),
             client,
             to_server: VecDeque::new(),
         }
@@ -245,7 +255,8 @@ impl ServerLink {
         match request {
             HubRequest::Initialize | HubRequest::Discover => self.opening_answered(answer, now),
             HubRequest::List(kind) => self.list_answered(kind, answer, now),
-            HubRequest::Listen | HubRequest::SetLevel | HubRequest::Subscribe => Vec::new(),
+            HubRequest::Subscribe(number) => self.subscribe_answered(number, answer),
+            HubRequest::Listen | HubRequest::SetLevel | HubRequest::Unsubscribe => Vec::new(),
         }
     }
 

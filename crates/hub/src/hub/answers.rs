@@ -26,6 +26,10 @@ impl Hub {
                 return self.answer_client(&call, answer);
             }
             AnswerForm::Plain => return self.answer_client(&call, answer),
+            AnswerForm::Subscribe { uri } => {
+                self.subscription_answered(&call, uri, &answer);
+                return self.answer_client(&call, answer);
+            }
             AnswerForm::ProxyTool { kind, path } | AnswerForm::Part { kind, path, .. } => {
                 let answer = self.with_public_uris(call.server, answer);
                 proxy_tool_result(&answer, *kind, path)

@@ -20,7 +20,7 @@ enum Addressee {
 
 impl Hub {
     /// A server asks a client something: sampling, elicitation, roots.
-    pub(super) fn server_asks(&mut self, id: LinkId, message: &Message, _now: Instant) {
+    pub(super) fn server_asks(&mut self, id: LinkId, message: &Message, now: Instant) {
         let Some(link) = self.links.get(&id) else {
             return;
         };
@@ -71,7 +71,7 @@ impl Hub {
             return self.refuse(id, message, ErrorCode::METHOD_NOT_FOUND, &text);
         }
         if method == "roots/list" {
-            self.claim_link(id, client);
+            self.claim_link(id, client, now);
         }
         let asked = self
             .links

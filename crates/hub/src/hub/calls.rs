@@ -46,6 +46,8 @@ pub(super) enum AnswerForm {
     Native,
     /// The answer as it is.
     Plain,
+    /// The answer as it is, to a subscription to this resource of the server.
+    Subscribe { uri: Box<str> },
     /// As a result of the `proxy` tool.
     ProxyTool { kind: CapabilityType, path: String },
     /// The same, as one of several.
@@ -352,10 +354,14 @@ impl Hub {
         };
         for id in calls {
             self.stop_at_server(id);
-            if let Some(call) = self.calls.remove(&id)
-                && let Some(client) = self.clients.get_mut(&call.client)
-            {
+            let Some(call) = self.calls.remove(&id) else {
+                continue;
+            };
+            if let Some(client) = self.clients.get_mut(&call.client) {
                 client.open.remove(&call.id.key());
+            }
+            if let AnswerForm::Subscribe { uri } = &call.form {
+                self.subscription_abandoned(&call, uri);
             }
         }
     }

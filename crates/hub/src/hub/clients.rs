@@ -11,10 +11,10 @@ use mcp_proxy_wire::{
 use rustc_hash::FxHashMap;
 
 use super::calls::BatchId;
+use super::listening::ListenFilter;
 use super::log_levels::LogLevel;
 use super::requests::CallName;
 use super::requests::ClientRequest;
-use super::subscriptions::ListenFilter;
 use super::{Hub, HubAction};
 use crate::catalog::{ItemKind, ServerIndex};
 use crate::server_link::{CallId, ClientId, LinkId};
@@ -228,7 +228,7 @@ impl Hub {
             ("resources/subscribe", false) => self.subscribe(request),
             ("resources/unsubscribe", false) => self.unsubscribe(request),
             ("logging/setLevel", false) => self.set_level(client, &id, message),
-            ("subscriptions/listen", true) => self.listen(client, id, message),
+            ("subscriptions/listen", true) => self.listen(request, id),
             ("tasks/get" | "tasks/cancel", _)
             | ("tasks/result", false)
             | ("tasks/update", true) => self.forward_task(request),

@@ -71,18 +71,9 @@ impl Hub {
             return None;
         }
         let era = server.era_for(client_era);
-        if era == Era::Legacy && client_era == Era::Legacy {
-            if let Some(&link) = server.own.get(&client) {
-                return Some(link);
-            }
-            let shares = server.settings.scope == SharingScope::Auto
-                && self
-                    .clients
-                    .get(&client)
-                    .is_some_and(|client| client.shares.contains(&index));
-            if server.needs_own && !shares {
-                return Some(self.start_own(client, index, now));
-            }
+        if self.owner_for(client, index) == LinkOwner::Client(client) {
+            let own = server.own.get(&client).copied();
+            return Some(own.unwrap_or_else(|| self.start_own(client, index, now)));
         }
         if let Some(client) = self.clients.get_mut(&client) {
             client.shares.insert(index);
@@ -90,6 +81,29 @@ impl Hub {
         match self.server(index).shared[slot(era)] {
             Some(link) => Some(link),
             None => Some(self.start_shared(index, era, now)),
+        }
+    }
+
+    /// Whose conversation with a server a client's requests use.
+    pub(super) fn owner_for(&self, client: ClientId, index: ServerIndex) -> LinkOwner {
+        let server = self.server(index);
+        let Some(session) = self.clients.get(&client) else {
+            return LinkOwner::Everyone;
+        };
+        let is_legacy = session.era() == Era::Legacy && server.main_era() == Era::Legacy;
+        let shares = server.settings.scope == SharingScope::Auto && session.shares.contains(&index);
+        match is_legacy && (server.has_own(client) || server.needs_own && !shares) {
+            true => LinkOwner::Client(client),
+            false => LinkOwner::Everyone,
+        }
+    }
+
+    /// The conversation in which a server tells this owner about its resources, if there is one.
+    pub(super) fn link_of(&self, index: ServerIndex, owner: LinkOwner) -> Option<LinkId> {
+        let server = self.server(index);
+        match owner {
+            LinkOwner::Everyone => server.shared_link(server.main_era()),
+            LinkOwner::Client(client) => server.own.get(&client).copied(),
         }
     }
 
@@ -185,6 +199,10 @@ impl Hub {
             LinkNews::Asks(message) => self.server_asks(id, &message, now),
             LinkNews::ForClient(client, message) => self.send_to_client(client, message),
             LinkNews::Notifies(message) => self.server_notifies(id, &message),
+            LinkNews::Subscribed(uri) => self.subscription_agreed(id, uri),
+            LinkNews::SubscriptionRefused(uri, reason) => {
+                self.subscription_refused(id, uri, &reason);
+            }
             LinkNews::Failed(reason) => {
                 self.actions.push(HubAction::Close(id));
                 self.link_closed(id, &LinkClosed { reason }, now);
@@ -252,6 +270,7 @@ impl Hub {
         let server = self.server_mut(index);
         server.support[slot(era)] = EraSupport::No;
         server.shared[slot(era)] = server.shared[slot(era)].filter(|shared| *shared != id);
+        server.own.retain(|_, own| *own != id);
         if server.support[slot(other(era))] == EraSupport::No {
             let reason = "it speaks no protocol revision that the hub knows".to_owned();
             server.support = [EraSupport::Unknown; 2];
@@ -284,6 +303,9 @@ impl Hub {
     pub(super) fn drop_link(&mut self, id: LinkId, reason: &str, now: Instant) {
         self.forget_link(id);
         if let Some(link) = self.links.remove(&id) {
+            if let LinkOwner::Client(client) = link.owner {
+                self.move_subscriptions(client, link.server);
+            }
             self.fail_calls_of(id, link.server, reason, now);
         }
     }
@@ -398,7 +420,7 @@ impl Hub {
 
     /// A server that has learned a client's roots works in that client's folders, and must not do so for others. The
     /// conversation becomes that client's own, and other clients get another.
-    pub(super) fn claim_link(&mut self, id: LinkId, client: ClientId) {
+    pub(super) fn claim_link(&mut self, id: LinkId, client: ClientId, now: Instant) {
         let Some(link) = self.links.get_mut(&id) else {
             return;
         };
@@ -411,6 +433,10 @@ impl Hub {
         self.forget_link(id);
         self.server_mut(index).own.insert(client, id);
         self.stop_sharing(index);
+        self.move_subscriptions(client, index);
+        if self.has_shared_subscriptions(index) {
+            self.start_main(index, now);
+        }
     }
 
     /// From now on, new client sessions get a conversation of their own with this server.

@@ -29,7 +29,7 @@ impl Hub {
         let Some(client) = self.clients.get(&id) else {
             return;
         };
-        let wants = |of: fn(&super::subscriptions::ListenFilter) -> bool| match client.era() {
+        let wants = |of: fn(&super::listening::ListenFilter) -> bool| match client.era() {
             Era::Legacy => client.is_initialized,
             Era::Modern => client.listen.as_ref().is_some_and(|(_, filter)| of(filter)),
         };

@@ -13,7 +13,7 @@ use crate::server_link::{ClientId, LinkId, ServerDescription};
 use crate::settings::ServerSettings;
 
 /// Who uses a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LinkOwner {
     /// All clients.
     Everyone,

@@ -1,123 +1,129 @@
-//! Standing wishes of clients: subscriptions to resources, and `subscriptions/listen`.
+//! Subscriptions to resources.
 //!
-//! Several clients may want the same thing of one server. It is asked once, and told to stop when the last of them
-//! has gone.
+//! Several clients may want to know about the same resource. The server is asked once for each conversation with it, and
+//! told to stop when the last of its clients has gone.
 
-use mcp_proxy_wire::revision::meta;
-use mcp_proxy_wire::{Era, Field, Id, Message, json_string};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
+use mcp_proxy_wire::{Era, Field, Message, json_string};
 use rustc_hash::FxHashMap;
 
-use super::Hub;
-use super::calls::{AnswerForm, NewCall};
+use super::calls::{AnswerForm, Call, NewCall};
 use super::requests::ClientRequest;
+use super::servers::LinkOwner;
+use super::{Hub, HubAction};
 use crate::catalog::{ItemKind, ServerIndex};
-use crate::edit::{Place, with_member};
-use crate::json::elements;
-use crate::server_link::{ClientId, HubRequest, LinkId};
+use crate::server_link::{ClientId, LinkId};
 
-/// What a modern client wants to be told.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ListenFilter {
-    pub(super) tools: bool,
-    pub(super) prompts: bool,
-    pub(super) resources: bool,
+/// A resource, and the conversation in which its server tells about it. A conversation has another [`LinkId`] after each
+/// restart, so it is known by whose it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SubscriptionKey {
+    server: ServerIndex,
+    owner: LinkOwner,
+    uri: Box<str>,
+}
+
+#[derive(Debug, Default)]
+struct Subscription {
+    clients: BTreeSet<ClientId>,
+    /// The link on which the server agreed.
+    agreed: Option<LinkId>,
 }
 
 /// Who wants to know about which resources of which server.
 #[derive(Debug, Default)]
-pub(super) struct Subscriptions(BTreeMap<(ServerIndex, Box<str>), BTreeSet<ClientId>>);
+pub(super) struct Subscriptions(BTreeMap<SubscriptionKey, Subscription>);
 
 impl Subscriptions {
-    /// Adds a wish. `true` if it is the first for this resource.
-    fn add(&mut self, server: ServerIndex, uri: &str, client: ClientId) -> bool {
-        let clients = self.0.entry((server, uri.into())).or_default();
-        clients.insert(client);
-        clients.len() == 1
+    /// Adds a wish that the server has not answered yet.
+    fn add(&mut self, key: SubscriptionKey, client: ClientId) {
+        self.0.entry(key).or_default().clients.insert(client);
     }
 
-    /// Takes a wish back. `true` if it was the last for this resource.
-    fn remove(&mut self, server: ServerIndex, uri: &str, client: ClientId) -> bool {
-        let key = (server, uri.into());
-        let Some(clients) = self.0.get_mut(&key) else {
-            return false;
-        };
-        clients.remove(&client);
-        let last = clients.is_empty();
-        if last {
-            self.0.remove(&key);
-        }
-        last
+    /// The server has agreed.
+    fn agree(&mut self, key: SubscriptionKey, link: LinkId) -> &mut Subscription {
+        let subscription = self.0.entry(key).or_default();
+        subscription.agreed = Some(link);
+        subscription
     }
 
-    /// Takes all wishes of a client back. Returns those that nobody has any more.
-    fn remove_client(&mut self, client: ClientId) -> Vec<(ServerIndex, Box<str>)> {
-        let mut orphaned = Vec::new();
-        self.0.retain(|key, clients| {
-            if clients.remove(&client) && clients.is_empty() {
-                orphaned.push(key.clone());
-            }
-            !clients.is_empty()
-        });
-        orphaned
+    fn has_agreed(&self, key: &SubscriptionKey, link: Option<LinkId>) -> bool {
+        let found = self.0.get(key);
+        link.is_some() && found.is_some_and(|found| found.agreed == link)
+    }
+
+    fn is_wanted(&self, key: &SubscriptionKey) -> bool {
+        self.0
+            .get(key)
+            .is_some_and(|found| !found.clients.is_empty())
     }
 
     /// Servers have other places in a new configuration, and some are gone.
     pub(super) fn move_servers(&mut self, moved: &FxHashMap<ServerIndex, ServerIndex>) {
         let old = std::mem::take(&mut self.0);
-        let kept = old
-            .into_iter()
-            .filter_map(|((server, uri), clients)| Some(((*moved.get(&server)?, uri), clients)));
+        let kept = old.into_iter().filter_map(|(mut key, subscription)| {
+            key.server = *moved.get(&key.server)?;
+            Some((key, subscription))
+        });
         self.0 = kept.collect();
     }
 
-    fn of_server(&self, server: ServerIndex) -> impl Iterator<Item = &str> {
-        let all = self.0.keys().filter(move |(owner, _)| *owner == server);
-        all.map(|(_, uri)| &**uri)
+    /// The resources that somebody wants to know about in this conversation.
+    fn of_link(&self, server: ServerIndex, owner: LinkOwner) -> BTreeSet<Box<str>> {
+        let all = self.0.iter().filter(|(key, subscription)| {
+            key.server == server && key.owner == owner && !subscription.clients.is_empty()
+        });
+        all.map(|(key, _)| key.uri.clone()).collect()
     }
 
-    fn subscribers(&self, server: ServerIndex, uri: &str) -> Vec<ClientId> {
-        let found = self.0.get(&(server, uri.into()));
-        found.into_iter().flatten().copied().collect()
+    fn of_client(&self, client: ClientId) -> Vec<SubscriptionKey> {
+        let all = self.0.iter();
+        all.filter(|(_, subscription)| subscription.clients.contains(&client))
+            .map(|(key, _)| key.clone())
+            .collect()
     }
 }
 
 impl Hub {
-    /// After a restart the server is told again what its clients want.
-    pub(super) fn restore_link_state(&mut self, id: LinkId) {
-        self.apply_log_level(id);
-        let Some(link) = self.links.get_mut(&id) else {
-            return;
-        };
-        if link.state.era == Era::Legacy && link.state.description.offers.subscriptions {
-            let wanted: Vec<String> = self
-                .subscriptions
-                .of_server(link.server)
-                .map(str::to_owned)
-                .collect();
-            for uri in wanted {
-                link.state
-                    .request(HubRequest::Subscribe, &subscription("subscribe", &uri));
-            }
-        }
-        self.flush_link(id, None);
-    }
-
-    /// `resources/subscribe`. Only the first wish for a resource reaches the server.
+    /// `resources/subscribe`. Once the server has agreed, further clients are told so without asking it. Until then each is
+    /// told what the server answers to its own request.
     pub(super) fn subscribe(&mut self, request: ClientRequest<'_>) {
-        self.change_subscription(request, Subscriptions::add);
+        self.change_subscription(request, |hub, client, key| {
+            let link = hub.link_of(key.server, key.owner);
+            if !hub.subscriptions.has_agreed(key, link) {
+                let uri = key.uri.clone();
+                return Some(AnswerForm::Subscribe { uri });
+            }
+            hub.subscriptions.add(key.clone(), client);
+            None
+        });
     }
 
     /// `resources/unsubscribe`. Only the last one for a resource reaches the server.
     pub(super) fn unsubscribe(&mut self, request: ClientRequest<'_>) {
-        self.change_subscription(request, Subscriptions::remove);
+        self.change_subscription(request, |hub, client, key| {
+            let subscription = hub.subscriptions.0.get_mut(key)?;
+            subscription.clients.remove(&client);
+            let agreed = subscription.agreed;
+            let asks = hub
+                .legacy_link(key)
+                .is_some_and(|link| agreed == Some(link));
+            if !asks || !hub.is_unwanted(key) {
+                hub.end_if_unwanted(key);
+                return None;
+            }
+            hub.subscriptions.0.remove(key);
+            Some(AnswerForm::Plain)
+        });
     }
 
+    /// Makes a change to the hub's own table, which says in what form the server is asked as well, if it has to be.
     fn change_subscription(
         &mut self,
         request: ClientRequest<'_>,
-        change: fn(&mut Subscriptions, ServerIndex, &str, ClientId) -> bool,
+        change: impl FnOnce(&mut Hub, ClientId, &SubscriptionKey) -> Option<AnswerForm>,
     ) {
         let ClientRequest {
             client, message, ..
@@ -129,36 +135,197 @@ impl Hub {
             Ok(routed) => routed,
             Err(error) => return self.refuse_call(client, message, &error),
         };
-        if !change(
-            &mut self.subscriptions,
-            target.server,
-            &target.original,
-            client,
-        ) {
-            return self.result(client, &id, "{}");
-        }
-        self.forward(NewCall {
-            request,
-            sent,
+        let key = SubscriptionKey {
             server: target.server,
-            form: AnswerForm::Plain,
-            what: uri.into_owned(),
-            hints: target.hints,
-        });
+            owner: self.owner_for(client, target.server),
+            uri: target.original.into(),
+        };
+        match change(self, client, &key) {
+            None => self.result(client, &id, "{}"),
+            Some(form) => self.forward(NewCall {
+                request,
+                sent,
+                server: target.server,
+                form,
+                what: uri.into_owned(),
+                hints: target.hints,
+            }),
+        }
+    }
+
+    /// The server has answered a client's `resources/subscribe`. One that it refused is not remembered.
+    pub(super) fn subscription_answered(&mut self, call: &Call, uri: &str, answer: &Message) {
+        let Some((link, key)) = self.key_of_call(call, uri) else {
+            return;
+        };
+        if answer.result().is_none() {
+            return self.end_if_unwanted(&key);
+        }
+        let subscription = self.subscriptions.agree(key, link);
+        subscription.clients.insert(call.client);
+    }
+
+    /// A client no longer waits for the answer to its `resources/subscribe`. The server may have agreed all the same.
+    pub(super) fn subscription_abandoned(&mut self, call: &Call, uri: &str) {
+        let Some((link, key)) = self.key_of_call(call, uri).filter(|_| call.is_sent) else {
+            return;
+        };
+        let is_ending =
+            matches!(key.owner, LinkOwner::Client(owner) if !self.clients.contains_key(&owner));
+        if !is_ending && self.is_unwanted(&key) {
+            self.subscriptions.agree(key.clone(), link);
+            self.end_if_unwanted(&key);
+        }
+    }
+
+    fn key_of_call(&self, call: &Call, uri: &str) -> Option<(LinkId, SubscriptionKey)> {
+        let link = call.link?;
+        let key = SubscriptionKey {
+            server: call.server,
+            owner: self.links.get(&link)?.owner,
+            uri: uri.into(),
+        };
+        Some((link, key))
+    }
+
+    /// Nobody has the subscription or has asked for it.
+    fn is_unwanted(&self, key: &SubscriptionKey) -> bool {
+        let is_for_key = |call: &Call| {
+            matches!(&call.form, AnswerForm::Subscribe { uri } if *uri == key.uri)
+                && call.server == key.server
+                && call.link == self.link_of(key.server, key.owner)
+        };
+        !self.subscriptions.is_wanted(key) && !self.calls.values().any(is_for_key)
+    }
+
+    /// Tells the server to stop, if nobody wants to know about the resource any more.
+    fn end_if_unwanted(&mut self, key: &SubscriptionKey) {
+        if !self.is_unwanted(key) {
+            return;
+        }
+        let Some(subscription) = self.subscriptions.0.remove(key) else {
+            return;
+        };
+        let link = self
+            .legacy_link(key)
+            .filter(|link| subscription.agreed == Some(*link));
+        if let Some(id) = link {
+            if let Some(link) = self.links.get_mut(&id) {
+                link.state.unsubscribe(&key.uri);
+            }
+            self.flush_link(id, None);
+        }
+    }
+
+    /// The conversation that carries a subscription, if it is open and has requests for that.
+    fn legacy_link(&self, key: &SubscriptionKey) -> Option<LinkId> {
+        let id = self.link_of(key.server, key.owner)?;
+        let state = &self.links.get(&id)?.state;
+        let takes = state.is_ready() && state.era == Era::Legacy;
+        (takes && state.description.offers.subscriptions).then_some(id)
+    }
+
+    /// Asks for a subscription that no client waits for.
+    fn request_subscription(&mut self, key: &SubscriptionKey) {
+        let Some(id) = self.legacy_link(key) else {
+            return;
+        };
+        if self.subscriptions.has_agreed(key, Some(id)) {
+            return;
+        }
+        if let Some(link) = self.links.get_mut(&id) {
+            link.state.subscribe(&key.uri);
+        }
+        self.flush_link(id, None);
+    }
+
+    /// After a restart the server is told again what its clients want.
+    pub(super) fn restore_link_state(&mut self, id: LinkId) {
+        self.apply_log_level(id);
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let (server, owner) = (link.server, link.owner);
+        if self.link_of(server, owner) != Some(id) {
+            return;
+        }
+        for uri in self.subscriptions.of_link(server, owner) {
+            self.request_subscription(&SubscriptionKey { server, owner, uri });
+        }
+    }
+
+    /// The server has agreed to a subscription that the hub asked for by itself.
+    pub(super) fn subscription_agreed(&mut self, id: LinkId, uri: Box<str>) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let key = SubscriptionKey {
+            server: link.server,
+            owner: link.owner,
+            uri,
+        };
+        self.subscriptions.agree(key.clone(), id);
+        self.end_if_unwanted(&key);
+    }
+
+    /// The server has refused one. The next client that wants it asks again.
+    pub(super) fn subscription_refused(&mut self, id: LinkId, uri: Box<str>, reason: &str) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let key = SubscriptionKey {
+            server: link.server,
+            owner: link.owner,
+            uri,
+        };
+        if !self.subscriptions.has_agreed(&key, Some(id)) {
+            self.subscriptions.0.remove(&key);
+        }
+        let name = self.server(key.server).name();
+        let text = format!("server {name}: it refused a subscription to a resource: {reason}");
+        self.actions.push(HubAction::Log(text));
     }
 
     /// Takes back what a client that has gone had subscribed to.
     pub(super) fn drop_subscriptions(&mut self, client: ClientId) {
-        for (server, uri) in self.subscriptions.remove_client(client) {
-            let Some(id) = self.server(server).shared_link(Era::Legacy) else {
+        for key in self.subscriptions.of_client(client) {
+            if key.owner == LinkOwner::Client(client) {
+                self.subscriptions.0.remove(&key);
+            } else if let Some(subscription) = self.subscriptions.0.get_mut(&key) {
+                subscription.clients.remove(&client);
+                self.end_if_unwanted(&key);
+            }
+        }
+    }
+
+    /// A client uses another conversation with this server from now on, and its subscriptions go with it.
+    pub(super) fn move_subscriptions(&mut self, client: ClientId, server: ServerIndex) {
+        let owner = self.owner_for(client, server);
+        let of_client = self.subscriptions.of_client(client).into_iter();
+        let left = of_client.filter(|key| key.server == server && key.owner != owner);
+        for key in left.collect::<Vec<_>>() {
+            let Some(subscription) = self.subscriptions.0.get_mut(&key) else {
                 continue;
             };
-            if let Some(link) = self.links.get_mut(&id) {
-                link.state
-                    .request(HubRequest::Subscribe, &subscription("unsubscribe", &uri));
+            subscription.clients.remove(&client);
+            let agreed = subscription.agreed;
+            if subscription.clients.is_empty() {
+                self.subscriptions.0.remove(&key);
             }
-            self.flush_link(id, None);
+            let moved = SubscriptionKey { owner, ..key };
+            self.subscriptions.add(moved.clone(), client);
+            // A link that became the client's own has what was subscribed to on it before.
+            match agreed.filter(|link| self.link_of(server, owner) == Some(*link)) {
+                Some(link) => drop(self.subscriptions.agree(moved, link)),
+                None => self.request_subscription(&moved),
+            }
         }
+    }
+
+    /// Whether clients that share this server have subscriptions at it.
+    pub(super) fn has_shared_subscriptions(&self, server: ServerIndex) -> bool {
+        let shared = self.subscriptions.of_link(server, LinkOwner::Everyone);
+        !shared.is_empty()
     }
 
     /// A resource has changed. Its subscribers know it by another URI.
@@ -166,108 +333,44 @@ impl Hub {
         let (Some(link), Some(span)) = (self.links.get(&id), message.span(Field::Uri)) else {
             return;
         };
-        let server = link.server;
-        let uri = message.text_at(span).unwrap_or_default().into_owned();
-        let public = self.catalog.publish_uri(server, &uri);
-        let public = json_string(public.as_deref().unwrap_or(&uri));
+        let uri = message.text_at(span).unwrap_or_default();
+        let key = SubscriptionKey {
+            server: link.server,
+            owner: link.owner,
+            uri: uri.into(),
+        };
+        let Some(subscription) = self.subscriptions.0.get(&key) else {
+            return;
+        };
+        let clients = subscription.clients.clone();
+        let public = self.catalog.publish_uri(key.server, &key.uri);
+        let public = json_string(public.as_deref().unwrap_or(&key.uri));
         let Ok(told) = message.splice(&[(span, public.as_bytes())]) else {
             return;
         };
-        for client in self.subscriptions.subscribers(server, &uri) {
+        for client in clients {
             self.tell(client, &told);
         }
     }
 
-    /// `subscriptions/listen` of a modern client: acknowledged at once, and open until the client leaves.
-    pub(super) fn listen(&mut self, client: ClientId, id: Id, message: &Message) {
-        let wanted = |name: &str| {
-            let notifications = message.span(Field::Param("notifications"))?;
-            message.member(notifications, name)
-        };
-        let is_true = |name: &str| wanted(name).is_some_and(|span| message.slice(span) == b"true");
-        let filter = ListenFilter {
-            tools: is_true("toolsListChanged"),
-            prompts: is_true("promptsListChanged"),
-            resources: is_true("resourcesListChanged"),
-        };
-        let uris: Vec<String> = wanted("resourceSubscriptions")
-            .into_iter()
-            .flat_map(|array| elements(message, array))
-            .filter_map(|span| Some(message.text_at(span)?.into_owned()))
-            .collect();
-        let mut honoured: Vec<String> = [
-            (filter.tools, "toolsListChanged"),
-            (filter.prompts, "promptsListChanged"),
-            (filter.resources, "resourcesListChanged"),
-        ]
-        .iter()
-        .filter(|(wanted, _)| *wanted)
-        .map(|(_, name)| format!("\"{name}\":true"))
-        .collect();
-        let subscribed: Vec<String> = uris
-            .iter()
-            .filter(|uri| self.subscribe_quietly(client, uri))
-            .map(|uri| json_string(uri))
-            .collect();
-        if !uris.is_empty() {
-            honoured.push(format!(
-                "\"resourceSubscriptions\":[{}]",
-                subscribed.join(",")
-            ));
-        }
-        if let Some(client) = self.clients.get_mut(&client) {
-            client.listen = Some((id, filter));
-        }
-        let acknowledged = Message::parse(format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"notifications":{{{}}}}}}}"#,
-            honoured.join(",")
-        ));
-        self.tell(client, &acknowledged);
-    }
-
     /// Subscribes without a client that waits for the server's answer.
-    fn subscribe_quietly(&mut self, client: ClientId, uri: &str) -> bool {
+    pub(super) fn subscribe_quietly(&mut self, client: ClientId, uri: &str, now: Instant) -> bool {
         let view = self.view(client);
         let Ok(found) = view.resolve(ItemKind::Resource, None, uri) else {
             return false;
         };
-        let (server, original) = (found.server(), found.original());
-        if self.subscriptions.add(server, original, client)
-            && let Some(id) = self.server(server).shared_link(Era::Legacy)
-            && let Some(link) = self.links.get_mut(&id)
-        {
-            let message = subscription("subscribe", original);
-            link.state.request(HubRequest::Subscribe, &message);
-            self.flush_link(id, None);
+        let server = found.server();
+        if self.server(server).settings.disabled.is_some() {
+            return false;
         }
+        let key = SubscriptionKey {
+            server,
+            owner: self.owner_for(client, server),
+            uri: found.original().into(),
+        };
+        self.subscriptions.add(key.clone(), client);
+        self.start_main(server, now);
+        self.request_subscription(&key);
         true
     }
-
-    /// Sends a notification to a client, marked with its listen request if it is a modern one.
-    pub(super) fn tell(&mut self, id: ClientId, notification: &Message) {
-        let Some(client) = self.clients.get(&id) else {
-            return;
-        };
-        let message = match (&client.listen, client.era()) {
-            (Some((listen, _)), Era::Modern) => {
-                let token = String::from_utf8_lossy(listen.token());
-                with_member(
-                    notification,
-                    Place::ParamsMeta,
-                    meta::SUBSCRIPTION_ID,
-                    &token,
-                )
-            }
-            (None, Era::Modern) => return,
-            (_, Era::Legacy) => notification.clone(),
-        };
-        self.send_to_client(id, message);
-    }
-}
-
-fn subscription(verb: &str, uri: &str) -> Message {
-    Message::parse(format!(
-        r#"{{"jsonrpc":"2.0","id":0,"method":"resources/{verb}","params":{{"uri":{}}}}}"#,
-        json_string(uri)
-    ))
 }

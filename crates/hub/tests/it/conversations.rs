@@ -218,6 +218,7 @@ fn subscriptions_are_counted() {
     hub.wait(Duration::from_secs(1));
     hub.server_opens(1);
     hub.server_says(1, r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true},"logging":{}},"serverInfo":{"name":"s","version":"1"}}}"#);
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":5,"result":{}}"#);
     hub.client_leaves(1);
     hub.client_leaves(2);
     assert_snapshot!(hub.take());

@@ -1,6 +1,9 @@
 //! What clients want of servers beyond single calls: log levels, subscriptions and lists of tasks.
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
+use mcp_proxy_hub::config::SharingScope;
 
 use crate::transcript::{Transcript, server, settings};
 
@@ -44,5 +47,94 @@ fn a_log_level_is_told_only_when_it_changes() {
     hub.client_leaves(1);
     // Nobody wants a level any more: the server keeps the last one.
     hub.client_leaves(2);
+    assert_snapshot!(hub.take());
+}
+
+fn subscribe(id: u32) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/subscribe","params":{{"uri":"note://a/1"}}}}"#
+    )
+}
+
+const UPDATED: &str =
+    r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"note://1"}}"#;
+
+#[test]
+fn a_refused_subscription_is_not_remembered() {
+    let mut hub = with_resources(3);
+    hub.client_says(1, &subscribe(1));
+    // The server has not answered yet, so the second client asks for itself.
+    hub.client_says(2, &subscribe(1));
+    hub.server_says(
+        1,
+        r#"{"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"no"}}"#,
+    );
+    hub.server_says(
+        1,
+        r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"no"}}"#,
+    );
+    hub.client_says(3, &subscribe(1));
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":6,"result":{}}"#);
+    hub.client_says(1, &subscribe(2));
+    hub.server_says(1, UPDATED);
+    assert_snapshot!(hub.take());
+}
+
+#[test]
+fn a_subscription_that_is_given_up_halfway_is_ended() {
+    let mut hub = with_resources(2);
+    hub.client_says(1, &subscribe(1));
+    hub.client_says(2, &subscribe(1));
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":4,"result":{}}"#);
+    // The other client still waits, so the server is not told to stop.
+    hub.client_leaves(1);
+    hub.client_leaves(2);
+    assert_snapshot!(hub.take());
+}
+
+#[test]
+fn a_server_may_refuse_a_subscription_after_a_restart() {
+    let mut hub = with_resources(2);
+    hub.client_says(1, &subscribe(1));
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":4,"result":{}}"#);
+    hub.server_ends(1, "gone");
+    hub.wait(Duration::from_secs(1));
+    open_with_resources(&mut hub);
+    hub.take();
+    hub.server_says(
+        1,
+        r#"{"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"no"}}"#,
+    );
+    hub.client_says(2, &subscribe(1));
+    assert_snapshot!(hub.take());
+}
+
+#[test]
+fn subscriptions_of_a_session_go_to_its_own_server() {
+    let mut own = server("a");
+    own.scope = SharingScope::Session;
+    let mut hub = Transcript::new(settings(), vec![own]);
+    open_with_resources(&mut hub);
+    for client in 1..=2 {
+        hub.client();
+        hub.initialize(client, "{}");
+    }
+    hub.take();
+    hub.client_says(1, &subscribe(1));
+    open_with_resources(&mut hub);
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":4,"result":{}}"#);
+    hub.server_says(1, UPDATED);
+    hub.server_ends(1, "gone");
+    // The next request of this client starts its server, which is told again.
+    hub.client_says(
+        1,
+        r#"{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"note://a/1"}}"#,
+    );
+    open_with_resources(&mut hub);
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":4,"result":{}}"#);
+    hub.server_says(1, UPDATED);
+    // The second client is asked for at a server of its own.
+    hub.client_says(2, &subscribe(1));
+    hub.client_leaves(1);
     assert_snapshot!(hub.take());
 }
