@@ -175,6 +175,7 @@ impl Hub {
 
     /// What there is to do since the last call.
     pub fn take_actions(&mut self) -> Vec<HubAction> {
+        self.update_all_listening();
         std::mem::take(&mut self.actions)
     }
 

@@ -3,6 +3,7 @@
 //! Pure state. Messages and time come in; messages to the server and [news](LinkNews) for the hub come out. A link
 //! belongs to all clients or to one, and speaks the revision of one era.
 
+mod listening;
 mod listing;
 mod opening;
 mod subscribing;
@@ -14,6 +15,8 @@ use mcp_proxy_core::{Delivery, MultiplexerError, RequestMultiplexer};
 use mcp_proxy_wire::{Era, Field, Kind, Message};
 
 use crate::catalog::ServerListing;
+pub(crate) use listening::ListenNumber;
+use listening::Listening;
 pub(crate) use listing::ListKind;
 use listing::ListProgress;
 pub(crate) use opening::{ClientDescription, ServerDescription, TASK_EXTENSION};
@@ -49,7 +52,7 @@ pub(crate) enum HubRequest {
     Initialize,
     Discover,
     List(ListKind),
-    Listen,
+    Listen(ListenNumber),
     SetLevel,
     /// A subscription that no client waits for, such as one restored after a restart.
     Subscribe(SubscribeNumber),
@@ -107,6 +110,7 @@ pub(crate) struct ServerLink {
     deadline: Option<Instant>,
     multiplexer: RequestMultiplexer<Requester>,
     lists: ListProgress,
+    listening: Listening,
     subscribing: OpenSubscribes,
     client: ClientDescription,
     to_server: VecDeque<Message>,
@@ -128,6 +132,7 @@ impl ServerLink {
             deadline: Some(now + deadlines.start),
             multiplexer: RequestMultiplexer::default().with_asked_prefix(&format!("s{}", id.0)),
             lists: ListProgress::default(),
+            listening: Listening::default(),
             subscribing: OpenSubscribes::default(),
             client,
             to_server: VecDeque::new(),
@@ -227,9 +232,10 @@ impl ServerLink {
     pub(crate) fn received(&mut self, message: &Message, now: Instant) -> Vec<LinkNews> {
         match self.multiplexer.to_client(message) {
             // What a modern server tells us comes on our listen request.
-            Delivery::To(Requester::Hub(HubRequest::Listen), message)
+            Delivery::To(Requester::Hub(HubRequest::Listen(number)), message)
                 if message.kind() == Kind::Notification =>
             {
+                let message = self.told_on_listen(number, message);
                 self.notified(message, now)
             }
             Delivery::To(Requester::Hub(request), answer) => self.answered(request, &answer, now),
@@ -256,7 +262,11 @@ impl ServerLink {
             HubRequest::Initialize | HubRequest::Discover => self.opening_answered(answer, now),
             HubRequest::List(kind) => self.list_answered(kind, answer, now),
             HubRequest::Subscribe(number) => self.subscribe_answered(number, answer),
-            HubRequest::Listen | HubRequest::SetLevel | HubRequest::Unsubscribe => Vec::new(),
+            HubRequest::Listen(number) => {
+                self.listen_ended(number);
+                Vec::new()
+            }
+            HubRequest::SetLevel | HubRequest::Unsubscribe => Vec::new(),
         }
     }
 

@@ -168,20 +168,22 @@ impl Hub {
         }
     }
 
-    /// Log messages reach the clients that want them at this level. A modern client wants them while its call is open.
+    /// Log messages reach the clients that want them at this level. A modern client wants them while its call is open, and a
+    /// modern server sends them only because of a call whose client wants them.
     fn log_message(&mut self, id: LinkId, message: &Message) {
         let level = message.text(Field::Param("level"));
         let level = level.and_then(|level| LogLevel::parse(&level));
+        let server_era = self.links.get(&id).map(|link| link.state.era);
         for client_id in self.clients_of(id) {
             let Some(client) = self.clients.get(&client_id) else {
                 continue;
             };
-            let wanted = match (client.era(), client.level) {
-                (Era::Legacy, None) => true,
-                (Era::Modern, None) => false,
-                (Era::Legacy, Some(least)) => level.is_none_or(|level| level >= least),
-                (Era::Modern, Some(least)) => {
-                    level.is_none_or(|level| level >= least) && self.has_open_call(client_id, id)
+            let is_legacy = client.era() == Era::Legacy && server_era == Some(Era::Legacy);
+            let wanted = match client.level {
+                None => is_legacy,
+                Some(least) => {
+                    level.is_none_or(|level| level >= least)
+                        && (is_legacy || self.has_open_call(client_id, id))
                 }
             };
             if wanted {

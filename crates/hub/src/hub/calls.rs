@@ -141,8 +141,9 @@ impl Hub {
             let text = format!("server {}: {reason}", self.server(server).name());
             return self.fail_call(id, ErrorCode::SERVER_UNAVAILABLE, &text, now);
         };
-        let client_era = self.clients.get(&client).map(|client| client.era());
-        let (Some(link), Some(client_era)) = (self.links.get_mut(&link_id), client_era) else {
+        let asker = self.clients.get(&client);
+        let asker = asker.map(|client| (client.era(), client.level));
+        let (Some(link), Some((client_era, level))) = (self.links.get_mut(&link_id), asker) else {
             return;
         };
         let Some(call) = self.calls.get_mut(&id) else {
@@ -153,7 +154,16 @@ impl Hub {
             return;
         }
         let era = link.state.era;
-        let message = eras::request(call.message.clone(), client_era, era, link.state.client());
+        if era == Era::Modern && matches!(call.form, AnswerForm::Subscribe { .. }) {
+            let answer = eras::subscribed(&call.id);
+            return self.finish_call(id, answer, now);
+        }
+        let asked_by = eras::Asker {
+            era: client_era,
+            level,
+            description: link.state.client(),
+        };
+        let message = eras::request(call.message.clone(), &asked_by, era);
         match link.state.call(id, &message) {
             Ok(()) => {
                 call.is_sent = true;

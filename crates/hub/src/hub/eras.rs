@@ -5,8 +5,9 @@
 //! those belongs in this file.
 
 use mcp_proxy_wire::revision::meta;
-use mcp_proxy_wire::{Era, ErrorCode, Field, Message, Span, error_response};
+use mcp_proxy_wire::{Era, ErrorCode, Field, Id, Message, Span, error_response, json_string};
 
+use super::log_levels::LogLevel;
 use crate::edit::{Place, with_member};
 use crate::json::member_cuts;
 use crate::server_link::ClientDescription;
@@ -22,23 +23,39 @@ const MODERN_META: [&str; 4] = [
     meta::LOG_LEVEL,
 ];
 
+/// Who a request comes from.
+pub(super) struct Asker<'a> {
+    /// The era of the client.
+    pub(super) era: Era,
+    /// The log messages that the client wants.
+    pub(super) level: Option<LogLevel>,
+    /// The client that the server knows.
+    pub(super) description: &'a ClientDescription,
+}
+
 /// A client's request as a server of another era wants it.
-pub(super) fn request(
-    message: Message,
-    client: Era,
-    server: Era,
-    from: &ClientDescription,
-) -> Message {
-    match (client, server) {
-        (Era::Legacy, Era::Modern) => from
-            .meta_members()
-            .into_iter()
-            .fold(message, |message, (name, value)| {
+pub(super) fn request(message: Message, from: &Asker<'_>, server: Era) -> Message {
+    match (from.era, server) {
+        (Era::Legacy, Era::Modern) => {
+            // A legacy client says once what a modern request says each time.
+            let level = from
+                .level
+                .map(|level| (meta::LOG_LEVEL, json_string(level.word())));
+            let members = from.description.meta_members().into_iter().chain(level);
+            members.fold(message, |message, (name, value)| {
                 with_member(&message, Place::ParamsMeta, name, &value)
-            }),
+            })
+        }
         (Era::Modern, Era::Legacy) => without_modern_meta(message),
         _ => message,
     }
+}
+
+/// The answer to `resources/subscribe` of a legacy client for a modern server, which has no such request: it is told in the
+/// hub's listen request.
+pub(super) fn subscribed(id: &Id) -> Message {
+    let token = String::from_utf8_lossy(id.token());
+    Message::parse(format!(r#"{{"jsonrpc":"2.0","id":{token},"result":{{}}}}"#))
 }
 
 /// With the revision in it, the message would be sent as a modern one over HTTP, without the session.

@@ -112,6 +112,7 @@ impl Hub {
         let server = self.server_mut(index);
         server.shared[slot(era)] = Some(link);
         server.retry_at = None;
+        self.update_listening(index);
         link
     }
 

@@ -34,52 +34,57 @@ struct Subscription {
 
 /// Who wants to know about which resources of which server.
 #[derive(Debug, Default)]
-pub(super) struct Subscriptions(BTreeMap<SubscriptionKey, Subscription>);
+pub(super) struct Subscriptions {
+    table: BTreeMap<SubscriptionKey, Subscription>,
+    /// Servers whose part of the table may differ from what they were told.
+    changed: BTreeSet<ServerIndex>,
+}
 
 impl Subscriptions {
     /// Adds a wish that the server has not answered yet.
     fn add(&mut self, key: SubscriptionKey, client: ClientId) {
-        self.0.entry(key).or_default().clients.insert(client);
+        self.table.entry(key).or_default().clients.insert(client);
     }
 
     /// The server has agreed.
     fn agree(&mut self, key: SubscriptionKey, link: LinkId) -> &mut Subscription {
-        let subscription = self.0.entry(key).or_default();
+        let subscription = self.table.entry(key).or_default();
         subscription.agreed = Some(link);
         subscription
     }
 
     fn has_agreed(&self, key: &SubscriptionKey, link: Option<LinkId>) -> bool {
-        let found = self.0.get(key);
+        let found = self.table.get(key);
         link.is_some() && found.is_some_and(|found| found.agreed == link)
     }
 
     fn is_wanted(&self, key: &SubscriptionKey) -> bool {
-        self.0
+        self.table
             .get(key)
             .is_some_and(|found| !found.clients.is_empty())
     }
 
     /// Servers have other places in a new configuration, and some are gone.
     pub(super) fn move_servers(&mut self, moved: &FxHashMap<ServerIndex, ServerIndex>) {
-        let old = std::mem::take(&mut self.0);
+        let old = std::mem::take(&mut self.table);
+        self.changed = moved.values().copied().collect();
         let kept = old.into_iter().filter_map(|(mut key, subscription)| {
             key.server = *moved.get(&key.server)?;
             Some((key, subscription))
         });
-        self.0 = kept.collect();
+        self.table = kept.collect();
     }
 
     /// The resources that somebody wants to know about in this conversation.
     fn of_link(&self, server: ServerIndex, owner: LinkOwner) -> BTreeSet<Box<str>> {
-        let all = self.0.iter().filter(|(key, subscription)| {
+        let all = self.table.iter().filter(|(key, subscription)| {
             key.server == server && key.owner == owner && !subscription.clients.is_empty()
         });
         all.map(|(key, _)| key.uri.clone()).collect()
     }
 
     fn of_client(&self, client: ClientId) -> Vec<SubscriptionKey> {
-        let all = self.0.iter();
+        let all = self.table.iter();
         all.filter(|(_, subscription)| subscription.clients.contains(&client))
             .map(|(key, _)| key.clone())
             .collect()
@@ -104,7 +109,7 @@ impl Hub {
     /// `resources/unsubscribe`. Only the last one for a resource reaches the server.
     pub(super) fn unsubscribe(&mut self, request: ClientRequest<'_>) {
         self.change_subscription(request, |hub, client, key| {
-            let subscription = hub.subscriptions.0.get_mut(key)?;
+            let subscription = hub.subscriptions.table.get_mut(key)?;
             subscription.clients.remove(&client);
             let agreed = subscription.agreed;
             let asks = hub
@@ -114,7 +119,7 @@ impl Hub {
                 hub.end_if_unwanted(key);
                 return None;
             }
-            hub.subscriptions.0.remove(key);
+            hub.subscriptions.table.remove(key);
             Some(AnswerForm::Plain)
         });
     }
@@ -163,6 +168,7 @@ impl Hub {
         }
         let subscription = self.subscriptions.agree(key, link);
         subscription.clients.insert(call.client);
+        self.subscriptions.changed.insert(call.server);
     }
 
     /// A client no longer waits for the answer to its `resources/subscribe`. The server may have agreed all the same.
@@ -203,18 +209,20 @@ impl Hub {
         if !self.is_unwanted(key) {
             return;
         }
-        let Some(subscription) = self.subscriptions.0.remove(key) else {
+        let Some(subscription) = self.subscriptions.table.remove(key) else {
             return;
         };
         let link = self
             .legacy_link(key)
             .filter(|link| subscription.agreed == Some(*link));
-        if let Some(id) = link {
-            if let Some(link) = self.links.get_mut(&id) {
-                link.state.unsubscribe(&key.uri);
-            }
-            self.flush_link(id, None);
+        let Some(id) = link else {
+            self.subscriptions.changed.insert(key.server);
+            return;
+        };
+        if let Some(link) = self.links.get_mut(&id) {
+            link.state.unsubscribe(&key.uri);
         }
+        self.flush_link(id, None);
     }
 
     /// The conversation that carries a subscription, if it is open and has requests for that.
@@ -228,6 +236,7 @@ impl Hub {
     /// Asks for a subscription that no client waits for.
     fn request_subscription(&mut self, key: &SubscriptionKey) {
         let Some(id) = self.legacy_link(key) else {
+            self.subscriptions.changed.insert(key.server);
             return;
         };
         if self.subscriptions.has_agreed(key, Some(id)) {
@@ -235,6 +244,35 @@ impl Hub {
         }
         if let Some(link) = self.links.get_mut(&id) {
             link.state.subscribe(&key.uri);
+        }
+        self.flush_link(id, None);
+    }
+
+    /// Tells modern servers what has changed, all at once: each change is a new listen request.
+    pub(super) fn update_all_listening(&mut self) {
+        for server in std::mem::take(&mut self.subscriptions.changed) {
+            self.update_listening(server);
+        }
+    }
+
+    /// A modern server is told about all subscriptions together, in the hub's listen request. It does not answer for each, so
+    /// each counts as agreed.
+    pub(super) fn update_listening(&mut self, server: ServerIndex) {
+        let owner = LinkOwner::Everyone;
+        let Some(id) = self.link_of(server, owner) else {
+            return;
+        };
+        let Some(link) = self.links.get_mut(&id) else {
+            return;
+        };
+        if link.state.era != Era::Modern {
+            return;
+        }
+        let uris = self.subscriptions.of_link(server, owner);
+        link.state.listen_to(uris.clone());
+        for uri in uris {
+            let key = SubscriptionKey { server, owner, uri };
+            self.subscriptions.agree(key, id);
         }
         self.flush_link(id, None);
     }
@@ -279,7 +317,7 @@ impl Hub {
             uri,
         };
         if !self.subscriptions.has_agreed(&key, Some(id)) {
-            self.subscriptions.0.remove(&key);
+            self.subscriptions.table.remove(&key);
         }
         let name = self.server(key.server).name();
         let text = format!("server {name}: it refused a subscription to a resource: {reason}");
@@ -290,8 +328,8 @@ impl Hub {
     pub(super) fn drop_subscriptions(&mut self, client: ClientId) {
         for key in self.subscriptions.of_client(client) {
             if key.owner == LinkOwner::Client(client) {
-                self.subscriptions.0.remove(&key);
-            } else if let Some(subscription) = self.subscriptions.0.get_mut(&key) {
+                self.subscriptions.table.remove(&key);
+            } else if let Some(subscription) = self.subscriptions.table.get_mut(&key) {
                 subscription.clients.remove(&client);
                 self.end_if_unwanted(&key);
             }
@@ -304,13 +342,13 @@ impl Hub {
         let of_client = self.subscriptions.of_client(client).into_iter();
         let left = of_client.filter(|key| key.server == server && key.owner != owner);
         for key in left.collect::<Vec<_>>() {
-            let Some(subscription) = self.subscriptions.0.get_mut(&key) else {
+            let Some(subscription) = self.subscriptions.table.get_mut(&key) else {
                 continue;
             };
             subscription.clients.remove(&client);
             let agreed = subscription.agreed;
             if subscription.clients.is_empty() {
-                self.subscriptions.0.remove(&key);
+                self.subscriptions.table.remove(&key);
             }
             let moved = SubscriptionKey { owner, ..key };
             self.subscriptions.add(moved.clone(), client);
@@ -339,7 +377,7 @@ impl Hub {
             owner: link.owner,
             uri: uri.into(),
         };
-        let Some(subscription) = self.subscriptions.0.get(&key) else {
+        let Some(subscription) = self.subscriptions.table.get(&key) else {
             return;
         };
         let clients = subscription.clients.clone();

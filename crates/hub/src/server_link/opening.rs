@@ -6,7 +6,7 @@ use bytes::Bytes;
 use mcp_proxy_wire::revision::{LATEST_LEGACY, MODERN, meta};
 use mcp_proxy_wire::{Era, ErrorCode, Field, Message, json_string};
 
-use super::{HubRequest, LinkNews, Phase, ServerLink};
+use super::{LinkNews, Phase, ServerLink};
 
 /// The extension that has tasks in the modern era.
 pub(crate) const TASK_EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -141,27 +141,6 @@ impl ServerLink {
             return Some(LinkNews::WrongEra);
         }
         None
-    }
-
-    /// Asks a modern server to tell about its changes.
-    fn listen(&mut self) {
-        let meta = self.client.meta();
-        let offers = self.description.offers;
-        let wanted = [
-            (offers.tools, "toolsListChanged"),
-            (offers.prompts, "promptsListChanged"),
-            (offers.resources, "resourcesListChanged"),
-        ];
-        let wanted: Vec<String> = wanted
-            .iter()
-            .filter(|(offered, _)| *offered)
-            .map(|(_, name)| format!("\"{name}\":true"))
-            .collect();
-        let message = Message::parse(format!(
-            r#"{{"jsonrpc":"2.0","id":0,"method":"subscriptions/listen","params":{{"notifications":{{{}}},"_meta":{{{meta}}}}}}}"#,
-            wanted.join(",")
-        ));
-        self.request(HubRequest::Listen, &message);
     }
 }
 

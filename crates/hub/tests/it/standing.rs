@@ -138,3 +138,99 @@ fn subscriptions_of_a_session_go_to_its_own_server() {
     hub.client_leaves(1);
     assert_snapshot!(hub.take());
 }
+
+/// A server that speaks only 2026-07-28.
+fn modern_server(hub: &mut Transcript) {
+    hub.server_opens(1);
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"modern only","data":{"supported":["2026-07-28"]}}}"#);
+    open_modern(hub);
+}
+
+fn open_modern(hub: &mut Transcript) {
+    hub.server_opens(1);
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"resources":{"subscribe":true}},"resultType":"complete"}}"#);
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}],"resultType":"complete"}}"#);
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":4,"result":{"resources":[{"uri":"note://1","name":"n"},{"uri":"note://2","name":"m"}],"resultType":"complete"}}"#);
+    hub.server_says(
+        1,
+        r#"{"jsonrpc":"2.0","id":5,"result":{"resourceTemplates":[],"resultType":"complete"}}"#,
+    );
+}
+
+fn acknowledged(listen: u32) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"notifications":{{}},"_meta":{{"io.modelcontextprotocol/subscriptionId":{listen}}}}}}}"#
+    )
+}
+
+fn updated_on(listen: u32) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"note://1","_meta":{{"io.modelcontextprotocol/subscriptionId":{listen}}}}}}}"#
+    )
+}
+
+#[test]
+fn a_modern_server_is_told_the_level_with_each_request() {
+    let mut hub = Transcript::new(settings(), vec![server("a")]);
+    modern_server(&mut hub);
+    for client in 1..=2 {
+        hub.client();
+        hub.initialize(client, "{}");
+    }
+    hub.take();
+    hub.client_says(1, &set_level(1, "warning"));
+    hub.client_says(1, r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a_echo","arguments":{}}}"#);
+    let log = |level: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"{level}","data":"x"}}}}"#
+        )
+    };
+    hub.server_says(1, &log("info"));
+    hub.server_says(1, &log("error"));
+    assert_snapshot!(hub.take());
+}
+
+#[test]
+fn a_legacy_client_subscribes_at_a_modern_server() {
+    let mut hub = Transcript::new(settings(), vec![server("a")]);
+    modern_server(&mut hub);
+    for client in 1..=2 {
+        hub.client();
+        hub.initialize(client, "{}");
+    }
+    hub.take();
+    hub.client_says(1, &subscribe(1));
+    // The old listen request is open until the new one is acknowledged.
+    hub.server_says(1, &acknowledged(2));
+    hub.server_says(1, &acknowledged(6));
+    hub.server_says(1, &updated_on(6));
+    hub.client_says(2, &subscribe(1));
+    hub.client_says(
+        2,
+        r#"{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"note://a/2"}}"#,
+    );
+    hub.server_says(1, &updated_on(6));
+    hub.server_says(1, &acknowledged(7));
+    // What comes on the request that was cancelled came on the new one as well.
+    hub.server_says(1, &updated_on(6));
+    hub.client_says(1, r#"{"jsonrpc":"2.0","id":3,"method":"resources/unsubscribe","params":{"uri":"note://a/1"}}"#);
+    hub.server_says(1, &updated_on(7));
+    hub.server_ends(1, "gone");
+    hub.wait(Duration::from_secs(1));
+    open_modern(&mut hub);
+    hub.client_leaves(2);
+    assert_snapshot!(hub.take());
+}
+
+#[test]
+fn a_modern_client_listens_to_a_modern_server() {
+    let mut hub = Transcript::new(settings(), vec![server("a")]);
+    modern_server(&mut hub);
+    hub.client();
+    hub.take();
+    hub.client_says(1, r#"{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["note://a/1","note://nobody/1"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#);
+    hub.server_says(1, &acknowledged(6));
+    hub.server_says(1, &updated_on(6));
+    hub.client_leaves(1);
+    assert_snapshot!(hub.take());
+}
