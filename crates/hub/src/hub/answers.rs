@@ -14,18 +14,25 @@ use crate::server_link::{CallId, ClientId};
 impl Hub {
     /// Gives the client its answer.
     pub(super) fn finish_call(&mut self, id: CallId, answer: Message, now: Instant) {
-        let Some(call) = self.calls.remove(&id) else {
+        let Some(mut call) = self.calls.remove(&id) else {
             return;
         };
         self.note_use(call.server, now);
         self.note_task(call.server, &answer);
         self.audit(&call, &answer, now);
+        if matches!(call.form, AnswerForm::TaskPage(_))
+            && let AnswerForm::TaskPage(page) = std::mem::replace(&mut call.form, AnswerForm::Plain)
+        {
+            return self.task_page_answered(&call, page, &answer, now);
+        }
         let result = match &call.form {
             AnswerForm::Native => {
                 let answer = self.with_public_uris(call.server, answer);
                 return self.answer_client(&call, answer);
             }
-            AnswerForm::Plain => return self.answer_client(&call, answer),
+            AnswerForm::Plain | AnswerForm::TaskPage(_) => {
+                return self.answer_client(&call, answer);
+            }
             AnswerForm::Subscribe { uri } => {
                 self.subscription_answered(&call, uri, &answer);
                 return self.answer_client(&call, answer);

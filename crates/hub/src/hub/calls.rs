@@ -8,6 +8,7 @@ use mcp_proxy_wire::{Era, ErrorCode, Field, Id, Kind, Message, error_response};
 use super::answers::without_paths;
 use super::clients::OpenRequest;
 use super::requests::ClientRequest;
+use super::tasks::TaskPage;
 use super::{Hub, eras};
 use crate::catalog::{Hints, ServerIndex};
 use crate::proxy_tool::CapabilityType;
@@ -57,11 +58,23 @@ pub(super) enum AnswerForm {
         kind: CapabilityType,
         path: String,
     },
+    /// A page of a server's part of `tasks/list`.
+    TaskPage(TaskPage),
+}
+
+/// What several calls of one client's request are made for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum BatchPurpose {
+    /// A batch of the `proxy` tool.
+    ProxyTool,
+    /// `tasks/list`, with one part for each server.
+    TaskList,
 }
 
 /// Results of a batch that have come.
 #[derive(Debug)]
 pub(super) struct Batch {
+    pub(super) purpose: BatchPurpose,
     pub(super) client: ClientId,
     pub(super) id: Id,
     pub(super) results: Vec<Option<Bytes>>,
@@ -93,7 +106,12 @@ impl Hub {
         let Some(id) = message.id() else {
             return;
         };
-        let timeout = self.server(new.server).settings.call_timeout;
+        let settings = &self.server(new.server).settings;
+        let timeout = match new.form {
+            // One server that does not answer must not keep the tasks of the others back.
+            AnswerForm::TaskPage(_) => Some(settings.list_timeout),
+            _ => settings.call_timeout,
+        };
         let call_id = CallId(self.next_id());
         let call = Call {
             client,
@@ -114,7 +132,7 @@ impl Hub {
             self.schedule(deadline);
         }
         match (&call.form, self.clients.get_mut(&client)) {
-            (AnswerForm::Part { batch, .. }, _) => {
+            (AnswerForm::Part { batch, .. } | AnswerForm::TaskPage(TaskPage { batch, .. }), _) => {
                 if let Some(batch) = self.batches.get_mut(batch) {
                     batch.calls.push(call_id);
                 }

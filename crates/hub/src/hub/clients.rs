@@ -232,6 +232,7 @@ impl Hub {
             ("tasks/get" | "tasks/cancel", _)
             | ("tasks/result", false)
             | ("tasks/update", true) => self.forward_task(request),
+            ("tasks/list", false) if self.offers_task_list(client) => self.list_tasks(request),
             (method, _) => {
                 let text = format!("the hub knows no method {method:?}");
                 let answer = error_response(Some(&id), ErrorCode::METHOD_NOT_FOUND, &text, None);

@@ -92,15 +92,22 @@ impl Hub {
     /// Capabilities, as the client's era has them. Tasks are offered while a server has them.
     fn capabilities(&self, client: ClientId) -> String {
         let view = self.view(client);
-        let mut offers = view
-            .servers()
-            .map(|(index, _)| self.server(index).description.offers);
+        let offers = view.servers();
+        let offers: Vec<_> = offers
+            .map(|(index, _)| self.server(index).description.offers)
+            .collect();
+        let list = match offers.iter().any(|offers| offers.task_list) {
+            true => r#""list":{},"#,
+            false => "",
+        };
         let tasks = match self.is_modern(client) {
-            true if offers.any(|offers| offers.task_extension) => {
+            true if offers.iter().any(|offers| offers.task_extension) => {
                 format!(r#","extensions":{{"{TASK_EXTENSION}":{{}}}}"#)
             }
-            false if offers.any(|offers| offers.tasks) => {
-                r#","tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}"#.to_owned()
+            false if offers.iter().any(|offers| offers.tasks) => {
+                format!(
+                    r#","tasks":{{{list}"cancel":{{}},"requests":{{"tools":{{"call":{{}}}}}}}}"#
+                )
             }
             _ => String::new(),
         };

@@ -4,9 +4,10 @@ use bytes::Bytes;
 use mcp_proxy_wire::{ErrorCode, Field, Message, json_string};
 
 use super::Hub;
-use super::calls::{AnswerForm, Batch, BatchId, NewCall, error_text};
+use super::calls::{AnswerForm, Batch, BatchId, BatchPurpose, NewCall, error_text};
 use super::clients::OpenRequest;
 use super::requests::ClientRequest;
+use super::tasks::task_list;
 use crate::catalog::ItemKind;
 use crate::proxy_tool::{self, CapabilityType, ProxyOperation, ProxyToolError};
 use crate::resolve::LookupError;
@@ -27,6 +28,7 @@ impl Hub {
                 let batch = BatchId(self.next_id());
                 let results = vec![None; operations.len()];
                 let state = Batch {
+                    purpose: BatchPurpose::ProxyTool,
                     client,
                     id: id.clone(),
                     results,
@@ -135,7 +137,15 @@ impl Hub {
             client.open.remove(&batch.id.key());
         }
         let results: Vec<Bytes> = batch.results.into_iter().flatten().collect();
-        self.send_result(batch.client, &batch.id, &proxy_tool::render_batch(&results));
+        match batch.purpose {
+            BatchPurpose::ProxyTool => {
+                let result = proxy_tool::render_batch(&results);
+                self.send_result(batch.client, &batch.id, &result);
+            }
+            BatchPurpose::TaskList => {
+                self.send_result(batch.client, &batch.id, &task_list(&results));
+            }
+        }
         self.release(batch.client);
     }
 

@@ -40,6 +40,8 @@ pub(crate) struct Offers {
     pub(crate) logging: bool,
     /// `capabilities.tasks`, as 2025-11-25 has it.
     pub(crate) tasks: bool,
+    /// `tasks/list` as well.
+    pub(crate) task_list: bool,
     /// The extension of that name in 2026-07-28.
     pub(crate) task_extension: bool,
 }
@@ -180,6 +182,8 @@ fn describe(answer: &Message) -> ServerDescription {
             completions: capability("completions").is_some(),
             logging: capability("logging").is_some(),
             tasks: capability("tasks").is_some(),
+            task_list: capability("tasks")
+                .is_some_and(|span| answer.member(span, "list").is_some()),
             task_extension: capability("extensions")
                 .is_some_and(|span| answer.member(span, TASK_EXTENSION).is_some()),
         },

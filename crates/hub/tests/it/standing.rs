@@ -234,3 +234,59 @@ fn a_modern_client_listens_to_a_modern_server() {
     hub.client_leaves(1);
     assert_snapshot!(hub.take());
 }
+
+#[test]
+fn the_tasks_of_all_servers_are_one_list() {
+    let mut hub = Transcript::new(
+        settings(),
+        vec![server("a"), server("b"), server("c"), server("d")],
+    );
+    for (number, tasks) in [
+        (1, r#"{"list":{},"cancel":{}}"#),
+        (2, "{}"),
+        (3, r#"{"list":{}}"#),
+        (4, r#"{"list":{}}"#),
+    ] {
+        hub.server_opens(number);
+        hub.server_says(number, &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"2025-11-25","capabilities":{{"tasks":{tasks}}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#));
+    }
+    hub.client();
+    hub.take();
+    hub.initialize(1, "{}");
+    hub.client_says(
+        1,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tasks/list","params":{"_meta":{"progressToken":1}}}"#,
+    );
+    hub.server_says(
+        3,
+        r#"{"jsonrpc":"2.0","id":2,"result":{"tasks":[{"taskId":"c-1","status":"working"}]}}"#,
+    );
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":2,"result":{"tasks":[{"taskId":"a-1","status":"working"}],"nextCursor":"more"}}"#);
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":3,"result":{"tasks":[{"taskId":"a-2","status":"failed"}],"nextCursor":"more"}}"#);
+    hub.server_says(
+        4,
+        r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"broken"}}"#,
+    );
+    // The hub now knows where each task is.
+    hub.client_says(
+        1,
+        r#"{"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"c-1"}}"#,
+    );
+    hub.client_says(
+        1,
+        r#"{"jsonrpc":"2.0","id":3,"method":"tasks/list","params":{"cursor":"x"}}"#,
+    );
+    hub.client_says(1, r#"{"jsonrpc":"2.0","id":4,"method":"tasks/list"}"#);
+    hub.client_says(
+        1,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}"#,
+    );
+    assert_snapshot!(hub.take());
+}
+
+#[test]
+fn tasks_are_not_listed_if_no_server_does() {
+    let mut hub = Transcript::ready("[]");
+    hub.client_says(1, r#"{"jsonrpc":"2.0","id":1,"method":"tasks/list"}"#);
+    assert_snapshot!(hub.take());
+}
