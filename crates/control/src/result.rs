@@ -92,6 +92,11 @@ pub struct ServerHealth {
     pub stale: bool,
     /// How often it was started again.
     pub restarts: u64,
+    /// Who shares it: `auto`, `shared` or `session`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub scope: String,
+    /// How many client sessions have one of their own.
+    pub own_sessions: u64,
 }
 
 /// `connections.list`

@@ -8,6 +8,7 @@ mod keys;
 mod message_view;
 mod prompt;
 mod replay;
+mod servers;
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -28,6 +29,8 @@ use crate::text::{BodyLayout, DiffRow};
 use crate::theme::{Colours, Theme};
 use answers::RequestPurpose;
 use holds::ExternalDecision;
+use servers::ServerFilter;
+pub use servers::ServersWindow;
 
 /// How often records are looked at without being told.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -79,6 +82,10 @@ pub struct App {
     unsent_edit: Option<Box<Editor>>,
     /// The filter before another was typed.
     filter_before: String,
+    /// When the servers of a hub were last asked about. `None`: they are to be asked about now.
+    servers_asked: Option<Instant>,
+    /// The server whose messages are shown.
+    server_filter: Option<ServerFilter>,
     pending_requests: HashMap<u64, RequestPurpose>,
     history: [InputHistory; 3],
     effects: Vec<Effect>,
@@ -136,6 +143,8 @@ pub enum Overlay {
         /// Lines from the end.
         back: usize,
     },
+    /// The servers of a hub.
+    Servers(ServersWindow),
     /// Two bodies side by side.
     Diff(Box<DiffView>),
 }
@@ -288,6 +297,8 @@ impl App {
             external_decision: None,
             unsent_edit: None,
             filter_before: String::new(),
+            servers_asked: None,
+            server_filter: None,
             pending_requests: HashMap::new(),
             history: Default::default(),
             effects: Vec::new(),
@@ -328,6 +339,10 @@ impl App {
         if changed && self.listen_url.is_none() {
             self.find_address();
         }
+        if changed {
+            self.follow_server_filter();
+        }
+        self.poll_servers();
         changed |= self.report_external_decision();
         if self.status.as_ref().is_some_and(|said| said.until <= now) {
             self.status = None;

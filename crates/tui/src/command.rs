@@ -60,6 +60,8 @@ pub enum CommandGroup {
     Records,
     /// The program.
     Program,
+    /// The servers of a hub.
+    Servers,
     /// The editor.
     Edit,
     /// A line that is typed.
@@ -75,6 +77,8 @@ pub enum CommandGroup {
 pub enum KeyContext {
     /// The panes, and windows over them.
     Panes,
+    /// The servers of a hub, where a letter is about the selected server.
+    Servers,
     /// The editor, which takes all letters.
     Editor,
     /// A line that is typed, which does so too.
@@ -85,8 +89,9 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// All of them.
-    pub const ALL: [KeyContext; 4] = [
+    pub const ALL: [KeyContext; 5] = [
         KeyContext::Panes,
+        KeyContext::Servers,
         KeyContext::Editor,
         KeyContext::Line,
         KeyContext::Question,
@@ -95,13 +100,14 @@ impl KeyContext {
 
 impl CommandGroup {
     /// All, in the order of the help.
-    pub const ALL: [CommandGroup; 10] = [
+    pub const ALL: [CommandGroup; 11] = [
         CommandGroup::Decide,
         CommandGroup::Look,
         CommandGroup::Move,
         CommandGroup::Replay,
         CommandGroup::Records,
         CommandGroup::Program,
+        CommandGroup::Servers,
         CommandGroup::Edit,
         CommandGroup::Line,
         CommandGroup::Text,
@@ -115,6 +121,8 @@ impl CommandGroup {
             CommandGroup::Line => context == KeyContext::Line,
             CommandGroup::Text => matches!(context, KeyContext::Editor | KeyContext::Line),
             CommandGroup::Question => context == KeyContext::Question,
+            CommandGroup::Servers => context == KeyContext::Servers,
+            CommandGroup::Program => matches!(context, KeyContext::Panes | KeyContext::Servers),
             _ => context == KeyContext::Panes,
         }
     }
@@ -128,6 +136,7 @@ impl CommandGroup {
             CommandGroup::Replay => "Sending again",
             CommandGroup::Records => "Records",
             CommandGroup::Program => "Program",
+            CommandGroup::Servers => "In the servers window",
             CommandGroup::Edit => "In the editor",
             CommandGroup::Line => "On an input line",
             CommandGroup::Text => "In the editor and on an input line",
@@ -166,6 +175,7 @@ commands! {
         Diff "diff" ["D"] "Side by side: as received and as forwarded, or first sent and replayed";
         Original "original" ["o"] "Show the message as received, or as forwarded";
         Stderr "stderr" ["l"] "What the server wrote on stderr, and other events";
+        Servers "servers" ["v"] "The servers of a hub: how they are doing, and what can be done about it";
         Wrap "wrap" ["W"] "Wrap long lines, or cut them";
         Copy "copy" ["y"] "Copy the message";
         CopyCurl "copy-curl" ["Y"] "Copy the message as a curl command";
@@ -206,6 +216,13 @@ commands! {
         Quit "quit" ["q", "Q"] "Leave. Asks first if that would end the proxy, or leave it holding messages";
         Leave "leave" ["ctrl-c"] "Leave from everywhere except the editor, where it would lose your text";
         Back "back" ["esc"] "Close the open window, or go back to the list";
+    }
+    Servers {
+        ServerMessages "server-messages" ["enter", "f"] "Show only the messages of the selected server";
+        RestartServer "restart-server" ["r"] "Restart the selected server; calls that it has not answered fail";
+        EnableServer "enable-server" ["e"] "Let clients use the selected server again";
+        DisableServer "disable-server" ["d"] "Stop the selected server and offer nothing of it";
+        ReloadServers "reload-servers" ["R"] "Read the configuration again";
     }
     Edit {
         Send "send" ["ctrl-s"] "Send what is in the editor";
@@ -249,7 +266,8 @@ commands! {
 impl CommandEntry {
     /// Whether its keys count there.
     pub fn is_for(&self, context: KeyContext) -> bool {
-        self.group.is_for(context) || self.command == UiCommand::Leave
+        let moves = context == KeyContext::Servers && self.command.moves_up_or_down();
+        self.group.is_for(context) || self.command == UiCommand::Leave || moves
     }
 
     /// Its name, with a colon if it can be typed.
@@ -268,6 +286,12 @@ impl UiCommand {
             .iter()
             .find(|entry| entry.command == self)
             .unwrap_or(&COMMANDS[0])
+    }
+
+    /// Whether it moves about in a list.
+    fn moves_up_or_down(self) -> bool {
+        use UiCommand::{Down, First, Last, PageDown, PageUp, Up};
+        matches!(self, Down | Up | PageDown | PageUp | First | Last)
     }
 
     /// The one that a key does there.

@@ -22,7 +22,8 @@ mod text_area;
 mod theme;
 
 pub use app::{
-    App, ClickTarget, Effect, Focus, InputEvent, Overlay, PromptKind, ProxyOwner, StatusTone,
+    App, ClickTarget, Effect, Focus, InputEvent, Overlay, PromptKind, ProxyOwner, ServersWindow,
+    StatusTone,
 };
 pub use command::{COMMANDS, CommandEntry, UiCommand, keys_page};
 pub use editor::{EditPurpose, Editor};

@@ -8,6 +8,7 @@ mod help;
 mod lists;
 mod overlay;
 mod rows;
+mod servers;
 mod title;
 
 use ratatui::Frame;

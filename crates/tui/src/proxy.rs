@@ -1,11 +1,17 @@
-//! What the UI knows of the proxy: who it is, what it holds, its breakpoints and rules.
+//! What the UI knows of the proxy: who it is, what it holds, its breakpoints and rules, the servers of a hub.
 
 use std::time::{Duration, Instant};
 
 use mcp_proxy_control::{
-    BreakpointRow, HeldRow, HelloResult, HoldListResult, InterceptMode, RulesListResult,
+    BreakpointRow, ConnectionRow, HeldRow, HelloResult, HoldListResult, InterceptMode,
+    RulesListResult, ServerRow,
 };
 use mcp_proxy_wire::Direction;
+
+/// What the target of a hub begins with.
+const HUB_TARGET: &str = "mcp-proxy serve";
+/// What the clients of a hub are connected to.
+const HUB_PEER: &str = "hub";
 
 /// How it stands with the proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +39,10 @@ pub struct ProxyState {
     pub breakpoints: Vec<BreakpointRow>,
     /// Its rules.
     pub rules: RulesListResult,
+    /// Its servers, as they were when the window that shows them last asked.
+    pub servers: Vec<ServerRow>,
+    /// Its newest connections, from the same time.
+    pub connections: Vec<ConnectionRow>,
 }
 
 /// A message that waits for a decision.
@@ -62,6 +72,8 @@ impl ProxyState {
             held: Vec::new(),
             breakpoints: Vec::new(),
             rules: RulesListResult::default(),
+            servers: Vec::new(),
+            connections: Vec::new(),
         }
     }
 
@@ -75,6 +87,21 @@ impl ProxyState {
     pub fn holds(&self) -> bool {
         let holds = self.mode == InterceptMode::Intercept || !self.held.is_empty();
         self.link == ProxyStatus::Live && holds
+    }
+
+    /// Whether it is a hub, whose servers can be looked after.
+    pub fn is_hub(&self) -> bool {
+        let mut servers = self.hello.servers.iter();
+        // A hub may be without servers until its configuration is read again.
+        servers.any(|server| server.health.is_some())
+            || self.hello.servers.is_empty() && self.hello.target.starts_with(HUB_TARGET)
+    }
+
+    /// How many clients a hub has.
+    pub fn clients(&self) -> usize {
+        let is_client =
+            |row: &&ConnectionRow| row.open && row.server.name.as_deref() == Some(HUB_PEER);
+        self.connections.iter().filter(is_client).count()
     }
 
     /// The hold of a message.

@@ -28,7 +28,7 @@ use worker::ViewProgress;
 use worker_mailbox::{WorkerMailbox, WorkerPanicGuard, WorkerResults};
 
 pub(crate) use message_row::MessageRow;
-pub(crate) use session_events::{SessionEventKind, SessionEvents};
+pub(crate) use session_events::{SessionEvent, SessionEventKind, SessionEvents};
 
 /// One session that is looked at: a record that grows, a finished one, or the remembered rows of a proxy without a record.
 #[derive(Debug)]

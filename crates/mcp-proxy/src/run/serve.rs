@@ -13,7 +13,7 @@ use mcp_proxy_builtin::BuiltinServer;
 use mcp_proxy_control::{ServerHealth, ServerRow};
 use mcp_proxy_core::control::{RunServer, ServerManagement, ServerOrder};
 use mcp_proxy_core::{CarryOptions, Dial, InProcessServer, LinkEnd, Peer, ProxyRun, in_process};
-use mcp_proxy_hub::config::ServerName;
+use mcp_proxy_hub::config::{ServerName, SharingScope};
 use mcp_proxy_hub::{
     AuditRecord, CallOutcome, HubDriver, HubReports, HubServer, NewServer, ServerChange,
     ServerSettings, ServerState, ServerStatus,
@@ -198,7 +198,10 @@ impl ServerManagement for HubManagement {
                 transport: server.map(transport).unwrap_or_default(),
                 target: target.unwrap_or_default(),
                 connections: 0,
-                health: Some(health(&self.config, &status)),
+                health: Some(ServerHealth {
+                    scope: server.map(scope).unwrap_or_default(),
+                    ..health(&self.config, &status)
+                }),
                 name: status.name,
             }
         };
@@ -239,7 +242,19 @@ fn health(config: &Config, status: &ServerStatus) -> ServerHealth {
         prompts,
         stale: status.stale,
         restarts: status.restarts.into(),
+        scope: String::new(),
+        own_sessions: status.own_sessions as u64,
     }
+}
+
+/// Who shares a server, as the configuration says it.
+fn scope(server: &HubServerTarget) -> String {
+    let word = match server.settings.scope {
+        SharingScope::Auto => "auto",
+        SharingScope::Shared => "shared",
+        SharingScope::Session => "session",
+    };
+    word.to_owned()
 }
 
 fn transport(server: &HubServerTarget) -> String {

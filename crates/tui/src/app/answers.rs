@@ -2,13 +2,14 @@
 
 use bytes::Bytes;
 use mcp_proxy_control::{
-    BreakpointsListRequest, ControlRequest, ExportRequest, GetRequest, HelloRequest,
-    HoldListRequest, InterceptMode, Notice, ReplayRequest, ReplayResult, RulesListRequest,
-    SubscribeRequest,
+    BreakpointsListRequest, ConnectionsListRequest, ControlRequest, ExportRequest, GetRequest,
+    HelloRequest, HoldListRequest, InterceptMode, Notice, ReplayRequest, ReplayResult,
+    RulesListRequest, ServersListRequest, SubscribeRequest,
 };
 use mcp_proxy_session::MessageWithContext;
 
 use super::prompt::FileOutput;
+use super::servers::ServerTask;
 use super::{App, Effect, Overlay, ProxyOwner};
 use crate::proxy::ProxyStatus;
 use crate::source::SessionView;
@@ -22,6 +23,12 @@ pub(super) enum RequestPurpose {
     Holds,
     Breakpoints,
     Rules,
+    /// How the servers of a hub are doing.
+    Servers,
+    /// The connections of a hub.
+    Connections,
+    /// Something was done about the servers of a hub.
+    ServersChanged(ServerTask),
     /// Messages of a proxy that keeps no record.
     Rows,
     /// Nothing is done but to say this, or why not.
@@ -137,6 +144,7 @@ impl App {
             RequestPurpose::Replayed(sequence) => {
                 self.complain(format!("#{sequence} was not replayed: {why}"));
             }
+            RequestPurpose::ServersChanged(task) => self.complain(task.failure(why)),
             _ => self.complain(why),
         }
         if self.proxy.link == ProxyStatus::Live {
@@ -177,6 +185,14 @@ impl App {
                 self.proxy.breakpoints = BreakpointsListRequest::result(answer)?.breakpoints;
             }
             RequestPurpose::Rules => self.proxy.rules = RulesListRequest::result(answer)?,
+            RequestPurpose::Servers => {
+                self.take_servers(ServersListRequest::result(answer)?.servers);
+            }
+            RequestPurpose::Connections => {
+                let list = ConnectionsListRequest::result(answer)?;
+                self.proxy.connections = list.connections;
+            }
+            RequestPurpose::ServersChanged(task) => self.servers_changed(&task),
             RequestPurpose::Rows => self.take_rows(answer)?,
             RequestPurpose::Say(text) if text.is_empty() => {}
             RequestPurpose::Say(text) => self.say(text),

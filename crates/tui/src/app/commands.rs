@@ -38,6 +38,7 @@ impl App {
             CommandGroup::Edit => return self.editor_command(command),
             CommandGroup::Line => return self.line_command(command),
             CommandGroup::Text => return self.text_command(command),
+            CommandGroup::Servers => return self.server_command(command),
             _ => {}
         }
         match command {
@@ -81,6 +82,7 @@ impl App {
             UiCommand::Diff => self.diff(),
             UiCommand::Original => self.original(),
             UiCommand::Stderr => self.open(Overlay::Events { back: 0 }),
+            UiCommand::Servers => self.open_servers(),
             UiCommand::Wrap => self.wraps = !self.wraps,
             UiCommand::Copy => self.copy(),
             UiCommand::CopyCurl => self.copy_curl(),
@@ -91,6 +93,10 @@ impl App {
             UiCommand::First => self.move_focused_pane(isize::MIN / 2),
             UiCommand::Last => {
                 self.move_focused_pane(isize::MAX / 2);
+                // The last server is not the last message.
+                if matches!(self.overlay, Overlay::Servers(_)) {
+                    return;
+                }
                 if let (Focus::List, Some(tab)) = (self.focus, self.current()) {
                     tab.follows = true;
                 }
@@ -191,9 +197,10 @@ impl App {
 
     fn page(&self) -> isize {
         let tab = self.tabs.get(self.tab);
-        let rows = match self.focus {
-            Focus::List => tab.map_or(1, |tab| tab.height),
-            Focus::Detail => tab
+        let rows = match (&self.overlay, self.focus) {
+            (Overlay::Servers(window), _) => window.height,
+            (_, Focus::List) => tab.map_or(1, |tab| tab.height),
+            (_, Focus::Detail) => tab
                 .and_then(|tab| tab.detail.as_ref())
                 .map_or(1, |detail| detail.height),
         };
@@ -210,6 +217,12 @@ impl App {
             Overlay::Rules { top } => moved(top, self.proxy.rules.rules.len().saturating_sub(1)),
             Overlay::Breakpoints { selected } => {
                 moved(selected, self.proxy.breakpoints.len().saturating_sub(1));
+            }
+            Overlay::Servers(window) => {
+                moved(
+                    &mut window.selected,
+                    self.proxy.servers.len().saturating_sub(1),
+                );
             }
             Overlay::Diff(sides) => {
                 let last = sides.lines.len().saturating_sub(1);

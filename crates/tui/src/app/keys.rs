@@ -15,6 +15,7 @@ impl App {
             Overlay::Editor(_) => KeyContext::Editor,
             Overlay::Prompt(..) => KeyContext::Line,
             Overlay::ConfirmQuit | Overlay::ConfirmLeave => KeyContext::Question,
+            Overlay::Servers(_) => KeyContext::Servers,
             _ => KeyContext::Panes,
         }
     }

@@ -30,6 +30,17 @@ const STATUS: [(UiCommand, &str); 10] = [
     (UiCommand::CommandLine, "Command"),
 ];
 
+/// The same while the servers of a hub are shown.
+const SERVERS: [(UiCommand, &str); 7] = [
+    (UiCommand::ServerMessages, "Messages"),
+    (UiCommand::RestartServer, "Restart"),
+    (UiCommand::EnableServer, "Enable"),
+    (UiCommand::DisableServer, "Disable"),
+    (UiCommand::ReloadServers, "Reload config"),
+    (UiCommand::Back, "Close"),
+    (UiCommand::Help, "Help"),
+];
+
 /// The buttons of the control bar.
 const BUTTONS: [(UiCommand, &str); 9] = [
     (UiCommand::Forward, "Forward"),
@@ -84,6 +95,7 @@ fn last(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             say(app, frame, area, &text, role);
         }
         (Overlay::Editor(_), None) => editor_keys(app, frame, area),
+        (Overlay::Servers(_), None) => key_bar(app, frame, area, &SERVERS),
         // Nowhere else is there room to tell that not all is shown.
         (_, None) if frame.area().height < 6 && has_filter(app) => filter(app, frame, area),
         _ => status(app, frame, area),
@@ -132,14 +144,19 @@ fn editor_keys(app: &App, frame: &mut Frame<'_>, area: Rect) {
 }
 
 fn status(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
-    let mut spans = Vec::new();
-    let mut column = area.x;
     let mut named = STATUS;
     // What is waited for goes first where not all can be named.
     if usize::from(area.width) < NARROW && !app.proxy.held.is_empty() {
         named.sort_by_key(|(command, _)| command.entry().group != CommandGroup::Decide);
     }
-    for (command, word) in named {
+    key_bar(app, frame, area, &named);
+}
+
+/// As many of these keys as there is room for; the mouse can press them.
+fn key_bar(app: &mut App, frame: &mut Frame<'_>, area: Rect, named: &[(UiCommand, &str)]) {
+    let mut spans = Vec::new();
+    let mut column = area.x;
+    for &(command, word) in named {
         let key = command.entry().keys.first().map(|key| shown_key(key));
         let key = match command {
             UiCommand::Quit => "Q".to_owned(),

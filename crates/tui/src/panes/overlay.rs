@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::detail::on_screen;
-use super::{diff, events, framed, help, lists, span, style};
+use super::{diff, events, framed, help, lists, servers, span, style};
 use crate::app::{App, Overlay};
 use crate::command::UiCommand;
 use crate::editor::EditPurpose;
@@ -23,6 +23,7 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         Overlay::Breakpoints { .. } => lists::breakpoints(app, frame, area),
         Overlay::Rules { .. } => lists::rules(app, frame, area),
         Overlay::Events { .. } => events::draw(app, frame, area),
+        Overlay::Servers(_) => servers::draw(app, frame, area),
         Overlay::Diff(_) => diff::draw(app, frame, area),
     }
 }

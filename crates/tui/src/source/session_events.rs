@@ -37,6 +37,8 @@ pub struct SessionEvent {
     pub text: String,
     /// The message that it marks, or takes the mark from.
     pub mark: Option<(u64, MarkOperation)>,
+    /// The name of the server that the connection begins with, if it has one.
+    pub server: Option<String>,
 }
 
 /// Sorts of events.
@@ -142,6 +144,12 @@ impl SessionEvent {
             kind,
             text,
             mark: mark_of(record),
+            server: match kind {
+                SessionEventKind::Open => record
+                    .member::<PeerInfo>("server")
+                    .and_then(|peer| peer.name),
+                _ => None,
+            },
         })
     }
 }

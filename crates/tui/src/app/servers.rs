@@ -1,0 +1,259 @@
+//! The servers of a hub: how they are doing, and what the user does about them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use mcp_proxy_control::{
+    ConnectionsListRequest, ServerRow, ServersDisableRequest, ServersEnableRequest,
+    ServersListRequest, ServersReloadRequest, ServersRestartRequest,
+};
+
+use super::answers::RequestPurpose;
+use super::{App, Focus, Overlay};
+use crate::command::UiCommand;
+use crate::proxy::ProxyStatus;
+use crate::source::{SessionEvent, SessionEventKind};
+
+/// How often a hub is asked about its servers while they are shown.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+/// The most connections that one answer can have.
+const MOST_CONNECTIONS: u64 = 1000;
+/// The most connections in a filter: a program may not be nested much deeper.
+const MOST_IN_FILTER: usize = 20;
+
+/// The window with the servers of a hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServersWindow {
+    /// The place of the selected server.
+    pub selected: usize,
+    /// The place of the first server on the screen.
+    pub top: usize,
+    /// Servers that fit the screen, as it was last drawn.
+    pub height: usize,
+}
+
+/// The server whose messages are shown.
+#[derive(Clone, Debug)]
+pub(super) struct ServerFilter {
+    name: String,
+    connections: BTreeSet<u32>,
+    text: String,
+}
+
+/// Something that is done about servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ServerTask {
+    Restart(String),
+    Enable(String),
+    Disable(String),
+    Reload,
+}
+
+impl ServerTask {
+    fn success(&self) -> String {
+        match self {
+            ServerTask::Restart(name) => format!("{name} is restarted"),
+            ServerTask::Enable(name) => format!("{name} can be used again"),
+            ServerTask::Disable(name) => format!("{name} is disabled"),
+            ServerTask::Reload => "the configuration was read again".to_owned(),
+        }
+    }
+
+    pub(super) fn failure(&self, why: &str) -> String {
+        match self {
+            ServerTask::Restart(name) => format!("{name} was not restarted: {why}"),
+            ServerTask::Enable(name) => format!("{name} was not enabled: {why}"),
+            ServerTask::Disable(name) => format!("{name} was not disabled: {why}"),
+            ServerTask::Reload => format!("the configuration stays as it was: {why}"),
+        }
+    }
+}
+
+impl App {
+    pub(super) fn open_servers(&mut self) {
+        match &self.proxy.link {
+            ProxyStatus::Live if self.proxy.is_hub() => {}
+            ProxyStatus::Live if self.proxy.hello.target.is_empty() => {
+                return self.complain("the proxy has not answered yet");
+            }
+            ProxyStatus::Gone(why) => {
+                let text = format!("the proxy is gone: {why}");
+                return self.complain(text);
+            }
+            ProxyStatus::Live | ProxyStatus::None => {
+                return self.complain("this is not a running hub (`mcp-proxy serve`)");
+            }
+        }
+        if self.proxy.servers.is_empty() {
+            self.proxy.servers = self.proxy.hello.servers.clone();
+        }
+        self.servers_asked = None;
+        self.open(Overlay::Servers(ServersWindow {
+            selected: 0,
+            top: 0,
+            height: 1,
+        }));
+    }
+
+    /// Asks how the servers are doing, if they are shown, it is time, and nothing is being asked about them.
+    pub(super) fn poll_servers(&mut self) {
+        let is_shown = matches!(self.overlay, Overlay::Servers(_));
+        let is_due = self
+            .servers_asked
+            .is_none_or(|asked| self.now.duration_since(asked) >= ASK_EVERY);
+        let is_asked = || {
+            let mut pending = self.pending_requests.values();
+            pending
+                .any(|then| matches!(then, RequestPurpose::Servers | RequestPurpose::Connections))
+        };
+        if !is_shown || !is_due || self.proxy.link != ProxyStatus::Live || is_asked() {
+            return;
+        }
+        self.servers_asked = Some(self.now);
+        self.ask(&ServersListRequest {}, RequestPurpose::Servers);
+    }
+
+    /// Takes an answer. The selected server stays selected wherever it is now.
+    pub(super) fn take_servers(&mut self, servers: Vec<ServerRow>) {
+        let before = std::mem::replace(&mut self.proxy.servers, servers);
+        let Overlay::Servers(window) = &mut self.overlay else {
+            return;
+        };
+        let now = &self.proxy.servers;
+        let same = before
+            .get(window.selected)
+            .and_then(|old| now.iter().position(|server| server.name == old.name));
+        let last = now.len().saturating_sub(1);
+        window.selected = same.unwrap_or(window.selected).min(last);
+        let request = ConnectionsListRequest {
+            limit: Some(MOST_CONNECTIONS),
+            ..ConnectionsListRequest::default()
+        };
+        self.ask(&request, RequestPurpose::Connections);
+    }
+
+    pub(super) fn servers_changed(&mut self, task: &ServerTask) {
+        self.say(task.success());
+        // The next turn shows what came of it.
+        self.servers_asked = None;
+    }
+
+    /// Does what a key stands for in the window.
+    pub(super) fn server_command(&mut self, command: UiCommand) {
+        let Overlay::Servers(window) = &self.overlay else {
+            return;
+        };
+        if command == UiCommand::ReloadServers {
+            let then = RequestPurpose::ServersChanged(ServerTask::Reload);
+            return self.ask(&ServersReloadRequest {}, then);
+        }
+        let Some(server) = self.proxy.servers.get(window.selected) else {
+            return self.complain("the hub has no servers");
+        };
+        let name = server.name.clone();
+        let server = name.clone();
+        let then = RequestPurpose::ServersChanged;
+        match command {
+            UiCommand::ServerMessages => self.show_messages_of(name),
+            UiCommand::RestartServer => self.ask(
+                &ServersRestartRequest { server },
+                then(ServerTask::Restart(name)),
+            ),
+            UiCommand::EnableServer => self.ask(
+                &ServersEnableRequest { server },
+                then(ServerTask::Enable(name)),
+            ),
+            UiCommand::DisableServer => self.ask(
+                &ServersDisableRequest { server },
+                then(ServerTask::Disable(name)),
+            ),
+            // Those of other groups.
+            _ => {}
+        }
+    }
+
+    /// Shows only the hub's conversations with this server.
+    fn show_messages_of(&mut self, name: String) {
+        let connections = self.connections_of(&name);
+        if connections.is_empty() {
+            return self.complain(format!("nothing was sent to {name} yet"));
+        }
+        self.overlay = Overlay::None;
+        self.focus = Focus::List;
+        // The servers are those of the live session.
+        self.tab = 0;
+        let text = filter_text(&connections);
+        self.set_filter(&text);
+        self.say(format!(
+            "only messages of {name}; {} shows everything again",
+            UiCommand::ClearFilter.key()
+        ));
+        self.server_filter = Some(ServerFilter {
+            name,
+            connections,
+            text,
+        });
+    }
+
+    /// A server that is started again has a new connection: the filter that was made for the server takes it in.
+    pub(super) fn follow_server_filter(&mut self) {
+        let Some(mut filter) = self.server_filter.take() else {
+            return;
+        };
+        let Some(tab) = self.tabs.first() else {
+            return;
+        };
+        // The user has another filter now.
+        if tab.view.filter() != filter.text {
+            return;
+        }
+        filter.connections.extend(self.connections_of(&filter.name));
+        let text = filter_text(&filter.connections);
+        if let (true, Some(tab)) = (text != filter.text, self.tabs.first_mut())
+            && tab.set_filter(&text).is_ok()
+        {
+            filter.text = text;
+        }
+        self.server_filter = Some(filter);
+    }
+
+    /// The numbers of the connections to a server, as far as the record and the hub remember them.
+    fn connections_of(&self, name: &str) -> BTreeSet<u32> {
+        let events = self.tabs.first().map(|tab| tab.view.events().iter());
+        let recorded = events
+            .into_iter()
+            .flatten()
+            .filter(|event| event.server.as_deref() == Some(name))
+            .filter_map(|event| event.connection);
+        let rows = self.proxy.connections.iter();
+        let told = rows
+            .filter(|row| row.server.name.as_deref() == Some(name))
+            .map(|row| row.connection.0);
+        recorded.chain(told).collect()
+    }
+
+    /// The last lines that a server wrote on stderr, the oldest first.
+    pub(crate) fn stderr_of(&self, name: &str, most: usize) -> Vec<&SessionEvent> {
+        let connections = self.connections_of(name);
+        let is_wanted = |event: &&SessionEvent| {
+            let connection = event.connection;
+            event.kind == SessionEventKind::Stderr
+                && connection.is_some_and(|number| connections.contains(&number))
+        };
+        let events = self.tabs.first().map(|tab| tab.view.events().iter().rev());
+        let newest = events.into_iter().flatten().filter(is_wanted).take(most);
+        let mut lines: Vec<&SessionEvent> = newest.collect();
+        lines.reverse();
+        lines
+    }
+}
+
+/// `.connection == 1 or .connection == 4`, with the newest connections.
+fn filter_text(connections: &BTreeSet<u32>) -> String {
+    let skipped = connections.len().saturating_sub(MOST_IN_FILTER);
+    let terms = connections
+        .iter()
+        .skip(skipped)
+        .map(|number| format!(".connection == {number}"));
+    terms.collect::<Vec<_>>().join(" or ")
+}
