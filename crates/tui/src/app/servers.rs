@@ -88,8 +88,14 @@ impl App {
             self.proxy.servers = self.proxy.hello.servers.clone();
         }
         self.servers_asked = None;
+        let filtered = self.server_filter.as_ref();
+        let place = filtered.and_then(|filter| {
+            let mut servers = self.proxy.servers.iter();
+            servers.position(|server| server.name == filter.name)
+        });
         self.open(Overlay::Servers(ServersWindow {
-            selected: 0,
+            // Back from its messages, the user is where they were.
+            selected: place.unwrap_or(0),
             top: 0,
             height: 1,
         }));

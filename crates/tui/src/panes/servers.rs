@@ -154,7 +154,11 @@ fn describe(app: &App, server: &ServerRow, area: Rect) -> Vec<Line<'static>> {
         line(StyleRole::Plain, &offers(server, health)),
     ];
     if let Some(error) = &health.error {
-        let text = format!("last error: {}", sanitize(error));
+        let label = match health.state.as_str() {
+            "disabled" => "disabled",
+            _ => "last error",
+        };
+        let text = format!("{label}: {}", sanitize(error));
         let mut texts = wrapped(&text, width);
         if texts.len() > ERROR_LINES {
             let rest = texts.split_off(ERROR_LINES - 1);
@@ -168,10 +172,10 @@ fn describe(app: &App, server: &ServerRow, area: Rect) -> Vec<Line<'static>> {
         lines.push(line(StyleRole::Faint, "stderr:"));
     }
     for event in written {
-        lines.push(line(
-            StyleRole::Plain,
-            &format!("  {}", sanitize(&event.text)),
-        ));
+        let time = mcp_proxy_session::time_text(event.time);
+        let time = time.get(11..19).unwrap_or_default();
+        let text = format!("  {time} {}", sanitize(&event.text));
+        lines.push(line(StyleRole::Plain, &text));
     }
     lines
 }

@@ -20,5 +20,6 @@ mod remembered;
 mod replaying;
 mod scenes;
 mod screens;
+mod servers;
 mod test_ui;
 mod typing;

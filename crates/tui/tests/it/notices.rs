@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mcp_proxy_tui::StatusTone;
+use mcp_proxy_tui::{StatusTone, UiCommand};
 use serde_json::{Value, json};
 
 use crate::deciding::two_held;
@@ -75,6 +75,7 @@ fn ui_notices() {
     typing(&mut user);
     files(&mut user);
     leaving(&mut user);
+    servers(&mut user);
     insta::assert_snapshot!("ui_notices", user.told);
 }
 
@@ -234,4 +235,29 @@ fn leaving(user: &mut Notices) {
     user.each(&["i", "F5", "B", "r"]);
     user.at("a record", TestUi::opened(record::ordinary()));
     user.each(&["F5", "B", "i", "r"]);
+}
+
+fn servers(user: &mut Notices) {
+    user.at("a run that is not a hub", listed());
+    user.keys(&["v"]);
+    user.at("a record", TestUi::opened(record::ordinary()));
+    user.keys(&["v"]);
+    user.at("connecting", TestUi::silent(record::empty(), Value::Null));
+    user.stage.app.run(UiCommand::Servers, "");
+    user.tell("v");
+    user.at("a hub without servers", crate::servers::of(json!([])));
+    user.keys(&["r"]);
+    user.at("the servers of a hub", crate::servers::hub_window());
+    for key in ["r", "e", "d", "R"] {
+        user.keys(&[key]);
+        user.answer(json!({}));
+        user.keys(&[key]);
+        user.refuse();
+    }
+    user.keys(&["G", "enter"]);
+    user.keys(&["g", "enter"]);
+    user.stage.press(&["v"]);
+    user.stage.gone("the proxy has ended");
+    user.tell("gone");
+    user.keys(&["r"]);
 }

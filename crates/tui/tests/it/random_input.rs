@@ -10,7 +10,7 @@ use crate::scenes::{SCENES, held};
 use crate::test_ui::{TestUi, key};
 
 /// Screens whose keys mean different things.
-const WINDOWS: [&str; 15] = [
+const WINDOWS: [&str; 16] = [
     "held",
     "editor",
     "filter-typed",
@@ -19,6 +19,7 @@ const WINDOWS: [&str; 15] = [
     "breakpoints",
     "rules",
     "stderr",
+    "servers",
     "diff-edit",
     "quit",
     "leave",
@@ -48,7 +49,7 @@ fn every_command_in_every_window() {
 fn every_command_without_a_message() {
     let mut stage = TestUi::opened(record::empty());
     for entry in COMMANDS {
-        for open in ["", "F1", "b", "u", "l", "F6", "R", "F2", ":", "/", "D"] {
+        for open in ["", "F1", "b", "u", "l", "v", "F6", "R", "F2", ":", "/", "D"] {
             stage.press(&["esc", "esc"]);
             if !open.is_empty() {
                 stage.press(&[open]);

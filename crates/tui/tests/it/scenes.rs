@@ -9,6 +9,7 @@ use mcp_proxy_wire::Origin;
 use serde_json::{Value, json};
 
 use crate::record;
+use crate::servers;
 use crate::test_ui::TestUi;
 
 /// A screen's name, and how it comes about.
@@ -38,6 +39,9 @@ pub const SCENES: &[Scene] = &[
     ("rules", rules),
     ("rules-none", || pressed(&["u"])),
     ("stderr", stderr),
+    ("servers", servers::hub_window),
+    ("servers-many", servers::many),
+    ("servers-none", || servers::of(json!([]))),
     ("diff-edit", || {
         let mut stage = edited();
         stage.press(&["D"]);

@@ -21,12 +21,14 @@ use mcp_proxy_session::testing::SampleRecord;
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
 /// What the app asks by itself.
-const BY_ITSELF: [Method; 5] = [
+const BY_ITSELF: [Method; 7] = [
     Method::Hello,
     Method::Subscribe,
     Method::HoldList,
     Method::BreakpointsList,
     Method::RulesList,
+    Method::ServersList,
+    Method::ConnectionsList,
 ];
 
 pub struct TestUi {
@@ -39,6 +41,10 @@ pub struct TestUi {
     pub holds: Vec<Value>,
     pub breakpoints: Value,
     pub rules: Value,
+    pub servers: Value,
+    pub connections: Value,
+    /// How often the app has asked about servers.
+    pub server_polls: usize,
     /// The clock stands still.
     pub now: Instant,
     asked: Vec<ProxyRequest>,
@@ -96,6 +102,9 @@ impl TestUi {
             holds: Vec::new(),
             breakpoints: json!([]),
             rules: json!({"file": null, "fault": null, "rules": []}),
+            servers: json!([]),
+            connections: json!([]),
+            server_polls: 0,
             now: Instant::now(),
             asked: Vec::new(),
         }
@@ -110,6 +119,7 @@ impl TestUi {
                 return;
             }
             for ask in asks {
+                self.server_polls += usize::from(ask.method == Method::ServersList);
                 if BY_ITSELF.contains(&ask.method) {
                     let answer = self.answer_of(ask.method);
                     self.reply(ask.id, Ok(&answer.to_string()));
@@ -126,6 +136,8 @@ impl TestUi {
             Method::Hello => self.hello.clone(),
             Method::Subscribe => json!({"mode": self.mode, "held": numbers, "upto": 1}),
             Method::HoldList => json!({"mode": self.mode, "holds": self.holds}),
+            Method::ServersList => json!({"servers": self.servers}),
+            Method::ConnectionsList => json!({"connections": self.connections}),
             Method::BreakpointsList => json!({"breakpoints": self.breakpoints}),
             _ => self.rules.clone(),
         }
