@@ -8,7 +8,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, error_answer, record_lines};
+use crate::programs::{
+    HttpAnswer, INITIALIZE, INITIALIZED, ListeningProgram, error_answer, record_lines, request,
+};
 
 /// A folder with a record and pipes for events between a test and its server.
 struct PipeFolder(tempfile::TempDir);
@@ -324,4 +326,38 @@ fn an_event_over_the_limit_is_answered_in_its_place() {
     let answer = proxy.post(&[], INITIALIZE);
     assert_eq!(error_answer(&answer.text()), (json!(1), -31005));
     serving.join().unwrap();
+}
+
+/// A client that ends its session while a request of its own is open: the answer to that request.
+fn end_session_with_a_request_open(before_waiting: &str) -> HttpAnswer {
+    let stage = PipeFolder::new();
+    let proxy = stage.shell(&format!(
+        "read a; say 1; read b; read c; {before_waiting} echo asked > told; sleep 100"
+    ));
+    let id = proxy.session();
+    let session = [("mcp-session-id", id.as_str())];
+    std::thread::scope(|scope| {
+        let ask = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{}}"#;
+        let asking = scope.spawn(|| proxy.post(&session, ask));
+        assert_eq!(stage.told(), "asked\n");
+        let ended = request(&proxy.address, "DELETE", "/mcp", &session, b"");
+        assert_eq!(ended.status, 200);
+        asking.join().unwrap()
+    })
+}
+
+#[test]
+fn a_request_that_is_open_when_its_client_ends_the_session_is_answered() {
+    let answer = end_session_with_a_request_open("");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(error_answer(&answer.text()), (json!(2), -31006));
+}
+
+#[test]
+fn a_stream_that_is_open_when_its_client_ends_the_session_ends() {
+    let log = r#"echo '{"jsonrpc":"2.0","method":"notifications/message","params":{}}';"#;
+    let answer = end_session_with_a_request_open(log);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    assert!(!answer.text().contains(r#""id":2"#), "{answer:?}");
 }

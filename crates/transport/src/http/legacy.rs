@@ -75,7 +75,9 @@ pub(super) async fn legacy_post(
             let first = vec![encode(&message)];
             EventStream::new(first, messages, Some(guard)).into_response()
         }
-        None => session_not_found(id.as_ref()),
+        // A batch is always answered with events; one that nothing was sent for ends without any.
+        None if is_batch => EventStream::finished(Vec::new()).into_response(),
+        None => session_ended(id.as_ref()),
     }
 }
 
@@ -126,6 +128,13 @@ pub(super) fn session_not_found(id: Option<&mcp_proxy_wire::Id>) -> HttpResponse
     error_answering(id, 404, ErrorCode::SESSION_NOT_FOUND, text)
 }
 
+/// The answer for a request whose session ended before the server answered. Its POST was accepted, so the status is 200:
+/// clients take a 404 for the loss of a session that they still want, also while they close it themselves.
+fn session_ended(id: Option<&mcp_proxy_wire::Id>) -> HttpResponse {
+    let text = "the session ended before the server answered";
+    error_answering(id, 200, ErrorCode::SESSION_NOT_FOUND, text)
+}
+
 #[cfg(test)]
 mod tests {
     use mcp_proxy_core::{HoldOptions, LinkEnd, ProxyRun, RunOptions};
@@ -133,15 +142,14 @@ mod tests {
 
     use super::*;
     use crate::http::session::SessionKind;
-    use crate::inbox::inbox;
+    use crate::inbox::{InboxReader, inbox};
 
     fn parts() -> Parts {
         http::Request::post("/mcp").body(()).unwrap().into_parts().0
     }
 
-    on_both_runtimes!(a_client_that_goes_before_its_message_is_taken_leaves_nothing_behind);
-    /// A session with an open stream is never idle, so a stream that is forgotten keeps its server for ever.
-    async fn a_client_that_goes_before_its_message_is_taken_leaves_nothing_behind() {
+    /// A session whose server never answers.
+    fn session() -> (Arc<HttpSession>, InboxReader) {
         let run = ProxyRun::new(RunOptions {
             recorder: None,
             warn: Arc::new(|text| panic!("{text}")),
@@ -149,13 +157,16 @@ mod tests {
             hold: HoldOptions::default(),
         });
         let connection = run.connect(Transport::StreamableHttp, Transport::Stdio);
-        let (sender, _reader) = inbox();
-        let session = HttpSession::new(
-            SessionKind::Legacy("s".to_owned()),
-            connection,
-            sender,
-            Arc::default(),
-        );
+        let (sender, reader) = inbox();
+        let kind = SessionKind::Legacy("s".to_owned());
+        let session = HttpSession::new(kind, connection, sender, Arc::default());
+        (session, reader)
+    }
+
+    on_both_runtimes!(a_client_that_goes_before_its_message_is_taken_leaves_nothing_behind);
+    /// A session with an open stream is never idle, so a stream that is forgotten keeps its server for ever.
+    async fn a_client_that_goes_before_its_message_is_taken_leaves_nothing_behind() {
+        let (session, _reader) = session();
         let leave_soon = async |exchange: u64, text: &'static str| {
             let message = Message::parse(text);
             let posting = legacy_post(&session, ExchangeId(exchange), parts(), message);
@@ -172,5 +183,30 @@ mod tests {
             "the queue is full"
         );
         assert_ne!(session.idle(), Duration::ZERO);
+    }
+
+    on_both_runtimes!(requests_that_are_open_when_their_session_ends_are_answered);
+    async fn requests_that_are_open_when_their_session_ends_are_answered() {
+        let (session, _reader) = session();
+        let end_while_open = async |exchange: u64, text: &'static str| {
+            let posting = legacy_post(
+                &session,
+                ExchangeId(exchange),
+                parts(),
+                Message::parse(text),
+            );
+            let ending = async {
+                while session.idle() != Duration::ZERO {
+                    tokio::task::yield_now().await;
+                }
+                session.end();
+            };
+            tokio::join!(posting, ending).0
+        };
+        let alone = end_while_open(1, r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#).await;
+        assert_eq!(alone.status(), 200);
+        let late = Message::parse(r#"{"jsonrpc":"2.0","id":8,"method":"m"}"#);
+        let late = legacy_post(&session, ExchangeId(2), parts(), late).await;
+        assert_eq!(late.status(), 404, "it came after the end");
     }
 }
