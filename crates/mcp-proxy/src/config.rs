@@ -137,6 +137,8 @@ pub struct RunLimits {
     pub message: usize,
     /// Sessions at once.
     pub sessions: usize,
+    /// Requests of modern clients at once, in front of a hub.
+    pub requests: usize,
     /// A session's idle time.
     pub idle: Duration,
     /// A peer's silence.

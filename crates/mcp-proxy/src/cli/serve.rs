@@ -19,6 +19,10 @@ In a client's config:
 Without --config and --server, the file mcp-proxy/config.json in your config folder is used, if there is one.
 A file in the current folder is never used unless you name it: it could start any command.";
 
+/// Requests of modern clients at once, if the user does not say. Each is a small conversation in memory with a connection of
+/// its client, of which a listener takes four times as many.
+pub const MAX_REQUESTS: usize = 1024;
+
 /// Put many servers behind one endpoint.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServeArgs {
@@ -46,6 +50,10 @@ pub struct ServeArgs {
     /// Threads of the program [default: the number of cores]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub threads: Option<NonZeroUsize>,
+
+    /// Maximum number of concurrent requests of modern clients, with their open subscriptions
+    #[arg(long, value_name = "N", default_value_t = MAX_REQUESTS, help_heading = "Client side")]
+    pub max_requests: usize,
 
     #[command(flatten)]
     pub proxy: ProxyArgs,

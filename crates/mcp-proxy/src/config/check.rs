@@ -18,6 +18,7 @@ use super::{ClientEndpoint, Config, MockTarget, RecordConfig, RunLimits, Target}
 use crate::cli::ProxyArgs;
 use crate::cli::mock::{MockArgs, UnmatchedArg};
 use crate::cli::proxy::{ClientKind, EnvMode, OnHoldTimeout, ServerKind};
+use crate::cli::serve::MAX_REQUESTS;
 
 impl Config {
     /// Checks the flags.
@@ -61,6 +62,7 @@ impl Config {
             limits: RunLimits {
                 message: message_max(args.max_message)?,
                 sessions: args.max_sessions.max(1),
+                requests: MAX_REQUESTS,
                 idle: Duration::from_secs(args.idle_timeout.max(1) * 60),
                 stall: Duration::from_secs(args.stall_timeout.max(1)),
             },

@@ -128,6 +128,7 @@ impl Config {
             source: Arc::new(source),
         };
         let mut config = Config::with_target(&proxy, Target::Hub(target))?;
+        config.limits.requests = args.max_requests.max(1);
         config.add_secrets(secrets);
         Ok(config)
     }

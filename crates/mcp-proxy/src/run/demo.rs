@@ -202,6 +202,7 @@ fn config(args: &DemoArgs) -> Result<Config> {
         limits: RunLimits {
             message: MESSAGE_MAX,
             sessions: 1,
+            requests: 1,
             idle: Duration::from_secs(60),
             stall: Duration::from_secs(60),
         },

@@ -1,135 +1,17 @@
 //! `serve`: many servers behind one endpoint.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use self::test_hub::{TestHub, demo, time};
 use crate::control::test_home::TestHome;
 use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, PROXY, StdioProgram, request};
 
+mod limits;
+mod test_hub;
+
 const SECRET: &str = "canary-5ecret-value";
-
-/// A hub on a port, in a home of its own.
-struct TestHub {
-    home: TestHome,
-    program: ListeningProgram,
-    session: String,
-    config: PathBuf,
-}
-
-impl TestHub {
-    fn start(config: &Value, flags: &[&str]) -> TestHub {
-        let home = TestHome::new();
-        let path = home.path("config.json");
-        std::fs::write(&path, config.to_string()).unwrap();
-        let file = path.to_str().unwrap();
-        let words = [
-            "serve",
-            "--listen",
-            "http",
-            "--listen-port",
-            "0",
-            "--config",
-            file,
-        ];
-        let program = ListeningProgram::start_with(&[&words[..], flags].concat(), &home.env());
-        let session = program.session();
-        TestHub {
-            home,
-            program,
-            session,
-            config: path,
-        }
-    }
-
-    /// The result of a request; an error is a failure of the test.
-    fn ask(&self, method: &str, params: &Value) -> Value {
-        let answer = self.answer(method, params);
-        assert!(answer.get("result").is_some(), "{answer}");
-        answer["result"].clone()
-    }
-
-    fn answer(&self, method: &str, params: &Value) -> Value {
-        let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
-        let headers = [("mcp-session-id", self.session.as_str())];
-        let answer = self.program.post(&headers, &body.to_string());
-        let text = answer.text();
-        let line = text.lines().rev().find_map(|line| {
-            let line = line.strip_prefix("data: ").unwrap_or(line);
-            line.starts_with('{').then_some(line)
-        });
-        serde_json::from_str(line.unwrap()).unwrap()
-    }
-
-    fn proxy(&self, arguments: &Value) -> Value {
-        self.ask(
-            "tools/call",
-            &json!({"name": "proxy", "arguments": arguments}),
-        )
-    }
-
-    fn tool_names(&self) -> Vec<String> {
-        let listed = self.ask("tools/list", &json!({}));
-        let names = listed["tools"].as_array().unwrap().iter();
-        names
-            .map(|tool| tool["name"].as_str().unwrap().to_owned())
-            .collect()
-    }
-
-    /// The state of each server.
-    fn states(&self) -> Vec<(String, String)> {
-        let listed = self.home.ctl(&["servers.list"]);
-        let servers = listed["servers"].as_array().unwrap().iter();
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        servers
-            .map(|row| (text(&row["name"]), text(&row["health"]["state"])))
-            .collect()
-    }
-
-    /// Waits for something that other processes bring about.
-    fn until(&self, what: &str, mut happened: impl FnMut(&TestHub) -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while !happened(self) {
-            assert!(Instant::now() < deadline, "{what}: {:?}", self.states());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// The process of the only server: the child of the only guard.
-    fn server_process(&self) -> String {
-        let children = |parent: u32| -> Vec<u32> {
-            let path = format!("/proc/{parent}/task/{parent}/children");
-            let text = std::fs::read_to_string(path).unwrap_or_default();
-            text.split_whitespace()
-                .map(|pid| pid.parse().unwrap())
-                .collect()
-        };
-        let processes = std::fs::read_dir("/proc").unwrap();
-        let parent_of = |pid: u32| -> Option<u32> {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
-        };
-        let guard = processes
-            .filter_map(|entry| entry.unwrap().file_name().to_str()?.parse::<u32>().ok())
-            .find(|pid| parent_of(*pid) == Some(self.program.pid()))
-            .expect("a guard");
-        children(guard).first().expect("a server").to_string()
-    }
-
-    fn is_ready(&self, server: &str) -> bool {
-        self.states()
-            .contains(&(server.to_owned(), "ready".to_owned()))
-    }
-}
-
-fn demo() -> Value {
-    json!({"mcp-proxy": {"builtin": "demo"}})
-}
-
-fn time() -> Value {
-    json!({"mcp-proxy": {"builtin": "time"}})
-}
 
 #[test]
 fn without_a_config_the_built_in_servers_are_there() {

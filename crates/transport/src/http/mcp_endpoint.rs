@@ -38,7 +38,7 @@ use table::SessionTable;
 pub struct SessionLimits {
     /// Sessions (and so server processes) at once.
     pub sessions: usize,
-    /// Requests of modern clients at once, where each has a server of its own.
+    /// Requests of modern clients at once, `subscriptions/listen` included, where each has a server of its own.
     pub requests: usize,
     /// A session that nobody uses ends after this.
     pub idle: Duration,
@@ -301,9 +301,10 @@ impl McpEndpoint {
     ) -> Result<Arc<HttpSession>, Box<HttpResponse>> {
         let limits = self.options.limits;
         let full = match kind {
-            SessionKind::Request(_) if table.requests.len() >= limits.requests => {
-                Some(format!("{} requests are open", limits.requests))
-            }
+            SessionKind::Request(_) if table.requests.len() >= limits.requests => Some(format!(
+                "{} requests of modern clients are open (--max-requests)",
+                limits.requests
+            )),
             SessionKind::Request(_) => None,
             _ if table.lasting() >= limits.sessions => Some(format!(
                 "{} sessions are open (--max-sessions)",

@@ -123,7 +123,7 @@ fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Rou
     let carry = carry_options(config.limits);
     let session_limits = SessionLimits {
         sessions: config.limits.sessions,
-        requests: config.limits.sessions,
+        requests: config.limits.requests,
         idle: config.limits.idle,
         message: config.limits.message,
     };
