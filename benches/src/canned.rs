@@ -2,6 +2,8 @@
 //!
 //! The server reads the envelope and looks one answer up, so that its own cost is small and the same for all contenders.
 
+mod tools;
+
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
@@ -9,6 +11,8 @@ use bytes::Bytes;
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+pub use tools::{ToolSet, definition_bytes, tool_name};
 
 /// The revision that legacy requests name: the newest that every peer measured here accepts.
 pub const LEGACY_VERSION: &str = "2025-06-18";
@@ -104,7 +108,7 @@ struct ToolCall<'a> {
 }
 
 impl CannedAnswers {
-    pub fn new() -> CannedAnswers {
+    pub fn new(tools: &ToolSet) -> CannedAnswers {
         CannedAnswers {
             legacy: Default::default(),
             modern: Default::default(),
@@ -116,7 +120,7 @@ impl CannedAnswers {
                 r#","result":{{"resultType":"complete","supportedVersions":["{MODERN_VERSION}"],"capabilities":{{"tools":{{}}}},"ttlMs":0,"cacheScope":"public"}}}}"#
             )
             .into(),
-            tools: tools_answer(),
+            tools: tools::answer(&tools.definitions()),
             unknown: Bytes::from_static(br#","error":{"code":-32601,"message":"method not found"}}"#),
         }
     }
@@ -169,22 +173,6 @@ fn text_answer(size: AnswerSize, extra: &str) -> Bytes {
     .into()
 }
 
-fn tools_answer() -> Bytes {
-    let tools: Vec<String> = TOOLS
-        .iter()
-        .map(|name| {
-            format!(
-                r#"{{"name":"{name}","description":"A canned tool","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string"}}}}}}}}"#
-            )
-        })
-        .collect();
-    format!(
-        r#","result":{{"resultType":"complete","ttlMs":0,"cacheScope":"public","tools":[{}]}}}}"#,
-        tools.join(",")
-    )
-    .into()
-}
-
 /// The first request of a connection: it opens a legacy session, or asks a modern server what it is.
 pub fn opening(era: BenchEra) -> String {
     match era {
@@ -204,8 +192,7 @@ pub fn initialized() -> &'static str {
 }
 
 /// A `tools/call` with `FIRST_ID`; `id_offset` finds the digits to change.
-pub fn call(era: BenchEra, size: AnswerSize) -> String {
-    let name = size.tool();
+pub fn call(era: BenchEra, name: &str) -> String {
     let meta = match era {
         BenchEra::Legacy => String::new(),
         BenchEra::Modern => format!(",{}", modern_meta()),
@@ -213,6 +200,19 @@ pub fn call(era: BenchEra, size: AnswerSize) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"tools/call","params":{{"name":"{name}","arguments":{{"text":"hello"}}{meta}}}}}"#
     )
+}
+
+/// The same call through the tool `proxy` of a hub.
+pub fn call_through_proxy_tool(name: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"tools/call","params":{{"name":"proxy","arguments":{{"action":"call","type":"tool","path":"{name}","args":{{"text":"hello"}}}}}}}}"#
+    )
+}
+
+/// A `tools/list` with `FIRST_ID`, for the page at `cursor` (escaped as it came) or the first.
+pub fn list(cursor: Option<&str>) -> String {
+    let cursor = cursor.map_or_else(String::new, |cursor| format!(r#""cursor":"{cursor}""#));
+    format!(r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"tools/list","params":{{{cursor}}}}}"#)
 }
 
 fn modern_meta() -> String {
@@ -241,10 +241,10 @@ mod tests {
 
     #[test]
     fn every_answer_is_json_and_has_the_id_of_its_request() {
-        let answers = CannedAnswers::new();
+        let answers = CannedAnswers::new(&ToolSet::default());
         for era in [BenchEra::Legacy, BenchEra::Modern] {
             for size in AnswerSize::ALL {
-                let mut request = call(era, size).into_bytes();
+                let mut request = call(era, size.tool()).into_bytes();
                 let at = id_offset(&request).unwrap();
                 write_id(&mut request, at, 7_654_321);
                 let answer = answers.answer(&request).unwrap();

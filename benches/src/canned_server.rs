@@ -9,17 +9,19 @@ mod stdio;
 use anyhow::Result;
 use clap::Subcommand;
 
+use crate::canned::ToolSet;
+
 #[derive(Subcommand)]
 pub enum CannedServerCommand {
     /// Listen on a free loopback port and print `listening on URL` to stderr
-    Http,
+    Http(ToolSet),
     /// Answer on stdin and stdout
-    Stdio,
+    Stdio(ToolSet),
 }
 
 pub fn run(command: &CannedServerCommand) -> Result<()> {
     match command {
-        CannedServerCommand::Http => http::serve(),
-        CannedServerCommand::Stdio => stdio::serve(),
+        CannedServerCommand::Http(tools) => http::serve(tools),
+        CannedServerCommand::Stdio(tools) => stdio::serve(tools),
     }
 }

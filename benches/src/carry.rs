@@ -134,7 +134,7 @@ pub fn run(args: &CarryArgs) -> Result<()> {
         let results = rounds::measure(&setup, &plan, case);
         report.rows.extend(verdict::rows(case, &results));
         report.rows.extend(verdict::rows_of_before(case, &results));
-        report.figures.extend(results.figures(case));
+        report.figures.extend(results.figures(case.name));
     }
     if wanted(START) {
         start::measure(&setup, &plan, &mut report);

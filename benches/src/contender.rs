@@ -83,6 +83,12 @@ pub enum ContenderKind {
     BeforeRecording,
     Npm,
     Pypi,
+    /// `serve` with a line on stderr for each call, as it is without `-q`.
+    Audited,
+    /// `serve`, called through its tool `proxy`.
+    ProxyTool,
+    /// The crate of the same name on crates.io, which puts many servers behind one endpoint too.
+    Crate,
 }
 
 impl ContenderKind {
@@ -102,6 +108,9 @@ impl ContenderKind {
             ContenderKind::BeforeRecording => "mcp-proxy before, record on",
             ContenderKind::Npm => "npm mcp-proxy",
             ContenderKind::Pypi => "PyPI mcp-proxy",
+            ContenderKind::Audited => "mcp-proxy, audit lines on",
+            ContenderKind::ProxyTool => "mcp-proxy, proxy tool",
+            ContenderKind::Crate => "crates.io mcp-proxy",
         }
     }
 
@@ -169,6 +178,7 @@ impl BenchSetup {
             ContenderKind::Modern | ContenderKind::FloorModern => true,
             ContenderKind::Recording | ContenderKind::Viewed(_) | ContenderKind::Ruled => true,
             ContenderKind::Before | ContenderKind::BeforeRecording => self.before.is_some(),
+            ContenderKind::Audited | ContenderKind::ProxyTool | ContenderKind::Crate => false,
             ContenderKind::Nginx => self.nginx.is_some() && shape == TransportPair::HttpToHttp,
             ContenderKind::Npm => self.npm.is_some() && shape == TransportPair::HttpToStdio,
             ContenderKind::Pypi => {
@@ -257,11 +267,11 @@ impl BenchSetup {
 }
 
 /// For those that cannot pick a port themselves. It may be taken in between; the start then fails and says so.
-fn free_port() -> Result<u16> {
+pub fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-fn wait_for_port(running: &mut BenchProcess, port: u16) -> Result<LoadTarget> {
+pub fn wait_for_port(running: &mut BenchProcess, port: u16) -> Result<LoadTarget> {
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let deadline = Instant::now() + Duration::from_secs(15);
     while TcpStream::connect(address).is_err() {

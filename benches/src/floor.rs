@@ -5,6 +5,7 @@
 
 mod http_to_http;
 mod http_to_stdio;
+mod hub;
 mod outbox;
 mod pipes;
 mod process;
@@ -18,6 +19,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
+
+pub use hub::FloorHubArgs;
 
 use crate::processes;
 
@@ -73,6 +76,12 @@ pub fn run(args: &FloorArgs) -> Result<()> {
         (FloorListen::Http, None) => on_one_thread(http_to_stdio::serve(args.command.clone())),
         (FloorListen::Stdio, None) => on_one_thread(stdio_to_stdio::relay(&args.command)),
     }
+}
+
+/// The bare copy in front of several servers.
+pub fn run_hub(args: &FloorHubArgs) -> Result<()> {
+    processes::end_with_parent();
+    on_one_thread(hub::serve(args.servers()?))
 }
 
 /// Splits `http://ADDRESS/PATH`; only loopback addresses are ever given here.

@@ -5,6 +5,7 @@
 
 mod connection;
 mod http;
+mod listing;
 mod stdio;
 
 use std::time::Duration;
@@ -14,8 +15,11 @@ use serde::Serialize;
 use crate::canned::{AnswerSize, BenchEra};
 use crate::usage::TreeUsage;
 
-pub use http::{LoadTarget, measure as measure_http, open_once};
-pub use stdio::{measure as measure_stdio, open_once as open_once_stdio};
+pub use http::{LoadCall, LoadTarget, measure as measure_http, measure_calls, open_once};
+pub use listing::{ListPlan, list_once, measure_lists, open_and_list};
+pub use stdio::{
+    list_once as list_once_stdio, measure as measure_stdio, open_once as open_once_stdio,
+};
 
 /// What to keep in flight and for how long.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +56,8 @@ pub struct Measurement {
     pub peak_mb: Option<f64>,
     pub guard_private_mb: Option<f64>,
     pub start_ms: Option<f64>,
+    /// What one more idle session adds to the memory.
+    pub session_kb: Option<f64>,
 }
 
 /// Answers counted in one window, with each one's latency in nanoseconds.
@@ -104,6 +110,8 @@ pub struct AnswerEnds {
     front: Vec<u8>,
     back: Vec<u8>,
     length: usize,
+    /// Everything, once somebody has asked for it.
+    whole: Option<Vec<u8>>,
 }
 
 impl AnswerEnds {
@@ -113,10 +121,35 @@ impl AnswerEnds {
         self.front.clear();
         self.back.clear();
         self.length = 0;
+        if let Some(whole) = &mut self.whole {
+            whole.clear();
+        }
+    }
+
+    /// Keeps all bytes of the answers from now on.
+    pub fn keep_whole(&mut self) {
+        self.whole.get_or_insert_default();
+    }
+
+    /// Stops doing so, and gives those of the last answer.
+    pub fn take_whole(&mut self) -> Vec<u8> {
+        self.whole.take().unwrap_or_default()
+    }
+
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Where the next page begins, still escaped. Lists end with it, or have it in front.
+    pub fn next_cursor(&self) -> Option<String> {
+        find_cursor(&self.back).or_else(|| find_cursor(&self.front))
     }
 
     pub fn push(&mut self, piece: &[u8]) {
         self.length += piece.len();
+        if let Some(whole) = &mut self.whole {
+            whole.extend_from_slice(piece);
+        }
         let room = Self::KEPT - self.front.len();
         self.front
             .extend_from_slice(&piece[..piece.len().min(room)]);
@@ -144,6 +177,13 @@ impl AnswerEnds {
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.front).into_owned()
     }
+}
+
+fn find_cursor(text: &[u8]) -> Option<String> {
+    const KEY: &[u8] = br#""nextCursor":""#;
+    let start = memchr::memmem::find(text, KEY)? + KEY.len();
+    let length = memchr::memchr(b'"', &text[start..])?;
+    String::from_utf8(text[start..start + length].to_vec()).ok()
 }
 
 fn find_id(text: &[u8]) -> Option<u32> {

@@ -1,7 +1,7 @@
-//! The benchmark behind `cargo xtask bench carry`: what carrying a message costs.
+//! The benchmarks behind `cargo xtask bench`: what carrying a message costs (`carry`), and what a hub costs (`hub`).
 //!
 //! One binary holds every part, so that nothing needs installing: the canned MCP server (`canned-server`), the bare
-//! copy of each shape (`floor`) and the measurement itself (`carry`). It is a tool, not a test: it judges by ratios inside
+//! copy of each shape (`floor`, `floor-hub`) and the measurements themselves. It is a tool, not a test: it judges by ratios inside
 //! one run and leaves absolute figures to the reader.
 #![allow(
     clippy::print_stdout,
@@ -15,10 +15,12 @@ mod carry;
 mod cases;
 mod contender;
 mod floor;
+mod hub;
 mod load;
 mod machine;
 mod processes;
 mod report;
+mod rounds;
 mod usage;
 
 use clap::{Parser, Subcommand};
@@ -37,18 +39,25 @@ struct BenchArgs {
 enum BenchCommand {
     /// Measure all cases, or those named, and print the table
     Carry(carry::CarryArgs),
+    /// Measure `serve`: ten servers with a hundred tools each behind one endpoint
+    Hub(hub::HubArgs),
     /// The canned MCP server that everything is measured against
     #[command(subcommand)]
     CannedServer(canned_server::CannedServerCommand),
     /// The bare copy proxy; takes the command line of `mcp-proxy proxy`, so it can stand in for it
     #[command(alias = "proxy")]
     Floor(floor::FloorArgs),
+    /// The bare copy of `serve`; takes its command line, so it can stand in for it
+    #[command(alias = "serve")]
+    FloorHub(floor::FloorHubArgs),
 }
 
 fn main() -> anyhow::Result<()> {
     match BenchArgs::parse().command {
         BenchCommand::Carry(args) => carry::run(&args),
+        BenchCommand::Hub(args) => hub::run(&args),
         BenchCommand::CannedServer(command) => canned_server::run(&command),
         BenchCommand::Floor(args) => floor::run(&args),
+        BenchCommand::FloorHub(args) => floor::run_hub(&args),
     }
 }

@@ -39,6 +39,9 @@ pub enum GoalVerdict {
     #[default]
     #[serde(rename = "MISS")]
     Miss,
+    /// Stated for comparison.
+    #[serde(rename = "")]
+    NoGoal,
 }
 
 impl From<bool> for GoalVerdict {
@@ -57,6 +60,7 @@ impl GoalVerdict {
             GoalVerdict::Ok => "ok",
             GoalVerdict::ByFloor => "ok by floor",
             GoalVerdict::Miss => "MISS",
+            GoalVerdict::NoGoal => "",
         }
     }
 }
@@ -155,6 +159,7 @@ impl BenchReport {
             "peak MB",
             "guard private MB",
             "start ms",
+            "session KB",
         ])];
         table.extend(self.figures.iter().map(|figure| {
             let Measurement {
@@ -184,6 +189,7 @@ impl BenchReport {
                 median.peak_mb,
                 median.guard_private_mb,
                 median.start_ms,
+                median.session_kb,
             ];
             line.extend(rest.map(|value| number(value, "")));
             line

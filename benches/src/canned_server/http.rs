@@ -19,7 +19,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-use crate::canned::{ANSWER_START, CannedAnswers, MODERN_VERSION};
+use crate::canned::{ANSWER_START, CannedAnswers, MODERN_VERSION, ToolSet};
 use crate::processes;
 
 /// Answers longer than this go out as a second piece, never copied.
@@ -31,7 +31,7 @@ struct Server {
     opened: RefCell<u64>,
 }
 
-pub fn serve() -> Result<()> {
+pub fn serve(tools: &ToolSet) -> Result<()> {
     processes::end_with_parent();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -40,7 +40,7 @@ pub fn serve() -> Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         eprintln!("listening on http://{}/mcp", listener.local_addr()?);
         let server = Rc::new(Server {
-            answers: CannedAnswers::new(),
+            answers: CannedAnswers::new(tools),
             sessions: RefCell::default(),
             opened: RefCell::default(),
         });

@@ -9,13 +9,13 @@ use std::os::fd::AsFd;
 use anyhow::Result;
 use memchr::memchr;
 
-use crate::canned::{ANSWER_START, CannedAnswers};
+use crate::canned::{ANSWER_START, CannedAnswers, ToolSet};
 
 /// Answers longer than this are written straight from the canned bytes.
 const COPY_BELOW: usize = 16 * 1024;
 
-pub fn serve() -> Result<()> {
-    let answers = CannedAnswers::new();
+pub fn serve(tools: &ToolSet) -> Result<()> {
+    let answers = CannedAnswers::new(tools);
     // Through the descriptors themselves: std's own handles buffer lines a second time.
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);

@@ -5,12 +5,12 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use super::MeasurePlan;
-use super::rounds::medians;
 use crate::canned::{AnswerSize, BenchEra};
 use crate::cases::{GUARD_MB, IDLE_MB, START, START_MS, STARTERS};
 use crate::contender::{BenchSetup, ContenderKind, TransportPair};
 use crate::load::{self, Measurement};
 use crate::report::{BenchReport, ContenderFigures, GoalRow, GoalVerdict};
+use crate::rounds::medians;
 use crate::usage;
 
 pub fn measure(setup: &BenchSetup, plan: &MeasurePlan, report: &mut BenchReport) {

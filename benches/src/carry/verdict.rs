@@ -4,12 +4,12 @@
 //! quarters of the bare copy in the same run count. Goals against nginx or against ourselves get no such help, except that
 //! the bare copy stands in where nginx is not installed.
 
-use super::rounds::{CaseResults, FigureReader};
 use crate::canned::AnswerSize;
 use crate::cases::{BenchCase, Goal};
 use crate::contender::{ContenderKind, ViewerHabit};
 use crate::load::Measurement;
 use crate::report::{GoalRow, GoalVerdict};
+use crate::rounds::{CaseResults, FigureReader};
 
 /// The share of an earlier build's figure that still counts as unchanged.
 const OF_BEFORE: f64 = 0.95;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::{BenchSetup, ContenderKind, TransportPair, nginx};
 use crate::canned::AnswerSize;
@@ -42,6 +42,9 @@ impl BenchSetup {
                 let mut command = Command::new(&self.proxy);
                 command.args(["proxy", "--rules"]).arg(rules);
                 Ok(self.flags(command, shape, size, files))
+            }
+            ContenderKind::Audited | ContenderKind::ProxyTool | ContenderKind::Crate => {
+                bail!("{} stands in front of several servers only", who.name())
             }
             ContenderKind::Nginx => {
                 let program = self.nginx.as_deref().context("nginx is not installed")?;

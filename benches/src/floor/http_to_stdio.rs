@@ -127,7 +127,7 @@ impl FloorSessions {
     }
 }
 
-fn empty(status: StatusCode) -> Response<Full<Bytes>> {
+pub(super) fn empty(status: StatusCode) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     *response.status_mut() = status;
     response

@@ -19,21 +19,56 @@ pub struct LoadTarget {
     pub process: Option<u32>,
 }
 
-/// A client: its connection, its session and its request, made once.
+/// The request that a client repeats. Its body has `FIRST_ID` where the ids go.
+#[derive(Clone, Debug)]
+pub struct LoadCall {
+    pub tool: String,
+    pub body: String,
+}
+
+impl LoadCall {
+    /// A call of `tool` under the name that the client sees.
+    pub fn of_tool(era: BenchEra, tool: &str) -> LoadCall {
+        LoadCall {
+            tool: tool.to_owned(),
+            body: canned::call(era, tool),
+        }
+    }
+}
+
+/// A session on a connection of its own.
+pub(super) struct LoadSession {
+    pub(super) connection: LoadConnection,
+    id: Option<String>,
+}
+
+/// A client: its session and its request, made once.
 struct HttpLoadClient {
-    connection: LoadConnection,
-    session: Option<String>,
+    session: LoadSession,
     request: Vec<u8>,
     id_at: usize,
     next: u32,
 }
 
 pub fn measure(target: &LoadTarget, load: &LoadPlan) -> Result<Measurement> {
+    measure_calls(
+        target,
+        load,
+        &[LoadCall::of_tool(load.era, load.size.tool())],
+    )
+}
+
+/// Measures clients that take turns in what they call.
+pub fn measure_calls(
+    target: &LoadTarget,
+    load: &LoadPlan,
+    calls: &[LoadCall],
+) -> Result<Measurement> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        match tokio::time::timeout(load.limit(), run(target, load)).await {
+        match tokio::time::timeout(load.limit(), run(target, load, calls)).await {
             Ok(sample) => sample,
             Err(_) => bail!("stuck: no end after {:?}", load.limit()),
         }
@@ -46,7 +81,7 @@ pub fn open_once(target: &LoadTarget) -> Result<()> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let opening = HttpLoadClient::open(target, BenchEra::Legacy, AnswerSize::Small);
+        let opening = LoadSession::open(target, BenchEra::Legacy);
         tokio::time::timeout(Duration::from_secs(10), opening)
             .await
             .context("initialize is not answered")??;
@@ -54,19 +89,19 @@ pub fn open_once(target: &LoadTarget) -> Result<()> {
     })
 }
 
-async fn run(target: &LoadTarget, load: &LoadPlan) -> Result<Measurement> {
+async fn run(target: &LoadTarget, load: &LoadPlan, calls: &[LoadCall]) -> Result<Measurement> {
     let read_usage = || target.process.map(usage::of_tree).unwrap_or_default();
     let idle = read_usage();
     let mut clients = Vec::new();
-    for _ in 0..load.in_flight {
-        clients.push(HttpLoadClient::open(target, load.era, load.size).await?);
+    for call in calls.iter().cycle().take(load.in_flight) {
+        clients.push(HttpLoadClient::open(target, load.era, call).await?);
     }
     let (clients, _) = loop_for(clients, load, load.warm_up).await?;
     let before: TreeUsage = read_usage();
     let (clients, window) = loop_for(clients, load, load.time).await?;
     let after = read_usage();
     for client in clients {
-        client.close(target).await?;
+        client.session.close(target).await?;
     }
     let mut sample = window.sample(load.size, &before, &after, target.process.is_some());
     sample.idle_mb = target.process.map(|_| idle.proxy.resident_megabytes);
@@ -101,8 +136,8 @@ async fn loop_for(
     ))
 }
 
-impl HttpLoadClient {
-    async fn open(target: &LoadTarget, era: BenchEra, size: AnswerSize) -> Result<HttpLoadClient> {
+impl LoadSession {
+    pub(super) async fn open(target: &LoadTarget, era: BenchEra) -> Result<LoadSession> {
         let mut connection = LoadConnection::open(target.address).await?;
         let opening = head(
             target,
@@ -135,19 +170,51 @@ impl HttpLoadClient {
                 "notifications/initialized was answered {status}"
             );
         }
-        let body = canned::call(era, size);
+        Ok(LoadSession {
+            connection,
+            id: session,
+        })
+    }
+
+    /// A legacy request of this session with its head.
+    pub(super) fn request(&self, target: &LoadTarget, body: &str) -> Vec<u8> {
+        head(
+            target,
+            BenchEra::Legacy,
+            self.id.as_deref(),
+            "",
+            None,
+            body.as_bytes(),
+        )
+    }
+
+    /// Ends the session, so that a server process behind it ends too. What is answered does not matter.
+    pub(super) async fn close(mut self, target: &LoadTarget) -> Result<()> {
+        if let Some(session) = &self.id {
+            let request = format!(
+                "DELETE {} HTTP/1.1\r\nHost: {}\r\nMcp-Session-Id: {session}\r\nMCP-Protocol-Version: {LEGACY_VERSION}\r\n\r\n",
+                target.path, target.address
+            );
+            self.connection.exchange(request.as_bytes()).await?;
+        }
+        Ok(())
+    }
+}
+
+impl HttpLoadClient {
+    async fn open(target: &LoadTarget, era: BenchEra, call: &LoadCall) -> Result<HttpLoadClient> {
+        let session = LoadSession::open(target, era).await?;
         let request = head(
             target,
             era,
-            session.as_deref(),
+            session.id.as_deref(),
             "tools/call",
-            Some(size.tool()),
-            body.as_bytes(),
+            Some(&call.tool),
+            call.body.as_bytes(),
         );
-        let in_body = canned::id_offset(body.as_bytes()).context("a call has an id")?;
-        let id_at = request.len() - body.len() + in_body;
+        let in_body = canned::id_offset(call.body.as_bytes()).context("a call has an id")?;
+        let id_at = request.len() - call.body.len() + in_body;
         Ok(HttpLoadClient {
-            connection,
             session,
             request,
             id_at,
@@ -165,8 +232,8 @@ impl HttpLoadClient {
         let mut sent = Instant::now();
         while sent < end && (latencies.len() as u64) < most {
             canned::write_id(&mut self.request, self.id_at, self.next);
-            let answer = self.connection.exchange(&self.request).await?;
-            let body = &self.connection.body;
+            let answer = self.session.connection.exchange(&self.request).await?;
+            let body = &self.session.connection.body;
             let right = answer.status == 200 && body.id() == Some(self.next) && body.is_whole(size);
             ensure!(
                 right,
@@ -181,18 +248,6 @@ impl HttpLoadClient {
             sent = now;
         }
         Ok((self, latencies))
-    }
-
-    /// Ends the session, so that a server process behind it ends too. What is answered does not matter.
-    async fn close(mut self, target: &LoadTarget) -> Result<()> {
-        if let Some(session) = &self.session {
-            let request = format!(
-                "DELETE {} HTTP/1.1\r\nHost: {}\r\nMcp-Session-Id: {session}\r\nMCP-Protocol-Version: {LEGACY_VERSION}\r\n\r\n",
-                target.path, target.address
-            );
-            self.connection.exchange(request.as_bytes()).await?;
-        }
-        Ok(())
     }
 }
 

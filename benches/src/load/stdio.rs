@@ -65,6 +65,24 @@ pub fn open_once(running: &mut BenchProcess) -> Result<()> {
     Ok(())
 }
 
+/// The same, and reads the tools.
+pub fn list_once(running: &mut BenchProcess) -> Result<()> {
+    let guard = running.end_after(Duration::from_secs(10));
+    let mut client = StdioLoadClient::open(running, BenchEra::Legacy)?;
+    client
+        .input
+        .write_all(format!("{}\n", canned::list(None)).as_bytes())?;
+    let mut listed = false;
+    while !listed {
+        client.read_answers(|answer| {
+            listed |= answer.result.is_some();
+            Ok(())
+        })?;
+    }
+    drop(guard);
+    Ok(())
+}
+
 impl StdioLoadClient {
     fn open(running: &mut BenchProcess, era: BenchEra) -> Result<StdioLoadClient> {
         let input = running.child.stdin.take().context("its stdin is a pipe")?;
@@ -143,7 +161,7 @@ struct CallLoop {
 
 impl CallLoop {
     fn new(load: &LoadPlan) -> CallLoop {
-        let request = format!("{}\n", canned::call(load.era, load.size)).into_bytes();
+        let request = format!("{}\n", canned::call(load.era, load.size.tool())).into_bytes();
         let id_at = canned::id_offset(&request).unwrap_or_default();
         CallLoop {
             request,

@@ -1,0 +1,225 @@
+//! The cases: what is measured of whom. What it is held to is in `goals.rs`.
+
+use anyhow::{Context, Result};
+
+use super::HubPlan;
+use super::goals;
+use super::setup::{self, HubSetup, RunningHub};
+use crate::canned::{AnswerSize, BenchEra};
+use crate::contender::ContenderKind;
+use crate::load::{self, ListPlan, LoadCall, LoadPlan, Measurement};
+use crate::machine;
+use crate::report::BenchReport;
+use crate::rounds::{CaseResults, in_rounds};
+use crate::usage;
+
+/// Tools of each server, in most cases and in the largest.
+const TOOLS: usize = 100;
+const MANY_TOOLS: usize = 1_000;
+/// Sessions of calls and lists.
+const SESSIONS: usize = 16;
+/// Sessions that are weighed.
+const IDLE_SESSIONS: usize = 1_000;
+/// The record's lines of a call, generously: a call is in it twice.
+const RECORDED_BYTES: u64 = 8192;
+
+pub fn measure_all(setup: &HubSetup, plan: &HubPlan, report: &mut BenchReport) {
+    let mut add = |case: &str, results: &CaseResults, rows| {
+        report.rows.extend::<Vec<_>>(rows);
+        report.figures.extend(results.figures(case));
+    };
+    let results = measure_calls(setup, plan);
+    add(goals::CALLS, &results, goals::of_calls(&results));
+    let results = measure_proxy_tool(setup, plan);
+    add(goals::PROXY_TOOL, &results, goals::of_proxy_tool(&results));
+    let results = measure_lists(setup, plan);
+    add(goals::LISTS, &results, goals::of_lists(&results));
+    let results = measure_starts(setup, plan, TOOLS);
+    add(goals::START, &results, goals::of_starts(&results));
+    let results = measure_sessions(setup, plan);
+    add(goals::SESSIONS, &results, goals::of_sessions(&results));
+    let few = measure_starts(setup, plan, 1);
+    let results = measure_many_tools(setup, plan);
+    let definitions = setup::definition_megabytes(MANY_TOOLS);
+    let rows = goals::of_many_tools(&results, &few, definitions);
+    add(goals::MANY_TOOLS, &results, rows);
+}
+
+fn installed(
+    setup: &HubSetup,
+    all: &'static [ContenderKind],
+) -> impl Iterator<Item = ContenderKind> {
+    all.iter().copied().filter(|who| setup.has(*who))
+}
+
+fn measure_calls(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
+    let who = installed(
+        setup,
+        &[
+            ContenderKind::Direct,
+            ContenderKind::Floor,
+            ContenderKind::Proxy,
+            ContenderKind::Recording,
+            ContenderKind::Audited,
+            ContenderKind::Crate,
+        ],
+    );
+    let calls = setup::calls();
+    in_rounds(goals::CALLS, plan.rounds, who, |who| {
+        let hub = setup.start(who, TOOLS)?;
+        let mut load = load_plan(plan, SESSIONS);
+        if who.records() {
+            // A third of the room there is, for each of the two phases.
+            load.most_requests = machine::free_bytes(setup.folder())? / 6 / RECORDED_BYTES;
+        }
+        run_calls(&hub, &load, &calls)
+    })
+}
+
+/// One hub for all rounds: what is compared is two calls, not two starts.
+fn measure_proxy_tool(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
+    let hub = setup.start(ContenderKind::ProxyTool, TOOLS);
+    let load = load_plan(plan, 1);
+    let exposed = [ContenderKind::Proxy, ContenderKind::ProxyTool];
+    in_rounds(goals::PROXY_TOOL, plan.rounds, exposed.into_iter(), |who| {
+        let hub = hub.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))?;
+        let call = match who {
+            ContenderKind::ProxyTool => setup::call_through_proxy_tool(),
+            _ => setup::calls().swap_remove(0),
+        };
+        run_calls(hub, &load, &[call])
+    })
+}
+
+fn measure_lists(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
+    let who = installed(
+        setup,
+        &[
+            ContenderKind::Direct,
+            ContenderKind::Floor,
+            ContenderKind::Proxy,
+            ContenderKind::Crate,
+        ],
+    );
+    in_rounds(goals::LISTS, plan.rounds, who, |who| {
+        run_lists(setup, plan, who, TOOLS, SESSIONS)
+    })
+}
+
+/// Start and memory. `Direct` is the slowest server by itself.
+fn measure_starts(setup: &HubSetup, plan: &HubPlan, tools: usize) -> CaseResults {
+    let who = installed(
+        setup,
+        &[
+            ContenderKind::Direct,
+            ContenderKind::Floor,
+            ContenderKind::Proxy,
+            ContenderKind::Crate,
+        ],
+    );
+    in_rounds(goals::START, plan.starts, who, |who| {
+        if who == ContenderKind::Direct {
+            return Ok(Measurement {
+                start_ms: Some(setup.start_servers_alone(tools)?),
+                ..Measurement::default()
+            });
+        }
+        Ok(weighed(&setup.start(who, tools)?))
+    })
+}
+
+fn measure_sessions(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
+    let who = installed(
+        setup,
+        &[
+            ContenderKind::Floor,
+            ContenderKind::Proxy,
+            ContenderKind::Crate,
+        ],
+    );
+    in_rounds(goals::SESSIONS, plan.starts, who, |who| {
+        let hub = setup.start(who, TOOLS)?;
+        let before = weighed(&hub);
+        let after = load::open_and_list(&hub.target, IDLE_SESSIONS, || weighed(&hub))
+            .with_context(|| format!("measurement failed{}", hub.last_words()))?;
+        let grown = after.idle_mb.unwrap_or(0.0) - before.idle_mb.unwrap_or(0.0);
+        Ok(Measurement {
+            session_kb: Some(grown * 1000.0 / IDLE_SESSIONS as f64),
+            peak_mb: after.peak_mb,
+            ..before
+        })
+    })
+}
+
+/// `Direct` is one server with a list of one page, as long as a page of the hub.
+fn measure_many_tools(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
+    let who = installed(
+        setup,
+        &[
+            ContenderKind::Direct,
+            ContenderKind::Proxy,
+            ContenderKind::Crate,
+        ],
+    );
+    in_rounds(goals::MANY_TOOLS, plan.starts, who, |who| {
+        run_lists(setup, plan, who, MANY_TOOLS, 1)
+    })
+}
+
+fn run_calls(hub: &RunningHub, load: &LoadPlan, calls: &[LoadCall]) -> Result<Measurement> {
+    load::measure_calls(&hub.target, load, calls)
+        .with_context(|| format!("measurement failed{}", hub.last_words()))
+}
+
+fn run_lists(
+    setup: &HubSetup,
+    plan: &HubPlan,
+    who: ContenderKind,
+    tools: usize,
+    sessions: usize,
+) -> Result<Measurement> {
+    // Without a hub one server has the whole page: the same bytes for the client.
+    let of_each = match who {
+        ContenderKind::Direct => MANY_TOOLS,
+        _ => tools,
+    };
+    let hub = setup.start(who, of_each)?;
+    let idle = weighed(&hub);
+    let plan = ListPlan {
+        sessions,
+        warm_up: plan.warm_up,
+        time: plan.time,
+    };
+    let sample = load::measure_lists(&hub.target, &plan)
+        .with_context(|| format!("measurement failed{}", hub.last_words()))?;
+    Ok(Measurement {
+        idle_mb: idle.idle_mb,
+        guard_private_mb: idle.guard_private_mb,
+        start_ms: idle.start_ms,
+        ..sample
+    })
+}
+
+/// What it took to start, and what it weighs now.
+fn weighed(hub: &RunningHub) -> Measurement {
+    let usage = hub.target.process.map(usage::of_tree);
+    let guard = usage.and_then(|usage| usage.guard);
+    Measurement {
+        start_ms: Some(hub.start_ms),
+        idle_mb: usage.map(|usage| usage.proxy.resident_megabytes),
+        peak_mb: usage.map(|usage| usage.proxy.peak_megabytes),
+        guard_private_mb: guard.map(|guard| guard.private_megabytes),
+        ..Measurement::default()
+    }
+}
+
+fn load_plan(plan: &HubPlan, in_flight: usize) -> LoadPlan {
+    LoadPlan {
+        era: BenchEra::Legacy,
+        size: AnswerSize::Small,
+        in_flight,
+        warm_up: plan.warm_up,
+        time: plan.time,
+        most_requests: u64::MAX,
+    }
+}
