@@ -84,6 +84,9 @@ impl From<Frame> for OutgoingFrame {
 /// Frames to one side.
 pub trait FrameWriter: Send {
     /// Writes all frames and empties the vector. Returns when the peer (or its buffer) has them.
+    ///
+    /// After an error the vector holds only messages that the peer certainly did not get whole, which may be none. If the
+    /// future is dropped before it ends, what the vector holds means nothing.
     fn write<'a>(
         &'a mut self,
         frames: &'a mut Vec<OutgoingFrame>,

@@ -4,6 +4,7 @@
 //! handed to the hub by the task that received it, and what comes of it is put into the queues of others, so a call
 //! crosses two queues: one to the server and one back.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -18,9 +19,9 @@ use tokio::sync::{Notify, mpsc, watch};
 use crate::catalog::{ServerIndex, ServerListing};
 use crate::hub::{
     AuditRecord, CatalogBuild, Hub, HubAction, LinkClosed, NewServer, ServerChange, ServerStatus,
-    UnknownServer,
+    UnknownServer, WrittenUpTo,
 };
-use crate::server_link::{ClientId, LinkId};
+use crate::server_link::{ClientId, LinkId, request_number};
 use crate::settings::{HubSettings, ServerSettings};
 
 /// Messages that may wait for a client. One that does not take them is disconnected.
@@ -280,13 +281,24 @@ impl HubDriver {
         let reason = match dial(Arc::clone(&connection)).await {
             Ok(to_server) => {
                 self.with_hub(|hub| hub.link_opened(link));
+                let written = Arc::new(AtomicU64::new(0));
+                let to_server = Link {
+                    writer: Box::new(TrackingWriter {
+                        inner: to_server.writer,
+                        written: Arc::clone(&written),
+                    }),
+                    ..to_server
+                };
                 let writer = LinkWriter {
                     driver: self.own.clone(),
                     link,
+                    written: Arc::clone(&written),
                 };
                 let to_hub = Link::new(QueueReader(queue), writer);
                 let never = std::future::pending();
                 let end = carry(&connection, to_hub, to_server, self.carry, never).await;
+                let written = WrittenUpTo(written.load(Ordering::Acquire));
+                self.lock().hub.link_written(link, written);
                 end.text().to_owned()
             }
             Err(end) => end.to_string(),
@@ -378,6 +390,14 @@ struct ClientWriter {
 struct LinkWriter {
     driver: Weak<HubDriver>,
     link: LinkId,
+    written: Arc<AtomicU64>,
+}
+
+/// Writes to a server, and knows how far its requests have come.
+struct TrackingWriter {
+    inner: Box<dyn FrameWriter>,
+    /// The highest number of a request that the server may have.
+    written: Arc<AtomicU64>,
 }
 
 fn messages(frames: &mut Vec<OutgoingFrame>) -> impl Iterator<Item = (Message, Option<u64>)> + '_ {
@@ -430,12 +450,61 @@ impl FrameWriter for LinkWriter {
         };
         for (message, _) in messages(frames) {
             let now = Instant::now();
-            driver.with_hub(|hub| hub.link_message(self.link, &message, now));
+            driver.with_hub(|hub| {
+                // An error may be the proxy's own, about a server that has gone.
+                if message.error_code().is_some() {
+                    let written = WrittenUpTo(self.written.load(Ordering::Acquire));
+                    hub.link_written(self.link, written);
+                }
+                hub.link_message(self.link, &message, now);
+            });
         }
         Box::pin(std::future::ready(Ok(())))
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
+    }
+}
+
+/// The number of the request that a frame has, or 0. One that was dropped or edited on the way counts under the number that
+/// the hub gave it: somebody has decided about it.
+fn request_of_frame(outgoing: &OutgoingFrame) -> u64 {
+    let original = match outgoing {
+        OutgoingFrame::Replacement { original, .. } => request_number(original),
+        _ => None,
+    };
+    let sent = match &outgoing.frame().body {
+        Body::Whole(message) => request_number(message),
+        _ => None,
+    };
+    original.max(sent).unwrap_or_default()
+}
+
+impl FrameWriter for TrackingWriter {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<OutgoingFrame>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        let before = self.written.load(Ordering::Acquire);
+        // Noted in advance: a write that is given up halfway may have reached the server.
+        let numbers: Vec<u64> = frames.iter().map(request_of_frame).collect();
+        let highest = numbers.iter().copied().fold(before, u64::max);
+        self.written.store(highest, Ordering::Release);
+        Box::pin(async move {
+            let outcome = self.inner.write(frames).await;
+            if outcome.is_err() {
+                let taken = numbers
+                    .iter()
+                    .take(numbers.len().saturating_sub(frames.len()));
+                let highest = taken.copied().fold(before, u64::max);
+                self.written.store(highest, Ordering::Release);
+            }
+            outcome
+        })
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        self.inner.close()
     }
 }

@@ -117,6 +117,10 @@ pub struct LinkClosed {
     pub reason: String,
 }
 
+/// Requests of a link with numbers up to this one may have reached the server. Later ones have certainly not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WrittenUpTo(pub u64);
+
 /// The hub.
 #[derive(Debug)]
 pub struct Hub {
@@ -145,6 +149,8 @@ struct OpenLink {
     /// The log level that the server was told.
     level: Option<LogLevel>,
     state: ServerLink,
+    /// How far the requests on it have been written, once that is known.
+    written: Option<WrittenUpTo>,
 }
 
 impl Hub {

@@ -29,7 +29,7 @@ pub use catalog::{
 pub use driver::{HubDriver, HubReports, HubServer};
 pub use hub::{
     AuditRecord, BuiltCatalog, CallOutcome, CatalogBuild, Hub, HubAction, LinkClosed, NewServer,
-    ServerChange, ServerState, ServerStatus, UnknownServer,
+    ServerChange, ServerState, ServerStatus, UnknownServer, WrittenUpTo,
 };
 pub use names::{AllowedNames, MAX_NAME_LENGTH, ServerNaming, default_prefix};
 pub use resolve::{LookupError, ResolvedItem};

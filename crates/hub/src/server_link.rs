@@ -169,12 +169,18 @@ impl ServerLink {
     }
 
     /// Sends a client's request. Its answer comes back as [`LinkNews::ForCall`] under the id that it has now.
-    pub(crate) fn call(&mut self, call: CallId, message: &Message) -> Result<(), MultiplexerError> {
+    /// Returns the number that the server knows it by. Later requests have higher ones.
+    pub(crate) fn call(
+        &mut self,
+        call: CallId,
+        message: &Message,
+    ) -> Result<Option<u64>, MultiplexerError> {
         let message = self
             .multiplexer
             .to_server(&Requester::Call(call), message)?;
+        let number = request_number(&message);
         self.to_server.push_back(message);
-        Ok(())
+        Ok(number)
     }
 
     /// Sends a notification about a call, such as a cancel, which names the call by its own id.
@@ -283,6 +289,14 @@ impl ServerLink {
             Phase::Ready => self.lists_timed_out(),
         }
     }
+}
+
+/// The number under which a request goes to the server.
+pub(crate) fn request_number(message: &Message) -> Option<u64> {
+    if message.kind() != Kind::Request {
+        return None;
+    }
+    std::str::from_utf8(message.id_token()?).ok()?.parse().ok()
 }
 
 /// The lists that a notification says have changed.

@@ -229,9 +229,15 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
         let Some(io) = &mut self.io else {
             return Err(LinkEnd::Closed);
         };
-        for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
+        // What has begun to be written in pieces is never known to be unwritten.
+        let mut in_buffer = 0;
+        for (place, outgoing) in frames.iter().enumerate() {
+            let (OutgoingFrame::Frame(frame) | OutgoingFrame::Replacement { frame, .. }) = outgoing
+            else {
+                continue;
+            };
             let opens = matches!(frame.body, Body::Open(_));
-            match frame.body {
+            match &frame.body {
                 Body::Empty => {}
                 Body::Whole(message) => {
                     let end = match frame.envelope {
@@ -250,15 +256,19 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
                         self.buffer.push(b'\n');
                     }
                     // Large bytes are not copied once more; small ones before them keep their place.
+                    let mut written = Ok(());
                     if !self.buffer.is_empty() {
-                        io.write_all(&self.buffer)
-                            .await
-                            .map_err(|e| gone(self.side, &e))?;
+                        written = io.write_all(&self.buffer).await;
                         self.buffer.clear();
                     }
-                    io.write_all(&chunk.wire)
-                        .await
-                        .map_err(|e| gone(self.side, &e))?;
+                    if written.is_ok() {
+                        written = io.write_all(&chunk.wire).await;
+                    }
+                    if let Err(error) = written {
+                        frames.clear();
+                        return Err(gone(self.side, &error));
+                    }
+                    in_buffer = place + 1;
                     if let Some(last) = chunk.wire.last() {
                         self.unterminated = *last != b'\n';
                     }
@@ -266,13 +276,54 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
             }
         }
         if !self.buffer.is_empty() {
-            let written = io.write_all(&self.buffer).await;
+            let written = write_counted(io, &self.buffer).await;
             self.buffer.clear();
             self.buffer.shrink_to(READ_MAX);
-            written.map_err(|e| gone(self.side, &e))?;
+            if let Err((bytes, error)) = written {
+                let unwritten = first_unwritten(&frames[in_buffer..], bytes);
+                frames.drain(..in_buffer + unwritten);
+                return Err(gone(self.side, &error));
+            }
         }
+        frames.clear();
         io.flush().await.map_err(|e| gone(self.side, &e))
     }
+}
+
+/// Writes all bytes. A failure says how many were taken before it.
+async fn write_counted(
+    io: &mut (impl AsyncWrite + Unpin),
+    bytes: &[u8],
+) -> Result<(), (usize, std::io::Error)> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match io.write(&bytes[written..]).await {
+            Ok(0) => return Err((written, std::io::ErrorKind::WriteZero.into())),
+            Ok(taken) => written += taken,
+            Err(error) => return Err((written, error)),
+        }
+    }
+    Ok(())
+}
+
+/// The place of the first frame that the peer cannot have read whole when it was given only this many bytes. A line of which
+/// nothing but its newline is missing counts as read: many programs take the end of their input for the end of a line.
+fn first_unwritten(frames: &[OutgoingFrame], bytes: usize) -> usize {
+    let mut end = 0;
+    for (place, outgoing) in frames.iter().enumerate() {
+        let (OutgoingFrame::Frame(frame) | OutgoingFrame::Replacement { frame, .. }) = outgoing
+        else {
+            continue;
+        };
+        if let Body::Whole(message) = &frame.body {
+            end += message.len();
+            if bytes < end {
+                return place;
+            }
+            end += 1;
+        }
+    }
+    frames.len()
 }
 
 fn gone(side: Side, error: &std::io::Error) -> LinkEnd {
@@ -300,5 +351,53 @@ impl<W: AsyncWrite + Unpin + Send> FrameWriter for LineWriter<W> {
                 drop(io.shutdown().await);
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use super::*;
+
+    /// Takes this many bytes and then no more.
+    struct BrokenPipe(usize);
+
+    impl AsyncWrite for BrokenPipe {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            let taken = bytes.len().min(self.0);
+            self.0 -= taken;
+            Poll::Ready(match taken {
+                0 => Err(io::ErrorKind::BrokenPipe.into()),
+                _ => Ok(taken),
+            })
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn after_a_failure_only_what_was_not_written_is_left() {
+        // Two lines of 8 bytes and a newline. Without its newline a line can be read all the same.
+        for (taken, left) in [(0, 2), (7, 2), (8, 1), (16, 1), (17, 0)] {
+            let mut writer = LineWriter::new(BrokenPipe(taken), Side::Server);
+            let message = || Message::parse(r#"{"id":1}"#);
+            let frame = || Frame::message(StreamId::Only, Origin::Client, message());
+            let mut frames = vec![frame().into(), frame().into()];
+            assert!(writer.write(&mut frames).await.is_err());
+            assert_eq!(frames.len(), left, "{taken} bytes were taken");
+        }
     }
 }

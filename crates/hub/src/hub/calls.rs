@@ -9,7 +9,7 @@ use super::answers::without_paths;
 use super::clients::OpenRequest;
 use super::requests::ClientRequest;
 use super::tasks::TaskPage;
-use super::{Hub, eras};
+use super::{Hub, OpenLink, WrittenUpTo, eras};
 use crate::catalog::{Hints, ServerIndex};
 use crate::proxy_tool::CapabilityType;
 use crate::server_link::{CallId, ClientId, LinkId};
@@ -28,6 +28,8 @@ pub(super) struct Call {
     /// Where it was sent, or will be when that link is ready.
     pub(super) link: Option<LinkId>,
     pub(super) is_sent: bool,
+    /// The number that it was sent under.
+    number: Option<u64>,
     /// What is sent, with the client's id.
     pub(super) message: Message,
     pub(super) form: AnswerForm,
@@ -119,6 +121,7 @@ impl Hub {
             server: new.server,
             link: None,
             is_sent: false,
+            number: None,
             message: new.sent,
             form: new.form,
             hints: new.hints,
@@ -183,8 +186,9 @@ impl Hub {
         };
         let message = eras::request(call.message.clone(), &asked_by, era);
         match link.state.call(id, &message) {
-            Ok(()) => {
+            Ok(number) => {
                 call.is_sent = true;
+                call.number = number;
                 self.flush_link(link_id, parent);
                 self.note_use(server, now);
             }
@@ -222,8 +226,14 @@ impl Hub {
     }
 
     /// An answer to a call, or a notification about it.
-    pub(super) fn call_message(&mut self, id: CallId, message: Message, now: Instant) {
-        let Some(call) = self.calls.get(&id) else {
+    pub(super) fn call_message(
+        &mut self,
+        link: LinkId,
+        id: CallId,
+        message: Message,
+        now: Instant,
+    ) {
+        let Some(call) = self.calls.get(&id).filter(|call| call.link == Some(link)) else {
             return;
         };
         if message.kind() == Kind::Notification {
@@ -231,7 +241,8 @@ impl Hub {
             return self.send_to_client(client, message);
         }
         let lost = message.error_code().map(ErrorCode).is_some_and(is_lost);
-        if lost && self.may_repeat(id) {
+        let written = self.links.get(&link).and_then(|link| link.written);
+        if lost && self.may_repeat(id, written) {
             return self.repeat(id, now);
         }
         if let Some(code) = message
@@ -239,7 +250,10 @@ impl Hub {
             .map(ErrorCode)
             .filter(|code| is_own(*code))
         {
-            let text = error_text(&message);
+            let mut text = error_text(&message);
+            if code == ErrorCode::SERVER_EXITED {
+                text.push_str(self.unknown_outcome(id));
+            }
             return self.fail_call(id, code, &text, now);
         }
         let eras = self.eras_of(id);
@@ -256,10 +270,25 @@ impl Hub {
         Some((client, self.links.get(&call.link?)?.state.era))
     }
 
-    /// Whether a call may be sent again although its first copy may have reached the server.
-    fn may_repeat(&self, id: CallId) -> bool {
-        let call = self.calls.get(&id);
-        call.is_some_and(|call| !call.repeated && (call.hints.read_only || call.hints.idempotent))
+    /// Whether a call may be sent again: it has certainly not reached the server, or it does no harm if it has.
+    fn may_repeat(&self, id: CallId, written: Option<WrittenUpTo>) -> bool {
+        let Some(call) = self.calls.get(&id).filter(|call| !call.repeated) else {
+            return false;
+        };
+        let last = written.map(|WrittenUpTo(last)| last);
+        let never_sent = call.number.zip(last).is_some_and(|(own, last)| own > last);
+        never_sent || call.hints.read_only || call.hints.idempotent
+    }
+
+    /// What a client has to know about a call that its server may have run.
+    fn unknown_outcome(&self, id: CallId) -> &'static str {
+        let is_tool = |call: &Call| call.message.method().as_deref() == Some("tools/call");
+        match self.calls.get(&id) {
+            Some(call) if is_tool(call) && !call.hints.read_only => {
+                "; it is not known whether the call has taken effect"
+            }
+            _ => "",
+        }
     }
 
     fn repeat(&mut self, id: CallId, now: Instant) {
@@ -279,30 +308,30 @@ impl Hub {
     /// the next attempt if there is one, and fail otherwise.
     pub(super) fn fail_calls_of(
         &mut self,
-        link: LinkId,
-        server: ServerIndex,
+        id: LinkId,
+        link: &OpenLink,
         reason: &str,
         now: Instant,
     ) {
         let mut affected: Vec<CallId> = self
             .calls
             .iter()
-            .filter(|(_, call)| call.link == Some(link))
+            .filter(|(_, call)| call.link == Some(id))
             .map(|(id, _)| *id)
             .collect();
         affected.sort_unstable();
         for id in affected {
             let was_sent = self.calls.get(&id).is_some_and(|call| call.is_sent);
-            if was_sent && self.may_repeat(id) {
+            if was_sent && self.may_repeat(id, link.written) {
                 self.repeat(id, now);
                 continue;
             }
-            let code = if was_sent {
-                ErrorCode::SERVER_EXITED
-            } else {
-                ErrorCode::SERVER_UNAVAILABLE
+            let (code, outcome) = match was_sent {
+                true => (ErrorCode::SERVER_EXITED, self.unknown_outcome(id)),
+                false => (ErrorCode::SERVER_UNAVAILABLE, ""),
             };
-            let text = format!("server {}: {reason}", self.server(server).name());
+            let name = self.server(link.server).name();
+            let text = format!("server {name}: {reason}{outcome}");
             self.fail_call(id, code, &text, now);
         }
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Era, Message};
 
 use super::servers::{EraSupport, LinkOwner, other, slot};
-use super::{Hub, HubAction, LinkClosed, OpenLink};
+use super::{Hub, HubAction, LinkClosed, OpenLink, WrittenUpTo};
 use crate::catalog::{ServerIndex, ServerListing};
 use crate::config::{RestartPolicy, SharingScope, StartMode};
 use crate::server_link::{
@@ -154,6 +154,7 @@ impl Hub {
                 owner,
                 level: None,
                 state,
+                written: None,
             },
         );
         self.schedule(now + deadlines.start);
@@ -181,6 +182,9 @@ impl Hub {
         for news in news {
             self.handle_news(id, news, now);
         }
+        if let Some(link) = self.links.get_mut(&id) {
+            link.written = None;
+        }
         self.flush_link(id, None);
     }
 
@@ -196,7 +200,7 @@ impl Hub {
                     self.listed(index, listing, now);
                 }
             }
-            LinkNews::ForCall(call, message) => self.call_message(call, message, now),
+            LinkNews::ForCall(call, message) => self.call_message(id, call, message, now),
             LinkNews::Asks(message) => self.server_asks(id, &message, now),
             LinkNews::ForClient(client, message) => self.send_to_client(client, message),
             LinkNews::Notifies(message) => self.server_notifies(id, &message),
@@ -284,6 +288,14 @@ impl Hub {
         self.send_waiting_calls(index, now);
     }
 
+    /// How far the requests on a link have been written. This is true for the message or the end that is reported next, and
+    /// forgotten after that: the link may write more.
+    pub fn link_written(&mut self, id: LinkId, written: WrittenUpTo) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.written = Some(written);
+        }
+    }
+
     /// A link has ended, or could not be opened.
     pub fn link_closed(&mut self, id: LinkId, closed: &LinkClosed, now: Instant) {
         let Some(link) = self.links.get(&id) else {
@@ -307,7 +319,7 @@ impl Hub {
             if let LinkOwner::Client(client) = link.owner {
                 self.move_subscriptions(client, link.server);
             }
-            self.fail_calls_of(id, link.server, reason, now);
+            self.fail_calls_of(id, &link, reason, now);
         }
     }
 

@@ -117,6 +117,34 @@ fn a_call_that_is_safe_to_repeat_is_repeated() {
 }
 
 #[test]
+fn a_call_that_was_never_written_is_repeated_once() {
+    let mut hub = Transcript::ready(ECHO);
+    hub.client_says(1, &call(1, "a_echo"));
+    hub.client_says(1, &call(2, "a_echo"));
+    // The write of the second call failed.
+    hub.server_has_read_up_to(1, 3);
+    let lost = r#""error":{"code":-31002,"message":"the server takes no more input"}}"#;
+    hub.server_says(1, &format!(r#"{{"jsonrpc":"2.0","id":3,{lost}"#));
+    hub.server_has_read_up_to(1, 3);
+    hub.server_says(1, &format!(r#"{{"jsonrpc":"2.0","id":4,{lost}"#));
+    hub.start_server(1, ECHO);
+    hub.server_has_read_up_to(1, 2);
+    hub.server_ends(1, "gone again");
+    assert_snapshot!(hub.take());
+}
+
+#[test]
+fn what_was_in_the_queue_of_a_dead_server_is_repeated() {
+    let mut hub = Transcript::ready(ECHO);
+    hub.client_says(1, &call(1, "a_echo"));
+    hub.client_says(1, &call(2, "a_echo"));
+    hub.server_has_read_up_to(1, 3);
+    hub.server_ends(1, "killed by signal 9");
+    hub.start_server(1, ECHO);
+    assert_snapshot!(hub.take());
+}
+
+#[test]
 fn a_cancel_reaches_the_one_server_that_has_the_call() {
     let mut hub = two_clients();
     hub.client_says(1, &call(7, "a_echo"));

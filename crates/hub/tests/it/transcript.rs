@@ -12,7 +12,7 @@ use mcp_proxy_hub::proxy_tool::{self, ProxyToolOptions};
 use mcp_proxy_hub::{
     CatalogBuild, ClientId, Hub, HubAction, HubSettings, LinkClosed, LinkId, NewServer,
     ProfileSettings, ProxyToolUse, ServerChange, ServerNaming, ServerSettings, ToolExposure,
-    ViewFilter, default_prefix,
+    ViewFilter, WrittenUpTo, default_prefix,
 };
 use mcp_proxy_wire::Message;
 use serde_json::Value;
@@ -182,6 +182,13 @@ impl Transcript {
             self.hub.catalog_built(build.run(), self.now);
             self.act();
         }
+    }
+
+    /// The transport of a server fails: requests up to this number may have reached it.
+    pub(crate) fn server_has_read_up_to(&mut self, server: usize, number: u64) {
+        self.line(&format!("! S{server} has been written to up to {number}"));
+        let link = self.links[&server];
+        self.hub.link_written(link, WrittenUpTo(number));
     }
 
     /// A new configuration. Servers are numbered anew.
