@@ -16,6 +16,7 @@ mod lists;
 mod log_levels;
 mod proxy_calls;
 mod requests;
+mod result_cache;
 mod servers;
 mod subscriptions;
 mod tasks;
@@ -37,6 +38,7 @@ pub use catalog_build::{BuiltCatalog, CatalogBuild};
 pub use changes::{NewServer, ServerChange, UnknownServer};
 use clients::Client;
 use log_levels::LogLevel;
+use result_cache::ResultCache;
 use servers::{LinkOwner, Server};
 pub use servers::{ServerState, ServerStatus};
 use subscriptions::Subscriptions;
@@ -91,7 +93,7 @@ pub struct AuditRecord {
     pub what: String,
     /// The server that it went to.
     pub server: String,
-    /// `ok`, `error` (the tool failed) or `failed` (the call has no result).
+    /// How it ended.
     pub outcome: CallOutcome,
     /// From the request to the answer.
     pub latency: Duration,
@@ -108,6 +110,8 @@ pub enum CallOutcome {
     ToolFailed,
     /// With a JSON-RPC error.
     Failed,
+    /// With the result of an earlier call, without asking the server.
+    Cached,
 }
 
 /// Why a link ended, in words for a client: no inner paths, no secrets.
@@ -136,6 +140,7 @@ pub struct Hub {
     build: BuildState,
     subscriptions: Subscriptions,
     tasks: Tasks,
+    cache: ResultCache,
     /// No deadline is earlier than this.
     alarm: Option<Instant>,
     next: u64,
@@ -169,6 +174,7 @@ impl Hub {
             build: BuildState::default(),
             subscriptions: Subscriptions::default(),
             tasks: Tasks::default(),
+            cache: ResultCache::default(),
             alarm: None,
             next: 0,
             actions: Vec::new(),

@@ -64,6 +64,25 @@ pub(crate) fn parse(text: impl Into<Bytes>) -> Option<Message> {
     value.is_json().then_some(value)
 }
 
+/// A JSON text without the white space between its parts.
+pub(crate) fn compact(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let (mut in_string, mut escaped) = (false, false);
+    for &byte in text {
+        if in_string {
+            in_string = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+        } else {
+            in_string = byte == b'"';
+            if is_blank(byte) {
+                continue;
+            }
+        }
+        out.push(byte);
+    }
+    out
+}
+
 /// Where the outermost object stands, without the white space around it. Nothing if the value is not an object.
 pub(crate) fn object(value: &Message) -> Option<Span> {
     let text = value.raw();

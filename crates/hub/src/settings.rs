@@ -68,6 +68,8 @@ pub struct ServerSettings {
     pub restart: RestartPolicy,
     /// How often it is started again before it is left alone; a call starts it all the same.
     pub restart_limit: Option<u32>,
+    /// How long results of tools that only read are kept; not at all if there is none.
+    pub cache_ttl: Option<Duration>,
     /// The answer to `roots/list`, as JSON, if it is fixed.
     pub roots: Option<Bytes>,
     /// What it offered when it was last seen.

@@ -53,7 +53,7 @@ pub struct ServerOptions {
     pub restart: Option<RestartPolicy>,
     /// How often it is started again.
     pub restart_limit: Option<u32>,
-    /// How long results of tools that only read may be kept. Nothing is kept yet.
+    /// How long results of tools that only read are kept.
     pub cache_ttl: Option<Duration>,
 }
 

@@ -71,6 +71,7 @@ impl Hub {
     pub(super) fn audit(&mut self, call: &Call, answer: &Message, now: Instant) {
         let failed = answer.span(Field::ResultField("isError"));
         let outcome = match answer.kind() {
+            _ if call.is_cached => CallOutcome::Cached,
             Kind::Error => CallOutcome::Failed,
             _ if failed.is_some_and(|span| answer.slice(span) == b"true") => {
                 CallOutcome::ToolFailed

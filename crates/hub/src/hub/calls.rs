@@ -8,6 +8,7 @@ use mcp_proxy_wire::{Era, ErrorCode, Field, Id, Kind, Message, error_response};
 use super::answers::without_paths;
 use super::clients::OpenRequest;
 use super::requests::ClientRequest;
+use super::result_cache::CacheUse;
 use super::tasks::TaskPage;
 use super::{Hub, OpenLink, WrittenUpTo, eras};
 use crate::catalog::{Hints, ServerIndex};
@@ -40,6 +41,9 @@ pub(super) struct Call {
     pub(super) deadline: Option<Instant>,
     /// It was sent a second time after its server had gone.
     pub(super) repeated: bool,
+    pub(super) cache: CacheUse,
+    /// It is answered with the result of an earlier call.
+    pub(super) is_cached: bool,
 }
 
 /// What the client gets to see of the server's answer.
@@ -114,6 +118,7 @@ impl Hub {
             AnswerForm::TaskPage(_) => Some(settings.list_timeout),
             _ => settings.call_timeout,
         };
+        let cache = self.cache_use(&new);
         let call_id = CallId(self.next_id());
         let call = Call {
             client,
@@ -130,6 +135,8 @@ impl Hub {
             started: now,
             deadline: timeout.map(|timeout| now + timeout),
             repeated: false,
+            cache,
+            is_cached: false,
         };
         if let Some(deadline) = call.deadline {
             self.schedule(deadline);
@@ -176,7 +183,15 @@ impl Hub {
         }
         let era = link.state.era;
         if era == Era::Modern && matches!(call.form, AnswerForm::Subscribe { .. }) {
-            let answer = eras::subscribed(&call.id);
+            // It has no such request: it is told in the hub's listen request.
+            let answer = result_message(&call.id, b"{}");
+            return self.finish_call(id, answer, now);
+        }
+        if call.cache == CacheUse::LookUpAndStore
+            && let Some(result) = self.cache.find(link_id, &call.message, now)
+        {
+            call.is_cached = true;
+            let answer = eras::answer(result_message(&call.id, &result), client_era, era);
             return self.finish_call(id, answer, now);
         }
         let asked_by = eras::Asker {
@@ -255,6 +270,10 @@ impl Hub {
                 text.push_str(self.unknown_outcome(id));
             }
             return self.fail_call(id, code, &text, now);
+        }
+        let ttl = self.server(call.server).settings.cache_ttl;
+        if let (Some(ttl), Some(call)) = (ttl, self.calls.get(&id)) {
+            Hub::keep_result(&mut self.cache, call, &message, now + ttl);
         }
         let eras = self.eras_of(id);
         let message = match eras {
@@ -432,6 +451,15 @@ impl Hub {
         let answer = error_response(Some(&call.id), code, &text, None);
         self.finish_call(id, answer, now);
     }
+}
+
+fn result_message(id: &Id, result: &[u8]) -> Message {
+    let mut text = br#"{"jsonrpc":"2.0","id":"#.to_vec();
+    text.extend_from_slice(id.token());
+    text.extend_from_slice(br#","result":"#);
+    text.extend_from_slice(result);
+    text.push(b'}');
+    Message::parse(text)
 }
 
 pub(super) fn error_text(answer: &Message) -> String {

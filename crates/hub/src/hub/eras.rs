@@ -5,7 +5,7 @@
 //! those belongs in this file.
 
 use mcp_proxy_wire::revision::meta;
-use mcp_proxy_wire::{Era, ErrorCode, Field, Id, Message, Span, error_response, json_string};
+use mcp_proxy_wire::{Era, ErrorCode, Field, Message, Span, error_response, json_string};
 
 use super::log_levels::LogLevel;
 use crate::edit::{Place, with_member};
@@ -49,13 +49,6 @@ pub(super) fn request(message: Message, from: &Asker<'_>, server: Era) -> Messag
         (Era::Modern, Era::Legacy) => without_modern_meta(message),
         _ => message,
     }
-}
-
-/// The answer to `resources/subscribe` of a legacy client for a modern server, which has no such request: it is told in the
-/// hub's listen request.
-pub(super) fn subscribed(id: &Id) -> Message {
-    let token = String::from_utf8_lossy(id.token());
-    Message::parse(format!(r#"{{"jsonrpc":"2.0","id":{token},"result":{{}}}}"#))
 }
 
 /// With the revision in it, the message would be sent as a modern one over HTTP, without the session.

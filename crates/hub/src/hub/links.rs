@@ -178,7 +178,11 @@ impl Hub {
         let Some(link) = self.links.get_mut(&id) else {
             return;
         };
+        let server = link.server;
         let news = link.state.received(message, now);
+        if message.method().as_deref() == Some("notifications/tools/list_changed") {
+            self.forget_results(server);
+        }
         for news in news {
             self.handle_news(id, news, now);
         }
@@ -260,6 +264,7 @@ impl Hub {
             self.actions.push(HubAction::Log(told));
         }
         if !same {
+            self.forget_results(index);
             self.rebuild_catalog();
         }
         self.answer_parked(now);
@@ -315,6 +320,7 @@ impl Hub {
     /// Forgets a link. Calls on it fail with this reason, or are sent again if that is safe.
     pub(super) fn drop_link(&mut self, id: LinkId, reason: &str, now: Instant) {
         self.forget_link(id);
+        self.cache.forget(id);
         if let Some(link) = self.links.remove(&id) {
             if let LinkOwner::Client(client) = link.owner {
                 self.move_subscriptions(client, link.server);
@@ -426,6 +432,7 @@ impl Hub {
             .filter_map(|server| server.own.remove(&client))
             .collect();
         for id in own {
+            self.cache.forget(id);
             self.links.remove(&id);
             self.actions.push(HubAction::Close(id));
         }
@@ -444,6 +451,8 @@ impl Hub {
         }
         link.owner = LinkOwner::Client(client);
         self.forget_link(id);
+        // What the server said before it knew the client's folders may be different now.
+        self.cache.forget(id);
         self.server_mut(index).own.insert(client, id);
         self.stop_sharing(index);
         self.move_subscriptions(client, index);

@@ -6,6 +6,7 @@
     reason = "a test that finds nothing where something must be has failed"
 )]
 
+mod cached_results;
 mod catalog;
 mod catalog_properties;
 mod config;

@@ -45,6 +45,7 @@ pub(crate) fn server(name: &str) -> ServerSettings {
         idle_stop: None,
         restart: RestartPolicy::Always,
         restart_limit: None,
+        cache_ttl: None,
         roots: None,
         last_listing: None,
     }

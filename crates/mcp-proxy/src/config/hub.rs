@@ -385,6 +385,7 @@ fn server_target(place: usize, server: &ServerConfig, hub: &HubOptions) -> Resul
             idle_stop: options.idle_stop,
             restart: options.restart.unwrap_or(RestartPolicy::Always),
             restart_limit: options.restart_limit,
+            cache_ttl: options.cache_ttl.filter(|ttl| !ttl.is_zero()),
             roots: roots.transpose()?,
             last_listing: None,
         },

@@ -327,6 +327,7 @@ fn audit_line(record: &AuditRecord) -> String {
         CallOutcome::Succeeded => "ok",
         CallOutcome::ToolFailed => "tool-error",
         CallOutcome::Failed => "failed",
+        CallOutcome::Cached => "cached",
     };
     let (sent, received) = record.sizes;
     format!(
