@@ -11,6 +11,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::overlay::window;
 use super::{cut, span, style, wrapped};
 use crate::app::{App, Overlay};
+use crate::proxy::ProxyStatus;
 use crate::theme::StyleRole;
 
 /// Lines that the details of a server get before the list may have more.
@@ -72,7 +73,11 @@ fn title(app: &App) -> String {
     };
     let ready = servers.iter().filter(is_ready).count();
     let clients = counted(app.proxy.clients() as u64, "client");
-    format!("Servers: {ready} of {} ready, {clients}", servers.len())
+    let heading = match app.proxy.link {
+        ProxyStatus::Live => "Servers",
+        ProxyStatus::None | ProxyStatus::Gone(_) => "Servers before the hub ended",
+    };
+    format!("{heading}: {ready} of {} ready, {clients}", servers.len())
 }
 
 /// Where the columns of the list are.
@@ -84,7 +89,7 @@ struct Columns {
 impl Columns {
     fn new(servers: &[ServerRow], width: usize) -> Columns {
         let names = servers.iter().map(|server| sanitize(&server.name).width());
-        let most = (width / 3).max(6);
+        let most = (width / 4).max(12);
         Columns {
             name: names.max().unwrap_or_default().clamp(6, most),
             width,

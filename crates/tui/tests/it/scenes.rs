@@ -41,6 +41,12 @@ pub const SCENES: &[Scene] = &[
     ("stderr", stderr),
     ("servers", servers::hub_window),
     ("servers-many", servers::many),
+    ("servers-ended", || {
+        let mut stage = servers::hub_window();
+        stage.press(&["G"]);
+        stage.gone("the proxy has ended");
+        stage
+    }),
     ("servers-none", || servers::of(json!([]))),
     ("diff-edit", || {
         let mut stage = edited();
