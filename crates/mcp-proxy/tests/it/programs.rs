@@ -330,8 +330,14 @@ pub struct StdioProgram {
 impl StdioProgram {
     /// Starts the binary.
     pub fn start(args: &[&str]) -> StdioProgram {
+        StdioProgram::start_with(args, &[])
+    }
+
+    /// The same with variables in its environment.
+    pub fn start_with(args: &[&str], env: &[(&str, PathBuf)]) -> StdioProgram {
         let mut child = Command::new(PROXY)
             .args(args)
+            .envs(env.iter().cloned())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

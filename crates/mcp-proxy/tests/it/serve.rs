@@ -9,6 +9,7 @@ use crate::control::test_home::TestHome;
 use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, PROXY, StdioProgram, request};
 
 mod limits;
+mod ten;
 mod test_hub;
 
 const SECRET: &str = "canary-5ecret-value";
