@@ -8,6 +8,7 @@ use self::test_hub::{TestHub, demo, time};
 use crate::control::test_home::TestHome;
 use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, PROXY, StdioProgram, request};
 
+mod killed;
 mod limits;
 mod ten;
 mod test_hub;
