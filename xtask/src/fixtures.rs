@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::process::{command, output, root, run};
 
@@ -16,12 +16,15 @@ const STAMP: &str = ".installed";
 /// An installed set of peers.
 pub struct Fixtures {
     directory: PathBuf,
-    /// The Python that has Magg, if this machine has one that is new enough.
+    /// The Python that has Magg, unless its tests are skipped.
     magg: Option<PathBuf>,
 }
 
 /// The Pythons that Magg may be installed for, by preference. It needs 3.12.
 const MAGG_PYTHONS: &[&str] = &["python3", "python3.14", "python3.13", "python3.12"];
+
+/// Set by people who cannot install such a Python: the tests with Magg and FastMCP do nothing then.
+const SKIP_MAGG: &str = "MCP_PROXY_SKIP_MAGG";
 
 impl Fixtures {
     /// The directory that the tests know as `MCP_PROXY_FIXTURES`: `node/`, `npm/` and `venv/` are in it.
@@ -84,12 +87,23 @@ fn install_magg() -> Result<Option<PathBuf>> {
         let installed = MAGG_PYTHONS.iter().map(|python| (*python).to_owned());
         let mut pythons = installed.chain(pyenv_pythons());
         let Some(python) = pythons.find(|python| is_new_enough(python)) else {
-            eprintln!("fixtures: no Python 3.12 or newer, so the tests with Magg are left out");
-            return Ok(None);
+            if std::env::var_os(SKIP_MAGG).is_some() {
+                eprintln!("fixtures: the tests with Magg and FastMCP are skipped ({SKIP_MAGG})");
+                return Ok(None);
+            }
+            bail!(no_python_for_magg());
         };
         install_once(&venv, "Magg", |to| pip(&python, PINS, to))?;
     }
     Ok(Some(venv.join("bin/python")))
+}
+
+fn no_python_for_magg() -> String {
+    let looked_for = MAGG_PYTHONS.join(", ");
+    format!(
+        "Magg and FastMCP need Python 3.12 or newer with venv and ensurepip, and there is none: tried {looked_for}, and \
+         pyenv's. Install one (`pyenv install 3.12`), or set {SKIP_MAGG}=1 to run the tests without them"
+    )
 }
 
 /// The Pythons that pyenv has installed, whichever of them is chosen now.
@@ -194,4 +208,17 @@ fn digest(files: &[&str]) -> Result<String> {
         hasher.write(&std::fs::read(root().join(file)).with_context(|| format!("reading {file}"))?);
     }
     Ok(format!("{:016x}", hasher.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_python_is_named_and_so_is_the_way_around_it() {
+        let text = no_python_for_magg();
+        for named in ["3.12", "python3.13", "pyenv", SKIP_MAGG] {
+            assert!(text.contains(named), "{named}: {text}");
+        }
+    }
 }

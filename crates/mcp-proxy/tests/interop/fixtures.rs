@@ -28,9 +28,19 @@ pub fn python() -> String {
     text(&installed().join("venv/bin/python"))
 }
 
-/// The Python that has Magg and FastMCP, on machines where a Python is new enough for them.
+/// The Python that has Magg and FastMCP; none if their tests are to be skipped. Without either variable they fail: a test
+/// that does nothing must not count as passed by accident.
 pub fn magg_python() -> Option<String> {
-    std::env::var("MCP_PROXY_MAGG_PYTHON").ok()
+    if let Ok(python) = std::env::var("MCP_PROXY_MAGG_PYTHON") {
+        return Some(python);
+    }
+    let skips = std::env::var_os("MCP_PROXY_SKIP_MAGG").is_some();
+    assert!(
+        skips,
+        "MCP_PROXY_MAGG_PYTHON is not set: run `cargo xtask test`"
+    );
+    eprintln!("skipped: MCP_PROXY_SKIP_MAGG is set");
+    None
 }
 
 /// A program of an npm package.

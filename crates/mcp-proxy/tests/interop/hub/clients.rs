@@ -110,7 +110,6 @@ fn fastmcp_uses_the_proxy_tool() {
 
 fn fastmcp(expose: &str, flags: &[&str]) {
     let Some(python) = fixtures::magg_python() else {
-        eprintln!("left out: FastMCP comes with Magg, which needs Python 3.12 or newer");
         return;
     };
     let reference = reference(expose, EndpointKind::Http);
