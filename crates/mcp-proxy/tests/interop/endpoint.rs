@@ -23,7 +23,7 @@ pub struct TestEndpoint {
     pub kind: EndpointKind,
     pub address: EndpointAddress,
     _running: Vec<RunningProgram>,
-    _directory: Option<TempDir>,
+    directory: Option<TempDir>,
 }
 
 #[derive(Clone, Debug)]
@@ -188,7 +188,7 @@ impl TestEndpoint {
                 kind: listen,
                 address: EndpointAddress::Command(command),
                 _running: behind,
-                _directory: Some(directory),
+                directory: Some(directory),
             };
         }
         // Before the server's own command, if there is one.
@@ -202,7 +202,7 @@ impl TestEndpoint {
             kind: listen,
             address: EndpointAddress::Url(url),
             _running: running,
-            _directory: Some(directory),
+            directory: Some(directory),
         }
     }
 
@@ -239,6 +239,15 @@ impl TestEndpoint {
         command
     }
 
+    /// What the proxy or the hub has recorded so far, line by line.
+    pub fn record(&self) -> Vec<Value> {
+        let directory = self.directory.as_ref().expect("it records");
+        let text = std::fs::read_to_string(directory.path().join("session.jsonl"))
+            .expect("the record can be read");
+        let lines = text.lines().map(serde_json::from_str);
+        lines.map(|line| line.expect("a line is JSON")).collect()
+    }
+
     /// The URL of an endpoint that has one.
     pub fn to_url(&self) -> &str {
         match &self.address {
@@ -252,7 +261,7 @@ impl TestEndpoint {
             kind: EndpointKind::Stdio,
             address: EndpointAddress::Command(command),
             _running: Vec::new(),
-            _directory: None,
+            directory: None,
         }
     }
 
@@ -261,7 +270,7 @@ impl TestEndpoint {
             kind,
             address: EndpointAddress::Url(url),
             _running: running,
-            _directory: None,
+            directory: None,
         }
     }
 }

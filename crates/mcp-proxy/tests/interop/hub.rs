@@ -1,5 +1,6 @@
 //! The hub between real peers.
 
+mod cancelling;
 mod clients;
 mod conformance;
 mod magg;
