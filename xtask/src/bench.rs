@@ -1,13 +1,21 @@
 //! `cargo xtask bench NAME`: builds the proxy and one benchmark of `benches/` with the `dist` profile, and runs it. The
 //! rivals are optional: what cannot be installed is left out of the comparison.
 
-use anyhow::Result;
+use std::path::PathBuf;
+use std::process::Command;
 
-use crate::process::{self, cargo, target_dir};
+use anyhow::{Context, Result};
+
+use crate::process::{self, cargo, root, target_dir};
 use crate::{fixtures, setup};
 
+/// Names the version of the crate that `hub` is compared with.
+const CRATE_PIN: &str = "fixtures/rivals/crate-version.txt";
+
 pub fn run(name: &str, rest: &[&str]) -> Result<()> {
-    if let Err(error) = setup::debian(&[setup::NGINX]) {
+    if name != "hub"
+        && let Err(error) = setup::debian(&[setup::NGINX])
+    {
         eprintln!("without nginx: {error:#}");
     }
     process::run(
@@ -19,6 +27,15 @@ pub fn run(name: &str, rest: &[&str]) -> Result<()> {
         .arg(name)
         .arg("--proxy")
         .arg(target_dir()?.join("dist/mcp-proxy"));
+    match name {
+        "hub" => add_crate(&mut bench),
+        _ => add_packages(&mut bench),
+    }
+    process::run(&format!("bench {name}"), bench.args(rest))
+}
+
+/// The npm and PyPI packages of the same name, which stand in front of one server.
+fn add_packages(bench: &mut Command) {
     match fixtures::install_rivals() {
         Ok(directory) => {
             bench
@@ -29,5 +46,26 @@ pub fn run(name: &str, rest: &[&str]) -> Result<()> {
         }
         Err(error) => eprintln!("without the npm and PyPI rivals: {error:#}"),
     }
-    process::run(&format!("bench {name}"), bench.args(rest))
+}
+
+/// The crate of the same name, which stands in front of several servers.
+fn add_crate(bench: &mut Command) {
+    match install_crate() {
+        Ok(program) => {
+            bench.arg("--peer").arg(program);
+        }
+        Err(error) => eprintln!("without the crates.io rival: {error:#}"),
+    }
+}
+
+fn install_crate() -> Result<PathBuf> {
+    let version =
+        std::fs::read_to_string(root().join(CRATE_PIN)).context("cannot read its version")?;
+    let version = version.trim();
+    let directory = fixtures::cache()?.join(format!("crate-mcp-proxy-{version}"));
+    fixtures::install_once(&directory, "the crates.io rival", |to| {
+        let mut install = cargo("install mcp-proxy --locked --version");
+        process::run("cargo install", install.arg(version).arg("--root").arg(to))
+    })?;
+    Ok(directory.join("bin/mcp-proxy"))
 }
