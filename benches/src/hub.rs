@@ -27,6 +27,9 @@ pub struct HubArgs {
     /// The binary of the crate mcp-proxy 0.6.0 from crates.io
     #[arg(long)]
     peer: Option<PathBuf>,
+    /// Measure only this case (may be repeated)
+    #[arg(long = "case", value_parser = goals::ALL)]
+    cases: Vec<String>,
     /// Rounds of each case [default: 20 of calls and lists, 5 of starts and memory]
     #[arg(long)]
     rounds: Option<usize>,
@@ -79,7 +82,8 @@ pub fn run(args: &HubArgs) -> Result<()> {
     }
     let folder = setup.folder();
     let mut report = BenchReport::new(Machine::read(folder, folder)?);
-    cases::measure_all(&setup, &plan, &mut report);
+    let wanted = |name: &str| args.cases.is_empty() || args.cases.iter().any(|case| case == name);
+    cases::measure_all(&setup, &plan, wanted, &mut report);
     println!("{}", report.text());
     if let Some(path) = &args.markdown {
         fs::write(path, report.markdown())

@@ -9,7 +9,7 @@ use crate::canned::{AnswerSize, BenchEra};
 use crate::contender::ContenderKind;
 use crate::load::{self, ListPlan, LoadCall, LoadPlan, Measurement};
 use crate::machine;
-use crate::report::BenchReport;
+use crate::report::{BenchReport, GoalRow};
 use crate::rounds::{CaseResults, in_rounds};
 use crate::usage;
 
@@ -23,26 +23,39 @@ const IDLE_SESSIONS: usize = 1_000;
 /// The record's lines of a call, generously: a call is in it twice.
 const RECORDED_BYTES: u64 = 8192;
 
-pub fn measure_all(setup: &HubSetup, plan: &HubPlan, report: &mut BenchReport) {
-    let mut add = |case: &str, results: &CaseResults, rows| {
-        report.rows.extend::<Vec<_>>(rows);
+/// Measures the cases that are `wanted`.
+pub fn measure_all(
+    setup: &HubSetup,
+    plan: &HubPlan,
+    wanted: impl Fn(&str) -> bool,
+    report: &mut BenchReport,
+) {
+    for case in goals::ALL.into_iter().filter(|case| wanted(case)) {
+        let (results, rows) = match case {
+            goals::CALLS => with_rows(measure_calls(setup, plan), goals::of_calls),
+            goals::PROXY_TOOL => with_rows(measure_proxy_tool(setup, plan), goals::of_proxy_tool),
+            goals::LISTS => with_rows(measure_lists(setup, plan), goals::of_lists),
+            goals::START => with_rows(measure_starts(setup, plan, TOOLS), goals::of_starts),
+            goals::SESSIONS => with_rows(measure_sessions(setup, plan), goals::of_sessions),
+            _ => {
+                let few = measure_starts(setup, plan, 1);
+                let definitions = setup::definition_megabytes(MANY_TOOLS);
+                with_rows(measure_many_tools(setup, plan), |results| {
+                    goals::of_many_tools(results, &few, definitions)
+                })
+            }
+        };
+        report.rows.extend(rows);
         report.figures.extend(results.figures(case));
-    };
-    let results = measure_calls(setup, plan);
-    add(goals::CALLS, &results, goals::of_calls(&results));
-    let results = measure_proxy_tool(setup, plan);
-    add(goals::PROXY_TOOL, &results, goals::of_proxy_tool(&results));
-    let results = measure_lists(setup, plan);
-    add(goals::LISTS, &results, goals::of_lists(&results));
-    let results = measure_starts(setup, plan, TOOLS);
-    add(goals::START, &results, goals::of_starts(&results));
-    let results = measure_sessions(setup, plan);
-    add(goals::SESSIONS, &results, goals::of_sessions(&results));
-    let few = measure_starts(setup, plan, 1);
-    let results = measure_many_tools(setup, plan);
-    let definitions = setup::definition_megabytes(MANY_TOOLS);
-    let rows = goals::of_many_tools(&results, &few, definitions);
-    add(goals::MANY_TOOLS, &results, rows);
+    }
+}
+
+fn with_rows(
+    results: CaseResults,
+    rows: impl FnOnce(&CaseResults) -> Vec<GoalRow>,
+) -> (CaseResults, Vec<GoalRow>) {
+    let rows = rows(&results);
+    (results, rows)
 }
 
 fn installed(

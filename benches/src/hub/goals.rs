@@ -11,6 +11,8 @@ pub const LISTS: &str = "hub-list-1000";
 pub const START: &str = "hub-start";
 pub const SESSIONS: &str = "hub-sessions-1000";
 pub const MANY_TOOLS: &str = "hub-10000-tools";
+/// All cases, in the order in which they are measured.
+pub const ALL: [&str; 6] = [CALLS, PROXY_TOOL, LISTS, START, SESSIONS, MANY_TOOLS];
 
 const RATE_OF_DIRECT: f64 = 0.32;
 const LISTS_OF_PEER: f64 = 30.0;
