@@ -14,12 +14,13 @@ use mcp_proxy_core::{
 };
 use mcp_proxy_wire::{Body, ErrorCode, Frame, Message, Origin, Side, StreamId};
 use rustc_hash::FxHashMap;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::catalog::{ServerIndex, ServerListing};
 use crate::hub::{
-    AuditRecord, CatalogBuild, Hub, HubAction, LinkClosed, NewServer, ServerChange, ServerStatus,
-    UnknownServer, WrittenUpTo,
+    AnswerRendering, AuditRecord, CatalogBuild, Hub, HubAction, LinkClosed, NewServer,
+    ServerChange, ServerStatus, UnknownServer, WrittenUpTo,
 };
 use crate::server_link::{ClientId, LinkId, request_number};
 use crate::settings::{HubSettings, ServerSettings};
@@ -195,6 +196,7 @@ impl HubDriver {
         let before = state.hub.next_deadline();
         handle(&mut state);
         let mut reports = Vec::new();
+        let mut renderings = Vec::new();
         for action in state.hub.take_actions() {
             match action {
                 HubAction::ToServer {
@@ -212,6 +214,7 @@ impl HubDriver {
                 }
                 HubAction::Dial { link, server } => self.open_link(&mut state, link, server),
                 HubAction::BuildCatalog(build) => self.build_catalog(build),
+                HubAction::Render(rendering) => renderings.push(*rendering),
                 // The reader of the queue ends with it, and so does the conversation.
                 HubAction::Close(link) => drop(state.links.remove(&link)),
                 HubAction::CloseClient(client) => drop(state.clients.remove(&client)),
@@ -225,6 +228,7 @@ impl HubDriver {
         if after.is_some_and(|after| before.is_none_or(|before| after < before)) {
             self.alarm.notify_one();
         }
+        self.render(renderings);
         for report in reports {
             match report {
                 HubAction::Log(text) => (self.reports.log)(&text),
@@ -234,6 +238,14 @@ impl HubDriver {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Makes large answers ready. The server that they come from waits, so its messages stay in order.
+    fn render(&self, renderings: Vec<AnswerRendering>) {
+        for rendering in renderings {
+            let rendered = away_from_io(|| rendering.run());
+            self.with_hub(|hub| hub.answer_rendered(rendered, Instant::now()));
         }
     }
 
@@ -334,6 +346,14 @@ impl DriverState {
         if full {
             self.clients.remove(&client);
         }
+    }
+}
+
+/// Does something that takes milliseconds, on a runtime of several threads without keeping its other tasks waiting.
+fn away_from_io<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::current().runtime_flavor() {
+        RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 

@@ -15,6 +15,7 @@ mod listening;
 mod lists;
 mod log_levels;
 mod proxy_calls;
+mod rendering;
 mod requests;
 mod result_cache;
 mod servers;
@@ -38,6 +39,7 @@ pub use catalog_build::{BuiltCatalog, CatalogBuild};
 pub use changes::{NewServer, ServerChange, UnknownServer};
 use clients::Client;
 use log_levels::LogLevel;
+pub use rendering::{AnswerRendering, RenderedAnswer};
 use result_cache::ResultCache;
 use servers::{LinkOwner, Server};
 pub use servers::{ServerState, ServerStatus};
@@ -71,6 +73,8 @@ pub enum HubAction {
     CloseClient(ClientId),
     /// Make a new catalog, and hand it to [`Hub::catalog_built`].
     BuildCatalog(CatalogBuild),
+    /// Make an answer ready, and hand it to [`Hub::answer_rendered`] before anything else of the same server.
+    Render(Box<AnswerRendering>),
     /// Keep what a server offers for the next start.
     SaveListing {
         /// The server's name.

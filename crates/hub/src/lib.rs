@@ -28,8 +28,9 @@ pub use catalog::{
 };
 pub use driver::{HubDriver, HubReports, HubServer};
 pub use hub::{
-    AuditRecord, BuiltCatalog, CallOutcome, CatalogBuild, Hub, HubAction, LinkClosed, NewServer,
-    ServerChange, ServerState, ServerStatus, UnknownServer, WrittenUpTo,
+    AnswerRendering, AuditRecord, BuiltCatalog, CallOutcome, CatalogBuild, Hub, HubAction,
+    LinkClosed, NewServer, RenderedAnswer, ServerChange, ServerState, ServerStatus, UnknownServer,
+    WrittenUpTo,
 };
 pub use names::{AllowedNames, MAX_NAME_LENGTH, ServerNaming, default_prefix};
 pub use resolve::{LookupError, ResolvedItem};

@@ -1,55 +1,69 @@
 //! Answers on their way back to clients.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Field, Id, Kind, Message, Span};
+use mcp_proxy_wire::revision::meta;
+use mcp_proxy_wire::{Era, Id, Message};
 
 use super::calls::{AnswerForm, Call};
-use super::proxy_calls::proxy_tool_result;
-use super::{AuditRecord, CallOutcome, Hub, HubAction};
-use crate::catalog::ServerIndex;
+use super::rendering::{AnswerRendering, RenderedAnswer, RenderedContent};
+use super::{AuditRecord, Hub, HubAction};
+use crate::edit::{Place, with_member};
 use crate::server_link::{CallId, ClientId};
 
 impl Hub {
-    /// Gives the client its answer.
+    /// Gives the client its answer. A large one is made ready apart from the hub.
     pub(super) fn finish_call(&mut self, id: CallId, answer: Message, now: Instant) {
-        let Some(mut call) = self.calls.remove(&id) else {
+        let Some(call) = self.calls.remove(&id) else {
             return;
         };
-        self.note_use(call.server, now);
-        self.note_task(call.server, &answer);
-        self.audit(&call, &answer, now);
-        if matches!(call.form, AnswerForm::TaskPage(_))
-            && let AnswerForm::TaskPage(page) = std::mem::replace(&mut call.form, AnswerForm::Plain)
-        {
-            return self.task_page_answered(&call, page, &answer, now);
-        }
-        let result = match &call.form {
-            AnswerForm::Native => {
-                let answer = self.with_public_uris(call.server, answer);
-                return self.answer_client(&call, answer);
-            }
-            AnswerForm::Plain | AnswerForm::TaskPage(_) => {
-                return self.answer_client(&call, answer);
-            }
-            AnswerForm::Subscribe { uri } => {
-                self.subscription_answered(&call, uri, &answer);
-                return self.answer_client(&call, answer);
-            }
-            AnswerForm::ProxyTool { kind, path } | AnswerForm::Part { kind, path, .. } => {
-                let answer = self.with_public_uris(call.server, answer);
-                proxy_tool_result(&answer, *kind, path)
-            }
+        let link = call.link.and_then(|link| self.links.get(&link));
+        let client = self.clients.get(&call.client);
+        let client_era = client.map_or(Era::Legacy, |client| client.era());
+        let rendering = AnswerRendering {
+            server_era: link.map_or(client_era, |link| link.state.era),
+            client_era,
+            call,
+            answer,
+            catalog: Arc::clone(&self.catalog),
+            server_info: self.settings.server_info.clone(),
         };
-        match call.form {
-            AnswerForm::Part { batch, place, .. } => self.part_done(batch, place, result),
-            _ => {
-                if let Some(client) = self.clients.get_mut(&call.client) {
-                    client.open.remove(&call.id.key());
+        if rendering.is_large() {
+            self.actions.push(HubAction::Render(Box::new(rendering)));
+        } else {
+            self.answer_rendered(rendering.run(), now);
+        }
+    }
+
+    /// An answer is ready for its client.
+    pub fn answer_rendered(&mut self, rendered: RenderedAnswer, now: Instant) {
+        self.audit(&rendered, now);
+        let RenderedAnswer {
+            mut call,
+            content,
+            task,
+            ..
+        } = rendered;
+        self.note_use(call.server, now);
+        if let Some(task) = task {
+            self.note_task(call.server, &task);
+        }
+        let form = std::mem::replace(&mut call.form, AnswerForm::Plain);
+        match (form, content) {
+            (AnswerForm::Part { batch, place, .. }, RenderedContent::Part(result)) => {
+                self.part_done(batch, place, result);
+            }
+            (_, RenderedContent::Part(_)) => {}
+            (AnswerForm::TaskPage(page), RenderedContent::Answer(answer)) => {
+                self.task_page_answered(&call, page, &answer, now);
+            }
+            (form, RenderedContent::Answer(answer)) => {
+                if let AnswerForm::Subscribe { uri } = &form {
+                    self.subscription_answered(&call, uri, &answer);
                 }
-                self.send_result(call.client, &call.id, &result);
-                self.release(call.client);
+                self.answer_client(&call, answer);
             }
         }
     }
@@ -62,47 +76,50 @@ impl Hub {
         self.release(call.client);
     }
 
-    /// Sends a result of the hub's own.
+    /// Sends a result of the hub's own, an object that is not empty, as the client's era wants it.
     pub(super) fn send_result(&mut self, client: ClientId, id: &Id, result: &Bytes) {
-        let result = String::from_utf8_lossy(result);
-        self.complete_result(client, id, &result);
+        let era = self.clients.get(&client).map(|client| client.era());
+        let era = era.unwrap_or(Era::Legacy);
+        let answer = completed(era, id, result, &self.settings.server_info);
+        self.send_to_client(client, answer);
     }
 
-    pub(super) fn audit(&mut self, call: &Call, answer: &Message, now: Instant) {
-        let failed = answer.span(Field::ResultField("isError"));
-        let outcome = match answer.kind() {
-            _ if call.is_cached => CallOutcome::Cached,
-            Kind::Error => CallOutcome::Failed,
-            _ if failed.is_some_and(|span| answer.slice(span) == b"true") => {
-                CallOutcome::ToolFailed
-            }
-            _ => CallOutcome::Succeeded,
-        };
+    fn audit(&mut self, rendered: &RenderedAnswer, now: Instant) {
+        let call = &rendered.call;
         let client = self.clients.get(&call.client);
         let method = call.message.method().unwrap_or_default();
         let record = AuditRecord {
             client: client.map_or_else(String::new, |client| client.name.clone()),
             what: format!("{method} {}", call.what),
             server: self.server(call.server).name().to_owned(),
-            outcome,
+            outcome: rendered.outcome,
             latency: now.saturating_duration_since(call.started),
-            sizes: (call.message.len(), answer.len()),
+            sizes: (call.message.len(), rendered.size),
         };
         self.actions.push(HubAction::Audit(record));
     }
+}
 
-    /// A server's answer in which clients can read back the URIs.
-    pub(super) fn with_public_uris(&self, server: ServerIndex, answer: Message) -> Message {
-        let Some(result) = answer.result() else {
-            return answer;
-        };
-        let edits = self.catalog.result_edits(server, &answer, result);
-        if edits.is_empty() {
-            return answer;
-        }
-        let edits: Vec<(Span, &[u8])> = edits.iter().map(|(span, new)| (*span, &**new)).collect();
-        answer.splice(&edits).unwrap_or(answer)
+/// An answer with a result of the hub's own, an object that is not empty.
+pub(super) fn completed(era: Era, id: &Id, result: &[u8], server_info: &[u8]) -> Message {
+    let answer = result_message(id, result);
+    if era == Era::Legacy {
+        return answer;
     }
+    let answer = with_member(&answer, Place::Result, "resultType", "\"complete\"");
+    let info = String::from_utf8_lossy(server_info);
+    with_member(&answer, Place::ResultMeta, meta::SERVER_INFO, &info)
+}
+
+/// An answer with this result, which is JSON.
+pub(super) fn result_message(id: &Id, result: &[u8]) -> Message {
+    let mut text = Vec::with_capacity(result.len() + 64);
+    text.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    text.extend_from_slice(id.token());
+    text.extend_from_slice(br#","result":"#);
+    text.extend_from_slice(result);
+    text.push(b'}');
+    Message::parse(text)
 }
 
 /// A text in which absolute paths are cut down to their last part.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use mcp_proxy_wire::{Era, ErrorCode, Field, Id, Kind, Message, error_response};
 
-use super::answers::without_paths;
+use super::answers::{result_message, without_paths};
 use super::clients::OpenRequest;
 use super::requests::ClientRequest;
 use super::result_cache::CacheUse;
@@ -191,7 +191,7 @@ impl Hub {
             && let Some(result) = self.cache.find(link_id, &call.message, now)
         {
             call.is_cached = true;
-            let answer = eras::answer(result_message(&call.id, &result), client_era, era);
+            let answer = result_message(&call.id, &result);
             return self.finish_call(id, answer, now);
         }
         let asked_by = eras::Asker {
@@ -275,18 +275,7 @@ impl Hub {
         if let (Some(ttl), Some(call)) = (ttl, self.calls.get(&id)) {
             Hub::keep_result(&mut self.cache, call, &message, now + ttl);
         }
-        let eras = self.eras_of(id);
-        let message = match eras {
-            Some((client, server)) => eras::answer(message, client, server),
-            None => message,
-        };
         self.finish_call(id, message, now);
-    }
-
-    fn eras_of(&self, id: CallId) -> Option<(Era, Era)> {
-        let call = self.calls.get(&id)?;
-        let client = self.clients.get(&call.client)?.era();
-        Some((client, self.links.get(&call.link?)?.state.era))
     }
 
     /// Whether a call may be sent again: it has certainly not reached the server, or it does no harm if it has.
@@ -451,15 +440,6 @@ impl Hub {
         let answer = error_response(Some(&call.id), code, &text, None);
         self.finish_call(id, answer, now);
     }
-}
-
-fn result_message(id: &Id, result: &[u8]) -> Message {
-    let mut text = br#"{"jsonrpc":"2.0","id":"#.to_vec();
-    text.extend_from_slice(id.token());
-    text.extend_from_slice(br#","result":"#);
-    text.extend_from_slice(result);
-    text.push(b'}');
-    Message::parse(text)
 }
 
 pub(super) fn error_text(answer: &Message) -> String {

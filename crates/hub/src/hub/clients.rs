@@ -10,6 +10,7 @@ use mcp_proxy_wire::{
 };
 use rustc_hash::FxHashMap;
 
+use super::answers::result_message;
 use super::calls::BatchId;
 use super::listening::ListenFilter;
 use super::log_levels::LogLevel;
@@ -384,12 +385,6 @@ impl Hub {
 
     /// Sends a result, given as JSON.
     pub(super) fn result(&mut self, client: ClientId, id: &Id, result: &str) {
-        let mut text = Vec::with_capacity(result.len() + 64);
-        text.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-        text.extend_from_slice(id.token());
-        text.extend_from_slice(br#","result":"#);
-        text.extend_from_slice(result.as_bytes());
-        text.push(b'}');
-        self.send_to_client(client, Message::parse(text));
+        self.send_to_client(client, result_message(id, result.as_bytes()));
     }
 }

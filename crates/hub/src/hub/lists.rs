@@ -10,7 +10,6 @@ use super::Hub;
 use super::answers::without_paths;
 use super::requests::CallTarget;
 use crate::catalog::{CatalogView, ChangedKinds, Hints, ItemKind};
-use crate::edit::{Place, with_member};
 use crate::proxy_tool::{
     self, CapabilityType, ListQuery, ProxyOperation, ProxyToolError, UnavailableServer,
 };
@@ -86,7 +85,7 @@ impl Hub {
         let result = format!(
             r#"{{"supportedVersions":["{MODERN}"],"capabilities":{capabilities}{instructions},"ttlMs":0,"cacheScope":"private"}}"#
         );
-        self.complete_result(client, id, &result);
+        self.send_result(client, id, &result.into());
     }
 
     /// Capabilities, as the client's era has them. Tasks are offered while a server has them.
@@ -180,24 +179,6 @@ impl Hub {
             r#","resultType":"complete","_meta":{{{}:{info}}}"#,
             json_string(meta::SERVER_INFO)
         )
-    }
-
-    /// Sends a result of the hub's own, an object that is not empty, as the client's era wants it.
-    pub(super) fn complete_result(&mut self, client: ClientId, id: &Id, result: &str) {
-        if !self.is_modern(client) {
-            return self.result(client, id, result);
-        }
-        let token = String::from_utf8_lossy(id.token());
-        let answer = format!(r#"{{"jsonrpc":"2.0","id":{token},"result":{result}}}"#);
-        let answer = with_member(
-            &Message::parse(answer),
-            Place::Result,
-            "resultType",
-            "\"complete\"",
-        );
-        let info = String::from_utf8_lossy(&self.settings.server_info).into_owned();
-        let answer = with_member(&answer, Place::ResultMeta, meta::SERVER_INFO, &info);
-        self.send_to_client(client, answer);
     }
 
     /// `list` and `info` of the `proxy` tool.

@@ -220,14 +220,17 @@ impl Hub {
         extensions.is_some_and(|span| declared.member(span, TASK_EXTENSION).is_some())
     }
 
-    /// Remembers the task that an answer gives out, in the form of either era.
-    pub(super) fn note_task(&mut self, server: ServerIndex, answer: &Message) {
-        let legacy = || answer.member(answer.span(Field::ResultField("task"))?, "taskId");
-        let span = answer.span(Field::ResultField("taskId")).or_else(legacy);
-        if let Some(id) = span.and_then(|span| answer.text_at(span)) {
-            self.tasks.note(&id, server);
-        }
+    /// Remembers which server has a task.
+    pub(super) fn note_task(&mut self, server: ServerIndex, id: &str) {
+        self.tasks.note(id, server);
     }
+}
+
+/// The id of the task that an answer gives out, in the form of either era.
+pub(super) fn task_of(answer: &Message) -> Option<String> {
+    let legacy = || answer.member(answer.span(Field::ResultField("task"))?, "taskId");
+    let span = answer.span(Field::ResultField("taskId")).or_else(legacy);
+    Some(answer.text_at(span?)?.into_owned())
 }
 
 /// The parts of all servers as one result.

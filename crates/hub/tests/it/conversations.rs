@@ -551,3 +551,19 @@ fn listings_that_come_during_a_build_are_taken_up_by_the_next() {
     hub.builds_finish();
     assert_snapshot!(hub.take());
 }
+
+#[test]
+fn a_large_answer_is_as_complete_as_a_small_one() {
+    let mut hub = Transcript::ready(ECHO);
+    let text = "x".repeat(300_000);
+    let answer = |id: u32| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    hub.client_says(1, &call(1, "a_echo"));
+    hub.client_says(1, r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"proxy","arguments":{"action":"call","type":"tool","path":"a_echo"}}}"#);
+    hub.server_says(1, &answer(3));
+    hub.server_says(1, &answer(4));
+    assert_snapshot!(hub.take().replace(&text, "(text)"));
+}

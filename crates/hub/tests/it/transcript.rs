@@ -282,6 +282,11 @@ impl Transcript {
                     actions.extend(self.hub.take_actions());
                     continue;
                 }
+                HubAction::Render(rendering) => {
+                    self.hub.answer_rendered(rendering.run(), self.now);
+                    actions.extend(self.hub.take_actions());
+                    continue;
+                }
                 HubAction::SaveListing { .. } => continue,
                 HubAction::Log(text) => format!("! log: {text}"),
                 HubAction::Audit(record) => {
