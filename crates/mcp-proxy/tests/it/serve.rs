@@ -220,8 +220,10 @@ fn a_new_configuration_is_taken_on_and_a_wrong_one_is_not() {
     let write = |config: &Value| std::fs::write(&hub.config, config.to_string()).unwrap();
     write(&json!({"mcpServers": {"time": time(), "demo": demo()}}));
     hub.home.ctl(&["servers.reload"]);
-    hub.until("the new server is up", |hub| hub.is_ready("demo"));
-    assert!(hub.tool_names().contains(&"demo_add".to_owned()));
+    // A server is ready before its lists have been read.
+    hub.until("the new server is up", |hub| {
+        hub.is_ready("demo") && hub.tool_names().contains(&"demo_add".to_owned())
+    });
     std::fs::write(&hub.config, "{ nonsense").unwrap();
     let fault = hub.home.refused(&["servers.reload"]);
     assert_eq!(fault["code"], -31104, "{fault}");

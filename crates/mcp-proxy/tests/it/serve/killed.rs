@@ -72,9 +72,8 @@ impl Pair {
         let (one, other) = (ServerFolder::new(), ServerFolder::new());
         let config = json!({"mcpServers": {"one": one.entry(), "other": other.entry()}});
         let hub = TestHub::start(&config, &["--expose", "all"]);
-        hub.until("both servers are up", |hub| {
-            hub.is_ready("one") && hub.is_ready("other")
-        });
+        // What a tool says about itself is known once it is listed.
+        hub.until("both servers are up", |hub| hub.tool_names().len() == 4);
         Pair { one, other, hub }
     }
 
