@@ -91,14 +91,13 @@ pub fn of_calls(results: &CaseResults) -> Vec<GoalRow> {
         ratio: results.paired(who, ContenderKind::Proxy, RATE.reading, divide),
         ..stated(CALLS, results, RATE)
     };
-    vec![
-        throughput,
-        noted(CALLS, results, RATE, ContenderKind::Crate),
-        noted(CALLS, results, P50, ContenderKind::Direct),
-        noted(CALLS, results, P50, ContenderKind::Crate),
-        with(ContenderKind::Recording, "record on".to_owned()),
-        with(ContenderKind::Audited, "audit lines on".to_owned()),
-    ]
+    let mut rows = vec![throughput];
+    rows.extend(noted(CALLS, results, RATE, ContenderKind::Crate));
+    rows.extend(noted(CALLS, results, P50, ContenderKind::Direct));
+    rows.extend(noted(CALLS, results, P50, ContenderKind::Crate));
+    rows.push(with(ContenderKind::Recording, "record on".to_owned()));
+    rows.push(with(ContenderKind::Audited, "audit lines on".to_owned()));
+    rows
 }
 
 pub fn of_proxy_tool(results: &CaseResults) -> Vec<GoalRow> {
@@ -136,11 +135,10 @@ pub fn of_lists(results: &CaseResults) -> Vec<GoalRow> {
         verdict: reached,
         ..compared(LISTS, results, LIST_RATE, ContenderKind::Crate)
     };
-    vec![
-        against_peer,
-        noted(LISTS, results, LIST_RATE, ContenderKind::Direct),
-        noted(LISTS, results, LIST_RATE, ContenderKind::Floor),
-    ]
+    let mut rows = vec![against_peer];
+    rows.extend(noted(LISTS, results, LIST_RATE, ContenderKind::Direct));
+    rows.extend(noted(LISTS, results, LIST_RATE, ContenderKind::Floor));
+    rows
 }
 
 pub fn of_starts(results: &CaseResults) -> Vec<GoalRow> {
@@ -158,12 +156,16 @@ pub fn of_starts(results: &CaseResults) -> Vec<GoalRow> {
         }),
         ..compared(START, results, START_TIME, ContenderKind::Direct)
     };
-    vec![
-        start,
-        noted(START, results, START_TIME, ContenderKind::Crate),
-        at_most(START, results, IDLE, IDLE_MB),
-        at_most(START, results, GUARD, GUARD_MB),
-    ]
+    let mut rows = vec![start];
+    rows.extend(noted(START, results, START_TIME, ContenderKind::Crate));
+    rows.push(at_most(START, results, IDLE, IDLE_MB));
+    if results
+        .median(ContenderKind::Proxy, GUARD.reading)
+        .is_some()
+    {
+        rows.push(at_most(START, results, GUARD, GUARD_MB));
+    }
+    rows
 }
 
 pub fn of_sessions(results: &CaseResults) -> Vec<GoalRow> {
@@ -218,13 +220,18 @@ fn at_most(case: &str, results: &CaseResults, figure: HubFigure, most: f64) -> G
     }
 }
 
-/// A comparison without a goal.
-fn noted(case: &str, results: &CaseResults, figure: HubFigure, other: ContenderKind) -> GoalRow {
-    GoalRow {
-        ratio: results.paired(ContenderKind::Proxy, other, figure.reading, divide),
-        verdict: GoalVerdict::NoGoal,
+/// A comparison without a goal; none with a contender that is not installed.
+fn noted(
+    case: &str,
+    results: &CaseResults,
+    figure: HubFigure,
+    other: ContenderKind,
+) -> Option<GoalRow> {
+    let ratio = results.paired(ContenderKind::Proxy, other, figure.reading, divide)?;
+    Some(GoalRow {
+        ratio: Some(ratio),
         ..compared(case, results, figure, other)
-    }
+    })
 }
 
 fn compared(case: &str, results: &CaseResults, figure: HubFigure, other: ContenderKind) -> GoalRow {
