@@ -9,6 +9,7 @@ use super::ServerName;
 use super::error::{ConfigError, ConfigFault, ServerProblem};
 use super::keys::{ENTRY_KEYS, OWN_KEY, SERVER_KEYS};
 use super::node::{Fields, Node};
+use super::roots::RootFolder;
 use super::secret::{SecretText, ServerUrl};
 use super::server::{BuiltinTarget, FileAccess, ServerSpec, ServerTarget, UrlKind};
 use super::server_options::ServerOptions;
@@ -288,19 +289,19 @@ fn read_builtin(
     let server = match word {
         BuiltinWord::Time => BuiltinTarget::Time,
         BuiltinWord::Demo => BuiltinTarget::Demo,
-        BuiltinWord::Files => match own.options.roots.take() {
-            Some(roots) if !roots.is_empty() => BuiltinTarget::Files {
-                roots,
-                access: match own.write {
-                    Some(true) => FileAccess::ReadWrite,
-                    Some(false) | None => FileAccess::ReadOnly,
-                },
-            },
-            _ => {
-                let why = "the built-in file server needs `roots`: the folders that it can see";
+        BuiltinWord::Files => {
+            let roots = own.options.roots.take();
+            let roots = roots.unwrap_or_else(|| vec![RootFolder::current()]);
+            if roots.is_empty() {
+                let why = "the built-in file server can see nothing without `roots`; leave the key out for the current folder";
                 return Err(entry.key_error(ConfigFault::BadValue(why)));
             }
-        },
+            let access = match own.write {
+                Some(true) => FileAccess::ReadWrite,
+                Some(false) | None => FileAccess::ReadOnly,
+            };
+            BuiltinTarget::Files { roots, access }
+        }
     };
     Ok(ServerTarget::Builtin(server))
 }

@@ -28,6 +28,11 @@ impl RootFolder {
         Ok(RootFolder(path))
     }
 
+    /// The folder that the program was started in.
+    pub(super) fn current() -> RootFolder {
+        RootFolder(".".into())
+    }
+
     /// The path.
     pub fn path(&self) -> &Path {
         &self.0

@@ -202,6 +202,18 @@ fn built_in_servers_need_no_command() {
 }
 
 #[test]
+fn the_file_server_sees_the_current_folder_unless_told_otherwise() {
+    let config = read(r#"{"mcpServers": {"f": {"mcp-proxy": {"builtin": "files"}}}}"#);
+    let ServerTarget::Builtin(BuiltinTarget::Files { roots, access }) = &spec(&config, "f").target
+    else {
+        panic!("not the file server");
+    };
+    let paths: Vec<&Path> = roots.iter().map(|root| root.path()).collect();
+    assert_eq!(paths, [Path::new(".")]);
+    assert_eq!(*access, FileAccess::ReadOnly);
+}
+
+#[test]
 fn an_entry_without_options_leaves_everything_open() {
     let config = read(r#"{"mcpServers": {"a": {"command": "a"}}}"#);
     let options = &spec(&config, "a").options;

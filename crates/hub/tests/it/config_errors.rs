@@ -202,8 +202,8 @@ pub(crate) const BROKEN_ENTRIES: &[(&str, &str)] = &[
         r#"{"command": "x", "mcp-proxy": {"builtin": "time"}}"#,
     ),
     (
-        "files without roots",
-        r#"{"mcp-proxy": {"builtin": "files"}}"#,
+        "files that sees nothing",
+        r#"{"mcp-proxy": {"builtin": "files", "roots": []}}"#,
     ),
     (
         "write without files",

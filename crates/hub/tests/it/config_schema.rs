@@ -43,7 +43,7 @@ const BEYOND_SCHEMA: &[&str] = &[
     "variable not closed",
     "nested default",
     "built-in with a command",
-    "files without roots",
+    "files that sees nothing",
     "write without files",
     "environment of a URL",
 ];
