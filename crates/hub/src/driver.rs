@@ -4,6 +4,8 @@
 //! handed to the hub by the task that received it, and what comes of it is put into the queues of others, so a call
 //! crosses two queues: one to the server and one back.
 
+mod tracking_writer;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -22,8 +24,9 @@ use crate::hub::{
     AnswerRendering, AuditRecord, CatalogBuild, Hub, HubAction, LinkClosed, NewServer,
     ServerChange, ServerStatus, UnknownServer, WrittenUpTo,
 };
-use crate::server_link::{ClientId, LinkId, request_number};
+use crate::server_link::{ClientId, LinkId};
 use crate::settings::{HubSettings, ServerSettings};
+use tracking_writer::TrackingWriter;
 
 /// Messages that may wait for a client. One that does not take them is disconnected.
 const CLIENT_QUEUE: usize = 4_096;
@@ -413,13 +416,6 @@ struct LinkWriter {
     written: Arc<AtomicU64>,
 }
 
-/// Writes to a server, and knows how far its requests have come.
-struct TrackingWriter {
-    inner: Box<dyn FrameWriter>,
-    /// The highest number of a request that the server may have.
-    written: Arc<AtomicU64>,
-}
-
 fn messages(frames: &mut Vec<OutgoingFrame>) -> impl Iterator<Item = (Message, Option<u64>)> + '_ {
     let written = frames.drain(..).filter_map(OutgoingFrame::into_written);
     written.filter_map(|frame| match frame.body {
@@ -484,47 +480,5 @@ impl FrameWriter for LinkWriter {
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
-    }
-}
-
-/// The number of the request that a frame has, or 0. One that was dropped or edited on the way counts under the number that
-/// the hub gave it: somebody has decided about it.
-fn request_of_frame(outgoing: &OutgoingFrame) -> u64 {
-    let original = match outgoing {
-        OutgoingFrame::Replacement { original, .. } => request_number(original),
-        _ => None,
-    };
-    let sent = match &outgoing.frame().body {
-        Body::Whole(message) => request_number(message),
-        _ => None,
-    };
-    original.max(sent).unwrap_or_default()
-}
-
-impl FrameWriter for TrackingWriter {
-    fn write<'a>(
-        &'a mut self,
-        frames: &'a mut Vec<OutgoingFrame>,
-    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
-        let before = self.written.load(Ordering::Acquire);
-        // Noted in advance: a write that is given up halfway may have reached the server.
-        let numbers: Vec<u64> = frames.iter().map(request_of_frame).collect();
-        let highest = numbers.iter().copied().fold(before, u64::max);
-        self.written.store(highest, Ordering::Release);
-        Box::pin(async move {
-            let outcome = self.inner.write(frames).await;
-            if outcome.is_err() {
-                let taken = numbers
-                    .iter()
-                    .take(numbers.len().saturating_sub(frames.len()));
-                let highest = taken.copied().fold(before, u64::max);
-                self.written.store(highest, Ordering::Release);
-            }
-            outcome
-        })
-    }
-
-    fn close(&mut self) -> BoxFuture<'_, ()> {
-        self.inner.close()
     }
 }

@@ -14,6 +14,7 @@ mod links;
 mod listening;
 mod lists;
 mod log_levels;
+mod lost_calls;
 mod proxy_calls;
 mod rendering;
 mod requests;

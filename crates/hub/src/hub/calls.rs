@@ -10,7 +10,7 @@ use super::clients::OpenRequest;
 use super::requests::ClientRequest;
 use super::result_cache::CacheUse;
 use super::tasks::TaskPage;
-use super::{Hub, OpenLink, WrittenUpTo, eras};
+use super::{Hub, eras};
 use crate::catalog::{Hints, ServerIndex};
 use crate::proxy_tool::CapabilityType;
 use crate::server_link::{CallId, ClientId, LinkId};
@@ -30,7 +30,7 @@ pub(super) struct Call {
     pub(super) link: Option<LinkId>,
     pub(super) is_sent: bool,
     /// The number that it was sent under.
-    number: Option<u64>,
+    pub(super) number: Option<u64>,
     /// What is sent, with the client's id.
     pub(super) message: Message,
     pub(super) form: AnswerForm,
@@ -276,72 +276,6 @@ impl Hub {
             Hub::keep_result(&mut self.cache, call, &message, now + ttl);
         }
         self.finish_call(id, message, now);
-    }
-
-    /// Whether a call may be sent again: it has certainly not reached the server, or it does no harm if it has.
-    fn may_repeat(&self, id: CallId, written: Option<WrittenUpTo>) -> bool {
-        let Some(call) = self.calls.get(&id).filter(|call| !call.repeated) else {
-            return false;
-        };
-        let last = written.map(|WrittenUpTo(last)| last);
-        let never_sent = call.number.zip(last).is_some_and(|(own, last)| own > last);
-        never_sent || call.hints.read_only || call.hints.idempotent
-    }
-
-    /// What a client has to know about a call that its server may have run.
-    fn unknown_outcome(&self, id: CallId) -> &'static str {
-        let is_tool = |call: &Call| call.message.method().as_deref() == Some("tools/call");
-        match self.calls.get(&id) {
-            Some(call) if is_tool(call) && !call.hints.read_only => {
-                "; it is not known whether the call has taken effect"
-            }
-            _ => "",
-        }
-    }
-
-    fn repeat(&mut self, id: CallId, now: Instant) {
-        if let Some(call) = self.calls.get_mut(&id) {
-            call.repeated = true;
-            call.is_sent = false;
-            let gone = call.link.take();
-            // The link is about to end; a call that is sent again must not go there.
-            if let Some(gone) = gone {
-                self.forget_link(gone);
-            }
-        }
-        self.send_call(id, now);
-    }
-
-    /// The link has ended: its calls are sent again if that is safe, else they fail. Calls that wait for it to open wait for
-    /// the next attempt if there is one, and fail otherwise.
-    pub(super) fn fail_calls_of(
-        &mut self,
-        id: LinkId,
-        link: &OpenLink,
-        reason: &str,
-        now: Instant,
-    ) {
-        let mut affected: Vec<CallId> = self
-            .calls
-            .iter()
-            .filter(|(_, call)| call.link == Some(id))
-            .map(|(id, _)| *id)
-            .collect();
-        affected.sort_unstable();
-        for id in affected {
-            let was_sent = self.calls.get(&id).is_some_and(|call| call.is_sent);
-            if was_sent && self.may_repeat(id, link.written) {
-                self.repeat(id, now);
-                continue;
-            }
-            let (code, outcome) = match was_sent {
-                true => (ErrorCode::SERVER_EXITED, self.unknown_outcome(id)),
-                false => (ErrorCode::SERVER_UNAVAILABLE, ""),
-            };
-            let name = self.server(link.server).name();
-            let text = format!("server {name}: {reason}{outcome}");
-            self.fail_call(id, code, &text, now);
-        }
     }
 
     /// Calls that take too long are given up, and their servers are told.
