@@ -36,10 +36,7 @@ pub struct ClientGone;
 pub fn in_process() -> (Link, InProcessServer) {
     let (to_server, requests) = mpsc::channel(QUEUE);
     let (answers, from_server) = mpsc::channel(QUEUE);
-    let link = Link::new(
-        InProcessReader(from_server),
-        InProcessWriter(Some(to_server)),
-    );
+    let link = Link::new(QueueReader(from_server), InProcessWriter(Some(to_server)));
     let server = InProcessServer {
         requests: InProcessReceiver(requests),
         answers: InProcessSender(answers),
@@ -68,9 +65,10 @@ impl InProcessSender {
     }
 }
 
-struct InProcessReader(mpsc::Receiver<Frame>);
+/// Reads what a part of this process puts into a queue. The link ends when all senders are gone.
+pub struct QueueReader(pub mpsc::Receiver<Frame>);
 
-impl FrameReader for InProcessReader {
+impl FrameReader for QueueReader {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
             into.push(self.0.recv().await.ok_or(LinkEnd::Closed)?);

@@ -30,7 +30,9 @@ pub use carry::{CarryEnd, CarryOptions, carry};
 pub use connection::{ClientStreams, Connection, NewConnection};
 pub use connections::ConnectionRegistry;
 pub use correlator::{Correlation, Correlator, Observation, TrackingDetail};
-pub use in_process::{ClientGone, InProcessReceiver, InProcessSender, InProcessServer, in_process};
+pub use in_process::{
+    ClientGone, InProcessReceiver, InProcessSender, InProcessServer, QueueReader, in_process,
+};
 pub use intercept::{HoldOptions, HoldPolicy, InterceptMode, Interceptor};
 pub use link::{
     BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd, LinkFailure, OutgoingFrame,

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{
-    BoxFuture, CarryOptions, Dial, FrameReader, FrameWriter, Link, LinkEnd, NewConnection,
-    OutgoingFrame, Peer, ProxyRun, carry,
+    BoxFuture, CarryOptions, Dial, FrameWriter, Link, LinkEnd, NewConnection, OutgoingFrame, Peer,
+    ProxyRun, QueueReader, carry,
 };
 use mcp_proxy_wire::{Body, ErrorCode, Frame, Message, Origin, Side, StreamId};
 use rustc_hash::FxHashMap;
@@ -380,25 +380,6 @@ async fn keep_time(driver: Weak<HubDriver>) {
         };
         if is_due {
             strong.with_hub(|hub| hub.wake(Instant::now()));
-        }
-    }
-}
-
-/// What the hub sends to one peer.
-struct QueueReader(mpsc::Receiver<Frame>);
-
-impl FrameReader for QueueReader {
-    fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
-        Box::pin(async move {
-            into.push(self.0.recv().await.ok_or(LinkEnd::Closed)?);
-            self.read_ready(into);
-            Ok(())
-        })
-    }
-
-    fn read_ready(&mut self, into: &mut Vec<Frame>) {
-        while let Ok(frame) = self.0.try_recv() {
-            into.push(frame);
         }
     }
 }
