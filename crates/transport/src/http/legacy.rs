@@ -187,26 +187,24 @@ mod tests {
 
     on_both_runtimes!(requests_that_are_open_when_their_session_ends_are_answered);
     async fn requests_that_are_open_when_their_session_ends_are_answered() {
-        let (session, _reader) = session();
-        let end_while_open = async |exchange: u64, text: &'static str| {
-            let posting = legacy_post(
-                &session,
-                ExchangeId(exchange),
-                parts(),
-                Message::parse(text),
-            );
+        let request = r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#;
+        let batch = r#"[{"jsonrpc":"2.0","id":7,"method":"m"}]"#;
+        for (text, content) in [(request, "application/json"), (batch, "text/event-stream")] {
+            let (session, _reader) = session();
+            let message = Message::parse(text);
+            let posting = legacy_post(&session, ExchangeId(1), parts(), message);
             let ending = async {
                 while session.idle() != Duration::ZERO {
                     tokio::task::yield_now().await;
                 }
                 session.end();
             };
-            tokio::join!(posting, ending).0
-        };
-        let alone = end_while_open(1, r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#).await;
-        assert_eq!(alone.status(), 200);
-        let late = Message::parse(r#"{"jsonrpc":"2.0","id":8,"method":"m"}"#);
-        let late = legacy_post(&session, ExchangeId(2), parts(), late).await;
-        assert_eq!(late.status(), 404, "it came after the end");
+            let answer = tokio::join!(posting, ending).0;
+            assert_eq!(answer.status(), 200, "{text}");
+            assert_eq!(answer.headers()[http::header::CONTENT_TYPE], content);
+            let late = Message::parse(text);
+            let late = legacy_post(&session, ExchangeId(2), parts(), late).await;
+            assert_eq!(late.status(), 404, "it came after the end");
+        }
     }
 }
