@@ -25,7 +25,7 @@ pub struct InProcessReceiver(mpsc::Receiver<Message>);
 
 /// Messages to the client. The connection ends when all clones are gone.
 #[derive(Clone)]
-pub struct InProcessSender(mpsc::Sender<Frame>);
+pub struct InProcessSender(mpsc::Sender<Box<Frame>>);
 
 /// The client has gone.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -61,17 +61,18 @@ impl InProcessSender {
     pub async fn send_for(&self, message: Message, parent: Option<u64>) -> Result<(), ClientGone> {
         let mut frame = Frame::message(StreamId::Only, Origin::Server, message);
         frame.parent = parent;
-        self.0.send(frame).await.map_err(|_| ClientGone)
+        self.0.send(Box::new(frame)).await.map_err(|_| ClientGone)
     }
 }
 
 /// Reads what a part of this process puts into a queue. The link ends when all senders are gone.
-pub struct QueueReader(pub mpsc::Receiver<Frame>);
+/// Frames are boxed, because the channel makes room for 32 at once.
+pub struct QueueReader(pub mpsc::Receiver<Box<Frame>>);
 
 impl FrameReader for QueueReader {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
-            into.push(self.0.recv().await.ok_or(LinkEnd::Closed)?);
+            into.push(*self.0.recv().await.ok_or(LinkEnd::Closed)?);
             self.read_ready(into);
             Ok(())
         })
@@ -79,7 +80,7 @@ impl FrameReader for QueueReader {
 
     fn read_ready(&mut self, into: &mut Vec<Frame>) {
         while let Ok(frame) = self.0.try_recv() {
-            into.push(frame);
+            into.push(*frame);
         }
     }
 }

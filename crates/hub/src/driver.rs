@@ -74,8 +74,8 @@ struct DriverState {
     hub: Hub,
     /// How each server is reached, in the hub's order.
     routes: Vec<(Peer, Dial)>,
-    clients: FxHashMap<ClientId, mpsc::Sender<Frame>>,
-    links: FxHashMap<LinkId, mpsc::Sender<Frame>>,
+    clients: FxHashMap<ClientId, mpsc::Sender<Box<Frame>>>,
+    links: FxHashMap<LinkId, mpsc::Sender<Box<Frame>>>,
     /// No server is started any more.
     is_closing: bool,
 }
@@ -287,7 +287,7 @@ impl HubDriver {
         link: LinkId,
         peer: Peer,
         dial: Dial,
-        queue: mpsc::Receiver<Frame>,
+        queue: mpsc::Receiver<Box<Frame>>,
     ) {
         let connection = self.run.open(NewConnection::between(
             Peer::in_process("hub"),
@@ -334,7 +334,7 @@ impl DriverState {
         let full = self
             .links
             .get(&link)
-            .is_some_and(|queue| queue.try_send(frame).is_err());
+            .is_some_and(|queue| queue.try_send(Box::new(frame)).is_err());
         if full {
             // It has not read for thousands of messages. Ending the conversation tells everybody who waits.
             self.links.remove(&link);
@@ -345,7 +345,7 @@ impl DriverState {
         let full = self
             .clients
             .get(&client)
-            .is_some_and(|queue| queue.try_send(frame).is_err());
+            .is_some_and(|queue| queue.try_send(Box::new(frame)).is_err());
         if full {
             self.clients.remove(&client);
         }

@@ -23,5 +23,7 @@ pub fn run() -> ExitCode {
         args.next();
         return mcp_proxy_transport::process::guard_main(args);
     }
-    run::run(std::iter::once(program).chain(args).collect())
+    let outcome = run::run(std::iter::once(program).chain(args).collect());
+    printer::background::flush();
+    outcome
 }

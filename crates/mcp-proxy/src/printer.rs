@@ -6,6 +6,7 @@
     reason = "this is the one place that prints"
 )]
 
+pub mod background;
 pub mod progress;
 
 use std::collections::VecDeque;
@@ -77,8 +78,17 @@ pub fn say(text: &str) {
     if keep(text.as_bytes()) {
         return;
     }
-    // A closed stderr is no reason to stop.
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    print_line(text.as_bytes());
+}
+
+fn print_line(line: &[u8]) {
+    if let Some(line) = background::hand_over(line.to_vec()) {
+        let mut stderr = io::stderr().lock();
+        // A closed stderr is no reason to stop.
+        let _ = stderr
+            .write_all(&line)
+            .and_then(|()| stderr.write_all(b"\n"));
+    }
 }
 
 /// Asks something on stderr; the answer is typed on the same line.
@@ -93,10 +103,7 @@ pub fn pass_stderr(line: &[u8]) {
     if let Some(held) = &mut *deferred_output() {
         return held.defer_line(mcp_proxy_wire::terminal_text::sanitize_bytes(line).into_bytes());
     }
-    let mut stderr = io::stderr().lock();
-    let _ = stderr
-        .write_all(line)
-        .and_then(|()| stderr.write_all(b"\n"));
+    print_line(line);
 }
 
 /// How far a long work is, on stderr, over what was drawn before.

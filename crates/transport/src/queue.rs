@@ -24,13 +24,14 @@ pub struct QueueSendError;
 
 /// The feeding end.
 pub struct QueueSender<T> {
-    /// `None` keeps one more place for the message before it.
-    places: mpsc::Sender<Option<T>>,
+    /// `None` keeps one more place for the message before it. Boxed, because the channel makes 32 places at once, and most
+    /// sessions wait most of the time.
+    places: mpsc::Sender<Option<Box<T>>>,
 }
 
 /// The reading end.
 pub(crate) struct QueueReceiver<T> {
-    places: mpsc::Receiver<Option<T>>,
+    places: mpsc::Receiver<Option<Box<T>>>,
 }
 
 /// A queue with this many places.
@@ -56,7 +57,7 @@ impl<T: ByteSize> QueueSender<T> {
         if needed == 1 {
             return self
                 .places
-                .send(Some(item))
+                .send(Some(Box::new(item)))
                 .await
                 .map_err(|_| QueueSendError);
         }
@@ -95,9 +96,9 @@ impl<T: ByteSize> QueueSender<T> {
     }
 }
 
-fn fill<T>(mut places: mpsc::PermitIterator<'_, Option<T>>, item: T) {
+fn fill<T>(mut places: mpsc::PermitIterator<'_, Option<Box<T>>>, item: T) {
     if let Some(first) = places.next() {
-        first.send(Some(item));
+        first.send(Some(Box::new(item)));
     }
     for place in places {
         place.send(None);
@@ -109,7 +110,7 @@ impl<T> QueueReceiver<T> {
     pub(crate) async fn recv(&mut self) -> Option<T> {
         loop {
             if let Some(item) = self.places.recv().await? {
-                return Some(item);
+                return Some(*item);
             }
         }
     }
@@ -118,7 +119,7 @@ impl<T> QueueReceiver<T> {
     pub(crate) fn try_recv(&mut self) -> Option<T> {
         loop {
             if let Some(item) = self.places.try_recv().ok()? {
-                return Some(item);
+                return Some(*item);
             }
         }
     }

@@ -81,5 +81,5 @@ fn refuse(
 }
 
 fn has_line_break(bytes: &[u8]) -> bool {
-    bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r'))
+    memchr::memchr2(b'\n', b'\r', bytes).is_some()
 }

@@ -42,6 +42,7 @@ pub fn run(args: &ProxyArgs) -> Result<ExitCode> {
 pub fn run_with(config: &Config) -> Result<ExitCode> {
     // If a guard is killed, what it left behind becomes ours to clean up. Where that is not possible it is left out.
     let _ = mcp_proxy_transport::process::become_subreaper();
+    printer::background::start();
     let runtime = match &config.target {
         Target::Hub(hub) => runtime_with(hub.threads),
         _ => runtime(),

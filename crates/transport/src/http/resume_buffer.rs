@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use mcp_proxy_wire::{ExchangeId, StreamId};
+use rustc_hash::FxHashSet;
 
 /// Bytes of events that a session keeps.
 const KEPT_MAX: usize = 1024 * 1024;
@@ -14,6 +15,8 @@ pub(crate) struct ResumeBuffer {
     events: VecDeque<SentEvent>,
     bytes: usize,
     next: u64,
+    /// Streams that an event was sent on, and that have not ended.
+    begun: FxHashSet<StreamId>,
 }
 
 /// One event as it was sent.
@@ -30,10 +33,21 @@ pub(crate) struct SentEvent {
 }
 
 impl ResumeBuffer {
-    /// Keeps an event and gives it its id.
+    /// Keeps an event and gives it its id. The only event of a stream is not kept: a client that missed it knows no id to come
+    /// back with.
     pub(crate) fn push(&mut self, stream: StreamId, data: Bytes, last: bool) -> String {
         self.next += 1;
         let number = self.next;
+        let is_only_one = match last {
+            true => !self.begun.remove(&stream),
+            false => {
+                self.begun.insert(stream);
+                false
+            }
+        };
+        if is_only_one {
+            return event_id(stream, number);
+        }
         self.bytes += data.len();
         self.events.push_back(SentEvent {
             number,
@@ -90,6 +104,16 @@ mod tests {
         assert_eq!(events.len(), 1);
         assert_eq!(events[0].data, "c");
         assert!(replay.events_after("nonsense").is_none());
+    }
+
+    #[test]
+    fn a_single_answer_is_not_kept() {
+        let mut replay = ResumeBuffer::default();
+        replay.push(ExchangeId(1).into(), Bytes::from_static(b"only"), true);
+        assert_eq!(replay.bytes, 0);
+        replay.push(ExchangeId(2).into(), Bytes::from_static(b"a"), false);
+        replay.push(ExchangeId(2).into(), Bytes::from_static(b"b"), true);
+        assert_eq!(replay.bytes, 2);
     }
 
     #[test]
