@@ -94,6 +94,11 @@ pub trait FrameWriter: Send {
 
     /// Says that nothing more will come. The other half of the link may stay open.
     fn close(&mut self) -> BoxFuture<'_, ()>;
+
+    /// How many of the bytes written last the peer has not read, if that can be known.
+    fn unread(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Both halves of one side's conversation.

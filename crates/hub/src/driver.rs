@@ -6,7 +6,6 @@
 
 mod tracking_writer;
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -26,7 +25,7 @@ use crate::hub::{
 };
 use crate::server_link::{ClientId, LinkId};
 use crate::settings::{HubSettings, ServerSettings};
-use tracking_writer::TrackingWriter;
+use tracking_writer::{TrackingWriter, WriteTracker};
 
 /// Messages that may wait for a client. One that does not take them is disconnected.
 const CLIENT_QUEUE: usize = 4_096;
@@ -296,23 +295,20 @@ impl HubDriver {
         let reason = match dial(Arc::clone(&connection)).await {
             Ok(to_server) => {
                 self.with_hub(|hub| hub.link_opened(link));
-                let written = Arc::new(AtomicU64::new(0));
+                let tracker = WriteTracker::new(to_server.writer);
                 let to_server = Link {
-                    writer: Box::new(TrackingWriter {
-                        inner: to_server.writer,
-                        written: Arc::clone(&written),
-                    }),
+                    writer: Box::new(TrackingWriter(Arc::clone(&tracker))),
                     ..to_server
                 };
                 let writer = LinkWriter {
                     driver: self.own.clone(),
                     link,
-                    written: Arc::clone(&written),
+                    tracker: Arc::clone(&tracker),
                 };
                 let to_hub = Link::new(QueueReader(queue), writer);
                 let never = std::future::pending();
                 let end = carry(&connection, to_hub, to_server, self.carry, never).await;
-                let written = WrittenUpTo(written.load(Ordering::Acquire));
+                let written = WrittenUpTo(tracker.highest_read());
                 self.lock().hub.link_written(link, written);
                 end.text().to_owned()
             }
@@ -394,7 +390,7 @@ struct ClientWriter {
 struct LinkWriter {
     driver: Weak<HubDriver>,
     link: LinkId,
-    written: Arc<AtomicU64>,
+    tracker: Arc<WriteTracker>,
 }
 
 fn messages(frames: &mut Vec<OutgoingFrame>) -> impl Iterator<Item = (Message, Option<u64>)> + '_ {
@@ -450,7 +446,7 @@ impl FrameWriter for LinkWriter {
             driver.with_hub(|hub| {
                 // An error may be the proxy's own, about a server that has gone.
                 if message.error_code().is_some() {
-                    let written = WrittenUpTo(self.written.load(Ordering::Acquire));
+                    let written = WrittenUpTo(self.tracker.highest_read());
                     hub.link_written(self.link, written);
                 }
                 hub.link_message(self.link, &message, now);

@@ -67,7 +67,9 @@ impl ChildServer {
             masks: self.masks.clone(),
         };
         let finish = finish(process, Arc::clone(connection));
-        Ok(Link::new(reader, LineWriter::new(stdin, Side::Server)).with_finish(Box::pin(finish)))
+        let writer = LineWriter::new(stdin, Side::Server)
+            .with_unread(|stdin| rustix::io::ioctl_fionread(stdin).ok());
+        Ok(Link::new(reader, writer).with_finish(Box::pin(finish)))
     }
 }
 

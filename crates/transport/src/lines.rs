@@ -212,7 +212,11 @@ pub struct LineWriter<W> {
     buffer: Vec<u8>,
     /// The last line has no newline yet: whatever else follows begins with one.
     unterminated: bool,
+    unread: Option<UnreadProbe<W>>,
 }
+
+/// How many bytes wait in a pipe.
+type UnreadProbe<W> = fn(&W) -> Option<u64>;
 
 impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
     /// Lines to `side`.
@@ -222,7 +226,14 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
             side,
             buffer: Vec::new(),
             unterminated: false,
+            unread: None,
         }
+    }
+
+    /// The same, where this tells how many bytes the peer has not read.
+    pub(crate) fn with_unread(mut self, unread: UnreadProbe<W>) -> LineWriter<W> {
+        self.unread = Some(unread);
+        self
     }
 
     async fn put(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
@@ -351,6 +362,10 @@ impl<W: AsyncWrite + Unpin + Send> FrameWriter for LineWriter<W> {
                 drop(io.shutdown().await);
             }
         })
+    }
+
+    fn unread(&self) -> Option<u64> {
+        self.unread?(self.io.as_ref()?)
     }
 }
 
