@@ -12,6 +12,7 @@ use mcp_proxy_wire::{
     error_response,
 };
 
+use crate::connections::name_of;
 use crate::correlator::{Correlation, Correlator, Observation, TrackedRequest, TrackingDetail};
 use crate::link::{LinkEnd, OutgoingFrame};
 use crate::message_pipeline::MessagePipeline;
@@ -30,6 +31,8 @@ pub struct Connection {
     pub client: Peer,
     /// The server. What a URL of unknown kind speaks is found out with its first answer.
     server: Mutex<Peer>,
+    /// What the server is called, which does not change.
+    server_name: Arc<str>,
     /// The record's number of the call that this connection was opened for.
     parent: Option<u64>,
     streams: ClientStreams,
@@ -114,6 +117,7 @@ impl Connection {
             run,
             id,
             client: new.client,
+            server_name: name_of(&new.server),
             server: Mutex::new(new.server),
             parent: new.parent,
             streams: new.streams,
@@ -466,6 +470,11 @@ impl Connection {
     /// The server, as far as it is known.
     pub fn server_peer(&self) -> Peer {
         self.lock_server().clone()
+    }
+
+    /// What the server is called: by viewers, filters and holds.
+    pub(crate) fn server_name(&self) -> &Arc<str> {
+        &self.server_name
     }
 
     /// The call that caused a message: its own, that of the request it answers, or that of the whole connection. This is the

@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use mcp_proxy_control::{ConnectionNumber, ConnectionRow, PeerRow};
+use mcp_proxy_session::UNNAMED_SERVER;
 
 use crate::connection::Connection;
 use crate::peer::Peer;
-
-/// What a server is called that nobody gave a name.
-pub(crate) const UNNAMED_SERVER: &str = "server";
 
 /// Ended connections that are remembered.
 const REMEMBERED: usize = 100;
@@ -23,11 +21,6 @@ struct State {
     open: BTreeMap<u32, Weak<Connection>>,
     /// The newest at the back.
     ended: VecDeque<ConnectionRow>,
-}
-
-/// The name of a connection's server.
-pub(crate) fn server_name(connection: &Connection) -> Arc<str> {
-    name_of(&connection.server_peer())
 }
 
 /// The name that requests use for a server.
@@ -95,7 +88,7 @@ fn row(connection: &Connection) -> ConnectionRow {
         connection: ConnectionNumber(connection.id),
         client: peer_row(&connection.client),
         server: PeerRow {
-            name: Some(name_of(&server).as_ref().to_owned()),
+            name: Some(connection.server_name().as_ref().to_owned()),
             ..peer_row(&server)
         },
         open: true,

@@ -56,7 +56,7 @@ pub use message::{
     SseFields, Verdict, raw_member,
 };
 pub use options::{Durability, RecordErrorPolicy, RecordOptions};
-pub use peer::{CallerInfo, ConnectionInfo, PeerInfo};
+pub use peer::{CallerInfo, ConnectionInfo, PeerInfo, UNNAMED_SERVER};
 pub use record_input::{
     AnsweredRequest, MarkOperation, NewBatchPart, NewBody, NewMessage, NewVerdict, RecordEvent,
 };

@@ -7,6 +7,9 @@ use mcp_proxy_wire::Transport;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// What a server is called that nobody gave a name.
+pub const UNNAMED_SERVER: &str = "server";
+
 /// One end of a connection or of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerInfo {

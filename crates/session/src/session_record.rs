@@ -16,10 +16,11 @@ use crate::index::{self, ConnectionPlace, Index, LineLocation, Row};
 use crate::lines::LineScanner;
 use crate::{
     ConnectionInfo, Error, MessageWithContext, PeerInfo, ProxyMessage, ProxySession, Redaction,
-    RedactionFacts, RequestSummary, SessionHeader, lock, recorder,
+    RedactionFacts, RequestSummary, SessionHeader, UNNAMED_SERVER, lock, recorder,
 };
 use bytes::Bytes;
 use mcp_proxy_wire::{Origin, Transport};
+use std::borrow::Cow;
 use std::fs::File;
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
@@ -189,6 +190,19 @@ impl SessionRecord {
         Some(self.read_connection(known))
     }
 
+    /// What the server of a connection is called: its name, or [`UNNAMED_SERVER`]. `None` if the record does not have the
+    /// connection. No line is read for it.
+    pub fn server_name(&self, connection: u32) -> Option<Cow<'_, str>> {
+        let known = self.index.connection(connection)?;
+        let name = self.index.strings.get(known.server);
+        let name = name.unwrap_or(UNNAMED_SERVER);
+        let hide = self.hide.as_ref();
+        Some(match hide.and_then(|hide| hide.masked(name.as_bytes())) {
+            Some(masked) => String::from_utf8_lossy(&masked).into_owned().into(),
+            None => name.into(),
+        })
+    }
+
     /// The rows of the messages that a call caused, in order.
     pub fn caused_by(&self, sequence: u64) -> impl Iterator<Item = usize> + '_ {
         let first = self.find(sequence).unwrap_or(self.len());
@@ -304,6 +318,7 @@ impl SessionRecord {
             }),
         };
         Ok(MessageWithContext {
+            server: self.server_name(message.connection).map(Cow::into_owned),
             undelivered: row.is_some_and(Row::is_undelivered),
             request: asked.map(|(method, name)| RequestSummary {
                 method: method.unwrap_or_else(|| "?".to_owned()),

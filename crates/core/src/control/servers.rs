@@ -10,7 +10,6 @@ use mcp_proxy_control::{
 
 use super::{ProxyControl, RunServer, ServerOrder};
 use crate::connection::Connection;
-use crate::connections::server_name;
 use crate::intercept::HoldScope;
 
 /// Connections in one answer, unless the request has a limit.
@@ -22,7 +21,9 @@ const MOST_ROWS: u64 = 1000;
 pub(super) fn list(control: &ProxyControl) -> Vec<ServerRow> {
     let mut open: BTreeMap<Arc<str>, u64> = BTreeMap::new();
     for connection in control.run.registry().open() {
-        *open.entry(server_name(&connection)).or_default() += 1;
+        *open
+            .entry(Arc::clone(connection.server_name()))
+            .or_default() += 1;
     }
     if let Some(management) = &control.callbacks.management {
         let mut rows = management.list();
@@ -107,8 +108,8 @@ pub(super) fn named_server<'a>(
     match Scope::new(connection, server)? {
         Scope::Run => Ok(None),
         Scope::Connection(number) => {
-            let name = server_name(&*find_connection(control, number)?);
-            find_server(control, &name).map(Some)
+            let connection = find_connection(control, number)?;
+            find_server(control, connection.server_name()).map(Some)
         }
         Scope::Server(name) => find_server(control, &name).map(Some),
     }

@@ -13,7 +13,6 @@ use super::batch_messages::{ErrorEffect, ids, parts, refusal};
 use super::hold::{HeldMessage, HoldId, HoldReason, InterceptAction};
 use super::release_queue::{HoldOutcome, ReleaseQueue};
 use crate::connection::Connection;
-use crate::connections::server_name;
 use crate::link::OutgoingFrame;
 use crate::message_pipeline::ProgressSupport;
 
@@ -109,7 +108,7 @@ impl ActiveHold {
             hold,
             sequence: self.number(),
             connection: self.connection.id,
-            server: server_name(&self.connection),
+            server: Arc::clone(self.connection.server_name()),
             direction: self.direction,
             message: self.message.clone(),
             since: self.since,

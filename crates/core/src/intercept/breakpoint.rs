@@ -183,6 +183,7 @@ mod tests {
             direction: Direction::ClientToServer,
             transport: Transport::Stdio,
             connection: 1,
+            server: None,
             exchange: 0,
             origin: mcp_proxy_wire::Origin::Client,
             parent: None,

@@ -13,7 +13,6 @@ use super::hold::{HoldId, HoldReason, InterceptAction, ResolveError};
 use super::modes::Modes;
 use super::release_queue::{HoldOutcome, ReleaseQueue};
 use super::{Breakpoints, HELD_BYTES_MAX, HELD_MAX, InterceptMode, REMEMBERED};
-use crate::connections::server_name;
 
 /// All that changes.
 pub(super) struct HoldTable {
@@ -177,8 +176,8 @@ impl HoldTable {
         }
         // Counted only where the share can be full.
         self.holds.len() < HELD_MAX || {
-            let server = server_name(&new.connection);
-            let is_of = |entry: &&ActiveHold| server_name(&entry.connection) == server;
+            let server = new.connection.server_name();
+            let is_of = |entry: &&ActiveHold| entry.connection.server_name() == server;
             self.holds.values().filter(is_of).count() < HELD_MAX
         }
     }

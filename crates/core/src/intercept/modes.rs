@@ -6,7 +6,6 @@ use std::sync::{Arc, Weak};
 use mcp_proxy_control::{ConnectionNumber, InterceptMode, ModeOverride};
 
 use crate::connection::Connection;
-use crate::connections::server_name;
 
 /// The part of a run that a mode or a breakpoint is for.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +38,7 @@ impl HoldScope {
         match self {
             HoldScope::Run => true,
             HoldScope::Connection { id, .. } => *id == connection.id,
-            HoldScope::Server(name) => *name == server_name(connection),
+            HoldScope::Server(name) => name == connection.server_name(),
         }
     }
 }
@@ -79,13 +78,13 @@ impl Modes {
 
     /// The mode of a connection.
     pub(super) fn of_connection(&self, connection: &Connection) -> InterceptMode {
-        // Read for every message while something may be held, so names are only made when they are needed.
+        // Read for every message while something may be held.
         if let Some((_, mode)) = self.connections.get(&connection.id) {
             return *mode;
         }
         match self.servers.is_empty() {
             true => self.run,
-            false => self.of(&HoldScope::Server(server_name(connection))),
+            false => self.of(&HoldScope::Server(Arc::clone(connection.server_name()))),
         }
     }
 

@@ -169,6 +169,7 @@ impl MessagePipeline {
             parent: self.connection.parent_of(frame, answer),
             transport: self.transport(),
             connection: self.connection.id,
+            server: Some(self.connection.server_name()),
             exchange: frame.stream.exchange().map_or(0, |exchange| exchange.0),
             message,
             partial_head: None,

@@ -20,6 +20,7 @@ fn facts<'a>(message: &'a Message, direction: Direction, sequence: u64) -> Messa
         parent: None,
         transport: Transport::Stdio,
         connection: 1,
+        server: None,
         exchange: 0,
         message,
         partial_head: None,

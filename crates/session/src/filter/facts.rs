@@ -25,6 +25,8 @@ pub struct MessageFacts<'a> {
     pub transport: Transport,
     /// The connection's number.
     pub connection: u32,
+    /// What the connection's server is called.
+    pub server: Option<&'a str>,
     /// The exchange within the connection.
     pub exchange: u64,
     /// The message as it was received. Without bytes if it is [`MessageFacts::partial_head`].

@@ -29,6 +29,10 @@ pub const EXAMPLES: &[FilterExample] = &[
         "calls of this tool",
     ),
     example(
+        r#".server == "files""#,
+        "messages between a hub and its server files",
+    ),
+    example(
         r#".status == "error""#,
         "answers that are errors, tool errors too",
     ),

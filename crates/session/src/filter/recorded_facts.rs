@@ -1,5 +1,7 @@
 //! Facts about a message that is in a record.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use mcp_proxy_wire::{Id, Message, PartialHead};
 
@@ -14,18 +16,19 @@ use crate::{Budget, Error, JqError, MessageWithContext, SessionRecord, line_memb
 const LARGEST: u64 = 16 << 20;
 
 /// A message read from its line, as it was received: verdicts are not folded in.
-pub(super) struct RecordedMessage {
+pub(super) struct RecordedMessage<'s> {
     read: ProxyMessage,
     message: Message,
     head: Option<PartialHead>,
+    server: Option<Cow<'s, str>>,
 }
 
-impl RecordedMessage {
+impl<'s> RecordedMessage<'s> {
     pub(super) fn read(
-        session: &SessionRecord,
+        session: &'s SessionRecord,
         row: &Row,
         line: &Bytes,
-    ) -> Result<RecordedMessage, Error> {
+    ) -> Result<RecordedMessage<'s>, Error> {
         let read = session.read_line(row, line)?;
         let at_hand = !matches!(read.raw, RawBody::Lost { .. }) && read.raw.len() <= LARGEST;
         // A body that cannot be read is like one that is too large: what its line tells is known.
@@ -35,6 +38,7 @@ impl RecordedMessage {
             message: Message::parse(body.unwrap_or_default()),
             read,
             head,
+            server: session.server_name(row.connection()),
         })
     }
 
@@ -44,7 +48,8 @@ impl RecordedMessage {
             peer.and_then(|peer| session.method(peer)),
             peer.and_then(|peer| session.name(peer)),
         );
-        let facts = facts_of(&self.read, &self.message, self.head.as_ref(), asked);
+        let server = self.server.as_deref();
+        let facts = facts_of(&self.read, &self.message, self.head.as_ref(), asked, server);
         // Verdicts are in the row, not in the line.
         MessageFacts {
             flags: MessageFlags {
@@ -73,7 +78,8 @@ impl Filter {
             asked.map(|asked| asked.method.as_str()),
             asked.and_then(|asked| asked.name.as_deref()),
         );
-        let facts = facts_of(read, &message, head.as_ref(), asked);
+        let server = told.server.as_deref();
+        let facts = facts_of(read, &message, head.as_ref(), asked, server);
         match self.judge(&facts, Budget::OFFLINE) {
             Err(JqError::TooSlow(_) | JqError::GivenUp) => {
                 Err(Error::FilterStopped(self.text().to_owned()))
@@ -95,12 +101,13 @@ fn head_of(read: &ProxyMessage) -> PartialHead {
     }
 }
 
-/// `asked` is method and name of the request that it answers.
+/// `asked` is method and name of the request that it answers, `server` the name of its connection's server.
 fn facts_of<'a>(
     read: &'a ProxyMessage,
     message: &'a Message,
     head: Option<&'a PartialHead>,
     asked: (Option<&'a str>, Option<&'a str>),
+    server: Option<&'a str>,
 ) -> MessageFacts<'a> {
     MessageFacts {
         sequence: read.sequence,
@@ -110,6 +117,7 @@ fn facts_of<'a>(
         parent: read.parent,
         transport: read.transport,
         connection: read.connection,
+        server,
         exchange: read.exchange,
         message,
         partial_head: head.map(|head| (head, read.len)),

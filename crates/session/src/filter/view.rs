@@ -179,6 +179,12 @@ pub const FIELDS: &[FilterField] = &[
         |f, _| Some(number(f.connection.into())),
     ),
     field(
+        "server",
+        "string",
+        "the name of the connection's server: that of a hub's configuration; hub on the connections of a hub's clients; server if nobody gave it a name",
+        |f, _| f.server.map(text),
+    ),
+    field(
         "exchange",
         "number",
         "the number of the HTTP exchange within the connection",

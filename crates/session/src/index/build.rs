@@ -2,7 +2,7 @@
 
 use super::connections::ConnectionPlace;
 use super::row::Flag;
-use super::strings::hash;
+use super::strings::{StringId, hash};
 use super::{Index, LineLocation, Row, VerdictLocation};
 use crate::line_members::{self, LineMembers};
 use crate::lines::LineScanner;
@@ -164,16 +164,20 @@ impl Index {
     fn add_open(&mut self, line: LineLocation, mut members: LineMembers<'_>) {
         let mut number = None;
         let mut parent = None;
+        let mut server = None;
         while let Some(key) = members.next_key() {
             let Some(value) = members.value() else { break };
             match key {
+                b"server" => server = find(LineMembers::new(value), b"name"),
                 b"conn" => number = line_members::connection(value),
                 b"parent" => parent = sequence(value),
                 _ => {}
             }
         }
         if let Some(number) = number {
+            let server = server.map_or(StringId::NONE, |name| self.intern(name));
             self.open_connection(ConnectionPlace {
+                server,
                 number,
                 line,
                 parent,
@@ -188,7 +192,7 @@ impl Index {
         }
     }
 
-    fn intern(&mut self, value: &[u8]) -> super::strings::StringId {
+    fn intern(&mut self, value: &[u8]) -> StringId {
         let plain = line_members::string(value)
             .filter(|inside| memchr::memchr(b'\\', inside).is_none())
             .and_then(|inside| std::str::from_utf8(inside).ok());

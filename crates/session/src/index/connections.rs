@@ -1,7 +1,8 @@
-//! The table of connections: where each began, what caused it, and whether it ended.
+//! The table of connections: where each began, what its server is called, what caused it, and whether it ended.
 //!
-//! Names and callers stay in the record. A session may have as many connections as messages, so each costs a few words here.
+//! Clients and callers stay in the record. A session may have as many connections as messages, so each costs a few words here.
 
+use super::strings::StringId;
 use super::{Index, LineLocation};
 use std::num::NonZeroU64;
 
@@ -13,6 +14,8 @@ pub(crate) struct ConnectionPlace {
     /// The call that caused it.
     pub(crate) parent: Option<NonZeroU64>,
     pub(crate) closed: bool,
+    /// The name of its server, if it has one.
+    pub(crate) server: StringId,
 }
 
 impl ConnectionPlace {
@@ -24,12 +27,12 @@ impl ConnectionPlace {
             self.line.offset,
             self.parent.map_or(0, NonZeroU64::get),
             u64::from(self.number) << 32 | u64::from(self.line.len),
-            u64::from(self.closed),
+            u64::from(self.server.0) << 32 | u64::from(self.closed),
         ]
     }
 
     pub(super) fn from_words(words: [u64; ConnectionPlace::WORDS]) -> ConnectionPlace {
-        let [offset, parent, number_and_len, closed] = words;
+        let [offset, parent, number_and_len, server_and_closed] = words;
         ConnectionPlace {
             number: (number_and_len >> 32) as u32,
             line: LineLocation {
@@ -37,7 +40,8 @@ impl ConnectionPlace {
                 len: number_and_len as u32,
             },
             parent: NonZeroU64::new(parent),
-            closed: closed != 0,
+            closed: server_and_closed & 1 != 0,
+            server: StringId((server_and_closed >> 32) as u32),
         }
     }
 }

@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Ends in the number of this layout.
-const MAGIC: &[u8; 8] = b"mcpidx\0\x02";
+const MAGIC: &[u8; 8] = b"mcpidx\0\x03";
 
 /// Bytes of the record that are hashed at each end of the covered range.
 const FINGERPRINT: u64 = 256;

@@ -1,4 +1,4 @@
-//! The index's string table: every method and name once.
+//! The index's string table: every method, name and server once.
 //!
 //! Real traffic has a few dozen of them. A hostile peer can make every one different, so the table is bounded: long strings are
 //! cut, and when the table is full the rest are shown as `…` (their lines still have them).

@@ -18,6 +18,8 @@ use std::path::Path;
 pub struct MessageWithContext {
     /// The message.
     pub message: ProxyMessage,
+    /// What the server of its connection is called.
+    pub server: Option<String>,
     /// It could not be delivered.
     pub undelivered: bool,
     /// For an answer: what it answers.
@@ -58,6 +60,7 @@ impl MessageWithContext {
         line.value("direction", message.direction.as_str());
         line.value("transport", message.transport.as_str());
         line.value("conn", format!("c{}", message.connection));
+        line.some("server", self.server.as_deref());
         line.value("exchange", message.exchange);
         line.value("kind", message.kind.as_str());
         if let Some(token) = &message.jsonrpc_id {
@@ -119,6 +122,7 @@ impl MessageWithContext {
         let asked = record.member::<Value>("asked");
         Ok(MessageWithContext {
             message,
+            server: record.member("server"),
             undelivered: flag("undelivered"),
             request: asked.and_then(|asked| {
                 Some(RequestSummary {

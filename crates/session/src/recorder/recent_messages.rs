@@ -11,12 +11,13 @@ use crate::line_members::{self, LineMembers};
 use crate::message::{MessageWithContext, RequestSummary};
 use crate::record_input::{NewBody, NewMessage, NewVerdict, RecordEvent};
 use crate::session_record::{read_line, read_verdict};
-use crate::{Redaction, RedactionFacts};
+use crate::{PeerInfo, Redaction, RedactionFacts, UNNAMED_SERVER};
 use bytes::Bytes;
 use mcp_proxy_wire::{Message, TransportEnvelope};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// What a line costs in addition to its bytes: its place in the queue and its allocation.
@@ -34,6 +35,8 @@ pub struct RecentMessages {
     added: u64,
     /// The calls that caused the connections that are open.
     parents: FxHashMap<u32, u64>,
+    /// What the servers of the connections that are open are called.
+    servers: FxHashMap<u32, Arc<str>>,
 }
 
 /// A message's line, and what became of it.
@@ -45,6 +48,8 @@ struct RecentMessage {
     undelivered: bool,
     /// The call that caused it.
     parent: Option<u64>,
+    /// What the server of its connection is called.
+    server: Option<Arc<str>>,
 }
 
 impl RecentMessages {
@@ -61,6 +66,7 @@ impl RecentMessages {
             limit,
             added: 0,
             parents: FxHashMap::default(),
+            servers: FxHashMap::default(),
         }
     }
 
@@ -125,6 +131,7 @@ impl RecentMessages {
             verdicts: Vec::new(),
             undelivered: false,
             parent,
+            server: self.servers.get(&message.connection).cloned(),
         });
         self.make_room();
     }
@@ -170,7 +177,7 @@ impl RecentMessages {
         self.make_room();
     }
 
-    /// Keeps whether a message arrived, and what caused a connection.
+    /// Keeps whether a message arrived, what caused a connection, and what its server is called.
     pub fn record_event(&mut self, _: SystemTime, io: &RecordEvent<'_>) {
         match io {
             RecordEvent::Undelivered { sequence, .. } => {
@@ -181,15 +188,32 @@ impl RecentMessages {
             }
             RecordEvent::Open {
                 connection,
-                parent: Some(parent),
+                server,
+                parent,
                 ..
             } => {
-                self.parents.insert(*connection, *parent);
+                if let Some(parent) = parent {
+                    self.parents.insert(*connection, *parent);
+                }
+                let name = self.shown_name(server);
+                self.servers.insert(*connection, name);
             }
             RecordEvent::Close { connection, .. } => {
                 self.parents.remove(connection);
+                self.servers.remove(connection);
             }
             _ => {}
+        }
+    }
+
+    /// What a server is called, without what an `open` line would not have either.
+    fn shown_name(&self, server: &PeerInfo) -> Arc<str> {
+        let name = server.name.as_deref().unwrap_or(UNNAMED_SERVER);
+        let name = self.lines.masks.string(name);
+        let redaction = self.lines.redaction.as_ref();
+        match redaction.and_then(|redaction| redaction.masked(name.as_bytes())) {
+            Some(masked) => String::from_utf8_lossy(&masked).into(),
+            None => name.into(),
         }
     }
 
@@ -234,6 +258,7 @@ impl RecentMessages {
         let request = message.answers.and_then(|asked| self.find(asked));
         Ok(MessageWithContext {
             message,
+            server: kept.server.as_deref().map(str::to_owned),
             undelivered: kept.undelivered,
             request: request.map(|place| self.request_summary_from_line(&self.kept[place])),
         })

@@ -147,6 +147,45 @@ fn filters_choose_by_it() {
         found(".origin == \"proxy\" or .parent and .kind == \"request\""),
         [2, 4, 6, 10]
     );
+    assert_eq!(found(".server == \"files\""), [2, 3]);
+    assert_eq!(found(".server == \"shared\""), [6, 7]);
+    assert_eq!(found(".server == \"hub\""), [1, 8, 9, 10]);
+    // A program that needs the whole view has it too.
+    assert_eq!(found("[.[]] | any(. == \"search\")"), [4, 5]);
+}
+
+/// Told by the record, and by the line that a viewer gets.
+#[test]
+fn filters_know_a_server_without_a_name_and_not_one_without_a_connection() {
+    let mut record = SampleRecord::new();
+    let peer = PeerInfo::new(Transport::Stdio);
+    record.opened(1, &peer, &peer);
+    record.client(r#"{"id":1,"method":"a"}"#);
+    record.on(2).client(r#"{"id":1,"method":"b"}"#);
+    let session = record.open();
+    let unnamed = Filter::parse(".server == \"server\"").unwrap();
+    let unknown = Filter::parse(".server == null").unwrap();
+    for (index, row) in session.rows().iter().enumerate() {
+        let line = session.message_with_context(index).unwrap();
+        let line = line.to_json(BodyInclusion::Include).into();
+        let told = MessageWithContext::from_json(&line).unwrap();
+        for (filter, expected) in [(&unnamed, index == 0), (&unknown, index == 1)] {
+            assert_eq!(filter.matches(&session, row).unwrap(), expected);
+            assert_eq!(filter.matches_message(&told).unwrap(), expected);
+        }
+    }
+}
+
+#[test]
+fn a_server_name_is_hidden_like_other_texts() {
+    let rules = RedactionRules {
+        values: vec!["files".to_owned()],
+        ..RedactionRules::default()
+    };
+    let redaction = Redaction::new(&rules).unwrap().unwrap();
+    let session = hub().open().redacted(&redaction);
+    assert_eq!(session.server_name(3).as_deref(), Some("[masked]"));
+    assert_eq!(session.server_name(4).as_deref(), Some("search"));
 }
 
 #[test]
@@ -186,14 +225,17 @@ fn an_import_brings_it_back() {
 }
 
 #[test]
-fn a_ring_keeps_what_caused_a_connection_as_long_as_that_is_open() {
+fn a_ring_keeps_what_an_open_line_tells_as_long_as_the_connection_is_open() {
     use mcp_proxy_wire::{Message, TransportEnvelope};
     let mut ring = RecentMessages::new(1 << 20, CredentialRedaction::none(), None);
     let peer = PeerInfo::new(Transport::Stdio);
     let open = RecordEvent::Open {
         connection: 1,
         client: &peer,
-        server: &peer,
+        server: &PeerInfo {
+            name: Some("files".to_owned()),
+            ..peer.clone()
+        },
         parent: Some(7),
     };
     let message = Message::parse(r#"{"method":"x"}"#);
@@ -202,17 +244,17 @@ fn a_ring_keeps_what_caused_a_connection_as_long_as_that_is_open() {
             parent,
             ..new_message(sequence, &TransportEnvelope::Bare, NewBody::Whole(&message))
         });
-        ring.message_with_context(sequence)
-            .unwrap()
-            .unwrap()
-            .message
-            .parent
+        ring.message_with_context(sequence).unwrap().unwrap()
     };
-    assert_eq!(put(&mut ring, 1, None), None);
+    let told = |told: MessageWithContext| (told.message.parent, told.server);
+    let files = || Some("files".to_owned());
+    assert_eq!(told(put(&mut ring, 1, None)), (None, None));
     ring.record_event(start(), &open);
-    assert_eq!(put(&mut ring, 2, None), Some(7));
-    assert_eq!(put(&mut ring, 3, Some(1)), Some(1));
+    assert_eq!(told(put(&mut ring, 2, None)), (Some(7), files()));
+    assert_eq!(told(put(&mut ring, 3, Some(1))), (Some(1), files()));
     let why = "done";
     ring.record_event(start(), &RecordEvent::Close { connection: 1, why });
-    assert_eq!(put(&mut ring, 4, None), None);
+    assert_eq!(told(put(&mut ring, 4, None)), (None, None));
+    let before = ring.message_with_context(3).unwrap().unwrap();
+    assert_eq!(before.server, files());
 }

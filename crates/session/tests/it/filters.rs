@@ -30,6 +30,7 @@ fn facts(message: &Message) -> MessageFacts<'_> {
         parent: answer.then_some(1),
         transport: Transport::Stdio,
         connection: 1,
+        server: Some("files"),
         exchange: 0,
         message,
         partial_head: None,

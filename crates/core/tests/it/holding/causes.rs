@@ -1,8 +1,8 @@
-//! A breakpoint finds a message by the call that caused it, as a filter over the record does.
+//! A breakpoint finds a message by the call that caused it and by its server, as a filter over the record does.
 
 use mcp_proxy_core::intercept::NewBreakpoint;
-use mcp_proxy_core::{HoldOptions, NewConnection, PassResult};
-use mcp_proxy_session::{Filter, RecordOptions};
+use mcp_proxy_core::{HoldOptions, NewConnection, PassResult, Peer};
+use mcp_proxy_session::{Filter, RecordOptions, SessionRecord};
 use mcp_proxy_wire::{Direction, Frame, Message, Origin, StreamId, Transport};
 use serde_json::Value;
 
@@ -45,4 +45,38 @@ async fn an_answer_is_held_by_the_call_that_caused_its_request() {
                 .all(|parent| parent == 7)
         );
     }
+}
+
+on_both_runtimes!(a_message_is_held_by_the_name_of_its_server);
+async fn a_message_is_held_by_the_name_of_its_server() {
+    let stdio = || Peer::new(Transport::Stdio);
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = recorder(folder.path(), RecordOptions::default());
+    let run = holding(Some(recorder), HoldOptions::default());
+    let filters = [r#".server == "files""#, r#".server == "server""#];
+    let filters = filters.map(|filter| Filter::parse(filter).unwrap());
+    for filter in filters.clone() {
+        run.intercept().add_breakpoint(NewBreakpoint {
+            filter,
+            ..NewBreakpoint::default()
+        });
+    }
+    let servers = [stdio().named("files"), stdio().named("search"), stdio()];
+    let mut held = Vec::new();
+    for server in servers {
+        let connection = run.open(NewConnection::between(Transport::InProcess, server));
+        let call = Message::parse(r#"{"id":1,"method":"tools/call"}"#);
+        let frame = Frame::message(StreamId::Only, Origin::Client, call);
+        let mut pipeline = connection.message_pipeline(Direction::ClientToServer);
+        let passed = pipeline.try_pass(frame, run.now()).await.unwrap();
+        held.push(matches!(passed, PassResult::Held));
+    }
+    assert_eq!(held, [true, false, true]);
+    let session = SessionRecord::open(folder.path().join("s.jsonl")).unwrap();
+    let is_found = |row| {
+        let mut filters = filters.iter();
+        filters.any(|filter| filter.matches(&session, row).unwrap())
+    };
+    let found: Vec<bool> = session.rows().iter().map(is_found).collect();
+    assert_eq!(found, held);
 }
