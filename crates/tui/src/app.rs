@@ -29,7 +29,6 @@ use crate::text::{BodyLayout, DiffRow};
 use crate::theme::{Colours, Theme};
 use answers::RequestPurpose;
 use holds::ExternalDecision;
-use servers::ServerFilter;
 pub use servers::ServersWindow;
 
 /// How often records are looked at without being told.
@@ -84,8 +83,6 @@ pub struct App {
     filter_before: String,
     /// When the servers of a hub were last asked about. `None`: they are to be asked about now.
     servers_asked: Option<Instant>,
-    /// The server whose messages are shown.
-    server_filter: Option<ServerFilter>,
     pending_requests: HashMap<u64, RequestPurpose>,
     history: [InputHistory; 3],
     effects: Vec<Effect>,
@@ -298,7 +295,6 @@ impl App {
             unsent_edit: None,
             filter_before: String::new(),
             servers_asked: None,
-            server_filter: None,
             pending_requests: HashMap::new(),
             history: Default::default(),
             effects: Vec::new(),
@@ -338,9 +334,6 @@ impl App {
         }
         if changed && self.listen_url.is_none() {
             self.find_address();
-        }
-        if changed {
-            self.follow_server_filter();
         }
         self.poll_servers();
         changed |= self.report_external_decision();

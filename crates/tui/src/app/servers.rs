@@ -7,6 +7,7 @@ use mcp_proxy_control::{
     ConnectionsListRequest, ServerRow, ServersDisableRequest, ServersEnableRequest,
     ServersListRequest, ServersReloadRequest, ServersRestartRequest,
 };
+use mcp_proxy_wire::json_string;
 
 use super::answers::RequestPurpose;
 use super::{App, Focus, Overlay};
@@ -18,8 +19,6 @@ use crate::source::{SessionEvent, SessionEventKind};
 const ASK_EVERY: Duration = Duration::from_secs(1);
 /// The most connections that one answer can have.
 const MOST_CONNECTIONS: u64 = 1000;
-/// The most connections in a filter: a program may not be nested much deeper.
-const MOST_IN_FILTER: usize = 20;
 
 /// The window with the servers of a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +29,6 @@ pub struct ServersWindow {
     pub top: usize,
     /// Servers that fit the screen, as it was last drawn.
     pub height: usize,
-}
-
-/// The server whose messages are shown.
-#[derive(Clone, Debug)]
-pub(super) struct ServerFilter {
-    name: String,
-    connections: BTreeSet<u32>,
-    text: String,
 }
 
 /// Something that is done about servers.
@@ -88,11 +79,9 @@ impl App {
             self.proxy.servers = self.proxy.hello.servers.clone();
         }
         self.servers_asked = None;
-        let filtered = self.server_filter.as_ref();
-        let place = filtered.and_then(|filter| {
-            let mut servers = self.proxy.servers.iter();
-            servers.position(|server| server.name == filter.name)
-        });
+        let shown = self.tabs.first().map(|tab| tab.view.filter());
+        let mut servers = self.proxy.servers.iter();
+        let place = servers.position(|server| shown == Some(&filter_text(&server.name)));
         self.open(Overlay::Servers(ServersWindow {
             // Back from its messages, the user is where they were.
             selected: place.unwrap_or(0),
@@ -160,7 +149,7 @@ impl App {
         let server = name.clone();
         let then = RequestPurpose::ServersChanged;
         match command {
-            UiCommand::ServerMessages => self.show_messages_of(name),
+            UiCommand::ServerMessages => self.show_messages_of(&name),
             UiCommand::RestartServer => self.ask(
                 &ServersRestartRequest { server },
                 then(ServerTask::Restart(name)),
@@ -179,48 +168,19 @@ impl App {
     }
 
     /// Shows only the hub's conversations with this server.
-    fn show_messages_of(&mut self, name: String) {
-        let connections = self.connections_of(&name);
-        if connections.is_empty() {
+    fn show_messages_of(&mut self, name: &str) {
+        if self.connections_of(name).is_empty() {
             return self.complain(format!("nothing was sent to {name} yet"));
         }
         self.overlay = Overlay::None;
         self.focus = Focus::List;
         // The servers are those of the live session.
         self.tab = 0;
-        let text = filter_text(&connections);
-        self.set_filter(&text);
+        self.set_filter(&filter_text(name));
         self.say(format!(
             "only messages of {name}; {} shows everything again",
             UiCommand::ClearFilter.key()
         ));
-        self.server_filter = Some(ServerFilter {
-            name,
-            connections,
-            text,
-        });
-    }
-
-    /// A server that is started again has a new connection: the filter that was made for the server takes it in.
-    pub(super) fn follow_server_filter(&mut self) {
-        let Some(mut filter) = self.server_filter.take() else {
-            return;
-        };
-        let Some(tab) = self.tabs.first() else {
-            return;
-        };
-        // The user has another filter now.
-        if tab.view.filter() != filter.text {
-            return;
-        }
-        filter.connections.extend(self.connections_of(&filter.name));
-        let text = filter_text(&filter.connections);
-        if let (true, Some(tab)) = (text != filter.text, self.tabs.first_mut())
-            && tab.set_filter(&text).is_ok()
-        {
-            filter.text = text;
-        }
-        self.server_filter = Some(filter);
     }
 
     /// The numbers of the connections to a server, as far as the record and the hub remember them.
@@ -254,12 +214,7 @@ impl App {
     }
 }
 
-/// `.connection == 1 or .connection == 4`, with the newest connections.
-fn filter_text(connections: &BTreeSet<u32>) -> String {
-    let skipped = connections.len().saturating_sub(MOST_IN_FILTER);
-    let terms = connections
-        .iter()
-        .skip(skipped)
-        .map(|number| format!(".connection == {number}"));
-    terms.collect::<Vec<_>>().join(" or ")
+/// The filter for the messages of a server.
+fn filter_text(name: &str) -> String {
+    format!(".server == {}", json_string(name))
 }
