@@ -66,7 +66,7 @@ pub struct HostCallbacks {
     pub export: ExportCallback,
     /// Copies the record at the first path, with its side files, to the second; says how many bytes that were.
     pub save: CopyRecordCallback,
-    /// The servers of the run.
+    /// The servers that the run was started with.
     pub servers: Vec<RunServer>,
     /// What can be done about the servers, if the run is a hub.
     pub management: Option<Arc<dyn ServerManagement>>,
@@ -76,6 +76,9 @@ pub struct HostCallbacks {
 pub trait ServerManagement: Send + Sync {
     /// All servers, and how they are doing.
     fn list(&self) -> Vec<ServerRow>;
+
+    /// A server of the configuration as it is now, by its name, or by its command or URL as it is shown.
+    fn find(&self, name: &str) -> Option<RunServer>;
 
     /// Changes one server, or all of them. An error says why it cannot be done.
     fn change(&self, change: ServerOrder<'_>) -> Result<(), String>;

@@ -123,10 +123,10 @@ fn way(
             let named = servers::named_server(control, connection, server)?;
             let server = named
                 .or_else(|| servers::server_of(control, message.connection))
-                .or_else(|| control.callbacks.servers.first());
+                .or_else(|| control.callbacks.servers.first().cloned());
             let server =
                 server.ok_or_else(|| Fault::new(Fault::FAILED, "this run has no server"))?;
-            Ok(ReplayDestination::Fresh(server.clone()))
+            Ok(ReplayDestination::Fresh(server))
         }
         ReplaySession::Live if server.is_some() => Err(Fault::params(
             "server: a live session is that of a connection; give connection instead",

@@ -172,7 +172,7 @@ impl ControlRequestHandler {
             Method::RulesList => reply(params, |request: RulesListRequest| {
                 let server = request.server.as_deref();
                 let server = servers::named_server(control, request.connection, server)?;
-                Ok(rules::list(control.run.rules(), server))
+                Ok(rules::list(control.run.rules(), server.as_ref()))
             }),
             Method::RulesReload => {
                 let RulesReloadRequest {} = read_params(params)?;

@@ -76,6 +76,7 @@ pub(super) fn connections(
     let server = server.map(|name| find_server(control, name)).transpose()?;
     let registry = control.run.registry();
     let is_wanted = |row: &ConnectionRow| {
+        let server = server.as_ref();
         server.is_none_or(|server| row.server.name.as_deref() == Some(&*server.name()))
     };
     let rows = registry.list().into_iter().filter(is_wanted);
@@ -100,11 +101,11 @@ pub(super) fn hold_scope(
 }
 
 /// The server that a request is about: by its name, or that of a connection. `None`: the request names neither.
-pub(super) fn named_server<'a>(
-    control: &'a ProxyControl,
+pub(super) fn named_server(
+    control: &ProxyControl,
     connection: Option<ConnectionNumber>,
     server: Option<&str>,
-) -> Result<Option<&'a RunServer>, Fault> {
+) -> Result<Option<RunServer>, Fault> {
     match Scope::new(connection, server)? {
         Scope::Run => Ok(None),
         Scope::Connection(number) => {
@@ -116,7 +117,7 @@ pub(super) fn named_server<'a>(
 }
 
 /// The server of a connection that may have ended, as far as it is remembered.
-pub(super) fn server_of(control: &ProxyControl, connection: u32) -> Option<&RunServer> {
+pub(super) fn server_of(control: &ProxyControl, connection: u32) -> Option<RunServer> {
     let rows = control.run.registry().list();
     let mut rows = rows.into_iter();
     let row = rows.find(|row| row.connection.0 == connection)?;
@@ -138,15 +139,18 @@ pub(super) fn find_connection(
     })
 }
 
-/// A server of the run by its name, or by its command or URL as it is shown.
-fn find_server<'a>(control: &'a ProxyControl, name: &str) -> Result<&'a RunServer, Fault> {
+/// A server of the run by its name, or by its command or URL as it is shown. One that a hub had at its start and was taken out
+/// of its configuration is still found: its connections may be open.
+fn find_server(control: &ProxyControl, name: &str) -> Result<RunServer, Fault> {
+    let management = control.callbacks.management.as_ref();
     let servers = &control.callbacks.servers;
-    let found = servers
-        .iter()
-        .find(|server| &*server.name() == name)
-        .or_else(|| servers.iter().find(|server| server.target == name));
-    found.ok_or_else(|| {
-        let names: Vec<Arc<str>> = servers.iter().map(RunServer::name).collect();
+    let first = || {
+        let named = servers.iter().find(|server| &*server.name() == name);
+        named.or_else(|| servers.iter().find(|server| server.target == name))
+    };
+    let found = management.and_then(|management| management.find(name));
+    found.or_else(|| first().cloned()).ok_or_else(|| {
+        let names: Vec<String> = list(control).into_iter().map(|row| row.name).collect();
         let names = names.join(", ");
         Fault::params(format!(
             "server: there is no server `{name}` in this run, only: {names}"

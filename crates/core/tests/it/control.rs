@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 
 use mcp_proxy_control::{Fault, METHODS, Notice};
 use mcp_proxy_core::control::{
-    HostCallbacks, MAX_VIEWERS, OverwritePolicy, ProxyControl, RunServer, RunSummary, Viewer,
+    HostCallbacks, MAX_VIEWERS, OverwritePolicy, ProxyControl, RunServer, RunSummary,
+    ServerManagement, Viewer,
 };
 use mcp_proxy_core::intercept::InterceptMode;
 use mcp_proxy_core::{Dial, LinkEnd, PipelineOutput, ProxyRun};
@@ -89,6 +90,16 @@ impl ControlledRun {
         redaction: Option<Redaction>,
         servers: Vec<RunServer>,
     ) -> ControlledRun {
+        ControlledRun::managed(run, record, redaction, (servers, None))
+    }
+
+    /// In front of these servers, which may change while it runs.
+    fn managed(
+        run: Arc<ProxyRun>,
+        record: Option<&Path>,
+        redaction: Option<Redaction>,
+        (servers, management): (Vec<RunServer>, Option<Arc<dyn ServerManagement>>),
+    ) -> ControlledRun {
         let facts = RunSummary {
             redaction,
             version: "1.2.3",
@@ -119,7 +130,7 @@ impl ControlledRun {
                     export,
                     save,
                     servers,
-                    management: None,
+                    management,
                 },
             ),
             run,

@@ -165,12 +165,14 @@ pub fn reload(config: &Config, hub: &HubTarget) -> Result<()> {
 pub fn run_servers(config: &Config, hub: &HubTarget) -> Vec<RunServer> {
     let servers = hub.servers.iter();
     servers
-        .filter_map(|server| {
-            let (peer, dial) = route(config, server).ok()?;
-            let target = shown_target(config, server);
-            Some(RunServer { peer, target, dial })
-        })
+        .filter_map(|server| run_server(config, server))
         .collect()
+}
+
+fn run_server(config: &Config, server: &HubServerTarget) -> Option<RunServer> {
+    let (peer, dial) = route(config, server).ok()?;
+    let target = shown_target(config, server);
+    Some(RunServer { peer, target, dial })
 }
 
 /// What a viewer can do about the servers.
@@ -206,6 +208,14 @@ impl ServerManagement for HubManagement {
             }
         };
         status.into_iter().flatten().map(row).collect()
+    }
+
+    fn find(&self, name: &str) -> Option<RunServer> {
+        let servers = self.hub.source.servers();
+        let named = servers.iter().find(|server| server.name() == name);
+        let is_shown = |server: &&HubServerTarget| shown_target(&self.config, server) == name;
+        let found = named.or_else(|| servers.iter().find(is_shown))?;
+        run_server(&self.config, found)
     }
 
     fn change(&self, change: ServerOrder<'_>) -> Result<(), String> {

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_proxy_core::control::RunServer;
+use mcp_proxy_control::ServerRow;
+use mcp_proxy_core::control::{RunServer, ServerManagement, ServerOrder};
 use mcp_proxy_core::rules::Rules;
 use mcp_proxy_core::{Connection, Peer as ServerPeer};
 use mcp_proxy_session::{CredentialRedaction, RecentMessages};
@@ -165,6 +166,55 @@ async fn one_server_is_intercepted_and_the_others_pass() {
     assert_eq!((rows.len(), &rows[0]["connection"]), (1, &json!(3)));
     let text = refused(&two.run, "intercept.get", json!({"server": "mail"})).await;
     assert!(text.contains("db, web"), "{text}");
+}
+
+/// A hub that got the server `db` while it ran.
+struct Reloaded;
+
+impl ServerManagement for Reloaded {
+    fn list(&self) -> Vec<ServerRow> {
+        vec![ServerRow {
+            name: "db".to_owned(),
+            transport: "stdio".to_owned(),
+            target: "db-server".to_owned(),
+            connections: 0,
+            health: None,
+        }]
+    }
+
+    fn find(&self, name: &str) -> Option<RunServer> {
+        ["db", "db-server"].contains(&name).then(|| RunServer {
+            peer: ServerPeer::new(Transport::Stdio).named("db"),
+            target: "db-server".to_owned(),
+            dial: gone("the database is gone"),
+        })
+    }
+
+    fn change(&self, _: ServerOrder<'_>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+on_both_runtimes!(a_server_that_a_reload_added_is_found);
+async fn a_server_that_a_reload_added_is_found() {
+    let run = proxy_run(None);
+    let management: Arc<dyn ServerManagement> = Arc::new(Reloaded);
+    let run = ControlledRun::managed(run, None, None, (Vec::new(), Some(management)));
+    let db = ServerPeer::new(Transport::Stdio).named("db");
+    let web = ServerPeer::new(Transport::Stdio).named("web");
+    let two = carrying(run, [db, web]);
+    for name in ["db", "db-server"] {
+        let listed = result(&two.run, "connections.list", json!({"server": name})).await;
+        let rows = listed["connections"].as_array().unwrap();
+        assert_eq!((rows.len(), &rows[0]["connection"]), (1, &json!(2)));
+    }
+    let params = json!({"mode": "intercept", "server": "db"});
+    let set = result(&two.run, "intercept.set", params).await;
+    assert_eq!(set, json!({"mode": "intercept", "held": []}));
+    let params = json!({"filter": "tools/call", "server": "db"});
+    result(&two.run, "breakpoints.add", params).await;
+    let text = refused(&two.run, "intercept.get", json!({"server": "web"})).await;
+    assert!(text.ends_with("only: db"), "{text}");
 }
 
 on_both_runtimes!(a_connection_takes_its_mode_with_it);
