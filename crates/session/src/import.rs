@@ -26,6 +26,9 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+/// The connection of messages whose server has no name.
+const UNNAMED_CONNECTION: u32 = 1;
+
 /// Makes a record at `place` of the JSON document at `source`. Returns the record's path.
 pub fn import(source: &Path, place: RecordLocation) -> Result<PathBuf, Error> {
     let wrong = |why: String| Error::Import {
@@ -56,6 +59,7 @@ pub fn import(source: &Path, place: RecordLocation) -> Result<PathBuf, Error> {
         next: 0,
         known: FxHashMap::default(),
         redacted: redacted(&header.metadata),
+        connections: FxHashMap::default(),
         failed: None,
     };
     let note = format!("imported from {}", source.display());
@@ -187,6 +191,8 @@ struct ImportedMessage {
     origin: Option<String>,
     /// Written by our export where there is one.
     parent: Option<u64>,
+    /// Written by our export where the server has a name.
+    server: Option<String>,
     #[serde(default)]
     modified: bool,
     #[serde(alias = "original_payload")]
@@ -205,6 +211,8 @@ struct ImportWriter {
     known: FxHashMap<String, (MessageId, u64, SystemTime)>,
     /// How many values the document says were redacted, by its sequence numbers.
     redacted: FxHashMap<u64, u32>,
+    /// The connections to servers with names. A document does not tell connections apart, so each server has one.
+    connections: FxHashMap<String, u32>,
     failed: Option<Error>,
 }
 
@@ -243,6 +251,10 @@ impl ImportWriter {
                 sequence: *sequence,
                 latency: time.duration_since(*asked).unwrap_or_default(),
             });
+        let connection = match &imported.server {
+            Some(server) => self.connection_to(server, time),
+            None => UNNAMED_CONNECTION,
+        };
         let redacted = imported
             .sequence
             .and_then(|number| self.redacted.get(&number));
@@ -259,7 +271,7 @@ impl ImportWriter {
                 .as_deref()
                 .and_then(|word| word.parse().ok())
                 .unwrap_or(self.transport),
-            connection: 1,
+            connection,
             exchange: 0,
             origin: match imported.origin.as_deref() {
                 Some("proxy") => Origin::Proxy,
@@ -303,6 +315,31 @@ impl ImportWriter {
             })?;
         }
         Ok(())
+    }
+}
+
+impl ImportWriter {
+    /// The connection to the server of this name, which opens with its first message.
+    fn connection_to(&mut self, server: &str, time: SystemTime) -> u32 {
+        if let Some(known) = self.connections.get(server) {
+            return *known;
+        }
+        let opened = u32::try_from(self.connections.len()).unwrap_or(u32::MAX);
+        let connection = UNNAMED_CONNECTION.saturating_add(1).saturating_add(opened);
+        let client = PeerInfo::new(self.transport);
+        let peer = PeerInfo {
+            name: Some(server.to_owned()),
+            ..client.clone()
+        };
+        let event = RecordEvent::Open {
+            connection,
+            client: &client,
+            server: &peer,
+            parent: None,
+        };
+        self.recorder.record_event(time, &event);
+        self.connections.insert(server.to_owned(), connection);
+        connection
     }
 }
 

@@ -203,6 +203,24 @@ impl SessionRecord {
         })
     }
 
+    /// The same for exports: only a name that somebody gave the server.
+    pub(crate) fn given_server_name(&self, connection: u32) -> Option<Cow<'_, str>> {
+        let known = self.index.connection(connection)?;
+        self.index.strings.get(known.server)?;
+        self.server_name(connection)
+    }
+
+    /// Whether the messages are of servers with different names.
+    pub fn has_several_servers(&self) -> bool {
+        let server = |row: &Row| {
+            let known = self.index.connection(row.connection());
+            known.map(|known| known.server)
+        };
+        let mut servers = self.index.rows.iter().filter_map(server);
+        let first = servers.next();
+        servers.any(|server| Some(server) != first)
+    }
+
     /// The rows of the messages that a call caused, in order.
     pub fn caused_by(&self, sequence: u64) -> impl Iterator<Item = usize> + '_ {
         let first = self.find(sequence).unwrap_or(self.len());

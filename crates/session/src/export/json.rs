@@ -1,6 +1,7 @@
 //! `json`: the seed's `ProxySession` with its `ProxyMessage`s.
 //!
-//! A message has `origin` and `parent` besides, but only where its peer did not write it or where a call caused it.
+//! A message has `origin`, `parent` and `server` besides, but only where its peer did not write it, where a call caused it, and
+//! where its server has a name.
 //! If values were redacted, or bodies are not there (`raw` is `null` then), `metadata`, which the seed leaves open, says in which
 //! messages.
 
@@ -41,7 +42,7 @@ fn write(
         let message = message?;
         out.write_all(if index == 0 { b"\n" } else { b",\n" })
             .map_err(Error::Output)?;
-        write_message(out, &message)?;
+        write_message(out, session, &message)?;
         if message.redacted > 0 {
             redacted.insert(message.sequence.to_string(), message.redacted.into());
         }
@@ -65,7 +66,11 @@ fn write(
     Ok(exported)
 }
 
-fn write_message(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> {
+fn write_message(
+    out: &mut dyn Write,
+    session: &SessionRecord,
+    message: &ProxyMessage,
+) -> Result<(), Error> {
     write!(
         out,
         "{{\"id\":\"{}\",\"sequence\":{},\"timestamp\":{},\"direction\":\"{}\",\"transport\":\"{}\",\"raw\":",
@@ -95,6 +100,9 @@ fn write_message(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Erro
     }
     if let Some(parent) = message.parent {
         write!(out, ",\"parent\":{parent}").map_err(Error::Output)?;
+    }
+    if let Some(server) = session.given_server_name(message.connection) {
+        write!(out, ",\"server\":{}", text(Some(&server))).map_err(Error::Output)?;
     }
     out.write_all(b"}").map_err(Error::Output)
 }

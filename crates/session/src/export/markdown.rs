@@ -7,7 +7,7 @@ use super::body::{has_missing_body, missing};
 use super::{ExportFormat, ExportSummary, report_progress};
 use crate::message::RawBody;
 use crate::session_record::RecordedLine;
-use crate::{Error, HttpHead, PeerInfo, ProxyMessage, SessionRecord, timestamp};
+use crate::{Error, HttpHead, PeerInfo, ProxyMessage, SessionRecord, UNNAMED_SERVER, timestamp};
 use mcp_proxy_wire::{Direction, Kind, Origin};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -23,6 +23,25 @@ pub(super) const MARKDOWN: ExportFormat = ExportFormat {
     write,
 };
 
+/// What servers are called in the report: by their names if it has several.
+struct ServerLabels<'s> {
+    session: &'s SessionRecord,
+    several: bool,
+}
+
+impl ServerLabels<'_> {
+    /// `→ files`: the way of a message and its server.
+    fn arrow(&self, message: &ProxyMessage) -> String {
+        let name = self.session.server_name(message.connection);
+        let name = name.filter(|_| self.several);
+        let name = name.as_deref().unwrap_or(UNNAMED_SERVER);
+        match message.direction {
+            Direction::ClientToServer => format!("→ {}", cell(name)),
+            Direction::ServerToClient => format!("← {}", cell(name)),
+        }
+    }
+}
+
 fn write(
     session: &SessionRecord,
     out: &mut dyn Write,
@@ -32,13 +51,17 @@ fn write(
     let put =
         |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(Error::Output);
     let total = session.len() * 2;
+    let servers = ServerLabels {
+        session,
+        several: session.has_several_servers(),
+    };
     put(out, &head(session))?;
     put(
         out,
         "\n## Messages\n\n| # | direction | method | name | latency | size | remarks |\n|--:|---|---|---|--:|--:|---|\n",
     )?;
     for (index, message) in session.messages(0).enumerate() {
-        put(out, &table_row(&message?))?;
+        put(out, &table_row(&message?, &servers))?;
         report_progress(index + 1, total, progress);
     }
     let mut heading = "\n## What else happened\n\n";
@@ -56,7 +79,7 @@ fn write(
     for (index, message) in session.messages(0).enumerate() {
         let message = message?;
         exported.missing += u64::from(has_missing_body(&message));
-        write_body(out, &message)?;
+        write_body(out, &message, &servers)?;
         report_progress(session.len() + index + 1, total, progress);
     }
     Ok(exported)
@@ -94,7 +117,7 @@ fn head(session: &SessionRecord) -> String {
     text
 }
 
-fn table_row(message: &ProxyMessage) -> String {
+fn table_row(message: &ProxyMessage, servers: &ServerLabels<'_>) -> String {
     let mut remarks = Vec::new();
     // What is broken may have a method all the same: that was read before the damage.
     if message.method.is_none() || message.kind == Kind::Malformed {
@@ -127,7 +150,7 @@ fn table_row(message: &ProxyMessage) -> String {
     format!(
         "| {} | {} | {} | {} | {} | {} | {} |\n",
         message.sequence,
-        arrow(message.direction),
+        servers.arrow(message),
         cell(message.method.as_deref().unwrap_or("")),
         cell(message.name.as_deref().unwrap_or("")),
         message.latency.map_or_else(String::new, shown),
@@ -136,11 +159,15 @@ fn table_row(message: &ProxyMessage) -> String {
     )
 }
 
-fn write_body(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> {
+fn write_body(
+    out: &mut dyn Write,
+    message: &ProxyMessage,
+    servers: &ServerLabels<'_>,
+) -> Result<(), Error> {
     let mut text = format!(
         "\n### #{} {} {}\n\n{}, {}, connection c{}",
         message.sequence,
-        arrow(message.direction),
+        servers.arrow(message),
         cell(message.method.as_deref().unwrap_or(message.kind.as_str())),
         timestamp::to_text(message.timestamp),
         message.transport,
@@ -256,13 +283,6 @@ fn http_line(http: &HttpHead) -> String {
         (Some(method), Some(target), _) => format!("{method} {target}"),
         (_, _, Some(status)) => format!("HTTP {status}"),
         _ => "HTTP".to_owned(),
-    }
-}
-
-fn arrow(direction: Direction) -> &'static str {
-    match direction {
-        Direction::ClientToServer => "→ server",
-        Direction::ServerToClient => "← server",
     }
 }
 

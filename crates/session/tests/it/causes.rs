@@ -198,11 +198,17 @@ fn exports_tell_it() {
     assert_eq!(parents[0], &Value::Null);
     assert!(parents[1..7].iter().all(|parent| **parent == 1));
     assert_eq!(messages[8]["origin"], "replay");
+    let servers = messages.iter().map(|message| message["server"].as_str());
+    let servers: Vec<&str> = servers.flatten().collect();
+    let (files, search, shared) = (["files"; 2], ["search"; 2], ["shared"; 2]);
+    let of_servers = [files, search, shared].concat();
+    assert_eq!(servers, [&["hub"], &of_servers[..], &["hub"; 3]].concat());
     assert!(!messages[0].as_object().unwrap().contains_key("origin"));
     let har: Value = serde_json::from_str(&export(&session, "har")).unwrap();
     let entries = har["log"]["entries"].as_array().unwrap();
     let files = entries.iter().find(|entry| entry["connection"] == "c3");
     assert_eq!(files.unwrap()["_parent"], 1);
+    assert_eq!(files.unwrap()["_server"], "files");
     let again = entries.last().unwrap();
     assert_eq!(again["request"]["_origin"], "replay");
     assert_eq!(again["response"]["_origin"], "proxy");

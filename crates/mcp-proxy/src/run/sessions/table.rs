@@ -1,5 +1,6 @@
 //! The table of messages: one line each, made to be scanned by eye, written as it comes.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use anyhow::Result;
@@ -12,6 +13,7 @@ use mcp_proxy_wire::terminal_text::{sanitize, sanitize_bytes};
 /// Columns of fixed width; what has no limit comes last.
 const WHAT: usize = 40;
 const ID: usize = 10;
+const SERVER: usize = 14;
 /// A server's error text is shown up to here.
 const ERROR_TEXT: usize = 100;
 
@@ -25,16 +27,18 @@ const GREY: &str = "90";
 pub struct MessageTable {
     coloured: bool,
     head: TableHeader,
-    /// The connection of the first message, where no record tells it.
-    first: Option<u32>,
+    /// The connection of the first message and its server, where no record tells them.
+    first: Option<(u32, Option<String>)>,
 }
 
 /// What the head of the table says, and with it every row.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum TableHeader {
     NotYet,
     OneConnection,
     Connections,
+    /// Connections to several servers.
+    Servers,
 }
 
 impl MessageTable {
@@ -55,7 +59,8 @@ impl MessageTable {
         out: &mut impl Write,
     ) -> Result<()> {
         let told = session.message_with_context(index)?;
-        self.head(Some(session), told.message.connection, out)?;
+        let server = told.server.as_deref();
+        self.head(Some(session), (told.message.connection, server), out)?;
         self.line(&told, out)
     }
 
@@ -65,7 +70,8 @@ impl MessageTable {
         told: &MessageWithContext,
         out: &mut impl Write,
     ) -> Result<()> {
-        self.head(None, told.message.connection, out)?;
+        let server = told.server.as_deref();
+        self.head(None, (told.message.connection, server), out)?;
         self.line(told, out)
     }
 
@@ -89,7 +95,7 @@ impl MessageTable {
             message.sequence,
             self.paint(GREY, &formatting::time_of_day(message.timestamp)),
             self.paint(colour, formatting::arrow(message.direction)),
-            self.connection(message.connection),
+            self.connection(message.connection, told.server.as_deref()),
             format_args!("{what:<WHAT$}"),
             id,
             latency,
@@ -108,66 +114,80 @@ impl MessageTable {
         out: &mut impl Write,
     ) -> Result<()> {
         let connection = happening.connection.unwrap_or(0);
-        self.head(Some(session), connection, out)?;
-        let shown = if connection == 0 {
-            "     ".to_owned()
-        } else {
-            format!("{:<5}", format!("c{connection}"))
-        };
+        let server = session.server_name(connection);
+        self.head(Some(session), (connection, server.as_deref()), out)?;
         writeln!(
             out,
             "{:>6} {} · {}{}",
             "",
             self.paint(GREY, &happening.time),
-            if self.head == TableHeader::Connections {
-                shown
-            } else {
-                String::new()
-            },
+            self.connection(connection, server.as_deref()),
             self.paint(if happening.trouble { RED } else { GREY }, &happening.text),
         )?;
         Ok(())
     }
 
-    /// The head, once; and once more when a second connection turns up in a record that is being followed.
+    /// The head, once; and once more when a second connection or server turns up in a record that is being followed.
     fn head(
         &mut self,
         session: Option<&SessionRecord>,
-        connection: u32,
+        (connection, server): (u32, Option<&str>),
         out: &mut impl Write,
     ) -> Result<()> {
-        let first = session
-            .and_then(|session| session.row(0))
-            .map_or(*self.first.get_or_insert(connection), Row::connection);
-        let several = match (self.head, session) {
-            (TableHeader::NotYet, Some(session)) => {
-                session.rows().iter().any(|row| row.connection() != first)
-            }
-            _ => connection != 0 && connection != first,
+        let wanted = match (self.head, session) {
+            (TableHeader::NotYet, Some(session)) if !session.is_empty() => needed_header(session),
+            _ => self.header_with(session, connection, server),
         };
-        let wanted = match (self.head, several) {
-            (TableHeader::Connections, _) => return Ok(()),
-            (TableHeader::OneConnection, false) => return Ok(()),
-            (_, true) => TableHeader::Connections,
-            (TableHeader::NotYet, false) => TableHeader::OneConnection,
-        };
+        if wanted <= self.head {
+            return Ok(());
+        }
         self.head = wanted;
-        let connection = if wanted == TableHeader::Connections {
-            "conn "
-        } else {
-            ""
+        let columns = match wanted {
+            TableHeader::Servers => format!("conn {:<SERVER$} ", "server"),
+            TableHeader::Connections => "conn ".to_owned(),
+            _ => String::new(),
         };
         let head = format!(
-            "{:>6} {:<12}   {}{:<WHAT$} {:<ID$} {:>9} {:>8}",
-            "#", "time (UTC)", connection, "message", "id", "latency", "size"
+            "{:>6} {:<12}   {columns}{:<WHAT$} {:<ID$} {:>9} {:>8}",
+            "#", "time (UTC)", "message", "id", "latency", "size"
         );
         writeln!(out, "{}", self.paint(GREY, head.trim_end()))?;
         Ok(())
     }
 
-    fn connection(&self, connection: u32) -> String {
+    /// The head that one more line needs, compared with the first message.
+    fn header_with(
+        &mut self,
+        session: Option<&SessionRecord>,
+        connection: u32,
+        server: Option<&str>,
+    ) -> TableHeader {
+        let seen = || (connection, server.map(str::to_owned));
+        let told = self.first.get_or_insert_with(seen);
+        let row = session.and_then(|session| Some((session, session.row(0)?.connection())));
+        let (first, first_server) = match row {
+            Some((session, first)) => (first, session.server_name(first)),
+            None => (told.0, told.1.as_deref().map(Cow::Borrowed)),
+        };
+        match (server, first_server.as_deref()) {
+            (Some(server), Some(first)) if server != first => TableHeader::Servers,
+            _ if connection != 0 && connection != first => TableHeader::Connections,
+            _ => TableHeader::OneConnection,
+        }
+    }
+
+    /// The columns that say where a message belongs.
+    fn connection(&self, connection: u32, server: Option<&str>) -> String {
+        let number = match connection {
+            0 => String::new(),
+            number => format!("c{number}"),
+        };
         match self.head {
-            TableHeader::Connections => format!("{:<5}", format!("c{connection}")),
+            TableHeader::Servers => {
+                let server = formatting::cut(&sanitize(server.unwrap_or_default()), SERVER);
+                format!("{number:<5}{server:<SERVER$} ")
+            }
+            TableHeader::Connections => format!("{number:<5}"),
             _ => String::new(),
         }
     }
@@ -178,6 +198,19 @@ impl MessageTable {
         } else {
             text.to_owned()
         }
+    }
+}
+
+/// The head that all messages of a record need.
+fn needed_header(session: &SessionRecord) -> TableHeader {
+    let rows = session.rows();
+    let first = rows.first().map(Row::connection);
+    if session.has_several_servers() {
+        TableHeader::Servers
+    } else if rows.iter().any(|row| Some(row.connection()) != first) {
+        TableHeader::Connections
+    } else {
+        TableHeader::OneConnection
     }
 }
 

@@ -73,10 +73,17 @@ pub(super) fn write(
             ),
         )?;
     }
-    let parent = [&request, &response, &first]
-        .into_iter()
-        .flatten()
-        .find_map(|read| read.message.as_ref()?.parent);
+    let messages = || {
+        let parts = [&request, &response, &first].into_iter().flatten();
+        parts.filter_map(|read| read.message.as_ref())
+    };
+    let server = messages()
+        .next()
+        .and_then(|message| session.given_server_name(message.connection));
+    if let Some(server) = server {
+        put(out, &format!(",\"_server\":{}", json_string(&server)))?;
+    }
+    let parent = messages().find_map(|message| message.parent);
     if let Some(parent) = parent {
         put(out, &format!(",\"_parent\":{parent}"))?;
     }
