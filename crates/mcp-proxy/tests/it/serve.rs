@@ -10,6 +10,7 @@ use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, PROXY, StdioPro
 
 mod killed;
 mod limits;
+mod record;
 mod ten;
 mod test_hub;
 
@@ -224,6 +225,8 @@ fn a_new_configuration_is_taken_on_and_a_wrong_one_is_not() {
     hub.until("the new server is up", |hub| {
         hub.is_ready("demo") && hub.tool_names().contains(&"demo_add".to_owned())
     });
+    let listed = hub.home.ctl(&["connections.list", "server=demo"]);
+    assert_eq!(listed["connections"][0]["server"]["name"], "demo");
     std::fs::write(&hub.config, "{ nonsense").unwrap();
     let fault = hub.home.refused(&["servers.reload"]);
     assert_eq!(fault["code"], -31104, "{fault}");
