@@ -5,6 +5,7 @@
 //! last line is ignored and reported, never repaired here: see [`crate::repair()`], which those
 //! call who open a record for a person.
 
+mod connections;
 pub(crate) mod read;
 mod record_lines;
 mod selection;
@@ -12,17 +13,16 @@ mod selection;
 pub(crate) use read::{message as read_line, verdict as read_verdict};
 pub use record_lines::{RecordedLine, RecordedLines};
 
-use crate::index::{self, ConnectionPlace, Index, LineLocation, Row};
+use crate::index::{self, Index, LineLocation, Row};
 use crate::lines::LineScanner;
 use crate::{
-    ConnectionInfo, Error, MessageWithContext, PeerInfo, ProxyMessage, ProxySession, Redaction,
-    RedactionFacts, RequestSummary, SessionHeader, UNNAMED_SERVER, lock, recorder,
+    Error, MessageWithContext, PeerInfo, ProxyMessage, ProxySession, Redaction, RedactionFacts,
+    RequestSummary, SessionHeader, lock, recorder,
 };
 use bytes::Bytes;
 use mcp_proxy_wire::{Origin, Transport};
 use std::borrow::Cow;
 use std::fs::File;
-use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -174,51 +174,6 @@ impl SessionRecord {
             transport: self.transport,
             ..self.header.server.clone()
         }
-    }
-
-    /// The connections of the session, by number. A record without `open` lines has none.
-    pub fn connections(&self) -> impl Iterator<Item = ConnectionInfo> + '_ {
-        self.index
-            .connections
-            .iter()
-            .map(|known| self.read_connection(known))
-    }
-
-    /// One connection.
-    pub fn connection(&self, number: u32) -> Option<ConnectionInfo> {
-        let known = self.index.connection(number)?;
-        Some(self.read_connection(known))
-    }
-
-    /// What the server of a connection is called: its name, or [`UNNAMED_SERVER`]. `None` if the record does not have the
-    /// connection. No line is read for it.
-    pub fn server_name(&self, connection: u32) -> Option<Cow<'_, str>> {
-        let known = self.index.connection(connection)?;
-        let name = self.index.strings.get(known.server);
-        let name = name.unwrap_or(UNNAMED_SERVER);
-        let hide = self.hide.as_ref();
-        Some(match hide.and_then(|hide| hide.masked(name.as_bytes())) {
-            Some(masked) => String::from_utf8_lossy(&masked).into_owned().into(),
-            None => name.into(),
-        })
-    }
-
-    /// The same for exports: only a name that somebody gave the server.
-    pub(crate) fn given_server_name(&self, connection: u32) -> Option<Cow<'_, str>> {
-        let known = self.index.connection(connection)?;
-        self.index.strings.get(known.server)?;
-        self.server_name(connection)
-    }
-
-    /// Whether the messages are of servers with different names.
-    pub fn has_several_servers(&self) -> bool {
-        let server = |row: &Row| {
-            let known = self.index.connection(row.connection());
-            known.map(|known| known.server)
-        };
-        let mut servers = self.index.rows.iter().filter_map(server);
-        let first = servers.next();
-        servers.any(|server| Some(server) != first)
     }
 
     /// The rows of the messages that a call caused, in order.
@@ -415,18 +370,6 @@ impl SessionRecord {
         // The line has no parent if it is that of the request or of the connection.
         message.parent = row.parent();
         Ok(message)
-    }
-
-    fn read_connection(&self, known: &ConnectionPlace) -> ConnectionInfo {
-        let line = self.line(known.line).unwrap_or_default();
-        let record = RecordedLine { offset: 0, line };
-        ConnectionInfo {
-            number: known.number,
-            client: record.member("client"),
-            server: record.member("server"),
-            parent: known.parent.map(NonZeroU64::get),
-            closed: known.closed,
-        }
     }
 
     pub(crate) fn line(&self, place: LineLocation) -> Result<Bytes, Error> {
