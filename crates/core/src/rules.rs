@@ -28,7 +28,7 @@ use name_patterns::NamePatterns;
 pub use error::RulesError;
 pub(crate) use live::{CachedRules, DelayPermit, REDIRECT_TIME};
 pub use live::{LiveRules, OpenServerCallback};
-pub use rules_file::{RulesFile, reload_summary};
+pub use rules_file::{RulesFile, RulesServer, reload_summary};
 pub use verdict::{AppliedRule, RuleEffect, RuleOutcome, RuleVerdict};
 
 /// The most rules that a file may have.
@@ -45,6 +45,8 @@ pub struct Rules {
     /// Those that no table finds: without either, or with a `*`. One list for each direction.
     to_server: Vec<u32>,
     to_client: Vec<u32>,
+    /// There are several servers, so `server` of a rule is compared with that of each message.
+    has_several_servers: bool,
 }
 
 /// One rule.
@@ -100,6 +102,14 @@ impl Rules {
         Rules::from_rules(self.rules.iter().filter(is_for).cloned().collect())
     }
 
+    /// The rules for a run with several servers: each is compared with the server of a message.
+    pub fn for_several_servers(self) -> Rules {
+        Rules {
+            has_several_servers: true,
+            ..self
+        }
+    }
+
     /// The rules, in their order.
     pub fn list(&self) -> &[Rule] {
         &self.rules
@@ -113,7 +123,7 @@ impl Rules {
     /// What becomes of a message. Nothing, if no rule is for it.
     ///
     /// Rules are tried in their order. After a change or a delay the later rules still apply, and see the changed message; every other
-    /// action is the last. `server` in a rule is not looked at here: see [`Rules::for_server`]. Each rule may compute for as long
+    /// action is the last. `server` in a rule is looked at only after [`Rules::for_several_servers`]. Each rule may compute for as long
     /// as `budget` says; one that takes longer does nothing to the message.
     pub fn judge(&self, facts: &MessageFacts<'_>, budget: Budget) -> Option<RuleVerdict> {
         // Nearly always.
@@ -147,7 +157,7 @@ impl Rules {
     ) -> Option<u32> {
         for place in self.candidates(facts, next) {
             let rule = &self.rules[place as usize];
-            if !rule.is_for(facts) {
+            if !rule.is_for(facts) || self.has_several_servers && !rule.is_for_server(facts) {
                 continue;
             }
             match rule.run(facts, budget, verdict) {
@@ -243,6 +253,11 @@ impl Rule {
                 facts.method().as_deref() == Some("tools/call")
                     && facts.name().is_some_and(|tool| names.matches(&tool))
             })
+    }
+
+    fn is_for_server(&self, facts: &MessageFacts<'_>) -> bool {
+        let named = |names: &NamePatterns| facts.server.is_some_and(|name| names.matches(name));
+        self.server.as_ref().is_none_or(named)
     }
 
     fn can_act_on(&self, facts: &MessageFacts<'_>) -> bool {

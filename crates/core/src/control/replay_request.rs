@@ -121,11 +121,16 @@ fn way(
     match params.session.unwrap_or_default() {
         ReplaySession::Fresh => {
             let named = servers::named_server(control, connection, server)?;
-            let server = named
-                .or_else(|| servers::server_of(control, message.connection))
-                .or_else(|| control.callbacks.servers.first().cloned());
-            let server =
-                server.ok_or_else(|| Fault::new(Fault::FAILED, "this run has no server"))?;
+            let server = named.or_else(|| servers::server_of(control, message.connection));
+            // Another server than the one that the message went to may do something else with it.
+            let server = server.or_else(|| match &control.callbacks.servers[..] {
+                [only] => Some(only.clone()),
+                _ => None,
+            });
+            let server = server.ok_or_else(|| {
+                let text = "server: name the one to send it to; this message went to none that can be asked by itself";
+                Fault::params(text)
+            })?;
             Ok(ReplayDestination::Fresh(server))
         }
         ReplaySession::Live if server.is_some() => Err(Fault::params(

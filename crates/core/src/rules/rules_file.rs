@@ -16,7 +16,7 @@ use crate::link::Dial;
 /// The rules file of a run.
 pub struct RulesFile {
     path: PathBuf,
-    server: String,
+    server: RulesServer,
     open_server: OpenServerCallback,
     state: Mutex<State>,
     /// Held while the file is read, which happens on threads of its own: of two readers the later one counts.
@@ -66,20 +66,29 @@ impl Rules {
     }
 }
 
+/// The servers that `server` in a rule may name.
+#[derive(Clone, Debug)]
+pub enum RulesServer {
+    /// One, as it is shown.
+    Only(String),
+    /// Several, by the names that their connections have.
+    Several,
+}
+
 impl RulesFile {
-    /// Reads a rules file for the server that is shown as `server`. `open_server` finds others, for redirects.
+    /// Reads a rules file for a run with this server, or with several. `open_server` finds others, for redirects.
     ///
     /// # Errors
     /// What is wrong with it, in one line with its path.
     pub fn open(
         path: &Path,
-        server: &str,
+        server: RulesServer,
         open_server: OpenServerCallback,
     ) -> Result<(RulesFile, Rules), String> {
         let file = RulesFile {
             open_server,
             path: path.to_owned(),
-            server: server.to_owned(),
+            server,
             state: Mutex::default(),
             reading: Mutex::default(),
         };
@@ -131,7 +140,11 @@ impl RulesFile {
 
     fn read(&self) -> Result<Rules, String> {
         let shown = self.path.display();
-        let rules = Rules::read(&self.path)?.for_server(&self.server);
+        let rules = Rules::read(&self.path)?;
+        let rules = match &self.server {
+            RulesServer::Only(name) => rules.for_server(name),
+            RulesServer::Several => rules.for_several_servers(),
+        };
         for rule in rules.list() {
             if let RuleAction::Redirect(server) = &rule.action {
                 self.server(server).map_err(|why| {

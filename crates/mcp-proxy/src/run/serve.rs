@@ -29,6 +29,8 @@ use crate::printer;
 
 pub use health::{HEALTH_PATH, HealthHandler};
 
+/// What the record calls the server of the hub's clients.
+const HUB: &str = "hub";
 /// How often the files of the configuration are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -188,6 +190,18 @@ struct HubManagement {
     hub: HubTarget,
 }
 
+impl HubManagement {
+    /// The hub as the server of its clients, in its default profile.
+    fn hub_itself(&self) -> Option<RunServer> {
+        let driver = self.hub.driver.get()?;
+        Some(RunServer {
+            peer: Peer::in_process(HUB),
+            target: "mcp-proxy serve".to_owned(),
+            dial: driver.dial(""),
+        })
+    }
+}
+
 impl ServerManagement for HubManagement {
     fn list(&self) -> Vec<ServerRow> {
         let status = self.hub.driver.get().map(|driver| driver.status());
@@ -214,8 +228,11 @@ impl ServerManagement for HubManagement {
         let servers = self.hub.source.servers();
         let named = servers.iter().find(|server| server.name() == name);
         let is_shown = |server: &&HubServerTarget| shown_target(&self.config, server) == name;
-        let found = named.or_else(|| servers.iter().find(is_shown))?;
-        run_server(&self.config, found)
+        match named.or_else(|| servers.iter().find(is_shown)) {
+            Some(found) => run_server(&self.config, found),
+            None if name == HUB => self.hub_itself(),
+            None => None,
+        }
     }
 
     fn change(&self, change: ServerOrder<'_>) -> Result<(), String> {

@@ -11,6 +11,7 @@ use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, PROXY, StdioPro
 mod killed;
 mod limits;
 mod record;
+mod rules;
 mod ten;
 mod test_hub;
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use mcp_proxy_core::ProxyRun;
-use mcp_proxy_core::rules::{OpenServerCallback, RulesFile, reload_summary};
+use mcp_proxy_core::rules::{OpenServerCallback, RulesFile, RulesServer, reload_summary};
 use mcp_proxy_session::RecordEvent;
 use tokio::task::JoinHandle;
 
-use crate::config::Config;
+use crate::config::{Config, Target};
 use crate::printer;
 use crate::run::UsageError;
 
@@ -30,7 +30,11 @@ pub fn follow(config: &Config, run: &Arc<ProxyRun>, target: &str) -> Result<Opti
     let Some(path) = &config.rules else {
         return Ok(None);
     };
-    let read = RulesFile::open(path, target, open_server(config));
+    let server = match &config.target {
+        Target::Hub(_) => RulesServer::Several,
+        _ => RulesServer::Only(target.to_owned()),
+    };
+    let read = RulesFile::open(path, server, open_server(config));
     let (file, rules) = read.map_err(|fault| UsageError(format!("--rules {fault}")))?;
     run.rules().follow(file, rules);
     let run = Arc::clone(run);
