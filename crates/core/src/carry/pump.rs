@@ -128,7 +128,7 @@ impl Pump {
                 }
                 () = until(garbage) => {
                     if self.has_open() {
-                        return PumpEnd::Read(self.explain(LinkEnd::Closed));
+                        return PumpEnd::Read(LinkEnd::Closed);
                     }
                     self.stray_deadline = None;
                     continue;
@@ -151,7 +151,7 @@ impl Pump {
                 };
             }
             if self.messages == 0 && self.pipeline.stray_output().lines > self.options.stray_lines {
-                return PumpEnd::Read(self.explain(LinkEnd::Closed));
+                return PumpEnd::Read(LinkEnd::Closed);
             }
         }
     }

@@ -39,7 +39,7 @@ pub enum ServerState {
     Stopped,
     /// It is being started.
     Starting,
-    /// It answers.
+    /// It answers, and its lists are known.
     Ready,
     /// It failed and is tried again later.
     Failed(String),
@@ -198,7 +198,7 @@ impl Hub {
         let shared: Vec<LinkId> = server.shared.iter().flatten().copied().collect();
         let state = if let Some(reason) = &server.settings.disabled {
             ServerState::Disabled(reason.clone())
-        } else if shared.iter().any(is_ready) {
+        } else if shared.iter().any(is_ready) && server.listing.is_some() && !server.stale {
             ServerState::Ready
         } else if !shared.is_empty() {
             ServerState::Starting

@@ -1,5 +1,7 @@
 //! `serve`: many servers behind one endpoint.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -46,6 +48,38 @@ fn without_a_config_the_built_in_servers_are_there() {
         "{text}"
     );
     assert!(!has("files_write_file"), "{text}");
+}
+
+#[test]
+fn a_client_that_reads_no_stderr_gets_its_answers() {
+    let home = TestHome::new();
+    let mut hub = Command::new(PROXY)
+        .args([
+            "serve",
+            "--listen",
+            "stdio",
+            "--no-record",
+            "--expose",
+            "all",
+        ])
+        .args(["--server", &format!("demo={PROXY} demo-server stdio")])
+        .envs(home.env())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = hub.stdin.take().unwrap();
+    let mut answers = BufReader::new(hub.stdout.take().unwrap()).lines();
+    writeln!(stdin, "{INITIALIZE}\n{INITIALIZED}").unwrap();
+    // One audit line each: many times what a pipe holds.
+    for id in 0..3_000 {
+        writeln!(stdin, r#"{{"jsonrpc":"2.0","id":"call {id}","method":"tools/call","params":{{"name":"demo_add","arguments":{{"a":1,"b":2}}}}}}"#).unwrap();
+        let answer = answers.find(|line| line.as_ref().unwrap().contains(&format!("call {id}\"")));
+        assert!(answer.unwrap().unwrap().contains("result"));
+    }
+    drop(stdin);
+    assert!(hub.wait().unwrap().success());
 }
 
 #[test]
