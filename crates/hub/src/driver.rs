@@ -145,6 +145,11 @@ impl HubDriver {
         let _ = tokio::time::timeout(deadline, ended).await;
     }
 
+    /// A server printed a line on stderr. It has no secrets in it.
+    pub fn server_printed(&self, name: &str, line: &str) {
+        self.lock().hub.server_printed(name, line);
+    }
+
     /// Changes the state of one server.
     pub fn change_server(&self, name: &str, change: ServerChange) -> Result<(), UnknownServer> {
         let mut outcome = Ok(());

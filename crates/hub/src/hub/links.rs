@@ -112,6 +112,7 @@ impl Hub {
         let server = self.server_mut(index);
         server.shared[slot(era)] = Some(link);
         server.retry_at = None;
+        server.last_stderr.clear();
         self.update_listening(index);
         link
     }
@@ -163,6 +164,14 @@ impl Hub {
             server: index,
         });
         id
+    }
+
+    /// A server printed a line on stderr. It has no secrets in it.
+    pub fn server_printed(&mut self, name: &str, line: &str) {
+        let server = self.servers.iter_mut().find(|server| server.name() == name);
+        if let Some(server) = server {
+            server.printed(line);
+        }
     }
 
     /// A link is open. What it says first is sent.
@@ -309,12 +318,13 @@ impl Hub {
         let (index, era) = (link.server, link.state.era);
         // A link that was replaced already is not missed.
         let server = self.server(index);
+        let reason = server.with_stderr(&closed.reason);
         if era == server.main_era() && server.shared_link(era) == Some(id) {
-            self.server_failed(index, closed.reason.clone(), now);
+            self.server_failed(index, reason.clone(), now);
         } else {
-            self.server_mut(index).last_error = Some(closed.reason.clone());
+            self.server_mut(index).last_error = Some(reason.clone());
         }
-        self.drop_link(id, &closed.reason, now);
+        self.drop_link(id, &reason, now);
     }
 
     /// Forgets a link. Calls on it fail with this reason, or are sent again if that is safe.

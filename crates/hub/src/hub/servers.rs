@@ -1,5 +1,6 @@
 //! The servers, and how they are doing.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,6 +30,11 @@ pub(super) enum EraSupport {
     Yes,
     No,
 }
+
+/// Lines of a server's stderr in the reason why it failed.
+const STDERR_LINES: usize = 5;
+/// Characters of each.
+const STDERR_LINE_MAX: usize = 200;
 
 /// How a server is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +86,8 @@ pub(super) struct Server {
     pub(super) failures: u32,
     pub(super) restarts: u32,
     pub(super) last_error: Option<String>,
+    /// What it printed on stderr last, the oldest line first.
+    pub(super) last_stderr: VecDeque<String>,
     pub(super) retry_at: Option<Instant>,
     pub(super) ready_since: Option<Instant>,
     /// It has been ready, or has failed, once.
@@ -101,11 +109,33 @@ impl Server {
             failures: 0,
             restarts: 0,
             last_error: None,
+            last_stderr: VecDeque::new(),
             retry_at: None,
             ready_since: None,
             settled: settings.disabled.is_some() || settings.start == StartMode::Lazy,
             used_at: None,
             settings,
+        }
+    }
+
+    /// Remembers a line of stderr.
+    pub(super) fn printed(&mut self, line: &str) {
+        if self.last_stderr.len() == STDERR_LINES {
+            self.last_stderr.pop_front();
+        }
+        let line = line.chars().take(STDERR_LINE_MAX).collect();
+        self.last_stderr.push_back(line);
+    }
+
+    /// A reason with the last lines of stderr, unless it tells them already.
+    pub(super) fn with_stderr(&self, reason: &str) -> String {
+        let lines = self.last_stderr.iter();
+        let lines: Vec<&str> = lines.map(String::as_str).collect();
+        match lines.last() {
+            Some(last) if !reason.contains(last) => {
+                format!("{reason}; its last stderr lines: {}", lines.join(" | "))
+            }
+            _ => reason.to_owned(),
         }
     }
 

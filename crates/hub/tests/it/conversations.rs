@@ -567,3 +567,15 @@ fn a_large_answer_is_as_complete_as_a_small_one() {
     hub.server_says(1, &answer(4));
     assert_snapshot!(hub.take().replace(&text, "(text)"));
 }
+
+#[test]
+fn a_server_that_hangs_is_told_about_with_its_stderr() {
+    let mut hub = Transcript::new(settings(), vec![server("a")]);
+    hub.client();
+    hub.initialize(1, "{}");
+    hub.server_opens(1);
+    hub.prints("waiting for the database");
+    hub.client_says(1, &call(1, "a_echo"));
+    hub.wait(Duration::from_secs(11));
+    assert_snapshot!(hub.take());
+}

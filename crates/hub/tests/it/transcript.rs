@@ -171,6 +171,13 @@ impl Transcript {
         self.act();
     }
 
+    /// The server `a` prints a line on stderr.
+    pub(crate) fn prints(&mut self, line: &str) {
+        self.line(&format!("! a prints: {line}"));
+        self.hub.server_printed("a", line);
+        self.act();
+    }
+
     /// From now on a new catalog is not there at once.
     pub(crate) fn slow_builds(&mut self) {
         self.builds = Some(Vec::new());

@@ -44,12 +44,20 @@ pub fn dial_named(config: &Config, target: &Target, name: &str, limits: Limits) 
     }))
 }
 
-/// What a server prints is shown with its name, and without the secrets that it was given.
+/// What a server prints is shown with its name, and without the secrets that it was given. The hub remembers the last of it.
 fn pass_named_stderr(config: &Config, name: &str) -> StderrCallback {
     let (masks, name) = (config.masks.clone(), name.to_owned());
+    let driver = match &config.target {
+        Target::Hub(hub) => Some(Arc::clone(&hub.driver)),
+        _ => None,
+    };
     Arc::new(move |line| {
         let line = String::from_utf8_lossy(line);
-        printer::pass_stderr(format!("[{name}] {}", masks.mask(&line)).as_bytes());
+        let line = masks.mask(&line);
+        if let Some(driver) = driver.as_ref().and_then(|driver| driver.get()) {
+            driver.server_printed(&name, &line);
+        }
+        printer::pass_stderr(format!("[{name}] {line}").as_bytes());
     })
 }
 
