@@ -50,7 +50,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
          What to type next:\n  \
          {program} inspect {path}\n      the same list again; --seq 12 shows one message in full\n  \
          {program} export {path} --output-format markdown\n      a report of it\n  \
-         {program} -- npx -y @modelcontextprotocol/server-everything\n      put it before a real server: \
+         {program} -- npx -y @modelcontextprotocol/server-everything\n      put it in front of a real server: \
          this is what goes into a client's config"
     ));
     Ok(ExitCode::SUCCESS)
