@@ -5,44 +5,51 @@
 //! it an HTTP session cannot be followed.
 
 use std::borrow::Cow;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// What stands where a secret stood.
 pub const REDACTED_CREDENTIAL: &str = "[masked]";
 
 /// Secrets shorter than this are only masked where they are the whole value: replacing every `1` would hide the record, not the secret.
-const SHORTEST_INSIDE: usize = 6;
+const SHORTEST_INSIDE: usize = 4;
+/// Secrets shorter than this are only masked where they are a word of their own, and not inside a longer one.
+const SHORTEST_ANYWHERE: usize = 6;
 
 /// Flags whose values are what redaction hides: not even a record that keeps secrets tells them.
 const ALWAYS_REDACTED_FLAGS: [&str; 2] = ["--redact-value", "--fill"];
 
-/// What to mask.
+/// What to mask. Clones share their secrets: one that is added later is masked by all of them.
 #[derive(Debug, Clone, Default)]
 pub struct CredentialRedaction {
     keep: bool,
-    secrets: Vec<String>,
+    secrets: Arc<RwLock<Vec<String>>>,
 }
 
 impl CredentialRedaction {
     /// Masks that hide the given values besides the credentials known by their place.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> CredentialRedaction {
-        let mut secrets: Vec<String> = secrets
-            .into_iter()
-            .filter(|secret| !secret.is_empty())
-            .collect();
-        // The longest first, so that no part of a longer secret is left over.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        secrets.dedup();
-        CredentialRedaction {
-            keep: false,
-            secrets,
+        let masks = CredentialRedaction::default();
+        masks.add(secrets);
+        masks
+    }
+
+    /// Hides these values too, here and in all clones. Those that are known stay hidden.
+    pub fn add(&self, secrets: impl IntoIterator<Item = String>) {
+        if self.keep {
+            return;
         }
+        let mut known = self.secrets.write().unwrap_or_else(PoisonError::into_inner);
+        known.extend(secrets.into_iter().filter(|secret| !secret.is_empty()));
+        // The longest first, so that no part of a longer secret is left over.
+        known.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+        known.dedup();
     }
 
     /// No masking at all: `--keep-secrets`.
     pub fn none() -> CredentialRedaction {
         CredentialRedaction {
             keep: true,
-            secrets: Vec::new(),
+            ..CredentialRedaction::default()
         }
     }
 
@@ -92,9 +99,6 @@ impl CredentialRedaction {
             }
             _ => {}
         }
-        if self.secrets.is_empty() {
-            return None;
-        }
         match self.text(value) {
             Cow::Borrowed(_) => None,
             Cow::Owned(masked) => Some(Cow::Owned(String::from_utf8_lossy(&masked).into_owned())),
@@ -104,8 +108,8 @@ impl CredentialRedaction {
     /// Masks every known secret in free text: a stderr line, a reason.
     pub(crate) fn text<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
         let mut masked = Cow::Borrowed(text);
-        for secret in &self.secrets {
-            let secret = secret.as_bytes();
+        let secrets = self.secrets.read().unwrap_or_else(PoisonError::into_inner);
+        for secret in secrets.iter().map(String::as_bytes) {
             if *masked == *secret {
                 return Cow::Owned(REDACTED_CREDENTIAL.as_bytes().to_vec());
             }
@@ -352,10 +356,20 @@ fn replace(text: &[u8], secret: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut from = 0;
     for at in memchr::memmem::find_iter(text, secret) {
+        if secret.len() < SHORTEST_ANYWHERE && !is_word(text, at, at + secret.len()) {
+            continue;
+        }
         out.extend_from_slice(&text[from..at]);
         out.extend_from_slice(REDACTED_CREDENTIAL.as_bytes());
         from = at + secret.len();
     }
     out.extend_from_slice(&text[from..]);
     out
+}
+
+/// Whether no letter or digit stands next to this part of a text.
+fn is_word(text: &[u8], start: usize, end: usize) -> bool {
+    let before = start.checked_sub(1).and_then(|at| text.get(at));
+    let is_part = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    !is_part(before) && !is_part(text.get(end))
 }

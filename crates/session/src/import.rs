@@ -6,8 +6,8 @@
 
 use crate::record_input::{AnsweredRequest, NewBody, NewMessage, NewVerdict, RecordEvent};
 use crate::{
-    Durability, Error, MessageId, PeerInfo, RecordErrorPolicy, RecordLocation, RecordOptions,
-    Recorder, SessionHeader, id, timestamp,
+    CredentialRedaction, Durability, Error, MessageId, PeerInfo, RecordErrorPolicy, RecordLocation,
+    RecordOptions, Recorder, SessionHeader, id, timestamp,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -46,8 +46,7 @@ pub fn import(source: &Path, place: RecordLocation) -> Result<PathBuf, Error> {
     let options = RecordOptions {
         durability: Durability::None,
         on_error: RecordErrorPolicy::Stop,
-        keep_secrets: true,
-        secrets: Vec::new(),
+        credentials: CredentialRedaction::none(),
         redaction: None,
     };
     let header = head.header().map_err(wrong)?;

@@ -9,6 +9,8 @@
 //! Not here: what a program is asked. See [`crate::filter`] and [`crate::Change`].
 
 mod account;
+mod dates;
+mod formats;
 mod limits;
 mod metering;
 mod natives;
@@ -124,17 +126,20 @@ impl JqProgram {
         }
         let needs = NeededFields::of(&term, known).map_err(|(at, why)| wrong(at, why))?;
         let library = metering::library(&term);
+        let program = term.clone();
         let main = Def {
             name: MAIN,
             args: Vec::new(),
             body: metering::meter(term),
         };
         let arena = Arena::default();
-        let filter =
-            link(&arena, library, main).map_err(|(name, why)| match within(text, name) {
-                true => wrong(name, why),
-                false => FilterError::new(text, None, why),
-            })?;
+        let filter = link(&arena, library, main).map_err(|(name, why)| {
+            match (within(text, name), metering::user_of(&program, name)) {
+                (true, _) => wrong(name, why),
+                (false, Some(user)) => wrong(user, format!("`{user}` cannot be used here")),
+                (false, None) => FilterError::new(text, None, why),
+            }
+        })?;
         Ok(JqProgram {
             filter,
             needs,
@@ -166,7 +171,7 @@ impl JqProgram {
     }
 
     /// Takes outputs until `take` has what it wants.
-    fn run<T>(
+    pub(crate) fn run<T>(
         &self,
         input: Val,
         account: &Account,

@@ -27,6 +27,7 @@ mod lock;
 mod message;
 mod options;
 mod peer;
+mod query;
 mod record_input;
 mod record_location;
 mod recorder;
@@ -57,6 +58,7 @@ pub use message::{
 };
 pub use options::{Durability, RecordErrorPolicy, RecordOptions};
 pub use peer::{CallerInfo, ConnectionInfo, PeerInfo, UNNAMED_SERVER};
+pub use query::{JqAnswer, JqQuery};
 pub use record_input::{
     AnsweredRequest, MarkOperation, NewBatchPart, NewBody, NewMessage, NewVerdict, RecordEvent,
 };

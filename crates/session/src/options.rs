@@ -1,6 +1,6 @@
 //! How a record is kept: durability, what happens when the disk fails, and what is masked.
 
-use crate::Redaction;
+use crate::{CredentialRedaction, Redaction};
 use std::str::FromStr;
 
 /// When written lines are forced onto the disk. A `kill -9` of the proxy loses nothing in any of them; these matter when the machine dies.
@@ -59,10 +59,8 @@ pub struct RecordOptions {
     pub durability: Durability,
     /// What happens when writing fails.
     pub on_error: RecordErrorPolicy,
-    /// Record credentials as they are.
-    pub keep_secrets: bool,
-    /// Values of `--header` and `--env`: masked wherever they appear outside message bodies.
-    pub secrets: Vec<String>,
+    /// What is masked wherever it appears outside message bodies.
+    pub credentials: CredentialRedaction,
     /// What is hidden in message bodies and other text before it is stored.
     pub redaction: Option<Redaction>,
 }

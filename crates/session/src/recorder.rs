@@ -24,7 +24,6 @@ pub use record_sink::RecordSink;
 pub use side_file::{SIDE_LIMIT, SideFile, SideName, side_folder};
 pub use sync::DiskSync;
 
-use crate::credential_redaction::CredentialRedaction;
 use crate::record_input::{NewBody, NewMessage, NewVerdict, RecordEvent};
 use crate::{
     Durability, Error, RecordErrorPolicy, RecordLocation, RecordOptions, SessionHeader,
@@ -92,11 +91,7 @@ impl Recorder {
         options: RecordOptions,
         header: &SessionHeader,
     ) -> Result<Recorder, Error> {
-        let masks = if options.keep_secrets {
-            CredentialRedaction::none()
-        } else {
-            CredentialRedaction::new(options.secrets)
-        };
+        let masks = options.credentials;
         let faults = Arc::new(RecorderFaults::default());
         let syncer =
             SyncThread::start(options.durability, options.on_error, &file, &path, &faults)?;

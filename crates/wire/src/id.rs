@@ -4,13 +4,16 @@
 //! very same spelling back. Two spellings of the same *string* (`"a"`, `"\u0061"`) do mean the same id: correlation
 //! uses [`Id::key`] for that.
 
+mod short_bytes;
+
 use std::fmt;
 
 use crate::{error::json_string, text};
+pub use short_bytes::ShortBytes;
 
 /// The raw token of an id.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub struct Id(Box<[u8]>);
+pub struct Id(ShortBytes);
 
 /// What an id stands for: the type, and for strings the resolved text.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -18,11 +21,11 @@ pub enum IdKey {
     /// `null`.
     Null,
     /// A number, by its token.
-    Number(Box<[u8]>),
+    Number(ShortBytes),
     /// A string, escapes resolved.
-    String(Box<[u8]>),
+    String(ShortBytes),
     /// Anything else that a peer put there, by its token.
-    Other(Box<[u8]>),
+    Other(ShortBytes),
 }
 
 impl Id {
@@ -38,12 +41,12 @@ impl Id {
 
     /// The id `number`.
     pub fn number(number: u64) -> Id {
-        Id(number.to_string().into_bytes().into())
+        Id(number.to_string().as_bytes().into())
     }
 
     /// The id `"text"`.
     pub fn string(text: &str) -> Id {
-        Id(json_string(text).into_bytes().into())
+        Id(json_string(text).as_bytes().into())
     }
 
     /// Whether it is `null`, which a peer uses when it could not read the id of what it answers.
@@ -65,7 +68,7 @@ impl IdKey {
             [b'-' | b'0'..=b'9', ..] => IdKey::Number(token.into()),
             _ => match text::quoted(token) {
                 Some(raw) if memchr::memchr(b'\\', raw).is_some() => {
-                    IdKey::String(text::unescape(raw).into())
+                    IdKey::String(text::unescape(raw).as_slice().into())
                 }
                 Some(raw) => IdKey::String(raw.into()),
                 None => IdKey::Other(token.into()),

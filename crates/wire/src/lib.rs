@@ -45,10 +45,10 @@ pub use frame::{
     Body, Direction, ExchangeId, Frame, LineEnd, Origin, Side, StreamId, Transport,
     TransportEnvelope, UnknownName,
 };
-pub use id::{Id, IdKey};
+pub use id::{Id, IdKey, ShortBytes};
 pub use json_walk::{JsonToken, JsonWalk};
 pub use line::{LineSplitter, LineUnit};
-pub use message::{EMBED_DEPTH, Kind, MAX_DEPTH, Message, SpliceError};
+pub use message::{EMBED_DEPTH, Kind, MAX_DEPTH, Message, ResponseShape, SpliceError};
 pub use newline::{flatten, is_blank};
 pub use partial_head::{PartialHead, read_partial_head};
 pub use revision::{Era, era_of, request_era};

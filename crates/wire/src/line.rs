@@ -183,7 +183,8 @@ impl LineSplitter {
         } else {
             let wire = if before > 0 {
                 self.held.extend_from_slice(&end);
-                self.held.split().freeze()
+                // All of the buffer goes with the line: what is left of it would keep a long line's memory.
+                std::mem::take(&mut self.held).freeze()
             } else {
                 end
             };

@@ -4,12 +4,17 @@
 //! spans of the outermost members. What a message says further down is looked up on demand ([`Field`](crate::Field)).
 //! Malformed bytes are a message like any other; what was readable of id and method before the damage stays known.
 
+pub(crate) mod large_object;
+mod shape;
 mod splice;
 
 use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
+use large_object::LargeObject;
+pub use shape::ResponseShape;
 pub use splice::SpliceError;
 
 use crate::scan::{self, RootKind, ScanEnd};
@@ -26,6 +31,7 @@ pub const EMBED_DEPTH: usize = 120;
 pub struct Message {
     raw: Bytes,
     head: MessageHead,
+    large: OnceLock<Arc<LargeObject>>,
 }
 
 /// What a message is, by its shape. The `jsonrpc` member is not asked for.
@@ -88,7 +94,21 @@ impl Message {
     pub fn parse(raw: impl Into<Bytes>) -> Message {
         let raw = raw.into();
         let head = MessageHead::read(&raw);
-        Message { raw, head }
+        Message::with_head(raw, head)
+    }
+
+    fn with_head(raw: Bytes, head: MessageHead) -> Message {
+        Message {
+            raw,
+            head,
+            large: OnceLock::new(),
+        }
+    }
+
+    /// The large object at `object`, or the first that was asked for.
+    pub(crate) fn large_object(&self, object: Span) -> &LargeObject {
+        let read = || Arc::new(LargeObject::read(object, self.slice(object)));
+        self.large.get_or_init(read)
     }
 
     /// The bytes, exactly as given.
@@ -209,6 +229,15 @@ impl Message {
         self.is_json() && !self.head.newline && usize::from(self.head.depth) <= EMBED_DEPTH
     }
 
+    /// Whether there is a CR or LF anywhere in it.
+    pub fn has_line_break(&self) -> bool {
+        match self.head.kind {
+            Kind::Malformed => memchr::memchr2(b'\n', b'\r', &self.raw).is_some(),
+            // In sound JSON they stand between tokens only.
+            _ => self.head.newline,
+        }
+    }
+
     /// Whether CR or LF stands between tokens of a well-formed message.
     pub(crate) fn has_newline(&self) -> bool {
         self.head.newline
@@ -216,13 +245,11 @@ impl Message {
 
     /// The same message with other bytes that have the same tokens in the same places, on one line.
     pub(crate) fn with_spaces(&self, raw: Bytes) -> Message {
-        Message {
-            raw,
-            head: MessageHead {
-                newline: false,
-                ..self.head
-            },
-        }
+        let head = MessageHead {
+            newline: false,
+            ..self.head
+        };
+        Message::with_head(raw, head)
     }
 
     /// The elements of a batch, each as a message of its own on the same bytes. Nothing if this is not a batch.

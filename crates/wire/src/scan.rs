@@ -9,7 +9,7 @@ mod validated;
 
 use crate::Span;
 
-pub(crate) use validated::find_in_validated;
+pub(crate) use validated::{find_in_validated, members_of_validated};
 
 /// Deeper nesting ends the scan, so that the stack of container kinds has a fixed size.
 pub(crate) const MAX_DEPTH: usize = 1000;
@@ -311,8 +311,8 @@ impl<'a> Scanner<'a> {
     fn string(&mut self) -> Result<bool, ScanEnd> {
         let mut escaped = false;
         self.at += 1;
+        let (mut end, mut bits) = string::run_end(self.text, self.at);
         loop {
-            let (end, bits) = string::run_end(self.text, self.at);
             self.at = end;
             self.bits |= bits;
             match self.text.get(self.at) {
@@ -323,6 +323,7 @@ impl<'a> Scanner<'a> {
                 Some(b'\\') => {
                     escaped = true;
                     self.at = string::escape_end(self.text, self.at)?;
+                    (end, bits) = string::escaped_run_end(self.text, self.at);
                 }
                 Some(_) => return Err(ScanEnd::Bad),
                 None => return Err(ScanEnd::Cut),

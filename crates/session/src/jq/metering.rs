@@ -5,6 +5,7 @@
 //! for what they made. The rest of a program only hands on what came from there, so its cost is bounded with theirs.
 
 use jaq_core::load::lex::StrPart;
+use jaq_core::load::parse;
 use jaq_core::load::parse::{BinaryOp, Def, Pattern, Term};
 use jaq_core::ops::Math;
 use jaq_core::path::{Part, Path};
@@ -85,10 +86,7 @@ pub(super) fn meter(term: Term<&str>) -> Term<&str> {
 pub(super) fn library<'s>(program: &Term<&'s str>) -> Vec<Def<&'s str>> {
     let mut wanted = Vec::new();
     visit(program, &mut |term| wanted.extend(called(term)));
-    let all: Vec<_> = jaq_core::defs()
-        .chain(jaq_std::defs())
-        .chain(jaq_json::defs())
-        .collect();
+    let all: Vec<_> = definitions().collect();
     let mut used = Vec::new();
     // A definition sees those before it only.
     for def in all.into_iter().rev() {
@@ -99,6 +97,37 @@ pub(super) fn library<'s>(program: &Term<&'s str>) -> Vec<Def<&'s str>> {
     }
     used.reverse();
     used
+}
+
+/// The library: that of jaq, and what it lacks.
+fn definitions() -> impl Iterator<Item = Def<&'static str>> {
+    let ours = parse(include_str!("defs.jq"), |parser| parser.defs());
+    jaq_core::defs()
+        .chain(jaq_std::defs())
+        .chain(jaq_json::defs())
+        .chain(ours.unwrap_or_default())
+}
+
+/// What in `program` uses a function of the library that there is not here.
+pub(super) fn user_of<'s>(program: &Term<&'s str>, missing: &str) -> Option<&'s str> {
+    let mut found = None;
+    visit(program, &mut |term| {
+        let Some((name, arity)) = called(term).filter(|_| found.is_none()) else {
+            return;
+        };
+        let call = Term::Call(name, vec![Term::Id; arity]);
+        let needs = |def: &Def<&str>| {
+            let mut is_called = false;
+            visit(&def.body, &mut |term| {
+                is_called |= called(term).is_some_and(|(called, _)| called == missing);
+            });
+            is_called
+        };
+        if library(&call).iter().any(needs) {
+            found = Some(name);
+        }
+    });
+    found
 }
 
 /// The first definition in `program` that calls itself.

@@ -21,7 +21,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::account::digits;
 use super::search::{contains, indices};
-use super::{JqEngine, metering, value};
+use super::{JqEngine, dates, formats, metering, value};
 use crate::budget::would_end;
 use crate::timestamp;
 
@@ -37,6 +37,8 @@ const LONGEST: usize = 16 << 20;
 pub(super) fn all() -> impl Iterator<Item = Fun<JqEngine>> {
     ours()
         .into_iter()
+        .chain(formats::functions())
+        .chain(dates::functions())
         .chain(jaq_core::funs())
         .chain(jaq_std::base_funs())
         .chain(jaq_json::funs())
@@ -298,17 +300,17 @@ fn compiled<'a>(
     Ok(regex)
 }
 
-fn text<'a>(value: &Val) -> Result<&Bytes, Exn<'a, Val>> {
+pub(super) fn text<'a>(value: &Val) -> Result<&Bytes, Exn<'a, Val>> {
     match value {
         Val::TStr(text) => Ok(text),
         other => Err(Exn::from(Error::typ(other.clone(), "string"))),
     }
 }
 
-fn as_str<'a>(value: &Val) -> Result<&str, Exn<'a, Val>> {
+pub(super) fn as_str<'a>(value: &Val) -> Result<&str, Exn<'a, Val>> {
     std::str::from_utf8(text(value)?).map_err(failed)
 }
 
-fn failed<'a>(why: impl ToString) -> Exn<'a, Val> {
+pub(super) fn failed<'a>(why: impl ToString) -> Exn<'a, Val> {
     Exn::from(Error::str(why))
 }

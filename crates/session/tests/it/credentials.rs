@@ -11,7 +11,7 @@ fn masks() -> CredentialRedaction {
 
 fn hiding() -> RecordOptions {
     RecordOptions {
-        secrets: SECRETS.map(str::to_owned).into(),
+        credentials: masks(),
         ..options()
     }
 }
@@ -143,7 +143,7 @@ fn patterns_for_secrets_are_secrets() {
 #[test]
 fn keep_secrets_keeps_them() {
     let options = RecordOptions {
-        keep_secrets: true,
+        credentials: CredentialRedaction::none(),
         ..hiding()
     };
     assert_eq!(
@@ -164,4 +164,34 @@ fn text_loses_known_secrets_only() {
     let line = session.records().last().unwrap().unwrap();
     let text: Option<String> = line.member("text");
     assert_eq!(text.as_deref(), Some("key [masked], on"));
+}
+
+#[test]
+fn a_secret_that_is_learned_later_is_masked_by_all_clones() {
+    let masks = masks();
+    let clone = masks.clone();
+    masks.add(["learned-later".to_owned()]);
+    for masks in [masks, clone] {
+        assert_eq!(
+            masks.mask("learned-later, s3cret-value"),
+            "[masked], [masked]"
+        );
+    }
+    let kept = CredentialRedaction::none();
+    kept.add(["learned-later".to_owned()]);
+    assert_eq!(kept.mask("learned-later"), "learned-later");
+}
+
+#[test]
+fn short_secrets_are_masked_as_words() {
+    let masks = CredentialRedaction::new(["pa55", "abc"].map(str::to_owned));
+    for (text, shown) in [
+        ("key pa55!", "key [masked]!"),
+        ("pa55=pa55", "[masked]=[masked]"),
+        ("xpa55 pa556 pa55", "xpa55 pa556 [masked]"),
+        ("abc", "[masked]"),
+        ("key abc", "key abc"),
+    ] {
+        assert_eq!(masks.mask(text), shown);
+    }
 }

@@ -135,7 +135,7 @@ fn what_is_wrong_names_the_place() {
         (".nmae == 1", Some(2)),
         ("select(.tol)", Some(9)),
         ("def f: f; f", Some(5)),
-        ("(1 | debug)", None),
+        ("(1 | debug)", Some(6)),
         ("/a(b/", Some(2)),
         ("/(?<a/", Some(5)),
     ];

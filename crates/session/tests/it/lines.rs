@@ -46,8 +46,10 @@ fn credentials_are_masked_and_kept_on_request() {
             .into();
         let mut sample = SampleRecord::with(
             RecordOptions {
-                keep_secrets,
-                secrets,
+                credentials: match keep_secrets {
+                    true => CredentialRedaction::none(),
+                    false => CredentialRedaction::new(secrets),
+                },
                 ..options()
             },
             &header,
@@ -77,7 +79,7 @@ fn credentials_are_masked_and_kept_on_request() {
 fn message_bodies_are_never_masked() {
     let mut sample = SampleRecord::with(
         RecordOptions {
-            secrets: vec!["very-secret".to_owned()],
+            credentials: CredentialRedaction::new(["very-secret".to_owned()]),
             ..options()
         },
         &header(),

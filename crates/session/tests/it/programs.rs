@@ -66,6 +66,85 @@ fn assignments_mean_what_they_mean_in_jq() {
     }
 }
 
+#[test]
+fn texts_have_the_form_that_other_programs_want() {
+    let value = r#"{"row":["a \"b\"",1.5,true,null],"text":"a b/ü&<'>","tabs":["x\ty","\\"]}"#;
+    for (text, result) in [
+        (".row | @csv", r#""\"a \"\"b\"\"\",1.5,true,""#),
+        (".tabs | @tsv", r#""x\\ty\t\\\\""#),
+        (".text | @uri", r#""a%20b%2F%C3%BC%26%3C%27%3E""#),
+        (".text | @uri | @urid", r#""a b/ü&<'>""#),
+        (".text | @html", r#""a b/ü&amp;&lt;&#39;&gt;""#),
+        (".text | @sh", r#""'a b/ü&<'\\''>'""#),
+        (r#"@uri "q=\(.text)""#, r#""q=a%20b%2F%C3%BC%26%3C%27%3E""#),
+        (
+            "[[{}]] | try @csv catch .",
+            r#""array is not valid in a row of CSV""#,
+        ),
+    ] {
+        assert_eq!(run(text, value).unwrap(), result, "{text}");
+    }
+}
+
+#[test]
+fn dates_are_computed_with_in_utc() {
+    for (text, result) in [
+        ("1425599621 | todate", r#""2015-03-05T23:53:41Z""#),
+        ("\"2015-03-05T23:53:41Z\" | fromdate", "1425599621"),
+        ("1425599621 | gmtime", "[2015,2,5,23,53,41,4,63]"),
+        ("1425599621 | gmtime | mktime", "1425599621"),
+        (
+            "1425599621 | strftime(\"%A, %B %d, %Y\")",
+            r#""Thursday, March 05, 2015""#,
+        ),
+        (
+            "\"2015-03-05T23:51:47Z\" | strptime(\"%Y-%m-%dT%H:%M:%SZ\") | mktime",
+            "1425599507",
+        ),
+        ("1425599621 | gmtime | todate? // \"none\"", r#""none""#),
+        ("1e300 | try todate catch \"none\"", r#""none""#),
+        ("[1e300,1,1,1,1,1] | try mktime catch \"none\"", r#""none""#),
+    ] {
+        assert_eq!(run(text, "{}").unwrap(), result, "{text}");
+    }
+}
+
+#[test]
+fn values_are_indexed_and_streamed() {
+    let value = r#"{"rows":[{"id":1,"n":"a"},{"id":2,"n":"b"}]}"#;
+    for (text, result) in [
+        ("2 | IN(1, 2)", "true"),
+        ("[.rows[] | .id | IN(2, 3)]", "[false,true]"),
+        ("IN(.rows[].id; 7, 8)", "false"),
+        ("[.rows[].n] | INDEX(.) | keys", r#"["a","b"]"#),
+        (".rows | INDEX(.id) | .[\"2\"].n", r#""b""#),
+        ("INDEX(.rows[]; .n) | .a.id", "1"),
+        (
+            "[{a:[1,{}]} | tostream]",
+            r#"[[["a",0],1],[["a",1],{}],[["a",1]],[["a"]]]"#,
+        ),
+    ] {
+        assert_eq!(run(text, value).unwrap(), result, "{text}");
+    }
+    let endless = "[range(1000)] | [.[] as $x | .] | [tostream] | length";
+    assert!(run(endless, "{}").is_err(), "it must be stopped");
+}
+
+#[test]
+fn an_error_names_what_was_written() {
+    for (program, name) in [
+        ("1 | stderr", "`stderr`"),
+        ("[.[] | debug]", "`debug`"),
+        ("halt_error", "`halt_error`"),
+        ("nonsense(1)", "`nonsense`"),
+        ("1 | sin", "`sin`"),
+    ] {
+        let error = Change::parse(program).unwrap_err().to_string();
+        assert!(error.contains(name), "{program}: {error}");
+        assert!(!error.contains("_empty"), "{program}: {error}");
+    }
+}
+
 /// Programs that are `n` deep in every way there is.
 fn deep(n: usize) -> Vec<String> {
     let mut programs: Vec<String> = [

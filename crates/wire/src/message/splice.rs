@@ -8,7 +8,7 @@ use super::Message;
 use crate::Span;
 
 /// Whether this is, by its ends, a number or a string: what [`Message::id`] and our own counters give.
-fn is_scalar(token: &[u8]) -> bool {
+pub(super) fn is_scalar(token: &[u8]) -> bool {
     match token {
         [b'"', middle @ .., b'"'] => !middle.ends_with(b"\\"),
         [b'-' | b'0'..=b'9', ..] => token.iter().all(|byte| !byte.is_ascii_whitespace()),
@@ -62,7 +62,7 @@ impl Message {
             let before = edits.iter().filter(|(span, _)| span.end <= at);
             before.fold(at, |moved, (span, new)| moved + new.len() - span.len())
         });
-        Ok(Message { raw, head })
+        Ok(Message::with_head(raw, head))
     }
 
     /// Like [`Message::splice`], for one who needs only the bytes.

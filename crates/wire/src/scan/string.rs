@@ -8,6 +8,8 @@ use wide::u8x16;
 
 /// Bytes that are looked at together.
 const BLOCK: usize = 16;
+/// The bit of the last one.
+const LAST: u32 = 1 << (BLOCK - 1);
 const EIGHT_SPACES: u64 = u64::MAX / 255 * b' ' as u64;
 
 /// Where the plain run that begins at `at` ends: the first quote, backslash or control byte, or the end of the text.
@@ -40,6 +42,45 @@ fn long_run_end(text: &[u8], mut at: usize, mut bits: u32) -> (usize, u32) {
         }
     }
     tail_end(text, at, bits)
+}
+
+/// Like [`run_end`], but passes the escapes that are most common, too. JSON within a string has one every few bytes.
+pub(super) fn escaped_run_end(text: &[u8], mut at: usize) -> (usize, u32) {
+    let mut bits = 0;
+    while let Some(block) = chunk(text, at) {
+        let (stops, high) = marks(block);
+        bits |= high;
+        let block = u8x16::new(block);
+        let places_of = |byte| block.simd_eq(u8x16::splat(byte)).to_bitmask();
+        let (quotes, backslashes) = (places_of(b'"'), places_of(b'\\'));
+        let starts = escape_starts(backslashes);
+        let known = (quotes | backslashes | places_of(b'n')) >> 1;
+        // Behind the last byte is what the next block begins with.
+        let in_block = starts & (LAST - 1);
+        let controls = stops & !quotes & !backslashes;
+        let stops = quotes & !(starts << 1) | in_block & !known | controls;
+        if stops != 0 {
+            return (at + stops.trailing_zeros() as usize, bits);
+        }
+        at += BLOCK - usize::from(starts & LAST != 0);
+    }
+    let (end, high) = run_end(text, at);
+    (end, bits | high)
+}
+
+/// The backslashes that are not escaped themselves. The first byte of the block is not.
+#[inline(always)]
+fn escape_starts(backslashes: u32) -> u32 {
+    if backslashes & backslashes << 1 == 0 {
+        return backslashes;
+    }
+    let (mut starts, mut rest) = (0, backslashes);
+    while rest != 0 {
+        let first = rest & rest.wrapping_neg();
+        starts |= first;
+        rest &= !(first | first << 1);
+    }
+    starts
 }
 
 /// Passes whole blocks without a stop byte.

@@ -151,3 +151,40 @@ fn a_stop_byte_is_found_at_every_place_of_a_long_string() {
         }
     }
 }
+
+#[test]
+fn strings_full_of_escapes_are_read_as_serde_reads_them() {
+    let parts = [
+        "a",
+        "\\\"",
+        "\\\\",
+        "\\n",
+        "\\t",
+        "\\u00e9",
+        "é",
+        "seventeen letters",
+        "\\x",
+        "\u{1}",
+        "\\u12",
+    ];
+    // Every part at every place of a block, between others of all kinds.
+    for length in 0..40 {
+        for first in 0..parts.len() {
+            let middle: String = (0..length)
+                .map(|at| parts[(first + at * first) % 8])
+                .collect();
+            for last in parts {
+                let token = format!("\"\\\"{middle}{last}\"");
+                let is_json = serde_json::from_str::<serde_json::Value>(&token).is_ok();
+                let found = scan(token.as_bytes(), |_, _| {});
+                assert_eq!(found.end == ScanEnd::Complete, is_json, "{token}");
+                let object = format!(r#"{{"a":{token},"b":1}}"#);
+                if is_json {
+                    assert_eq!(found.ascii, token.is_ascii(), "{token}");
+                    let b = find_in_validated(object.as_bytes(), "b");
+                    assert_eq!(b, find(object.as_bytes(), "b"), "{token}");
+                }
+            }
+        }
+    }
+}

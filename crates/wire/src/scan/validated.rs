@@ -8,27 +8,39 @@ use crate::Span;
 
 /// The value of the last member called `name` in the object `text`.
 pub(crate) fn find_in_validated(text: &[u8], name: &str) -> Option<Span> {
+    let mut found = None;
+    members_of_validated(text, |key, value| {
+        if key.is(name) {
+            found = Some(value);
+        }
+    });
+    found
+}
+
+/// Tells each member of the object `text`, in order.
+#[inline(always)]
+pub(crate) fn members_of_validated<'a>(
+    text: &'a [u8],
+    mut member: impl FnMut(MemberKey<'a>, Span),
+) {
     let mut at = blank_end(text, 0);
     if text.get(at) != Some(&b'{') {
-        return None;
+        return;
     }
-    let mut found = None;
     loop {
         // Behind the opening brace or a comma, at a key; or at the end of an empty object.
         at = blank_end(text, at + 1);
         if text.get(at) != Some(&b'"') {
-            return found;
+            return;
         }
         let (end, escaped) = string_end(text, at);
         let raw = text.get(at + 1..end.saturating_sub(1)).unwrap_or_default();
         let value = blank_end(text, blank_end(text, end) + 1);
         at = value_end(text, value);
-        if (MemberKey { raw, escaped }).is(name) {
-            found = Some(Span::new(value, at));
-        }
+        member(MemberKey { raw, escaped }, Span::new(value, at));
         at = blank_end(text, at);
         if text.get(at) != Some(&b',') {
-            return found;
+            return;
         }
     }
 }
@@ -44,14 +56,13 @@ fn blank_end(text: &[u8], at: usize) -> usize {
 #[inline(always)]
 fn string_end(text: &[u8], at: usize) -> (usize, bool) {
     let mut escaped = false;
-    let mut at = at + 1;
+    let mut at = string::run_end(text, at + 1).0;
     loop {
-        at = string::run_end(text, at).0;
         match text.get(at) {
             // A quote after a backslash does not end the string.
             Some(b'\\') => {
                 escaped = true;
-                at += 2;
+                at = string::escaped_run_end(text, at + 2).0;
             }
             Some(_) => return (at + 1, escaped),
             None => return (text.len(), escaped),

@@ -1,0 +1,122 @@
+//! A question to a JSON document: jq, and all that it gives.
+
+use bytes::Bytes;
+use mcp_proxy_wire::Message;
+
+use crate::budget::Budget;
+use crate::filter::FilterError;
+use crate::jq::{self, Account, JqError, JqProgram};
+
+/// A compiled question.
+#[derive(Debug)]
+pub struct JqQuery {
+    program: JqProgram,
+}
+
+/// The values that a program gave, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JqAnswer {
+    /// One for each value.
+    pub values: Vec<String>,
+    /// Whether the program had more to give.
+    pub truncated: bool,
+}
+
+impl JqQuery {
+    /// Compiles a jq program.
+    pub fn parse(program: &str) -> Result<JqQuery, FilterError> {
+        let program = JqProgram::compile(program.trim(), &[])?;
+        Ok(JqQuery { program })
+    }
+
+    /// Runs it on a document, until it has given more than `most_bytes`. Reading the document has a budget of its own: how long
+    /// that takes is not the program's fault.
+    ///
+    /// # Errors
+    /// When the document is not JSON or nested too deep, the program fails, or one of the two takes longer than its budget.
+    pub fn run(
+        &self,
+        document: Bytes,
+        loading: Budget,
+        budget: Budget,
+        most_bytes: usize,
+    ) -> Result<JqAnswer, JqError> {
+        let size = document.len();
+        let account = Account::new(loading, size);
+        let document = Message::parse(document);
+        let Some(input) = jq::whole(&document, &account) else {
+            return Err(match account.is_spent() {
+                true => {
+                    let time = loading.time.as_secs();
+                    JqError::Failed(format!("reading the document takes more than {time} s"))
+                }
+                false => JqError::Failed("the document is not JSON, or nested too deep".to_owned()),
+            });
+        };
+        let account = Account::new(budget, size);
+        let mut values = Vec::new();
+        let mut room = most_bytes;
+        let truncated = self.program.run(input, &account, |value| {
+            let value = value.to_string();
+            // With the line break that will stand behind it.
+            match room.checked_sub(value.len() + 1) {
+                Some(left) => {
+                    room = left;
+                    values.push(value);
+                    None
+                }
+                None => Some(()),
+            }
+        })?;
+        Ok(JqAnswer {
+            values,
+            truncated: truncated.is_some(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(program: &str, document: &'static str, most_bytes: usize) -> Result<JqAnswer, JqError> {
+        let query = JqQuery::parse(program).unwrap();
+        query.run(
+            document.into(),
+            Budget::OFFLINE,
+            Budget::OFFLINE,
+            most_bytes,
+        )
+    }
+
+    #[test]
+    fn all_values_are_given_as_json() {
+        let answer = run(
+            ".a[]",
+            r#"{"a":[1.50,"x",{"b":123456789012345678901}]}"#,
+            100,
+        )
+        .unwrap();
+        assert_eq!(
+            answer.values,
+            ["1.50", "\"x\"", "{\"b\":123456789012345678901}"]
+        );
+        assert!(!answer.truncated);
+    }
+
+    #[test]
+    fn no_more_is_given_than_asked_for() {
+        let answer = run(".[]", "[1,2,3]", 4).unwrap();
+        assert_eq!(answer.values, ["1", "2"]);
+        assert!(answer.truncated);
+    }
+
+    #[test]
+    fn every_program_ends() {
+        let slow = run("[repeat(1)]", "{}", 100);
+        assert_eq!(slow, Err(JqError::TooSlow(Budget::OFFLINE)));
+        assert!(matches!(run(".a", "[", 100), Err(JqError::Failed(_))));
+        assert!(matches!(run(".a", "[]", 100), Err(JqError::Failed(_))));
+        assert!(JqQuery::parse(".a | | .b").is_err());
+    }
+}
