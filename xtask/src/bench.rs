@@ -13,6 +13,11 @@ use crate::{fixtures, setup};
 const CRATE_PIN: &str = "fixtures/rivals/crate-version.txt";
 
 pub fn run(name: &str, rest: &[&str]) -> Result<()> {
+    if name == "search" {
+        // It starts no proxy and has no rivals.
+        let mut bench = cargo("run --quiet --profile dist --package mcp-proxy-benches -- search");
+        return process::run("bench search", bench.args(rest));
+    }
     if name != "hub"
         && let Err(error) = setup::debian(&[setup::NGINX])
     {

@@ -39,7 +39,7 @@ pub use link::{
 };
 pub use message_pipeline::{MessagePipeline, PassResult, PipelineOutput, ProgressSupport};
 pub use multiplexer::{
-    Delivery, MultiplexerError, MultiplexerLimits, Recipient, RequestMultiplexer,
+    Delivery, MultiplexerError, MultiplexerLimits, Recipient, RequestMultiplexer, answer_under,
 };
 pub use peer::{Caller, Peer};
 pub use proxy_run::{DurableWait, ProxyRun, RunOptions};

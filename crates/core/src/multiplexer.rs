@@ -22,6 +22,8 @@ use mcp_proxy_wire::{Id, IdKey, Kind, Message};
 use references::AskedIds;
 use table::RequestTable;
 
+pub use to_client::answer_under;
+
 /// The requests between several clients and one server.
 ///
 /// `K` is how the caller tells its clients apart. A client may have any number of open requests, up to the

@@ -1,8 +1,8 @@
 //! What all servers offer, in one immutable snapshot.
 //!
 //! A [`Catalog`] is built from the listings of all servers, and replaced as a whole when one of them changes. Each
-//! definition is the server's bytes with the public name in them. The definitions of one server stand next to each
-//! other in one buffer with commas between them, so a page of a list is a few slices and costs no memory of its own.
+//! definition is the server's bytes, which the catalog shares with the listing, and what clients see in place of some of
+//! them. So a definition is in memory once, and a new catalog costs only names.
 //!
 //! Clients look at a catalog through a [`CatalogView`]. Order is that of the configuration, and within one server that
 //! of its listing, so an unrelated server changes neither names nor order.
@@ -12,21 +12,26 @@ mod definition;
 mod page;
 mod requests;
 mod results;
+mod search;
 mod view;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use mcp_proxy_wire::{Message, Span};
 
 pub use build::{CatalogWarning, UnusableDefinition};
+pub use definition::PublicDefinition;
 pub use page::{CatalogPage, CursorError};
+pub use search::{FoundEntries, FoundEntry};
 pub use view::{CatalogView, ChangedKinds, ListExposure, ToolExposure, ViewFilter, changed_kinds};
 
 use crate::json;
 use crate::names::{ServerNaming, name_hash};
 use crate::template::UriTemplate;
+use search::SearchState;
 
 /// What kind of thing an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,8 +70,8 @@ pub struct CatalogEntry {
     pub original: Box<str>,
     /// The name, URI or URI template that clients know it by.
     pub public: Box<str>,
-    /// The definition that clients see: the server's bytes with the public name, URI or template in them.
-    pub definition: Bytes,
+    /// The definition that clients see.
+    pub definition: PublicDefinition,
     /// What a tool says about its behaviour; nothing for other kinds.
     pub hints: Hints,
 }
@@ -95,6 +100,8 @@ pub struct Catalog {
     entries: Vec<CatalogEntry>,
     indexes: [KindIndex; ItemKind::ALL.len()],
     warnings: Vec<CatalogWarning>,
+    search: SearchState,
+    built: Instant,
 }
 
 /// One server in the catalog.
@@ -103,8 +110,6 @@ pub struct CatalogServer {
     naming: Arc<ServerNaming>,
     prefix: Option<Box<str>>,
     state: ListingState,
-    /// The definitions of each kind with commas between them.
-    buffers: [Bytes; ItemKind::ALL.len()],
     /// Templates that a URI can be compared with, and their entries.
     templates: Vec<(UriTemplate, usize)>,
 }
@@ -125,6 +130,8 @@ struct KindIndex {
     by_public: Vec<u32>,
     /// Entries of several servers with the same name stand next to each other, in the order of the servers.
     by_original: Vec<u32>,
+    /// Names that several servers want and none has, each with the entries that want it.
+    contested: Vec<(Box<str>, u32)>,
 }
 
 impl ItemKind {
@@ -185,11 +192,15 @@ impl ServerListing {
         let items = items
             .into_iter()
             .map(|item| answer.raw().slice(item.range()));
+        self.items_mut(kind).extend(items);
+    }
+
+    pub(crate) fn items_mut(&mut self, kind: ItemKind) -> &mut Vec<Bytes> {
         match kind {
-            ItemKind::Tool => self.tools.extend(items),
-            ItemKind::Resource => self.resources.extend(items),
-            ItemKind::Template => self.templates.extend(items),
-            ItemKind::Prompt => self.prompts.extend(items),
+            ItemKind::Tool => &mut self.tools,
+            ItemKind::Resource => &mut self.resources,
+            ItemKind::Template => &mut self.templates,
+            ItemKind::Prompt => &mut self.prompts,
         }
     }
 
@@ -224,6 +235,11 @@ impl Catalog {
         &self.warnings
     }
 
+    /// When it was built.
+    pub fn built(&self) -> Instant {
+        self.built
+    }
+
     /// All servers, in the order of the configuration.
     pub fn servers(&self) -> impl ExactSizeIterator<Item = (ServerIndex, &CatalogServer)> {
         let servers = self.servers.iter().enumerate();
@@ -241,11 +257,34 @@ impl Catalog {
         self.entries.get(range).unwrap_or_default()
     }
 
+    /// How much of each kind one server offers.
+    pub(crate) fn counts(&self, server: ServerIndex) -> [usize; ItemKind::ALL.len()] {
+        ItemKind::ALL.map(|kind| {
+            let entries = self.entries(kind);
+            let start = entries.partition_point(|entry| entry.server < server);
+            entries[start..].partition_point(|entry| entry.server == server)
+        })
+    }
+
     /// The entry that clients know by `public`.
     pub(crate) fn find_public(&self, kind: ItemKind, public: &str) -> Option<usize> {
         let index = &self.indexes[kind.position()].by_public;
         let found = index.binary_search_by(|at| (*self.entries[*at as usize].public).cmp(public));
         found.ok().map(|found| index[found] as usize)
+    }
+
+    /// The entries that should all have the name `public`, so that none has it.
+    pub(crate) fn find_contested(
+        &self,
+        kind: ItemKind,
+        public: &str,
+    ) -> impl Iterator<Item = usize> {
+        let contested = &self.indexes[kind.position()].contested;
+        let start = contested.partition_point(|(name, _)| **name < *public);
+        let length = contested[start..].partition_point(|(name, _)| **name == *public);
+        contested[start..start + length]
+            .iter()
+            .map(|(_, at)| *at as usize)
     }
 
     /// The entries that servers know by `original`, in the order of the servers.
@@ -274,14 +313,6 @@ impl Catalog {
 
     pub(crate) fn entry(&self, at: usize) -> &CatalogEntry {
         &self.entries[at]
-    }
-
-    /// Where a definition stands in the buffer of its server.
-    fn definition_place(&self, at: usize) -> (&Bytes, Range<usize>) {
-        let entry = self.entry(at);
-        let buffer = &self.servers[usize::from(entry.server.0)].buffers[entry.kind.position()];
-        let start = entry.definition.as_ptr().addr() - buffer.as_ptr().addr();
-        (buffer, start..start + entry.definition.len())
     }
 
     /// The entry of the first template of this server that covers `uri`, which is as the server knows it.

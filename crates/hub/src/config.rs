@@ -8,6 +8,7 @@
 //! [`ConfigError`] that names line, column and key. Neither error texts nor `Debug` show values, because they may be secrets.
 
 mod changes;
+mod dispatch_options;
 mod duration;
 mod entry;
 mod error;
@@ -23,6 +24,7 @@ mod schema;
 mod secret;
 mod server;
 mod server_options;
+mod size;
 mod variables;
 mod warning;
 
@@ -36,16 +38,18 @@ use node::Node;
 use secret::SecretCollector;
 
 pub use changes::{ConfigChanges, changes};
+pub use dispatch_options::DispatchOptions;
 pub use error::{ConfigError, ConfigFault, ServerProblem, TextPosition};
 pub use flag::ServerFlagError;
 pub use hub_options::{ExposeMode, HubOptions, HubProfile, ListenKind};
 pub use name_filter::{NameFilter, NameGlob};
 pub use roots::RootFolder;
-pub use secret::{SecretText, ServerUrl};
+pub use secret::{SecretText, ServerUrl, is_ordinary};
 pub use server::{BuiltinTarget, FileAccess, ServerSpec, ServerTarget, UrlKind};
 pub use server_options::{
     FixedArguments, RestartPolicy, ServerOptions, SharingScope, StartMode, ToolPrefix,
 };
+pub use size::parse_size;
 pub use warning::{ConfigWarning, UnknownConfigKey};
 
 /// The text of a config file.

@@ -6,22 +6,24 @@
 
 mod tracking_writer;
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{
-    BoxFuture, CarryOptions, Dial, FrameWriter, Link, LinkEnd, NewConnection, OutgoingFrame, Peer,
-    ProxyRun, QueueReader, carry,
+    BoxFuture, Caller, CarryEnd, CarryOptions, Dial, FrameWriter, Link, LinkEnd, NewConnection,
+    OutgoingFrame, Peer, ProxyRun, QueueReader, carry,
 };
+use mcp_proxy_spill::{SpillOwner, SpillStore};
 use mcp_proxy_wire::{Body, ErrorCode, Frame, Message, Origin, Side, StreamId};
 use rustc_hash::FxHashMap;
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
 use crate::catalog::{ServerIndex, ServerListing};
 use crate::hub::{
-    AnswerRendering, AuditRecord, CatalogBuild, Hub, HubAction, LinkClosed, NewServer,
-    ServerChange, ServerStatus, UnknownServer, WrittenUpTo,
+    AnswerRendering, AuditRecord, CallerKey, CatalogBuild, Hub, HubAction, HubWork, LinkClosed,
+    NewServer, ServerChange, ServerChangeError, ServerStatus, WrittenUpTo,
 };
 use crate::server_link::{ClientId, LinkId};
 use crate::settings::{HubSettings, ServerSettings};
@@ -31,6 +33,11 @@ use tracking_writer::{TrackingWriter, WriteTracker};
 const CLIENT_QUEUE: usize = 4_096;
 /// Messages that may wait for a server. The multiplexer allows as many open requests.
 const SERVER_QUEUE: usize = 16_384;
+
+/// Pieces of work at once. Each may hold a whole file in memory.
+const WORK_AT_ONCE: usize = 8;
+/// How often results in files are looked at whose time may be over. One that is read too late is refused in any case.
+const EXPIRY_CHECK: Duration = Duration::from_secs(20);
 
 /// A server and how to reach it.
 pub struct HubServer {
@@ -45,6 +52,9 @@ pub struct HubServer {
 /// Keeps what the server of this name offers.
 pub(crate) type SaveListingCallback = Arc<dyn Fn(&str, &Arc<ServerListing>) + Send + Sync>;
 
+/// Told a call that is over.
+pub(crate) type AuditCallback = Arc<dyn Fn(&AuditRecord) + Send + Sync>;
+
 /// Where the hub reports to.
 #[derive(Clone)]
 pub struct HubReports {
@@ -52,8 +62,8 @@ pub struct HubReports {
     pub log: Arc<dyn Fn(&str) + Send + Sync>,
     /// Given what a server offers, to keep it for the next start.
     pub save: SaveListingCallback,
-    /// Told each call that is over.
-    pub audit: Arc<dyn Fn(&AuditRecord) + Send + Sync>,
+    /// Told each call that is over, if somebody wants to know.
+    pub audit: Option<AuditCallback>,
 }
 
 /// A running hub.
@@ -62,10 +72,16 @@ pub struct HubDriver {
     carry: CarryOptions,
     reports: HubReports,
     state: Mutex<DriverState>,
+    /// Held while a new configuration is taken on.
+    reconfiguring: Mutex<()>,
     /// The next deadline has come nearer.
     alarm: Notify,
     /// How many conversations with servers there are.
     conversations: watch::Sender<usize>,
+    /// Results in files.
+    spill_store: Option<Arc<SpillStore>>,
+    caller_hash: RandomState,
+    work_turns: Arc<Semaphore>,
     own: Weak<HubDriver>,
 }
 
@@ -75,6 +91,8 @@ struct DriverState {
     routes: Vec<(Peer, Dial)>,
     clients: FxHashMap<ClientId, mpsc::Sender<Box<Frame>>>,
     links: FxHashMap<LinkId, mpsc::Sender<Box<Frame>>>,
+    /// Empty; what the hub wants done is put into it.
+    actions: Vec<HubAction>,
     /// No server is started any more.
     is_closing: bool,
 }
@@ -92,7 +110,11 @@ impl HubDriver {
             .into_iter()
             .map(|server| (server.settings, (server.peer, server.dial)))
             .unzip();
-        let hub = Hub::new(settings, server_settings, Instant::now());
+        let spill_store = settings.spill.store.clone();
+        let mut hub = Hub::new(settings, server_settings, Instant::now());
+        if reports.audit.is_none() {
+            hub.stop_audit();
+        }
         let driver = Arc::new_cyclic(|own| HubDriver {
             run,
             carry,
@@ -102,22 +124,32 @@ impl HubDriver {
                 routes,
                 clients: FxHashMap::default(),
                 links: FxHashMap::default(),
+                actions: Vec::new(),
                 is_closing: false,
             }),
+            reconfiguring: Mutex::default(),
             alarm: Notify::new(),
             conversations: watch::Sender::default(),
+            spill_store,
+            caller_hash: RandomState::new(),
+            work_turns: Arc::new(Semaphore::new(WORK_AT_ONCE)),
             own: Weak::clone(own),
         });
         driver.with_hub(|_| ());
         tokio::spawn(keep_time(Arc::downgrade(&driver)));
+        if let Some(store) = &driver.spill_store {
+            tokio::spawn(remove_expired(Arc::downgrade(store)));
+        }
         driver
     }
 
     /// Opens client sessions of this profile: what a listener uses in place of a server.
     pub fn dial(self: &Arc<Self>, profile: &str) -> Dial {
         let (driver, profile) = (Arc::clone(self), profile.to_owned());
-        Arc::new(move |_| {
-            let link = driver.open_client(&profile);
+        Arc::new(move |connection| {
+            let caller = connection.client.caller.as_deref();
+            let caller = caller.map(|caller| driver.caller_key(caller, &profile));
+            let link = driver.open_client(&profile, caller);
             Box::pin(std::future::ready(link))
         })
     }
@@ -143,6 +175,9 @@ impl HubDriver {
         let mut conversations = self.conversations.subscribe();
         let ended = conversations.wait_for(|count| *count == 0);
         let _ = tokio::time::timeout(deadline, ended).await;
+        if let Some(store) = &self.spill_store {
+            away_from_io(|| store.close());
+        }
     }
 
     /// A server printed a line on stderr. It has no secrets in it.
@@ -151,7 +186,7 @@ impl HubDriver {
     }
 
     /// Changes the state of one server.
-    pub fn change_server(&self, name: &str, change: ServerChange) -> Result<(), UnknownServer> {
+    pub fn change_server(&self, name: &str, change: ServerChange) -> Result<(), ServerChangeError> {
         let mut outcome = Ok(());
         self.with_hub(|hub| outcome = hub.change_server(name, change, Instant::now()));
         outcome
@@ -163,16 +198,21 @@ impl HubDriver {
             .into_iter()
             .map(|(server, peer, dial)| (server, (peer, dial)))
             .unzip();
+        // Only one at a time: what is prepared here must fit the hub that it is given to.
+        let turn = self.reconfiguring.lock();
+        let new = self.lock().hub.prepare(settings, servers);
+        let new = away_from_io(|| new.run());
         self.with_state(|state| {
             state.routes = routes;
-            state.hub.reconfigure(settings, servers, Instant::now());
+            state.hub.reconfigure(new, Instant::now());
         });
+        drop(turn);
     }
 
-    fn open_client(&self, profile: &str) -> Result<Link, LinkEnd> {
+    fn open_client(&self, profile: &str, caller: Option<CallerKey>) -> Result<Link, LinkEnd> {
         let (sender, receiver) = mpsc::channel(CLIENT_QUEUE);
         let mut state = self.lock();
-        let Some(client) = state.hub.client_opened(profile, Instant::now()) else {
+        let Some(client) = state.hub.client_opened(profile, caller) else {
             let text = format!("the hub has no profile {profile:?}");
             return Err(LinkEnd::failed(
                 Side::Server,
@@ -204,7 +244,10 @@ impl HubDriver {
         handle(&mut state);
         let mut reports = Vec::new();
         let mut renderings = Vec::new();
-        for action in state.hub.take_actions() {
+        let mut forgotten = Vec::new();
+        let mut actions = std::mem::take(&mut state.actions);
+        state.hub.swap_actions(&mut actions);
+        for action in actions.drain(..) {
             match action {
                 HubAction::ToServer {
                     link,
@@ -221,6 +264,8 @@ impl HubDriver {
                 }
                 HubAction::Dial { link, server } => self.open_link(&mut state, link, server),
                 HubAction::BuildCatalog(build) => self.build_catalog(build),
+                HubAction::Work(work) => self.work(*work),
+                HubAction::ForgetFiles(owner) => forgotten.push(owner),
                 HubAction::Render(rendering) => renderings.push(*rendering),
                 // The reader of the queue ends with it, and so does the conversation.
                 HubAction::Close(link) => drop(state.links.remove(&link)),
@@ -230,16 +275,22 @@ impl HubDriver {
                 | HubAction::SaveListing { .. }) => reports.push(report),
             }
         }
+        state.actions = actions;
         let after = state.hub.next_deadline();
         drop(state);
         if after.is_some_and(|after| before.is_none_or(|before| after < before)) {
             self.alarm.notify_one();
         }
         self.render(renderings);
+        self.forget_files(forgotten);
         for report in reports {
             match report {
                 HubAction::Log(text) => (self.reports.log)(&text),
-                HubAction::Audit(record) => (self.reports.audit)(&record),
+                HubAction::Audit(record) => {
+                    if let Some(audit) = &self.reports.audit {
+                        audit(&record);
+                    }
+                }
                 HubAction::SaveListing { server, listing } => {
                     (self.reports.save)(&server, &listing);
                 }
@@ -256,6 +307,45 @@ impl HubDriver {
         }
     }
 
+    fn forget_files(&self, owners: Vec<SpillOwner>) {
+        let Some(store) = self.spill_store.as_ref().filter(|_| !owners.is_empty()) else {
+            return;
+        };
+        let store = Arc::clone(store);
+        tokio::task::spawn_blocking(move || {
+            owners
+                .into_iter()
+                .for_each(|owner| store.forget_owner(owner));
+        });
+    }
+
+    /// Does a piece of work on a thread that serves nobody.
+    fn work(&self, work: HubWork) {
+        let driver = self.own.clone();
+        let failure = work.failure();
+        let turns = Arc::clone(&self.work_turns);
+        tokio::spawn(async move {
+            let Ok(_turn) = turns.acquire().await else {
+                return;
+            };
+            // Its client may have left, or changed its mind, while it waited for its turn.
+            let is_wanted = |driver: Arc<HubDriver>| driver.lock().hub.wants(&work);
+            if !driver.upgrade().is_some_and(is_wanted) {
+                return;
+            }
+            let done = tokio::task::spawn_blocking(move || work.run(Instant::now())).await;
+            if let Some(driver) = driver.upgrade() {
+                let finished = done.unwrap_or(failure);
+                driver.with_hub(|hub| hub.work_finished(finished, Instant::now()));
+            }
+        });
+    }
+
+    /// Who sends a request, for clients that have no sessions.
+    fn caller_key(&self, caller: &Caller, profile: &str) -> CallerKey {
+        CallerKey(self.caller_hash.hash_one((&caller.token, profile)))
+    }
+
     /// Makes a catalog on a thread that serves nobody.
     fn build_catalog(&self, build: CatalogBuild) {
         let driver = self.own.clone();
@@ -263,6 +353,10 @@ impl HubDriver {
             let built = build.run();
             if let Some(driver) = driver.upgrade() {
                 driver.with_hub(|hub| hub.catalog_built(built, Instant::now()));
+                let searched = driver.lock().hub.searched_catalog();
+                if let Some(catalog) = searched {
+                    catalog.prepare_search();
+                }
             }
         });
     }
@@ -297,12 +391,12 @@ impl HubDriver {
             Peer::in_process("hub"),
             peer.clone(),
         ));
-        let reason = match dial(Arc::clone(&connection)).await {
+        let (reason, is_orderly) = match dial(Arc::clone(&connection)).await {
             Ok(to_server) => {
                 self.with_hub(|hub| hub.link_opened(link));
                 let tracker = WriteTracker::new(to_server.writer);
                 let to_server = Link {
-                    writer: Box::new(TrackingWriter(Arc::clone(&tracker))),
+                    writer: Box::new(TrackingWriter::new(Arc::clone(&tracker))),
                     ..to_server
                 };
                 let writer = LinkWriter {
@@ -315,15 +409,20 @@ impl HubDriver {
                 let end = carry(&connection, to_hub, to_server, self.carry, never).await;
                 let written = WrittenUpTo(tracker.highest_read());
                 self.lock().hub.link_written(link, written);
-                end.text().to_owned()
+                let is_orderly = match &end {
+                    CarryEnd::Server => true,
+                    CarryEnd::Failed(failure) => failure.orderly,
+                    CarryEnd::Client | CarryEnd::Stopped => false,
+                };
+                (end.text().to_owned(), is_orderly)
             }
-            Err(end) => end.to_string(),
+            Err(end) => (end.to_string(), false),
         };
         connection.close(&reason);
         self.with_state(|state| {
             state.links.remove(&link);
             if !state.is_closing {
-                let closed = LinkClosed { reason };
+                let closed = LinkClosed { reason, is_orderly };
                 state.hub.link_closed(link, &closed, Instant::now());
             }
         });
@@ -358,6 +457,17 @@ fn away_from_io<T>(work: impl FnOnce() -> T) -> T {
     match Handle::current().runtime_flavor() {
         RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
         _ => work(),
+    }
+}
+
+/// Removes results whose time is over.
+async fn remove_expired(store: Weak<SpillStore>) {
+    loop {
+        tokio::time::sleep(EXPIRY_CHECK).await;
+        let Some(store) = store.upgrade() else {
+            return;
+        };
+        let _ = tokio::task::spawn_blocking(move || store.sweep_expired(Instant::now())).await;
     }
 }
 
@@ -398,12 +508,21 @@ struct LinkWriter {
     tracker: Arc<WriteTracker>,
 }
 
-fn messages(frames: &mut Vec<OutgoingFrame>) -> impl Iterator<Item = (Message, Option<u64>)> + '_ {
-    let written = frames.drain(..).filter_map(OutgoingFrame::into_written);
-    written.filter_map(|frame| match frame.body {
-        Body::Whole(message) => Some((message, frame.sequence)),
-        _ => None,
-    })
+/// Lets the hub handle each message, with its number in the record. There is nothing to wait for.
+fn hand_over(
+    driver: &Weak<HubDriver>,
+    frames: &mut Vec<OutgoingFrame>,
+    handle: impl Fn(&mut Hub, &Message, Option<u64>),
+) -> BoxFuture<'static, Result<(), LinkEnd>> {
+    let Some(driver) = driver.upgrade() else {
+        return Box::pin(std::future::ready(Err(LinkEnd::Closed)));
+    };
+    for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
+        if let Body::Whole(message) = &frame.body {
+            driver.with_hub(|hub| handle(hub, message, frame.sequence));
+        }
+    }
+    Box::pin(std::future::ready(Ok(())))
 }
 
 impl FrameWriter for ClientWriter {
@@ -411,14 +530,9 @@ impl FrameWriter for ClientWriter {
         &'a mut self,
         frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
-        let Some(driver) = self.driver.upgrade() else {
-            return Box::pin(std::future::ready(Err(LinkEnd::Closed)));
-        };
-        for (message, sequence) in messages(frames) {
-            let now = Instant::now();
-            driver.with_hub(|hub| hub.client_message(self.client, &message, sequence, now));
-        }
-        Box::pin(std::future::ready(Ok(())))
+        hand_over(&self.driver, frames, |hub, message, sequence| {
+            hub.client_message(self.client, message, sequence, Instant::now());
+        })
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
@@ -433,7 +547,7 @@ impl Drop for ClientWriter {
     fn drop(&mut self) {
         if let Some(driver) = self.driver.upgrade() {
             driver.lock().clients.remove(&self.client);
-            driver.with_hub(|hub| hub.client_closed(self.client));
+            driver.with_hub(|hub| hub.client_closed(self.client, Instant::now()));
         }
     }
 }
@@ -443,21 +557,14 @@ impl FrameWriter for LinkWriter {
         &'a mut self,
         frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
-        let Some(driver) = self.driver.upgrade() else {
-            return Box::pin(std::future::ready(Err(LinkEnd::Closed)));
-        };
-        for (message, _) in messages(frames) {
-            let now = Instant::now();
-            driver.with_hub(|hub| {
-                // An error may be the proxy's own, about a server that has gone.
-                if message.error_code().is_some() {
-                    let written = WrittenUpTo(self.tracker.highest_read());
-                    hub.link_written(self.link, written);
-                }
-                hub.link_message(self.link, &message, now);
-            });
-        }
-        Box::pin(std::future::ready(Ok(())))
+        hand_over(&self.driver, frames, |hub, message, _| {
+            // An error may be the proxy's own, about a server that has gone.
+            if message.error_code().is_some() {
+                let written = WrittenUpTo(self.tracker.highest_read());
+                hub.link_written(self.link, written);
+            }
+            hub.link_message(self.link, message, Instant::now());
+        })
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {

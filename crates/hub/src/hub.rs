@@ -5,28 +5,41 @@
 
 mod answers;
 mod asks;
+mod batches;
+mod call_gate;
 mod calls;
 mod catalog_build;
 mod changes;
 mod clients;
+pub(crate) mod dispatch_answers;
+mod dispatch_calls;
 mod eras;
+mod hidden_paths;
 mod links;
+mod listed;
 mod listening;
 mod lists;
 mod log_levels;
 mod lost_calls;
 mod proxy_calls;
+mod refresh;
 mod rendering;
 mod requests;
 mod result_cache;
+mod roots;
+mod server_listening;
 mod servers;
+mod spilling;
 mod subscriptions;
+mod task_table;
 mod tasks;
+mod work;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcp_proxy_spill::SpillOwner;
 use mcp_proxy_wire::Message;
 use rustc_hash::FxHashMap;
 
@@ -34,18 +47,27 @@ use crate::catalog::{Catalog, CatalogView, ServerIndex, ServerListing};
 use crate::proxy_tool::ProxyToolOptions;
 use crate::server_link::{CallId, ClientId, LinkId, ServerLink};
 use crate::settings::{HubSettings, ServerSettings};
-use calls::{Batch, BatchId, Call};
+use batches::{Batch, BatchId};
+use call_gate::CallGate;
+use calls::Call;
 use catalog_build::BuildState;
-pub use catalog_build::{BuiltCatalog, CatalogBuild};
-pub use changes::{NewServer, ServerChange, UnknownServer};
+pub use catalog_build::{BuiltCatalog, BuiltConfiguration, CatalogBuild, NewConfiguration};
+pub use changes::{NewServer, ServerChange, ServerChangeError};
+pub use clients::CallerKey;
 use clients::Client;
 use log_levels::LogLevel;
+use refresh::RefreshWait;
 pub use rendering::{AnswerRendering, RenderedAnswer};
 use result_cache::ResultCache;
+use roots::RootsQuestion;
 use servers::{LinkOwner, Server};
 pub use servers::{ServerState, ServerStatus};
+pub use spilling::DeclaredOutput;
+pub(crate) use spilling::shorten_result;
 use subscriptions::Subscriptions;
-use tasks::Tasks;
+use task_table::TaskTable;
+pub use work::{FinishedWork, HubWork};
+use work::{PendingWork, WorkId};
 
 /// What the driver has to do.
 #[derive(Debug)]
@@ -76,6 +98,10 @@ pub enum HubAction {
     BuildCatalog(CatalogBuild),
     /// Make an answer ready, and hand it to [`Hub::answer_rendered`] before anything else of the same server.
     Render(Box<AnswerRendering>),
+    /// Do something that takes a while, and hand its outcome to [`Hub::work_finished`].
+    Work(Box<HubWork>),
+    /// Remove the results in files that this client had.
+    ForgetFiles(SpillOwner),
     /// Keep what a server offers for the next start.
     SaveListing {
         /// The server's name.
@@ -117,6 +143,8 @@ pub enum CallOutcome {
     Failed,
     /// With the result of an earlier call, without asking the server.
     Cached,
+    /// Without an answer: its client cancelled it, or left.
+    Cancelled,
 }
 
 /// Why a link ended, in words for a client: no inner paths, no secrets.
@@ -124,6 +152,8 @@ pub enum CallOutcome {
 pub struct LinkClosed {
     /// What happened.
     pub reason: String,
+    /// The server has ended by itself without a failure: a process with status 0.
+    pub is_orderly: bool,
 }
 
 /// Requests of a link with numbers up to this one may have reached the server. Later ones have certainly not.
@@ -140,16 +170,22 @@ pub struct Hub {
     clients: BTreeMap<ClientId, Client>,
     calls: FxHashMap<CallId, Call>,
     batches: FxHashMap<BatchId, Batch>,
+    works: FxHashMap<WorkId, PendingWork>,
+    refreshes: Vec<RefreshWait>,
+    /// Why the last result that should be in a file is not.
+    spill_failure: Option<String>,
     catalog: Arc<Catalog>,
     views: Vec<Arc<CatalogView>>,
     build: BuildState,
     subscriptions: Subscriptions,
-    tasks: Tasks,
+    tasks: TaskTable,
     cache: ResultCache,
     /// No deadline is earlier than this.
     alarm: Option<Instant>,
     next: u64,
     actions: Vec<HubAction>,
+    /// Finished calls are told.
+    audits: bool,
 }
 
 #[derive(Debug)]
@@ -159,8 +195,12 @@ struct OpenLink {
     /// The log level that the server was told.
     level: Option<LogLevel>,
     state: ServerLink,
+    /// It was opened for everyone, even if it is one client's by now.
+    is_for_everyone: bool,
     /// How far the requests on it have been written, once that is known.
     written: Option<WrittenUpTo>,
+    roots: RootsQuestion,
+    gate: CallGate,
 }
 
 impl Hub {
@@ -174,15 +214,19 @@ impl Hub {
             clients: BTreeMap::new(),
             calls: FxHashMap::default(),
             batches: FxHashMap::default(),
+            works: FxHashMap::default(),
+            refreshes: Vec::new(),
+            spill_failure: None,
             catalog: Arc::new(Catalog::build(&[])),
             views: Vec::new(),
             build: BuildState::default(),
             subscriptions: Subscriptions::default(),
-            tasks: Tasks::default(),
+            tasks: TaskTable::default(),
             cache: ResultCache::default(),
             alarm: None,
             next: 0,
             actions: Vec::new(),
+            audits: true,
         };
         hub.report_disabled_servers();
         hub.rebuild_catalog_now();
@@ -192,8 +236,20 @@ impl Hub {
 
     /// What there is to do since the last call.
     pub fn take_actions(&mut self) -> Vec<HubAction> {
+        let mut actions = Vec::new();
+        self.swap_actions(&mut actions);
+        actions
+    }
+
+    /// The same, in exchange for an empty vector. The driver gives the same one back after each message.
+    pub fn swap_actions(&mut self, empty: &mut Vec<HubAction>) {
         self.update_all_listening();
-        std::mem::take(&mut self.actions)
+        std::mem::swap(&mut self.actions, empty);
+    }
+
+    /// Makes no [`HubAction::Audit`] from now on: nobody reads them.
+    pub fn stop_audit(&mut self) {
+        self.audits = false;
     }
 
     /// When [`Hub::wake`] wants to be called, if nothing else happens.
@@ -212,11 +268,23 @@ impl Hub {
         self.wake_servers(now);
         self.wake_calls(now);
         self.wake_clients(now);
-        let links = self.links.values().filter_map(|link| link.state.deadline());
+        self.wake_roots(now);
+        self.wake_gates(now);
+        self.run_refreshed(now);
+        let links = self
+            .links
+            .values()
+            .flat_map(|link| {
+                let (roots, gate) = (link.roots.deadline(), link.gate.deadline());
+                [link.state.deadline(), roots, gate]
+            })
+            .flatten();
         let servers = self.servers.iter().filter_map(Server::deadline);
         let clients = self.clients.values().filter_map(Client::deadline);
         let calls = self.calls.values().filter_map(|call| call.deadline);
-        self.alarm = links.chain(servers).chain(clients).chain(calls).min();
+        let refreshes = self.refreshes.iter().map(RefreshWait::deadline);
+        let others = clients.chain(calls).chain(refreshes);
+        self.alarm = links.chain(servers).chain(others).min();
     }
 
     fn next_id(&mut self) -> u64 {

@@ -32,18 +32,27 @@ impl Edits {
         self.0
     }
 
-    /// Appends the part of `text` at `whole` with the edits made. An edit that overlaps the one before it is left out.
-    pub(crate) fn write(self, text: &[u8], whole: Span, out: &mut Vec<u8>) {
+    /// The edits that can be made in the part of a text at `whole`, in order. One that overlaps the one before it is left out.
+    pub(crate) fn within(self, whole: Span) -> impl Iterator<Item = (Span, Vec<u8>)> {
         let mut done = whole.start;
-        for (span, new) in self.into_sorted() {
-            if span.start < done || span.end > whole.end {
-                continue;
+        self.into_sorted().into_iter().filter(move |(span, _)| {
+            let fits = span.start >= done && span.end <= whole.end;
+            if fits {
+                done = span.end;
             }
+            fits
+        })
+    }
+
+    /// Appends `text` with the edits made.
+    fn write(self, text: &[u8], out: &mut Vec<u8>) {
+        let mut done = 0;
+        for (span, new) in self.within(Span::new(0, text.len())) {
             out.extend_from_slice(text.get(done..span.start).unwrap_or_default());
             out.extend_from_slice(&new);
             done = span.end;
         }
-        out.extend_from_slice(text.get(done..whole.end).unwrap_or_default());
+        out.extend_from_slice(text.get(done..).unwrap_or_default());
     }
 
     /// The whole of `value` with the edits made. Without edits these are the same bytes.
@@ -53,7 +62,7 @@ impl Edits {
         }
         let added: usize = self.0.iter().map(|(_, new)| new.len()).sum();
         let mut out = Vec::with_capacity(value.len() + added);
-        self.write(value.raw(), Span::new(0, value.len()), &mut out);
+        self.write(value.raw(), &mut out);
         out.into()
     }
 }

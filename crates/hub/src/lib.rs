@@ -7,32 +7,40 @@
 
 #![warn(unreachable_pub)]
 
+mod backoff;
 mod catalog;
 pub mod config;
+pub mod dispatch_tool;
 mod driver;
 mod edit;
 mod hub;
 mod json;
+mod json_text;
 mod names;
 pub mod proxy_tool;
 mod resolve;
+pub mod savings;
 mod server_link;
 mod settings;
 mod template;
+mod tool_values;
 mod uri;
+mod wording;
 
 pub use catalog::{
     Catalog, CatalogEntry, CatalogPage, CatalogServer, CatalogView, CatalogWarning, ChangedKinds,
-    CursorError, Hints, ItemKind, ListExposure, ListingState, ServerIndex, ServerListing,
-    ToolExposure, UnusableDefinition, ViewFilter, changed_kinds,
+    CursorError, FoundEntries, FoundEntry, Hints, ItemKind, ListExposure, ListingState,
+    PublicDefinition, ServerIndex, ServerListing, ToolExposure, UnusableDefinition, ViewFilter,
+    changed_kinds,
 };
 pub use driver::{HubDriver, HubReports, HubServer};
 pub use hub::{
-    AnswerRendering, AuditRecord, BuiltCatalog, CallOutcome, CatalogBuild, Hub, HubAction,
-    LinkClosed, NewServer, RenderedAnswer, ServerChange, ServerState, ServerStatus, UnknownServer,
-    WrittenUpTo,
+    AnswerRendering, AuditRecord, BuiltCatalog, BuiltConfiguration, CallOutcome, CallerKey,
+    CatalogBuild, DeclaredOutput, FinishedWork, Hub, HubAction, HubWork, LinkClosed,
+    NewConfiguration, NewServer, RenderedAnswer, ServerChange, ServerChangeError, ServerState,
+    ServerStatus, WrittenUpTo,
 };
 pub use names::{AllowedNames, MAX_NAME_LENGTH, ServerNaming, default_prefix};
 pub use resolve::{LookupError, ResolvedItem};
 pub use server_link::{ClientId, LinkId};
-pub use settings::{HubSettings, ProfileSettings, ProxyToolUse, ServerSettings};
+pub use settings::{HubSettings, OwnToolUse, ProfileSettings, ServerSettings, SpillSettings};

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::catalog::ItemKind;
+use crate::template::UriTemplate;
 
 /// The longest name that clients are sure to accept.
 pub const MAX_NAME_LENGTH: usize = 64;
@@ -59,6 +60,53 @@ impl AllowedNames {
             .is_none_or(|allow| matches_any(allow, name))
             && !matches_any(&self.deny, name)
     }
+
+    /// Whether a URI that its server does not list is chosen. A template among the globs stands for what it covers.
+    pub(crate) fn permits_uri(&self, uri: &str) -> bool {
+        self.allow
+            .as_ref()
+            .is_none_or(|allow| covers_any(allow, uri))
+            && !self.denies_uri(uri)
+    }
+
+    /// Whether a URI is left out, by itself or because a template is that covers it. A server may take other spellings for
+    /// the same resource, so a fragment and percent signs do not help.
+    pub(crate) fn denies_uri(&self, uri: &str) -> bool {
+        let plain = uri.split('#').next().unwrap_or(uri);
+        !self.deny.is_empty()
+            && (covers_any(&self.deny, uri)
+                || covers_any(&self.deny, plain)
+                || covers_any(&self.deny, &percent_decoded(plain)))
+    }
+}
+
+/// A URI with the characters that `%41` and the like stand for.
+fn percent_decoded(uri: &str) -> String {
+    let mut decoded = Vec::with_capacity(uri.len());
+    let mut rest = uri.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let digits = behind.get(..2).filter(|_| *first == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                decoded.push(byte);
+                rest = &behind[2..];
+            }
+            None => {
+                decoded.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+/// Whether one of the globs matches a URI, or is a URI template that covers it.
+fn covers_any(globs: &[String], uri: &str) -> bool {
+    let covers = |glob: &String| {
+        glob.contains('{') && UriTemplate::parse(glob).is_some_and(|template| template.matches(uri))
+    };
+    matches_any(globs, uri) || globs.iter().any(covers)
 }
 
 impl ServerNaming {
@@ -332,6 +380,30 @@ mod tests {
             ("A", "a"),
         ] {
             assert!(!matches_glob(glob, text), "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn other_spellings_of_a_denied_uri_are_denied() {
+        let names = AllowedNames {
+            allow: None,
+            deny: vec!["note://s/secret".to_owned(), "note://user/{id}".to_owned()],
+        };
+        for uri in [
+            "note://s/secret",
+            "note://s/%73ecret",
+            "note://s/secret#x",
+            "note://user/5",
+        ] {
+            assert!(!names.permits_uri(uri), "{uri}");
+        }
+        for uri in [
+            "note://s/open",
+            "note://s/secret/more",
+            "note://s/%",
+            "note://s/%zz",
+        ] {
+            assert!(names.permits_uri(uri), "{uri}");
         }
     }
 

@@ -9,7 +9,6 @@ mod catalog_answers;
 mod definition;
 mod error;
 mod facts;
-mod json_text;
 mod parameter;
 mod server_results;
 mod suggestion;
@@ -26,6 +25,7 @@ pub use catalog_answers::{UnavailableServer, render_info, render_list};
 pub use definition::definition;
 pub use error::{ProxyToolError, render_error};
 pub use parameter::ProxyParameter;
+pub(crate) use server_results::render_items;
 pub use server_results::{render_prompt_result, render_resource_result, render_tool_result};
 
 /// The largest `limit`.

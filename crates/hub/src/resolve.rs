@@ -1,6 +1,6 @@
 //! One resolver for everything that a client or a person can name.
 //!
-//! In this order: the public name or URI; the name behind a server's prefix; a server's own name, if only one server
+//! In this order: the public name or URI, which is ambiguous if several servers want it; the name behind a server's prefix; a server's own name, if only one server
 //! has it; a URI that a template covers; the name of a resource. A server that has not listed anything may have what is
 //! asked for, so a name with its prefix leads to that server.
 
@@ -156,7 +156,7 @@ impl CatalogView {
             })
     }
 
-    fn require_server(&self, text: &str) -> Result<ServerIndex, LookupError> {
+    pub(crate) fn require_server(&self, text: &str) -> Result<ServerIndex, LookupError> {
         self.find_server(text)
             .ok_or_else(|| LookupError::UnknownServer {
                 server: text.to_owned(),
@@ -170,6 +170,9 @@ impl CatalogView {
     fn resolve_name(&self, kind: ItemKind, name: &str) -> Lookup<'_> {
         if let Some(found) = self.visible_entry(self.catalog().find_public(kind, name)) {
             return Ok(found);
+        }
+        if let Some(found) = self.contested(kind, name) {
+            return found;
         }
         for (index, server, rest) in self.servers_by_prefix(name) {
             if let Some(found) = self.entry_on(kind, index, rest) {
@@ -279,12 +282,19 @@ impl CatalogView {
             ItemKind::Tool => mounted.naming().original(rest),
             ItemKind::Resource | ItemKind::Template | ItemKind::Prompt => rest,
         };
-        let forbidden = kind == ItemKind::Tool
-            && !(mounted.naming().allows(ItemKind::Tool, original) && self.shows_tool_name(public));
-        (!forbidden).then(|| ResolvedItem::Unlisted {
+        let is_seen = kind != ItemKind::Tool || self.shows_tool_name(public);
+        let allowed = mounted.naming().allows(kind, original) && is_seen;
+        allowed.then(|| ResolvedItem::Unlisted {
             server,
             original: original.to_owned(),
         })
+    }
+
+    /// A name that several servers want. It is clear only to those who see just one of them.
+    fn contested(&self, kind: ItemKind, name: &str) -> Option<Lookup<'_>> {
+        let wanting = self.catalog().find_contested(kind, name);
+        let wanting: Vec<usize> = wanting.filter(|at| self.shows_entry(*at)).collect();
+        self.only_one(kind, name, &wanting)
     }
 
     /// The entry if there is one, an error if there are several, nothing if there is none.

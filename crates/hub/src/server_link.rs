@@ -8,17 +8,18 @@ mod listing;
 mod opening;
 mod subscribing;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{Delivery, MultiplexerError, RequestMultiplexer};
-use mcp_proxy_wire::{Era, Field, Kind, Message};
+use mcp_proxy_wire::{Era, ErrorCode, Field, Kind, Message, json_string};
 
 use crate::catalog::ServerListing;
 pub(crate) use listening::ListenNumber;
 use listening::Listening;
-pub(crate) use listing::ListKind;
 use listing::ListProgress;
+pub(crate) use listing::{FailedList, ListKind};
 pub(crate) use opening::{ClientDescription, ServerDescription, TASK_EXTENSION};
 use subscribing::OpenSubscribes;
 pub(crate) use subscribing::SubscribeNumber;
@@ -71,9 +72,12 @@ pub(crate) struct LinkDeadlines {
 pub(crate) enum LinkNews {
     /// The opening is done, and calls can be sent.
     Ready,
-    /// The lists are complete, for the first time or again.
-    Listed(ServerListing),
-    /// The answer to a call, or progress of it.
+    /// The lists have been read, for the first time or again. Those that failed are as they were, on this link.
+    Listed {
+        listing: Arc<ServerListing>,
+        failed: Vec<FailedList>,
+    },
+    /// The answer to a call, still under the server's id, or progress of it.
     ForCall(CallId, Message),
     /// A request of the server to some client.
     Asks(Message),
@@ -85,6 +89,17 @@ pub(crate) enum LinkNews {
     Subscribed(Box<str>),
     /// It refused one, for this reason.
     SubscriptionRefused(Box<str>, String),
+    /// It has taken up a listen request, which is about these resources.
+    ListenAgreed {
+        agreed: BTreeSet<Box<str>>,
+        refused: BTreeSet<Box<str>>,
+    },
+    /// It refused a listen request, and so to tell about these resources, or about anything if there are none.
+    ListenRefused {
+        uris: BTreeSet<Box<str>>,
+        code: ErrorCode,
+        reason: String,
+    },
     /// The server refused the opening.
     Failed(String),
     /// The server does not know this era. The other one can be tried.
@@ -141,7 +156,8 @@ impl ServerLink {
 
     /// When something has to happen, if nothing comes.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        let deadlines = [self.deadline, self.listening.deadline()];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Who the server thinks its client is.
@@ -168,7 +184,7 @@ impl ServerLink {
         self.to_server.drain(..)
     }
 
-    /// Sends a client's request. Its answer comes back as [`LinkNews::ForCall`] under the id that it has now.
+    /// Sends a client's request. Its answer comes back as [`LinkNews::ForCall`].
     /// Returns the number that the server knows it by. Later requests have higher ones.
     pub(crate) fn call(
         &mut self,
@@ -236,22 +252,34 @@ impl ServerLink {
 
     /// A message from the server.
     pub(crate) fn received(&mut self, message: &Message, now: Instant) -> Vec<LinkNews> {
+        if matches!(message.kind(), Kind::Response | Kind::Error) {
+            return self.received_answer(message, now);
+        }
         match self.multiplexer.to_client(message) {
             // What a modern server tells us comes on our listen request.
             Delivery::To(Requester::Hub(HubRequest::Listen(number)), message)
                 if message.kind() == Kind::Notification =>
             {
-                let message = self.told_on_listen(number, message);
-                self.notified(message, now)
+                let (message, mut news) = self.told_on_listen(number, message, now);
+                news.extend(self.notified(message, now));
+                news
             }
-            Delivery::To(Requester::Hub(request), answer) => self.answered(request, &answer, now),
             Delivery::To(Requester::Call(call), message) => vec![LinkNews::ForCall(call, message)],
             Delivery::To(Requester::Client(client), message) => {
                 vec![LinkNews::ForClient(client, message)]
             }
             Delivery::ToAny(message) => vec![LinkNews::Asks(message)],
             Delivery::Everyone(message) => self.notified(message, now),
-            Delivery::Nobody => Vec::new(),
+            Delivery::To(Requester::Hub(_), _) | Delivery::Nobody => Vec::new(),
+        }
+    }
+
+    fn received_answer(&mut self, answer: &Message, now: Instant) -> Vec<LinkNews> {
+        match self.multiplexer.take_answered(answer) {
+            Some((Requester::Hub(request), _)) => self.answered(request, answer, now),
+            // Its id is changed when it is made ready for its client: here others wait.
+            Some((Requester::Call(call), _)) => vec![LinkNews::ForCall(call, answer.clone())],
+            Some((Requester::Client(_), _)) | None => Vec::new(),
         }
     }
 
@@ -268,16 +296,17 @@ impl ServerLink {
             HubRequest::Initialize | HubRequest::Discover => self.opening_answered(answer, now),
             HubRequest::List(kind) => self.list_answered(kind, answer, now),
             HubRequest::Subscribe(number) => self.subscribe_answered(number, answer),
-            HubRequest::Listen(number) => {
-                self.listen_ended(number);
-                Vec::new()
-            }
+            HubRequest::Listen(number) => self.listen_ended(number, answer, now),
             HubRequest::SetLevel | HubRequest::Unsubscribe => Vec::new(),
         }
     }
 
     /// The deadline has passed.
-    pub(crate) fn timed_out(&mut self) -> Vec<LinkNews> {
+    pub(crate) fn timed_out(&mut self, now: Instant) -> Vec<LinkNews> {
+        self.reopen_listening(now);
+        if self.deadline.is_none_or(|deadline| deadline > now) {
+            return Vec::new();
+        }
         self.deadline = None;
         match self.phase {
             Phase::Dialling | Phase::Opening => {
@@ -286,9 +315,17 @@ impl ServerLink {
                     "it did not answer the opening within {seconds} s"
                 ))]
             }
-            Phase::Ready => self.lists_timed_out(),
+            Phase::Ready => self.lists_timed_out(now),
         }
     }
+}
+
+/// A cancel of the request that its sender knows by this id.
+pub(crate) fn cancel_of(id: &[u8], reason: &str) -> Message {
+    let (id, reason) = (String::from_utf8_lossy(id), json_string(reason));
+    Message::parse(format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":{reason}}}}}"#
+    ))
 }
 
 /// The number under which a request goes to the server.

@@ -1,12 +1,15 @@
 //! What a hub is made with.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_proxy_spill::{SpillFormat, SpillStore};
 
 use crate::catalog::{ServerListing, ViewFilter};
 use crate::config::{RestartPolicy, SharingScope, StartMode};
+use crate::dispatch_tool::DispatchToolOptions;
 use crate::names::ServerNaming;
 use crate::proxy_tool::ProxyToolOptions;
 
@@ -15,6 +18,10 @@ use crate::proxy_tool::ProxyToolOptions;
 pub struct HubSettings {
     /// The `proxy` tool.
     pub proxy_tool: ProxyToolOptions,
+    /// The `proxy-dispatch` tool.
+    pub dispatch_tool: DispatchToolOptions,
+    /// Results in files.
+    pub spill: SpillSettings,
     /// What each kind of client sees. The first is what clients without a profile see.
     pub profiles: Vec<ProfileSettings>,
     /// `serverInfo` towards clients, as JSON.
@@ -33,12 +40,35 @@ pub struct ProfileSettings {
     /// The servers and tools in it.
     pub filter: ViewFilter,
     /// Whether the `proxy` tool is offered.
-    pub proxy_tool: ProxyToolUse,
+    pub proxy_tool: OwnToolUse,
+    /// Whether the `proxy-dispatch` tool is offered.
+    pub dispatch_tool: OwnToolUse,
 }
 
-/// Whether a profile has the `proxy` tool.
+/// When results are kept in files, and where.
+#[derive(Clone, Debug)]
+pub struct SpillSettings {
+    /// Where they are kept. Without it, every result is in its answer.
+    pub store: Option<Arc<SpillStore>>,
+    /// Results of more bytes are kept in a file, whether a call asks for it or not.
+    pub threshold: Option<NonZeroU64>,
+    /// What objects and arrays are written as.
+    pub format: SpillFormat,
+}
+
+impl Default for SpillSettings {
+    fn default() -> SpillSettings {
+        SpillSettings {
+            store: None,
+            threshold: None,
+            format: SpillFormat::Json,
+        }
+    }
+}
+
+/// Whether a profile has one of the hub's own tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProxyToolUse {
+pub enum OwnToolUse {
     /// It is listed and can be called.
     Offered,
     /// There is no such tool.

@@ -6,6 +6,7 @@ pub mod proxy;
 pub mod redact;
 pub mod replay;
 pub mod rules;
+pub mod savings;
 pub mod serve;
 pub mod sessions;
 mod size;
@@ -60,6 +61,8 @@ pub enum Command {
     /// Put many servers behind one endpoint, and offer one tool that finds and calls everything
     #[command(after_help = serve::SERVE_AFTER, mut_args(serve::hide_server_flags))]
     Serve(Box<serve::ServeArgs>),
+    /// Show what tools cost a model, listed directly or behind one tool, and what a record's results cost
+    Savings(savings::SavingsArgs),
     /// Play a short session through the proxy and show it live; needs nothing else
     Demo(DemoArgs),
     /// Run the embedded demo server by itself, over stdio or HTTP

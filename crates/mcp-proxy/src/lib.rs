@@ -9,8 +9,10 @@ mod cli;
 mod config;
 mod printer;
 mod run;
+mod sweeper;
 
-/// Runs the program with the arguments of this process: as a guard of a server process, or as its user asked.
+/// Runs the program with the arguments of this process: as a guard of a server process, as a sweeper, or as its
+/// user asked.
 pub fn run() -> ExitCode {
     let mut args = std::env::args_os();
     let program = args.next().unwrap_or_else(|| "mcp-proxy".into());
@@ -22,6 +24,13 @@ pub fn run() -> ExitCode {
     {
         args.next();
         return mcp_proxy_transport::process::guard_main(args);
+    }
+    if args
+        .peek()
+        .is_some_and(|word| word == sweeper::SWEEPER_WORD)
+    {
+        args.next();
+        return sweeper::sweeper_main(args);
     }
     let outcome = run::run(std::iter::once(program).chain(args).collect());
     printer::background::flush();

@@ -8,6 +8,7 @@ mod help;
 mod mock;
 mod proxy;
 mod replay;
+mod savings;
 mod serve;
 mod sessions;
 mod tui;
@@ -31,6 +32,7 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
     let outcome = match command {
         Command::Proxy(args) => proxy::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Savings(args) => savings::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::DemoServer(args) => demo::serve(&args),
         Command::Mock(args) => mock::run(&args),

@@ -47,7 +47,7 @@ pub use mcp_endpoint::{EndpointOptions, McpEndpoint, ModernClients, SessionLimit
 pub use outgoing_body::OutgoingBody;
 pub use pass_through::HttpPassThrough;
 pub use remote::{RemoteServer, RemoteServerOptions};
-pub use routes::{Route, Routes};
+pub use routes::{Route, Routes, not_found};
 pub use tool_headers::ToolHeaders;
 pub use upgrade::{PendingUpgrade, UpgradedStream};
 

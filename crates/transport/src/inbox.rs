@@ -14,6 +14,10 @@ pub(crate) const SEND_DEADLINE: Duration = Duration::from_secs(60);
 
 /// What a task hands over: a frame, or the end of the link.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all items are frames, and the end comes once"
+)]
 pub enum InboxItem {
     /// A frame.
     Frame(Frame),

@@ -21,7 +21,9 @@ pub struct LineReader<R> {
     side: Side,
     max: usize,
     buffer: BytesMut,
+    /// How large the next buffer is, and the largest.
     size: usize,
+    size_max: usize,
     splitter: LineSplitter,
     units: Vec<LineUnit>,
     /// Bytes of the message that is being cut through, and its first ones.
@@ -42,6 +44,11 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             max: limits.max,
             buffer: BytesMut::new(),
             size: READ_START,
+            // Where messages are collected, their bytes are copied out of this buffer, and a larger one would only stay behind.
+            size_max: match limits.cut {
+                usize::MAX => READ_START,
+                _ => READ_MAX,
+            },
             splitter: LineSplitter::new(limits),
             units: Vec::new(),
             cutting: 0,
@@ -69,7 +76,7 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             } else {
                 // A read that filled the buffer tells of large messages: fewer, larger reads.
                 if read == room {
-                    self.size = (self.size * 2).min(READ_MAX);
+                    self.size = (self.size * 2).min(self.size_max);
                 }
                 self.splitter
                     .push(self.buffer.split().freeze(), &mut self.units);

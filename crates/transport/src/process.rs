@@ -23,7 +23,7 @@ use std::ffi::{CStr, OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -115,6 +115,11 @@ impl GuardProgram {
     /// Another binary that calls [`guard_main`]; for tests and for programs that embed the proxy.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 }
 

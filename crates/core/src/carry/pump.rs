@@ -2,16 +2,21 @@
 //!
 //! A pump knows when its reader or its writer has ended, and not what that means: that is for [`carry`](super::carry()).
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::Duration;
 
 use mcp_proxy_wire::{Body, Direction, ErrorCode, Frame, Side, StreamId};
 use tokio::sync::{Mutex, Notify};
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::CarryOptions;
 use crate::connection::Connection;
-use crate::link::{FrameReader, FrameWriter, LinkEnd, LinkFailure, OutgoingFrame};
+use crate::link::{BoxFuture, FrameReader, FrameWriter, LinkEnd, LinkFailure, OutgoingFrame};
 use crate::message_pipeline::{MessagePipeline, PipelineOutput};
 use crate::replay::{InjectionQueue, ReplayAnswerFilter};
 
@@ -86,8 +91,12 @@ impl Pump {
             reader,
             pipeline: connection.message_pipeline(direction),
             direction,
-            batch: Vec::new(),
-            output: PipelineOutput::default(),
+            // Most sessions never have more than one message at once, and a vector begins with room for four.
+            batch: Vec::with_capacity(1),
+            output: PipelineOutput {
+                forward: Vec::with_capacity(1),
+                reply: Vec::new(),
+            },
             sequences: Vec::new(),
             messages: 0,
             stray_deadline: None,
@@ -97,6 +106,10 @@ impl Pump {
     }
 
     pub(super) async fn run(&mut self, ahead: &SharedWriter, behind: &SharedWriter) -> PumpEnd {
+        let (settle, injections) = (Arc::clone(&self.settle), Arc::clone(&self.injections));
+        // Made once and not for each message: to wait for a notification costs more than to be asked about one again.
+        let mut settle_requested = pin!(settle.came.notified());
+        let mut injected = pin!(injections.next());
         loop {
             let settles = self.settle.asked.load(Ordering::Relaxed);
             if settles && !self.pipeline.has_held_messages() && !self.has_open() {
@@ -117,9 +130,10 @@ impl Pump {
                         Err(end) => return PumpEnd::Written(end),
                     }
                 }
-                () = self.settle.came.notified(), if !settles => continue,
+                () = &mut settle_requested, if !settles => continue,
                 // What others have for the server goes between two messages of the client.
-                frame = self.injections.next(), if takes => {
+                frame = &mut injected, if takes => {
+                    injected.set(injections.next());
                     self.output.forward.push(frame.into());
                     match self.write(ahead, behind).await {
                         Ok(()) => continue,
@@ -217,7 +231,8 @@ impl Pump {
             self.sequences
                 .extend(written_sequences(&self.output.forward));
             let mut writer = ahead.lock().await;
-            let written = timeout(self.options.stall, writer.write(&mut self.output.forward)).await;
+            let written =
+                write_within(self.options.stall, writer.write(&mut self.output.forward)).await;
             let outcome = written.unwrap_or_else(|_| Err(self.stalled(self.direction.to())));
             if let Err(end) = outcome {
                 self.output.forward.clear();
@@ -311,6 +326,10 @@ impl Pump {
             LinkEnd::Closed => "the server's output is not MCP".to_owned(),
             LinkEnd::Failed(failure) => failure.text.clone(),
         };
+        let printed = match stray.lines {
+            1 => "a line on stdout that is not JSON-RPC".to_owned(),
+            lines => format!("{lines} lines on stdout that are not JSON-RPC, the first"),
+        };
         let code = match &end {
             LinkEnd::Closed => ErrorCode::SERVER_UNAVAILABLE,
             LinkEnd::Failed(failure) => failure.code,
@@ -318,11 +337,20 @@ impl Pump {
         LinkEnd::failed(
             Side::Server,
             code,
-            format!(
-                "{text}; it printed {} line(s) on stdout that are not JSON-RPC, the first: {}",
-                stray.lines, stray.first
-            ),
+            format!("{text}; it printed {printed}: {}", stray.first),
         )
+    }
+}
+
+/// Waits for a write, but not longer than this. Nearly always there is nothing to wait for, and then no timer is needed.
+async fn write_within(
+    limit: Duration,
+    mut write: BoxFuture<'_, Result<(), LinkEnd>>,
+) -> Result<Result<(), LinkEnd>, Elapsed> {
+    let first = poll_fn(|cx| Poll::Ready(write.as_mut().poll(cx))).await;
+    match first {
+        Poll::Ready(written) => Ok(written),
+        Poll::Pending => timeout(limit, write).await,
     }
 }
 

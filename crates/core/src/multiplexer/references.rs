@@ -75,11 +75,14 @@ pub(super) fn named_number(
     numbers.all(|other| other == first).then_some(first)?
 }
 
-/// A request with `ours` as its id and, if it has one, as its progress token.
-pub(super) fn renumber(request: &Message, ours: &[u8]) -> Message {
-    let fields = [Field::Id, Field::Meta("progressToken")];
-    let spans = fields.into_iter().filter_map(|field| request.span(field));
-    let mut edits: Vec<_> = spans.map(|span| (span, ours)).collect();
+/// A request with `ours` as its id and, if it has one, as its progress token, which stands at `token`.
+pub(super) fn renumber(request: &Message, token: Option<Span>, ours: &[u8]) -> Message {
+    let id = request.span(Field::Id);
+    let mut edits: Vec<_> = id
+        .into_iter()
+        .chain(token)
+        .map(|span| (span, ours))
+        .collect();
     splice(request, &mut edits)
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
 use mcp_proxy_wire::revision::meta;
-use mcp_proxy_wire::{Field, Id, Kind, Message};
+use mcp_proxy_wire::{Field, Id, Kind, Message, Span};
 use rustc_hash::FxHashMap;
 
 use super::MultiplexerError;
@@ -39,21 +39,25 @@ pub(super) struct RequestTable<K> {
 }
 
 impl<K: Clone> PendingRequest<K> {
+    /// A request, and where its progress token stands.
     pub(super) fn new(
         client: &K,
         message: &Message,
-    ) -> Result<PendingRequest<K>, MultiplexerError> {
+    ) -> Result<(PendingRequest<K>, Option<Span>), MultiplexerError> {
         let kind = message.kind();
         let id = message.id().filter(|_| kind == Kind::Request);
-        let token = message.span(Field::Meta("progressToken"));
-        Ok(PendingRequest {
+        let meta = message.span(Field::Param("_meta"));
+        let in_meta = |name: &str| message.member(meta?, name);
+        let token = in_meta("progressToken");
+        let request = PendingRequest {
             client: client.clone(),
             id: id.ok_or(MultiplexerError::WrongKind(kind))?,
             token: token.map(|span| message.slice(span).into()),
-            wants_logs: message.span(Field::Meta(meta::LOG_LEVEL)).is_some(),
+            wants_logs: in_meta(meta::LOG_LEVEL).is_some(),
             listens: message.method().as_deref() == Some("subscriptions/listen"),
             cancelled: false,
-        })
+        };
+        Ok((request, token))
     }
 }
 

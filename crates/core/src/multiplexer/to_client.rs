@@ -48,7 +48,10 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
     pub fn to_client(&mut self, message: &Message) -> Delivery<K> {
         let delivered = match self.subject(message) {
             Subject::Answer(number) => self.open.remove(number).map(|request| {
-                let message = answer_to(&request, message);
+                let message = match request.listens {
+                    true => subscription_end(message, &request.id),
+                    false => answer_under(message.clone(), &request.id),
+                };
                 (request.client, message)
             }),
             Subject::OpenRequest(number) => self.report(number, message),
@@ -63,6 +66,18 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
         }
     }
 
+    /// Closes the request that a server's answer belongs to, and tells whose it was and under which id. The answer stays as it
+    /// is: a caller that forwards it uses [`answer_under`], where it can take its time over a large one.
+    pub fn take_answered(&mut self, answer: &Message) -> Option<(K, Id)> {
+        match self.subject(answer) {
+            Subject::Answer(number) => {
+                let request = self.open.remove(number)?;
+                Some((request.client, request.id))
+            }
+            _ => None,
+        }
+    }
+
     /// A server's request (sampling, elicitation, roots) as this client shall see it, under an id that none of the
     /// server's other open requests has.
     pub fn ask_client(
@@ -70,8 +85,10 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
         client: &K,
         message: &Message,
     ) -> Result<Message, MultiplexerError> {
-        let number = self.asked.insert(PendingRequest::new(client, message)?)?;
-        Ok(renumber(message, self.asked_ids.token(number).as_bytes()))
+        let (request, token) = PendingRequest::new(client, message)?;
+        let number = self.asked.insert(request)?;
+        let ours = self.asked_ids.token(number);
+        Ok(renumber(message, token, ours.as_bytes()))
     }
 
     fn subject(&self, message: &Message) -> Subject {
@@ -136,9 +153,20 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
     }
 }
 
-fn answer_to<K>(request: &PendingRequest<K>, answer: &Message) -> Message {
+/// A server's answer under the id that its client knows the request by.
+pub fn answer_under(answer: Message, id: &Id) -> Message {
+    match answer.span(Field::Id) {
+        Some(span) if answer.slice(span) != id.token() => {
+            splice(&answer, &mut [(span, id.token())])
+        }
+        _ => answer,
+    }
+}
+
+/// The same for the end of a subscription, which is named in the result too.
+fn subscription_end(answer: &Message, id: &Id) -> Message {
     let fields = [Field::Id, Field::ResultMeta(meta::SUBSCRIPTION_ID)];
     let spans = fields.into_iter().filter_map(|field| answer.span(field));
-    let mut edits: Vec<_> = spans.map(|span| (span, request.id.token())).collect();
+    let mut edits: Vec<_> = spans.map(|span| (span, id.token())).collect();
     splice(answer, &mut edits)
 }

@@ -23,8 +23,9 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
     ) -> Result<Message, MultiplexerError> {
         match message.kind() {
             Kind::Request => {
-                let number = self.open.insert(PendingRequest::new(client, message)?)?;
-                Ok(renumber(message, number.to_string().as_bytes()))
+                let (request, token) = PendingRequest::new(client, message)?;
+                let number = self.open.insert(request)?;
+                Ok(renumber(message, token, number.to_string().as_bytes()))
             }
             Kind::Notification => self.notify_server(client, message),
             Kind::Response | Kind::Error => self

@@ -52,7 +52,7 @@ fn is_broken(outgoing: &OutgoingFrame) -> bool {
     let OutgoingFrame::Frame(frame) = outgoing else {
         return false;
     };
-    matches!(&frame.body, Body::Whole(message) if has_line_break(message.raw()))
+    matches!(&frame.body, Body::Whole(message) if message.has_line_break())
 }
 
 /// The answer to its sender; nobody waits for one to a notification or to an answer.
@@ -78,8 +78,4 @@ fn refuse(
         .connection
         .author(direction, stream, answer, stage.now)
         .map(Some)
-}
-
-fn has_line_break(bytes: &[u8]) -> bool {
-    memchr::memchr2(b'\n', b'\r', bytes).is_some()
 }

@@ -1,10 +1,12 @@
 //! From listings to a catalog: public names, collisions, and definitions in their public form.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use bytes::Bytes;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::definition::ReadDefinition;
+use super::search::SearchState;
 use super::{
     Catalog, CatalogEntry, CatalogServer, ItemKind, KindIndex, ListingState, ServerIndex,
     ServerListing, definition, server_index,
@@ -14,7 +16,7 @@ use crate::template::UriTemplate;
 use crate::uri;
 
 /// Something in a listing or in the configuration that could not be taken as it is.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum CatalogWarning {
     /// Two servers have the same prefix.
     #[error("server `{server}`: the prefix `{wanted}` is taken, so its names begin with `{given}`")]
@@ -29,7 +31,7 @@ pub enum CatalogWarning {
     /// Two definitions would have the same public name.
     #[error("server `{server}`: the {} name `{wanted}` is taken, so `{original}` is shown as `{given}`", kind.word())]
     NameTaken {
-        /// The later of the two servers.
+        /// One of the servers.
         server: String,
         /// What it is.
         kind: ItemKind,
@@ -68,7 +70,7 @@ pub enum CatalogWarning {
 }
 
 /// What is wrong with a definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum UnusableDefinition {
     /// It is not a JSON object.
     #[error("it is not a JSON object")]
@@ -86,6 +88,15 @@ struct KindBuilder<'a> {
     entries: &'a mut Vec<CatalogEntry>,
     warnings: &'a mut Vec<CatalogWarning>,
     taken: FxHashSet<Box<str>>,
+    /// Names that several servers want. None of them gets one, so what a name means does not depend on who is up.
+    contested: FxHashSet<Box<str>>,
+    contestants: Vec<(Box<str>, u32)>,
+}
+
+/// A definition that becomes an entry, and the public name that it should have.
+struct NamedDefinition {
+    read: ReadDefinition,
+    wanted: String,
 }
 
 pub(super) fn build(mounted: &[MountedServer], reserved: &[&str]) -> Catalog {
@@ -104,19 +115,27 @@ pub(super) fn build(mounted: &[MountedServer], reserved: &[&str]) -> Catalog {
             entries: &mut entries,
             warnings: &mut warnings,
             taken: FxHashSet::default(),
+            contested: FxHashSet::default(),
+            contestants: Vec::new(),
         };
         if kind == ItemKind::Tool {
             builder
                 .taken
                 .extend(reserved.iter().map(|name| (*name).into()));
         }
-        for (at, (_, listing)) in mounted.iter().enumerate() {
-            if let Some(listing) = listing {
-                let buffer = builder.add_server(&servers[at], server_index(at), listing);
-                servers[at].buffers[kind.position()] = buffer;
-            }
+        let listings = mounted.iter().map(|(_, listing)| listing.as_deref());
+        let named: Vec<Vec<NamedDefinition>> = servers
+            .iter()
+            .zip(listings)
+            .map(|(server, listing)| builder.read_server(server, listing))
+            .collect();
+        builder.contested = contested_names(&named);
+        for (at, definitions) in named.into_iter().enumerate() {
+            builder.add_server(&servers[at], server_index(at), definitions);
         }
-        index_entries(&entries, start)
+        let mut contestants = builder.contestants;
+        contestants.sort_unstable();
+        index_entries(&entries, start, contestants)
     });
     let templates = indexes[ItemKind::Template.position()].entries.clone();
     for at in templates {
@@ -132,6 +151,8 @@ pub(super) fn build(mounted: &[MountedServer], reserved: &[&str]) -> Catalog {
         entries,
         indexes,
         warnings,
+        built: Instant::now(),
+        search: SearchState::new(mounted.iter().map(|(_, listing)| listing.clone()).collect()),
     }
 }
 
@@ -164,7 +185,6 @@ fn prefixed_servers(
                 Some(_) => ListingState::Listed,
                 None => ListingState::Unlisted,
             },
-            buffers: Default::default(),
             templates: Vec::new(),
         });
     }
@@ -177,7 +197,26 @@ fn count_definitions(mounted: &[MountedServer]) -> usize {
     counts.flatten().sum()
 }
 
-fn index_entries(entries: &[CatalogEntry], start: usize) -> KindIndex {
+/// The names that more than one server wants.
+fn contested_names(named: &[Vec<NamedDefinition>]) -> FxHashSet<Box<str>> {
+    let mut wanted_by: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut contested = FxHashSet::default();
+    for (server, definitions) in named.iter().enumerate() {
+        for definition in definitions {
+            let first = *wanted_by.entry(&definition.wanted).or_insert(server);
+            if first != server {
+                contested.insert(definition.wanted.as_str().into());
+            }
+        }
+    }
+    contested
+}
+
+fn index_entries(
+    entries: &[CatalogEntry],
+    start: usize,
+    contested: Vec<(Box<str>, u32)>,
+) -> KindIndex {
     let added = start..entries.len();
     let numbers = added.clone().filter_map(|at| u32::try_from(at).ok());
     let mut by_public: Vec<u32> = numbers.collect();
@@ -188,22 +227,19 @@ fn index_entries(entries: &[CatalogEntry], start: usize) -> KindIndex {
         entries: added,
         by_public,
         by_original,
+        contested,
     }
 }
 
 impl KindBuilder<'_> {
-    /// Adds what a server lists, and returns the buffer that holds the definitions.
-    fn add_server(
+    /// What a server lists, without what cannot be used or is not allowed.
+    fn read_server(
         &mut self,
         server: &CatalogServer,
-        index: ServerIndex,
-        listing: &ServerListing,
-    ) -> Bytes {
-        let items = listing.items(self.kind);
-        let size: usize = items.iter().map(|item| item.len() + 48).sum();
-        let mut buffer = Vec::with_capacity(size);
-        let mut places = Vec::with_capacity(items.len());
-        let first = self.entries.len();
+        listing: Option<&ServerListing>,
+    ) -> Vec<NamedDefinition> {
+        let items = listing.map_or(&[][..], |listing| listing.items(self.kind));
+        let mut named = Vec::with_capacity(items.len());
         let mut seen = FxHashSet::default();
         for (at, item) in items.iter().enumerate() {
             let read = match definition::read(self.kind, item) {
@@ -229,38 +265,50 @@ impl KindBuilder<'_> {
                 });
                 continue;
             }
-            let public = self.choose_public(server, &read.original);
-            if !places.is_empty() {
-                buffer.push(b',');
-            }
-            let start = buffer.len();
-            read.write(self.kind, &public, server, &mut buffer);
-            places.push(start..buffer.len());
+            let wanted = self.natural_public(server, &read.original);
+            named.push(NamedDefinition { read, wanted });
+        }
+        named
+    }
+
+    /// Adds what a server lists.
+    fn add_server(
+        &mut self,
+        server: &CatalogServer,
+        index: ServerIndex,
+        definitions: Vec<NamedDefinition>,
+    ) {
+        for NamedDefinition { read, wanted } in definitions {
+            let public = self.choose_public(server, &read.original, wanted);
             self.entries.push(CatalogEntry {
                 kind: self.kind,
                 server: index,
+                definition: read.publish(self.kind, &public, server),
                 original: read.original,
                 public,
-                definition: Bytes::new(),
                 hints: read.hints,
             });
         }
-        let buffer = Bytes::from(buffer);
-        for (entry, place) in self.entries[first..].iter_mut().zip(places) {
-            entry.definition = buffer.slice(place);
-        }
-        buffer
     }
 
     /// The public name that is free: the natural one, or one with a suffix that depends only on the server.
-    fn choose_public(&mut self, server: &CatalogServer, original: &str) -> Box<str> {
-        let wanted = self.natural_public(server, original);
-        if self.taken.insert(wanted.as_str().into()) {
+    fn choose_public(
+        &mut self,
+        server: &CatalogServer,
+        original: &str,
+        wanted: String,
+    ) -> Box<str> {
+        let is_contested = self.contested.contains(wanted.as_str());
+        if is_contested && let Ok(place) = u32::try_from(self.entries.len()) {
+            self.contestants.push((wanted.as_str().into(), place));
+        }
+        if !is_contested && self.taken.insert(wanted.as_str().into()) {
             return wanted.into();
         }
         let mut given = wanted.clone();
         let mut salt = String::new();
-        while !self.taken.insert(given.as_str().into()) {
+        // A contested name itself is nobody's.
+        while given == wanted || !self.taken.insert(given.as_str().into()) {
             given = match self.kind {
                 ItemKind::Tool | ItemKind::Prompt => {
                     let suffix = name_hash(&[&server.naming.name, original, &salt]);

@@ -1,4 +1,7 @@
 //! One definition: what is read from it, and its public form.
+//!
+//! The public form is not stored. It is the server's bytes with a few spans replaced, nearly always just the name, so what
+//! is kept of it is those replacements.
 
 use bytes::Bytes;
 use mcp_proxy_wire::{Message, Span, json_string};
@@ -7,6 +10,15 @@ use super::build::UnusableDefinition;
 use super::{CatalogServer, Hints, ItemKind};
 use crate::json::{self, Edits};
 use crate::uri;
+
+/// A definition as clients see it: the server's bytes with the public name, URI or template in them.
+#[derive(Clone, Debug)]
+pub struct PublicDefinition {
+    /// As received, without white space around it.
+    received: Bytes,
+    /// What stands there instead, in order and without overlaps.
+    edits: Box<[(Span, Box<[u8]>)]>,
+}
 
 /// A definition as received, and what the catalog needs to know of it.
 pub(super) struct ReadDefinition {
@@ -42,15 +54,68 @@ pub(super) fn read(kind: ItemKind, item: &Bytes) -> Result<ReadDefinition, Unusa
     })
 }
 
+impl PublicDefinition {
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        let removed: usize = self.edits.iter().map(|(span, _)| span.range().len()).sum();
+        let added: usize = self.edits.iter().map(|(_, new)| new.len()).sum();
+        self.received.len() - removed + added
+    }
+
+    /// Whether it has no bytes. None of a catalog is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut done = 0;
+        for (span, new) in &self.edits {
+            out.extend_from_slice(&self.received[done..span.start]);
+            out.extend_from_slice(new);
+            done = span.end;
+        }
+        out.extend_from_slice(&self.received[done..]);
+    }
+
+    /// Its bytes, which are shared if they are those of the server.
+    pub fn to_bytes(&self) -> Bytes {
+        if self.edits.is_empty() {
+            return self.received.clone();
+        }
+        let mut out = Vec::with_capacity(self.len());
+        self.write(&mut out);
+        out.into()
+    }
+}
+
+impl From<Bytes> for PublicDefinition {
+    /// A definition that is the same for everybody.
+    fn from(received: Bytes) -> PublicDefinition {
+        PublicDefinition {
+            received,
+            edits: Box::default(),
+        }
+    }
+}
+
+impl PartialEq for PublicDefinition {
+    fn eq(&self, other: &PublicDefinition) -> bool {
+        (self.edits == other.edits && self.received == other.received)
+            || (self.len() == other.len() && self.to_bytes() == other.to_bytes())
+    }
+}
+
+impl Eq for PublicDefinition {}
+
 impl ReadDefinition {
-    /// Appends the definition that clients see.
-    pub(super) fn write(
+    /// The definition that clients see.
+    pub(super) fn publish(
         &self,
         kind: ItemKind,
         public: &str,
         server: &CatalogServer,
-        out: &mut Vec<u8>,
-    ) {
+    ) -> PublicDefinition {
         let mut edits = Edits::default();
         if *public != *self.original {
             edits.replace(self.key, json_string(public));
@@ -60,7 +125,15 @@ impl ReadDefinition {
             self.hide_arguments(server, &mut edits);
             self.publish_app(server, &mut edits);
         }
-        edits.write(self.value.raw(), self.object, out);
+        let start = self.object.start;
+        let moved = |(span, new): (Span, Vec<u8>)| {
+            let span = Span::new(span.start - start, span.end - start);
+            (span, new.into_boxed_slice())
+        };
+        PublicDefinition {
+            received: self.value.raw().slice(self.object.range()),
+            edits: edits.within(self.object).map(moved).collect(),
+        }
     }
 
     fn describe(&self, server: &CatalogServer, edits: &mut Edits) {

@@ -1,20 +1,31 @@
 //! Pages of a list: prepared once, and found by a cursor that holds all it needs.
 
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
+use mcp_proxy_wire::{Era, Message, ResponseShape};
 
-use super::{Catalog, ItemKind};
+use super::{Catalog, ItemKind, PublicDefinition};
 use crate::names::stable_hash;
 
-/// One page of a list. Copies share their bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One page of a list. Copies share what they hold.
+#[derive(Clone, Debug)]
 pub struct CatalogPage {
-    /// Definitions with commas between them.
-    runs: Arc<[Bytes]>,
+    catalog: Arc<Catalog>,
+    /// Definitions of our own, which come first.
+    own: Arc<[Bytes]>,
+    /// The entries of the whole list, and which of them are on this page.
+    entries: Arc<[u32]>,
+    part: Range<usize>,
+    items_len: usize,
+    /// The definitions as a JSON array, if the list is short enough to keep it.
+    ready: Option<Bytes>,
     next_cursor: Option<Arc<str>>,
+    /// What scans of answers with this page found, for each era.
+    shapes: Arc<[OnceLock<ResponseShape>; 2]>,
 }
 
 /// A cursor that we did not give out.
@@ -27,8 +38,8 @@ pub struct CursorError;
 pub(super) struct PreparedList {
     kind: ItemKind,
     /// Definitions of our own, which come first.
-    own: Vec<Bytes>,
-    entries: Vec<u32>,
+    own: Arc<[Bytes]>,
+    entries: Arc<[u32]>,
     page_size: usize,
     pages: Vec<CatalogPage>,
 }
@@ -38,6 +49,10 @@ struct Cursor {
     position: u32,
     last_name: u64,
 }
+
+/// A list of up to this many bytes is kept as clients get it. Longer ones are put together for each answer, which takes a
+/// fraction of a millisecond for a page, and are in memory once.
+const READY_MAX: usize = 1 << 20;
 
 const CURSOR_VERSION: u8 = 1;
 const CURSOR_LENGTH: usize = 14;
@@ -50,26 +65,57 @@ impl CatalogPage {
 
     /// How many bytes [`CatalogPage::write_items`] writes.
     pub fn items_len(&self) -> usize {
-        let commas = self.runs.len().saturating_sub(1);
-        2 + commas + self.runs.iter().map(Bytes::len).sum::<usize>()
+        self.items_len
     }
 
     /// Appends the definitions as a JSON array.
     pub fn write_items(&self, out: &mut Vec<u8>) {
         out.reserve(self.items_len());
+        if let Some(ready) = &self.ready {
+            return out.extend_from_slice(ready);
+        }
         out.push(b'[');
-        for (at, run) in self.runs.iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(run);
+        let start = out.len();
+        for own in &*self.own {
+            separate(start, out);
+            out.extend_from_slice(own);
+        }
+        for definition in self.definitions() {
+            separate(start, out);
+            definition.write(out);
         }
         out.push(b']');
     }
 
+    fn definitions(&self) -> impl ExactSizeIterator<Item = &PublicDefinition> {
+        let entries = &self.entries[self.part.clone()];
+        let entries = entries.iter().map(|at| self.catalog.entry(*at as usize));
+        entries.map(|entry| &entry.definition)
+    }
+
+    /// The answer that `text` is, which is always the same for one era but for its id. A page may be large, so only the first
+    /// answer is scanned.
+    pub(crate) fn answer(&self, text: Vec<u8>, era: Era, id: &[u8]) -> Message {
+        let known = &self.shapes[match era {
+            Era::Legacy => 0,
+            Era::Modern => 1,
+        }];
+        if let Some(shape) = known.get() {
+            return Message::of_shape(text, shape, id);
+        }
+        let answer = Message::parse(text);
+        if let Some(shape) = answer.response_shape() {
+            let _ = known.set(shape);
+        }
+        answer
+    }
+
     /// The definitions as a JSON array, in one piece.
     pub fn items(&self) -> Bytes {
-        let mut items = Vec::new();
+        if let Some(ready) = &self.ready {
+            return ready.clone();
+        }
+        let mut items = Vec::with_capacity(self.items_len());
         self.write_items(&mut items);
         items.into()
     }
@@ -77,7 +123,7 @@ impl CatalogPage {
 
 impl PreparedList {
     pub(super) fn new(
-        catalog: &Catalog,
+        catalog: &Arc<Catalog>,
         kind: ItemKind,
         own: Vec<Bytes>,
         entries: Vec<u32>,
@@ -85,14 +131,20 @@ impl PreparedList {
     ) -> PreparedList {
         let mut list = PreparedList {
             kind,
-            own,
-            entries,
+            own: own.into(),
+            entries: entries.into(),
             page_size: page_size.max(1),
             pages: Vec::new(),
         };
         // An empty list has one page.
         let starts = (0..list.entries.len().max(1)).step_by(list.page_size);
         list.pages = starts.map(|start| list.make_page(catalog, start)).collect();
+        let length: usize = list.pages.iter().map(CatalogPage::items_len).sum();
+        if length <= READY_MAX {
+            for page in &mut list.pages {
+                page.ready = Some(page.items());
+            }
+        }
         list
     }
 
@@ -102,7 +154,7 @@ impl PreparedList {
 
     pub(super) fn page(
         &self,
-        catalog: &Catalog,
+        catalog: &Arc<Catalog>,
         cursor: Option<&str>,
     ) -> Result<CatalogPage, CursorError> {
         let start = match cursor {
@@ -118,32 +170,39 @@ impl PreparedList {
 
     /// Whether a client would see a difference between these lists.
     pub(super) fn differs(&self, catalog: &Catalog, other: &Self, other_catalog: &Catalog) -> bool {
-        let definitions = |list: &PreparedList, catalog: &Catalog, at: usize| {
-            let entry = *list.entries.get(at)?;
-            Some(catalog.entry(entry as usize).definition.clone())
-        };
+        let mut entries = self.entries.iter().zip(&*other.entries);
         self.own != other.own
             || self.entries.len() != other.entries.len()
-            || (0..self.entries.len())
-                .any(|at| definitions(self, catalog, at) != definitions(other, other_catalog, at))
+            || entries.any(|(at, other_at)| {
+                catalog.entry(*at as usize).definition
+                    != other_catalog.entry(*other_at as usize).definition
+            })
     }
 
-    fn make_page(&self, catalog: &Catalog, start: usize) -> CatalogPage {
+    fn make_page(&self, catalog: &Arc<Catalog>, start: usize) -> CatalogPage {
         let end = self.entries.len().min(start.saturating_add(self.page_size));
-        let entries = self.entries.get(start..end).unwrap_or_default();
-        let mut runs = Vec::new();
-        if start == 0 {
-            runs.extend(self.own.iter().cloned());
-        }
-        add_runs(catalog, entries, &mut runs);
         let next_cursor = (end < self.entries.len()).then(|| {
             let last = catalog.entry(self.entries[end - 1] as usize);
             Cursor::after(end, &last.public).encode(self.kind).into()
         });
-        CatalogPage {
-            runs: runs.into(),
+        let mut page = CatalogPage {
+            catalog: Arc::clone(catalog),
+            own: match start {
+                0 => Arc::clone(&self.own),
+                _ => Arc::default(),
+            },
+            entries: Arc::clone(&self.entries),
+            part: start.min(end)..end,
+            items_len: 0,
+            ready: None,
             next_cursor,
-        }
+            shapes: Arc::default(),
+        };
+        let commas = (page.own.len() + page.part.len()).saturating_sub(1);
+        let own: usize = page.own.iter().map(Bytes::len).sum();
+        let others: usize = page.definitions().map(PublicDefinition::len).sum();
+        page.items_len = 2 + commas + own + others;
+        page
     }
 
     /// The catalog may have changed since the cursor was made. The page begins after the entry that was the last one,
@@ -162,24 +221,11 @@ impl PreparedList {
     }
 }
 
-/// Entries that stand next to each other in their server's buffer become one run.
-fn add_runs(catalog: &Catalog, entries: &[u32], runs: &mut Vec<Bytes>) {
-    let mut entries = entries
-        .iter()
-        .map(|at| catalog.definition_place(*at as usize));
-    let Some((mut buffer, mut run)) = entries.next() else {
-        return;
-    };
-    for (next_buffer, next) in entries {
-        // One byte for the comma.
-        if std::ptr::eq(buffer, next_buffer) && next.start == run.end + 1 {
-            run.end = next.end;
-        } else {
-            runs.push(buffer.slice(run));
-            (buffer, run) = (next_buffer, next);
-        }
+/// Puts a comma between what begins at `start` and what follows.
+fn separate(start: usize, out: &mut Vec<u8>) {
+    if out.len() > start {
+        out.push(b',');
     }
-    runs.push(buffer.slice(run));
 }
 
 impl Cursor {

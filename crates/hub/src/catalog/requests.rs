@@ -17,8 +17,7 @@ impl Catalog {
         item: &ResolvedItem<'_>,
     ) -> Vec<(Span, Vec<u8>)> {
         let mut edits = Edits::default();
-        let reference = request.span(Field::Param("ref"));
-        let in_reference = |name| request.member(reference?, name);
+        let in_reference = |name| request.member(request.span(Field::Param("ref"))?, name);
         let key = match request.method().as_deref() {
             Some("completion/complete") => in_reference("name").or_else(|| in_reference("uri")),
             Some("tools/call" | "prompts/get") => request.span(Field::Name),
@@ -30,7 +29,9 @@ impl Catalog {
         if request.text_at(key).as_deref() != Some(item.original()) {
             edits.replace(key, json_string(item.original()));
         }
-        if request.method().as_deref() == Some("tools/call") {
+        if request.method().as_deref() == Some("tools/call")
+            && self.changes_arguments(item.server(), item.original())
+        {
             let place = request.span(Field::Param("arguments"));
             let given = place.map(|place| request.raw().slice(place.range()));
             let sent = self.call_arguments(item.server(), item.original(), given.clone());
@@ -47,6 +48,16 @@ impl Catalog {
             }
         }
         edits.into_sorted()
+    }
+
+    /// Whether something is configured for the arguments of the server's tool `original`.
+    fn changes_arguments(&self, server: ServerIndex, original: &str) -> bool {
+        self.server(server)
+            .map(CatalogServer::naming)
+            .is_some_and(|naming| {
+                naming.hidden_arguments.contains_key(original)
+                    || naming.fixed_arguments.contains_key(original)
+            })
     }
 
     /// The arguments to send to the server's tool `original`. They are the given bytes if nothing is configured for the

@@ -91,7 +91,20 @@ impl Catalog {
 
     /// Whether a client that reads `public` would reach another server than this one, which does not list it.
     fn leads_elsewhere(&self, server: &CatalogServer, public: &str) -> bool {
-        if public.contains(URI_MARK) || self.find_public(ItemKind::Resource, public).is_some() {
+        let is_listed = |kind: ItemKind| {
+            let found = self
+                .find_public(kind, public)
+                .map(|at| self.entry(at).server);
+            found.is_some_and(|owner| {
+                let owner = self.server(owner);
+                kind == ItemKind::Resource
+                    || owner.is_some_and(|owner| !std::ptr::eq(owner, server))
+            })
+        };
+        if public.contains(URI_MARK)
+            || is_listed(ItemKind::Resource)
+            || is_listed(ItemKind::Template)
+        {
             return true;
         }
         if server.prefix().is_some() || !uri::takes_prefix(public) {

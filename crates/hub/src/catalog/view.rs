@@ -8,7 +8,7 @@ use super::page::PreparedList;
 use super::{
     Catalog, CatalogEntry, CatalogPage, CatalogServer, CursorError, ItemKind, ServerIndex,
 };
-use crate::names::matches_any;
+use crate::names::{matches_any, name_hash};
 
 /// Which part of a catalog is seen, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,9 +163,26 @@ impl CatalogView {
         self.visible[kind.position()].len()
     }
 
+    /// A short text that changes when the names of the tools do.
+    pub fn tool_names_hash(&self) -> String {
+        let mut names: Vec<&str> = self
+            .entries(ItemKind::Tool)
+            .map(|entry| &*entry.public)
+            .collect();
+        names.sort_unstable();
+        name_hash(&names)
+    }
+
     /// How much of one kind is listed natively, our own tools included.
     pub fn listed_count(&self, kind: ItemKind) -> usize {
         self.lists[kind.position()].len()
+    }
+
+    /// Whether something of this kind and server is listed natively.
+    pub(crate) fn lists_server(&self, kind: ItemKind, server: ServerIndex) -> bool {
+        let about = self.catalog.server(server);
+        let mut entries = self.entries(kind).filter(|entry| entry.server == server);
+        entries.any(|entry| self.filter.lists(entry, about))
     }
 
     /// A page of the native list: the first one, or the one that a cursor leads to.

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::time::Duration;
 
+use super::dispatch_options::DispatchOptions;
 use super::error::ConfigError;
 use super::keys::{FILTER_KEYS, HUB_KEYS, PROFILE_KEYS};
 use super::name_filter::{NameFilter, NameGlob};
 use super::node::{Fields, Node};
+use super::server_options::{START_WORDS, StartMode};
+use crate::proxy_tool::MAX_LIMIT;
 
 /// The hub's own options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,6 +39,14 @@ pub struct HubOptions {
     pub listen_port: Option<u16>,
     /// The profiles by name.
     pub profiles: BTreeMap<String, HubProfile>,
+    /// Whether the built-in servers are there next to the configured ones.
+    pub builtins: Option<bool>,
+    /// When servers are started that do not say so themselves.
+    pub start: Option<StartMode>,
+    /// How long results of tools that only read are kept, for servers that do not say so themselves.
+    pub cache_ttl: Option<Duration>,
+    /// The `proxy-dispatch` tool and results in files.
+    pub dispatch: DispatchOptions,
 }
 
 /// A selection of servers and tools that a client can ask for by name.
@@ -57,7 +69,7 @@ pub enum ExposeMode {
     Proxy,
     /// Every tool of every server.
     All,
-    /// One tool for each server.
+    /// One tool that searches, calls, and keeps large results in files.
     Dispatch,
 }
 
@@ -73,9 +85,9 @@ pub enum ListenKind {
 }
 
 const EXPOSE_WORDS: &[(&str, ExposeMode)] = &[
-    ("proxy", ExposeMode::Proxy),
-    ("all", ExposeMode::All),
-    ("dispatch", ExposeMode::Dispatch),
+    (ExposeMode::Proxy.as_str(), ExposeMode::Proxy),
+    (ExposeMode::All.as_str(), ExposeMode::All),
+    (ExposeMode::Dispatch.as_str(), ExposeMode::Dispatch),
 ];
 
 const LISTEN_WORDS: &[(&str, ListenKind)] = &[
@@ -84,13 +96,24 @@ const LISTEN_WORDS: &[(&str, ListenKind)] = &[
     ("sse", ListenKind::Sse),
 ];
 
+impl ExposeMode {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ExposeMode::Proxy => "proxy",
+            ExposeMode::All => "all",
+            ExposeMode::Dispatch => "dispatch",
+        }
+    }
+}
+
 impl HubOptions {
     pub(super) fn read(node: &Node<'_>) -> Result<HubOptions, ConfigError> {
         let fields = node.fields(HUB_KEYS)?;
         Ok(HubOptions {
-            expose: fields.read("expose", read_expose)?,
+            expose: read_exposure(&fields)?,
             proxy_tool_name: fields.read("proxy-tool-name", read_tool_name)?,
-            list_limit: fields.read("list-limit", read_count)?,
+            list_limit: fields.read("list-limit", read_list_limit)?,
             separator: fields.read("separator", read_name_part)?,
             native_resources: fields.read("native-resources", Node::boolean)?,
             native_prompts: fields.read("native-prompts", Node::boolean)?,
@@ -102,7 +125,27 @@ impl HubOptions {
                 node.integer("expected a port from 0 to 65535")
             })?,
             profiles: fields.read("profiles", read_profiles)?.unwrap_or_default(),
+            builtins: fields.read_either("builtins", "useutils", Node::boolean)?,
+            start: read_start(&fields)?,
+            cache_ttl: fields.read_either("cache-ttl", "toolcachettl", Node::duration)?,
+            dispatch: DispatchOptions::read(&fields)?,
         })
+    }
+
+    /// The options that differ but cannot change while the program runs.
+    pub fn fixed_changes(&self, new: &HubOptions) -> Vec<&'static str> {
+        let (own, other) = (&self.dispatch, &new.dispatch);
+        let fixed = [
+            ("listen", self.listen != new.listen),
+            ("listen-host", self.listen_host != new.listen_host),
+            ("listen-port", self.listen_port != new.listen_port),
+            ("threads", self.threads != new.threads),
+            ("spill-quota", own.spill_quota != other.spill_quota),
+            ("spill-ttl", own.spill_ttl != other.spill_ttl),
+            ("spill-roots", own.spill_roots != other.spill_roots),
+        ];
+        let changed = fixed.iter().filter(|(_, is_changed)| *is_changed);
+        changed.map(|(name, _)| *name).collect()
     }
 
     /// These options with those of a later file, which win key by key.
@@ -121,8 +164,33 @@ impl HubOptions {
             listen_host: later.listen_host.or(self.listen_host),
             listen_port: later.listen_port.or(self.listen_port),
             profiles: self.profiles,
+            builtins: later.builtins.or(self.builtins),
+            start: later.start.or(self.start),
+            cache_ttl: later.cache_ttl.or(self.cache_ttl),
+            dispatch: self.dispatch.merged_with(later.dispatch),
         }
     }
+}
+
+/// `expose`, or `mcpproxy: true` for `"dispatch"`.
+fn read_exposure(fields: &Fields<'_>) -> Result<Option<Vec<ExposeMode>>, ConfigError> {
+    if fields.get("mcpproxy").is_none() {
+        return fields.read("expose", read_expose);
+    }
+    let is_dispatch = fields.read_either("expose", "mcpproxy", Node::boolean)?;
+    Ok((is_dispatch == Some(true)).then(|| vec![ExposeMode::Dispatch]))
+}
+
+/// `start`, or `mcplazy: true` for `"lazy"`.
+fn read_start(fields: &Fields<'_>) -> Result<Option<StartMode>, ConfigError> {
+    if fields.get("mcplazy").is_none() {
+        return fields.read("start", |node| node.choice(START_WORDS));
+    }
+    let is_lazy = fields.read_either("start", "mcplazy", Node::boolean)?;
+    Ok(is_lazy.map(|is_lazy| match is_lazy {
+        true => StartMode::Lazy,
+        false => StartMode::Eager,
+    }))
 }
 
 fn read_profiles(node: &Node<'_>) -> Result<BTreeMap<String, HubProfile>, ConfigError> {
@@ -185,24 +253,39 @@ pub(super) fn read_filter_fields(fields: &Fields<'_>) -> Result<NameFilter, Conf
     })
 }
 
-/// A name that a tool may have.
+/// A name for one of the hub's own tools. `mcp:proxy` is one, though prefixes have no colon.
 pub(super) fn read_tool_name(node: &Node<'_>) -> Result<String, ConfigError> {
-    let name = read_name_part(node)?;
+    let is_allowed = |byte: u8| is_name_byte(byte) || byte == b':';
+    let name = node.text()?;
     match name.len() {
         0 => Err(node.bad("must not be empty")),
-        1..=128 => Ok(name),
-        _ => Err(node.bad("a tool's name has at most 128 characters")),
+        129.. => Err(node.bad("a tool's name has at most 128 characters")),
+        _ if name.bytes().all(is_allowed) => Ok(name),
+        _ => Err(node.bad("only letters, digits and _ - . / : can be in this tool's name")),
     }
 }
 
 /// A piece of a tool's name.
 pub(super) fn read_name_part(node: &Node<'_>) -> Result<String, ConfigError> {
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
     let text = node.text()?;
-    match text.bytes().all(is_allowed) {
+    match text.bytes().all(is_name_byte) {
         true => Ok(text),
         false => Err(node.bad("only letters, digits and _ - . / can be in a tool's name")),
     }
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-./".contains(&byte)
+}
+
+/// What the proxy tool itself takes as a limit.
+fn read_list_limit(node: &Node<'_>) -> Result<NonZeroUsize, ConfigError> {
+    let expected = "expected a whole number from 1 to 1000";
+    let limit: NonZeroU32 = node.integer(expected)?;
+    if limit.get() > MAX_LIMIT {
+        return Err(node.bad(expected));
+    }
+    NonZeroUsize::try_from(limit).map_err(|_| node.bad(expected))
 }
 
 fn read_count(node: &Node<'_>) -> Result<NonZeroUsize, ConfigError> {

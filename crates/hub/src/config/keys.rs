@@ -38,6 +38,21 @@ pub(super) const HUB_KEYS: &[&str] = &[
     "listen-host",
     "listen-port",
     "profiles",
+    "builtins",
+    "useutils",
+    "start",
+    "mcplazy",
+    "cache-ttl",
+    "toolcachettl",
+    "mcpproxy",
+    "dispatch-tool-name",
+    "spill-threshold",
+    "mcpproxythreshold",
+    "spill-toon",
+    "mcpproxytoon",
+    "spill-quota",
+    "spill-ttl",
+    "spill-roots",
 ];
 
 /// In a profile.

@@ -10,6 +10,7 @@ use super::duration::{self, LONGEST};
 use super::error::{ConfigError, ConfigFault, TextPosition};
 use super::file_text::FileText;
 use super::keys::closest;
+use super::size::parse_size;
 use super::variables::{Environment, credentials, expand};
 use super::warning::UnknownConfigKey;
 
@@ -135,6 +136,16 @@ impl<'a> Node<'a> {
             true => Ok(read),
             false => Err(self.bad("longer than a year")),
         }
+    }
+
+    /// A number of bytes: `1048576` or `"500M"`, in powers of 1024.
+    pub(super) fn size(&self) -> Result<u64, ConfigError> {
+        let read = match self.value {
+            Value::NumberLit(number) => number.value.parse().ok(),
+            Value::StringLit(text) => parse_size(&self.expand(&text.value)?),
+            _ => return Err(self.wrong_type("a size such as 65536 or \"64K\"")),
+        };
+        read.ok_or_else(|| self.bad("expected a size such as 65536 or \"64K\""))
     }
 
     /// A duration that is not zero.
@@ -324,6 +335,22 @@ impl<'a> Fields<'a> {
         read: impl FnOnce(&Node<'a>) -> Result<T, ConfigError>,
     ) -> Result<Option<T>, ConfigError> {
         self.get(key).map(read).transpose()
+    }
+
+    /// The value of a key that has a second name, read. Only one of the two may be there.
+    pub(super) fn read_either<T>(
+        &self,
+        key: &str,
+        alias: &str,
+        read: impl FnOnce(&Node<'a>) -> Result<T, ConfigError>,
+    ) -> Result<Option<T>, ConfigError> {
+        match (self.get(key), self.get(alias)) {
+            (Some(_), Some(alias)) => {
+                Err(alias.bad("the same option is also set under its other name"))
+            }
+            (Some(node), None) | (None, Some(node)) => read(node).map(Some),
+            (None, None) => Ok(None),
+        }
     }
 }
 

@@ -144,9 +144,7 @@ impl SecretCollector {
     /// Adds a value, unless it is short or common.
     pub(super) fn add(&mut self, value: &str) {
         let value = value.trim();
-        let is_small_number = value.len() < 7 && value.bytes().all(|byte| byte.is_ascii_digit());
-        let is_common = COMMON_VALUES.contains(&value.to_ascii_lowercase().as_str());
-        if value.chars().count() >= SHORTEST_SECRET && !is_small_number && !is_common {
+        if value.chars().count() >= SHORTEST_SECRET && !is_ordinary(value) {
             self.0.push(value.to_owned());
         }
     }
@@ -176,6 +174,12 @@ impl SecretCollector {
         self.0.dedup();
         self.0
     }
+}
+
+/// Whether a value is a small number, or one that everybody has.
+pub fn is_ordinary(value: &str) -> bool {
+    let is_small_number = value.len() < 7 && value.bytes().all(|byte| byte.is_ascii_digit());
+    is_small_number || COMMON_VALUES.contains(&value.to_ascii_lowercase().as_str())
 }
 
 fn is_key(segment: &str) -> bool {

@@ -111,6 +111,10 @@ impl fmt::Debug for FixedArguments {
     }
 }
 
+/// The values of `start`.
+pub(super) const START_WORDS: &[(&str, StartMode)] =
+    &[("eager", StartMode::Eager), ("lazy", StartMode::Lazy)];
+
 impl ServerOptions {
     /// Reads the options among the fields under our key. `builtin`, `write` and `inherit-env` belong to the target.
     pub(super) fn read(fields: &Fields<'_>) -> Result<ServerOptions, ConfigError> {
@@ -126,9 +130,7 @@ impl ServerOptions {
             hide_arguments: read_map(fields, "hide-arguments", Node::texts)?,
             fix_arguments: read_map(fields, "fix-arguments", read_fixed)?,
             pin: fields.read("pin", Node::texts)?.unwrap_or_default(),
-            start: fields.read("start", |node| {
-                node.choice(&[("eager", StartMode::Eager), ("lazy", StartMode::Lazy)])
-            })?,
+            start: fields.read("start", |node| node.choice(START_WORDS))?,
             idle_stop: positive("idle-stop")?,
             start_timeout: positive("start-timeout")?,
             list_timeout: positive("list-timeout")?,
@@ -139,7 +141,7 @@ impl ServerOptions {
             restart_limit: fields.read("restart-limit", |node| {
                 node.integer("expected a whole number, zero or more")
             })?,
-            cache_ttl: read_cache_ttl(fields)?,
+            cache_ttl: fields.read_either("cache-ttl", "toolcachettl", Node::duration)?,
         })
     }
 }
@@ -189,22 +191,13 @@ fn read_restart(node: &Node<'_>) -> Result<RestartPolicy, ConfigError> {
     ])
 }
 
-fn read_roots(node: &Node<'_>) -> Result<Vec<RootFolder>, ConfigError> {
+pub(super) fn read_roots(node: &Node<'_>) -> Result<Vec<RootFolder>, ConfigError> {
     let home = node.variable("HOME");
     let read = |item: &Node<'_>| {
         let root = RootFolder::parse(&item.nonempty_text()?, home.as_deref());
         root.map_err(|why| item.bad(why))
     };
     node.items()?.iter().map(read).collect()
-}
-
-/// `toolcachettl` is what other hubs call it.
-fn read_cache_ttl(fields: &Fields<'_>) -> Result<Option<Duration>, ConfigError> {
-    match (fields.get("cache-ttl"), fields.get("toolcachettl")) {
-        (Some(_), Some(alias)) => Err(alias.bad("the same as `cache-ttl`, which is also set")),
-        (Some(node), None) | (None, Some(node)) => node.duration().map(Some),
-        (None, None) => Ok(None),
-    }
 }
 
 fn read_map<'a, T>(

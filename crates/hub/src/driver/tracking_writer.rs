@@ -12,7 +12,11 @@ use crate::server_link::request_number;
 const REMEMBERED: u64 = 2 << 20;
 
 /// Writes to a server, and knows how far its requests have come.
-pub(super) struct TrackingWriter(pub(super) Arc<WriteTracker>);
+pub(super) struct TrackingWriter {
+    tracker: Arc<WriteTracker>,
+    /// The numbers of the requests that are being written, and their bytes.
+    sent: Vec<(u64, u64)>,
+}
 
 /// What was written to a server.
 pub(super) struct WriteTracker {
@@ -30,6 +34,13 @@ struct WriteProgress {
     remembered: u64,
     /// The highest number up to the messages that are not remembered any more.
     forgotten: u64,
+}
+
+impl TrackingWriter {
+    pub(super) fn new(tracker: Arc<WriteTracker>) -> TrackingWriter {
+        let sent = Vec::new();
+        TrackingWriter { tracker, sent }
+    }
 }
 
 impl WriteTracker {
@@ -99,14 +110,20 @@ impl FrameWriter for TrackingWriter {
         &'a mut self,
         frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
-        let sent: Vec<(u64, u64)> = frames.iter().map(number_and_bytes).collect();
-        let before = self.0.progress().highest;
-        // Noted in advance: a write that is given up halfway may have reached the server.
-        for (number, bytes) in &sent {
-            self.0.progress().note(*number, *bytes);
-        }
+        let TrackingWriter { tracker, sent } = self;
+        sent.clear();
+        sent.extend(frames.iter().map(number_and_bytes));
+        let before = {
+            let mut progress = tracker.progress();
+            let before = progress.highest;
+            // Noted in advance: a write that is given up halfway may have reached the server.
+            for (number, bytes) in &*sent {
+                progress.note(*number, *bytes);
+            }
+            before
+        };
         Box::pin(async move {
-            let mut writer = self.0.writer.lock().await;
+            let mut writer = tracker.writer.lock().await;
             let outcome = match writer.as_mut() {
                 Some(writer) => writer.write(frames).await,
                 None => Err(LinkEnd::Closed),
@@ -114,16 +131,16 @@ impl FrameWriter for TrackingWriter {
             if outcome.is_err() {
                 let taken = sent.iter().take(sent.len().saturating_sub(frames.len()));
                 let highest = taken.fold(before, |highest, (number, _)| highest.max(*number));
-                self.0.progress().stop_at(highest);
+                tracker.progress().stop_at(highest);
             }
             outcome
         })
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
-        self.0.note_unread();
+        self.tracker.note_unread();
         Box::pin(async move {
-            if let Some(writer) = self.0.writer.lock().await.as_mut() {
+            if let Some(writer) = self.tracker.writer.lock().await.as_mut() {
                 writer.close().await;
             }
         })
@@ -132,8 +149,8 @@ impl FrameWriter for TrackingWriter {
 
 impl Drop for TrackingWriter {
     fn drop(&mut self) {
-        self.0.note_unread();
-        if let Ok(mut writer) = self.0.writer.try_lock() {
+        self.tracker.note_unread();
+        if let Ok(mut writer) = self.tracker.writer.try_lock() {
             *writer = None;
         }
     }

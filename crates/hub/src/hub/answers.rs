@@ -4,17 +4,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use mcp_proxy_spill::SpillOwner;
 use mcp_proxy_wire::revision::meta;
 use mcp_proxy_wire::{Era, Id, Message};
 
 use super::calls::{AnswerForm, Call};
+use super::clients::OpenRequest;
+pub(super) use super::hidden_paths::without_paths;
 use super::rendering::{AnswerRendering, RenderedAnswer, RenderedContent};
-use super::{AuditRecord, Hub, HubAction};
+use super::{AuditRecord, CallOutcome, Hub, HubAction};
+use crate::catalog::ServerIndex;
 use crate::edit::{Place, with_member};
+use crate::names::ServerNaming;
 use crate::server_link::{CallId, ClientId};
 
 impl Hub {
-    /// Gives the client its answer. A large one is made ready apart from the hub.
+    /// Gives the client its answer. One that takes long is made ready apart from the hub.
     pub(super) fn finish_call(&mut self, id: CallId, answer: Message, now: Instant) {
         let Some(call) = self.calls.remove(&id) else {
             return;
@@ -23,6 +28,8 @@ impl Hub {
         let client = self.clients.get(&call.client);
         let client_era = client.map_or(Era::Legacy, |client| client.era());
         let rendering = AnswerRendering {
+            spill: self.plan_spill(&call, &answer),
+            naming: Arc::clone(&self.server(call.server).settings.naming),
             server_era: link.map_or(client_era, |link| link.state.era),
             client_era,
             call,
@@ -30,7 +37,7 @@ impl Hub {
             catalog: Arc::clone(&self.catalog),
             server_info: self.settings.server_info.clone(),
         };
-        if rendering.is_large() {
+        if rendering.takes_long() {
             self.actions.push(HubAction::Render(Box::new(rendering)));
         } else {
             self.answer_rendered(rendering.run(), now);
@@ -39,16 +46,30 @@ impl Hub {
 
     /// An answer is ready for its client.
     pub fn answer_rendered(&mut self, rendered: RenderedAnswer, now: Instant) {
-        self.audit(&rendered, now);
+        if self.audits {
+            self.audit(&rendered, now);
+        }
         let RenderedAnswer {
             mut call,
-            content,
+            mut content,
             task,
+            naming,
+            spill_failure,
             ..
         } = rendered;
-        self.note_use(call.server, now);
-        if let Some(task) = task {
-            self.note_task(call.server, &task);
+        if let Some(reason) = spill_failure {
+            self.report_spill_failure(reason);
+        }
+        if !self.clients.contains_key(&call.client) && self.settings.spill.store.is_some() {
+            // Its files were removed when it left, but this one may be new.
+            let owner = SpillOwner(call.client.0);
+            self.actions.push(HubAction::ForgetFiles(owner));
+        }
+        // A new configuration may have come while a large answer was made ready.
+        if let Some(server) = self.current_place(call.server, &naming) {
+            call.server = server;
+            self.note_use(server, now);
+            content = self.publish_task(&call, task, content);
         }
         let form = std::mem::replace(&mut call.form, AnswerForm::Plain);
         match (form, content) {
@@ -84,19 +105,61 @@ impl Hub {
         self.send_to_client(client, answer);
     }
 
+    /// Where a server is now, if it is still there.
+    fn current_place(&self, index: ServerIndex, naming: &Arc<ServerNaming>) -> Option<ServerIndex> {
+        let is_it = |index: &ServerIndex| {
+            let server = self.servers.get(usize::from(index.0));
+            server.is_some_and(|server| Arc::ptr_eq(&server.settings.naming, naming))
+        };
+        Some(index)
+            .filter(is_it)
+            .or_else(|| self.server_indices().find(is_it))
+    }
+
+    /// Tells the operator why results are not in files, once for each reason.
+    fn report_spill_failure(&mut self, reason: String) {
+        if self.spill_failure.as_ref() != Some(&reason) {
+            let text = format!("a large result could not be kept in a file: {reason}");
+            self.actions.push(HubAction::Log(text));
+            self.spill_failure = Some(reason);
+        }
+    }
+
     fn audit(&mut self, rendered: &RenderedAnswer, now: Instant) {
-        let call = &rendered.call;
+        let (call, server) = (&rendered.call, &rendered.naming.name);
+        let record = self.audit_record(call, server, rendered.outcome, rendered.size, now);
+        self.actions.push(HubAction::Audit(record));
+    }
+
+    /// Its client cancels a request, or leaves: the calls that it became are over.
+    pub(super) fn audit_cancelled(&mut self, open: OpenRequest, now: Instant) {
+        for id in self.calls_of(open) {
+            if let Some(call) = self.calls.get(&id) {
+                let server = self.server(call.server).name();
+                let record = self.audit_record(call, server, CallOutcome::Cancelled, 0, now);
+                self.actions.push(HubAction::Audit(record));
+            }
+        }
+    }
+
+    fn audit_record(
+        &self,
+        call: &Call,
+        server: &str,
+        outcome: CallOutcome,
+        size: usize,
+        now: Instant,
+    ) -> AuditRecord {
         let client = self.clients.get(&call.client);
         let method = call.message.method().unwrap_or_default();
-        let record = AuditRecord {
+        AuditRecord {
             client: client.map_or_else(String::new, |client| client.name.clone()),
             what: format!("{method} {}", call.what),
-            server: self.server(call.server).name().to_owned(),
-            outcome: rendered.outcome,
+            server: server.to_owned(),
+            outcome,
             latency: now.saturating_duration_since(call.started),
-            sizes: (call.message.len(), rendered.size),
-        };
-        self.actions.push(HubAction::Audit(record));
+            sizes: (call.message.len(), size),
+        }
     }
 }
 
@@ -120,27 +183,4 @@ pub(super) fn result_message(id: &Id, result: &[u8]) -> Message {
     text.extend_from_slice(result);
     text.push(b'}');
     Message::parse(text)
-}
-
-/// A text in which absolute paths are cut down to their last part.
-pub(super) fn without_paths(text: &str) -> String {
-    let is_border = |c: char| c.is_whitespace() || "\"'`()<>[]{}=,;|".contains(c);
-    let mut shortened = String::with_capacity(text.len());
-    for word in text.split_inclusive(is_border) {
-        let (path, border) = match word.char_indices().next_back() {
-            Some((at, last)) if is_border(last) => word.split_at(at),
-            _ => (word, ""),
-        };
-        let name = match path.strip_prefix('/') {
-            Some(rest) => rest
-                .trim_end_matches('/')
-                .rsplit('/')
-                .next()
-                .unwrap_or(path),
-            None => path,
-        };
-        shortened.push_str(name);
-        shortened.push_str(border);
-    }
-    shortened
 }

@@ -6,11 +6,12 @@ use mcp_proxy_wire::{Era, ErrorCode, Field, Message, error_response};
 
 use super::Hub;
 use super::log_levels::LogLevel;
+use super::roots::RootsQuestion;
 use super::servers::LinkOwner;
 use crate::server_link::{ClientId, LinkId};
 
 /// Which client a server's question is for.
-enum Addressee {
+pub(super) enum Addressee {
     Client(ClientId),
     /// Several clients have calls open, so it cannot be known.
     Unclear,
@@ -35,7 +36,34 @@ impl Hub {
             }
             _ => {}
         }
-        let client = match self.addressee(id) {
+        let about_task = self.message_about_task(id, message);
+        let (message, addressee) = match &about_task {
+            Some((client, message)) => (message, Addressee::Client(*client)),
+            None => (message, self.addressee(id)),
+        };
+        let is_kept =
+            method == "roots/list" && self.keep_roots_question(id, message, &addressee, now);
+        if !is_kept {
+            self.ask_client(id, message, addressee, now);
+        }
+    }
+
+    /// Passes a server's question on, or says why that is not possible.
+    pub(super) fn ask_client(
+        &mut self,
+        id: LinkId,
+        message: &Message,
+        addressee: Addressee,
+        now: Instant,
+    ) {
+        let Some(index) = self.links.get(&id).map(|link| link.server) else {
+            return;
+        };
+        let method = message.method().unwrap_or_default();
+        if method == "roots/list" {
+            self.note_roots(id, RootsQuestion::Refused);
+        }
+        let client = match addressee {
             Addressee::Client(client) => client,
             Addressee::Unclear => {
                 self.stop_sharing(index);
@@ -71,6 +99,8 @@ impl Hub {
             return self.refuse(id, message, ErrorCode::METHOD_NOT_FOUND, &text);
         }
         if method == "roots/list" {
+            self.note_roots(id, RootsQuestion::Settled);
+            self.note_roots_asked(id, now);
             self.claim_link(id, client, now);
         }
         let asked = self
@@ -86,7 +116,7 @@ impl Hub {
         }
     }
 
-    fn addressee(&self, id: LinkId) -> Addressee {
+    pub(super) fn addressee(&self, id: LinkId) -> Addressee {
         let Some(link) = self.links.get(&id) else {
             return Addressee::Nobody;
         };
@@ -96,7 +126,8 @@ impl Hub {
         let mut callers: Vec<ClientId> = self
             .calls
             .values()
-            .filter(|call| call.is_sent && call.link == Some(id))
+            .filter(|call| call.link == Some(id))
+            .filter(|call| call.is_sent || self.is_gate_closed(id, call.client))
             .map(|call| call.client)
             .collect();
         callers.sort_unstable();
@@ -140,6 +171,11 @@ impl Hub {
         match message.method().as_deref() {
             Some("notifications/message") => self.log_message(id, message),
             Some("notifications/resources/updated") => self.resource_updated(id, message),
+            Some("notifications/tasks/status") => {
+                if let Some((client, message)) = self.message_about_task(id, message) {
+                    self.send_to_client(client, message);
+                }
+            }
             Some("notifications/elicitation/complete") => {
                 for client in self.clients_of(id) {
                     self.send_to_client(client, message.clone());
@@ -149,7 +185,8 @@ impl Hub {
         }
     }
 
-    /// The clients that use a link.
+    /// The clients that use a link, without those that wait for the answer to their `initialize`: they must not hear anything
+    /// before it.
     pub(super) fn clients_of(&self, id: LinkId) -> Vec<ClientId> {
         let Some(link) = self.links.get(&id) else {
             return Vec::new();
@@ -158,11 +195,12 @@ impl Hub {
             LinkOwner::Client(client) => vec![client],
             LinkOwner::Everyone => {
                 let server = link.server;
-                let uses = |own: &ClientId| !self.server(server).has_own(*own);
-                self.clients
-                    .keys()
-                    .filter(|client| uses(client))
-                    .copied()
+                let server = self.server(server);
+                let clients = self.clients.iter();
+                clients
+                    .filter(|(_, client)| client.is_initialized || client.era() == Era::Modern)
+                    .map(|(id, _)| *id)
+                    .filter(|id| !server.has_own(*id))
                     .collect()
             }
         }

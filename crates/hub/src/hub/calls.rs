@@ -2,22 +2,19 @@
 
 use std::time::Instant;
 
-use bytes::Bytes;
 use mcp_proxy_wire::{Era, ErrorCode, Field, Id, Kind, Message, error_response};
 
 use super::answers::{result_message, without_paths};
+use super::batches::BatchId;
 use super::clients::OpenRequest;
+use super::dispatch_calls::DispatchForm;
 use super::requests::ClientRequest;
 use super::result_cache::CacheUse;
 use super::tasks::TaskPage;
-use super::{Hub, eras};
+use super::{Hub, WrittenUpTo, eras};
 use crate::catalog::{Hints, ServerIndex};
 use crate::proxy_tool::CapabilityType;
-use crate::server_link::{CallId, ClientId, LinkId};
-
-/// A batch of operations of the `proxy` tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct BatchId(pub(super) u64);
+use crate::server_link::{CallId, ClientId, LinkId, cancel_of};
 
 /// A request that was, or will be, sent to a server.
 #[derive(Debug)]
@@ -64,27 +61,10 @@ pub(super) enum AnswerForm {
         kind: CapabilityType,
         path: String,
     },
+    /// As a result of the `proxy-dispatch` tool.
+    Dispatch(Box<DispatchForm>),
     /// A page of a server's part of `tasks/list`.
     TaskPage(TaskPage),
-}
-
-/// What several calls of one client's request are made for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum BatchPurpose {
-    /// A batch of the `proxy` tool.
-    ProxyTool,
-    /// `tasks/list`, with one part for each server.
-    TaskList,
-}
-
-/// Results of a batch that have come.
-#[derive(Debug)]
-pub(super) struct Batch {
-    pub(super) purpose: BatchPurpose,
-    pub(super) client: ClientId,
-    pub(super) id: Id,
-    pub(super) results: Vec<Option<Bytes>>,
-    pub(super) calls: Vec<CallId>,
 }
 
 /// What [`Hub::forward`] needs.
@@ -169,6 +149,7 @@ impl Hub {
             let text = format!("server {}: {reason}", self.server(server).name());
             return self.fail_call(id, ErrorCode::SERVER_UNAVAILABLE, &text, now);
         };
+        let has_to_wait = self.is_gate_closed(link_id, client);
         let asker = self.clients.get(&client);
         let asker = asker.map(|client| (client.era(), client.level));
         let (Some(link), Some((client_era, level))) = (self.links.get_mut(&link_id), asker) else {
@@ -178,14 +159,13 @@ impl Hub {
             return;
         };
         call.link = Some(link_id);
-        if !link.state.is_ready() {
+        if !link.state.is_ready() || has_to_wait {
             return;
         }
         let era = link.state.era;
         if era == Era::Modern && matches!(call.form, AnswerForm::Subscribe { .. }) {
-            // It has no such request: it is told in the hub's listen request.
-            let answer = result_message(&call.id, b"{}");
-            return self.finish_call(id, answer, now);
+            // It has no such request: it is told, and answers, in the hub's listen request.
+            return self.subscribe_by_listening(id);
         }
         if call.cache == CacheUse::LookUpAndStore
             && let Some(result) = self.cache.find(link_id, &call.message, now)
@@ -252,11 +232,22 @@ impl Hub {
             return;
         };
         if message.kind() == Kind::Notification {
-            let client = call.client;
-            return self.send_to_client(client, message);
+            let (client, form) = (call.client, &call.form);
+            return match form {
+                AnswerForm::Part { batch, place, .. } if is_progress(&message) => {
+                    let (batch, place) = (*batch, *place);
+                    self.part_progressed(batch, place, &message);
+                }
+                _ => self.send_to_client(client, message),
+            };
         }
-        let lost = message.error_code().map(ErrorCode).is_some_and(is_lost);
-        let written = self.links.get(&link).and_then(|link| link.written);
+        let code = message.error_code().map(ErrorCode);
+        let lost = code.is_some_and(is_lost);
+        let written = match code {
+            // The server has refused it together with its session, and so has not run it.
+            Some(ErrorCode::SESSION_NOT_FOUND) => Some(WrittenUpTo(0)),
+            _ => self.links.get(&link).and_then(|link| link.written),
+        };
         if lost && self.may_repeat(id, written) {
             return self.repeat(id, now);
         }
@@ -296,61 +287,74 @@ impl Hub {
                 self.server(call.server).name(),
                 waited.as_secs()
             );
+            let cancel = cancel_of(call.id.token(), "the call took too long");
+            self.tell_about(id, &cancel);
             self.stop_at_server(id);
             self.fail_call(id, ErrorCode::PEER_STALLED, &text, now);
         }
     }
 
-    pub(super) fn stop_at_server(&mut self, id: CallId) {
-        let Some(link_id) = self
-            .calls
-            .get(&id)
-            .filter(|call| call.is_sent)
-            .and_then(|call| call.link)
-        else {
-            return;
-        };
-        if let Some(link) = self.links.get_mut(&link_id) {
-            link.state.abandon(id);
-        }
-        self.flush_link(link_id, None);
+    /// The link that a call was sent on.
+    fn sent_on(&self, id: CallId) -> Option<LinkId> {
+        self.calls.get(&id).filter(|call| call.is_sent)?.link
     }
 
-    /// A client's cancel goes to the one server that has the call.
-    pub(super) fn cancel(&mut self, client: ClientId, message: &Message) {
+    /// Passes on a notification about a call, if its server has the call.
+    fn tell_about(&mut self, id: CallId, message: &Message) {
+        let link_id = self.sent_on(id);
+        if let Some((link_id, link)) = link_id.and_then(|id| Some((id, self.links.get_mut(&id)?))) {
+            link.state.notify_about(id, message);
+            self.flush_link(link_id, None);
+        }
+    }
+
+    pub(super) fn stop_at_server(&mut self, id: CallId) {
+        let link_id = self.sent_on(id);
+        if let Some((link_id, link)) = link_id.and_then(|id| Some((id, self.links.get_mut(&id)?))) {
+            link.state.abandon(id);
+            self.flush_link(link_id, None);
+        }
+    }
+
+    /// A client's cancel goes to the servers that have its calls. Servers do not answer what was cancelled, so the calls
+    /// are over now, and an answer that comes all the same is dropped.
+    pub(super) fn cancel(&mut self, client: ClientId, message: &Message, now: Instant) {
         let Some(span) = message.span(Field::RequestId) else {
             return;
         };
         let key = Id::from_token(message.slice(span)).key();
-        let open = self
-            .clients
-            .get(&client)
-            .and_then(|client| client.open.get(&key));
-        match open.copied() {
-            Some(OpenRequest::Call(id)) => {
-                let sent = self.calls.get(&id).filter(|call| call.is_sent);
-                let Some(link_id) = sent.and_then(|call| call.link) else {
-                    return self.abandon(OpenRequest::Call(id));
-                };
-                if let Some(link) = self.links.get_mut(&link_id) {
-                    link.state.notify_about(id, message);
-                }
-                self.flush_link(link_id, None);
+        let session = self.clients.get_mut(&client);
+        let Some(open) = session.and_then(|session| session.open.remove(&key)) else {
+            return self.end_listen(client, &key);
+        };
+        for id in self.calls_of(open) {
+            self.tell_about(id, message);
+        }
+        self.audit_cancelled(open, now);
+        self.abandon(open);
+        self.release(client);
+    }
+
+    /// The calls that a client's request became.
+    pub(super) fn calls_of(&self, open: OpenRequest) -> Vec<CallId> {
+        match open {
+            OpenRequest::Call(call) => vec![call],
+            OpenRequest::Batch(batch) => {
+                let batch = self.batches.get(&batch);
+                batch.map_or_else(Vec::new, |batch| batch.calls.clone())
             }
-            Some(batch @ OpenRequest::Batch(_)) => self.abandon(batch),
-            None => {}
+            OpenRequest::Work(_) => Vec::new(),
         }
     }
 
     /// Nobody waits for this request any more.
     pub(super) fn abandon(&mut self, open: OpenRequest) {
-        let calls = match open {
-            OpenRequest::Call(call) => vec![call],
-            OpenRequest::Batch(batch) => {
-                let batch = self.batches.remove(&batch);
-                batch.map_or_else(Vec::new, |batch| batch.calls)
-            }
-        };
+        let calls = self.calls_of(open);
+        match open {
+            OpenRequest::Call(_) => {}
+            OpenRequest::Batch(batch) => drop(self.batches.remove(&batch)),
+            OpenRequest::Work(work) => drop(self.works.remove(&work)),
+        }
         for id in calls {
             self.stop_at_server(id);
             let Some(call) = self.calls.remove(&id) else {
@@ -385,6 +389,10 @@ pub(super) fn error_text(answer: &Message) -> String {
         || "the server gave no reason".to_owned(),
         |text| text.into_owned(),
     )
+}
+
+fn is_progress(message: &Message) -> bool {
+    message.method().as_deref() == Some("notifications/progress")
 }
 
 /// Whether an error comes from the link and not from the server.

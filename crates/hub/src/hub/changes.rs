@@ -1,14 +1,15 @@
 //! Changes while the hub runs: servers restarted, switched on and off, and a new configuration.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
+use super::catalog_build::BuiltConfiguration;
 use super::servers::Server;
 use super::{Hub, HubAction};
-use crate::catalog::ServerIndex;
-use crate::config::StartMode;
+use crate::catalog::{CatalogView, ServerIndex};
 use crate::server_link::{ClientId, LinkId};
 use crate::settings::{HubSettings, ServerSettings};
 
@@ -23,10 +24,21 @@ pub enum ServerChange {
     Disable,
 }
 
-/// There is no server of this name.
+/// Why a server cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no server {0:?}")]
-pub struct UnknownServer(pub String);
+pub enum ServerChangeError {
+    /// There is no server of this name.
+    #[error("there is no server {0:?}")]
+    Unknown(String),
+    /// Its configuration has to be changed first.
+    #[error("server {name:?} cannot be used: {reason}")]
+    Unusable {
+        /// Its configured name.
+        name: String,
+        /// What is wrong with its entry.
+        reason: String,
+    },
+}
 
 /// A server of a new configuration.
 #[derive(Clone, Debug)]
@@ -44,10 +56,15 @@ impl Hub {
         name: &str,
         change: ServerChange,
         now: Instant,
-    ) -> Result<(), UnknownServer> {
+    ) -> Result<(), ServerChangeError> {
         let index = self
             .server_named(name)
-            .ok_or_else(|| UnknownServer(name.to_owned()))?;
+            .ok_or_else(|| ServerChangeError::Unknown(name.to_owned()))?;
+        let unusable = self.server(index).settings.disabled.clone();
+        if let Some(reason) = unusable.filter(|_| change != ServerChange::Disable) {
+            let name = name.to_owned();
+            return Err(ServerChangeError::Unusable { name, reason });
+        }
         match change {
             ServerChange::Restart => {
                 self.end_server(index, "it was restarted", now);
@@ -55,11 +72,12 @@ impl Hub {
                 self.start_if_eager(index, now);
             }
             ServerChange::Enable => {
-                self.server_mut(index).settings.disabled = None;
+                self.server_mut(index).is_switched_off = false;
                 self.start_if_eager(index, now);
             }
             ServerChange::Disable => {
-                self.server_mut(index).settings.disabled = Some("it is switched off".to_owned());
+                self.server_mut(index).is_switched_off = true;
+                self.give_up_repeats(index);
                 self.end_server(index, "it was switched off", now);
                 let server = self.server_mut(index);
                 server.listing = None;
@@ -71,9 +89,14 @@ impl Hub {
         Ok(())
     }
 
-    /// Takes on a new configuration. Unchanged servers, their calls and all clients go on; clients of a profile that no
-    /// longer exists are disconnected.
-    pub fn reconfigure(&mut self, settings: HubSettings, servers: Vec<NewServer>, now: Instant) {
+    /// Takes on a new configuration that was [prepared](Hub::prepare). Unchanged servers, their calls and all clients go on;
+    /// clients of a profile that no longer exists are disconnected.
+    pub fn reconfigure(&mut self, new: BuiltConfiguration, now: Instant) {
+        let BuiltConfiguration {
+            settings,
+            servers,
+            catalog,
+        } = new;
         let kept: BTreeSet<&str> = servers
             .iter()
             .filter_map(|server| match server {
@@ -86,11 +109,13 @@ impl Hub {
             .filter(|index| !kept.contains(self.server(*index).name()))
             .collect();
         for index in gone {
+            self.give_up_repeats(index);
             self.end_server(index, "its configuration was changed", now);
         }
         self.replace_servers(servers);
         self.replace_profiles(settings);
-        self.rebuild_catalog_now();
+        self.install_configured(catalog);
+        self.stop_waiting_for_lists(now);
         for index in self.server_indices() {
             if self.server(index).is_new() {
                 self.start_if_eager(index, now);
@@ -133,9 +158,13 @@ impl Hub {
                 .iter()
                 .filter_map(|index| moved.get(index).copied())
                 .collect();
+            for listen in &mut client.listens {
+                listen.move_servers(&moved);
+            }
         }
         self.subscriptions.move_servers(&moved);
         self.tasks.move_servers(&moved);
+        self.acknowledge_settled();
     }
 
     fn replace_profiles(&mut self, settings: HubSettings) {
@@ -146,6 +175,7 @@ impl Hub {
             .map(|profile| profile.name.clone())
             .collect();
         self.proxy_tool = settings.proxy_tool.clone();
+        self.views = self.views_for(&settings);
         self.settings = settings;
         let mut orphaned: Vec<ClientId> = Vec::new();
         for (id, client) in &mut self.clients {
@@ -160,18 +190,30 @@ impl Hub {
                 None => orphaned.push(*id),
             }
         }
-        // Clients are told what differs from what their profile showed before. A new profile has no clients.
-        let old_views = std::mem::take(&mut self.views);
-        let profiles = self.settings.profiles.iter();
-        self.views = profiles
-            .filter_map(|profile| {
-                let place = names.iter().position(|name| *name == profile.name);
-                old_views.get(place.unwrap_or_default()).cloned()
-            })
-            .collect();
-        for client in orphaned {
-            self.actions.push(HubAction::CloseClient(client));
+        for id in orphaned {
+            // What it waits for would be looked up in the view of another profile.
+            let open = self.clients.get_mut(&id).map(|client| {
+                client.profile = 0;
+                std::mem::take(&mut client.open)
+            });
+            for open in open.into_iter().flat_map(FxHashMap::into_values) {
+                self.abandon(open);
+            }
+            self.actions.push(HubAction::CloseClient(id));
         }
+    }
+
+    /// What the profiles of a new configuration showed before: clients are told what is different. A new profile has no
+    /// clients.
+    pub(super) fn views_for(&self, settings: &HubSettings) -> Vec<Arc<CatalogView>> {
+        let old = &self.settings.profiles;
+        let profiles = settings.profiles.iter();
+        profiles
+            .filter_map(|profile| {
+                let place = old.iter().position(|known| known.name == profile.name);
+                self.views.get(place.unwrap_or_default()).cloned()
+            })
+            .collect()
     }
 
     fn server_named(&self, name: &str) -> Option<ServerIndex> {
@@ -180,9 +222,16 @@ impl Hub {
     }
 
     fn start_if_eager(&mut self, index: ServerIndex, now: Instant) {
-        let settings = &self.server(index).settings;
-        if settings.disabled.is_none() && settings.start == StartMode::Eager {
+        if self.server(index).starts_by_itself() {
             self.start_main(index, now);
+        }
+    }
+
+    /// Calls to this server are not sent again: it will not come back, and its place may be another server's.
+    fn give_up_repeats(&mut self, index: ServerIndex) {
+        let calls = self.calls.values_mut();
+        for call in calls.filter(|call| call.server == index) {
+            call.repeated = true;
         }
     }
 

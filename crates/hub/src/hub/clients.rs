@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use bytes::Bytes;
+use mcp_proxy_spill::SpillOwner;
 use mcp_proxy_wire::revision::{MODERN, meta};
 use mcp_proxy_wire::{
     Era, ErrorCode, Field, Id, IdKey, Kind, Message, error_response, json_string, request_era,
@@ -11,19 +12,24 @@ use mcp_proxy_wire::{
 use rustc_hash::FxHashMap;
 
 use super::answers::result_message;
-use super::calls::BatchId;
-use super::listening::ListenFilter;
+use super::batches::BatchId;
+use super::listening::ClientListen;
 use super::log_levels::LogLevel;
-use super::requests::CallName;
-use super::requests::ClientRequest;
+use super::requests::{CallName, ClientRequest};
+use super::work::WorkId;
 use super::{Hub, HubAction};
 use crate::catalog::{ItemKind, ServerIndex};
 use crate::server_link::{CallId, ClientId, LinkId};
+
+/// Tells clients without sessions apart: the same for all requests with the same credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallerKey(pub u64);
 
 /// A client session, or one request of a client that has no sessions.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) profile: usize,
+    caller: Option<CallerKey>,
     era: Option<Era>,
     /// `capabilities` as the client declared them.
     capabilities: Option<Bytes>,
@@ -34,10 +40,12 @@ pub(super) struct Client {
     pub(super) shares: BTreeSet<ServerIndex>,
     /// Its unanswered requests.
     pub(super) open: FxHashMap<IdKey, OpenRequest>,
-    pub(super) listen: Option<(Id, ListenFilter)>,
+    pub(super) listens: Vec<ClientListen>,
     /// Requests that wait for servers that are starting.
     parked: Vec<ParkedRequest>,
-    settle_by: Instant,
+    parked_until: Option<Instant>,
+    /// A request that has waited is being answered, and does not wait again.
+    has_waited: bool,
     /// It will send nothing more, and leaves with its last answer.
     is_finished: bool,
     /// It has had the answer to its opening.
@@ -49,6 +57,8 @@ pub(super) struct Client {
 pub(super) enum OpenRequest {
     Call(CallId),
     Batch(BatchId),
+    /// The hub itself is busy with it.
+    Work(WorkId),
 }
 
 #[derive(Debug)]
@@ -76,14 +86,26 @@ impl Client {
         declared.member(whole, capability).is_some()
     }
 
+    /// Whose results in files this client may read. A session's are its own. Requests without a session share theirs with
+    /// the other requests of the same caller.
+    pub(super) fn spill_owner(&self, id: ClientId) -> SpillOwner {
+        match (self.era(), self.caller) {
+            (Era::Modern, Some(CallerKey(key))) => SpillOwner(key | 1 << 63),
+            _ => SpillOwner(id.0),
+        }
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
-        (!self.parked.is_empty()).then_some(self.settle_by)
+        let listens = self.listens.iter().filter_map(ClientListen::deadline);
+        listens.chain(self.parked_until).min()
     }
 }
 
 impl Hub {
     /// A client connects. `None` if there is no profile of this name.
-    pub fn client_opened(&mut self, profile: &str, now: Instant) -> Option<ClientId> {
+    ///
+    /// `caller` is who sent the HTTP request that opened the connection.
+    pub fn client_opened(&mut self, profile: &str, caller: Option<CallerKey>) -> Option<ClientId> {
         let profile = self
             .settings
             .profiles
@@ -92,15 +114,17 @@ impl Hub {
         let id = ClientId(self.next_id());
         let client = Client {
             profile,
+            caller,
             era: None,
             capabilities: None,
             name: String::new(),
             level: None,
             shares: BTreeSet::new(),
             open: FxHashMap::default(),
-            listen: None,
+            listens: Vec::new(),
             parked: Vec::new(),
-            settle_by: now + self.settings.settle,
+            parked_until: None,
+            has_waited: false,
             is_finished: false,
             is_initialized: false,
         };
@@ -127,15 +151,31 @@ impl Hub {
     }
 
     /// A client has gone. Its calls are cancelled.
-    pub fn client_closed(&mut self, id: ClientId) {
+    pub fn client_closed(&mut self, id: ClientId, now: Instant) {
+        let open = self.clients.get(&id).map(|client| &client.open);
+        let open: Vec<OpenRequest> = open
+            .into_iter()
+            .flat_map(|open| open.values().copied())
+            .collect();
+        for open in open {
+            self.audit_cancelled(open, now);
+        }
         let Some(client) = self.clients.remove(&id) else {
             return;
         };
+        let era = client.era();
         for open in client.open.into_values() {
             self.abandon(open);
         }
         self.drop_subscriptions(id);
+        // Each request of a modern HTTP client is a client of its own, and its tasks outlive it.
+        if era == Era::Legacy {
+            self.tasks.forget_client(id);
+        }
         self.close_own_links(id);
+        if self.settings.spill.store.is_some() {
+            self.actions.push(HubAction::ForgetFiles(SpillOwner(id.0)));
+        }
         let links: Vec<LinkId> = self.links.keys().copied().collect();
         for link in links {
             if let Some(link) = self.links.get_mut(&link) {
@@ -169,8 +209,8 @@ impl Hub {
                 sequence,
                 now,
             }),
-            Kind::Notification => self.client_notification(id, message),
-            Kind::Response | Kind::Error => self.client_answer(id, message),
+            Kind::Notification => self.client_notification(id, message, now),
+            Kind::Response | Kind::Error => self.client_answer(id, message, now),
             Kind::Batch => {
                 for part in message.parts().into_iter().flatten() {
                     self.client_message(id, &part, sequence, now);
@@ -219,9 +259,7 @@ impl Hub {
                 }
             }
             ("tools/call", _) => self.call_tool(request),
-            ("resources/read", _) => {
-                self.forward_named(request, CallName::Uri);
-            }
+            ("resources/read", _) => self.read_resource(request),
             ("prompts/get", _) => {
                 self.forward_named(request, CallName::Name(ItemKind::Prompt));
             }
@@ -286,40 +324,40 @@ impl Hub {
         let name = info.and_then(|info| message.text_at(message.member(info, "name")?));
         if let Some(client) = self.clients.get_mut(&client) {
             client.is_initialized = true;
-            client.capabilities = capabilities.map(|span| message.raw().slice(span.range()));
+            // Copied: the message may lie in a buffer of its connection that would be kept with it.
+            let copied = |span| Bytes::copy_from_slice(message.slice(span));
+            client.capabilities = capabilities.map(copied);
             client.name = name.map_or_else(String::new, |name| name.into_owned());
         }
     }
 
     /// Lets a request wait for servers that are starting. `false`: there is nothing to wait for, or it has waited enough.
-    fn park(&mut self, request: ClientRequest<'_>) -> bool {
+    pub(super) fn park(&mut self, request: ClientRequest<'_>) -> bool {
         let ClientRequest {
             client,
             message,
             sequence,
             now,
         } = request;
-        if self.is_settled() {
-            return false;
-        }
-        let Some(client) = self.clients.get_mut(&client) else {
+        let Some(until) = self.settles_at(now) else {
             return false;
         };
-        if now >= client.settle_by {
+        let client = self.clients.get_mut(&client);
+        let Some(client) = client.filter(|client| !client.has_waited) else {
             return false;
-        }
+        };
         client.parked.push(ParkedRequest {
             message: message.clone(),
             sequence,
         });
-        let settle_by = client.settle_by;
-        self.schedule(settle_by);
+        client.parked_until = Some(until);
+        self.schedule(until);
         true
     }
 
     /// Answers the requests that waited for servers, if none is starting any more.
     pub(super) fn answer_parked(&mut self, now: Instant) {
-        if self.is_settled() {
+        if self.settles_at(now).is_none() {
             let clients: Vec<ClientId> = self.clients.keys().copied().collect();
             clients
                 .into_iter()
@@ -329,7 +367,8 @@ impl Hub {
 
     fn unpark(&mut self, id: ClientId, now: Instant) {
         let parked = self.clients.get_mut(&id).map(|client| {
-            client.settle_by = now;
+            client.parked_until = None;
+            client.has_waited = true;
             std::mem::take(&mut client.parked)
         });
         for parked in parked.into_iter().flatten() {
@@ -340,6 +379,9 @@ impl Hub {
                 now,
             });
         }
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.has_waited = false;
+        }
         self.release(id);
     }
 
@@ -348,23 +390,25 @@ impl Hub {
         let due: Vec<ClientId> = self
             .clients
             .iter()
-            .filter(|(_, client)| client.deadline().is_some_and(|at| at <= now))
+            .filter(|(_, client)| client.parked_until.is_some_and(|at| at <= now))
             .map(|(id, _)| *id)
             .collect();
         due.into_iter().for_each(|client| self.unpark(client, now));
+        self.wake_listens(now);
     }
 
-    fn client_notification(&mut self, client: ClientId, message: &Message) {
+    fn client_notification(&mut self, client: ClientId, message: &Message, now: Instant) {
         match message.method().as_deref() {
-            Some("notifications/cancelled") => self.cancel(client, message),
+            Some("notifications/cancelled") => self.cancel(client, message, now),
+            Some("notifications/initialized") => self.client_is_open(client, now),
             Some("notifications/roots/list_changed") => self.roots_changed(client, message),
-            Some("notifications/progress") => self.client_answer(client, message),
+            Some("notifications/progress") => self.client_answer(client, message, now),
             _ => {}
         }
     }
 
     /// Something about a request that a server sent to this client.
-    fn client_answer(&mut self, client: ClientId, message: &Message) {
+    fn client_answer(&mut self, client: ClientId, message: &Message, now: Instant) {
         let token = match message.kind() {
             Kind::Notification => message.text(Field::ProgressToken),
             _ => message.text(Field::Id),
@@ -381,6 +425,9 @@ impl Hub {
             open.state.answer(client, message);
         }
         self.flush_link(link, None);
+        if message.kind() != Kind::Notification {
+            self.note_roots_answered(link, now);
+        }
     }
 
     /// Sends a result, given as JSON.

@@ -1,37 +1,39 @@
 //! Conversations with servers: opened when they are needed, noticed when they end, and tried again.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use mcp_proxy_wire::{Era, Message};
 
+use super::call_gate::CallGate;
+use super::roots::RootsQuestion;
+use super::server_listening::ListenRefusal;
 use super::servers::{EraSupport, LinkOwner, other, slot};
 use super::{Hub, HubAction, LinkClosed, OpenLink, WrittenUpTo};
-use crate::catalog::{ServerIndex, ServerListing};
+use crate::backoff::{RECOVERED, wait_after};
+use crate::catalog::ServerIndex;
 use crate::config::{RestartPolicy, SharingScope, StartMode};
 use crate::server_link::{
     ClientDescription, ClientId, LinkDeadlines, LinkId, LinkNews, ServerLink,
 };
 
-/// The first wait after a failure. It doubles with each further one.
-const BACKOFF_FIRST: Duration = Duration::from_secs(1);
-
-const BACKOFF_MAX: Duration = Duration::from_secs(60);
-
-/// A server that has run this long has recovered, and its failures are forgotten.
-const RECOVERED: Duration = Duration::from_secs(60);
-
 impl Hub {
-    /// Whether every server that starts by itself has been ready, or has failed, once.
-    pub(super) fn is_settled(&self) -> bool {
-        self.servers.iter().all(|server| server.settled) && !self.build.is_building()
+    /// How long a request for what all servers offer has to wait: until every server that has just been started has been
+    /// ready, or has failed, and is in the catalog, but not longer than [`HubSettings::settle`](crate::HubSettings) after
+    /// its start. `None`: not at all.
+    pub(super) fn settles_at(&self, now: Instant) -> Option<Instant> {
+        let just_started = self
+            .servers
+            .iter()
+            .filter(|server| !server.settled || self.build.is_building());
+        let at = just_started.filter_map(|server| server.settle_by).max();
+        at.filter(|at| *at > now)
     }
 
     /// Servers that cannot be used are told about once.
     pub(super) fn report_disabled_servers(&mut self) {
         let disabled = self.servers.iter().filter_map(|server| {
-            let reason = server.settings.disabled.as_ref()?;
+            let reason = server.disabled_reason()?;
             Some(HubAction::Log(format!(
                 "server {}: {reason}",
                 server.name()
@@ -43,8 +45,7 @@ impl Hub {
 
     pub(super) fn start_eager_servers(&mut self, now: Instant) {
         for index in self.server_indices() {
-            let settings = &self.server(index).settings;
-            if settings.disabled.is_none() && settings.start == StartMode::Eager {
+            if self.server(index).starts_by_itself() {
                 self.start_main(index, now);
             }
         }
@@ -67,7 +68,7 @@ impl Hub {
     ) -> Option<LinkId> {
         let client_era = self.clients.get(&client)?.era();
         let server = self.server(index);
-        if server.settings.disabled.is_some() {
+        if server.disabled_reason().is_some() {
             return None;
         }
         let era = server.era_for(client_era);
@@ -98,6 +99,11 @@ impl Hub {
         }
     }
 
+    /// Whether the lists are read in this conversation, and the server counts as down without it.
+    pub(super) fn is_main(&self, link: &OpenLink) -> bool {
+        link.is_for_everyone && link.state.era == self.server(link.server).main_era()
+    }
+
     /// The conversation in which a server tells this owner about its resources, if there is one.
     pub(super) fn link_of(&self, index: ServerIndex, owner: LinkOwner) -> Option<LinkId> {
         let server = self.server(index);
@@ -109,9 +115,13 @@ impl Hub {
 
     fn start_shared(&mut self, index: ServerIndex, era: Era, now: Instant) -> LinkId {
         let link = self.open_link(index, LinkOwner::Everyone, era, now);
+        let settle_by = now + self.settings.settle;
         let server = self.server_mut(index);
+        server.settle_by.get_or_insert(settle_by);
         server.shared[slot(era)] = Some(link);
         server.retry_at = None;
+        server.lists_failed = false;
+        server.note_start();
         server.last_stderr.clear();
         self.update_listening(index);
         link
@@ -119,7 +129,9 @@ impl Hub {
 
     fn start_own(&mut self, client: ClientId, index: ServerIndex, now: Instant) -> LinkId {
         let link = self.open_link(index, LinkOwner::Client(client), Era::Legacy, now);
-        self.server_mut(index).own.insert(client, link);
+        let server = self.server_mut(index);
+        server.own.insert(client, link);
+        server.note_start();
         link
     }
 
@@ -155,7 +167,10 @@ impl Hub {
                 owner,
                 level: None,
                 state,
+                is_for_everyone: owner == LinkOwner::Everyone,
                 written: None,
+                roots: RootsQuestion::default(),
+                gate: CallGate::default(),
             },
         );
         self.schedule(now + deadlines.start);
@@ -189,9 +204,7 @@ impl Hub {
         };
         let server = link.server;
         let news = link.state.received(message, now);
-        if message.method().as_deref() == Some("notifications/tools/list_changed") {
-            self.forget_results(server);
-        }
+        self.note_announced(server, message);
         for news in news {
             self.handle_news(id, news, now);
         }
@@ -201,29 +214,41 @@ impl Hub {
         self.flush_link(id, None);
     }
 
-    fn handle_news(&mut self, id: LinkId, news: LinkNews, now: Instant) {
+    pub(super) fn handle_news(&mut self, id: LinkId, news: LinkNews, now: Instant) {
         let Some(link) = self.links.get(&id) else {
             return;
         };
-        let (index, owner, era) = (link.server, link.owner, link.state.era);
+        let index = link.server;
         match news {
             LinkNews::Ready => self.link_ready(id, now),
-            LinkNews::Listed(listing) => {
-                if owner == LinkOwner::Everyone && era == self.server(index).main_era() {
-                    self.listed(index, listing, now);
+            LinkNews::Listed { listing, failed } => {
+                match self.reads_lists_from(id) {
+                    true => self.listed(index, listing, failed, now),
+                    false => self.listed_elsewhere(index),
                 }
+                self.open_gate_if_unasked(id, now);
             }
             LinkNews::ForCall(call, message) => self.call_message(id, call, message, now),
             LinkNews::Asks(message) => self.server_asks(id, &message, now),
             LinkNews::ForClient(client, message) => self.send_to_client(client, message),
             LinkNews::Notifies(message) => self.server_notifies(id, &message),
-            LinkNews::Subscribed(uri) => self.subscription_agreed(id, uri),
+            LinkNews::Subscribed(uri) => self.subscription_agreed(id, &uri),
             LinkNews::SubscriptionRefused(uri, reason) => {
-                self.subscription_refused(id, uri, &reason);
+                self.subscription_refused(id, &uri, &reason);
+            }
+            LinkNews::ListenAgreed { agreed, refused } => {
+                self.listen_agreed(id, agreed, refused, now);
+            }
+            LinkNews::ListenRefused { uris, code, reason } => {
+                self.listen_refused(id, uris, &ListenRefusal { code, reason }, now);
             }
             LinkNews::Failed(reason) => {
                 self.actions.push(HubAction::Close(id));
-                self.link_closed(id, &LinkClosed { reason }, now);
+                let closed = LinkClosed {
+                    reason,
+                    is_orderly: false,
+                };
+                self.link_closed(id, &closed, now);
             }
             LinkNews::WrongEra => self.wrong_era(id, now),
         }
@@ -233,11 +258,11 @@ impl Hub {
         let Some(link) = self.links.get(&id) else {
             return;
         };
-        let (index, owner, era) = (link.server, link.owner, link.state.era);
+        let (index, era, is_main) = (link.server, link.state.era, self.is_main(link));
         let description = link.state.description.clone();
         let server = self.server_mut(index);
         server.support[slot(era)] = EraSupport::Yes;
-        if owner == LinkOwner::Everyone && era == server.main_era() {
+        if is_main {
             server.description = description;
             server.ready_since = Some(now);
             server.retry_at = None;
@@ -245,38 +270,9 @@ impl Hub {
                 self.schedule(idle);
             }
         }
+        self.close_gate(id, now);
         self.restore_link_state(id);
         self.send_waiting_calls(index, now);
-    }
-
-    fn listed(&mut self, index: ServerIndex, listing: ServerListing, now: Instant) {
-        let server = self.server_mut(index);
-        let listing = Arc::new(listing);
-        let same = server.listing.as_ref().is_some_and(|old| **old == *listing);
-        let was_away = !server.settled || server.stale || server.listing.is_none();
-        server.stale = false;
-        server.settled = true;
-        let told = format!(
-            "server {}: ready, {} tools",
-            server.name(),
-            listing.tools.len()
-        );
-        server.listing = Some(Arc::clone(&listing));
-        let save = HubAction::SaveListing {
-            server: server.name().to_owned(),
-            listing,
-        };
-        if !same {
-            self.actions.push(save);
-        }
-        if was_away {
-            self.actions.push(HubAction::Log(told));
-        }
-        if !same {
-            self.forget_results(index);
-            self.rebuild_catalog();
-        }
-        self.answer_parked(now);
     }
 
     /// The server does not speak the era of this link. Whoever waited for it waits for one of the other era.
@@ -315,16 +311,37 @@ impl Hub {
         let Some(link) = self.links.get(&id) else {
             return;
         };
-        let (index, era) = (link.server, link.state.era);
-        // A link that was replaced already is not missed.
+        let (index, is_main, was_ready) = (link.server, self.is_main(link), link.state.is_ready());
         let server = self.server(index);
         let reason = server.with_stderr(&closed.reason);
-        if era == server.main_era() && server.shared_link(era) == Some(id) {
+        if is_main && self.server(index).shared_link(link.state.era) == Some(id) {
+            // Requests that waited for the server are told why it failed, not that it is starting.
+            self.forget_link(id);
             self.server_failed(index, reason.clone(), now);
+            let server = self.server_mut(index);
+            if closed.is_orderly && server.settings.restart == RestartPolicy::OnFailure {
+                server.retry_at = None;
+            }
         } else {
-            self.server_mut(index).last_error = Some(reason.clone());
+            // A link that was replaced already, or is one client's, is not missed.
+            if is_main && was_ready {
+                self.report_failure(index, &reason);
+            }
+            let server = self.server_mut(index);
+            server.last_error = Some(reason.clone());
+            server.settled |= is_main;
+            match server.shared.iter().any(Option::is_some) {
+                true if is_main => server.note_restart(),
+                true => {}
+                false => server.has_failed |= is_main,
+            }
         }
         self.drop_link(id, &reason, now);
+    }
+
+    pub(super) fn report_failure(&mut self, index: ServerIndex, reason: &str) {
+        let text = with_name(self.server(index).name(), reason);
+        self.actions.push(HubAction::Log(text));
     }
 
     /// Forgets a link. Calls on it fail with this reason, or are sent again if that is safe.
@@ -336,6 +353,7 @@ impl Hub {
                 self.move_subscriptions(client, link.server);
             }
             self.fail_calls_of(id, &link, reason, now);
+            self.settle_listens_without(link.server);
         }
     }
 
@@ -353,22 +371,18 @@ impl Hub {
 
     fn server_failed(&mut self, index: ServerIndex, reason: String, now: Instant) {
         let server = self.server_mut(index);
-        let recovered = server
-            .ready_since
-            .take()
-            .is_some_and(|since| now.duration_since(since) >= RECOVERED);
-        if recovered {
+        let ready_since = server.ready_since.take();
+        if ready_since.is_some_and(|since| now.duration_since(since) >= RECOVERED) {
             server.failures = 0;
         }
-        let wait = BACKOFF_FIRST
-            .saturating_mul(1 << server.failures.min(6))
-            .min(BACKOFF_MAX);
+        let wait = wait_after(server.failures);
         server.failures += 1;
         server.settled = true;
+        server.has_failed = true;
         server.stale = server.listing.is_some();
-        let is_news = server.last_error.as_ref() != Some(&reason);
-        let text = format!("server {}: {reason}", server.name());
-        server.last_error = Some(reason);
+        // One that never works fails in the same way again and again.
+        let is_news = ready_since.is_some() || server.last_error.as_ref() != Some(&reason);
+        server.last_error = Some(reason.clone());
         let retries = server.settings.start == StartMode::Eager
             && server.settings.restart != RestartPolicy::Never
             && server
@@ -378,9 +392,10 @@ impl Hub {
         server.retry_at = retries.then(|| now + wait);
         self.schedule(now + wait);
         if is_news {
-            self.actions.push(HubAction::Log(text));
+            self.report_failure(index, &reason);
         }
         self.answer_parked(now);
+        self.refreshed(index, now);
     }
 
     pub(super) fn wake_links(&mut self, now: Instant) {
@@ -396,7 +411,10 @@ impl Hub {
             .map(|(id, _)| *id)
             .collect();
         for id in late {
-            let news = self.links.get_mut(&id).map(|link| link.state.timed_out());
+            let news = self
+                .links
+                .get_mut(&id)
+                .map(|link| link.state.timed_out(now));
             for news in news.into_iter().flatten() {
                 self.handle_news(id, news, now);
             }
@@ -409,9 +427,7 @@ impl Hub {
             let server = self.server(index);
             let is_idle = server.idle_deadline().is_some_and(|at| at <= now);
             if server.retry_at.is_some_and(|at| at <= now) {
-                let server = self.server_mut(index);
-                server.retry_at = None;
-                server.restarts += 1;
+                self.server_mut(index).retry_at = None;
                 self.start_main(index, now);
             } else if is_idle {
                 self.stop_idle(index, now);
@@ -421,7 +437,8 @@ impl Hub {
 
     /// Stops a server that nobody uses. What it offers stays known, and the next call starts it.
     fn stop_idle(&mut self, index: ServerIndex, now: Instant) {
-        let is_used = self.calls.values().any(|call| call.server == index);
+        let has_calls = self.calls.values().any(|call| call.server == index);
+        let is_used = has_calls || self.has_subscriptions(index);
         self.server_mut(index).used_at = Some(now);
         if is_used {
             return;
@@ -462,10 +479,11 @@ impl Hub {
         link.owner = LinkOwner::Client(client);
         self.forget_link(id);
         // What the server said before it knew the client's folders may be different now.
-        self.cache.forget(id);
+        self.forget_results_of(id);
         self.server_mut(index).own.insert(client, id);
         self.stop_sharing(index);
         self.move_subscriptions(client, index);
+        self.tasks.claim(index, client);
         if self.has_shared_subscriptions(index) {
             self.start_main(index, now);
         }
@@ -482,6 +500,14 @@ impl Hub {
             );
             self.actions.push(HubAction::Log(text));
         }
+    }
+}
+
+/// `server NAME: REASON`, unless the reason names the server already.
+pub(super) fn with_name(name: &str, reason: &str) -> String {
+    match reason.starts_with(&format!("server `{name}`")) {
+        true => reason.to_owned(),
+        false => format!("server {name}: {reason}"),
     }
 }
 

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use mcp_proxy_spill::is_handle;
 use mcp_proxy_wire::revision::{KNOWN, LATEST_LEGACY, MODERN, meta};
-use mcp_proxy_wire::{Era, Field, Id, Message, Span, era_of, json_string};
+use mcp_proxy_wire::{Era, Field, Id, Message, era_of, json_string};
 
-use super::Hub;
 use super::answers::without_paths;
-use super::requests::CallTarget;
-use crate::catalog::{CatalogView, ChangedKinds, Hints, ItemKind};
+use super::requests::{self, CallTarget};
+use super::{Hub, ServerState};
+use crate::catalog::{CatalogView, ChangedKinds, ItemKind};
 use crate::proxy_tool::{
     self, CapabilityType, ListQuery, ProxyOperation, ProxyToolError, UnavailableServer,
 };
 use crate::resolve::{LookupError, ResolvedItem};
 use crate::server_link::{ClientId, TASK_EXTENSION};
-use crate::settings::ProxyToolUse;
+use crate::settings::ProfileSettings;
 
 /// Bytes of all servers' instructions together.
 const INSTRUCTIONS_MAX: usize = 8 * 1024;
@@ -28,23 +29,30 @@ impl Hub {
         let Some(client) = self.clients.get(&id) else {
             return;
         };
-        let wants = |of: fn(&super::listening::ListenFilter) -> bool| match client.era() {
-            Era::Legacy => client.is_initialized,
-            Era::Modern => client.listen.as_ref().is_some_and(|(_, filter)| of(filter)),
-        };
+        let is_told = client.is_initialized || client.era() == Era::Modern;
         let notices = [
-            (changed.tools && wants(|filter| filter.tools), "tools"),
-            (
-                changed.resources && wants(|filter| filter.resources),
-                "resources",
-            ),
-            (changed.prompts && wants(|filter| filter.prompts), "prompts"),
+            (changed.tools, "tools"),
+            (changed.resources, "resources"),
+            (changed.prompts, "prompts"),
         ];
-        for (due, list) in notices {
-            if due {
+        for (is_changed, list) in notices {
+            if is_changed && is_told {
                 let notice =
                     format!(r#"{{"jsonrpc":"2.0","method":"notifications/{list}/list_changed"}}"#);
-                self.tell(id, &Message::parse(notice));
+                let notice = Message::parse(notice);
+                self.tell(id, &notice, |listen| listen.hears_of_list(list));
+            }
+        }
+    }
+
+    /// Tells all clients what has changed in the lists of their profiles.
+    pub(super) fn tell_profiles(&mut self, changes: &[ChangedKinds]) {
+        let clients = self.clients.iter();
+        let clients: Vec<(ClientId, usize)> =
+            clients.map(|(id, client)| (*id, client.profile)).collect();
+        for (client, profile) in clients {
+            if let Some(changed) = changes.get(profile) {
+                self.tell_changes(client, *changed);
             }
         }
     }
@@ -54,9 +62,10 @@ impl Hub {
         Arc::clone(&self.views[profile])
     }
 
-    pub(super) fn offers_proxy_tool(&self, client: ClientId) -> bool {
+    /// What the profile of this client has.
+    pub(super) fn profile(&self, client: ClientId) -> &ProfileSettings {
         let profile = self.clients.get(&client).map_or(0, |client| client.profile);
-        self.settings.profiles[profile].proxy_tool == ProxyToolUse::Offered
+        &self.settings.profiles[profile]
     }
 
     /// `initialize`.
@@ -116,20 +125,24 @@ impl Hub {
     /// The instructions of all servers, as a member that follows others.
     fn instructions(&self, client: ClientId) -> String {
         let view = self.view(client);
+        let said = view.servers().filter_map(|(index, server)| {
+            let said = self.server(index).description.instructions.as_ref()?;
+            Some((server, said.trim()))
+        });
+        let said: Vec<_> = said.collect();
+        let lengths: Vec<usize> = said.iter().map(|(_, said)| said.len()).collect();
+        let share = fair_share(&lengths, INSTRUCTIONS_MAX);
         let mut text = String::new();
-        for (index, server) in view.servers() {
-            let Some(said) = &self.server(index).description.instructions else {
-                continue;
-            };
+        for (server, said) in said {
             let prefix = server.prefix().map_or_else(String::new, |prefix| {
                 format!(" (names begin with {prefix}{})", server.naming().separator)
             });
-            let part = format!("## {}{prefix}\n{}\n\n", server.naming().name, said.trim());
-            if text.len() + part.len() > INSTRUCTIONS_MAX {
-                text.push_str("The instructions of further servers are left out.\n");
-                break;
-            }
-            text.push_str(&part);
+            let shown = beginning(said, share);
+            let rest = if shown.len() < said.len() { " …" } else { "" };
+            text.push_str(&format!(
+                "## {}{prefix}\n{shown}{rest}\n\n",
+                server.naming().name
+            ));
         }
         match text.trim_end() {
             "" => String::new(),
@@ -158,12 +171,17 @@ impl Hub {
         if let Some(next) = page.next_cursor() {
             text.extend_from_slice(format!(",\"nextCursor\":{}", json_string(next)).as_bytes());
         }
-        if self.is_modern(client) {
+        let era = match self.is_modern(client) {
+            true => Era::Modern,
+            false => Era::Legacy,
+        };
+        if era == Era::Modern {
             text.extend_from_slice(br#","ttlMs":0,"cacheScope":"private""#);
             text.extend_from_slice(self.modern_members().as_bytes());
         }
         text.extend_from_slice(b"}}");
-        self.send_to_client(client, Message::parse(text));
+        let answer = page.answer(text, era, id.token());
+        self.send_to_client(client, answer);
     }
 
     pub(super) fn is_modern(&self, client: ClientId) -> bool {
@@ -204,11 +222,13 @@ impl Hub {
             .servers()
             .filter(|(index, _)| named.is_none_or(|named| named == *index))
             .filter_map(|(index, server)| {
-                let reason = self.server(index).unavailable_reason()?;
-                let is_listed = self.server(index).listing.is_some();
-                (!is_listed).then(|| UnavailableServer {
+                let state = self.server(index);
+                let is_missing = state.listing.is_none() || state.stale;
+                let reason = state.unavailable_reason().filter(|_| is_missing)?;
+                Some(UnavailableServer {
                     server: server.naming().name.clone(),
                     reason: without_paths(reason),
+                    stale: state.stale,
                 })
             })
             .collect();
@@ -217,6 +237,9 @@ impl Hub {
 
     fn proxy_info(&self, client: ClientId, kind: CapabilityType, path: &str) -> Bytes {
         let view = self.view(client);
+        if kind == CapabilityType::Resource && is_handle(path) {
+            return proxy_tool::render_error(&not_found(kind, path));
+        }
         match view.resolve(kind.item_kinds()[0], None, path) {
             Err(error) => self.proxy_tool_refusal(kind, path, &error),
             Ok(found) => match found.entry() {
@@ -229,16 +252,13 @@ impl Hub {
     /// Nothing is known about it. If its server is down, that is why.
     fn unlisted(&self, kind: CapabilityType, path: &str, found: &ResolvedItem<'_>) -> Bytes {
         let server = self.server(found.server());
+        let is_up = self.status_of(found.server()).state == ServerState::Ready;
         proxy_tool::render_error(&match server.unavailable_reason() {
-            Some(reason) => ProxyToolError::ServerUnavailable {
+            Some(reason) if !is_up => ProxyToolError::ServerUnavailable {
                 server: server.name().to_owned(),
                 reason: without_paths(reason),
             },
-            None => ProxyToolError::NotFound {
-                kind,
-                path: path.to_owned(),
-                near: Vec::new(),
-            },
+            _ => not_found(kind, path),
         })
     }
 
@@ -250,21 +270,16 @@ impl Hub {
         name: &str,
         request: &Message,
     ) -> Result<(CallTarget, Message), LookupError> {
-        let view = self.view(client);
-        let found = view.resolve(kind, None, name)?;
-        let edits = view.catalog().request_edits(request, &found);
-        let edits: Vec<(Span, &[u8])> = edits.iter().map(|(span, new)| (*span, &**new)).collect();
-        let request = request
-            .splice_scalars(&edits)
-            .unwrap_or_else(|_| request.clone());
-        let target = CallTarget {
-            server: found.server(),
-            original: found.original().to_owned(),
-            hints: found
-                .entry()
-                .map_or_else(Hints::default, |entry| entry.hints),
-        };
-        Ok((target, request))
+        let (target, request) = requests::route(&self.view(client), kind, None, name, request)?;
+        let is_resource = matches!(kind, ItemKind::Resource | ItemKind::Template);
+        match is_resource && self.server(target.server).has_no_resources() {
+            true => Err(LookupError::NotFound {
+                kind,
+                name: name.to_owned(),
+                near: Vec::new(),
+            }),
+            false => Ok((target, request)),
+        }
     }
 
     /// Whether this is a URI template, which names no resource yet.
@@ -275,5 +290,56 @@ impl Hub {
             .ok()
             .and_then(|found| found.entry().map(|entry| entry.public.clone()));
         path.contains('{') && entry.as_deref() == Some(path)
+    }
+}
+
+fn not_found(kind: CapabilityType, path: &str) -> ProxyToolError {
+    ProxyToolError::NotFound {
+        kind,
+        path: path.to_owned(),
+        near: Vec::new(),
+    }
+}
+
+/// A text up to this many bytes, without half a character.
+fn beginning(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or_default()]
+}
+
+/// The most that each of several texts may have so that all of them fit. What short ones leave is for the long ones.
+fn fair_share(lengths: &[usize], mut room: usize) -> usize {
+    let mut lengths = lengths.to_vec();
+    lengths.sort_unstable();
+    let mut left = lengths.len();
+    for length in lengths {
+        if length > room / left {
+            return room / left;
+        }
+        room -= length;
+        left -= 1;
+    }
+    usize::MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{beginning, fair_share};
+
+    #[test]
+    fn a_character_is_not_cut_in_half() {
+        assert_eq!(beginning("aé", 2), "a");
+        assert_eq!(beginning("aé", usize::MAX), "aé");
+        assert_eq!(beginning("", 0), "");
+    }
+
+    #[test]
+    fn long_texts_share_what_short_ones_leave() {
+        assert_eq!(fair_share(&[10, 20, 30], 60), usize::MAX);
+        assert_eq!(fair_share(&[9000, 10, 9000], 1010), 500);
+        assert_eq!(fair_share(&[9000], 100), 100);
+        assert_eq!(fair_share(&[], 100), usize::MAX);
     }
 }

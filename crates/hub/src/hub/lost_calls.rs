@@ -5,6 +5,7 @@ use std::time::Instant;
 use mcp_proxy_wire::ErrorCode;
 
 use super::calls::Call;
+use super::links::with_name;
 use super::{Hub, OpenLink, WrittenUpTo};
 use crate::server_link::{CallId, LinkId};
 
@@ -70,7 +71,7 @@ impl Hub {
                 false => (ErrorCode::SERVER_UNAVAILABLE, ""),
             };
             let name = self.server(link.server).name();
-            let text = format!("server {name}: {reason}{outcome}");
+            let text = with_name(name, &format!("{reason}{outcome}"));
             self.fail_call(id, code, &text, now);
         }
     }

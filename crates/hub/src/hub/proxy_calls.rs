@@ -1,13 +1,15 @@
 //! Calls of the `proxy` tool: each becomes a native request, and its answer a result of the tool.
 
 use bytes::Bytes;
+use mcp_proxy_spill::is_handle;
 use mcp_proxy_wire::{ErrorCode, Field, Message, json_string};
 
 use super::Hub;
-use super::calls::{AnswerForm, Batch, BatchId, BatchPurpose, NewCall, error_text};
+use super::batches::{Batch, BatchId, BatchProgress, BatchPurpose};
+use super::calls::{AnswerForm, NewCall, error_text};
 use super::clients::OpenRequest;
 use super::requests::ClientRequest;
-use super::tasks::task_list;
+use super::work::WorkTask;
 use crate::catalog::ItemKind;
 use crate::proxy_tool::{self, CapabilityType, ProxyOperation, ProxyToolError};
 use crate::resolve::LookupError;
@@ -20,8 +22,7 @@ impl Hub {
         let Some(id) = message.id() else {
             return;
         };
-        let arguments = message.span(Field::Param("arguments"));
-        let arguments = arguments.map(|span| message.raw().slice(span.range()));
+        let arguments = arguments_of(message);
         match proxy_tool::parse_arguments(arguments.as_ref(), &self.proxy_tool) {
             Err(error) => self.send_result(client, &id, &proxy_tool::render_error(&error)),
             Ok(ProxyOperation::Batch(operations)) => {
@@ -31,6 +32,7 @@ impl Hub {
                     purpose: BatchPurpose::ProxyTool,
                     client,
                     id: id.clone(),
+                    progress: BatchProgress::of(message, results.len()),
                     results,
                     calls: Vec::new(),
                 };
@@ -51,11 +53,51 @@ impl Hub {
                     }
                 }
             }
+            Ok(ProxyOperation::Call {
+                kind: CapabilityType::Resource,
+                path: uri,
+                ..
+            }) if is_handle(&uri) => match self.files_of(client) {
+                Some(files) => self.begin_work(request, WorkTask::ProxyResource { files, uri }),
+                None => {
+                    let error = ProxyToolError::NotFound {
+                        kind: CapabilityType::Resource,
+                        path: uri,
+                        near: Vec::new(),
+                    };
+                    self.send_result(client, &id, &proxy_tool::render_error(&error));
+                }
+            },
             Ok(operation) => {
                 if let Some(result) = self.run_operation(request, operation, None) {
                     self.send_result(client, &id, &result);
                 }
             }
+        }
+    }
+
+    /// Whether servers that are starting matter to a call of the `proxy` tool. They do not if it only calls what is in the
+    /// catalog.
+    pub(super) fn waits_for_servers(&self, request: ClientRequest<'_>) -> bool {
+        if self.settles_at(request.now).is_none() {
+            return false;
+        }
+        let arguments = arguments_of(request.message);
+        let view = self.view(request.client);
+        let is_listed = |operation: &ProxyOperation| match operation {
+            ProxyOperation::Call { kind, path, .. } => {
+                let found = view.resolve(kind.item_kinds()[0], None, path);
+                found.is_ok_and(|found| found.entry().is_some())
+            }
+            _ => false,
+        };
+        match proxy_tool::parse_arguments(arguments.as_ref(), &self.proxy_tool) {
+            Ok(ProxyOperation::Batch(operations)) => {
+                let mut operations = operations.iter();
+                !operations.all(|operation| operation.as_ref().is_ok_and(is_listed))
+            }
+            Ok(operation) => !is_listed(&operation),
+            Err(_) => false,
         }
     }
 
@@ -87,10 +129,7 @@ impl Hub {
                 &ProxyToolError::UnfilledTemplate { path },
             ));
         }
-        // Several calls cannot report their progress under one token.
-        let meta = message
-            .span(Field::Param("_meta"))
-            .filter(|_| part.is_none());
+        let meta = message.span(Field::Param("_meta"));
         let meta = meta.map(|span| message.slice(span));
         let native = server_request(message, item, &path, arguments.as_deref(), meta);
         let (target, sent) = match self.route(client, item, &path, &native) {
@@ -120,35 +159,6 @@ impl Hub {
         None
     }
 
-    pub(super) fn part_done(&mut self, id: BatchId, place: usize, result: Bytes) {
-        let Some(batch) = self.batches.get_mut(&id) else {
-            return;
-        };
-        if let Some(slot) = batch.results.get_mut(place) {
-            *slot = Some(result);
-        }
-        if batch.results.iter().any(Option::is_none) {
-            return;
-        }
-        let Some(batch) = self.batches.remove(&id) else {
-            return;
-        };
-        if let Some(client) = self.clients.get_mut(&batch.client) {
-            client.open.remove(&batch.id.key());
-        }
-        let results: Vec<Bytes> = batch.results.into_iter().flatten().collect();
-        match batch.purpose {
-            BatchPurpose::ProxyTool => {
-                let result = proxy_tool::render_batch(&results);
-                self.send_result(batch.client, &batch.id, &result);
-            }
-            BatchPurpose::TaskList => {
-                self.send_result(batch.client, &batch.id, &task_list(&results));
-            }
-        }
-        self.release(batch.client);
-    }
-
     pub(super) fn proxy_tool_refusal(
         &self,
         kind: CapabilityType,
@@ -173,8 +183,15 @@ impl Hub {
     }
 }
 
-/// A native request for what a call of the `proxy` tool names, with the id and the `_meta` of that call.
-fn server_request(
+/// The `arguments` of a call. `null` counts as not given.
+fn arguments_of(message: &Message) -> Option<Bytes> {
+    let span = message.span(Field::Param("arguments"))?;
+    let given = message.raw().slice(span.range());
+    (&*given != b"null").then_some(given)
+}
+
+/// A native request for what a call of one of the hub's own tools names, with the id and the `_meta` of that call.
+pub(super) fn server_request(
     message: &Message,
     kind: ItemKind,
     path: &str,
@@ -199,9 +216,10 @@ fn server_request(
     } else if kind == ItemKind::Tool {
         text.extend_from_slice(br#","arguments":{}"#);
     }
-    // What answers a server's `input_required` belongs to the call inside.
-    for member in ["inputResponses", "requestState"] {
-        if let Some(span) = message.span(Field::Param(member)) {
+    // What answers a server's `input_required` belongs to the call inside, and so does the wish for a task.
+    for member in ["inputResponses", "requestState", "task"] {
+        let applies = member != "task" || kind == ItemKind::Tool;
+        if let Some(span) = message.span(Field::Param(member)).filter(|_| applies) {
             text.extend_from_slice(format!(",\"{member}\":").as_bytes());
             text.extend_from_slice(message.slice(span));
         }

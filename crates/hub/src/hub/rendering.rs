@@ -6,15 +6,19 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Era, Field, Kind, Message, Span};
+use mcp_proxy_core::answer_under;
+use mcp_proxy_wire::{Era, Kind, Message, Span, json_string};
 
 use super::CallOutcome;
 use super::answers::completed;
 use super::calls::{AnswerForm, Call};
 use super::eras;
 use super::proxy_calls::proxy_tool_result;
+use super::spilling::{PlannedSpill, SpillOutcome, shortened_result};
 use super::tasks::task_of;
 use crate::catalog::Catalog;
+use crate::names::ServerNaming;
+use crate::proxy_tool::{self, CapabilityType};
 
 /// A longer answer takes about a millisecond or more.
 const LARGE: usize = 256 * 1024;
@@ -23,11 +27,16 @@ const LARGE: usize = 256 * 1024;
 #[derive(Debug)]
 pub struct AnswerRendering {
     pub(super) call: Call,
+    /// Under the id that the server knows the call by.
     pub(super) answer: Message,
     pub(super) client_era: Era,
     pub(super) server_era: Era,
     pub(super) catalog: Arc<Catalog>,
     pub(super) server_info: Bytes,
+    /// How the result is kept in a file, if it is.
+    pub(super) spill: Option<PlannedSpill>,
+    /// The servers may have other places when the answer is ready.
+    pub(super) naming: Arc<ServerNaming>,
 }
 
 /// An answer that is ready.
@@ -36,6 +45,9 @@ pub struct RenderedAnswer {
     pub(super) call: Call,
     pub(super) content: RenderedContent,
     pub(super) outcome: CallOutcome,
+    pub(super) naming: Arc<ServerNaming>,
+    /// Why the result is not in a file although it should be.
+    pub(super) spill_failure: Option<String>,
     /// Bytes of the server's answer.
     pub(super) size: usize,
     /// The task that the server continues.
@@ -51,8 +63,9 @@ pub(super) enum RenderedContent {
 }
 
 impl AnswerRendering {
-    pub(super) fn is_large(&self) -> bool {
-        self.answer.len() > LARGE
+    /// Whether making it ready takes long: it is large, or written to a file.
+    pub(super) fn takes_long(&self) -> bool {
+        self.answer.len() > LARGE || self.spill.is_some()
     }
 
     /// Makes the answer ready.
@@ -64,24 +77,45 @@ impl AnswerRendering {
             server_era,
             catalog,
             server_info,
+            spill,
+            naming,
         } = self;
         let answer = eras::answer(answer, client_era, server_era);
-        let (outcome, size, task) = (outcome(&call, &answer), answer.len(), task_of(&answer));
-        let published = |answer| with_public_uris(&catalog, &call, answer);
+        let names = ["isError", "taskId", "task"];
+        let found = answer.result().map(|result| answer.members(result, names));
+        let [is_error, task_id, task] = found.unwrap_or_default();
+        let (outcome, size) = (outcome(&call, &answer, is_error), answer.len());
+        let task = task_of(&answer, task_id, task);
+        let answer = match &call.form {
+            AnswerForm::Plain | AnswerForm::TaskPage(_) | AnswerForm::Subscribe { .. } => answer,
+            _ => with_public_uris(&catalog, &call, answer),
+        };
+        let spill = spill.map_or(SpillOutcome::Inline, |spill| spill.keep(&answer));
+        let shortened = || shortened_result(spill.spilled()?, &catalog, &call, &answer);
+        let proxied = |kind: CapabilityType, path: &str| match shortened() {
+            Some(result) => proxy_tool::render_items(&result, kind, path),
+            None => proxy_tool_result(&answer, kind, path),
+        };
+        let own = |result: &Bytes| completed(client_era, &call.id, result, &server_info);
         let content = match &call.form {
-            AnswerForm::Native => RenderedContent::Answer(published(answer)),
+            AnswerForm::Native => RenderedContent::Answer(match shortened() {
+                Some(result) => own(&result),
+                None => answer_under(answer, &call.id),
+            }),
             AnswerForm::Plain | AnswerForm::TaskPage(_) | AnswerForm::Subscribe { .. } => {
-                RenderedContent::Answer(answer)
+                RenderedContent::Answer(answer_under(answer, &call.id))
             }
             AnswerForm::ProxyTool { kind, path } => {
-                let result = proxy_tool_result(&published(answer), *kind, path);
-                RenderedContent::Answer(completed(client_era, &call.id, &result, &server_info))
+                RenderedContent::Answer(own(&proxied(*kind, path)))
             }
-            AnswerForm::Part { kind, path, .. } => {
-                RenderedContent::Part(proxy_tool_result(&published(answer), *kind, path))
+            AnswerForm::Part { kind, path, .. } => RenderedContent::Part(proxied(*kind, path)),
+            AnswerForm::Dispatch(form) => {
+                RenderedContent::Answer(own(&form.result(&answer, &spill)))
             }
         };
         RenderedAnswer {
+            spill_failure: spill.failure().map(str::to_owned),
+            naming,
             call,
             content,
             outcome,
@@ -91,25 +125,32 @@ impl AnswerRendering {
     }
 }
 
-fn outcome(call: &Call, answer: &Message) -> CallOutcome {
-    let failed = || answer.span(Field::ResultField("isError"));
+fn outcome(call: &Call, answer: &Message, is_error: Option<Span>) -> CallOutcome {
     match answer.kind() {
         _ if call.is_cached => CallOutcome::Cached,
         Kind::Error => CallOutcome::Failed,
-        _ if failed().is_some_and(|span| answer.slice(span) == b"true") => CallOutcome::ToolFailed,
+        _ if is_error.is_some_and(|span| answer.slice(span) == b"true") => CallOutcome::ToolFailed,
         _ => CallOutcome::Succeeded,
     }
 }
 
 /// A server's answer in which clients can read back the URIs.
 fn with_public_uris(catalog: &Catalog, call: &Call, answer: Message) -> Message {
-    let Some(result) = answer.result() else {
-        return answer;
+    let edits = match answer.result() {
+        Some(result) => catalog.result_edits(call.server, &answer, result),
+        None => error_edits(catalog, call, &answer).into_iter().collect(),
     };
-    let edits = catalog.result_edits(call.server, &answer, result);
     if edits.is_empty() {
         return answer;
     }
     let edits: Vec<(Span, &[u8])> = edits.iter().map(|(span, new)| (*span, &**new)).collect();
     answer.splice(&edits).unwrap_or(answer)
+}
+
+/// An error about a resource names it in `data.uri`.
+fn error_edits(catalog: &Catalog, call: &Call, answer: &Message) -> Option<(Span, Vec<u8>)> {
+    let data = answer.member(answer.error()?, "data")?;
+    let span = answer.member(data, "uri")?;
+    let public = catalog.publish_uri(call.server, &answer.text_at(span)?)?;
+    Some((span, json_string(&public).into_bytes()))
 }

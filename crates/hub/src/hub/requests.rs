@@ -2,13 +2,18 @@
 
 use std::time::Instant;
 
-use mcp_proxy_wire::{ErrorCode, Field, Message, error_response, json_string};
+use mcp_proxy_spill::is_handle;
+use mcp_proxy_wire::{ErrorCode, Field, Message, Span, error_response, json_string};
 
 use super::Hub;
 use super::calls::{AnswerForm, NewCall};
-use crate::catalog::{Hints, ItemKind, ServerIndex};
+use super::work::WorkTask;
+use crate::catalog::{CatalogView, Hints, ItemKind, ServerIndex};
 use crate::resolve::LookupError;
 use crate::server_link::ClientId;
+use crate::settings::OwnToolUse;
+
+const NAME_MISSING: &str = "params.name is missing";
 
 /// A request of a client, with its number in the record and the time when it came.
 #[derive(Clone, Copy)]
@@ -29,6 +34,7 @@ pub(super) enum CallName {
 }
 
 /// What a name or URI means.
+#[derive(Debug)]
 pub(super) struct CallTarget {
     pub(super) server: ServerIndex,
     /// The name or URI that the server knows.
@@ -37,16 +43,47 @@ pub(super) struct CallTarget {
 }
 
 impl Hub {
-    /// `tools/call`: the `proxy` tool, or a tool of a server.
+    /// `tools/call`: one of the hub's own tools, or a tool of a server.
     pub(super) fn call_tool(&mut self, request: ClientRequest<'_>) {
         let ClientRequest {
             client, message, ..
         } = request;
         let name = message.text(Field::Name);
-        if name.as_deref() == Some(&self.proxy_tool.name) && self.offers_proxy_tool(client) {
-            return self.call_proxy_tool(request);
+        let profile = self.profile(client);
+        let is_called = |own: &str, offered: OwnToolUse| {
+            offered == OwnToolUse::Offered && name.as_deref() == Some(own)
+        };
+        let is_proxy = is_called(&self.proxy_tool.name, profile.proxy_tool);
+        let is_dispatch = is_called(&self.settings.dispatch_tool.name, profile.dispatch_tool);
+        match (is_proxy, is_dispatch) {
+            // They show what servers offer, so they wait for those that are starting, as a list does.
+            (true, _) if self.waits_for_servers(request) && self.park(request) => return,
+            (_, true) if self.park(request) => return,
+            (true, _) => return self.call_proxy_tool(request),
+            (_, true) => return self.call_dispatch_tool(request),
+            (false, false) => {}
         }
-        self.forward_named(request, CallName::Name(ItemKind::Tool));
+        match name {
+            Some(name) => self.forward_to(request, ItemKind::Tool, &name, AnswerForm::Native),
+            None => self.invalid_params(client, message, NAME_MISSING),
+        }
+    }
+
+    /// `resources/read`: a result in a file, or a resource of a server.
+    pub(super) fn read_resource(&mut self, request: ClientRequest<'_>) {
+        let uri = request.message.text(Field::Uri);
+        if let Some(uri) = uri.filter(|uri| is_handle(uri))
+            && let Some(files) = self.files_of(request.client)
+            && let Some(client) = self.clients.get(&request.client)
+        {
+            let task = WorkTask::ReadResource {
+                files,
+                uri: uri.into_owned(),
+                era: client.era(),
+            };
+            return self.begin_work(request, task);
+        }
+        self.forward_named(request, CallName::Uri);
     }
 
     /// Forwards a request about something that is named in its parameters.
@@ -55,7 +92,7 @@ impl Hub {
             client, message, ..
         } = request;
         let (field, kind, missing) = match name {
-            CallName::Name(kind) => (Field::Name, kind, "params.name is missing"),
+            CallName::Name(kind) => (Field::Name, kind, NAME_MISSING),
             CallName::Uri => (Field::Uri, ItemKind::Resource, "params.uri is missing"),
         };
         let Some(public) = message.text(field) else {
@@ -127,4 +164,29 @@ impl Hub {
         let answer = error_response(id.as_ref(), code, &text, data.as_deref());
         self.send_to_client(client, answer);
     }
+}
+
+/// What a name or URI means to those who see `view`, on the given server if there is one, and a request for it as its server
+/// understands it.
+pub(super) fn route(
+    view: &CatalogView,
+    kind: ItemKind,
+    server: Option<&str>,
+    name: &str,
+    request: &Message,
+) -> Result<(CallTarget, Message), LookupError> {
+    let found = view.resolve(kind, server, name)?;
+    let edits = view.catalog().request_edits(request, &found);
+    let edits: Vec<(Span, &[u8])> = edits.iter().map(|(span, new)| (*span, &**new)).collect();
+    let request = request
+        .splice_scalars(&edits)
+        .unwrap_or_else(|_| request.clone());
+    let target = CallTarget {
+        server: found.server(),
+        original: found.original().to_owned(),
+        hints: found
+            .entry()
+            .map_or_else(Hints::default, |entry| entry.hints),
+    };
+    Ok((target, request))
 }

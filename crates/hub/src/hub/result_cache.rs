@@ -152,14 +152,17 @@ impl Hub {
             && !has("task")
             && !has("inputResponses")
             && !has("requestState");
-        // The parts of a batch have no `_meta` of their own.
-        let asked = new.request.message;
-        let refuses = asked.span(Field::Meta(NO_CACHE));
-        let refuses = refuses.is_some_and(|span| asked.slice(span) == b"true");
-        match (is_cached, refuses) {
-            (false, _) => CacheUse::Nothing,
-            (true, true) => CacheUse::StoreOnly,
-            (true, false) => CacheUse::LookUpAndStore,
+        if !is_cached {
+            return CacheUse::Nothing;
+        }
+        let has_no_cache = |message: &Message| {
+            let span = message.span(Field::Meta(NO_CACHE));
+            span.is_some_and(|span| message.slice(span) == b"true")
+        };
+        // The parts of a batch have no `_meta` of their own, and a dispatched call may have more than the request.
+        match has_no_cache(new.request.message) || has_no_cache(sent) {
+            true => CacheUse::StoreOnly,
+            false => CacheUse::LookUpAndStore,
         }
     }
 
@@ -186,8 +189,17 @@ impl Hub {
     /// The tools of a server may have changed.
     pub(super) fn forget_results(&mut self, server: ServerIndex) {
         let links = self.links.iter().filter(|(_, link)| link.server == server);
-        for (id, _) in links {
-            self.cache.forget(*id);
+        for link in links.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.forget_results_of(link);
+        }
+    }
+
+    /// What a server said until now may be different from now on. That is true of calls that it is working on too.
+    pub(super) fn forget_results_of(&mut self, link: LinkId) {
+        self.cache.forget(link);
+        let calls = self.calls.values_mut();
+        for call in calls.filter(|call| call.is_sent && call.link == Some(link)) {
+            call.cache = CacheUse::Nothing;
         }
     }
 }

@@ -8,13 +8,13 @@ use mcp_proxy_wire::Era;
 use rustc_hash::FxHashMap;
 
 use super::Hub;
-use crate::catalog::{ServerIndex, ServerListing};
+use crate::catalog::{ChangedKinds, ServerIndex, ServerListing};
 use crate::config::{SharingScope, StartMode};
 use crate::server_link::{ClientId, LinkId, ServerDescription};
 use crate::settings::ServerSettings;
 
 /// Who uses a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum LinkOwner {
     /// All clients.
     Everyone,
@@ -58,7 +58,7 @@ pub struct ServerStatus {
     pub name: String,
     /// How it is doing.
     pub state: ServerState,
-    /// What it offers: tools, resources, templates, prompts.
+    /// What clients can use of it: tools, resources, templates, prompts.
     pub counts: [usize; 4],
     /// The lists are those of an earlier time.
     pub stale: bool,
@@ -74,8 +74,12 @@ pub struct ServerStatus {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) settings: ServerSettings,
+    /// An operator does not want it to be used for now.
+    pub(super) is_switched_off: bool,
     pub(super) listing: Option<Arc<ServerListing>>,
     pub(super) stale: bool,
+    /// When it last listed what it offers, in this run.
+    pub(super) listed_at: Option<Instant>,
     pub(super) description: ServerDescription,
     /// Conversations that all clients share, legacy and modern.
     pub(super) shared: [Option<LinkId>; 2],
@@ -92,6 +96,16 @@ pub(super) struct Server {
     pub(super) ready_since: Option<Instant>,
     /// It has been ready, or has failed, once.
     pub(super) settled: bool,
+    /// Requests for what all servers offer wait for its first start until then.
+    pub(super) settle_by: Option<Instant>,
+    /// It ended by itself, and has not been started since.
+    pub(super) has_failed: bool,
+    /// It answers, but could not say all that it offers.
+    pub(super) lists_failed: bool,
+    /// The operator has not been told yet that it is ready.
+    pub(super) is_unannounced: bool,
+    /// The lists that it says have changed, while they are read again.
+    pub(super) announced: ChangedKinds,
     /// When a call to it was last sent or answered.
     pub(super) used_at: Option<Instant>,
 }
@@ -99,8 +113,10 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn new(settings: ServerSettings) -> Server {
         Server {
+            is_switched_off: false,
             listing: settings.last_listing.clone(),
             stale: settings.last_listing.is_some(),
+            listed_at: None,
             description: ServerDescription::default(),
             shared: [None; 2],
             support: [EraSupport::default(); 2],
@@ -113,9 +129,33 @@ impl Server {
             retry_at: None,
             ready_since: None,
             settled: settings.disabled.is_some() || settings.start == StartMode::Lazy,
+            settle_by: None,
+            has_failed: false,
+            lists_failed: false,
+            is_unannounced: false,
+            announced: ChangedKinds::default(),
             used_at: None,
             settings,
         }
+    }
+
+    /// Why it must not be used, if so.
+    pub(super) fn disabled_reason(&self) -> Option<&str> {
+        let switched_off = self.is_switched_off.then_some("it is switched off");
+        self.settings.disabled.as_deref().or(switched_off)
+    }
+
+    /// Whether it is started without being called.
+    pub(super) fn starts_by_itself(&self) -> bool {
+        self.disabled_reason().is_none() && self.settings.start == StartMode::Eager
+    }
+
+    /// Whether it waits to be used, or is started for its first use, and nothing is known about what it offers.
+    pub(super) fn is_never_listed(&self) -> bool {
+        self.settings.start == StartMode::Lazy
+            && self.disabled_reason().is_none()
+            && self.listing.is_none()
+            && self.last_error.is_none()
     }
 
     /// Remembers a line of stderr.
@@ -158,6 +198,13 @@ impl Server {
         self.shared == [None; 2] && self.last_error.is_none() && self.restarts == 0
     }
 
+    /// It is started, again if it has failed.
+    pub(super) fn note_start(&mut self) {
+        if std::mem::take(&mut self.has_failed) {
+            self.note_restart();
+        }
+    }
+
     pub(super) fn note_restart(&mut self) {
         self.restarts += 1;
     }
@@ -167,6 +214,7 @@ impl Server {
         self.retry_at = None;
         self.last_error = None;
         self.failures = 0;
+        self.has_failed = false;
     }
 
     pub(super) fn name(&self) -> &str {
@@ -196,6 +244,11 @@ impl Server {
         self.shared[slot(era)]
     }
 
+    /// Whether it has said that it offers no resources.
+    pub(super) fn has_no_resources(&self) -> bool {
+        self.ready_since.is_some() && !self.description.offers.resources
+    }
+
     /// Why a call to it fails now.
     pub(super) fn unavailable_reason(&self) -> Option<&str> {
         let is_starting = self
@@ -205,11 +258,7 @@ impl Server {
             .then_some("it is starting");
         let is_lazy = self.settings.start == StartMode::Lazy;
         let is_stopped = is_lazy.then_some("it is started by the first call to it");
-        let reason = self
-            .settings
-            .disabled
-            .as_deref()
-            .or(self.last_error.as_deref());
+        let reason = self.disabled_reason().or(self.last_error.as_deref());
         reason.or(is_starting).or(is_stopped)
     }
 }
@@ -217,37 +266,34 @@ impl Server {
 impl Hub {
     /// How all servers are doing, in the order of the configuration.
     pub fn status(&self) -> Vec<ServerStatus> {
-        self.servers
-            .iter()
-            .map(|server| self.status_of(server))
+        self.server_indices()
+            .map(|index| self.status_of(index))
             .collect()
     }
 
-    fn status_of(&self, server: &Server) -> ServerStatus {
+    pub(super) fn status_of(&self, index: ServerIndex) -> ServerStatus {
+        let server = self.server(index);
         let is_ready = |id: &LinkId| self.links.get(id).is_some_and(|link| link.state.is_ready());
-        let shared: Vec<LinkId> = server.shared.iter().flatten().copied().collect();
-        let state = if let Some(reason) = &server.settings.disabled {
-            ServerState::Disabled(reason.clone())
-        } else if shared.iter().any(is_ready) && server.listing.is_some() && !server.stale {
+        // A server that asked for roots is a client's own, and there may be no other.
+        let links = || server.shared.iter().flatten().chain(server.own.values());
+        let is_listed = server.listing.is_some() && !server.stale;
+        let state = if let Some(reason) = server.disabled_reason() {
+            ServerState::Disabled(reason.to_owned())
+        } else if links().any(is_ready) && (is_listed || server.lists_failed) {
             ServerState::Ready
-        } else if !shared.is_empty() {
+        } else if server.shared.iter().any(Option::is_some) {
             ServerState::Starting
         } else if let (Some(error), Some(_)) = (&server.last_error, server.retry_at) {
             ServerState::Failed(error.clone())
+        } else if links().next().is_some() {
+            ServerState::Starting
         } else {
             ServerState::Stopped
         };
         ServerStatus {
             name: server.name().to_owned(),
             state,
-            counts: server.listing.as_ref().map_or([0; 4], |listing| {
-                [
-                    listing.tools.len(),
-                    listing.resources.len(),
-                    listing.templates.len(),
-                    listing.prompts.len(),
-                ]
-            }),
+            counts: self.catalog.counts(index),
             stale: server.stale,
             restarts: server.restarts,
             last_error: server.last_error.clone(),

@@ -6,10 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+use mcp_proxy_spill::is_handle;
 use mcp_proxy_wire::{Era, Field, Message, json_string};
 use rustc_hash::FxHashMap;
 
 use super::calls::{AnswerForm, Call, NewCall};
+use super::listening::SubscriptionVerdict;
 use super::requests::ClientRequest;
 use super::servers::LinkOwner;
 use super::{Hub, HubAction};
@@ -19,30 +21,30 @@ use crate::server_link::{ClientId, LinkId};
 /// A resource, and the conversation in which its server tells about it. A conversation has another [`LinkId`] after each
 /// restart, so it is known by whose it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct SubscriptionKey {
-    server: ServerIndex,
-    owner: LinkOwner,
-    uri: Box<str>,
+pub(super) struct SubscriptionKey {
+    pub(super) server: ServerIndex,
+    pub(super) owner: LinkOwner,
+    pub(super) uri: Box<str>,
 }
 
 #[derive(Debug, Default)]
-struct Subscription {
-    clients: BTreeSet<ClientId>,
+pub(super) struct Subscription {
+    pub(super) clients: BTreeSet<ClientId>,
     /// The link on which the server agreed.
-    agreed: Option<LinkId>,
+    pub(super) agreed: Option<LinkId>,
 }
 
 /// Who wants to know about which resources of which server.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
-    table: BTreeMap<SubscriptionKey, Subscription>,
+    pub(super) table: BTreeMap<SubscriptionKey, Subscription>,
     /// Servers whose part of the table may differ from what they were told.
-    changed: BTreeSet<ServerIndex>,
+    pub(super) changed: BTreeSet<ServerIndex>,
 }
 
 impl Subscriptions {
     /// Adds a wish that the server has not answered yet.
-    fn add(&mut self, key: SubscriptionKey, client: ClientId) {
+    pub(super) fn add(&mut self, key: SubscriptionKey, client: ClientId) {
         self.table.entry(key).or_default().clients.insert(client);
     }
 
@@ -76,7 +78,7 @@ impl Subscriptions {
     }
 
     /// The resources that somebody wants to know about in this conversation.
-    fn of_link(&self, server: ServerIndex, owner: LinkOwner) -> BTreeSet<Box<str>> {
+    pub(super) fn of_link(&self, server: ServerIndex, owner: LinkOwner) -> BTreeSet<Box<str>> {
         let all = self.table.iter().filter(|(key, subscription)| {
             key.server == server && key.owner == owner && !subscription.clients.is_empty()
         });
@@ -136,15 +138,15 @@ impl Hub {
         let (Some(id), Some(uri)) = (message.id(), message.text(Field::Uri)) else {
             return self.invalid_params(client, message, "params.uri is missing");
         };
+        if is_handle(&uri) {
+            let text = "a result in a file never changes, so there is nothing to subscribe to";
+            return self.invalid_params(client, message, text);
+        }
         let (target, sent) = match self.route(client, ItemKind::Resource, &uri, message) {
             Ok(routed) => routed,
             Err(error) => return self.refuse_call(client, message, &error),
         };
-        let key = SubscriptionKey {
-            server: target.server,
-            owner: self.owner_for(client, target.server),
-            uri: target.original.into(),
-        };
+        let key = self.key_for(client, target.server, &target.original);
         match change(self, client, &key) {
             None => self.result(client, &id, "{}"),
             Some(form) => self.forward(NewCall {
@@ -161,20 +163,21 @@ impl Hub {
     /// The server has answered a client's `resources/subscribe`. One that it refused is not remembered.
     pub(super) fn subscription_answered(&mut self, call: &Call, uri: &str, answer: &Message) {
         let Some((link, key)) = self.key_of_call(call, uri) else {
-            return;
+            return self.withdraw_wish(call, uri);
         };
         if answer.result().is_none() {
-            return self.end_if_unwanted(&key);
+            return self.withdraw_wish(call, uri);
         }
-        let subscription = self.subscriptions.agree(key, link);
+        let subscription = self.subscriptions.agree(key.clone(), link);
         subscription.clients.insert(call.client);
         self.subscriptions.changed.insert(call.server);
+        self.settle_listens(&key, SubscriptionVerdict::Agreed);
     }
 
     /// A client no longer waits for the answer to its `resources/subscribe`. The server may have agreed all the same.
     pub(super) fn subscription_abandoned(&mut self, call: &Call, uri: &str) {
         let Some((link, key)) = self.key_of_call(call, uri).filter(|_| call.is_sent) else {
-            return;
+            return self.withdraw_wish(call, uri);
         };
         let is_ending =
             matches!(key.owner, LinkOwner::Client(owner) if !self.clients.contains_key(&owner));
@@ -184,14 +187,42 @@ impl Hub {
         }
     }
 
+    /// A client that asked for a subscription does not get it, and does not want it from a later conversation either.
+    fn withdraw_wish(&mut self, call: &Call, uri: &str) {
+        let key = match self.key_of_call(call, uri) {
+            Some((_, key)) => key,
+            None => self.key_for(call.client, call.server, uri),
+        };
+        if let Some(wish) = self.subscriptions.table.get_mut(&key)
+            && wish.agreed.is_none()
+        {
+            wish.clients.remove(&call.client);
+        }
+        self.end_if_unwanted(&key);
+    }
+
+    /// A resource in the conversation that a client has with a server.
+    fn key_for(&self, client: ClientId, server: ServerIndex, uri: &str) -> SubscriptionKey {
+        SubscriptionKey {
+            server,
+            owner: self.owner_for(client, server),
+            uri: uri.into(),
+        }
+    }
+
+    /// A resource in the conversation of this link.
+    pub(super) fn key_on_link(&self, id: LinkId, uri: &str) -> Option<SubscriptionKey> {
+        let link = self.links.get(&id)?;
+        Some(SubscriptionKey {
+            server: link.server,
+            owner: link.owner,
+            uri: uri.into(),
+        })
+    }
+
     fn key_of_call(&self, call: &Call, uri: &str) -> Option<(LinkId, SubscriptionKey)> {
         let link = call.link?;
-        let key = SubscriptionKey {
-            server: call.server,
-            owner: self.links.get(&link)?.owner,
-            uri: uri.into(),
-        };
-        Some((link, key))
+        Some((link, self.key_on_link(link, uri)?))
     }
 
     /// Nobody has the subscription or has asked for it.
@@ -233,46 +264,32 @@ impl Hub {
         (takes && state.description.offers.subscriptions).then_some(id)
     }
 
+    /// Whether a server has said that it does not know subscriptions.
+    fn has_no_subscriptions(&self, key: &SubscriptionKey) -> bool {
+        let link = self.link_of(key.server, key.owner);
+        let link = link.and_then(|id| self.links.get(&id));
+        link.is_some_and(|link| {
+            let state = &link.state;
+            let offers = state.description.offers;
+            state.is_ready() && state.era == Era::Legacy && !offers.subscriptions
+        })
+    }
+
     /// Asks for a subscription that no client waits for.
     fn request_subscription(&mut self, key: &SubscriptionKey) {
+        let link = self.link_of(key.server, key.owner);
+        if self.subscriptions.has_agreed(key, link) {
+            return self.settle_listens(key, SubscriptionVerdict::Agreed);
+        }
+        if self.has_no_subscriptions(key) {
+            return self.settle_listens(key, SubscriptionVerdict::Refused);
+        }
         let Some(id) = self.legacy_link(key) else {
             self.subscriptions.changed.insert(key.server);
             return;
         };
-        if self.subscriptions.has_agreed(key, Some(id)) {
-            return;
-        }
         if let Some(link) = self.links.get_mut(&id) {
             link.state.subscribe(&key.uri);
-        }
-        self.flush_link(id, None);
-    }
-
-    /// Tells modern servers what has changed, all at once: each change is a new listen request.
-    pub(super) fn update_all_listening(&mut self) {
-        for server in std::mem::take(&mut self.subscriptions.changed) {
-            self.update_listening(server);
-        }
-    }
-
-    /// A modern server is told about all subscriptions together, in the hub's listen request. It does not answer for each, so
-    /// each counts as agreed.
-    pub(super) fn update_listening(&mut self, server: ServerIndex) {
-        let owner = LinkOwner::Everyone;
-        let Some(id) = self.link_of(server, owner) else {
-            return;
-        };
-        let Some(link) = self.links.get_mut(&id) else {
-            return;
-        };
-        if link.state.era != Era::Modern {
-            return;
-        }
-        let uris = self.subscriptions.of_link(server, owner);
-        link.state.listen_to(uris.clone());
-        for uri in uris {
-            let key = SubscriptionKey { server, owner, uri };
-            self.subscriptions.agree(key, id);
         }
         self.flush_link(id, None);
     }
@@ -293,31 +310,23 @@ impl Hub {
     }
 
     /// The server has agreed to a subscription that the hub asked for by itself.
-    pub(super) fn subscription_agreed(&mut self, id: LinkId, uri: Box<str>) {
-        let Some(link) = self.links.get(&id) else {
+    pub(super) fn subscription_agreed(&mut self, id: LinkId, uri: &str) {
+        let Some(key) = self.key_on_link(id, uri) else {
             return;
         };
-        let key = SubscriptionKey {
-            server: link.server,
-            owner: link.owner,
-            uri,
-        };
         self.subscriptions.agree(key.clone(), id);
+        self.settle_listens(&key, SubscriptionVerdict::Agreed);
         self.end_if_unwanted(&key);
     }
 
     /// The server has refused one. The next client that wants it asks again.
-    pub(super) fn subscription_refused(&mut self, id: LinkId, uri: Box<str>, reason: &str) {
-        let Some(link) = self.links.get(&id) else {
+    pub(super) fn subscription_refused(&mut self, id: LinkId, uri: &str, reason: &str) {
+        let Some(key) = self.key_on_link(id, uri) else {
             return;
-        };
-        let key = SubscriptionKey {
-            server: link.server,
-            owner: link.owner,
-            uri,
         };
         if !self.subscriptions.has_agreed(&key, Some(id)) {
             self.subscriptions.table.remove(&key);
+            self.settle_listens(&key, SubscriptionVerdict::Refused);
         }
         let name = self.server(key.server).name();
         let text = format!("server {name}: it refused a subscription to a resource: {reason}");
@@ -329,9 +338,8 @@ impl Hub {
         for key in self.subscriptions.of_client(client) {
             if key.owner == LinkOwner::Client(client) {
                 self.subscriptions.table.remove(&key);
-            } else if let Some(subscription) = self.subscriptions.table.get_mut(&key) {
-                subscription.clients.remove(&client);
-                self.end_if_unwanted(&key);
+            } else {
+                self.take_back(client, &key);
             }
         }
     }
@@ -360,6 +368,12 @@ impl Hub {
         }
     }
 
+    /// Whether a client wants to know about a resource of this server.
+    pub(super) fn has_subscriptions(&self, server: ServerIndex) -> bool {
+        let mut all = self.subscriptions.table.iter();
+        all.any(|(key, subscription)| key.server == server && !subscription.clients.is_empty())
+    }
+
     /// Whether clients that share this server have subscriptions at it.
     pub(super) fn has_shared_subscriptions(&self, server: ServerIndex) -> bool {
         let shared = self.subscriptions.of_link(server, LinkOwner::Everyone);
@@ -368,14 +382,12 @@ impl Hub {
 
     /// A resource has changed. Its subscribers know it by another URI.
     pub(super) fn resource_updated(&mut self, id: LinkId, message: &Message) {
-        let (Some(link), Some(span)) = (self.links.get(&id), message.span(Field::Uri)) else {
+        let Some(span) = message.span(Field::Uri) else {
             return;
         };
         let uri = message.text_at(span).unwrap_or_default();
-        let key = SubscriptionKey {
-            server: link.server,
-            owner: link.owner,
-            uri: uri.into(),
+        let Some(key) = self.key_on_link(id, &uri) else {
+            return;
         };
         let Some(subscription) = self.subscriptions.table.get(&key) else {
             return;
@@ -387,28 +399,27 @@ impl Hub {
             return;
         };
         for client in clients {
-            self.tell(client, &told);
+            self.tell(client, &told, |listen| listen.hears_of_resource(&key));
         }
     }
 
-    /// Subscribes without a client that waits for the server's answer.
-    pub(super) fn subscribe_quietly(&mut self, client: ClientId, uri: &str, now: Instant) -> bool {
-        let view = self.view(client);
-        let Ok(found) = view.resolve(ItemKind::Resource, None, uri) else {
-            return false;
-        };
-        let server = found.server();
-        if self.server(server).settings.disabled.is_some() {
-            return false;
-        }
-        let key = SubscriptionKey {
-            server,
-            owner: self.owner_for(client, server),
-            uri: found.original().into(),
-        };
+    /// Subscribes for a modern client, which hears of the server's answer in the acknowledgement of its listen request.
+    pub(super) fn subscribe_quietly(
+        &mut self,
+        client: ClientId,
+        key: &SubscriptionKey,
+        now: Instant,
+    ) {
         self.subscriptions.add(key.clone(), client);
-        self.start_main(server, now);
-        self.request_subscription(&key);
-        true
+        self.start_main(key.server, now);
+        self.request_subscription(key);
+    }
+
+    /// A client does not want to know about a resource any more.
+    pub(super) fn take_back(&mut self, client: ClientId, key: &SubscriptionKey) {
+        if let Some(subscription) = self.subscriptions.table.get_mut(key) {
+            subscription.clients.remove(&client);
+            self.end_if_unwanted(key);
+        }
     }
 }

@@ -1,24 +1,26 @@
 //! Tasks: work that a server continues after it has answered the call.
 //!
-//! A client asks for a task by its id alone, so the hub remembers which server gave out which id.
+//! A client asks for a task by its id alone, so the hub remembers which server gave out which id, and to whom. Clients that
+//! share a server do not see each other's tasks.
 
-use std::collections::VecDeque;
 use std::time::Instant;
 
 use bytes::Bytes;
-use mcp_proxy_wire::{ErrorCode, Field, Message, Span, error_response, json_string};
-use rustc_hash::FxHashMap;
+use mcp_proxy_wire::{Era, ErrorCode, Field, Message, Span, error_response, json_string};
 
-use super::calls::{AnswerForm, Batch, BatchId, BatchPurpose, Call, NewCall, error_text};
+use super::batches::{Batch, BatchId, BatchProgress, BatchPurpose};
+use super::calls::{AnswerForm, Call, NewCall, error_text};
 use super::clients::OpenRequest;
+use super::rendering::RenderedContent;
 use super::requests::ClientRequest;
+use super::task_table::{PublicTask, ServerTask, TaskOwner};
 use super::{Hub, HubAction};
 use crate::catalog::{Hints, ServerIndex};
 use crate::json::elements;
-use crate::server_link::{ClientId, TASK_EXTENSION};
+use crate::server_link::{ClientId, LinkId, TASK_EXTENSION};
 
-/// Tasks that are remembered. The oldest are forgotten first.
-const TASKS_MAX: usize = 10_000;
+/// The member of `_meta` that names the task that a message is about.
+const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 /// Pages that are read of one server's tasks. One that pages for ever is cut off here.
 const PAGES_MAX: usize = 100;
@@ -32,37 +34,6 @@ pub(super) struct TaskPage {
     tasks: Vec<Bytes>,
     /// The cursors of earlier pages. A server that gives one twice would be read for ever.
     cursors: Vec<String>,
-}
-
-/// Which server has which task.
-#[derive(Debug, Default)]
-pub(super) struct Tasks {
-    servers: FxHashMap<Box<str>, ServerIndex>,
-    oldest_first: VecDeque<Box<str>>,
-}
-
-impl Tasks {
-    fn note(&mut self, id: &str, server: ServerIndex) {
-        if self.servers.insert(id.into(), server).is_none() {
-            self.oldest_first.push_back(id.into());
-        }
-        if self.oldest_first.len() > TASKS_MAX
-            && let Some(oldest) = self.oldest_first.pop_front()
-        {
-            self.servers.remove(&oldest);
-        }
-    }
-
-    /// Servers have other places in a new configuration, and some are gone.
-    pub(super) fn move_servers(&mut self, moved: &FxHashMap<ServerIndex, ServerIndex>) {
-        self.servers.retain(|_, server| match moved.get(server) {
-            Some(place) => {
-                *server = *place;
-                true
-            }
-            None => false,
-        });
-    }
 }
 
 impl Hub {
@@ -83,14 +54,19 @@ impl Hub {
         let Some(id) = message.text(Field::Param("taskId")) else {
             return self.invalid_params(client, message, "params.taskId is missing");
         };
-        let Some(server) = self.tasks.servers.get(&*id).copied() else {
+        let public = PublicTask {
+            owner: self.task_owner(client),
+            id: (&*id).into(),
+        };
+        let task = self.tasks.find_original(&public);
+        let Some(task) = task.filter(|task| self.view(client).shows_server(task.server)) else {
             let text = format!("there is no task {id:?}");
             return self.invalid_params(client, message, &text);
         };
         self.forward(NewCall {
             request,
-            sent: message.clone(),
-            server,
+            sent: with_task_id(message, message.params(), &id, &task.id),
+            server: task.server,
             form: AnswerForm::Native,
             what: id.into_owned(),
             hints: Hints::default(),
@@ -129,6 +105,7 @@ impl Hub {
             purpose: BatchPurpose::TaskList,
             client,
             id: id.clone(),
+            progress: BatchProgress::default(),
             results: vec![None; servers.len()],
             calls: Vec::new(),
         };
@@ -188,11 +165,7 @@ impl Hub {
             page.tasks.clear();
         }
         for task in found.into_iter().flat_map(|span| elements(answer, span)) {
-            let id = answer.member(task, "taskId");
-            if let Some(id) = id.and_then(|span| answer.text_at(span)) {
-                self.tasks.note(&id, call.server);
-            }
-            page.tasks.push(answer.raw().slice(task.range()));
+            page.tasks.extend(self.listed_task(call, answer, task));
         }
         let cursor = answer.text(Field::ResultField("nextCursor"));
         if let Some(cursor) = cursor.filter(|cursor| {
@@ -220,17 +193,156 @@ impl Hub {
         extensions.is_some_and(|span| declared.member(span, TASK_EXTENSION).is_some())
     }
 
-    /// Remembers which server has a task.
-    pub(super) fn note_task(&mut self, server: ServerIndex, id: &str) {
-        self.tasks.note(id, server);
+    fn task_owner(&self, client: ClientId) -> TaskOwner {
+        match self.is_modern(client) {
+            true => TaskOwner::Modern,
+            false => TaskOwner::Session(client),
+        }
+    }
+
+    /// A task of a server's list as the client sees it, if a call of that client created it.
+    fn listed_task(&self, call: &Call, answer: &Message, task: Span) -> Option<Bytes> {
+        let id = answer.text_at(answer.member(task, "taskId")?)?;
+        let public = self.tasks.find_public(&self.task_of_call(call, &id))?;
+        if public.owner != self.task_owner(call.client) {
+            return None;
+        }
+        let task = answer.raw().slice(task.range());
+        if *public.id == *id {
+            return Some(task);
+        }
+        let task = Message::parse(task);
+        let whole = Some(Span::new(0, task.len()));
+        Some(with_task_id(&task, whole, &id, &public.id).into_raw())
+    }
+
+    /// A task in the conversation that this call was sent in.
+    fn task_of_call(&self, call: &Call, id: &str) -> ServerTask {
+        let server = call.server;
+        let link = call.link.and_then(|link| self.links.get(&link));
+        let (owner, era) = match (link, self.clients.get(&call.client)) {
+            (Some(link), _) => (link.owner, link.state.era),
+            (None, client) => {
+                let era = client.map_or(Era::Legacy, |client| client.era());
+                let owner = self.owner_for(call.client, server);
+                (owner, self.server(server).era_for(era))
+            }
+        };
+        ServerTask {
+            server,
+            owner,
+            era,
+            id: id.into(),
+        }
+    }
+
+    /// An answer that creates a task, or is about one, with the id that the client knows the task by.
+    pub(super) fn publish_task(
+        &mut self,
+        call: &Call,
+        created: Option<String>,
+        content: RenderedContent,
+    ) -> RenderedContent {
+        let is_about_task = call
+            .message
+            .method()
+            .is_some_and(|method| method.starts_with("tasks/"));
+        let asked = || Some(call.message.text(Field::Param("taskId"))?.into_owned());
+        let id = match is_about_task {
+            true => asked(),
+            false => created,
+        };
+        let Some(id) = id else {
+            return content;
+        };
+        let task = self.task_of_call(call, &id);
+        let public = match is_about_task {
+            true => self.tasks.find_public(&task).cloned(),
+            false => {
+                let owner = self.task_owner(call.client);
+                let name = self.servers[usize::from(call.server.0)].name();
+                Some(self.tasks.add(task, owner, name))
+            }
+        };
+        let Some(public) = public.filter(|public| *public.id != *id) else {
+            return content;
+        };
+        match content {
+            RenderedContent::Answer(answer) => {
+                let result = answer.result();
+                RenderedContent::Answer(with_task_id(&answer, result, &id, &public.id))
+            }
+            RenderedContent::Part(part) => {
+                let part = Message::parse(part);
+                let whole = Some(Span::new(0, part.len()));
+                RenderedContent::Part(with_task_id(&part, whole, &id, &public.id).into_raw())
+            }
+        }
+    }
+
+    /// The session that a server's message about a task is for, and the message as that client has to see it.
+    pub(super) fn message_about_task(
+        &self,
+        link: LinkId,
+        message: &Message,
+    ) -> Option<(ClientId, Message)> {
+        let link = self.links.get(&link)?;
+        let params = message.params()?;
+        let mut spans = task_id_spans(message, params).into_iter().flatten();
+        let span = spans.next()?;
+        let id = message.text_at(span)?;
+        let task = ServerTask {
+            server: link.server,
+            owner: link.owner,
+            era: link.state.era,
+            id: (&*id).into(),
+        };
+        let public = self.tasks.find_public(&task)?;
+        match public.owner {
+            TaskOwner::Session(client) => {
+                let message = with_task_id(message, Some(params), &id, &public.id);
+                Some((client, message))
+            }
+            TaskOwner::Modern => None,
+        }
     }
 }
 
-/// The id of the task that an answer gives out, in the form of either era.
-pub(super) fn task_of(answer: &Message) -> Option<String> {
-    let legacy = || answer.member(answer.span(Field::ResultField("task"))?, "taskId");
-    let span = answer.span(Field::ResultField("taskId")).or_else(legacy);
+/// The id of the task that an answer gives out, in the form of either era: `result.taskId` or `result.task.taskId`.
+pub(super) fn task_of(
+    answer: &Message,
+    task_id: Option<Span>,
+    task: Option<Span>,
+) -> Option<String> {
+    let legacy = || answer.member(task?, "taskId");
+    let span = task_id.or_else(legacy);
     Some(answer.text_at(span?)?.into_owned())
+}
+
+/// Where the id of a task can stand in a result, in parameters or in a task.
+fn task_id_spans(message: &Message, object: Span) -> [Option<Span>; 3] {
+    let inner = |object: Option<Span>, name: &str| message.member(object?, name);
+    let related = inner(inner(Some(object), "_meta"), RELATED_TASK);
+    [
+        message.member(object, "taskId"),
+        inner(message.member(object, "task"), "taskId"),
+        inner(related, "taskId"),
+    ]
+}
+
+/// The message with another id for the task `id` in this object.
+fn with_task_id(message: &Message, object: Option<Span>, id: &str, new: &str) -> Message {
+    let Some(object) = object.filter(|_| id != new) else {
+        return message.clone();
+    };
+    let new = json_string(new);
+    let spans = task_id_spans(message, object).into_iter().flatten();
+    let mut edits: Vec<(Span, &[u8])> = spans
+        .filter(|span| message.text_at(*span).as_deref() == Some(id))
+        .map(|span| (span, new.as_bytes()))
+        .collect();
+    edits.sort_unstable_by_key(|(span, _)| span.range().start);
+    message.splice(&edits).unwrap_or_else(|_| message.clone())
 }
 
 /// The parts of all servers as one result.

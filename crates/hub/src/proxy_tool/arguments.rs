@@ -8,16 +8,17 @@ mod server_arguments;
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Message, Span, string_content};
+use mcp_proxy_wire::{Message, Span};
 
 use self::server_arguments::server_arguments;
-use super::json_text::root;
 use super::suggestion::{suggest_action, suggest_parameter, suggest_type};
 use super::{
     CapabilityType, ListFilter, ListQuery, MAX_LIMIT, MAX_OPERATIONS, ProxyAction, ProxyOperation,
     ProxyParameter, ProxyToolError, ProxyToolOptions,
 };
 use crate::json;
+use crate::json_text::root;
+use crate::tool_values::whole_number;
 
 /// Where an operation stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -209,10 +210,7 @@ impl Arguments<'_> {
         let Some(span) = self.get(parameter) else {
             return Ok(None);
         };
-        let token = self.value.slice(span);
-        let digits = string_content(token).unwrap_or(token.into());
-        let number = std::str::from_utf8(&digits).ok().and_then(whole_number);
-        match number {
+        match whole_number(self.value.slice(span)) {
             Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
             _ => Err(invalid(parameter)),
         }
@@ -268,7 +266,17 @@ impl Arguments<'_> {
         }
         let operations = operations
             .into_iter()
-            .map(|operation| parse_operation(self.value, operation, Place::InBatch, options));
+            .enumerate()
+            .map(|(index, operation)| {
+                parse_operation(self.value, operation, Place::InBatch, options).map_err(|error| {
+                    match error {
+                        ProxyToolError::ArgumentsNotAnObject => {
+                            ProxyToolError::OperationNotAnObject { index }
+                        }
+                        error => error,
+                    }
+                })
+            });
         Ok(ProxyOperation::Batch(operations.collect()))
     }
 }
@@ -278,18 +286,4 @@ fn invalid(parameter: ProxyParameter) -> ProxyToolError {
         parameter,
         suggestion: None,
     }
-}
-
-/// `2`, `2.0` and ` 2 ` are 2. What is too large for an `i64` is the largest.
-fn whole_number(digits: &str) -> Option<i64> {
-    let digits = digits.trim();
-    if let Ok(number) = digits.parse() {
-        return Some(number);
-    }
-    let is_numeral = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
-    let number: f64 = digits
-        .parse()
-        .ok()
-        .filter(|_| digits.bytes().all(is_numeral))?;
-    (number.fract() == 0.0).then_some(number as i64)
 }

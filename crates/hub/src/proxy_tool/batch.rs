@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::ProxyAction;
 use super::facts::{Facts, embedded_resource};
-use super::json_text::push_compact;
+use crate::json_text::push_compact;
 
 /// The result of a batch whose operations had these results, in their order.
 pub fn render_batch(results: &[Bytes]) -> Bytes {

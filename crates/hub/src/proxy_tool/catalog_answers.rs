@@ -4,17 +4,19 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Message, json_string};
 
 use super::facts::{Facts, embedded_resource};
-use super::json_text::{push_compact_without_nulls, root};
 use super::{CapabilityType, ListQuery, ProxyAction};
+use crate::json_text::{push_compact_without_nulls, root};
 use crate::{CatalogEntry, ItemKind, ServerIndex, json};
 
-/// A server whose items are missing from a list.
+/// A server that is not up, so that its items are missing from a list or are those of an earlier time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnavailableServer {
     /// Its name in the configuration.
     pub server: String,
     /// Why, in a few words without internal details.
     pub reason: String,
+    /// Its items are in the list, as they were.
+    pub stale: bool,
 }
 
 /// The result of a `list`: the page of `entries` that `query` asks for.
@@ -39,7 +41,7 @@ pub fn render_list<'a>(
                 if text.len() > 1 {
                     text.push(b',');
                 }
-                push_compact_without_nulls(&mut text, &entry.definition);
+                push_compact_without_nulls(&mut text, &entry.definition.to_bytes());
             }
             total += 1;
         }
@@ -69,7 +71,7 @@ pub fn render_list<'a>(
 pub fn render_info(entry: &CatalogEntry, path: &str) -> Bytes {
     let kind = CapabilityType::from(entry.kind);
     let mut text = Vec::new();
-    push_compact_without_nulls(&mut text, &entry.definition);
+    push_compact_without_nulls(&mut text, &entry.definition.to_bytes());
     let mut facts = Facts::default();
     facts.text("pythonType", python_type(kind));
     facts.raw("many", "false");
@@ -111,9 +113,15 @@ fn data_type(kind: CapabilityType) -> &'static str {
 fn servers(unavailable: &[UnavailableServer]) -> String {
     let servers: Vec<String> = unavailable
         .iter()
-        .map(|UnavailableServer { server, reason }| {
-            let (server, reason) = (json_string(server), json_string(reason));
-            format!(r#"{{"server":{server},"reason":{reason}}}"#)
+        .map(|unavailable| {
+            let server = json_string(&unavailable.server);
+            let reason = json_string(&unavailable.reason);
+            let stale = if unavailable.stale {
+                r#","stale":true"#
+            } else {
+                ""
+            };
+            format!(r#"{{"server":{server},"reason":{reason}{stale}}}"#)
         })
         .collect();
     format!("[{}]", servers.join(","))
@@ -138,7 +146,7 @@ fn matches(entry: &CatalogEntry, query: &ListQuery, selected: Option<ServerIndex
 fn begins_with(entry: &CatalogEntry, prefix: &str) -> bool {
     entry.public.starts_with(prefix)
         || (matches!(entry.kind, ItemKind::Resource | ItemKind::Template)
-            && json::parse(entry.definition.clone()).is_some_and(|definition| {
+            && json::parse(entry.definition.to_bytes()).is_some_and(|definition| {
                 let name = definition.member(root(&definition), "name");
                 name.and_then(|name| definition.text_at(name))
                     .is_some_and(|name| name.starts_with(prefix))
@@ -147,7 +155,7 @@ fn begins_with(entry: &CatalogEntry, prefix: &str) -> bool {
 
 /// Tags are in `_meta.tags`, or where FastMCP puts them.
 fn has_any_tag(entry: &CatalogEntry, tags: &[String]) -> bool {
-    let Some(definition) = json::parse(entry.definition.clone()) else {
+    let Some(definition) = json::parse(entry.definition.to_bytes()) else {
         return false;
     };
     let Some(meta) = definition.member(root(&definition), "_meta") else {

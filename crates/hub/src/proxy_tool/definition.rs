@@ -13,7 +13,7 @@ const DESCRIPTION: &str = r#"Finds and uses the tools, resources and prompts of 
 2. See how it is called: {"action":"info","type":"tool","path":"calc_add"}
 3. Use: {"action":"call","type":"tool","path":"calc_add","args":{"a":5,"b":3}}
 
-With "type":"resource", call reads a resource; with "type":"prompt", it gets a prompt. A list that is as long as its limit may go on: ask again with offset."#;
+With "type":"resource", call reads a resource; with "type":"prompt", it gets a prompt. If a list is as long as its limit, ask for the next part with offset."#;
 
 /// The definition for `tools/list`.
 pub fn definition(options: &ProxyToolOptions) -> Bytes {

@@ -8,6 +8,7 @@ use mcp_proxy_wire::json_string;
 
 use super::facts::Facts;
 use super::{CapabilityType, ProxyAction, ProxyParameter};
+use crate::wording::{enumerate, shorten};
 
 /// Why an operation has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +16,12 @@ pub enum ProxyToolError {
     /// The arguments are something else than an object.
     #[error("The arguments must be a JSON object")]
     ArgumentsNotAnObject,
+    /// An operation of a batch is something else than an object.
+    #[error("Parameter 'operations[{index}]' must be a JSON object")]
+    OperationNotAnObject {
+        /// Its place, counted from 0.
+        index: usize,
+    },
     /// There is no such parameter.
     #[error("Unknown parameter '{}'{}", shorten(name), suggest_parameter(*suggestion))]
     UnknownParameter {
@@ -127,6 +134,7 @@ impl ProxyToolError {
         match self {
             ProxyToolError::ArgumentsNotAnObject => "invalid-arguments",
             ProxyToolError::UnknownParameter { .. } => "unknown-parameter",
+            ProxyToolError::OperationNotAnObject { .. } => "invalid-value",
             ProxyToolError::MissingParameter { .. } => "missing-parameter",
             ProxyToolError::InvalidValue { .. } => "invalid-value",
             ProxyToolError::ParameterNotAllowed { .. } => "parameter-not-allowed",
@@ -145,6 +153,7 @@ impl ProxyToolError {
             ProxyToolError::MissingParameter { parameter, .. }
             | ProxyToolError::InvalidValue { parameter, .. }
             | ProxyToolError::ParameterNotAllowed { parameter, .. } => Some(*parameter),
+            ProxyToolError::OperationNotAnObject { .. } => Some(ProxyParameter::Operations),
             _ => None,
         }
     }
@@ -183,42 +192,10 @@ fn suggest_names(near: &[String]) -> String {
     )
 }
 
-/// `'a', 'b' or 'c'`
-fn enumerate<'a>(words: impl Iterator<Item = &'a str>, conjunction: &str) -> String {
-    let mut words: Vec<String> = words.map(|word| format!("'{}'", shorten(word))).collect();
-    let Some(last) = words.pop() else {
-        return String::new();
-    };
-    if words.is_empty() {
-        return last;
-    }
-    format!("{} {conjunction} {last}", words.join(", "))
-}
-
 fn capitalised(kind: CapabilityType) -> &'static str {
     match kind {
         CapabilityType::Tool => "Tool",
         CapabilityType::Resource => "Resource",
         CapabilityType::Prompt => "Prompt",
     }
-}
-
-/// A name that came from outside, on one line and no longer than an error should be.
-fn shorten(name: &str) -> String {
-    const LONGEST: usize = 120;
-    let mut shown: String = name
-        .chars()
-        .take(LONGEST)
-        .map(|character| {
-            if character.is_control() {
-                ' '
-            } else {
-                character
-            }
-        })
-        .collect();
-    if name.chars().nth(LONGEST).is_some() {
-        shown.push('…');
-    }
-    shown
 }

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use mcp_proxy_wire::{Message, Span, json_string, string_content};
 
-use super::json_text::push_string;
 use super::{CapabilityType, ProxyAction};
 use crate::json;
+use crate::json_text::push_string;
 
 /// The member of `_meta` that is ours.
 pub(super) const META_KEY: &str = "mcp-proxy/proxy";

@@ -1,6 +1,6 @@
 //! Results of servers in the form that `call` returns them in.
 //!
-//! A tool's result stays as it is, but for the facts in each item. What is not a finished result of the expected kind,
+//! A tool's result stays as it is, but for the facts in each item and an `isError` that was left out. What is not a finished result of the expected kind,
 //! such as `input_required` or a task, passes unchanged.
 
 use bytes::Bytes;
@@ -8,21 +8,28 @@ use mcp_proxy_wire::{Message, Span, string_content};
 
 use super::CapabilityType;
 use super::facts::{Edits, Facts, META_KEY, embedded_resource};
-use super::json_text::{push_compact, push_compact_without_nulls, push_string, root};
 use crate::json;
+use crate::json_text::{push_compact, push_compact_without_nulls, push_string, root};
+use crate::tool_values::{finished, is_object};
 
 /// The result of calling the tool `path`.
 pub fn render_tool_result(result: &Bytes, path: &str) -> Bytes {
+    render_items(result, CapabilityType::Tool, path)
+}
+
+/// A result with `content` that came of calling something of this kind.
+pub(crate) fn render_items(result: &Bytes, kind: CapabilityType, path: &str) -> Bytes {
     let Some((value, content)) = finished(result, "content") else {
         return result.clone();
     };
-    let facts = Facts::of_call(CapabilityType::Tool, path);
+    let facts = Facts::of_call(kind, path);
     let mut edits = Edits::default();
     for item in json::elements(&value, content) {
         if is_object(&value, item) {
             edits.annotate(&value, item, &facts);
         }
     }
+    say_whether_it_failed(&mut edits, &value, content);
     edits.apply(&value)
 }
 
@@ -45,10 +52,15 @@ pub fn render_resource_result(result: &Bytes, path: &str) -> Bytes {
             edits.insert(item.end, tail.as_bytes());
         }
     }
-    if value.member(root(&value), "isError").is_none() {
-        edits.insert(contents.end, *br#","isError":false"#);
-    }
+    say_whether_it_failed(&mut edits, &value, contents);
     edits.apply(&value)
+}
+
+/// `isError` is always there, as in the reference implementation.
+fn say_whether_it_failed(edits: &mut Edits, value: &Message, content: Span) {
+    if value.member(root(value), "isError").is_none() {
+        edits.insert(content.end, *br#","isError":false"#);
+    }
 }
 
 /// The result of getting the prompt `path`: all of it as the text of one embedded resource.
@@ -63,24 +75,6 @@ pub fn render_prompt_result(result: &Bytes, path: &str) -> Bytes {
     facts.extend(Facts::of_call(CapabilityType::Prompt, path));
     facts.text("dataType", "GetPromptResult");
     embedded_resource(path, &text, &facts, &facts)
-}
-
-/// The result and its array `name`, if it is a result that has one and is not on its way to something else.
-fn finished(result: &Bytes, name: &str) -> Option<(Message, Span)> {
-    let value = json::parse(result.clone())?;
-    let root = root(&value);
-    if !is_object(&value, root) {
-        return None;
-    }
-    if let Some(kind) = value.member(root, "resultType") {
-        value.text_at(kind).filter(|kind| kind == "complete")?;
-    }
-    let array = value.member(root, name)?;
-    (value.slice(array).first() == Some(&b'[')).then_some((value, array))
-}
-
-fn is_object(value: &Message, span: Span) -> bool {
-    value.slice(span).first() == Some(&b'{')
 }
 
 /// The key of the outermost member at `member`.

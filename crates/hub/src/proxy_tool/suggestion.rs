@@ -1,6 +1,7 @@
 //! What a misspelt word was probably meant to be.
 
 use super::{CapabilityType, ProxyAction, ProxyParameter};
+use crate::wording::suggest;
 
 /// Words that models use for our parameters. `cursor` and the like have no counterpart.
 const PARAMETER_SYNONYMS: &[(&str, &str)] = &[
@@ -71,29 +72,6 @@ pub(super) fn suggest_action(given: &str) -> Option<&'static str> {
 pub(super) fn suggest_type(given: &str) -> Option<&'static str> {
     let names = CapabilityType::ALL.map(CapabilityType::as_str);
     suggest(given, &names, TYPE_SYNONYMS)
-}
-
-/// The one of `words` that `given` was meant to be: the same but for case, one that `synonyms` leads to, or one that is
-/// at most two typing errors away.
-fn suggest(
-    given: &str,
-    words: &[&'static str],
-    synonyms: &[(&str, &'static str)],
-) -> Option<&'static str> {
-    // Nothing longer can be close to a word of ours, and the distance takes quadratic time.
-    if given.len() > 32 {
-        return None;
-    }
-    let given = given.trim().to_lowercase();
-    if let Some((_, word)) = synonyms.iter().find(|(synonym, _)| *synonym == given) {
-        return Some(word);
-    }
-    words
-        .iter()
-        .map(|word| (strsim::osa_distance(&given, word), *word))
-        .filter(|(distance, word)| *distance <= (word.len() / 2).min(2))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, word)| word)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ fn entry(kind: ItemKind, server: u16, public: &str, definition: &str) -> Catalog
         server: ServerIndex(server),
         original: public.into(),
         public: public.into(),
-        definition: Bytes::copy_from_slice(definition.as_bytes()),
+        definition: Bytes::copy_from_slice(definition.as_bytes()).into(),
         hints: Hints::default(),
     }
 }

@@ -12,11 +12,17 @@ impl CatalogView {
                 return Ok(found);
             }
         }
+        for kind in kinds {
+            if let Some(found) = self.contested(kind, text) {
+                return found;
+            }
+        }
         if let Some((server, original)) = self.split_server(text) {
-            let found = self.resource_on(server, &original);
             // A web address is not rewritten unless its server offers it, so this may be anybody's.
-            if found.is_some() || !uri::is_web(text) {
-                return Ok(found.unwrap_or(ResolvedItem::Unlisted { server, original }));
+            match self.resource_on(server, &original) {
+                Some(found) => return Ok(found),
+                None if uri::is_web(text) => {}
+                None => return self.unlisted_resource(server, original, text),
             }
         }
         for kind in kinds {
@@ -31,7 +37,7 @@ impl CatalogView {
         }
         let covering: Vec<usize> = self
             .servers()
-            .filter_map(|(index, _)| self.catalog().find_template(index, text))
+            .filter_map(|(index, _)| self.covering_template(index, text))
             .collect();
         // A template that is public in this very form is the one that the client has expanded.
         let is_public = |at: &usize| {
@@ -63,7 +69,7 @@ impl CatalogView {
         };
         match self.resource_on(server, &original) {
             Some(found) => Ok(found),
-            None if uri::has_scheme(text) => Ok(ResolvedItem::Unlisted { server, original }),
+            None if uri::has_scheme(text) => self.unlisted_resource(server, original, text),
             None => self.resolve_resource_name(Some(server), text),
         }
     }
@@ -71,7 +77,7 @@ impl CatalogView {
     /// By the `name` of a resource or template, which has no prefix and need not be unique.
     fn resolve_resource_name(&self, server: Option<ServerIndex>, name: &str) -> Lookup<'_> {
         let is_named = |entry: &CatalogEntry| {
-            let value = json::parse(entry.definition.clone())?;
+            let value = json::parse(entry.definition.to_bytes())?;
             let member = value.member(json::object(&value)?, "name")?;
             Some(value.text_at(member)? == name)
         };
@@ -90,10 +96,9 @@ impl CatalogView {
             server.prefix().is_none() || (self.servers().len() == 1 && !uri::is_web(name))
         });
         match (servers.next(), servers.next()) {
-            (Some((server, _)), None) if uri::has_scheme(name) => Ok(ResolvedItem::Unlisted {
-                server,
-                original: name.to_owned(),
-            }),
+            (Some((server, _)), None) if uri::has_scheme(name) => {
+                self.unlisted_resource(server, name.to_owned(), name)
+            }
             _ => Err(self.not_found(ItemKind::Resource, server, name)),
         }
     }
@@ -134,8 +139,24 @@ impl CatalogView {
         if let Some(at) = listed {
             return Some(ResolvedItem::Entry(catalog.entry(at)));
         }
-        let template = catalog.find_template(server, original)?;
+        let template = self.covering_template(server, original)?;
         Some(self.covered(template, original))
+    }
+
+    /// The template of this server that covers a URI, unless the configuration denies that URI.
+    fn covering_template(&self, server: ServerIndex, original: &str) -> Option<usize> {
+        let naming = self.catalog().server(server)?.naming();
+        let template = self.catalog().find_template(server, original);
+        template.filter(|_| !naming.resources.denies_uri(original))
+    }
+
+    /// A resource that this server does not list but may have, unless the configuration takes it away.
+    fn unlisted_resource(&self, server: ServerIndex, original: String, text: &str) -> Lookup<'_> {
+        let mounted = self.catalog().server(server);
+        match mounted.is_some_and(|mounted| mounted.naming().resources.permits_uri(&original)) {
+            true => Ok(ResolvedItem::Unlisted { server, original }),
+            false => Err(self.not_found(ItemKind::Resource, Some(server), text)),
+        }
     }
 
     fn covered(&self, template: usize, original: &str) -> ResolvedItem<'_> {

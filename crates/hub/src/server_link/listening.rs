@@ -2,12 +2,15 @@
 //! subscribed to.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use mcp_proxy_wire::revision::meta;
-use mcp_proxy_wire::{Field, Message, Span, json_string};
+use mcp_proxy_wire::{ErrorCode, Field, Message, Span, json_string};
 
-use super::{HubRequest, Requester, ServerLink};
-use crate::json::member_cuts;
+use super::opening::is_own;
+use super::{HubRequest, LinkNews, Requester, ServerLink};
+use crate::backoff::{RECOVERED, wait_after};
+use crate::json::{elements, member_cuts};
 
 /// One of the listen requests of a link. Later ones have higher numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,7 +21,32 @@ pub(crate) struct ListenNumber(u32);
 pub(super) struct Listening {
     uris: BTreeSet<Box<str>>,
     last: u32,
-    open: Vec<ListenNumber>,
+    open: Vec<OpenListen>,
+    /// How often in a row a listen request has ended soon.
+    failures: u32,
+    reopen_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct OpenListen {
+    number: ListenNumber,
+    uris: BTreeSet<Box<str>>,
+    /// When the server said the first thing on it.
+    taken_up: Option<Instant>,
+    gap: ListenGap,
+}
+
+/// Whether changes may have been missed before a listen request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ListenGap {
+    None,
+    Possible,
+}
+
+impl Listening {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.reopen_at
+    }
 }
 
 impl ServerLink {
@@ -63,31 +91,150 @@ impl ServerLink {
         ));
         self.listening.last += 1;
         let number = ListenNumber(self.listening.last);
-        self.listening.open.push(number);
+        let gap = match self.listening.reopen_at.take() {
+            Some(_) => ListenGap::Possible,
+            None => ListenGap::None,
+        };
+        self.listening.open.push(OpenListen {
+            number,
+            uris: self.listening.uris.clone(),
+            taken_up: None,
+            gap,
+        });
         self.request(HubRequest::Listen(number), &message);
     }
 
-    /// The server has told something on a listen request. The ones before it are not needed any more, and their messages
-    /// would come twice. Returns the message without our request's id, which means nothing to clients.
-    pub(super) fn told_on_listen(&mut self, number: ListenNumber, message: Message) -> Message {
-        if message.method().as_deref() == Some("notifications/cancelled") {
-            self.listen_ended(number);
-            return message;
+    /// Listens again, if it is time for that.
+    pub(super) fn reopen_listening(&mut self, now: Instant) {
+        if self.listening.reopen_at.is_some_and(|at| at <= now) {
+            self.listen();
         }
-        let (replaced, open) = self.listening.open.iter().partition(|open| **open < number);
-        self.listening.open = open;
-        let replaced: Vec<ListenNumber> = replaced;
-        for old in replaced {
-            let requester = Requester::Hub(HubRequest::Listen(old));
-            self.to_server.extend(self.multiplexer.close(&requester));
-        }
-        without_subscription_id(message)
     }
 
-    /// The server has refused or ended a listen request.
-    pub(super) fn listen_ended(&mut self, number: ListenNumber) {
-        self.listening.open.retain(|open| *open != number);
+    /// The server has told something on a listen request. Returns the message without our request's id, which means nothing
+    /// to clients, and what it means that the request was taken up.
+    pub(super) fn told_on_listen(
+        &mut self,
+        number: ListenNumber,
+        message: Message,
+        now: Instant,
+    ) -> (Message, Vec<LinkNews>) {
+        if message.method().as_deref() == Some("notifications/cancelled") {
+            let news = self.listen_ended(number, &message, now);
+            return (message, news);
+        }
+        let news = self.listen_taken_up(number, &message, now);
+        (without_subscription_id(message), news)
     }
+
+    /// The listen requests before one that the server has taken up are not needed any more, and their messages would come
+    /// twice.
+    fn listen_taken_up(
+        &mut self,
+        number: ListenNumber,
+        message: &Message,
+        now: Instant,
+    ) -> Vec<LinkNews> {
+        let mut open = self.listening.open.iter_mut();
+        let Some(listen) = open.find(|open| open.number == number && open.taken_up.is_none())
+        else {
+            return Vec::new();
+        };
+        listen.taken_up = Some(now);
+        let gap = listen.gap;
+        let (agreed, refused) = agreed_resources(&listen.uris, message);
+        listen.uris.clone_from(&agreed);
+        if number.0 == self.listening.last {
+            self.listening.uris.clone_from(&agreed);
+        }
+        let is_replaced = |open: &OpenListen| open.number < number;
+        for old in self.listening.open.extract_if(.., |open| is_replaced(open)) {
+            let requester = Requester::Hub(HubRequest::Listen(old.number));
+            self.to_server.extend(self.multiplexer.close(&requester));
+        }
+        if gap == ListenGap::Possible {
+            self.list_all(now);
+        }
+        vec![LinkNews::ListenAgreed { agreed, refused }]
+    }
+
+    /// The server has refused or ended a listen request. One that it ended is made again after a while, if no other is open.
+    pub(super) fn listen_ended(
+        &mut self,
+        number: ListenNumber,
+        last: &Message,
+        now: Instant,
+    ) -> Vec<LinkNews> {
+        let open = &mut self.listening.open;
+        let Some(place) = open.iter().position(|open| open.number == number) else {
+            return Vec::new();
+        };
+        let ended = open.remove(place);
+        let code = last.error_code().map(ErrorCode);
+        if let Some(code) = code.filter(|code| ended.taken_up.is_none() && !is_own(*code)) {
+            return self.listen_refused(ended, code, last).into_iter().collect();
+        }
+        if self.listening.open.is_empty() {
+            let lasted = ended.taken_up.map(|since| now.duration_since(since));
+            if lasted.is_some_and(|lasted| lasted >= RECOVERED) {
+                self.listening.failures = 0;
+            }
+            self.listening.reopen_at = Some(now + wait_after(self.listening.failures));
+            self.listening.failures += 1;
+        }
+        Vec::new()
+    }
+
+    /// The resources that are new in a refused request are what was refused. If none has been taken up before, the server is
+    /// asked for the changes of its lists alone. A server that never said that it tells about changes may refuse that.
+    fn listen_refused(
+        &mut self,
+        ended: OpenListen,
+        code: ErrorCode,
+        answer: &Message,
+    ) -> Option<LinkNews> {
+        let newest = self.listening.open.last();
+        let kept = newest.map_or_else(BTreeSet::new, |open| open.uris.clone());
+        let refused: BTreeSet<Box<str>> = ended.uris.difference(&kept).cloned().collect();
+        if ended.number.0 == self.listening.last {
+            self.listening.uris = kept;
+        }
+        if self.listening.open.is_empty() && !ended.uris.is_empty() {
+            self.listen();
+        }
+        let offers = self.description.offers;
+        if refused.is_empty() && !offers.list_changes && !offers.subscriptions {
+            return None;
+        }
+        let error = answer.error();
+        let text = error.and_then(|error| answer.text_at(answer.member(error, "message")?));
+        Some(LinkNews::ListenRefused {
+            uris: refused,
+            code,
+            reason: text.map_or_else(|| "no reason given".to_owned(), |text| text.into_owned()),
+        })
+    }
+}
+
+/// Which of these resources the first message on a listen request agrees to, and which it does not. A server that says
+/// nothing about them has agreed to all.
+fn agreed_resources(
+    uris: &BTreeSet<Box<str>>,
+    message: &Message,
+) -> (BTreeSet<Box<str>>, BTreeSet<Box<str>>) {
+    let is_acknowledgement =
+        message.method().as_deref() == Some("notifications/subscriptions/acknowledged");
+    let filter = message.span(Field::Param("notifications"));
+    let Some(filter) = filter.filter(|_| is_acknowledgement) else {
+        return (uris.clone(), BTreeSet::new());
+    };
+    let named = message.member(filter, "resourceSubscriptions");
+    let named: BTreeSet<Box<str>> = named
+        .into_iter()
+        .flat_map(|array| elements(message, array))
+        .filter_map(|span| Some(message.text_at(span)?.into()))
+        .collect();
+    uris.iter().cloned().partition(|uri| named.contains(uri))
 }
 
 fn without_subscription_id(message: Message) -> Message {

@@ -1,13 +1,14 @@
 //! Reading what a server offers, all pages of it.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Era, Field, Message, json_string};
+use mcp_proxy_wire::{Era, ErrorCode, Field, Message, json_string};
 
-use super::{HubRequest, LinkNews, ServerLink};
-use crate::catalog::ServerListing;
+use super::{HubRequest, LinkNews, Requester, ServerLink, cancel_of};
+use crate::catalog::{ItemKind, ServerListing};
 use crate::json::elements;
 
 /// Definitions of one kind that a server may have. A server that pages for ever is cut off here.
@@ -22,12 +23,21 @@ pub(crate) enum ListKind {
     Prompts,
 }
 
+/// A list that could not be read, and why.
+#[derive(Clone, Debug)]
+pub(crate) struct FailedList {
+    pub(crate) kind: ListKind,
+    pub(crate) reason: String,
+}
+
 /// What was read so far.
 #[derive(Debug, Default)]
 pub(crate) struct ListProgress {
-    /// The last complete lists.
-    complete: ServerListing,
+    /// The last complete lists, which the hub has too.
+    complete: Arc<ServerListing>,
     open: Vec<OpenList>,
+    /// Lists that could not be read the last time. They are tried again after a while.
+    failed: Vec<FailedList>,
 }
 
 /// A list whose pages are being read.
@@ -48,7 +58,17 @@ impl ListKind {
         ListKind::Prompts,
     ];
 
-    fn method(self) -> &'static str {
+    /// The kind of its items.
+    pub(crate) fn items(self) -> ItemKind {
+        match self {
+            ListKind::Tools => ItemKind::Tool,
+            ListKind::Resources => ItemKind::Resource,
+            ListKind::Templates => ItemKind::Template,
+            ListKind::Prompts => ItemKind::Prompt,
+        }
+    }
+
+    pub(crate) fn method(self) -> &'static str {
         match self {
             ListKind::Tools => "tools/list",
             ListKind::Resources => "resources/list",
@@ -56,31 +76,11 @@ impl ListKind {
             ListKind::Prompts => "prompts/list",
         }
     }
-
-    fn member(self) -> &'static str {
-        match self {
-            ListKind::Tools => "tools",
-            ListKind::Resources => "resources",
-            ListKind::Templates => "resourceTemplates",
-            ListKind::Prompts => "prompts",
-        }
-    }
-}
-
-impl ListProgress {
-    fn slot(&mut self, kind: ListKind) -> &mut Vec<Bytes> {
-        match kind {
-            ListKind::Tools => &mut self.complete.tools,
-            ListKind::Resources => &mut self.complete.resources,
-            ListKind::Templates => &mut self.complete.templates,
-            ListKind::Prompts => &mut self.complete.prompts,
-        }
-    }
 }
 
 impl ServerLink {
     /// Reads everything that the server offers. If it offers nothing, the lists are complete at once.
-    pub(super) fn list_all(&mut self, now: Instant) -> Option<LinkNews> {
+    pub(crate) fn list_all(&mut self, now: Instant) -> Option<LinkNews> {
         let offers = self.description.offers;
         let kinds: Vec<ListKind> = ListKind::ALL
             .into_iter()
@@ -91,7 +91,7 @@ impl ServerLink {
             })
             .collect();
         if kinds.is_empty() {
-            return Some(LinkNews::Listed(ServerListing::default()));
+            return self.when_listed();
         }
         self.relist(&kinds, now);
         None
@@ -108,6 +108,7 @@ impl ServerLink {
     }
 
     fn open_list(&mut self, kind: ListKind, now: Instant) {
+        self.lists.failed.retain(|failed| failed.kind != kind);
         self.lists.open.push(OpenList {
             kind,
             items: Vec::new(),
@@ -133,8 +134,8 @@ impl ServerLink {
         self.request(HubRequest::List(kind), &message);
     }
 
-    /// A page. An error ends the list: what was read before stays, and a server that offers resources but knows no
-    /// templates has none.
+    /// A page. An error ends the list, and what the server listed before stays. A server that offers resources need not know
+    /// templates, so one that does not know the method has none.
     pub(super) fn list_answered(
         &mut self,
         kind: ListKind,
@@ -145,7 +146,7 @@ impl ServerLink {
             return Vec::new();
         };
         let open = &mut self.lists.open[place];
-        let found = answer.span(Field::ResultField(kind.member()));
+        let found = answer.span(Field::ResultField(kind.items().list_member()));
         if let Some(array) = found {
             let page = elements(answer, array);
             open.items.extend(
@@ -165,27 +166,80 @@ impl ServerLink {
                 return Vec::new();
             }
         }
-        let open = self.lists.open.swap_remove(place);
-        if found.is_some() || self.lists.slot(kind).is_empty() {
-            *self.lists.slot(kind) = open.items;
+        let mut open = self.lists.open.swap_remove(place);
+        open.items.shrink_to_fit();
+        let knows_none = kind != ListKind::Tools
+            && answer.error_code().map(ErrorCode) == Some(ErrorCode::METHOD_NOT_FOUND);
+        match found.is_some() || knows_none {
+            true => {
+                let complete = Arc::make_mut(&mut self.lists.complete);
+                *complete.items_mut(kind.items()) = open.items;
+            }
+            false => self.lists.failed.push(FailedList {
+                kind,
+                reason: refusal(answer),
+            }),
         }
         if open.changed {
             self.open_list(kind, now);
         }
-        self.when_listed()
+        self.retry_failed_lists(now);
+        self.when_listed().into_iter().collect()
     }
 
-    fn when_listed(&mut self) -> Vec<LinkNews> {
+    fn when_listed(&mut self) -> Option<LinkNews> {
         if !self.lists.open.is_empty() {
+            return None;
+        }
+        if self.lists.failed.is_empty() {
+            self.deadline = None;
+        }
+        let failed = self.lists.failed.iter();
+        Some(LinkNews::Listed {
+            listing: Arc::clone(&self.lists.complete),
+            failed: failed.cloned().collect(),
+        })
+    }
+
+    /// Lists that could not be read are asked for again when the time for a list has passed once more.
+    fn retry_failed_lists(&mut self, now: Instant) {
+        if self.lists.open.is_empty() && !self.lists.failed.is_empty() {
+            self.deadline = Some(now + self.deadlines.list);
+        }
+    }
+
+    /// Lists that did not come have failed, and those that had failed before are tried again.
+    pub(super) fn lists_timed_out(&mut self, now: Instant) -> Vec<LinkNews> {
+        if self.lists.open.is_empty() {
+            let failed = std::mem::take(&mut self.lists.failed);
+            let kinds: Vec<ListKind> = failed.iter().map(|failed| failed.kind).collect();
+            self.relist(&kinds, now);
             return Vec::new();
         }
-        self.deadline = None;
-        vec![LinkNews::Listed(self.lists.complete.clone())]
+        let seconds = self.deadlines.list.as_secs_f32();
+        for open in std::mem::take(&mut self.lists.open) {
+            self.lists.failed.push(FailedList {
+                kind: open.kind,
+                reason: format!("no answer within {seconds} s"),
+            });
+            // An answer that comes later must not be taken for one to the next request.
+            let request = HubRequest::List(open.kind);
+            self.request(request, &cancel_of(b"0", "the list took too long"));
+            let _cancelled_before = self.multiplexer.close(&Requester::Hub(request));
+        }
+        self.retry_failed_lists(now);
+        self.when_listed().into_iter().collect()
     }
+}
 
-    /// Lists that did not come stay as they were.
-    pub(super) fn lists_timed_out(&mut self) -> Vec<LinkNews> {
-        self.lists.open.clear();
-        self.when_listed()
-    }
+/// Why an answer is not a list.
+fn refusal(answer: &Message) -> String {
+    let text = answer
+        .error()
+        .and_then(|error| answer.member(error, "message"));
+    let text = text.and_then(|span| answer.text_at(span));
+    text.map_or_else(
+        || "the answer has no list".to_owned(),
+        |text| text.into_owned(),
+    )
 }

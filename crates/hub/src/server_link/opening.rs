@@ -25,6 +25,8 @@ pub(crate) struct ClientDescription {
 pub(crate) struct ServerDescription {
     /// What it told the client to know, if anything.
     pub(crate) instructions: Option<String>,
+    /// `serverInfo`, as JSON.
+    pub(crate) info: Option<Bytes>,
     /// Whether the capability objects exist.
     pub(crate) offers: Offers,
 }
@@ -35,6 +37,8 @@ pub(crate) struct Offers {
     pub(crate) tools: bool,
     pub(crate) resources: bool,
     pub(crate) subscriptions: bool,
+    /// It says of one of its lists that it tells when that changes.
+    pub(crate) list_changes: bool,
     pub(crate) prompts: bool,
     pub(crate) completions: bool,
     pub(crate) logging: bool,
@@ -156,7 +160,7 @@ fn is_modern_error(code: ErrorCode) -> bool {
 }
 
 /// Whether the error comes from the link itself and says nothing about the server's era.
-fn is_own(code: ErrorCode) -> bool {
+pub(super) fn is_own(code: ErrorCode) -> bool {
     ErrorCode::OWN.iter().any(|own| own.code == code) && code != ErrorCode::SERVER_HTTP
 }
 
@@ -169,15 +173,29 @@ fn describe(answer: &Message) -> ServerDescription {
         let capabilities = answer.span(Field::ResultField("capabilities"))?;
         answer.member(capabilities, name)
     };
-    let subscribe = capability("resources").and_then(|span| answer.member(span, "subscribe"));
+    // Modern servers say it in `_meta`.
+    let in_meta = || {
+        let meta = answer.span(Field::ResultField("_meta"))?;
+        answer.member(meta, meta::SERVER_INFO)
+    };
+    let info = answer
+        .span(Field::ResultField("serverInfo"))
+        .or_else(in_meta);
+    let is_true = |name: &str, member: &str| {
+        let span = capability(name).and_then(|span| answer.member(span, member));
+        span.is_some_and(|span| answer.slice(span) == b"true")
+    };
+    let lists = ["tools", "resources", "prompts"];
     ServerDescription {
         instructions: answer
             .text(Field::ResultField("instructions"))
             .map(|text| text.into_owned()),
+        info: info.map(|span| answer.raw().slice(span.range())),
         offers: Offers {
             tools: capability("tools").is_some(),
             resources: capability("resources").is_some(),
-            subscriptions: subscribe.is_some_and(|span| answer.slice(span) == b"true"),
+            subscriptions: is_true("resources", "subscribe"),
+            list_changes: lists.iter().any(|list| is_true(list, "listChanged")),
             prompts: capability("prompts").is_some(),
             completions: capability("completions").is_some(),
             logging: capability("logging").is_some(),

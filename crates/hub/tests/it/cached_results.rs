@@ -129,3 +129,23 @@ fn sessions_with_servers_of_their_own_share_no_results() {
     hub.client_says(2, &call(1, "a_look", ""));
     assert_snapshot!(hub.take());
 }
+
+#[test]
+fn a_result_that_was_on_its_way_when_the_tools_changed_is_not_kept() {
+    let mut hub = ready(caching(), 1);
+    hub.client_says(1, &call(1, "a_look", ""));
+    hub.server_says(
+        1,
+        r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+    );
+    hub.server_says(1, &result(3, r#"{"content":[]}"#));
+    // The new list is not there yet.
+    hub.client_says(1, &call(2, "a_look", ""));
+    let changed = TOOLS.replace(r#""name":"change""#, r#""name":"alter""#);
+    hub.server_says(1, &result(4, &format!(r#"{{"tools":{changed}}}"#)));
+    hub.server_says(1, &result(5, r#"{"content":[]}"#));
+    hub.client_says(1, &call(3, "a_look", ""));
+    hub.server_says(1, &result(6, r#"{"content":[]}"#));
+    hub.client_says(1, &call(4, "a_look", ""));
+    assert_snapshot!(hub.take());
+}

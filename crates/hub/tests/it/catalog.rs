@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_proxy_hub::{
-    AllowedNames, Catalog, CatalogWarning, Hints, ItemKind, ServerListing, ServerNaming,
-    UnusableDefinition,
+    AllowedNames, Catalog, CatalogWarning, Hints, ItemKind, LookupError, ServerIndex,
+    ServerListing, ServerNaming, UnusableDefinition, ViewFilter,
 };
 use mcp_proxy_wire::Message;
 
@@ -20,7 +20,7 @@ fn tool(definition: &'static str, naming: ServerNaming) -> String {
         ..ServerListing::default()
     };
     let catalog = catalog(vec![server_as(naming, listing)]);
-    text(&catalog.entries(ItemKind::Tool)[0].definition).to_owned()
+    text(&catalog.entries(ItemKind::Tool)[0].definition.to_bytes()).to_owned()
 }
 
 fn map<V>(key: &str, value: V) -> BTreeMap<String, V> {
@@ -168,25 +168,58 @@ fn a_taken_prefix_is_told_apart_whoever_is_up() {
 }
 
 #[test]
-fn a_taken_name_gets_a_suffix_and_a_warning() {
+fn a_name_that_two_servers_want_is_nobodys() {
     let servers = || {
         vec![
             server_as(bare("one"), tools(&["read", "list"])),
             server_as(bare("two"), tools(&["read"])),
         ]
     };
-    let first = catalog(servers());
-    let names = public(&first, ItemKind::Tool);
-    assert_eq!(names[..2], ["read", "list"]);
-    assert!(names[2].starts_with("read_") && names[2].len() == 13);
-    assert!(text(&first.entries(ItemKind::Tool)[2].definition).contains(names[2]));
+    let both = catalog(servers());
+    let names = public(&both, ItemKind::Tool);
+    assert_eq!(names[1], "list");
+    for (at, server) in [(0, "one"), (2, "two")] {
+        assert!(names[at].starts_with("read_") && names[at].len() == 13);
+        assert!(text(&both.entries(ItemKind::Tool)[at].definition.to_bytes()).contains(names[at]));
+        assert!(both.warnings().iter().any(|warning| matches!(
+            warning,
+            CatalogWarning::NameTaken { server: named, given, .. }
+                if named == server && given == names[at]
+        )));
+    }
+    let view = both.view(&ViewFilter::default());
+    let error = view.resolve(ItemKind::Tool, None, "read").unwrap_err();
     assert!(matches!(
-        first.warnings(),
-        [CatalogWarning::NameTaken { server, given, .. }] if server == "two" && given == names[2]
+        error,
+        LookupError::Ambiguous { candidates, .. } if candidates == [names[0], names[2]]
     ));
     let mut more = servers();
     more.insert(1, server("between", tools(&["x"])));
     assert_eq!(public(&catalog(more), ItemKind::Tool)[3], names[2]);
+}
+
+#[test]
+fn a_name_never_changes_its_meaning_because_another_server_comes_up() {
+    // One is without a prefix, so that it can have a name with the prefix of the other.
+    let other = || server_as(bare("b"), tools(&["a_x", "y"]));
+    let early = catalog(vec![unlisted("a"), other()]);
+    let late = catalog(vec![server("a", tools(&["x", "z"])), other()]);
+    let meaning = |catalog: &Arc<Catalog>, name: &str| {
+        let view = catalog.view(&ViewFilter::default());
+        let found = view.resolve(ItemKind::Tool, None, name);
+        found.map(|item| item.server()).ok()
+    };
+    assert_eq!(meaning(&early, "a_x"), Some(ServerIndex(1)));
+    assert_eq!(meaning(&late, "a_x"), None);
+    assert_eq!(meaning(&late, "y"), meaning(&early, "y"));
+    // Whoever sees only one of them finds what it has.
+    let only = ViewFilter {
+        servers: Some(vec!["b".to_owned()]),
+        ..ViewFilter::default()
+    };
+    let view = late.view(&only);
+    let found = view.resolve(ItemKind::Tool, None, "a_x").unwrap();
+    assert_eq!(found.server(), ServerIndex(1));
 }
 
 #[test]

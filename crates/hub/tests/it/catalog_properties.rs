@@ -117,7 +117,7 @@ proptest! {
                     prop_assert_eq!(item.original(), &*entry.original);
                 }
                 let definition: serde_json::Value =
-                    serde_json::from_slice(&entry.definition).unwrap();
+                    serde_json::from_slice(&entry.definition.to_bytes()).unwrap();
                 let member = match kind {
                     ItemKind::Tool | ItemKind::Prompt => "name",
                     ItemKind::Resource => "uri",

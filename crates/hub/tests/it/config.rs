@@ -376,3 +376,13 @@ fn secrets_are_the_values_that_could_leak() {
     }
     assert_eq!(server(&config, "off").state, Err(ServerProblem::Disabled));
 }
+
+#[test]
+fn options_that_need_a_restart_are_named() {
+    let options =
+        |own: &str| read(&format!(r#"{{"mcpServers": {{}}, "mcp-proxy": {own}}}"#)).options;
+    let old = options(r#"{"threads": 2, "expose": "all", "spill-ttl": "1h"}"#);
+    let new = options(r#"{"threads": 3, "expose": "proxy", "listen-port": 1, "spill-ttl": "1h"}"#);
+    assert_eq!(old.fixed_changes(&new), ["listen-port", "threads"]);
+    assert!(old.fixed_changes(&old).is_empty());
+}

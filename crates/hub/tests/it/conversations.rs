@@ -4,19 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use mcp_proxy_hub::config::{SharingScope, StartMode};
-use mcp_proxy_hub::{NewServer, ServerChange, ServerNaming};
+use mcp_proxy_hub::ServerNaming;
+use mcp_proxy_hub::config::{RestartPolicy, SharingScope, StartMode};
 
-use crate::transcript::{Transcript, server, settings, settings_with_proxy_tool};
+use crate::transcript::{ECHO, Transcript, call, server, settings, settings_with_proxy_tool};
 
-const ECHO: &str = r#"[{"name":"echo","inputSchema":{"type":"object"}}]"#;
 const MODERN_META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"m","version":"1"}}"#;
-
-fn call(id: u32, tool: &str) -> String {
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"x":1}}}}}}"#
-    )
-}
 
 fn two_clients() -> Transcript {
     let mut hub = Transcript::ready(ECHO);
@@ -211,6 +204,22 @@ fn a_changed_list_is_read_again_and_told() {
     );
     hub.client_says(1, r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#);
     assert_snapshot!(hub.take());
+}
+
+#[test]
+fn a_list_that_is_announced_and_the_same_is_told_to_those_who_list_it() {
+    for (settings, is_told) in [(settings(), true), (settings_with_proxy_tool(), false)] {
+        let mut hub = Transcript::new(settings, vec![server("a")]);
+        hub.start_server(1, ECHO);
+        hub.client();
+        hub.initialize(1, "{}");
+        hub.take();
+        let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        hub.server_says(1, changed);
+        let listed = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{{"tools":{ECHO}}}}}"#);
+        hub.server_says(1, &listed);
+        assert_eq!(hub.take().contains(&format!("C1< {changed}")), is_told);
+    }
 }
 
 #[test]
@@ -429,40 +438,6 @@ fn what_clients_read_has_no_paths() {
 }
 
 #[test]
-fn a_new_configuration_keeps_what_did_not_change() {
-    let mut hub = Transcript::new(settings(), vec![server("a"), server("b")]);
-    hub.start_server(1, ECHO);
-    hub.start_server(2, ECHO);
-    hub.client();
-    hub.initialize(1, "{}");
-    hub.take();
-    hub.client_says(1, &call(1, "b_echo"));
-    hub.client_says(1, &call(2, "a_echo"));
-    // `a` is gone, `b` moves to its place, `c` is new.
-    hub.reconfigure(
-        settings(),
-        vec![
-            NewServer::Unchanged("b".to_owned()),
-            NewServer::Changed(Box::new(server("c"))),
-        ],
-    );
-    hub.client_says(1, &call(3, "b_echo"));
-    hub.client_says(1, &call(4, "a_echo"));
-    assert_snapshot!(hub.take());
-    assert_eq!(hub.status().len(), 2);
-}
-
-#[test]
-fn a_server_is_switched_off_and_on() {
-    let mut hub = Transcript::ready(ECHO);
-    hub.change(ServerChange::Disable);
-    hub.client_says(1, &call(1, "a_echo"));
-    hub.change(ServerChange::Enable);
-    hub.change(ServerChange::Restart);
-    assert_snapshot!(hub.take());
-}
-
-#[test]
 fn an_idle_server_is_stopped_and_the_next_call_starts_it() {
     let mut idle = server("a");
     idle.idle_stop = Some(Duration::from_secs(30));
@@ -490,6 +465,30 @@ fn a_server_is_restarted_only_as_often_as_allowed() {
     hub.wait(Duration::from_secs(1));
     hub.server_ends(1, "exit 1");
     hub.wait(Duration::from_secs(100));
+    assert_snapshot!(hub.take());
+}
+
+#[test]
+fn a_server_that_is_restarted_on_failure_may_exit() {
+    let mut server = server("a");
+    server.restart = RestartPolicy::OnFailure;
+    let mut hub = Transcript::new(settings(), vec![server]);
+    hub.server_ends(1, "exit 1");
+    hub.wait(Duration::from_secs(1));
+    hub.server_exits(1);
+    hub.wait(Duration::from_secs(100));
+    assert_snapshot!(hub.take());
+}
+
+#[test]
+fn a_call_that_was_refused_with_its_session_is_sent_again() {
+    let mut hub = Transcript::ready(ECHO);
+    hub.client_says(1, &call(1, "a_echo"));
+    hub.server_has_read_up_to(1, 3);
+    hub.server_says(
+        1,
+        r#"{"jsonrpc":"2.0","id":3,"error":{"code":-31006,"message":"no such session"}}"#,
+    );
     assert_snapshot!(hub.take());
 }
 
@@ -532,23 +531,6 @@ fn a_server_that_knows_a_clients_roots_is_not_shared() {
     // The other client gets another server.
     hub.client_says(3, &call(2, "a_echo"));
     hub.client_leaves(2);
-    assert_snapshot!(hub.take());
-}
-
-#[test]
-fn listings_that_come_during_a_build_are_taken_up_by_the_next() {
-    let names = ["a", "b", "c"];
-    let mut hub = Transcript::new(settings(), names.map(server).into());
-    hub.slow_builds();
-    hub.client();
-    hub.initialize(1, "{}");
-    for number in 1..=3 {
-        hub.start_server(number, ECHO);
-    }
-    hub.take();
-    hub.builds_finish();
-    hub.client_says(1, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
-    hub.builds_finish();
     assert_snapshot!(hub.take());
 }
 

@@ -6,18 +6,30 @@
     reason = "a test that finds nothing where something must be has failed"
 )]
 
+mod batches;
 mod cached_results;
+mod cancelled;
 mod catalog;
 mod catalog_properties;
+mod changes;
+mod clients;
 mod config;
 mod config_clients;
 mod config_errors;
 mod config_properties;
 mod config_schema;
 mod conversations;
+mod denied;
+mod dispatch;
+mod dispatch_lists;
+mod failed_lists;
+mod listening;
 mod listings;
 mod lookups;
 mod rewriting;
+mod roots;
+mod settling;
 mod standing;
+mod tasks;
 mod transcript;
 mod views;

@@ -233,3 +233,16 @@ fn a_uri_that_would_lead_to_another_server_is_marked() {
         assert_eq!((item.server(), item.original()), (server, uri), "{public}");
     }
 }
+
+#[test]
+fn a_uri_that_another_server_has_as_a_template_is_marked() {
+    let catalog = catalog(vec![
+        server_as(bare("plain"), resources(&[], &["a://b/"])),
+        server("b", resources(&[], &[])),
+    ]);
+    let second = ServerIndex(1);
+    let public = catalog.publish_uri(second, "a://").unwrap();
+    let view = catalog.view(&ViewFilter::default());
+    let item = view.resolve(ItemKind::Resource, None, &public).unwrap();
+    assert_eq!((item.server(), item.original()), (second, "a://"));
+}

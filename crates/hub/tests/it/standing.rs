@@ -1,4 +1,4 @@
-//! What clients want of servers beyond single calls: log levels, subscriptions and lists of tasks.
+//! What clients want of servers beyond single calls: log levels and subscriptions.
 
 use std::time::Duration;
 
@@ -157,10 +157,14 @@ fn open_modern(hub: &mut Transcript) {
     );
 }
 
-fn acknowledged(listen: u32) -> String {
+fn acknowledged(listen: u32, resources: &str) -> String {
     format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"notifications":{{}},"_meta":{{"io.modelcontextprotocol/subscriptionId":{listen}}}}}}}"#
+        r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"notifications":{{"resourceSubscriptions":[{resources}]}},"_meta":{{"io.modelcontextprotocol/subscriptionId":{listen}}}}}}}"#
     )
+}
+
+fn error(id: u32, code: i32) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"no"}}}}"#)
 }
 
 fn updated_on(listen: u32) -> String {
@@ -171,13 +175,7 @@ fn updated_on(listen: u32) -> String {
 
 #[test]
 fn a_modern_server_is_told_the_level_with_each_request() {
-    let mut hub = Transcript::new(settings(), vec![server("a")]);
-    modern_server(&mut hub);
-    for client in 1..=2 {
-        hub.client();
-        hub.initialize(client, "{}");
-    }
-    hub.take();
+    let mut hub = with_modern_server(2);
     hub.client_says(1, &set_level(1, "warning"));
     hub.client_says(1, r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a_echo","arguments":{}}}"#);
     let log = |level: &str| {
@@ -192,17 +190,11 @@ fn a_modern_server_is_told_the_level_with_each_request() {
 
 #[test]
 fn a_legacy_client_subscribes_at_a_modern_server() {
-    let mut hub = Transcript::new(settings(), vec![server("a")]);
-    modern_server(&mut hub);
-    for client in 1..=2 {
-        hub.client();
-        hub.initialize(client, "{}");
-    }
-    hub.take();
+    let mut hub = with_modern_server(2);
     hub.client_says(1, &subscribe(1));
     // The old listen request is open until the new one is acknowledged.
-    hub.server_says(1, &acknowledged(2));
-    hub.server_says(1, &acknowledged(6));
+    hub.server_says(1, &acknowledged(2, ""));
+    hub.server_says(1, &acknowledged(6, r#""note://1""#));
     hub.server_says(1, &updated_on(6));
     hub.client_says(2, &subscribe(1));
     hub.client_says(
@@ -210,7 +202,7 @@ fn a_legacy_client_subscribes_at_a_modern_server() {
         r#"{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"note://a/2"}}"#,
     );
     hub.server_says(1, &updated_on(6));
-    hub.server_says(1, &acknowledged(7));
+    hub.server_says(1, &acknowledged(7, r#""note://1","note://2""#));
     // What comes on the request that was cancelled came on the new one as well.
     hub.server_says(1, &updated_on(6));
     hub.client_says(1, r#"{"jsonrpc":"2.0","id":3,"method":"resources/unsubscribe","params":{"uri":"note://a/1"}}"#);
@@ -229,64 +221,97 @@ fn a_modern_client_listens_to_a_modern_server() {
     hub.client();
     hub.take();
     hub.client_says(1, r#"{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["note://a/1","note://nobody/1"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#);
-    hub.server_says(1, &acknowledged(6));
+    hub.server_says(1, &acknowledged(6, r#""note://1""#));
     hub.server_says(1, &updated_on(6));
     hub.client_leaves(1);
     assert_snapshot!(hub.take());
 }
 
-#[test]
-fn the_tasks_of_all_servers_are_one_list() {
-    let mut hub = Transcript::new(
-        settings(),
-        vec![server("a"), server("b"), server("c"), server("d")],
-    );
-    for (number, tasks) in [
-        (1, r#"{"list":{},"cancel":{}}"#),
-        (2, "{}"),
-        (3, r#"{"list":{}}"#),
-        (4, r#"{"list":{}}"#),
-    ] {
-        hub.server_opens(number);
-        hub.server_says(number, &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"2025-11-25","capabilities":{{"tasks":{tasks}}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#));
+/// A modern server without a client yet, and legacy clients that have said hello.
+fn with_modern_server(clients: usize) -> Transcript {
+    let mut hub = Transcript::new(settings(), vec![server("a")]);
+    modern_server(&mut hub);
+    for client in 1..=clients {
+        hub.client();
+        hub.initialize(client, "{}");
     }
-    hub.client();
     hub.take();
-    hub.initialize(1, "{}");
-    hub.client_says(
-        1,
-        r#"{"jsonrpc":"2.0","id":1,"method":"tasks/list","params":{"_meta":{"progressToken":1}}}"#,
+    hub
+}
+
+#[test]
+fn a_modern_server_that_tells_nothing_is_noticed() {
+    let mut hub = with_modern_server(1);
+    hub.server_says(1, &error(2, -32601));
+    // It is not asked again until somebody subscribes.
+    hub.wait(Duration::from_secs(100));
+    assert_snapshot!(hub.take());
+    assert_eq!(
+        hub.last_error().as_deref(),
+        Some("it refused to tell about its changes: no")
     );
-    hub.server_says(
-        3,
-        r#"{"jsonrpc":"2.0","id":2,"result":{"tasks":[{"taskId":"c-1","status":"working"}]}}"#,
-    );
-    hub.server_says(1, r#"{"jsonrpc":"2.0","id":2,"result":{"tasks":[{"taskId":"a-1","status":"working"}],"nextCursor":"more"}}"#);
-    hub.server_says(1, r#"{"jsonrpc":"2.0","id":3,"result":{"tasks":[{"taskId":"a-2","status":"failed"}],"nextCursor":"more"}}"#);
-    hub.server_says(
-        4,
-        r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"broken"}}"#,
-    );
-    // The hub now knows where each task is.
-    hub.client_says(
-        1,
-        r#"{"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"c-1"}}"#,
-    );
-    hub.client_says(
-        1,
-        r#"{"jsonrpc":"2.0","id":3,"method":"tasks/list","params":{"cursor":"x"}}"#,
-    );
-    hub.client_says(1, r#"{"jsonrpc":"2.0","id":4,"method":"tasks/list"}"#);
-    hub.client_says(
-        1,
-        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}"#,
-    );
+}
+
+#[test]
+fn a_modern_server_that_never_promised_changes_may_refuse_to_tell_them() {
+    let mut hub = Transcript::new(settings(), vec![server("a")]);
+    hub.server_opens(1);
+    hub.server_says(1, &error(1, -32022));
+    hub.server_opens(1);
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}}"#);
+    hub.take();
+    hub.server_says(1, &error(2, -32601));
+    assert_snapshot!(hub.take());
+    assert_eq!(hub.last_error(), None);
+}
+
+#[test]
+fn a_legacy_client_is_told_that_a_modern_server_refused() {
+    let mut hub = with_modern_server(2);
+    hub.server_says(1, &acknowledged(2, ""));
+    hub.client_says(1, &subscribe(1));
+    hub.client_says(2, &subscribe(1));
+    hub.server_says(1, &error(6, -32602));
+    // The first listen request is still open. The next one leaves out what it was asked for.
+    hub.client_says(1, &subscribe(2));
+    hub.server_says(1, &acknowledged(7, ""));
+    hub.client_says(1, &subscribe(3));
+    hub.server_says(1, &acknowledged(8, r#""note://1""#));
+    hub.client_says(2, &subscribe(2));
     assert_snapshot!(hub.take());
 }
 
 #[test]
-fn tasks_are_not_listed_if_no_server_does() {
-    let mut hub = Transcript::ready("[]");
-    hub.client_says(1, r#"{"jsonrpc":"2.0","id":1,"method":"tasks/list"}"#);
+fn a_subscription_at_a_modern_server_that_is_given_up_is_not_remembered() {
+    let mut hub = with_modern_server(2);
+    hub.client_says(1, &subscribe(1));
+    hub.client_says(
+        1,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+    );
+    hub.client_says(2, &subscribe(1));
+    hub.server_ends(1, "gone");
+    hub.wait(Duration::from_secs(1));
+    open_modern(&mut hub);
+    assert_snapshot!(hub.take());
+}
+
+#[test]
+fn a_listen_request_that_a_modern_server_ends_is_made_again() {
+    let ended =
+        |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete"}}}}"#);
+    let mut hub = with_modern_server(1);
+    hub.client_says(1, &subscribe(1));
+    hub.server_says(1, &acknowledged(6, r#""note://1""#));
+    hub.server_says(1, &ended(6));
+    hub.wait(Duration::from_millis(900));
+    hub.wait(Duration::from_millis(100));
+    // Each time it waits longer.
+    hub.server_says(1, &ended(7));
+    hub.wait(Duration::from_secs(1));
+    hub.wait(Duration::from_secs(1));
+    // What has changed in between is read again.
+    hub.server_says(1, &acknowledged(8, r#""note://1""#));
+    hub.server_says(1, &updated_on(8));
     assert_snapshot!(hub.take());
 }

@@ -8,14 +8,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_proxy_hub::config::{RestartPolicy, SharingScope, StartMode};
+use mcp_proxy_hub::dispatch_tool::DispatchToolOptions;
 use mcp_proxy_hub::proxy_tool::{self, ProxyToolOptions};
 use mcp_proxy_hub::{
-    CatalogBuild, ClientId, Hub, HubAction, HubSettings, LinkClosed, LinkId, NewServer,
-    ProfileSettings, ProxyToolUse, ServerChange, ServerNaming, ServerSettings, ToolExposure,
+    CatalogBuild, ClientId, Hub, HubAction, HubSettings, LinkClosed, LinkId, NewServer, OwnToolUse,
+    ProfileSettings, ServerChange, ServerNaming, ServerSettings, SpillSettings, ToolExposure,
     ViewFilter, WrittenUpTo, default_prefix,
 };
 use mcp_proxy_wire::Message;
 use serde_json::Value;
+
+/// The listing of a server with one tool.
+pub(crate) const ECHO: &str = r#"[{"name":"echo","inputSchema":{"type":"object"}}]"#;
 
 /// A hub, and what was said so far.
 pub(crate) struct Transcript {
@@ -27,7 +31,16 @@ pub(crate) struct Transcript {
     servers: BTreeMap<LinkId, usize>,
     /// Builds of the catalog that take long.
     builds: Option<Vec<CatalogBuild>>,
+    /// How often a listing was kept for the next start.
+    saved: usize,
     text: String,
+}
+
+/// A call of a tool.
+pub(crate) fn call(id: u32, tool: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"x":1}}}}}}"#
+    )
 }
 
 /// A server with the settings that tests start from.
@@ -61,9 +74,12 @@ pub(crate) fn settings() -> HubSettings {
                 tools: ToolExposure::All,
                 ..ViewFilter::default()
             },
-            proxy_tool: ProxyToolUse::Offered,
+            proxy_tool: OwnToolUse::Offered,
+            dispatch_tool: OwnToolUse::Offered,
         }],
         proxy_tool,
+        dispatch_tool: DispatchToolOptions::default(),
+        spill: SpillSettings::default(),
         server_info: r#"{"name":"hub","version":"1"}"#.into(),
         client_info: r#"{"name":"hub","version":"1"}"#.into(),
         settle: Duration::from_millis(900),
@@ -88,6 +104,7 @@ impl Transcript {
             links: BTreeMap::new(),
             servers: BTreeMap::new(),
             builds: None,
+            saved: 0,
             text: String::new(),
         };
         transcript.act();
@@ -106,7 +123,7 @@ impl Transcript {
 
     /// Connects a client. They are counted from 1.
     pub(crate) fn client(&mut self) {
-        let client = self.hub.client_opened("", self.now).unwrap();
+        let client = self.hub.client_opened("", None).unwrap();
         self.clients.push(client);
         self.act();
     }
@@ -119,7 +136,7 @@ impl Transcript {
 
     pub(crate) fn client_leaves(&mut self, client: usize) {
         self.line(&format!("! C{client} leaves"));
-        self.hub.client_closed(self.clients[client - 1]);
+        self.hub.client_closed(self.clients[client - 1], self.now);
         self.act();
     }
 
@@ -150,6 +167,19 @@ impl Transcript {
         self.line(&format!("! S{server} ends: {reason}"));
         let closed = LinkClosed {
             reason: reason.to_owned(),
+            is_orderly: false,
+        };
+        let link = self.links[&server];
+        self.hub.link_closed(link, &closed, self.now);
+        self.act();
+    }
+
+    /// The process of a server exits with status 0.
+    pub(crate) fn server_exits(&mut self, server: usize) {
+        self.line(&format!("! S{server} exits"));
+        let closed = LinkClosed {
+            reason: "it exited".to_owned(),
+            is_orderly: true,
         };
         let link = self.links[&server];
         self.hub.link_closed(link, &closed, self.now);
@@ -166,6 +196,7 @@ impl Transcript {
         self.line(&format!("! the old link of S{server} ends: {reason}"));
         let closed = LinkClosed {
             reason: reason.to_owned(),
+            is_orderly: false,
         };
         self.hub.link_closed(link, &closed, self.now);
         self.act();
@@ -202,14 +233,32 @@ impl Transcript {
     /// A new configuration. Servers are numbered anew.
     pub(crate) fn reconfigure(&mut self, settings: HubSettings, servers: Vec<NewServer>) {
         self.line("! a new configuration");
-        self.hub.reconfigure(settings, servers, self.now);
+        let new = self.hub.prepare(settings, servers);
+        self.hub.reconfigure(new.run(), self.now);
+        self.act();
+    }
+
+    /// The same, with a catalog that takes long: something happens while it is made.
+    pub(crate) fn reconfigure_slowly(
+        &mut self,
+        settings: HubSettings,
+        servers: Vec<NewServer>,
+        meanwhile: impl FnOnce(&mut Transcript),
+    ) {
+        self.line("! a new configuration is prepared");
+        let new = self.hub.prepare(settings, servers);
+        meanwhile(self);
+        self.line("! it is taken on");
+        self.hub.reconfigure(new.run(), self.now);
         self.act();
     }
 
     /// Changes the server `a`.
     pub(crate) fn change(&mut self, change: ServerChange) {
         self.line(&format!("! {change:?}"));
-        self.hub.change_server("a", change, self.now).unwrap();
+        if let Err(error) = self.hub.change_server("a", change, self.now) {
+            self.line(&format!("! refused: {error}"));
+        }
         self.act();
     }
 
@@ -256,6 +305,20 @@ impl Transcript {
             .collect()
     }
 
+    pub(crate) fn saved(&self) -> usize {
+        self.saved
+    }
+
+    /// How often the first server was started again.
+    pub(crate) fn restarts(&self) -> u32 {
+        self.hub.status().swap_remove(0).restarts
+    }
+
+    /// What went wrong last with the first server.
+    pub(crate) fn last_error(&self) -> Option<String> {
+        self.hub.status().swap_remove(0).last_error
+    }
+
     fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
@@ -294,7 +357,16 @@ impl Transcript {
                     actions.extend(self.hub.take_actions());
                     continue;
                 }
-                HubAction::SaveListing { .. } => continue,
+                HubAction::Work(work) => {
+                    self.hub.work_finished(work.run(self.now), self.now);
+                    actions.extend(self.hub.take_actions());
+                    continue;
+                }
+                HubAction::SaveListing { .. } => {
+                    self.saved += 1;
+                    continue;
+                }
+                HubAction::ForgetFiles(_) => continue,
                 HubAction::Log(text) => format!("! log: {text}"),
                 HubAction::Audit(record) => {
                     format!(

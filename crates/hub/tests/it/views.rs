@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_proxy_hub::{
-    Catalog, CatalogView, ChangedKinds, ItemKind, ListExposure, ServerNaming, ToolExposure,
-    ViewFilter, changed_kinds,
+    Catalog, CatalogView, ChangedKinds, ItemKind, ListExposure, ServerListing, ServerNaming,
+    ToolExposure, ViewFilter, changed_kinds,
 };
 
 use crate::listings::{catalog, prompts, resources, server, server_as, text, tools};
@@ -70,7 +70,9 @@ fn an_empty_list_is_one_empty_page() {
 fn a_page_is_made_of_the_definitions_as_they_are() {
     let view = letters().view(&filter(10));
     let definitions = view.entries(ItemKind::Tool);
-    let definitions: Vec<_> = definitions.map(|entry| text(&entry.definition)).collect();
+    let definitions: Vec<_> = definitions
+        .map(|entry| text(&entry.definition.to_bytes()).to_owned())
+        .collect();
     let page = view.page(ItemKind::Tool, None).unwrap();
     assert_eq!(text(&page.items()), format!("[{}]", definitions.join(",")));
 }
@@ -201,4 +203,29 @@ fn only_lists_that_differ_are_announced() {
         ..filter(1)
     };
     assert!(changed(full(), &own).tools);
+}
+
+#[test]
+fn a_long_list_is_put_together_for_each_answer() {
+    let description = "d".repeat(60_000);
+    let tool = |number: usize| {
+        let text = format!(r#"{{"name":"t{number}","description":"{description}"}}"#);
+        Bytes::from(text)
+    };
+    let listing = ServerListing {
+        tools: (0..20).map(tool).collect(),
+        ..ServerListing::default()
+    };
+    let view = catalog(vec![server("s", listing)]).view(&filter(15));
+    let first = view.page(ItemKind::Tool, None).unwrap();
+    let second = view.page(ItemKind::Tool, first.next_cursor()).unwrap();
+    let mut names = Vec::new();
+    for page in [first, second] {
+        let items = page.items();
+        assert_eq!(items.len(), page.items_len());
+        let tools: Vec<serde_json::Value> = serde_json::from_slice(&items).unwrap();
+        names.extend(tools.iter().map(|tool| tool["name"].to_string()));
+    }
+    assert_eq!(names.len(), 20);
+    assert_eq!(names[19], r#""s_t19""#);
 }

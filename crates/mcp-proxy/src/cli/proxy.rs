@@ -102,23 +102,14 @@ pub struct ProxyArgs {
     #[arg(long, value_enum, value_name = "KIND", help_heading = "Client side")]
     pub listen: Option<ClientKind>,
 
-    /// Port for HTTP and SSE clients; 0 picks one, the first line on stderr names it
-    #[arg(
-        long,
-        value_name = "PORT",
-        default_value_t = DEFAULT_PORT,
-        help_heading = "Client side"
-    )]
-    pub listen_port: u16,
+    /// Port for HTTP and SSE clients; 0 picks one, the first line on stderr names it [default: 8888]
+    #[arg(long, value_name = "PORT", help_heading = "Client side")]
+    pub listen_port: Option<u16>,
 
-    /// Address to listen on; anything but loopback requires TLS (or --behind-tls-proxy) and --auth-token-file
-    #[arg(
-        long,
-        value_name = "HOST",
-        default_value = DEFAULT_HOST,
-        help_heading = "Client side"
-    )]
-    pub listen_host: String,
+    /// Address to listen on; anything but loopback requires TLS (or --behind-tls-proxy) and --auth-token-file [default:
+    /// 127.0.0.1]
+    #[arg(long, value_name = "HOST", help_heading = "Client side")]
+    pub listen_host: Option<String>,
 
     /// Clients must send the token in this file as `Authorization: Bearer …`
     #[arg(long, value_name = "FILE", help_heading = "Client side")]

@@ -2,8 +2,11 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::ProxyArgs;
+use super::size::size;
+use super::time::time;
 
 /// What `serve --help` ends with.
 pub const SERVE_AFTER: &str = "\
@@ -12,6 +15,8 @@ Examples:
   mcp-proxy serve --config ~/.cursor/mcp.json      the servers of a client's config file, as it is
   mcp-proxy serve --server git='uvx mcp-server-git' --server docs=https://example.com/mcp
   mcp-proxy serve --expose all                     list every tool instead of the one tool `proxy`
+  mcp-proxy serve --expose dispatch --spill-threshold 50K
+                                                   search, call, and keep large results out of the model's context
 
 In a client's config:
   {\"command\": \"mcp-proxy\", \"args\": [\"serve\", \"--config\", \"/path/to/mcp.json\"]}
@@ -23,9 +28,9 @@ A file in the current folder is never used unless you name it: it could start an
 /// its client, of which a listener takes four times as many.
 pub const MAX_REQUESTS: usize = 1024;
 
-/// Put many servers behind one endpoint.
-#[derive(Clone, Debug, clap::Args)]
-pub struct ServeArgs {
+/// Where servers come from: what `serve` and `savings` share.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ServerSourceArgs {
     /// A config file with `mcpServers`, such as that of Claude, Cursor or VS Code (repeatable; later files win)
     #[arg(long, value_name = "FILE", help_heading = "Servers")]
     pub config: Vec<PathBuf>,
@@ -34,7 +39,24 @@ pub struct ServeArgs {
     #[arg(long, value_name = "NAME=COMMAND|URL", help_heading = "Servers")]
     pub server: Vec<String>,
 
-    /// Which tools clients see: `proxy` (one tool for everything), `all`, or both as `all,proxy` [default: proxy]
+    /// Add the built-in servers `time` and `files` to the configured ones
+    #[arg(long, visible_alias = "useutils", help_heading = "Servers", num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    pub builtins: Option<bool>,
+
+    /// The profile of the config file that clients get at /mcp and over stdio
+    #[arg(long, value_name = "NAME", help_heading = "Servers")]
+    pub profile: Option<String>,
+}
+
+/// Put many servers behind one endpoint.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    pub source: ServerSourceArgs,
+
+    /// Which tools clients see: `proxy` or `dispatch` (one tool for everything), `all`, or several as `all,proxy` [default:
+    /// proxy]
     #[arg(
         long,
         value_name = "WHAT",
@@ -43,9 +65,40 @@ pub struct ServeArgs {
     )]
     pub expose: Vec<ExposeArg>,
 
-    /// The profile of the config file that clients get at /mcp and over stdio
-    #[arg(long, value_name = "NAME", help_heading = "Servers")]
-    pub profile: Option<String>,
+    /// Start each server when it is first used, unless its config says otherwise
+    #[arg(long, visible_alias = "mcplazy", help_heading = "Servers", num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    pub lazy: Option<bool>,
+
+    /// Cache the results of read-only tools for this long, such as 30s, unless their server's config says otherwise
+    #[arg(long, visible_alias = "toolcachettl", value_name = "TIME", value_parser = time, help_heading = "Servers")]
+    pub cache_ttl: Option<Duration>,
+
+    /// The same as `--expose dispatch`
+    #[arg(long, help_heading = "Servers", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          value_name = "BOOL", hide_possible_values = true, conflicts_with = "expose")]
+    pub mcpproxy: Option<bool>,
+
+    /// Keep results of tools above this size, such as 50K, in a file and show a preview; 0 disables this [default: 0]
+    #[arg(long, visible_alias = "mcpproxythreshold", value_name = "SIZE", value_parser = size, help_heading = "Large results")]
+    pub spill_threshold: Option<u64>,
+
+    /// Keep objects and arrays as TOON where that is smaller than JSON
+    #[arg(long, visible_alias = "mcpproxytoon", help_heading = "Large results", num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    pub spill_toon: Option<bool>,
+
+    /// Maximum disk space for kept results [default: 1G]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Large results")]
+    pub spill_quota: Option<u64>,
+
+    /// How long a result is kept [default: 1h]
+    #[arg(long, value_name = "TIME", value_parser = positive_time, help_heading = "Large results")]
+    pub spill_ttl: Option<Duration>,
+
+    /// Let clients use files in this folder as argumentsFile and resultFile (repeatable)
+    #[arg(long, value_name = "DIR", help_heading = "Large results")]
+    pub spill_root: Vec<PathBuf>,
 
     /// Threads of the program [default: the number of cores]
     #[arg(long, value_name = "N", help_heading = "Limits")]
@@ -59,11 +112,46 @@ pub struct ServeArgs {
     pub proxy: ProxyArgs,
 }
 
+impl ServerSourceArgs {
+    /// Whether the command line names any server or file.
+    pub fn is_empty(&self) -> bool {
+        self.config.is_empty()
+            && self.server.is_empty()
+            && self.builtins.is_none()
+            && self.profile.is_none()
+    }
+}
+
+impl ServeArgs {
+    /// The flags of a `serve` that starts these servers for nobody: without a listener, a record, viewers or a UI.
+    pub fn without_clients(source: &ServerSourceArgs) -> Result<ServeArgs, clap::Error> {
+        use clap::{Args as _, FromArgMatches as _};
+
+        let flags = "serve --listen stdio --no-record --no-control --headless --quiet";
+        let command = ServeArgs::augment_args(clap::Command::new("serve"));
+        let matches = command.try_get_matches_from(flags.split(' '))?;
+        Ok(ServeArgs {
+            source: source.clone(),
+            ..ServeArgs::from_arg_matches(&matches)?
+        })
+    }
+}
+
+/// A time that is not zero.
+fn positive_time(text: &str) -> Result<Duration, String> {
+    match time(text)? {
+        Duration::ZERO => Err("it must be longer than zero".to_owned()),
+        time => Ok(time),
+    }
+}
+
 /// Which tools clients see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ExposeArg {
     /// One tool, `proxy`, that finds and calls all others
     Proxy,
+    /// One tool, `proxy-dispatch`, that searches, calls, and keeps large results in files
+    Dispatch,
     /// Every tool under its own name
     All,
 }

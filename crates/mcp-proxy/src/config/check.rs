@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::{HoldOptions, HoldPolicy, InterceptMode};
+use mcp_proxy_hub::config::is_ordinary;
 use mcp_proxy_session::{CredentialRedaction, Filter, RecordLocation, RecordOptions, Redaction};
 use mcp_proxy_transport::http::{Admission, Token};
 use mcp_proxy_transport::process::{Environment, GuardProgram, ServerCommand, Supervisor};
@@ -17,7 +18,9 @@ use mcp_proxy_wire::Transport;
 use super::{ClientEndpoint, Config, MockTarget, RecordConfig, RunLimits, Target};
 use crate::cli::ProxyArgs;
 use crate::cli::mock::{MockArgs, UnmatchedArg};
-use crate::cli::proxy::{ClientKind, EnvMode, OnHoldTimeout, ServerKind};
+use crate::cli::proxy::{
+    ClientKind, DEFAULT_HOST, DEFAULT_PORT, EnvMode, OnHoldTimeout, ServerKind,
+};
 use crate::cli::serve::MAX_REQUESTS;
 
 impl Config {
@@ -55,9 +58,10 @@ impl Config {
         let breakpoints = breakpoints.collect::<Result<_>>()?;
         let listen = listen(args)?;
         let redaction = args.redact.compile()?;
+        let masks = masks(args);
         Ok(Config {
             supervisor: supervisor()?,
-            record: record(args, redaction.clone())?,
+            record: record(args, redaction.clone(), masks.clone())?,
             redaction,
             limits: RunLimits {
                 message: message_max(args.max_message)?,
@@ -73,26 +77,12 @@ impl Config {
             quiet: args.quiet,
             control: !args.no_control,
             tui: (!args.headless).then_some(args.tui),
-            masks: masks(args),
+            masks,
             target,
             listen,
             tools: Arc::default(),
             replay_of: None,
         })
-    }
-}
-
-impl Config {
-    /// Values that must not be shown or recorded, besides those of the flags.
-    pub(super) fn add_secrets(&mut self, more: Vec<String>) {
-        let Some(record) = &mut self.record else {
-            self.masks = CredentialRedaction::new(more);
-            return;
-        };
-        record.options.secrets.extend(more);
-        if !record.options.keep_secrets {
-            self.masks = CredentialRedaction::new(record.options.secrets.clone());
-        }
     }
 }
 
@@ -102,6 +92,8 @@ pub fn supervisor() -> Result<Supervisor> {
     Ok(Supervisor::new(guard))
 }
 
+/// Shorter values of flags may be ordinary words.
+const SHORT_VALUE: usize = 6;
 /// Clients that count from the last progress wait for a minute.
 const HOLD_PROGRESS: Duration = Duration::from_secs(10);
 /// Within a short time for decisions too, a client is told a few times.
@@ -323,26 +315,25 @@ fn listen(args: &ProxyArgs) -> Result<ClientEndpoint> {
         None => None,
     };
     let tls = args.tls_cert.clone().zip(args.tls_key.clone());
-    if !is_loopback(&args.listen_host) {
+    let host = args.listen_host.as_deref().unwrap_or(DEFAULT_HOST);
+    if !is_loopback(host) {
         if tls.is_none() && !args.behind_tls_proxy {
             bail!(
-                "--listen-host {}: others can reach this address; give --tls-cert and --tls-key, or \
-                 --behind-tls-proxy if TLS is terminated in front of this proxy",
-                args.listen_host
+                "--listen-host {host}: others can reach this address; give --tls-cert and --tls-key, or \
+                 --behind-tls-proxy if TLS is terminated in front of this proxy"
             );
         }
         if token.is_none() {
             bail!(
-                "--listen-host {}: others can reach this address; give --auth-token-file with a token that clients \
-                 must send",
-                args.listen_host
+                "--listen-host {host}: others can reach this address; give --auth-token-file with a token that clients \
+                 must send"
             );
         }
     }
     Ok(ClientEndpoint::Port {
         kind,
-        host: args.listen_host.clone(),
-        port: args.listen_port,
+        host: host.to_owned(),
+        port: args.listen_port.unwrap_or(DEFAULT_PORT),
         admission: Admission {
             token,
             hosts: args.allow_host.clone(),
@@ -371,7 +362,11 @@ pub fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-fn record(args: &ProxyArgs, redaction: Option<Redaction>) -> Result<Option<RecordConfig>> {
+fn record(
+    args: &ProxyArgs,
+    redaction: Option<Redaction>,
+    credentials: CredentialRedaction,
+) -> Result<Option<RecordConfig>> {
     if args.no_record {
         return Ok(None);
     }
@@ -384,22 +379,21 @@ fn record(args: &ProxyArgs, redaction: Option<Redaction>) -> Result<Option<Recor
         options: RecordOptions {
             durability: args.durability.parse().map_err(anyhow::Error::msg)?,
             on_error: args.on_record_error.parse().map_err(anyhow::Error::msg)?,
-            keep_secrets: args.keep_secrets,
-            secrets: secrets(args),
+            credentials,
             redaction,
         },
         export: args.output_format.clone(),
     }))
 }
 
-/// The values of `--header` and `--env`.
+/// The values of `--header` and `--env`, without short ones that everybody has: masking those would hide ordinary text.
 fn secrets(args: &ProxyArgs) -> Vec<String> {
     let values = args.header.iter().filter_map(|line| line.split_once(':'));
     let variables = args.env.iter().filter_map(|pair| pair.split_once('='));
     values
         .chain(variables)
         .map(|(_, value)| value.trim().to_owned())
-        .filter(|secret| !secret.is_empty())
+        .filter(|secret| secret.len() >= SHORT_VALUE || !is_ordinary(secret))
         .collect()
 }
 

@@ -1,5 +1,7 @@
 //! What the flags and config files of `serve` mean.
 
+mod spill;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -14,18 +16,23 @@ use mcp_proxy_hub::config::{
     HubProfile, NameFilter, NameGlob, RestartPolicy, RootFolder, ServerConfig, ServerOptions,
     ServerTarget, StartMode, ToolPrefix, UrlKind, changes, parse_config,
 };
+use mcp_proxy_hub::dispatch_tool::{self, DispatchToolOptions};
 use mcp_proxy_hub::proxy_tool::{self, ProxyToolOptions};
 use mcp_proxy_hub::{
-    AllowedNames, HubDriver, HubSettings, ListExposure, ProfileSettings, ProxyToolUse,
-    ServerNaming, ServerSettings, ToolExposure, ViewFilter, default_prefix,
+    AllowedNames, HubDriver, HubSettings, ListExposure, OwnToolUse, ProfileSettings, ServerNaming,
+    ServerSettings, ToolExposure, ViewFilter, default_prefix,
 };
+use mcp_proxy_session::CredentialRedaction;
+use mcp_proxy_spill::SpillStore;
 use mcp_proxy_transport::process::{Environment, ServerCommand};
 use mcp_proxy_wire::Transport;
 use serde_json::json;
 
 use super::{Config, Target};
-use crate::cli::proxy::{ClientKind, DEFAULT_HOST, DEFAULT_PORT};
+use crate::cli::proxy::ClientKind;
 use crate::cli::serve::{ExposeArg, ServeArgs};
+use crate::printer;
+use spill::{spill_settings, spill_store};
 
 /// A server has this long to answer the opening: `npx` may have to download it first.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -55,6 +62,12 @@ pub struct HubTarget {
 /// Where a hub's configuration comes from.
 pub struct HubSource {
     args: ServeArgs,
+    /// Where large results are kept. It is the same for the whole run, so that clients can still read what they have.
+    spill_store: Arc<SpillStore>,
+    /// Held while a configuration is read and taken on, which must not overlap with another one.
+    pub reloading: Mutex<()>,
+    /// The names of all servers that there have been, in the order of their aliases.
+    aliases: Mutex<Vec<String>>,
     /// What was read last.
     current: Mutex<HubConfig>,
     servers: Mutex<Vec<HubServerTarget>>,
@@ -93,6 +106,9 @@ impl Config {
         let secrets = hub.secrets();
         let source = HubSource {
             args: args.clone(),
+            spill_store: Arc::new(spill_store(args, &hub.options.dispatch)?),
+            reloading: Mutex::default(),
+            aliases: Mutex::default(),
             current: Mutex::new(hub.clone()),
             servers: Mutex::default(),
         };
@@ -105,23 +121,11 @@ impl Config {
                 mcp_proxy_hub::config::ListenKind::Sse => ClientKind::Sse,
             });
         }
-        // The flags' own defaults give way to the file.
-        if let Some(host) = options
-            .listen_host
-            .as_ref()
-            .filter(|_| proxy.listen_host == DEFAULT_HOST)
-        {
-            proxy.listen_host.clone_from(host);
-        }
-        if let Some(port) = options
-            .listen_port
-            .filter(|_| proxy.listen_port == DEFAULT_PORT)
-        {
-            proxy.listen_port = port;
-        }
+        proxy.listen_host = proxy.listen_host.or(options.listen_host.clone());
+        proxy.listen_port = proxy.listen_port.or(options.listen_port);
         let target = HubTarget {
-            settings: settings(args, options)?,
-            servers: servers(&hub)?,
+            settings: settings(args, options, &source.spill_store)?,
+            servers: servers(&hub, &source.aliases)?,
             threads: args.threads.or(options.threads),
             driver: Arc::default(),
             warnings: hub.warnings.iter().map(ToString::to_string).collect(),
@@ -129,7 +133,7 @@ impl Config {
         };
         let mut config = Config::with_target(&proxy, Target::Hub(target))?;
         config.limits.requests = args.max_requests.max(1);
-        config.add_secrets(secrets);
+        config.masks.add(secrets);
         Ok(config)
     }
 }
@@ -148,13 +152,31 @@ impl HubSource {
             .clone()
     }
 
+    /// The names of the profiles, as they were read last.
+    pub fn profiles(&self) -> Vec<String> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.options.profiles.keys().cloned().collect()
+    }
+
     /// Reads the configuration again: the hub's settings, all servers, and what has changed. A mistake in it changes nothing.
-    pub fn read_again(&self) -> Result<(HubSettings, Vec<HubServerTarget>, ConfigChanges)> {
+    /// Its secrets are hidden from now on.
+    pub fn read_again(
+        &self,
+        masks: &CredentialRedaction,
+    ) -> Result<(HubSettings, Vec<HubServerTarget>, ConfigChanges)> {
         let new = read_config(&self.args)?;
-        let settings = settings(&self.args, &new.options)?;
-        let servers = servers(&new)?;
+        masks.add(new.secrets());
+        let settings = settings(&self.args, &new.options, &self.spill_store)?;
+        let servers = servers(&new, &self.aliases)?;
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let changes = changes(&current, &new);
+        let fixed = current.options.fixed_changes(&new.options);
+        if !fixed.is_empty() {
+            printer::say(&format!(
+                "mcp-proxy: these options stay as they were until a restart: {}",
+                fixed.join(", ")
+            ));
+        }
         *current = new;
         *self.servers.lock().unwrap_or_else(PoisonError::into_inner) = servers.clone();
         Ok((settings, servers, changes))
@@ -163,11 +185,15 @@ impl HubSource {
 
 fn refuse_server_flags(args: &ServeArgs) -> Result<()> {
     let proxy = &args.proxy;
+    if let Some(word @ ("true" | "false")) = proxy.url.as_deref() {
+        bail!("`{word}` belongs to no flag; write it with `=`, as in --lazy={word}");
+    }
     let given = [
-        (proxy.url.is_some() || proxy.target_url.is_some(), "a URL"),
+        (proxy.url.is_some(), "an argument"),
+        (proxy.target_url.is_some(), "--target-url"),
         (
             !proxy.command.is_empty() || proxy.target_command.is_some(),
-            "a command",
+            "a command of its own",
         ),
         (!proxy.header.is_empty(), "--header"),
         (!proxy.env.is_empty() || proxy.env_mode.is_some(), "--env"),
@@ -176,7 +202,7 @@ fn refuse_server_flags(args: &ServeArgs) -> Result<()> {
     ];
     match given.iter().find(|(given, _)| *given) {
         Some((_, what)) => bail!(
-            "serve takes its servers from --config FILE and --server NAME=COMMAND|URL, not {what}"
+            "serve takes its servers from --config FILE and --server NAME=COMMAND|URL, not from {what}"
         ),
         None => Ok(()),
     }
@@ -184,18 +210,29 @@ fn refuse_server_flags(args: &ServeArgs) -> Result<()> {
 
 fn read_config(args: &ServeArgs) -> Result<HubConfig> {
     let files = config_files(args);
-    let is_default = args.config.is_empty() && args.server.is_empty();
+    let is_default = args.source.config.is_empty() && args.source.server.is_empty();
     let texts = files
         .iter()
         .map(|path| config_text(path))
         .collect::<Result<Vec<_>>>()?;
     let mut hub = parse_config(&texts, &|name| std::env::var(name).ok())?;
-    for flag in &args.server {
+    for flag in &args.source.server {
         hub.insert(ServerConfig::from_flag(flag)?);
     }
-    if is_default && hub.servers.is_empty() {
+    // Flags win over files.
+    hub.options.cache_ttl = args.cache_ttl.or(hub.options.cache_ttl);
+    if let Some(lazy) = args.lazy {
+        hub.options.start = Some(match lazy {
+            true => StartMode::Lazy,
+            false => StartMode::Eager,
+        });
+    }
+    let builtins = args.source.builtins.or(hub.options.builtins);
+    if builtins.unwrap_or(is_default && hub.servers.is_empty()) {
         for builtin in default_servers() {
-            hub.insert(builtin);
+            if hub.servers.iter().all(|server| server.name != builtin.name) {
+                hub.insert(builtin);
+            }
         }
     }
     if let Some((profile, server)) = hub.unknown_profile_servers().first() {
@@ -205,8 +242,8 @@ fn read_config(args: &ServeArgs) -> Result<HubConfig> {
 }
 
 fn config_files(args: &ServeArgs) -> Vec<PathBuf> {
-    let mut files = args.config.clone();
-    if files.is_empty() && args.server.is_empty() {
+    let mut files = args.source.config.clone();
+    if files.is_empty() && args.source.server.is_empty() {
         files.extend(default_file().filter(|path| path.is_file()));
     }
     files
@@ -244,24 +281,31 @@ fn default_servers() -> Vec<ServerConfig> {
     parse_config(&[file], &|_| None).map_or_else(|_| Vec::new(), |config| config.servers)
 }
 
-fn settings(args: &ServeArgs, options: &HubOptions) -> Result<HubSettings> {
-    let expose = match args.expose.is_empty() {
-        true => options
-            .expose
-            .clone()
-            .unwrap_or_else(|| vec![ExposeMode::Proxy]),
-        false => args.expose.iter().map(|arg| (*arg).into()).collect(),
+fn settings(
+    args: &ServeArgs,
+    options: &HubOptions,
+    store: &Arc<SpillStore>,
+) -> Result<HubSettings> {
+    let expose = match (args.mcpproxy, args.expose.is_empty()) {
+        (Some(true), _) => vec![ExposeMode::Dispatch],
+        (_, false) => {
+            let mut modes: Vec<ExposeMode> = Vec::new();
+            for mode in args.expose.iter().map(|arg| ExposeMode::from(*arg)) {
+                if !modes.contains(&mode) {
+                    modes.push(mode);
+                }
+            }
+            modes
+        }
+        (without, true) => {
+            let mut modes = options.expose.clone().unwrap_or_default();
+            modes.retain(|mode| without.is_none() || *mode != ExposeMode::Dispatch);
+            match modes.is_empty() {
+                true => vec![ExposeMode::Proxy],
+                false => modes,
+            }
+        }
     };
-    let modes = options
-        .profiles
-        .values()
-        .flat_map(|profile| profile.expose.iter().flatten());
-    if modes
-        .chain(&expose)
-        .any(|mode| *mode == ExposeMode::Dispatch)
-    {
-        bail!("expose: dispatch is not available yet; use proxy, all or both");
-    }
     let defaults = ProxyToolOptions::default();
     let limit = options
         .list_limit
@@ -270,8 +314,22 @@ fn settings(args: &ServeArgs, options: &HubOptions) -> Result<HubSettings> {
         name: options.proxy_tool_name.clone().unwrap_or(defaults.name),
         default_limit: limit.unwrap_or(defaults.default_limit),
     };
+    let dispatch_tool = DispatchToolOptions {
+        name: (options.dispatch.tool_name.clone()).unwrap_or(DispatchToolOptions::default().name),
+        ..DispatchToolOptions::default()
+    };
+    if dispatch_tool.name == proxy_tool.name {
+        bail!(
+            "proxy-tool-name and dispatch-tool-name are both {:?}",
+            proxy_tool.name
+        );
+    }
+    let own_tools = OwnTools {
+        proxy: &proxy_tool,
+        dispatch: &dispatch_tool,
+    };
     let everything = HubProfile::default();
-    let main = match &args.profile {
+    let main = match &args.source.profile {
         None => &everything,
         Some(name) => options.profiles.get(name).with_context(|| {
             let names: Vec<&str> = options.profiles.keys().map(String::as_str).collect();
@@ -288,13 +346,22 @@ fn settings(args: &ServeArgs, options: &HubOptions) -> Result<HubSettings> {
     let profiles = std::iter::once((NO_PROFILE, main)).chain(named);
     Ok(HubSettings {
         profiles: profiles
-            .map(|(name, profile)| profile_settings(name, profile, &expose, options, &proxy_tool))
+            .map(|(name, profile)| profile_settings(name, profile, &expose, options, own_tools))
             .collect(),
         proxy_tool,
+        dispatch_tool,
+        spill: spill_settings(args, &options.dispatch, store),
         server_info: info("mcp-proxy"),
         client_info: info("mcp-proxy"),
         settle: SETTLE,
     })
+}
+
+/// The definitions of the hub's own tools.
+#[derive(Clone, Copy)]
+struct OwnTools<'a> {
+    proxy: &'a ProxyToolOptions,
+    dispatch: &'a DispatchToolOptions,
 }
 
 fn info(name: &str) -> Bytes {
@@ -308,10 +375,18 @@ fn profile_settings(
     profile: &HubProfile,
     expose: &[ExposeMode],
     options: &HubOptions,
-    proxy_tool: &ProxyToolOptions,
+    own_tools: OwnTools<'_>,
 ) -> ProfileSettings {
     let expose = profile.expose.as_deref().unwrap_or(expose);
-    let offers_proxy = expose.contains(&ExposeMode::Proxy);
+    let offered = |mode: ExposeMode| match expose.contains(&mode) {
+        true => OwnToolUse::Offered,
+        false => OwnToolUse::Absent,
+    };
+    let definitions = expose.iter().filter_map(|mode| match mode {
+        ExposeMode::Proxy => Some(proxy_tool::definition(own_tools.proxy)),
+        ExposeMode::Dispatch => Some(dispatch_tool::definition(own_tools.dispatch)),
+        ExposeMode::All => None,
+    });
     let listed = |wanted: Option<bool>| match wanted {
         Some(false) => ListExposure::Empty,
         Some(true) | None => ListExposure::Listed,
@@ -330,18 +405,13 @@ fn profile_settings(
             pinned: profile.pin.clone(),
             resources: listed(options.native_resources),
             prompts: listed(options.native_prompts),
-            own_tools: match offers_proxy {
-                true => vec![proxy_tool::definition(proxy_tool)],
-                false => Vec::new(),
-            },
+            own_tools: definitions.collect(),
             page_size: options
                 .page_size
                 .map_or(defaults.page_size, NonZeroUsize::get),
         },
-        proxy_tool: match offers_proxy {
-            true => ProxyToolUse::Offered,
-            false => ProxyToolUse::Absent,
-        },
+        proxy_tool: offered(ExposeMode::Proxy),
+        dispatch_tool: offered(ExposeMode::Dispatch),
     }
 }
 
@@ -356,14 +426,32 @@ fn globs(globs: &[NameGlob]) -> Vec<String> {
     globs.iter().map(|glob| glob.as_str().to_owned()).collect()
 }
 
-fn servers(hub: &HubConfig) -> Result<Vec<HubServerTarget>> {
-    let servers = hub.servers.iter().enumerate();
+fn servers(hub: &HubConfig, aliases: &Mutex<Vec<String>>) -> Result<Vec<HubServerTarget>> {
+    let servers = hub.servers.iter();
     servers
-        .map(|(place, server)| server_target(place, server, &hub.options))
+        .map(|server| {
+            let alias = alias(server.name.as_str(), aliases);
+            server_target(alias, server, &hub.options)
+        })
         .collect()
 }
 
-fn server_target(place: usize, server: &ServerConfig, hub: &HubOptions) -> Result<HubServerTarget> {
+/// `c1`, `c2` and so on. A name has the same alias for the whole run, and no alias is ever given to another.
+fn alias(name: &str, aliases: &Mutex<Vec<String>>) -> String {
+    let mut names = aliases.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = names.iter().position(|known| known == name);
+    let place = place.unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    });
+    format!("c{}", place + 1)
+}
+
+fn server_target(
+    alias: String,
+    server: &ServerConfig,
+    hub: &HubOptions,
+) -> Result<HubServerTarget> {
     let defaults = ServerOptions::default();
     let (options, target, disabled) = match &server.state {
         Err(problem) => (&defaults, None, Some(problem.to_string())),
@@ -375,9 +463,9 @@ fn server_target(place: usize, server: &ServerConfig, hub: &HubOptions) -> Resul
     let roots = options.roots.as_deref().map(roots_json);
     Ok(HubServerTarget {
         settings: ServerSettings {
-            naming: Arc::new(naming(place, server.name.as_str(), options, hub)),
+            naming: Arc::new(naming(alias, server.name.as_str(), options, hub)),
             disabled,
-            start: options.start.unwrap_or(StartMode::Eager),
+            start: options.start.or(hub.start).unwrap_or(StartMode::Eager),
             scope: options.scope,
             start_timeout: options.start_timeout.unwrap_or(START_TIMEOUT),
             list_timeout: options.list_timeout.unwrap_or(LIST_TIMEOUT),
@@ -385,7 +473,10 @@ fn server_target(place: usize, server: &ServerConfig, hub: &HubOptions) -> Resul
             idle_stop: options.idle_stop,
             restart: options.restart.unwrap_or(RestartPolicy::Always),
             restart_limit: options.restart_limit,
-            cache_ttl: options.cache_ttl.filter(|ttl| !ttl.is_zero()),
+            cache_ttl: options
+                .cache_ttl
+                .or(hub.cache_ttl)
+                .filter(|ttl| !ttl.is_zero()),
             roots: roots.transpose()?,
             last_listing: None,
         },
@@ -393,8 +484,8 @@ fn server_target(place: usize, server: &ServerConfig, hub: &HubOptions) -> Resul
     })
 }
 
-fn naming(place: usize, name: &str, options: &ServerOptions, hub: &HubOptions) -> ServerNaming {
-    let mut naming = ServerNaming::new(name, format!("c{}", place + 1));
+fn naming(alias: String, name: &str, options: &ServerOptions, hub: &HubOptions) -> ServerNaming {
+    let mut naming = ServerNaming::new(name, alias);
     naming.prefix = match &options.prefix {
         ToolPrefix::ServerName => Some(default_prefix(name)),
         ToolPrefix::Text(prefix) => Some(prefix.clone()),
@@ -496,6 +587,7 @@ impl From<ExposeArg> for ExposeMode {
     fn from(arg: ExposeArg) -> ExposeMode {
         match arg {
             ExposeArg::Proxy => ExposeMode::Proxy,
+            ExposeArg::Dispatch => ExposeMode::Dispatch,
             ExposeArg::All => ExposeMode::All,
         }
     }

@@ -51,6 +51,15 @@ fn choose(name: Option<&str>) -> Result<RunningProxy> {
     }
 }
 
+/// The newest hub.
+fn newest_hub() -> Result<RunningProxy> {
+    let is_hub = |one: &RunningProxy| one.descriptor.target.starts_with("mcp-proxy serve");
+    match running_proxies().into_iter().find(is_hub) {
+        Some(hub) => Ok(hub),
+        None => bail!("no hub is running (start one with `mcp-proxy serve`)"),
+    }
+}
+
 fn is_called(running: &RunningProxy, name: &str) -> bool {
     let begins = |id: &str| {
         id.get(..name.len())

@@ -78,15 +78,22 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
         let notices: Vec<_> = notices.into_iter().flatten().collect();
         let opens_tui =
             config.tui.is_some() && matches!(config.listen, ClientEndpoint::Port { .. });
-        let tui = match (&control, config.tui) {
-            (Some(own), Some(args)) if opens_tui && tui::has_terminal("--headless") => Some(
-                tui::start_in_background(own.socket.clone(), args, ProxyOwner::Here, editor)?,
-            ),
-            _ => None,
+        let mut tui = None;
+        let open_tui = || {
+            if let (Some(own), Some(args)) = (&control, config.tui)
+                && opens_tui
+                && tui::has_terminal("--headless")
+            {
+                let (socket, owner) = (own.socket.clone(), ProxyOwner::Here);
+                tui = Some(tui::start_in_background(socket, args, owner, editor)?);
+            }
+            Ok(())
         };
         let outcome = match &config.listen {
             ClientEndpoint::Stdio => over_stdio(config, &run, stop, &notices).await,
-            ClientEndpoint::Port { .. } => listen::over_port(config, &run, stop, &notices).await,
+            ClientEndpoint::Port { .. } => {
+                listen::over_port(config, &run, stop, &notices, open_tui).await
+            }
             ClientEndpoint::InProcess(name) => Err(anyhow::anyhow!("{name} brings its own link")),
         };
         if let Target::Hub(hub) = &config.target

@@ -2,6 +2,7 @@
 
 mod health;
 mod listings;
+mod profiles;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,6 +19,7 @@ use mcp_proxy_hub::{
     AuditRecord, CallOutcome, HubDriver, HubReports, HubServer, NewServer, ServerChange,
     ServerSettings, ServerState, ServerStatus,
 };
+use mcp_proxy_wire::terminal_text::sanitize;
 use mcp_proxy_wire::{ErrorCode, Limits, Side, Transport};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,9 +30,10 @@ use crate::config::{Config, HubServerKind, HubServerTarget, HubTarget, Target};
 use crate::printer;
 
 pub use health::{HEALTH_PATH, HealthHandler};
+pub use profiles::ProfilesHandler;
 
 /// What the record calls the server of the hub's clients.
-const HUB: &str = "hub";
+pub const HUB: &str = "hub";
 /// How often the files of the configuration are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -45,10 +48,23 @@ pub fn start(config: &Config, hub: &HubTarget, run: &Arc<ProxyRun>) -> Result<()
     for warning in &hub.warnings {
         printer::say(&format!("mcp-proxy: {warning}"));
     }
+    start_driver(config, hub, run, known_settings, reports(config, hub))?;
+    tokio::spawn(follow(config.clone(), hub.clone()));
+    Ok(())
+}
+
+/// Starts the servers of a hub, each with what `settings` makes of its configuration.
+pub fn start_driver(
+    config: &Config,
+    hub: &HubTarget,
+    run: &Arc<ProxyRun>,
+    settings: fn(&HubServerTarget) -> ServerSettings,
+    reports: HubReports,
+) -> Result<Arc<HubDriver>> {
     let servers = hub.servers.iter().map(|server| {
         let (peer, dial) = route(config, server)?;
         Ok(HubServer {
-            settings: known_settings(server),
+            settings: settings(server),
             peer,
             dial,
         })
@@ -63,11 +79,10 @@ pub fn start(config: &Config, hub: &HubTarget, run: &Arc<ProxyRun>) -> Result<()
         hub.settings.clone(),
         servers.collect::<Result<_>>()?,
         carry,
-        reports(config, hub),
+        reports,
     );
-    let _ = hub.driver.set(driver);
-    tokio::spawn(follow(config.clone(), hub.clone()));
-    Ok(())
+    let _ = hub.driver.set(Arc::clone(&driver));
+    Ok(driver)
 }
 
 /// What a server is to the record, and how it is reached.
@@ -127,7 +142,8 @@ fn stamps(files: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
 /// Takes on the configuration as it is now. What did not change keeps running.
 pub fn reload(config: &Config, hub: &HubTarget) -> Result<()> {
     let driver = hub.driver.get().context("the hub is not running")?;
-    let (settings, servers, changes) = hub.source.read_again()?;
+    let _turn = hub.source.reloading.lock();
+    let (settings, servers, changes) = hub.source.read_again(&config.masks)?;
     let servers = servers.iter().map(|server| {
         let (peer, dial) = route(config, server)?;
         let is_changed = [&changes.added, &changes.changed]
@@ -247,7 +263,7 @@ impl ServerManagement for HubManagement {
         let driver = self.hub.driver.get().ok_or("the hub is not running")?;
         driver
             .change_server(name, change)
-            .map_err(|error| error.to_string())
+            .map_err(|error| self.config.masks.mask(&error.to_string()).into_owned())
     }
 }
 
@@ -341,11 +357,8 @@ fn reports(config: &Config, hub: &HubTarget) -> HubReports {
                 }
             });
         }),
-        audit: Arc::new(move |record| {
-            if !quiet {
-                printer::say(&audit_line(record));
-            }
-        }),
+        audit: (!quiet)
+            .then(|| Arc::new(|record: &AuditRecord| printer::say(&audit_line(record))) as _),
     }
 }
 
@@ -355,11 +368,12 @@ fn audit_line(record: &AuditRecord) -> String {
         CallOutcome::ToolFailed => "tool-error",
         CallOutcome::Failed => "failed",
         CallOutcome::Cached => "cached",
+        CallOutcome::Cancelled => "cancelled",
     };
     let (sent, received) = record.sizes;
     format!(
         "mcp-proxy: call {} server={:?} client={:?} {outcome} {:.1} ms, {sent} bytes out, {received} bytes in",
-        record.what,
+        sanitize(&record.what),
         record.server,
         record.client,
         record.latency.as_secs_f64() * 1000.0

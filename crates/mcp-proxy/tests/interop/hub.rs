@@ -3,4 +3,5 @@
 mod cancelling;
 mod clients;
 mod conformance;
+mod dispatch;
 mod magg;

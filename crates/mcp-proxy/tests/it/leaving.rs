@@ -1,7 +1,7 @@
 //! HTTP clients that leave, that only stop sending, or that have no stream open; and messages over the limit: who is told, and what the
 //! record says.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -329,11 +329,9 @@ fn an_event_over_the_limit_is_answered_in_its_place() {
 }
 
 /// A client that ends its session while a request of its own is open: the answer to that request.
-fn end_session_with_a_request_open(before_waiting: &str) -> HttpAnswer {
+fn end_session_with_a_request_open() -> HttpAnswer {
     let stage = PipeFolder::new();
-    let proxy = stage.shell(&format!(
-        "read a; say 1; read b; read c; {before_waiting} echo asked > told; sleep 100"
-    ));
+    let proxy = stage.shell("read a; say 1; read b; read c; echo asked > told; sleep 100");
     let id = proxy.session();
     let session = [("mcp-session-id", id.as_str())];
     std::thread::scope(|scope| {
@@ -348,16 +346,31 @@ fn end_session_with_a_request_open(before_waiting: &str) -> HttpAnswer {
 
 #[test]
 fn a_request_that_is_open_when_its_client_ends_the_session_is_answered() {
-    let answer = end_session_with_a_request_open("");
+    let answer = end_session_with_a_request_open();
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(error_answer(&answer.text()), (json!(2), -31006));
 }
 
 #[test]
 fn a_stream_that_is_open_when_its_client_ends_the_session_ends() {
-    let log = r#"echo '{"jsonrpc":"2.0","method":"notifications/message","params":{}}';"#;
-    let answer = end_session_with_a_request_open(log);
-    assert_eq!(answer.status, 200, "{answer:?}");
-    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
-    assert!(!answer.text().contains(r#""id":2"#), "{answer:?}");
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
+    let stage = PipeFolder::new();
+    let proxy = stage.shell(&format!(
+        "read a; say 1; read b; read c; echo '{log}'; sleep 100"
+    ));
+    let id = proxy.session();
+    let ask = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{}}"#;
+    let headers = format!("Mcp-Session-Id: {id}\r\nConnection: close\r\n");
+    let mut stream = BufReader::new(post_unread(&proxy, &headers, ask));
+    let mut read = String::new();
+    // The stream is open once its first event is there.
+    while !read.contains(log) {
+        assert!(stream.read_line(&mut read).unwrap() > 0, "{read}");
+    }
+    let session = [("mcp-session-id", id.as_str())];
+    let ended = request(&proxy.address, "DELETE", "/mcp", &session, b"");
+    assert_eq!(ended.status, 200);
+    stream.read_to_string(&mut read).unwrap();
+    assert!(read.contains("text/event-stream"), "{read}");
+    assert!(!read.contains(r#""id":2"#), "{read}");
 }

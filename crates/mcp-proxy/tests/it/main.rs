@@ -25,6 +25,7 @@ mod records;
 mod redaction;
 mod replay;
 mod rules;
+mod savings;
 mod serve;
 mod supervisor;
 mod tls;

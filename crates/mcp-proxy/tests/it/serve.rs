@@ -10,14 +10,17 @@ use self::test_hub::{TestHub, demo, time};
 use crate::control::test_home::TestHome;
 use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, PROXY, StdioProgram, request};
 
+mod dispatch;
+mod forgetting;
 mod killed;
 mod limits;
+mod options;
 mod record;
+mod reloading;
 mod rules;
+mod secrets;
 mod ten;
-mod test_hub;
-
-const SECRET: &str = "canary-5ecret-value";
+pub mod test_hub;
 
 #[test]
 fn without_a_config_the_built_in_servers_are_there() {
@@ -199,15 +202,14 @@ fn broken_servers_do_not_disturb_the_others() {
     let hub = TestHub::start(&config, &["--expose", "all"]);
     assert_eq!(hub.tool_names().len(), 2);
     assert!(before.elapsed() < Duration::from_secs(20));
-    hub.until("the crash is noticed", |hub| {
-        hub.states()
-            .contains(&("crash".to_owned(), "failed".to_owned()))
-    });
+    // Each is tried again and again, so they need not be down at the same moment.
+    for name in ["crash", "missing"] {
+        hub.until("the failure is noticed", |hub| {
+            hub.states()
+                .contains(&(name.to_owned(), "failed".to_owned()))
+        });
+    }
     let states = hub.states();
-    assert!(
-        states.contains(&("missing".to_owned(), "failed".to_owned())),
-        "{states:?}"
-    );
     assert!(
         states.contains(&("unset".to_owned(), "disabled".to_owned())),
         "{states:?}"
@@ -275,48 +277,6 @@ fn a_new_configuration_is_taken_on_and_a_wrong_one_is_not() {
 }
 
 #[test]
-fn secrets_of_the_configuration_are_told_nowhere() {
-    let config = json!({"mcpServers": {
-        "leaky": {
-            "command": "sh",
-            "args": ["-c", "echo \"key $KEY\" >&2; exit 1"],
-            "env": {"KEY": SECRET},
-        },
-        "remote": {
-            "url": format!("http://user:{SECRET}@127.0.0.1:9/mcp?token={SECRET}"),
-            "headers": {"Authorization": format!("Bearer {SECRET}")},
-        },
-        "time": time(),
-    }});
-    let hub = TestHub::start(&config, &["--expose", "all,proxy"]);
-    hub.until("the leak is noticed", |hub| {
-        hub.states()
-            .contains(&("leaky".to_owned(), "failed".to_owned()))
-    });
-    let mut told = vec![
-        hub.answer("tools/call", &json!({"name": "leaky_x", "arguments": {}}))
-            .to_string(),
-        hub.answer("tools/call", &json!({"name": "remote_x", "arguments": {}}))
-            .to_string(),
-        hub.proxy(&json!({"action": "list", "type": "tool"}))
-            .to_string(),
-        hub.home.ctl(&["servers.list"]).to_string(),
-        hub.home.ctl(&["hello"]).to_string(),
-        hub.home.record(),
-    ];
-    let status = hub.home.run(&["status"]);
-    told.push(String::from_utf8(status.stdout).unwrap());
-    let health = request(&hub.program.address, "GET", "/healthz", &[], b"");
-    assert_eq!(health.status, 200);
-    told.push(health.text());
-    let (_, stderr) = hub.program.end("-TERM");
-    told.push(stderr);
-    for text in told {
-        assert!(!text.contains(SECRET), "{text}");
-    }
-}
-
-#[test]
 fn wrong_flags_and_files_are_refused() {
     let home = TestHome::new();
     let bad = home.path("bad.json");
@@ -339,56 +299,4 @@ fn wrong_flags_and_files_are_refused() {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
         assert!(output.stdout.is_empty(), "{words:?}");
     }
-}
-
-#[test]
-fn reloading_under_load_loses_no_call() {
-    const CLIENTS: usize = 16;
-    const CHANGES: usize = 100;
-    let with = |others: usize| {
-        let mut servers = json!({"steady": demo()});
-        servers[format!("other{others}")] = time();
-        json!({"mcpServers": servers})
-    };
-    let hub = TestHub::start(&with(0), &["--expose", "all", "--quiet"]);
-    hub.until("the server is up", |hub| hub.is_ready("steady"));
-    let is_over = std::sync::atomic::AtomicBool::new(false);
-    let calls = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS)
-            .map(|number| {
-                let (hub, is_over) = (&hub, &is_over);
-                scope.spawn(move || {
-                    let session = hub.program.session();
-                    let headers = [("mcp-session-id", session.as_str())];
-                    let mut calls = 0;
-                    while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                        let body = json!({"jsonrpc": "2.0", "id": calls, "method": "tools/call",
-                            "params": {"name": "steady_add", "arguments": {"a": number, "b": calls}}});
-                        let text = hub.program.post(&headers, &body.to_string()).text();
-                        let sum = (number + calls).to_string();
-                        assert!(text.contains(&format!(r#""sum":{sum}.0"#)), "{text}");
-                        calls += 1;
-                    }
-                    calls
-                })
-            })
-            .collect();
-        for change in 1..=CHANGES {
-            std::fs::write(&hub.config, with(change).to_string()).unwrap();
-            hub.home.ctl(&["servers.reload"]);
-        }
-        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
-        let calls = clients.into_iter().map(|client| client.join().unwrap());
-        calls.sum::<usize>()
-    });
-    assert!(calls >= CLIENTS, "{calls} calls");
-    // Nothing of the earlier configurations is left.
-    hub.until("the last server is up", |hub| {
-        hub.is_ready(&format!("other{CHANGES}"))
-    });
-    assert_eq!(hub.states().len(), 2);
-    let names = hub.tool_names();
-    let is_stale =
-        |name: &String| name.starts_with("other") && !name.starts_with(&format!("other{CHANGES}_"));
-    assert!(!names.iter().any(is_stale), "{names:?}");
 }

@@ -6,9 +6,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use http::Request;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Request};
 use hyper::body::Incoming;
 use mcp_proxy_core::{BoxFuture, Caller};
 
@@ -59,10 +59,25 @@ impl RequestSource {
         Arc::new(Caller {
             token: self.token.clone().or_else(sent),
             path: parts.uri.path().to_owned(),
-            headers: parts.headers.clone(),
+            headers: copied(&parts.headers),
             address: Some(self.address),
         })
     }
+}
+
+/// The same headers in memory of their own. They are kept as long as their session, and what was received lies in a read
+/// buffer of its connection.
+fn copied(headers: &HeaderMap) -> HeaderMap {
+    let pairs = headers.iter().filter_map(|(name, value)| {
+        let mut copy = HeaderValue::from_bytes(value.as_bytes()).ok()?;
+        copy.set_sensitive(value.is_sensitive());
+        Some((name.clone(), copy))
+    });
+    let mut all = HeaderMap::with_capacity(headers.keys_len());
+    for (name, value) in pairs {
+        all.append(name, value);
+    }
+    all
 }
 
 #[cfg(test)]

@@ -157,7 +157,8 @@ async fn serve(stream: TcpStream, acceptor: Option<TlsAcceptor>, client: Arc<Cli
             let deadline = options.limits.tls_deadline;
             let accepted = tokio::time::timeout(deadline, acceptor.accept(stream)).await;
             if let Ok(Ok(stream)) = accepted {
-                http1_or_2(stream, client).await;
+                // Boxed: it is larger than the other way, and every connection would have room for it.
+                Box::pin(http1_or_2(stream, client)).await;
             }
         }
     }

@@ -158,7 +158,7 @@ impl Routes {
 }
 
 /// The answer to a path that is not served. `paths` are those that are.
-pub(crate) fn not_found(paths: &str) -> HttpResponse {
+pub fn not_found(paths: &str) -> HttpResponse {
     let text = format!("nothing is served at this path; this listener serves {paths}");
     error(404, ErrorCode::BAD_REQUEST, &text)
 }

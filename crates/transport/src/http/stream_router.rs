@@ -85,17 +85,21 @@ impl StreamRouter {
     /// A POST has come.
     pub(crate) fn post(&mut self, exchange: ExchangeId, message: &Message) -> PostExpectation {
         let mut post = RoutedPost::default();
+        let batch;
         let parts = match message.kind() {
-            Kind::Batch => message.parts().unwrap_or_default(),
+            Kind::Batch => {
+                batch = message.parts().unwrap_or_default();
+                &*batch
+            }
             Kind::Malformed | Kind::Other => {
                 post.unparsed_body = true;
                 if !message.expects_answer() {
                     self.posts.insert(exchange, post);
                     return PostExpectation::UnparsedBody;
                 }
-                vec![message.clone()]
+                std::slice::from_ref(message)
             }
-            _ => vec![message.clone()],
+            _ => std::slice::from_ref(message),
         };
         for part in parts.iter().filter(|part| part.expects_answer()) {
             post.open.extend(part.id().map(|id| id.key()));

@@ -171,6 +171,7 @@ impl App {
                 self.tab += usize::from(!self.tabs.is_empty());
                 self.tabs.insert(0, Tab::new("live".to_owned(), view));
                 self.look();
+                self.greet();
             }
             RequestPurpose::Subscribed => {
                 self.proxy.mode = SubscribeRequest::result(answer)?.mode;
@@ -189,8 +190,7 @@ impl App {
                 self.take_servers(ServersListRequest::result(answer)?.servers);
             }
             RequestPurpose::Connections => {
-                let list = ConnectionsListRequest::result(answer)?;
-                self.proxy.connections = list.connections;
+                self.take_connections(ConnectionsListRequest::result(answer)?.connections);
             }
             RequestPurpose::ServersChanged(task) => self.servers_changed(&task),
             RequestPurpose::Rows => self.take_rows(answer)?,

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use mcp_proxy_control::{
-    ConnectionsListRequest, ServerRow, ServersDisableRequest, ServersEnableRequest,
+    ConnectionRow, ConnectionsListRequest, ServerRow, ServersDisableRequest, ServersEnableRequest,
     ServersListRequest, ServersReloadRequest, ServersRestartRequest,
 };
 use mcp_proxy_wire::json_string;
 
 use super::answers::RequestPurpose;
-use super::{App, Focus, Overlay};
+use super::{App, Focus, Overlay, ProxyOwner};
 use crate::command::UiCommand;
 use crate::proxy::ProxyStatus;
 use crate::source::{SessionEvent, SessionEventKind};
@@ -29,6 +29,17 @@ pub struct ServersWindow {
     pub top: usize,
     /// Servers that fit the screen, as it was last drawn.
     pub height: usize,
+    /// Why it is open.
+    pub opening: WindowOpening,
+}
+
+/// Why the window with the servers is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowOpening {
+    /// The user wants to see it.
+    ByUser,
+    /// The hub has just started. It closes by itself when the first client connects.
+    AtStart,
 }
 
 /// Something that is done about servers.
@@ -87,7 +98,31 @@ impl App {
             selected: place.unwrap_or(0),
             top: 0,
             height: 1,
+            opening: WindowOpening::ByUser,
         }));
+    }
+
+    /// At the start of a hub in this terminal there is nothing to see but its servers, and how clients reach it.
+    pub(super) fn greet(&mut self) {
+        self.proxy.connections = self.proxy.hello.connections.clone();
+        if self.owner != ProxyOwner::Here || !self.proxy.is_hub() || self.proxy.clients() > 0 {
+            return;
+        }
+        self.open_servers();
+        if let Overlay::Servers(window) = &mut self.overlay {
+            window.opening = WindowOpening::AtStart;
+        }
+    }
+
+    /// Takes an answer about connections.
+    pub(super) fn take_connections(&mut self, connections: Vec<ConnectionRow>) {
+        self.proxy.connections = connections;
+        if let Overlay::Servers(window) = &self.overlay
+            && window.opening == WindowOpening::AtStart
+            && self.proxy.clients() > 0
+        {
+            self.overlay = Overlay::None;
+        }
     }
 
     /// Asks how the servers are doing, if they are shown, it is time, and nothing is being asked about them.
@@ -135,9 +170,10 @@ impl App {
 
     /// Does what a key stands for in the window.
     pub(super) fn server_command(&mut self, command: UiCommand) {
-        let Overlay::Servers(window) = &self.overlay else {
+        let Overlay::Servers(window) = &mut self.overlay else {
             return;
         };
+        window.opening = WindowOpening::ByUser;
         if command == UiCommand::ReloadServers {
             let then = RequestPurpose::ServersChanged(ServerTask::Reload);
             return self.ask(&ServersReloadRequest {}, then);

@@ -1,6 +1,7 @@
 //! The servers of a hub, and below them what is known about the selected one.
 
 use mcp_proxy_control::{ServerHealth, ServerRow};
+use mcp_proxy_wire::json_string;
 use mcp_proxy_wire::terminal_text::sanitize;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -25,6 +26,7 @@ const ERROR_LINES: usize = 3;
 
 pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let inner = window(app, frame, area, (u16::MAX, u16::MAX), &title(app));
+    let inner = draw_invitation(app, frame, inner);
     let count = app.proxy.servers.len() as u16;
     let details = match inner.height {
         0..LIST_ONLY => 0,
@@ -62,6 +64,46 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         let lines = describe(app, server, details);
         frame.render_widget(Paragraph::new(lines), details);
     }
+}
+
+/// As long as no client is connected: what to put into a client's config. Gives the rest of the area.
+fn draw_invitation(app: &App, frame: &mut Frame<'_>, area: Rect) -> Rect {
+    let address = match (&app.listen_url, &app.proxy.link) {
+        (Some(address), ProxyStatus::Live) if app.proxy.clients() == 0 => address,
+        _ => return area,
+    };
+    let config = client_config(address, &app.proxy.hello.client);
+    let letters: Vec<char> = sanitize(&config).chars().collect();
+    let width = usize::from(area.width).saturating_sub(2).max(1);
+    let mut lines = vec![
+        Line::default(),
+        Line::from(span(
+            app,
+            StyleRole::Focus,
+            " No client is connected. Put this into a client's config:",
+        )),
+    ];
+    // It is broken anywhere: whoever copies it joins the lines.
+    let parts = letters.chunks(width).map(String::from_iter);
+    lines.extend(parts.map(|part| Line::from(span(app, StyleRole::Plain, format!(" {part}")))));
+    let height = lines.len() as u16;
+    if area.height < LIST_ONLY + height {
+        return area;
+    }
+    let [rest, below] =
+        Layout::vertical([Constraint::Min(0), Constraint::Length(height)]).areas(area);
+    frame.render_widget(Paragraph::new(lines), below);
+    rest
+}
+
+/// The entry of the hub in the config of a client.
+fn client_config(address: &str, transport: &str) -> String {
+    let kind = match transport {
+        "sse" => "sse",
+        _ => "http",
+    };
+    let url = json_string(address);
+    format!(r#"{{"mcpServers":{{"hub":{{"type":"{kind}","url":{url}}}}}}}"#)
 }
 
 /// `Servers: 2 of 3 ready, 1 client`.

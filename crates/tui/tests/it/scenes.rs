@@ -40,6 +40,7 @@ pub const SCENES: &[Scene] = &[
     ("rules-none", || pressed(&["u"])),
     ("stderr", stderr),
     ("servers", servers::hub_window),
+    ("servers-at-start", servers::hub_at_start),
     ("servers-many", servers::many),
     ("servers-ended", || {
         let mut stage = servers::hub_window();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_proxy_session::PeerInfo;
-use mcp_proxy_tui::{Overlay, UiCommand};
+use mcp_proxy_tui::{Overlay, ProxyOwner, UiCommand};
 use mcp_proxy_wire::Transport;
 use serde_json::{Value, json};
 
@@ -36,6 +36,20 @@ pub fn of(servers: Value) -> TestUi {
     stage.all_read(10);
     stage.until("stderr is read", |app| app.tabs[0].view.events().len() >= 4);
     stage.press(&["v"]);
+    stage
+}
+
+/// A hub that has just started in this terminal: no client is connected.
+pub fn hub_at_start() -> TestUi {
+    let record = record::ordinary();
+    let hello = json!({"protocol": 2, "version": "0.1.0", "target": "mcp-proxy serve (git, docs)",
+        "client": "streamable_http", "server": "in_process", "record": record.path(), "pid": 4711,
+        "listens": "http://127.0.0.1:8888/mcp", "servers": some_servers()});
+    let mut stage = TestUi::silent(record, hello);
+    stage.app.owner = ProxyOwner::Here;
+    stage.servers = some_servers();
+    stage.until("the hub has answered", |app| !app.tabs.is_empty());
+    stage.all_read(9);
     stage
 }
 
@@ -100,6 +114,31 @@ fn selected(stage: &TestUi) -> usize {
         Overlay::Servers(window) => window.selected,
         _ => panic!("the servers are not shown"),
     }
+}
+
+#[test]
+fn a_hub_shows_its_servers_until_the_first_client_connects() {
+    let mut stage = hub_at_start();
+    assert_eq!(selected(&stage), 0);
+    let client = json!({"connection": 1, "client": {"name": null, "transport": "streamable_http"},
+        "server": {"name": "hub", "transport": "in_process"}, "open": true, "parent": null});
+    stage.connections = json!([client]);
+    stage.now += Duration::from_secs(1);
+    stage.settle();
+    assert!(stage.is_plain());
+}
+
+#[test]
+fn a_window_that_was_used_stays_when_a_client_connects() {
+    let mut stage = hub_at_start();
+    let client = json!({"connection": 1, "client": {"name": null, "transport": "streamable_http"},
+        "server": {"name": "hub", "transport": "in_process"}, "open": true, "parent": null});
+    stage.press(&["r"]);
+    stage.answer(Ok(json!({})));
+    stage.connections = json!([client]);
+    stage.now += Duration::from_secs(1);
+    stage.settle();
+    assert_eq!(selected(&stage), 0);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! What a server gets of `args`.
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Message, string_content};
+use mcp_proxy_wire::Message;
 
 use crate::json;
-use crate::proxy_tool::json_text::{push_compact, push_string, root};
+use crate::json_text::{push_compact, push_string, root};
 use crate::proxy_tool::{CapabilityType, ProxyParameter, ProxyToolError};
+use crate::tool_values::{ObjectValue, object_value, on_one_line};
 
 /// The arguments that `given` stands for: an object, or a string that holds one. An empty string stands for none.
 /// Resources take none, so whatever was sent for one is dropped.
@@ -13,32 +14,21 @@ pub(super) fn server_arguments(
     given: &Bytes,
     kind: CapabilityType,
 ) -> Result<Option<Bytes>, ProxyToolError> {
-    let text = match string_content(given) {
-        Some(content) if content.trim_ascii().is_empty() => return Ok(None),
-        Some(content) => content.into_owned().into(),
-        None => given.clone(),
+    let args = match object_value(given) {
+        ObjectValue::Object(args) => args,
+        ObjectValue::Nothing => return Ok(None),
+        ObjectValue::Other => {
+            return Err(ProxyToolError::InvalidValue {
+                parameter: ProxyParameter::Args,
+                suggestion: None,
+            });
+        }
     };
-    let args = json::parse(text)
-        .filter(|args| args.slice(root(args)).first() == Some(&b'{'))
-        .ok_or(ProxyToolError::InvalidValue {
-            parameter: ProxyParameter::Args,
-            suggestion: None,
-        })?;
     Ok(match kind {
         CapabilityType::Tool => Some(on_one_line(args)),
         CapabilityType::Resource => None,
         CapabilityType::Prompt => Some(prompt_arguments(&args)),
     })
-}
-
-/// A stdio server gets one message a line, and a client may have spread its own over several.
-fn on_one_line(args: Message) -> Bytes {
-    if !args.raw().iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
-        return args.into_raw();
-    }
-    let mut compact = Vec::new();
-    push_compact(&mut compact, args.raw());
-    compact.into()
 }
 
 /// The arguments of prompts are strings, which models tend to forget: any other value becomes its JSON text, and `null`

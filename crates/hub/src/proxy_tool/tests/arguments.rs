@@ -143,9 +143,13 @@ fn a_batch_keeps_its_order_and_its_mistakes() {
             None,
             Some("missing-parameter"),
             Some("nested-batch"),
-            Some("invalid-arguments"),
+            Some("invalid-value"),
             None
         ]
+    );
+    assert_eq!(
+        operations[3],
+        Err(ProxyToolError::OperationNotAnObject { index: 3 })
     );
     let most = vec![r#"{"action":"list","type":"tool"}"#; MAX_OPERATIONS];
     let batch = |operations: &[&str]| {

@@ -190,14 +190,22 @@ fn a_selected_server_filters_resources_too() {
 
 #[test]
 fn missing_servers_are_named() {
-    let down = UnavailableServer {
+    let down = |stale| UnavailableServer {
         server: "files".to_owned(),
         reason: "it does not answer".to_owned(),
+        stale,
     };
-    let item = list_of(r#"{"action":"list","type":"tool"}"#, None, &[down]);
+    let item = list_of(
+        r#"{"action":"list","type":"tool"}"#,
+        None,
+        &[down(false), down(true)],
+    );
     assert_eq!(
         item["_meta"]["mcp-proxy/proxy"]["unavailable"],
-        serde_json::json!([{"server": "files", "reason": "it does not answer"}])
+        serde_json::json!([
+            {"server": "files", "reason": "it does not answer"},
+            {"server": "files", "reason": "it does not answer", "stale": true},
+        ])
     );
     assert!(item["annotations"]["unavailable"].is_null());
 }

@@ -36,13 +36,13 @@ fn facts_come_after_what_is_there() {
             r#"{"content":[{"type":"text","_meta":{"k":[1]},"annotations":{"audience":["user"],"priority":0.50},"text":""}]}"#
         ),
         format!(
-            r#"{{"content":[{{"type":"text","_meta":{{"k":[1],"mcp-proxy/proxy":{{{FACTS}}}}},"annotations":{{"audience":["user"],"priority":0.50,{FACTS}}},"text":""}}]}}"#
+            r#"{{"content":[{{"type":"text","_meta":{{"k":[1],"mcp-proxy/proxy":{{{FACTS}}}}},"annotations":{{"audience":["user"],"priority":0.50,{FACTS}}},"text":""}}],"isError":false}}"#
         )
     );
     assert_eq!(
         tool(r#"{"content":[{"annotations":null,"_meta":{ }}]}"#),
         format!(
-            r#"{{"content":[{{"annotations":{{{FACTS}}},"_meta":{{ "mcp-proxy/proxy":{{{FACTS}}}}}}}]}}"#
+            r#"{{"content":[{{"annotations":{{{FACTS}}},"_meta":{{ "mcp-proxy/proxy":{{{FACTS}}}}}}}],"isError":false}}"#
         )
     );
 }
@@ -54,7 +54,7 @@ fn facts_of_a_proxy_behind_this_one_are_replaced() {
             r#"{"content":[{"annotations":{"pythonType":"Tool","proxyAction":"info","proxyType":"tool","proxyPath":"add"},"_meta":{"mcp-proxy/proxy":{"pythonType":"Tool"},"k":1}}]}"#
         ),
         format!(
-            r#"{{"content":[{{"annotations":{{"pythonType":"Tool","proxyAction":"call","proxyType":"tool","proxyPath":"calc_x"}},"_meta":{{"mcp-proxy/proxy":{{{FACTS}}},"k":1}}}}]}}"#
+            r#"{{"content":[{{"annotations":{{"pythonType":"Tool","proxyAction":"call","proxyType":"tool","proxyPath":"calc_x"}},"_meta":{{"mcp-proxy/proxy":{{{FACTS}}},"k":1}}}}],"isError":false}}"#
         )
     );
 }
@@ -66,7 +66,7 @@ fn what_is_not_a_finished_result_passes_unchanged() {
         r#"{"resultType":"input_required","inputRequests":{},"content":[{}]}"#,
         r#"{"task":{"taskId":"7","status":"working"}}"#,
         r#"{"content":{"type":"text"}}"#,
-        r#"{"content":["text",7]}"#,
+        r#"{"content":["text",7],"isError":true}"#,
         r#"[{"content":[{}]}]"#,
         "null",
         "not json",

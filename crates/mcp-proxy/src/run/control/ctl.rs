@@ -10,7 +10,7 @@ use mcp_proxy_wire::json_string;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::choose;
+use super::{choose, newest_hub};
 use crate::cli::control::CtlArgs;
 use crate::printer;
 use crate::run::sessions::ignore_broken_pipe;
@@ -45,7 +45,18 @@ pub fn run(args: &CtlArgs) -> Result<ExitCode> {
             object(&text).map_err(UsageError)?
         }
     };
-    let running = choose(request.id)?;
+    let running = match (request.method.method, request.id) {
+        (
+            Method::ServersRestart
+            | Method::ServersEnable
+            | Method::ServersDisable
+            | Method::ServersReload,
+            None,
+        ) => newest_hub()?,
+        // A hub is meant if there is one, but every proxy lists its servers.
+        (Method::ServersList, None) => newest_hub().or_else(|_| choose(None))?,
+        (_, id) => choose(id)?,
+    };
     ignore_broken_pipe(runtime().context("cannot start")?.block_on(async {
         let mut client = ControlClient::connect(&running.socket).await?;
         let hello = HelloRequest {

@@ -3,15 +3,15 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use mcp_proxy_control::{
     ConnectionsListRequest, HelloRequest, ServerHealth, ServerRow, ServersListRequest,
 };
-use mcp_proxy_transport::control::{ControlClient, RunningProxy, running_proxies};
+use mcp_proxy_transport::control::{ControlClient, RunningProxy};
 use mcp_proxy_wire::terminal_text::sanitize;
 use serde_json::json;
 
-use super::choose;
+use super::{choose, newest_hub};
 use crate::cli::control::StatusArgs;
 use crate::printer;
 use crate::run::runtime;
@@ -31,15 +31,6 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
     let (servers, clients) = asked?;
     let mut out = printer::stdout_writer();
     ignore_broken_pipe(show(args, &hub, &servers, clients, &mut out))
-}
-
-fn newest_hub() -> Result<RunningProxy> {
-    let running = running_proxies();
-    let is_hub = |one: &RunningProxy| one.descriptor.target.starts_with("mcp-proxy serve");
-    match running.into_iter().find(is_hub) {
-        Some(hub) => Ok(hub),
-        None => bail!("no hub is running (start one with `mcp-proxy serve`)"),
-    }
 }
 
 async fn ask(hub: &RunningProxy) -> Result<(Vec<ServerRow>, usize)> {

@@ -23,14 +23,15 @@ use super::signals::StopRequest;
 use super::{RunEnd, STOP_DEADLINE, carry_options, limits};
 use crate::config::{ClientEndpoint, Config, HubTarget, NO_PROFILE, Target};
 use crate::printer;
-use crate::run::serve;
+use crate::run::serve::{self, ProfilesHandler};
 
-/// Listens until a signal comes.
+/// Listens until a signal comes. `then` is called once people have been told where: the terminal UI hides what is printed.
 pub async fn over_port(
     config: &Config,
     run: &Arc<ProxyRun>,
     mut stop: StopRequest,
     notices: &[String],
+    then: impl FnOnce() -> Result<()>,
 ) -> Result<RunEnd> {
     let ClientEndpoint::Port {
         kind,
@@ -82,6 +83,7 @@ pub async fn over_port(
             routes
         }
     };
+    then()?;
     let routes = Arc::new(routes);
     let mut stopped = None;
     let mut record_lost = false;
@@ -129,7 +131,7 @@ fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Rou
     };
     let whole = limits(config.limits, Transport::Stdio, Transport::StreamableHttp);
     let cut = limits(config.limits, client, client);
-    let endpoint = |server: Peer| EndpointOptions {
+    let endpoint = move |server: Peer| EndpointOptions {
         server,
         modern: ModernClients::Shared,
         limits: session_limits,
@@ -179,7 +181,11 @@ fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Rou
             let dial = dial(config, whole)?;
             let front = SseEndpoint::new(run, dial, target.peer(), session_limits, carry);
             let messages = Route::exact(sse::MESSAGE_PATH).unlisted();
-            routes.with(front.messages(), [messages]).with(front, [own])
+            let routes = routes.with(front.messages(), [messages]).with(front, [own]);
+            match target {
+                Target::Hub(hub) => with_health(routes, hub),
+                _ => routes,
+            }
         }
         (_, target) => {
             let dial = dial(config, whole)?;
@@ -193,23 +199,29 @@ fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Rou
 fn hub_routes(
     hub: &HubTarget,
     run: &Arc<ProxyRun>,
-    endpoint: impl Fn(Peer) -> EndpointOptions,
+    endpoint: impl Fn(Peer) -> EndpointOptions + Send + Sync + 'static,
 ) -> Result<Routes> {
-    let mut routes = Routes::new();
-    for profile in &hub.settings.profiles {
+    let (own, run) = (hub.clone(), Arc::clone(run));
+    let new_endpoint = move |profile: &str| {
         let options = EndpointOptions {
             modern: ModernClients::OneByOne,
             ..endpoint(Peer::in_process("hub"))
         };
-        let route = match profile.name.as_str() {
-            NO_PROFILE => Route::exact(http::PATH),
-            name => Route::exact(&format!("{}/p/{name}", http::PATH)),
-        };
-        let dial = hub_dial(hub, &profile.name)?;
-        routes = routes.with(McpEndpoint::new(Arc::clone(run), dial, options), [route]);
-    }
+        let dial = hub_dial(&own, profile)?;
+        anyhow::Ok(McpEndpoint::new(Arc::clone(&run), dial, options))
+    };
+    let everything = new_endpoint(NO_PROFILE)?;
+    let profiles = ProfilesHandler::new(hub, Box::new(move |name| new_endpoint(name).ok()));
+    let below = Route::prefix(&ProfilesHandler::path()).unlisted();
+    let routes = Routes::new()
+        .with(everything, [Route::exact(http::PATH)])
+        .with(profiles, [below]);
+    Ok(with_health(routes, hub))
+}
+
+fn with_health(routes: Routes, hub: &HubTarget) -> Routes {
     let health = Route::exact(serve::HEALTH_PATH).unlisted();
-    Ok(routes.with(serve::HealthHandler::new(hub), [health]))
+    routes.with(serve::HealthHandler::new(hub), [health])
 }
 
 /// The path that the server itself is reached at: clients whose configuration only got another host find it here too.

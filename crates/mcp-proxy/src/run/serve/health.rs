@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::{Method, Request};
 use hyper::body::Incoming;
 use mcp_proxy_core::BoxFuture;
-use mcp_proxy_hub::ServerState;
+use mcp_proxy_hub::{ServerState, ServerStatus};
 use mcp_proxy_transport::http::{Handler, HttpResponse, RequestSource, bare, json_bytes};
 use serde_json::json;
 
@@ -37,9 +37,19 @@ impl HealthHandler {
         let count = |wanted: fn(&ServerState) -> bool| {
             status.iter().filter(|server| wanted(&server.state)).count()
         };
+        // One that failed and is being tried again is not up either.
+        let is_down = |server: &ServerStatus| match server.state {
+            ServerState::Failed(_) => true,
+            ServerState::Starting => server.last_error.is_some(),
+            ServerState::Ready | ServerState::Stopped | ServerState::Disabled(_) => false,
+        };
+        let word = match status.iter().any(is_down) {
+            true => "degraded",
+            false => "ok",
+        };
         let tools: usize = status.iter().map(|server| server.counts[0]).sum();
         let body = json!({
-            "status": "ok",
+            "status": word,
             "servers": status.len(),
             "ready": count(|state| matches!(state, ServerState::Ready)),
             "starting": count(|state| matches!(state, ServerState::Starting)),

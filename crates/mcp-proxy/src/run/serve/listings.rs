@@ -1,7 +1,9 @@
 //! What servers offered when they were last seen, on disk, so that a client that comes before they have started sees more than
 //! nothing. The files are a cache: they can be deleted at any time.
 
-use std::io::Write as _;
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -17,16 +19,20 @@ use crate::config::{HubServerKind, HubServerTarget, Target};
 /// Lists larger than this are read anew each time.
 const SIZE_MAX: u64 = 64 << 20;
 
-/// One file.
+/// One file. Definitions are many and long, so they are not copied on their way.
 #[derive(Serialize, Deserialize)]
-struct SavedListing {
-    server: String,
-    /// What the server was then. Another program under the same name offers other things.
-    origin: String,
-    tools: Vec<Box<RawValue>>,
-    resources: Vec<Box<RawValue>>,
-    templates: Vec<Box<RawValue>>,
-    prompts: Vec<Box<RawValue>>,
+struct SavedListing<'a> {
+    server: Cow<'a, str>,
+    /// What the server was then, as a hash: another program under the same name offers other things.
+    origin: Cow<'a, str>,
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    resources: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    templates: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    prompts: Vec<&'a RawValue>,
 }
 
 /// What a server offered when it was last seen.
@@ -35,13 +41,21 @@ pub fn load(server: &HubServerTarget) -> Option<ServerListing> {
     if std::fs::metadata(&path).ok()?.len() > SIZE_MAX {
         return None;
     }
-    let saved: SavedListing = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
-    let is_same = saved.server == server.name() && Some(saved.origin) == origin(server);
+    let text = Bytes::from(std::fs::read(&path).ok()?);
+    let saved: SavedListing<'_> = serde_json::from_slice(&text).ok()?;
+    let is_same =
+        saved.server == server.name() && Some(&*saved.origin) == origin(server).as_deref();
+    let slices = |definitions: &[&RawValue]| -> Vec<Bytes> {
+        let texts = definitions.iter();
+        texts
+            .map(|definition| text.slice_ref(definition.get().as_bytes()))
+            .collect()
+    };
     is_same.then(|| ServerListing {
-        tools: bytes(saved.tools),
-        resources: bytes(saved.resources),
-        templates: bytes(saved.templates),
-        prompts: bytes(saved.prompts),
+        tools: slices(&saved.tools),
+        resources: slices(&saved.resources),
+        templates: slices(&saved.templates),
+        prompts: slices(&saved.prompts),
     })
 }
 
@@ -51,26 +65,28 @@ pub fn save(server: &HubServerTarget, listing: &ServerListing) -> Result<()> {
         return Ok(());
     };
     let saved = SavedListing {
-        server: server.name().to_owned(),
-        origin,
+        server: server.name().into(),
+        origin: origin.into(),
         tools: raw(&listing.tools),
         resources: raw(&listing.resources),
         templates: raw(&listing.templates),
         prompts: raw(&listing.prompts),
     };
-    write(&path, &serde_json::to_vec(&saved)?)
+    write(&path, &saved)
         .with_context(|| format!("cannot keep the lists of server {}", server.name()))
 }
 
-fn write(path: &Path, text: &[u8]) -> Result<()> {
+fn write(path: &Path, saved: &SavedListing<'_>) -> Result<()> {
     let folder = path.parent().context("no folder")?;
     std::fs::create_dir_all(folder)?;
     let draft = path.with_extension(format!("{}.new", std::process::id()));
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
-    let written = options
-        .open(&draft)
-        .and_then(|mut file| file.write_all(text));
+    let written = options.open(&draft).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        serde_json::to_writer(&mut file, saved)?;
+        file.flush()
+    });
     written
         .and_then(|()| std::fs::rename(&draft, path))
         .inspect_err(|_| {
@@ -92,30 +108,25 @@ fn path(server: &str) -> Option<PathBuf> {
     (name.len() <= 200).then(|| folder.join(format!("{name}.json")))
 }
 
-/// What a server is, without anything that may be secret. Built-in servers start at once and need no file.
+/// What a server is. Arguments and URLs may hold secrets, so this is a hash of them. It is the same in every run of a build;
+/// after a change of it the files are written anew. Built-in servers start at once and need no file.
 fn origin(server: &HubServerTarget) -> Option<String> {
+    let mut hash = DefaultHasher::new();
     match &server.target {
         Some(HubServerKind::Target(target)) => match &**target {
-            Target::Command(command) => Some(command.program.to_string_lossy().into_owned()),
-            Target::Url { url, .. } => {
-                let host = url.host().unwrap_or_default();
-                Some(format!("{host}{}", url.path()))
+            Target::Command(command) => {
+                (&command.program, &command.args, &command.cwd).hash(&mut hash);
             }
-            Target::Recording(_) | Target::Hub(_) => None,
+            Target::Url { url, .. } => url.to_string().hash(&mut hash),
+            Target::Recording(_) | Target::Hub(_) => return None,
         },
-        Some(HubServerKind::Builtin(_)) | None => None,
+        Some(HubServerKind::Builtin(_)) | None => return None,
     }
-}
-
-fn bytes(definitions: Vec<Box<RawValue>>) -> Vec<Bytes> {
-    let texts = definitions
-        .into_iter()
-        .map(|definition| definition.get().to_owned());
-    texts.map(Bytes::from).collect()
+    Some(format!("{:016x}", hash.finish()))
 }
 
 /// Definitions that are not JSON were never offered to anybody.
-fn raw(definitions: &[Bytes]) -> Vec<Box<RawValue>> {
+fn raw(definitions: &[Bytes]) -> Vec<&RawValue> {
     let definitions = definitions.iter();
     definitions
         .filter_map(|definition| serde_json::from_slice(definition).ok())

@@ -64,6 +64,19 @@ pub fn size(bytes: u64) -> String {
     format!("{amount:.1} TiB")
 }
 
+/// `1,234,567`
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// `text` on at most `width` characters.
 pub fn cut(text: &str, width: usize) -> String {
     match text.char_indices().nth(width) {
@@ -138,6 +151,12 @@ mod tests {
             sizes,
             ["0 B", "58 B", "1.0 KiB", "1.2 KiB", "34 MiB", "1.0 TiB"]
         );
+    }
+
+    #[test]
+    fn long_numbers_have_groups() {
+        let shown = [0, 999, 1_000, 12_345, 1_234_567].map(grouped);
+        assert_eq!(shown, ["0", "999", "1,000", "12,345", "1,234,567"]);
     }
 
     #[test]

@@ -217,13 +217,20 @@ pub fn ok(output: Output) -> String {
 }
 
 /// Looks at a condition until it holds; fails after a deadline.
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn until(what: &str, holds: impl FnMut() -> bool) {
+    until_within(Duration::from_secs(20), holds, || what.to_owned());
+}
+
+/// The same with another deadline. `what` is asked for when that has passed.
+pub fn until_within(
+    patience: Duration,
+    mut holds: impl FnMut() -> bool,
+    what: impl Fn() -> String,
+) {
     let start = Instant::now();
     while !holds() {
-        assert!(
-            start.elapsed() < Duration::from_secs(20),
-            "waited in vain until {what}"
-        );
+        let waited = start.elapsed();
+        assert!(waited < patience, "waited in vain until {}", what());
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,12 +1,12 @@
 //! Ten servers of which one hangs, one crashes again and again and one prints garbage: clients of the other seven do not notice.
 
-use std::path::Path;
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::test_hub::TestHub;
-use crate::control::test_home::{TestHome, ok, until};
+use super::test_hub::{TestHub, processes_with};
+use crate::control::test_home::{TestHome, ok, until, until_within};
 use crate::programs::{INITIALIZE, INITIALIZED, PROXY, StdioProgram, open};
 
 const WORKING: [&str; 7] = ["a", "b", "c", "d", "e", "f", "g"];
@@ -65,15 +65,7 @@ fn config(mark: &str) -> Value {
 
 /// How many processes have the mark.
 fn marked(mark: &str) -> usize {
-    let mark = format!("TEN_SERVERS={mark}");
-    let has_mark = |folder: &Path| {
-        let environment = std::fs::read(folder.join("environ")).unwrap_or_default();
-        let mut variables = environment.split(|byte| *byte == 0);
-        variables.any(|variable| variable == mark.as_bytes())
-    };
-    let processes = std::fs::read_dir("/proc").unwrap();
-    let folders = processes.map(|entry| entry.unwrap().path());
-    folders.filter(|folder| has_mark(folder)).count()
+    processes_with(&format!("TEN_SERVERS={mark}"))
 }
 
 /// How many tools of servers that work are in the result of `tools/list`; those of others cannot be.
@@ -108,24 +100,23 @@ fn assert_names_server(answer: &Value, server: &str) {
 /// Waits until `status` shows each server that does not work as failed, and why.
 fn wait_for_status(home: &TestHome) {
     for broken in &BROKEN {
-        let mut health = Value::Null;
-        let mut is_told = || {
+        let health = RefCell::new(Value::Null);
+        let is_told = || {
             let status = ok(home.run(&["status", "--json"]));
             let status: Value = serde_json::from_str(&status).unwrap();
             let mut servers = status["servers"].as_array().unwrap().iter();
             let row = servers.find(|row| row["name"] == broken.name).unwrap();
-            health = row["health"].clone();
+            let seen = &row["health"];
+            health.replace(seen.clone());
             // It is tried again and again; what went wrong last stays.
             let is_down = ["failed", "starting"].map(Value::from);
-            let error = health["error"].as_str();
-            is_down.contains(&health["state"])
+            let error = seen["error"].as_str();
+            is_down.contains(&seen["state"])
                 && error.is_some_and(|text| text.contains(broken.quoted))
         };
-        let deadline = Instant::now() + START_TIMEOUT * 4;
-        while !is_told() {
-            assert!(Instant::now() < deadline, "{}: {health}", broken.name);
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        until_within(START_TIMEOUT * 4, is_told, || {
+            format!("{} is shown as failed: {}", broken.name, health.borrow())
+        });
     }
 }
 

@@ -1,11 +1,11 @@
 //! A hub for tests: the real program, and what tests ask it.
 
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::control::test_home::TestHome;
+use crate::control::test_home::{TestHome, until_within};
 use crate::programs::ListeningProgram;
 
 /// A hub on a port, in a home of its own.
@@ -18,7 +18,11 @@ pub struct TestHub {
 
 impl TestHub {
     pub fn start(config: &Value, flags: &[&str]) -> TestHub {
-        let home = TestHome::new();
+        TestHub::start_in(TestHome::new(), config, flags)
+    }
+
+    /// The same in a home that may have been used before.
+    pub fn start_in(home: TestHome, config: &Value, flags: &[&str]) -> TestHub {
         let path = home.path("config.json");
         std::fs::write(&path, config.to_string()).unwrap();
         let file = path.to_str().unwrap();
@@ -54,6 +58,15 @@ impl TestHub {
 
     /// The same in another client's session.
     pub fn answer_in(&self, session: &str, method: &str, params: &Value) -> Value {
+        serde_json::from_str(&self.text_in(session, method, params)).unwrap()
+    }
+
+    /// The answer as it was sent.
+    pub fn answer_text(&self, method: &str, params: &Value) -> String {
+        self.text_in(&self.session, method, params)
+    }
+
+    fn text_in(&self, session: &str, method: &str, params: &Value) -> String {
         let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
         let headers = [("mcp-session-id", session)];
         let answer = self.program.post(&headers, &body.to_string());
@@ -62,7 +75,7 @@ impl TestHub {
             let line = line.strip_prefix("data: ").unwrap_or(line);
             line.starts_with('{').then_some(line)
         });
-        serde_json::from_str(line.unwrap()).unwrap()
+        line.unwrap().to_owned()
     }
 
     pub fn proxy(&self, arguments: &Value) -> Value {
@@ -92,11 +105,11 @@ impl TestHub {
 
     /// Waits for something that other processes bring about.
     pub fn until(&self, what: &str, mut happened: impl FnMut(&TestHub) -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while !happened(self) {
-            assert!(Instant::now() < deadline, "{what}: {:?}", self.states());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until_within(
+            Duration::from_secs(30),
+            || happened(self),
+            || format!("{what}: {:?}", self.states()),
+        );
     }
 
     /// The process of the only server: the child of the only guard.
@@ -124,6 +137,18 @@ impl TestHub {
         self.states()
             .contains(&(server.to_owned(), "ready".to_owned()))
     }
+}
+
+/// How many processes have this variable, `NAME=value`, in their environment.
+pub fn processes_with(variable: &str) -> usize {
+    let has_it = |folder: &Path| {
+        let environment = std::fs::read(folder.join("environ")).unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|other| other == variable.as_bytes())
+    };
+    let processes = std::fs::read_dir("/proc").unwrap();
+    let folders = processes.map(|entry| entry.unwrap().path());
+    folders.filter(|folder| has_it(folder)).count()
 }
 
 pub fn demo() -> Value {

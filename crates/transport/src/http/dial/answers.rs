@@ -57,12 +57,20 @@ impl HttpLink {
     }
 
     /// An answer that is all here.
-    pub(crate) async fn receive_whole(&self, parts: Parts, bytes: Bytes, posted: &PostedMessage) {
+    pub(crate) async fn receive_whole(
+        self: &Arc<Self>,
+        parts: Parts,
+        bytes: Bytes,
+        posted: &PostedMessage,
+    ) {
         let (status, asked) = (parts.status, &posted.asked);
         let message = Message::parse(bytes);
-        let answers = is_rpc(&message) && message.id().is_some_and(|id| asked.contains(&id));
-        if status == StatusCode::NOT_FOUND && !answers && self.state.session().0.is_some() {
-            return self.lose_session(posted).await;
+        if posted.method.as_deref() != Some("initialize")
+            && self.state.session().0.is_some()
+            && refuses_session(status, &message)
+        {
+            self.answers.record_failure(parts, message).await;
+            return self.lose_session(status, posted).await;
         }
         if is_rpc(&message) {
             self.learn(posted.method.as_deref(), &message);
@@ -180,11 +188,35 @@ impl HttpLink {
         }
     }
 
-    async fn lose_session(&self, posted: &PostedMessage) {
-        let text = "the server no longer knows the session (HTTP 404); initialize again on a new connection";
-        self.answers.note_untaken(posted, text);
+    /// The server has refused a message together with its session. The message was not carried out, which cannot be said of
+    /// others that are open: so it alone fails with this code, and the link ends when nothing is open any more.
+    async fn lose_session(self: &Arc<Self>, status: StatusCode, posted: &PostedMessage) {
+        let status = status.as_u16();
+        let text = format!("the server no longer knows the session (HTTP {status})");
+        self.answers.note_untaken(posted, &text);
         let end = LinkEnd::failed(Side::Server, ErrorCode::SESSION_NOT_FOUND, text);
-        self.answers.end(end).await;
+        self.answers.fail(&posted.asked, &end).await;
+        let link = Arc::clone(self);
+        tokio::spawn(async move {
+            link.state.drained().await;
+            link.answers.end(end).await;
+        });
+    }
+}
+
+/// Whether a server says that it does not know the session: by 404 (2025-11-25, transports, session management), whatever
+/// its body says, or by 400 with an error about the session, as some servers do. A method that is not known is another
+/// reason for 404.
+fn refuses_session(status: StatusCode, body: &Message) -> bool {
+    let code = body.error_code().map(ErrorCode);
+    match status {
+        StatusCode::NOT_FOUND => code != Some(ErrorCode::METHOD_NOT_FOUND),
+        StatusCode::BAD_REQUEST => {
+            let text = body.error().and_then(|error| body.member(error, "message"));
+            let text = text.and_then(|span| body.text_at(span));
+            text.is_some_and(|text| text.to_ascii_lowercase().contains("session"))
+        }
+        _ => false,
     }
 }
 

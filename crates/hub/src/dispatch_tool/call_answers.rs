@@ -1,0 +1,298 @@
+//! The answer to `call`: what the server returned, or where it was written.
+//!
+//! The server's result stays as it is, but for `structuredContent`, which says what was called. What is not a finished
+//! result, such as `input_required` or a task, passes unchanged.
+
+use bytes::Bytes;
+use mcp_proxy_spill::{PREVIEW_CHARS, ResultShape, SpillFormat, SpilledResult};
+use mcp_proxy_wire::{Message, Span, string_content};
+use serde_json::Value;
+
+use super::object::{JsonObject, estimated_tokens, push_text_item};
+use super::{DispatchAction, DispatchArguments};
+use crate::json::{self, Edits};
+use crate::json_text::{push_compact, root};
+use crate::tool_values::finished;
+use crate::wording::shorten;
+
+/// Arguments of more bytes are not repeated in the answer.
+const MAX_ECHO: usize = 1024;
+
+/// What the keys of a stored result may take, and they and the preview together, in bytes of JSON. A chain of three calls over
+/// large results should cost less than 2 KB in all, whatever the results look like.
+const MAX_KEYS: usize = 60;
+const MAX_DETAILS: usize = 165;
+
+/// How a caller of the dispatcher reads on.
+const PARTS_HINT: &str = "Read parts of it with action='readresult'.";
+
+/// A call that a server answered.
+#[derive(Clone, Copy, Debug)]
+pub struct DispatchedCall<'a> {
+    /// The alias of the connection.
+    pub alias: &'a str,
+    /// The server's name in the configuration.
+    pub connection: &'a str,
+    /// The tool's name.
+    pub tool: &'a str,
+    /// What it was called with.
+    pub arguments: &'a DispatchArguments,
+    /// Why its result is not in a file although it should be.
+    pub not_stored: Option<&'a str>,
+}
+
+/// A result that was stored.
+#[derive(Clone, Debug)]
+pub struct DispatchSpilledCall {
+    /// The file, and how it begins.
+    pub result: SpilledResult,
+    /// Why it was stored.
+    pub reason: DispatchSpillReason,
+}
+
+/// Why a result was stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DispatchSpillReason {
+    /// The call asked for it.
+    Requested,
+    /// It was larger than this.
+    Exceeded {
+        /// The threshold.
+        bytes: u64,
+    },
+}
+
+/// The answer to a call with this `result`.
+pub fn render_call(result: &Bytes, call: &DispatchedCall<'_>) -> Bytes {
+    let Some((value, content)) = finished(result, "content") else {
+        return result.clone();
+    };
+    let mut facts = call.facts();
+    let size = value.slice(content).len();
+    facts.number("estimatedTokens", estimated_tokens(size as u64));
+    if let Some(reason) = call.not_stored {
+        facts.text("resultNotStored", reason);
+    }
+    if let Some(own) = own_structured_content(&value)
+        && !has_text_of(&value, content, own)
+    {
+        facts.raw("structuredContent", value.slice(own));
+    }
+    let mut edits = Edits::default();
+    set_structured_content(&mut edits, &value, facts);
+    edits.apply(&value)
+}
+
+/// The answer to a call with this `result`, which was stored.
+pub fn render_spilled_call(
+    result: &Bytes,
+    call: &DispatchedCall<'_>,
+    spilled: &DispatchSpilledCall,
+) -> Bytes {
+    let Some((value, content)) = finished(result, "content") else {
+        return result.clone();
+    };
+    let mut facts = call.facts();
+    facts.text("resultFormat", spilled.result.format.as_str());
+    facts.text("resultFile", &spilled.result.handle);
+    if matches!(spilled.reason, DispatchSpillReason::Exceeded { .. }) {
+        facts.raw("autoSpilled", b"true");
+    }
+    facts.number("byteSize", spilled.result.byte_size);
+    let mut edits = Edits::default();
+    edits.replace(content, spilled.content(PARTS_HINT));
+    set_structured_content(&mut edits, &value, facts);
+    edits.apply(&value)
+}
+
+fn own_structured_content(value: &Message) -> Option<Span> {
+    let own = value.member(root(value), "structuredContent")?;
+    (value.slice(own) != b"null").then_some(own)
+}
+
+fn set_structured_content(edits: &mut Edits, value: &Message, facts: JsonObject) {
+    let root = root(value);
+    let facts = facts.finish();
+    if let Some(own) = value.member(root, "structuredContent") {
+        return edits.replace(own, facts);
+    }
+    // There is a member before it: a result without content does not come here.
+    let mut member = br#","structuredContent":"#.to_vec();
+    member.extend_from_slice(&facts);
+    edits.replace(Span::new(root.end - 1, root.end - 1), member);
+}
+
+/// Whether one of the items is a text with the same JSON as `own`.
+fn has_text_of(value: &Message, content: Span, own: Span) -> bool {
+    let mut compact = Vec::new();
+    push_compact(&mut compact, value.slice(own));
+    json::elements(value, content).into_iter().any(|item| {
+        value
+            .member(item, "text")
+            .and_then(|text| string_content(value.slice(text)))
+            .is_some_and(|text| is_same_json(&text, &compact))
+    })
+}
+
+/// Whether `text` is the JSON that is `compact` without white space. Most servers write both alike, which is found out
+/// without making values of them.
+fn is_same_json(text: &[u8], compact: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    // The longest way to write a letter is `\u0061`, so a text that is shorter than this says less. Without the check, all
+    // of the data would be read again for each of many small texts.
+    if text.first() != compact.first() || text.len() < compact.len() / 6 {
+        return false;
+    }
+    let Some(text) = json::parse(text.to_vec()) else {
+        return false;
+    };
+    let mut text_compact = Vec::new();
+    push_compact(&mut text_compact, text.raw());
+    if text_compact == compact {
+        return true;
+    }
+    let text: Option<Value> = serde_json::from_slice(&text_compact).ok();
+    text.is_some() && text == serde_json::from_slice(compact).ok()
+}
+
+impl DispatchedCall<'_> {
+    fn facts(&self) -> JsonObject {
+        let mut connection = JsonObject::new();
+        connection.text("alias", self.alias);
+        connection.text("name", self.connection);
+        let mut facts = JsonObject::new();
+        facts.text("action", DispatchAction::Call.as_str());
+        facts.object("connection", connection);
+        facts.text("tool", self.tool);
+        match self.arguments {
+            DispatchArguments::None => facts.raw("arguments", b"{}"),
+            DispatchArguments::Inline(arguments) if arguments.len() <= MAX_ECHO => {
+                facts.compact("arguments", arguments);
+            }
+            DispatchArguments::Inline(arguments) => {
+                facts.number("argumentsOmitted", arguments.len() as u64);
+            }
+            DispatchArguments::File(file) => {
+                let mut from = JsonObject::new();
+                from.text("_fromFile", file);
+                facts.object("arguments", from);
+            }
+        }
+        facts
+    }
+}
+
+impl DispatchSpilledCall {
+    /// A description for models, with a hint how to read on, and a link for clients.
+    pub(crate) fn content(&self, hint: &str) -> Vec<u8> {
+        let mut link = JsonObject::new();
+        link.text("type", "resource_link");
+        let (handle, format) = (&*self.result.handle, self.result.format);
+        link.text("uri", handle);
+        link.text("name", &format!("result.{}", format.file_extension()));
+        link.text("mimeType", format.media_type());
+        link.number("size", self.result.byte_size);
+        let mut content = vec![b'['];
+        push_text_item(&mut content, self.text(hint).as_bytes());
+        content.push(b',');
+        content.extend_from_slice(&link.finish());
+        content.push(b']');
+        content
+    }
+
+    fn text(&self, hint: &str) -> String {
+        let (file, size) = (&self.result.handle, self.result.byte_size);
+        let format = match self.result.format {
+            SpillFormat::Json => "JSON",
+            SpillFormat::Toon => "TOON",
+            SpillFormat::Text => "text",
+        };
+        let tokens = self.result.estimated_tokens();
+        let beginning = match self.reason {
+            DispatchSpillReason::Requested => {
+                format!("Result written to temporary {format} file: {file}")
+            }
+            DispatchSpillReason::Exceeded { bytes } => format!(
+                "Result auto-spilled to temporary {format} file (exceeded {bytes} bytes): {file}"
+            ),
+        };
+        let shape = match &self.result.shape {
+            ResultShape::Object { keys, key_count } => {
+                format!("Top-level keys: [{}]\n", shown_keys(keys, *key_count))
+            }
+            ResultShape::Array { length } => {
+                format!("Result is an array with {length} element(s).\n")
+            }
+            ResultShape::Other => String::new(),
+        };
+        let preview = fitting(
+            &self.result.preview,
+            MAX_DETAILS - escaped_length(&shape).min(MAX_DETAILS),
+        );
+        let more = match preview.chars().count() < PREVIEW_CHARS
+            && preview.len() == self.result.preview.len()
+        {
+            true => "",
+            false => "...",
+        };
+        format!(
+            "{beginning} (auto-deleted at shutdown).\n\
+             Size: {size} bytes (~{tokens} tokens).\n\
+             {hint}\n\
+             {shape}Preview: {preview}{more}"
+        )
+    }
+}
+
+/// The first keys, and how many more there are.
+fn shown_keys(keys: &[String], count: u64) -> String {
+    let mut shown = String::new();
+    let mut number = 0;
+    for key in keys {
+        let key = shorten(key);
+        let separator = if number == 0 { "" } else { ", " };
+        let next = format!("{separator}{key}");
+        if escaped_length(&shown) + escaped_length(&next) > MAX_KEYS {
+            break;
+        }
+        shown.push_str(&next);
+        number += 1;
+    }
+    if number == 0
+        && let Some(first) = keys.first()
+    {
+        // A part of it is better than nothing.
+        shown.push_str(fitting(first, MAX_KEYS));
+        shown.push('…');
+        number = 1;
+    }
+    match count.saturating_sub(number) {
+        0 => shown,
+        more => format!("{shown}, {more} more"),
+    }
+}
+
+/// The longest beginning of `text` that takes at most so many bytes in a JSON string.
+fn fitting(text: &str, most: usize) -> &str {
+    let mut length = 0;
+    for (at, character) in text.char_indices() {
+        length += escaped_character(character);
+        if length > most {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+fn escaped_length(text: &str) -> usize {
+    text.chars().map(escaped_character).sum()
+}
+
+/// How many bytes a character takes in a JSON string.
+fn escaped_character(character: char) -> usize {
+    match character {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        other => other.len_utf8(),
+    }
+}

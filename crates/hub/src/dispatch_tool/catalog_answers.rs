@@ -1,0 +1,168 @@
+//! Answers about connections: `status` and `list`.
+
+use bytes::Bytes;
+
+use super::object::{JsonObject, json_result};
+use super::summary::Definition;
+use super::{DispatchAction, DispatchFormat, DispatchListQuery};
+use crate::PublicDefinition;
+
+/// A connection to a server, as its clients see it.
+#[derive(Clone, Debug)]
+pub struct DispatchConnection<'a> {
+    /// `c1`, `c2` and so on.
+    pub alias: &'a str,
+    /// The server's name in the configuration.
+    pub name: &'a str,
+    /// Why its tools may be missing or out of date.
+    pub problem: Option<&'a ConnectionProblem>,
+    /// The `serverInfo` of its handshake, if there was one.
+    pub server_info: Option<Bytes>,
+    /// When it last listed its tools, in milliseconds since 1970, if it has in this run.
+    pub last_refreshed_ms: Option<u64>,
+    /// Its tools that this client may see.
+    pub tools: Vec<DispatchTool<'a>>,
+}
+
+/// Why the tools of a connection may be missing or out of date.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectionProblem {
+    /// It has never been used.
+    NotStarted,
+    /// It is being started.
+    Starting,
+    /// It failed, or is switched off, for this reason, which has no secrets in it.
+    Failed(String),
+}
+
+/// A connection whose tools are not known, so an answer lacks them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingConnection {
+    /// `c1`, `c2` and so on.
+    pub alias: String,
+    /// The server's name in the configuration.
+    pub name: String,
+    /// Why.
+    pub problem: ConnectionProblem,
+}
+
+/// A tool of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct DispatchTool<'a> {
+    /// The name that its server knows, or that the configuration gave it.
+    pub name: &'a str,
+    /// Its public name, only if a call by `name` alone would be ambiguous.
+    pub public: Option<&'a str>,
+    /// Its definition.
+    pub definition: &'a PublicDefinition,
+}
+
+/// What `status` tells about the catalog.
+#[derive(Clone, Copy, Debug)]
+pub struct DispatchStatus<'a> {
+    /// Changes whenever the names of tools do.
+    pub catalog_hash: &'a str,
+    /// When the catalog was made, in milliseconds since 1970.
+    pub last_updated_ms: u64,
+}
+
+/// The result of a `status`.
+pub fn render_status(connections: &[DispatchConnection<'_>], status: DispatchStatus<'_>) -> Bytes {
+    let tools: usize = connections.iter().map(|one| one.tools.len()).sum();
+    let mut answer = JsonObject::new();
+    answer.text("action", DispatchAction::Status.as_str());
+    answer.number("totalConnections", connections.len() as u64);
+    answer.number("totalTools", tools as u64);
+    answer.text("catalogHash", status.catalog_hash);
+    answer.number("lastUpdated", status.last_updated_ms);
+    answer.array(
+        "connections",
+        connections.iter().map(|connection| {
+            let mut shown = connection.identity();
+            shown.number("toolCount", connection.tools.len() as u64);
+            shown.finish()
+        }),
+    );
+    json_result(answer)
+}
+
+/// The result of a `list` of these connections, which are those that `query` selects.
+pub fn render_list(connections: &[DispatchConnection<'_>], query: &DispatchListQuery) -> Bytes {
+    let mut answer = JsonObject::new();
+    answer.text("action", DispatchAction::List.as_str());
+    answer.number("totalConnections", connections.len() as u64);
+    answer.array(
+        "connections",
+        connections
+            .iter()
+            .map(|connection| connection.listed(query).finish()),
+    );
+    json_result(answer)
+}
+
+impl DispatchConnection<'_> {
+    fn identity(&self) -> JsonObject {
+        let mut shown = JsonObject::new();
+        shown.text("alias", self.alias);
+        shown.text("name", self.name);
+        if let Some(problem) = self.problem {
+            problem.write(&mut shown);
+        }
+        shown
+    }
+
+    fn listed(&self, query: &DispatchListQuery) -> JsonObject {
+        let mut shown = self.identity();
+        let is_detailed = query.format == DispatchFormat::Detail;
+        if is_detailed && let Some(info) = &self.server_info {
+            shown.compact("serverInfo", info);
+        }
+        if is_detailed && let Some(refreshed) = self.last_refreshed_ms {
+            shown.number("lastRefreshed", refreshed);
+        }
+        if query.include_tools {
+            shown.array("tools", self.tools.iter().map(|tool| tool.listed(query)));
+        }
+        if is_detailed || !query.include_tools || self.problem.is_some() {
+            shown.number("toolCount", self.tools.len() as u64);
+        }
+        shown
+    }
+}
+
+impl ConnectionProblem {
+    fn write(&self, shown: &mut JsonObject) {
+        match self {
+            ConnectionProblem::NotStarted => shown.text("state", "not-started"),
+            ConnectionProblem::Starting => shown.text("state", "starting"),
+            ConnectionProblem::Failed(reason) => shown.text("lastError", reason),
+        }
+    }
+}
+
+impl MissingConnection {
+    pub(super) fn shown(&self) -> Vec<u8> {
+        let mut shown = JsonObject::new();
+        shown.text("alias", &self.alias);
+        shown.text("name", &self.name);
+        self.problem.write(&mut shown);
+        shown.finish()
+    }
+}
+
+impl DispatchTool<'_> {
+    fn listed(&self, query: &DispatchListQuery) -> Vec<u8> {
+        let definition = Definition::new(self.definition.to_bytes());
+        let mut shown = JsonObject::new();
+        shown.text("name", self.name);
+        if let Some(public) = self.public {
+            shown.text("public", public);
+        }
+        definition.describe(&mut shown, query.format);
+        definition.annotate(&mut shown, query.include_annotations, self.name);
+        if query.include_input_schema {
+            definition.copy(&mut shown, "inputSchema");
+        }
+        shown.finish()
+    }
+}

@@ -1,0 +1,118 @@
+//! The tool as clients list it.
+//!
+//! Every model pays for this text in every conversation, so it says only what cannot be guessed from a name, and
+//! leaves the rest to the errors.
+
+use bytes::Bytes;
+use mcp_proxy_spill::ReadLimit;
+use serde_json::{Value, json};
+
+use super::{
+    DEFAULT_LINES, DispatchAction, DispatchFormat, DispatchParameter, DispatchToolOptions,
+    MAX_SEARCH_LIMIT, ReadResultOperation,
+};
+use crate::proxy_tool::CapabilityType;
+
+const DESCRIPTION: &str = r#"Finds and calls the tools of all MCP servers behind this proxy.
+1. {"action":"search","query":"read a file"}
+2. {"action":"call","tool":"read_file","arguments":{"path":"a.txt"}}
+3. Only if the result was written to a file: {"action":"readresult","resultFile":"…","op":"grep","pattern":"error"}"#;
+
+/// The definition for `tools/list`.
+pub fn definition(options: &DispatchToolOptions) -> Bytes {
+    let properties: serde_json::Map<String, Value> = DispatchParameter::ALL
+        .into_iter()
+        .map(|parameter| (parameter.as_str().to_owned(), schema(parameter, options)))
+        .collect();
+    json!({
+        "name": options.name,
+        "description": DESCRIPTION,
+        "inputSchema": {
+            "type": "object",
+            "properties": properties,
+            "required": [DispatchParameter::Action.as_str()],
+            "additionalProperties": false,
+        },
+    })
+    .to_string()
+    .into()
+}
+
+fn schema(parameter: DispatchParameter, options: &DispatchToolOptions) -> Value {
+    match parameter {
+        DispatchParameter::Action => json!({
+            "type": "string",
+            "enum": DispatchAction::ALL.map(DispatchAction::as_str),
+            "description": "list: all tools by server. status: how many there are",
+        }),
+        DispatchParameter::Query => text("search: what the tool should do"),
+        DispatchParameter::Tool => text("call: the tool's name"),
+        DispatchParameter::Arguments => json!({
+            "type": "object",
+            "description": "call: the tool's inputs",
+        }),
+        DispatchParameter::Connection => {
+            text("A server's alias (c1) or name. For call, only if several have the tool")
+        }
+        DispatchParameter::Type => json!({
+            "type": "string",
+            "enum": CapabilityType::ALL.map(CapabilityType::as_str),
+            "description": "search: default tool",
+        }),
+        DispatchParameter::Limit => json!({
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MAX_SEARCH_LIMIT,
+            "description": format!("search: default {}", options.default_search_limit.clamp(1, MAX_SEARCH_LIMIT)),
+        }),
+        DispatchParameter::Format => json!({
+            "type": "string",
+            "enum": DispatchFormat::ALL.map(DispatchFormat::as_str),
+            "description": "list, search: default compact",
+        }),
+        DispatchParameter::IncludeTools => flag("list: default true"),
+        DispatchParameter::IncludeInputSchema => flag("list, search: default false"),
+        DispatchParameter::IncludeAnnotations => flag("list, search: default true"),
+        DispatchParameter::ArgumentsFile => text("call: a resultFile to use as arguments"),
+        DispatchParameter::Meta => json!({
+            "type": "object",
+            "description": "call: _meta for the server",
+        }),
+        DispatchParameter::ResultToFile => {
+            flag("call: write the result to a file and return resultFile")
+        }
+        DispatchParameter::ResultSizeThreshold => {
+            number(0, "call: write results of more bytes to a file; 0 = never")
+        }
+        DispatchParameter::ResultFile => text("readresult: as returned by call"),
+        DispatchParameter::Op => json!({
+            "type": "string",
+            "enum": ReadResultOperation::ALL.map(ReadResultOperation::as_str),
+            "description": "readresult: default stat, the size",
+        }),
+        DispatchParameter::Lines => number(1, &format!("head, tail: default {DEFAULT_LINES}")),
+        DispatchParameter::FromLine => number(1, "slice: counts from 1"),
+        DispatchParameter::ToLine => number(1, "slice: inclusive"),
+        DispatchParameter::FromColumn => number(1, "slice: where to begin in a long line"),
+        DispatchParameter::Pattern => text("grep: regex, ignores case"),
+        DispatchParameter::Context => number(0, "grep: lines around"),
+        DispatchParameter::MaxBytes => number(
+            0,
+            &format!("readresult: default {}; 0 = most", ReadLimit::DEFAULT_BYTES),
+        ),
+        DispatchParameter::Filter => text("jq: the filter"),
+        DispatchParameter::Refresh => flag("Ask servers for their tools again first"),
+    }
+}
+
+fn text(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+fn flag(description: &str) -> Value {
+    json!({"type": "boolean", "description": description})
+}
+
+fn number(least: u32, description: &str) -> Value {
+    json!({"type": "integer", "minimum": least, "description": description})
+}

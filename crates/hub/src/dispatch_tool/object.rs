@@ -1,0 +1,102 @@
+//! Writing our own JSON objects, member by member.
+
+use bytes::Bytes;
+
+use crate::json_text::{push_compact, push_string};
+
+/// An object in the making. Names are ours and need no escapes.
+pub(super) struct JsonObject(Vec<u8>);
+
+impl JsonObject {
+    pub(super) fn new() -> JsonObject {
+        JsonObject(vec![b'{'])
+    }
+
+    pub(super) fn text(&mut self, name: &str, text: &str) {
+        self.name(name);
+        push_string(&mut self.0, text.as_bytes());
+    }
+
+    pub(super) fn number(&mut self, name: &str, number: u64) {
+        self.raw(name, number.to_string().as_bytes());
+    }
+
+    /// A member whose value is JSON that is written as it is.
+    pub(super) fn raw(&mut self, name: &str, json: &[u8]) {
+        self.name(name);
+        self.0.extend_from_slice(json);
+    }
+
+    /// A member whose value is JSON of somebody else.
+    pub(super) fn compact(&mut self, name: &str, json: &[u8]) {
+        self.name(name);
+        push_compact(&mut self.0, json);
+    }
+
+    pub(super) fn object(&mut self, name: &str, object: JsonObject) {
+        self.raw(name, &object.finish());
+    }
+
+    pub(super) fn array(&mut self, name: &str, elements: impl Iterator<Item = Vec<u8>>) {
+        self.name(name);
+        self.0.push(b'[');
+        for (place, element) in elements.enumerate() {
+            if place > 0 {
+                self.0.push(b',');
+            }
+            self.0.extend_from_slice(&element);
+        }
+        self.0.push(b']');
+    }
+
+    pub(super) fn texts<'a>(&mut self, name: &str, texts: impl Iterator<Item = &'a str>) {
+        self.array(
+            name,
+            texts.map(|text| {
+                let mut string = Vec::new();
+                push_string(&mut string, text.as_bytes());
+                string
+            }),
+        );
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.len() == 1
+    }
+
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        self.0.push(b'}');
+        self.0
+    }
+
+    fn name(&mut self, name: &str) {
+        if self.0.len() > 1 {
+            self.0.push(b',');
+        }
+        push_string(&mut self.0, name.as_bytes());
+        self.0.push(b':');
+    }
+}
+
+/// Appends a content item with this text.
+pub(super) fn push_text_item(out: &mut Vec<u8>, text: &[u8]) {
+    out.extend_from_slice(br#"{"type":"text","text":"#);
+    push_string(out, text);
+    out.push(b'}');
+}
+
+/// The result whose only item is the JSON text of `object`. The data is not repeated in `structuredContent`: clients
+/// that show both to a model would pay twice.
+pub(super) fn json_result(object: JsonObject) -> Bytes {
+    let json = object.finish();
+    let mut result = Vec::with_capacity(json.len() + json.len() / 4 + 64);
+    result.extend_from_slice(br#"{"content":["#);
+    push_text_item(&mut result, &json);
+    result.extend_from_slice(br#"],"isError":false}"#);
+    result.into()
+}
+
+/// How many tokens a text of this many bytes roughly costs.
+pub(super) fn estimated_tokens(bytes: u64) -> u64 {
+    bytes.div_ceil(4)
+}

@@ -1,0 +1,224 @@
+//! Results of servers, sent or stored.
+
+use mcp_proxy_spill::{PREVIEW_CHARS, ResultShape, SpillFormat, SpilledResult};
+use serde_json::json;
+
+use super::*;
+
+fn called(arguments: &DispatchArguments) -> DispatchedCall<'_> {
+    DispatchedCall {
+        alias: "c1",
+        connection: "calc",
+        tool: "add",
+        arguments,
+        not_stored: None,
+    }
+}
+
+fn render(result: &str, arguments: &DispatchArguments) -> String {
+    let result = Bytes::copy_from_slice(result.as_bytes());
+    let rendered = render_call(&result, &called(arguments));
+    String::from_utf8(rendered.to_vec()).unwrap()
+}
+
+fn inline(arguments: &str) -> DispatchArguments {
+    DispatchArguments::Inline(Bytes::copy_from_slice(arguments.as_bytes()))
+}
+
+fn spilled() -> SpilledResult {
+    SpilledResult {
+        handle: "spill:01ABC.json".to_owned(),
+        format: SpillFormat::Json,
+        byte_size: 83421,
+        line_count: 1204,
+        shape: ResultShape::Other,
+        preview: r#"{"files":[{"name":"foo.txt"}]}"#.to_owned(),
+    }
+}
+
+fn requested(result: SpilledResult) -> DispatchSpilledCall {
+    DispatchSpilledCall {
+        result,
+        reason: DispatchSpillReason::Requested,
+    }
+}
+
+#[test]
+fn a_stored_result_is_described_in_few_bytes_whatever_it_looks_like() {
+    let keys = |key: &dyn Fn(u64) -> String, count: u64| ResultShape::Object {
+        keys: (0..count.min(20)).map(key).collect(),
+        key_count: count,
+    };
+    let shapes = [
+        keys(&|number| format!("customer_{number}"), 11),
+        keys(
+            &|number| format!("7f3c9d5e-0000-4000-8000-{number:012}"),
+            50_000,
+        ),
+        keys(&|number| format!("\"\\\u{1}{number}").repeat(40), 20),
+        keys(&|_| "鍵".repeat(500), 3),
+        keys(&|_| String::new(), 20),
+    ];
+    for shape in shapes {
+        for preview in [
+            "\"\\".repeat(60),
+            "鍵".repeat(120),
+            "\u{1}".repeat(120),
+            "x".repeat(120),
+        ] {
+            let result = SpilledResult {
+                handle: "spill:754gg28xfyk10dc31e4tvhjxv3.json".to_owned(),
+                byte_size: 52_428_800,
+                shape: shape.clone(),
+                preview,
+                ..spilled()
+            };
+            let stored = DispatchSpilledCall {
+                result,
+                reason: DispatchSpillReason::Exceeded { bytes: 51_200 },
+            };
+            let empty = Bytes::from_static(br#"{"content":[]}"#);
+            let rendered = render_spilled_call(&empty, &called(&DispatchArguments::None), &stored);
+            let content = value(&rendered)["content"].to_string();
+            // With arguments of up to 110 bytes, three of them are less than 2 KB.
+            assert!(content.len() <= 572, "{} bytes: {content}", content.len());
+        }
+    }
+}
+
+#[test]
+fn the_result_of_the_server_keeps_its_bytes() {
+    let result = "{ \"content\": [ {\"type\":\"text\", \"text\":\"3\\u002e0\"} ],\n \"_meta\":{\"n\":1.50}, \"isError\":false }";
+    let facts = r#"{"action":"call","connection":{"alias":"c1","name":"calc"},"tool":"add","arguments":{"a":1,"b":2},"estimatedTokens":10}"#;
+    let expected = result.replace(
+        "false }",
+        &format!("false ,\"structuredContent\":{facts}}}"),
+    );
+    assert_eq!(render(result, &inline(r#"{"a": 1, "b": 2}"#)), expected);
+}
+
+#[test]
+fn arguments_are_echoed_unless_they_are_bulky() {
+    let of = |arguments: &DispatchArguments| {
+        let rendered = render(r#"{"content":[]}"#, arguments);
+        value(rendered.as_bytes())["structuredContent"].clone()
+    };
+    assert_eq!(of(&DispatchArguments::None)["arguments"], json!({}));
+    let file = DispatchArguments::File("spill:X.json".to_owned());
+    assert_eq!(of(&file)["arguments"], json!({"_fromFile": "spill:X.json"}));
+    let bulky = of(&inline(&format!(r#"{{"a":"{}"}}"#, "x".repeat(2000))));
+    assert!(bulky.get("arguments").is_none());
+    assert_eq!(bulky["argumentsOmitted"], 2008);
+}
+
+#[test]
+fn structured_content_is_kept_unless_a_text_says_the_same() {
+    let of = |text: &str, own: &str| {
+        let text = serde_json::to_string(text).unwrap();
+        let result = format!(
+            r#"{{"structuredContent":{own},"content":[{{"type":"image","data":""}},{{"type":"text","text":{text}}}]}}"#
+        );
+        let rendered = value(render(&result, &DispatchArguments::None).as_bytes());
+        let facts = rendered["structuredContent"].as_object().unwrap().clone();
+        assert_eq!(facts["action"], "call");
+        facts.get("structuredContent").cloned()
+    };
+    for (text, own) in [
+        (r#"{"a":1,"b":"é"}"#, r#"{"a":1,"b":"é"}"#),
+        ("{\n  \"a\": [1, 2]\n}\n", r#"{"a":[1,2]}"#),
+        (r#"{"b":"é","a":1}"#, r#"{"a":1, "b":"\u00e9"}"#),
+        ("anything", "null"),
+    ] {
+        assert_eq!(of(text, own), None, "{text}");
+    }
+    for (text, own) in [
+        ("3", r#"{"result":3}"#),
+        (r#"{"a":1}"#, r#"{"a":1,"b":2}"#),
+        (r#"{"a":1"#, r#"{"a":1}"#),
+        (r#"{"a":1 2}"#, r#"{"a":12}"#),
+        ("", "{}"),
+    ] {
+        assert_eq!(of(text, own), Some(value(own.as_bytes())), "{text}");
+    }
+}
+
+#[test]
+fn errors_of_tools_stay_errors() {
+    let result = r#"{"content":[{"type":"text","text":"division by zero"}],"isError":true}"#;
+    let rendered = value(render(result, &DispatchArguments::None).as_bytes());
+    assert_eq!(rendered["isError"], true);
+    assert_eq!(rendered["content"][0]["text"], "division by zero");
+    let stored = render_spilled_call(
+        &Bytes::from(result),
+        &called(&DispatchArguments::None),
+        &requested(spilled()),
+    );
+    assert_eq!(value(&stored)["isError"], true);
+}
+
+#[test]
+fn what_is_not_a_tool_result_passes_unchanged() {
+    for other in [
+        r#"{"resultType":"input_required","inputRequests":{},"content":[]}"#,
+        r#"{"resultType":"task","taskId":"1"}"#,
+        r#"{"content":"text"}"#,
+        "[]",
+        "not JSON",
+    ] {
+        let bytes = Bytes::copy_from_slice(other.as_bytes());
+        let call = called(&DispatchArguments::None);
+        assert_eq!(render_call(&bytes, &call), bytes);
+        assert_eq!(
+            render_spilled_call(&bytes, &call, &requested(spilled())),
+            bytes
+        );
+    }
+}
+
+#[test]
+fn a_stored_result_is_described_and_linked() {
+    let result = Bytes::from_static(
+        br#"{"_meta":{"k":1},"content":[{"type":"text","text":"{\"files\":[]}"}],"structuredContent":{"files":[]}}"#,
+    );
+    let keys = vec!["files".to_owned(), "summary".to_owned()];
+    let cases = [
+        requested(SpilledResult {
+            shape: ResultShape::Object { keys, key_count: 2 },
+            ..spilled()
+        }),
+        DispatchSpilledCall {
+            reason: DispatchSpillReason::Exceeded { bytes: 51200 },
+            result: SpilledResult {
+                shape: ResultShape::Array { length: 12 },
+                preview: "é".repeat(PREVIEW_CHARS),
+                ..spilled()
+            },
+        },
+        requested(SpilledResult {
+            handle: "spill:01ABC.toon".to_owned(),
+            format: SpillFormat::Toon,
+            ..spilled()
+        }),
+    ];
+    let arguments = inline(r#"{"path":"/data"}"#);
+    let mut shown = String::new();
+    for case in &cases {
+        let rendered = render_spilled_call(&result, &called(&arguments), case);
+        let rendered = value(&rendered);
+        assert_eq!(rendered["_meta"]["k"], 1);
+        let facts = &rendered["structuredContent"];
+        assert_eq!(facts["resultFile"], case.result.handle);
+        assert_eq!(facts["byteSize"], 83421);
+        let is_automatic = matches!(case.reason, DispatchSpillReason::Exceeded { .. });
+        assert_eq!(facts.get("autoSpilled").is_some(), is_automatic);
+        for absent in ["estimatedTokens", "preview", "structuredContent"] {
+            assert!(facts.get(absent).is_none());
+        }
+        shown.push_str(&serde_json::to_string_pretty(&rendered).unwrap());
+        shown.push_str(&format!(
+            "\n\n{}\n\n",
+            text(rendered.to_string().as_bytes())
+        ));
+    }
+    insta::assert_snapshot!("dispatch_tool_stored_results", shown);
+}

@@ -1,0 +1,211 @@
+//! Results that are kept in a file instead of being sent.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use mcp_proxy_spill::SpillFormat;
+use mcp_proxy_wire::{Field, Message, json_string};
+
+use super::Hub;
+use super::calls::{AnswerForm, Call};
+use super::work::OwnedFiles;
+use crate::catalog::{Catalog, ItemKind};
+use crate::dispatch_tool::{DispatchSpill, DispatchSpillReason, DispatchSpilledCall};
+use crate::json;
+
+/// Where a result says that it is in a file.
+const META_KEY: &str = "mcp-proxy/spill";
+
+/// How a client reads on that did not call the dispatcher.
+const RESOURCE_HINT: &str = "The whole result is a resource: read it with resources/read.";
+
+/// A result that is to be kept in a file.
+#[derive(Clone, Debug)]
+pub(super) struct PlannedSpill {
+    files: OwnedFiles,
+    format: SpillFormat,
+    reason: DispatchSpillReason,
+}
+
+/// Whether a tool says what its `structuredContent` looks like.
+///
+/// It is kept for a tool that does, because clients refuse a result of such a tool without it. Otherwise it is left out,
+/// since it may be as large as the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeclaredOutput {
+    /// The tool has an `outputSchema`.
+    Schema,
+    /// It has none.
+    Nothing,
+}
+
+impl DeclaredOutput {
+    /// What a tool's definition declares.
+    pub fn of(definition: &Bytes) -> DeclaredOutput {
+        let definition = json::parse(definition.clone());
+        let has_schema = definition.is_some_and(|definition| {
+            let whole = json::object(&definition);
+            whole.is_some_and(|whole| definition.member(whole, "outputSchema").is_some())
+        });
+        match has_schema {
+            true => DeclaredOutput::Schema,
+            false => DeclaredOutput::Nothing,
+        }
+    }
+}
+
+/// Where a result is.
+pub(super) enum SpillOutcome {
+    /// In the answer, as it is meant to be.
+    Inline,
+    /// In a file.
+    Spilled(DispatchSpilledCall),
+    /// In the answer, because it could not be written to a file.
+    Failed(String),
+}
+
+impl Hub {
+    /// Where the result of this call is kept, if it is kept in a file.
+    pub(super) fn plan_spill(&self, call: &Call, answer: &Message) -> Option<PlannedSpill> {
+        let reason = self.spill_reason(call, answer)?;
+        Some(PlannedSpill {
+            files: self.files_of(call.client)?,
+            format: self.settings.spill.format,
+            reason,
+        })
+    }
+
+    fn spill_reason(&self, call: &Call, answer: &Message) -> Option<DispatchSpillReason> {
+        let size = answer.result()?.range().len() as u64;
+        let exceeds =
+            |bytes: u64| (size > bytes).then_some(DispatchSpillReason::Exceeded { bytes });
+        let configured = || exceeds(self.settings.spill.threshold?.get());
+        match &call.form {
+            AnswerForm::Dispatch(form) => match form.spill {
+                DispatchSpill::Always => Some(DispatchSpillReason::Requested),
+                DispatchSpill::Above(bytes) => exceeds(bytes),
+                DispatchSpill::Configured => configured(),
+                DispatchSpill::Never => None,
+            },
+            AnswerForm::ProxyTool { .. } | AnswerForm::Part { .. } => configured(),
+            AnswerForm::Native if call.message.method().as_deref() == Some("tools/call") => {
+                configured()
+            }
+            AnswerForm::Native
+            | AnswerForm::Plain
+            | AnswerForm::Subscribe { .. }
+            | AnswerForm::TaskPage(_) => None,
+        }
+    }
+}
+
+impl PlannedSpill {
+    /// Writes the result to a file, if it is finished and there is room.
+    pub(super) fn keep(self, answer: &Message) -> SpillOutcome {
+        let Some(result) = answer.result() else {
+            return SpillOutcome::Inline;
+        };
+        let is_finished = ["content", "contents", "messages"]
+            .iter()
+            .any(|member| answer.member(result, member).is_some());
+        if !is_finished {
+            return SpillOutcome::Inline;
+        }
+        let files = &self.files;
+        let spilled = files.store.spill(
+            files.owner,
+            answer.slice(result),
+            self.format,
+            Instant::now(),
+        );
+        match spilled {
+            Ok(result) => SpillOutcome::Spilled(DispatchSpilledCall {
+                result,
+                reason: self.reason,
+            }),
+            // The client gets the whole result when there is no room for it on disk: better large than lost.
+            Err(error) => SpillOutcome::Failed(error.to_string()),
+        }
+    }
+}
+
+impl SpillOutcome {
+    pub(super) fn spilled(&self) -> Option<&DispatchSpilledCall> {
+        match self {
+            SpillOutcome::Spilled(spilled) => Some(spilled),
+            SpillOutcome::Inline | SpillOutcome::Failed(_) => None,
+        }
+    }
+
+    /// Why it could not be kept.
+    pub(super) fn failure(&self) -> Option<&str> {
+        match self {
+            SpillOutcome::Failed(reason) => Some(reason),
+            SpillOutcome::Inline | SpillOutcome::Spilled(_) => None,
+        }
+    }
+}
+
+/// The result for a client that did not call the dispatcher: a preview, and a link to the whole.
+pub(super) fn shortened_result(
+    spilled: &DispatchSpilledCall,
+    catalog: &Catalog,
+    call: &Call,
+    answer: &Message,
+) -> Option<Bytes> {
+    shorten_result(spilled, answer, || declared_output(catalog, call))
+}
+
+/// The same for an answer whose tool is known otherwise. It is only asked about if the result has `structuredContent`.
+pub(crate) fn shorten_result(
+    spilled: &DispatchSpilledCall,
+    answer: &Message,
+    declared: impl FnOnce() -> DeclaredOutput,
+) -> Option<Bytes> {
+    let result = answer.result()?;
+    let handle = json_string(&spilled.result.handle);
+    let mut text = br#"{"content":"#.to_vec();
+    text.extend_from_slice(&spilled.content(RESOURCE_HINT));
+    if let Some(is_error) = answer.member(result, "isError") {
+        text.extend_from_slice(br#","isError":"#);
+        text.extend_from_slice(answer.slice(is_error));
+    }
+    let mut about = format!(
+        r#""resultFile":{handle},"byteSize":{}"#,
+        spilled.result.byte_size
+    );
+    if let Some(structured) = answer.member(result, "structuredContent") {
+        match declared() {
+            DeclaredOutput::Schema => {
+                text.extend_from_slice(br#","structuredContent":"#);
+                text.extend_from_slice(answer.slice(structured));
+            }
+            DeclaredOutput::Nothing => {
+                about.push_str(r#","structuredContent":"left out because the result is large; it is in the resource""#);
+            }
+        }
+    }
+    let meta = answer
+        .member(result, "_meta")
+        .map(|span| answer.slice(span));
+    let rest = meta.and_then(|meta| meta.trim_ascii().strip_prefix(b"{"));
+    let rest = rest.map(|rest| rest.trim_ascii_start());
+    text.extend_from_slice(format!(r#","_meta":{{"{META_KEY}":{{{about}}}"#).as_bytes());
+    match rest {
+        Some(rest) if rest != b"}" => {
+            text.push(b',');
+            text.extend_from_slice(rest);
+        }
+        _ => text.push(b'}'),
+    }
+    text.push(b'}');
+    Some(text.into())
+}
+
+fn declared_output(catalog: &Catalog, call: &Call) -> DeclaredOutput {
+    let name = call.message.text(Field::Name);
+    let entry = name.and_then(|name| catalog.find_of_server(ItemKind::Tool, call.server, &name));
+    entry.map_or(DeclaredOutput::Nothing, |at| {
+        DeclaredOutput::of(&catalog.entry(at).definition.to_bytes())
+    })
+}
