@@ -2,6 +2,8 @@
 //!
 //! The server reads the envelope and looks one answer up, so that its own cost is small and the same for all contenders.
 
+mod records;
+mod requests;
 mod tools;
 
 use std::borrow::Cow;
@@ -12,6 +14,11 @@ use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+pub use records::{ABSENT_PATTERN, SCARCE_PATTERN, record_count, record_id, scarce_count};
+pub use requests::{
+    call, call_through_proxy_tool, dispatched_call, dispatched_call_to_file, id_offset,
+    initialized, list, opening, read_result, write_id,
+};
 pub use tools::{ToolSet, definition_bytes, tool_name};
 
 /// The revision that legacy requests name: the newest that every peer measured here accepts.
@@ -23,18 +30,27 @@ pub const FIRST_ID: u32 = 1_000_000;
 /// How every answer begins, up to its id.
 pub const ANSWER_START: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
+/// The tool of a hub that calls others and keeps their results in files.
+pub const DISPATCHER: &str = "proxy-dispatch";
+/// What the answer to a call has in it whose result is in a file, up to the part of the handle that differs.
+pub const IN_A_FILE: &str = r#""resultFile":"spill:"#;
+/// How the text of a small answer begins, as it is escaped.
+pub const LINE_START: &str = r#"{\"row\":17,"#;
+/// How many tools a canned server has that is not told a number.
+pub const SHORT_TOOLS: usize = TOOLS.len();
+
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const TOOLS: [&str; 10] = [
     "answer-small",
     "answer-1mb",
     "answer-10mb",
+    "records-10mb",
+    "records-100mb",
     "weather",
     "calendar",
     "search",
     "translate",
     "mail",
-    "notes",
-    "clock",
 ];
 
 /// The two ways MCP is spoken: with sessions, or with everything in each request.
@@ -44,19 +60,27 @@ pub enum BenchEra {
     Modern,
 }
 
-/// How long the text of an answer is.
+/// How long the text of an answer is, and of what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AnswerSize {
     Small,
     OneMegabyte,
     TenMegabytes,
+    /// One JSON array of short records.
+    TenMegabytesOfRecords,
+    HundredMegabytesOfRecords,
 }
 
+/// How many sizes there are.
+const SIZES: usize = 5;
+
 impl AnswerSize {
-    const ALL: [AnswerSize; 3] = [
+    const ALL: [AnswerSize; SIZES] = [
         AnswerSize::Small,
         AnswerSize::OneMegabyte,
         AnswerSize::TenMegabytes,
+        AnswerSize::TenMegabytesOfRecords,
+        AnswerSize::HundredMegabytesOfRecords,
     ];
 
     /// The tool that answers with this much.
@@ -69,15 +93,16 @@ impl AnswerSize {
         match self {
             AnswerSize::Small => 100,
             AnswerSize::OneMegabyte => 1_000_000,
-            AnswerSize::TenMegabytes => 10_000_000,
+            AnswerSize::TenMegabytes | AnswerSize::TenMegabytesOfRecords => 10_000_000,
+            AnswerSize::HundredMegabytesOfRecords => 100_000_000,
         }
     }
 }
 
 /// All answers of the canned server, without the ids. Texts are made when first asked for: a start must not wait for them.
 pub struct CannedAnswers {
-    legacy: [OnceCell<Bytes>; 3],
-    modern: [OnceCell<Bytes>; 3],
+    legacy: [OnceCell<Bytes>; SIZES],
+    modern: [OnceCell<Bytes>; SIZES],
     initialize: Bytes,
     discover: Bytes,
     tools: Bytes,
@@ -164,75 +189,25 @@ impl CannedAnswers {
 }
 
 fn text_answer(size: AnswerSize, extra: &str) -> Bytes {
-    const LINE: &str = r#"{\"row\":17,\"name\":\"a value\",\"note\":\"two\ttabs\tand an end\"}\n"#;
-    let mut text = LINE.repeat(size.bytes() / LINE.len());
-    text.push_str(&"x".repeat(size.bytes() - text.len()));
+    let text = match size {
+        AnswerSize::Small | AnswerSize::OneMegabyte | AnswerSize::TenMegabytes => {
+            lines(size.bytes())
+        }
+        AnswerSize::TenMegabytesOfRecords | AnswerSize::HundredMegabytesOfRecords => {
+            records::array(size.bytes())
+        }
+    };
     format!(
         r#","result":{{{extra}"content":[{{"type":"text","text":"{text}"}}],"isError":false}}}}"#
     )
     .into()
 }
 
-/// The first request of a connection: it opens a legacy session, or asks a modern server what it is.
-pub fn opening(era: BenchEra) -> String {
-    match era {
-        BenchEra::Legacy => format!(
-            r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"initialize","params":{{"protocolVersion":"{LEGACY_VERSION}","capabilities":{{}},"clientInfo":{{"name":"bench","version":"1"}}}}}}"#
-        ),
-        BenchEra::Modern => format!(
-            r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"server/discover","params":{{{}}}}}"#,
-            modern_meta()
-        ),
-    }
-}
-
-/// What a legacy client says after `initialize` is answered.
-pub fn initialized() -> &'static str {
-    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#
-}
-
-/// A `tools/call` with `FIRST_ID`; `id_offset` finds the digits to change.
-pub fn call(era: BenchEra, name: &str) -> String {
-    let meta = match era {
-        BenchEra::Legacy => String::new(),
-        BenchEra::Modern => format!(",{}", modern_meta()),
-    };
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"tools/call","params":{{"name":"{name}","arguments":{{"text":"hello"}}{meta}}}}}"#
-    )
-}
-
-/// The same call through the tool `proxy` of a hub.
-pub fn call_through_proxy_tool(name: &str) -> String {
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"tools/call","params":{{"name":"proxy","arguments":{{"action":"call","type":"tool","path":"{name}","args":{{"text":"hello"}}}}}}}}"#
-    )
-}
-
-/// A `tools/list` with `FIRST_ID`, for the page at `cursor` (escaped as it came) or the first.
-pub fn list(cursor: Option<&str>) -> String {
-    let cursor = cursor.map_or_else(String::new, |cursor| format!(r#""cursor":"{cursor}""#));
-    format!(r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"tools/list","params":{{{cursor}}}}}"#)
-}
-
-fn modern_meta() -> String {
-    format!(
-        r#""_meta":{{"{VERSION_KEY}":"{MODERN_VERSION}","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"bench","version":"1"}}}}"#
-    )
-}
-
-/// Where the seven digits of the id stand in `message`.
-pub fn id_offset(message: &[u8]) -> Option<usize> {
-    memmem::find(message, br#""id":"#).map(|at| at + 5)
-}
-
-/// Writes `id` over the seven digits at `at`.
-pub fn write_id(message: &mut [u8], at: usize, id: u32) {
-    let mut rest = id;
-    for digit in message[at..at + 7].iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
+fn lines(bytes: usize) -> String {
+    const LINE: &str = r#"{\"row\":17,\"name\":\"a value\",\"note\":\"two\ttabs\tand an end\"}\n"#;
+    let mut text = LINE.repeat(bytes / LINE.len());
+    text.push_str(&"x".repeat(bytes - text.len()));
+    text
 }
 
 #[cfg(test)]
@@ -243,7 +218,11 @@ mod tests {
     fn every_answer_is_json_and_has_the_id_of_its_request() {
         let answers = CannedAnswers::new(&ToolSet::default());
         for era in [BenchEra::Legacy, BenchEra::Modern] {
-            for size in AnswerSize::ALL {
+            for size in [
+                AnswerSize::Small,
+                AnswerSize::OneMegabyte,
+                AnswerSize::TenMegabytes,
+            ] {
                 let mut request = call(era, size.tool()).into_bytes();
                 let at = id_offset(&request).unwrap();
                 write_id(&mut request, at, 7_654_321);

@@ -7,7 +7,6 @@ mod rounds;
 mod start;
 mod verdict;
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use tempfile::TempDir;
 
+use crate::bench_options::BenchOptions;
 use crate::canned::AnswerSize;
 use crate::cases::{CASES, START};
 use crate::contender::{BenchSetup, nginx};
@@ -27,30 +27,14 @@ use crate::report::BenchReport;
 
 #[derive(Args)]
 pub struct CarryArgs {
-    /// The mcp-proxy binary to measure; this binary itself stands in for it (its bare copies take the same flags)
-    #[arg(long)]
-    proxy: PathBuf,
+    #[command(flatten)]
+    options: BenchOptions,
     /// Another build of mcp-proxy, measured in the same rounds; each figure of ours must then be within 5 % of its own
     #[arg(long)]
     before: Option<PathBuf>,
     /// Measure only this case (may be repeated); an unknown name lists them all
     #[arg(long = "case")]
     cases: Vec<String>,
-    /// Rounds of each case [default: 20 for small messages, 5 for large ones]
-    #[arg(long)]
-    rounds: Option<usize>,
-    /// Seconds of each measurement [default: 0.4 for small messages, 1 for large ones]
-    #[arg(long)]
-    seconds: Option<f64>,
-    /// One round of half a second: does it run, not how fast
-    #[arg(long)]
-    quick: bool,
-    /// Write everything measured as JSON
-    #[arg(long)]
-    json: Option<PathBuf>,
-    /// Write the tables as markdown
-    #[arg(long)]
-    markdown: Option<PathBuf>,
     /// nginx, if it is not found by itself
     #[arg(long)]
     nginx: Option<PathBuf>,
@@ -76,8 +60,8 @@ pub struct MeasurePlan {
 }
 
 impl MeasurePlan {
-    fn new(args: &CarryArgs) -> Result<MeasurePlan> {
-        if args.quick {
+    fn new(options: &BenchOptions) -> Result<MeasurePlan> {
+        if options.quick {
             let (warm_up, time) = (Duration::from_millis(100), Duration::from_millis(500));
             return Ok(MeasurePlan {
                 small_rounds: 1,
@@ -90,13 +74,13 @@ impl MeasurePlan {
         }
         // Many short rounds: the machine's pace changes by the second, and a ratio is made inside a round.
         let time = |default| {
-            let seconds = args.seconds.unwrap_or(default);
+            let seconds = options.seconds.unwrap_or(default);
             Duration::try_from_secs_f64(seconds).context("--seconds is a positive number")
         };
         Ok(MeasurePlan {
-            small_rounds: args.rounds.unwrap_or(20),
-            large_rounds: args.rounds.unwrap_or(5),
-            starts: 2 * args.rounds.unwrap_or(5),
+            small_rounds: options.rounds.unwrap_or(20),
+            large_rounds: options.rounds.unwrap_or(5),
+            starts: 2 * options.rounds.unwrap_or(5),
             warm_up: Duration::from_millis(200),
             small_time: time(0.4)?,
             large_time: time(1.0)?,
@@ -122,7 +106,7 @@ impl MeasurePlan {
 
 pub fn run(args: &CarryArgs) -> Result<()> {
     check_names(&args.cases)?;
-    let plan = MeasurePlan::new(args)?;
+    let plan = MeasurePlan::new(&args.options)?;
     let register = Arc::new(ProcessRegister::default());
     register.close_on_signals()?;
     let own = std::env::current_exe().context("this binary has a path")?;
@@ -139,16 +123,7 @@ pub fn run(args: &CarryArgs) -> Result<()> {
     if wanted(START) {
         start::measure(&setup, &plan, &mut report);
     }
-    println!("{}", report.text());
-    if let Some(path) = &args.markdown {
-        fs::write(path, report.markdown())
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&report)?;
-        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
+    args.options.publish(&report)
 }
 
 fn check_names(names: &[String]) -> Result<()> {
@@ -169,7 +144,7 @@ fn set_up(
         path.canonicalize()
             .with_context(|| format!("no proxy at {}", path.display()))
     };
-    let proxy = binary(&args.proxy)?;
+    let proxy = binary(&args.options.proxy)?;
     let before = args.before.as_ref().map(binary).transpose()?;
     let folder = match &args.record_dir {
         Some(folder) => TempDir::new_in(folder),

@@ -22,7 +22,7 @@ pub use viewer::ViewerHabit;
 
 use crate::canned::{AnswerSize, BenchEra};
 use crate::floor::split_url;
-use crate::load::LoadTarget;
+use crate::load::{LoadTarget, ResultPart};
 use crate::processes::{BenchProcess, ProcessRegister};
 
 /// The kinds of the client's and of the server's side.
@@ -87,6 +87,16 @@ pub enum ContenderKind {
     Audited,
     /// `serve`, called through its tool `proxy`.
     ProxyTool,
+    /// `serve`, called through its tool `proxy-dispatch`.
+    Dispatcher,
+    /// The same, with the results kept in files.
+    Spilling,
+    /// A server that sends its large results to a client that only reads them.
+    ServerAlone,
+    /// `serve`, called while another session's results are kept in files.
+    DuringSpills,
+    /// `serve`, asked for a part of a result in a file.
+    Reading(ResultPart),
     /// The crate of the same name on crates.io, which puts many servers behind one endpoint too.
     Crate,
 }
@@ -110,6 +120,13 @@ impl ContenderKind {
             ContenderKind::Pypi => "PyPI mcp-proxy",
             ContenderKind::Audited => "mcp-proxy, audit lines on",
             ContenderKind::ProxyTool => "mcp-proxy, proxy tool",
+            ContenderKind::Dispatcher => "mcp-proxy, dispatcher",
+            ContenderKind::Spilling => "mcp-proxy, result to a file",
+            ContenderKind::ServerAlone => "server alone",
+            ContenderKind::DuringSpills => "mcp-proxy, during spills",
+            ContenderKind::Reading(ResultPart::Slice) => "mcp-proxy, slice",
+            ContenderKind::Reading(ResultPart::ScarceMatches) => "mcp-proxy, grep, few matches",
+            ContenderKind::Reading(ResultPart::NoMatches) => "mcp-proxy, grep, no match",
             ContenderKind::Crate => "crates.io mcp-proxy",
         }
     }
@@ -179,6 +196,9 @@ impl BenchSetup {
             ContenderKind::Recording | ContenderKind::Viewed(_) | ContenderKind::Ruled => true,
             ContenderKind::Before | ContenderKind::BeforeRecording => self.before.is_some(),
             ContenderKind::Audited | ContenderKind::ProxyTool | ContenderKind::Crate => false,
+            ContenderKind::Dispatcher | ContenderKind::Spilling => false,
+            ContenderKind::ServerAlone | ContenderKind::DuringSpills => false,
+            ContenderKind::Reading(_) => false,
             ContenderKind::Nginx => self.nginx.is_some() && shape == TransportPair::HttpToHttp,
             ContenderKind::Npm => self.npm.is_some() && shape == TransportPair::HttpToStdio,
             ContenderKind::Pypi => {

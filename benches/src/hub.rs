@@ -2,11 +2,11 @@
 //!
 //! As in `carry`, contenders are measured in interleaved rounds, ratios are made inside a round, and their median counts.
 
+mod calls;
 mod cases;
 mod goals;
 mod setup;
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 
+use crate::bench_options::BenchOptions;
 use crate::machine::Machine;
 use crate::processes::ProcessRegister;
 use crate::report::BenchReport;
@@ -21,30 +22,14 @@ use setup::HubSetup;
 
 #[derive(Args)]
 pub struct HubArgs {
-    /// The mcp-proxy binary to measure; this binary itself stands in for it
-    #[arg(long)]
-    proxy: PathBuf,
+    #[command(flatten)]
+    options: BenchOptions,
     /// The binary of the crate mcp-proxy 0.6.0 from crates.io
     #[arg(long)]
     peer: Option<PathBuf>,
     /// Measure only this case (may be repeated)
     #[arg(long = "case", value_parser = goals::ALL)]
     cases: Vec<String>,
-    /// Rounds of each case [default: 20 of calls and lists, 5 of starts and memory]
-    #[arg(long)]
-    rounds: Option<usize>,
-    /// Seconds of each measurement [default: 0.4]
-    #[arg(long)]
-    seconds: Option<f64>,
-    /// One short round: does it run, not how fast
-    #[arg(long)]
-    quick: bool,
-    /// Write everything measured as JSON
-    #[arg(long)]
-    json: Option<PathBuf>,
-    /// Write the tables as markdown
-    #[arg(long)]
-    markdown: Option<PathBuf>,
 }
 
 /// How often and how long.
@@ -58,11 +43,17 @@ struct HubPlan {
 }
 
 impl HubPlan {
-    fn new(args: &HubArgs) -> Result<HubPlan> {
-        let seconds = args.seconds.unwrap_or(if args.quick { 0.25 } else { 0.4 });
+    fn new(options: &BenchOptions) -> Result<HubPlan> {
+        let seconds = options
+            .seconds
+            .unwrap_or(if options.quick { 0.25 } else { 0.4 });
         let time =
             Duration::try_from_secs_f64(seconds).context("--seconds is a positive number")?;
-        let rounds = |default| args.rounds.unwrap_or(if args.quick { 1 } else { default });
+        let rounds = |default| {
+            options
+                .rounds
+                .unwrap_or(if options.quick { 1 } else { default })
+        };
         Ok(HubPlan {
             rounds: rounds(20),
             starts: rounds(5),
@@ -73,10 +64,10 @@ impl HubPlan {
 }
 
 pub fn run(args: &HubArgs) -> Result<()> {
-    let plan = HubPlan::new(args)?;
+    let plan = HubPlan::new(&args.options)?;
     let register = Arc::new(ProcessRegister::default());
     register.close_on_signals()?;
-    let setup = HubSetup::new(&register, &args.proxy, args.peer.as_deref())?;
+    let setup = HubSetup::new(&register, &args.options.proxy, args.peer.as_deref())?;
     if args.peer.is_none() {
         eprintln!("without the crate mcp-proxy of crates.io: --peer is not given");
     }
@@ -84,14 +75,5 @@ pub fn run(args: &HubArgs) -> Result<()> {
     let mut report = BenchReport::new(Machine::read(folder, folder)?);
     let wanted = |name: &str| args.cases.is_empty() || args.cases.iter().any(|case| case == name);
     cases::measure_all(&setup, &plan, wanted, &mut report);
-    println!("{}", report.text());
-    if let Some(path) = &args.markdown {
-        fs::write(path, report.markdown())
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&report)?;
-        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
+    args.options.publish(&report)
 }

@@ -5,20 +5,28 @@
 
 mod connection;
 mod http;
+mod kept_result;
 mod listing;
+mod spilling;
 mod stdio;
 
 use std::time::Duration;
 
+use anyhow::{Result, bail};
 use serde::Serialize;
 
 use crate::canned::{AnswerSize, BenchEra};
 use crate::usage::TreeUsage;
 
-pub use http::{LoadCall, LoadTarget, measure as measure_http, measure_calls, open_once};
+pub use http::{
+    ExpectedAnswer, LoadCall, LoadTarget, measure as measure_http, measure_calls, open_once,
+};
+pub use kept_result::{KeptResult, ResultPart};
 pub use listing::{ListPlan, list_once, measure_lists, open_and_list};
+pub use spilling::{OtherHabit, OtherSession, measure_calls_next_to};
 pub use stdio::{
-    list_once as list_once_stdio, measure as measure_stdio, open_once as open_once_stdio,
+    list_once as list_once_stdio, measure as measure_stdio, measure_transfer,
+    open_once as open_once_stdio,
 };
 
 /// What to keep in flight and for how long.
@@ -35,12 +43,19 @@ pub struct LoadPlan {
 
 /// How much longer than its time a measurement may take before it counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// The same for each megabyte of an answer: builds without optimization are measured too, if only to see that it runs.
+const PATIENCE_PER_MEGABYTE: Duration = Duration::from_secs(5);
 
 impl LoadPlan {
     /// Time after which the contender is given up.
     pub fn limit(&self) -> Duration {
-        self.warm_up + self.time + PATIENCE
+        self.warm_up + self.time + patience(self.size)
     }
+}
+
+fn patience(size: AnswerSize) -> Duration {
+    let megabytes = (size.bytes() / 1_000_000) as u32;
+    PATIENCE + PATIENCE_PER_MEGABYTE * megabytes
 }
 
 /// What one measurement gave. Absent is what does not apply.
@@ -79,9 +94,12 @@ impl MeasuredWindow {
         self.latencies.sort_unstable();
         let at = |share: f64| {
             let index = ((count * share) as usize).min(self.latencies.len().saturating_sub(1));
-            self.latencies
+            // The largest stands for all that have no room in 32 bits, 4.3 s and more: better no figure than a wrong one.
+            let known = self
+                .latencies
                 .get(index)
-                .map(|nanoseconds| f64::from(*nanoseconds) / 1000.0)
+                .filter(|latency| **latency < u32::MAX);
+            known.map(|nanoseconds| f64::from(*nanoseconds) / 1000.0)
         };
         let mut sample = Measurement {
             per_second: Some(count / seconds),
@@ -136,6 +154,12 @@ impl AnswerEnds {
         self.whole.take().unwrap_or_default()
     }
 
+    /// Whether the answer has `text` in it; never if it is not kept whole.
+    pub fn holds(&self, text: &str) -> bool {
+        let whole = self.whole.as_deref().unwrap_or_default();
+        memchr::memmem::find(whole, text.as_bytes()).is_some()
+    }
+
     pub fn length(&self) -> usize {
         self.length
     }
@@ -177,6 +201,19 @@ impl AnswerEnds {
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.front).into_owned()
     }
+}
+
+/// Runs the work of a load on a runtime of its own, and gives it up after `limit`.
+fn within<T>(limit: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        match tokio::time::timeout(limit, work).await {
+            Ok(outcome) => outcome,
+            Err(_) => bail!("stuck: no end after {limit:?}"),
+        }
+    })
 }
 
 fn find_cursor(text: &[u8]) -> Option<String> {

@@ -1,4 +1,5 @@
-//! The benchmarks behind `cargo xtask bench`: what carrying a message costs (`carry`), and what a hub costs (`hub`).
+//! The benchmarks behind `cargo xtask bench`: what carrying a message costs (`carry`), what a hub
+//! costs (`hub`), and how well and fast its search finds tools (`search`).
 //!
 //! One binary holds every part, so that nothing needs installing: the canned MCP server (`canned-server`), the bare
 //! copy of each shape (`floor`, `floor-hub`) and the measurements themselves. It is a tool, not a test: it judges by ratios inside
@@ -9,6 +10,7 @@
     reason = "a measuring tool prints its tables to stdout and its progress to stderr"
 )]
 
+mod bench_options;
 mod canned;
 mod canned_server;
 mod carry;
@@ -21,6 +23,7 @@ mod machine;
 mod processes;
 mod report;
 mod rounds;
+mod search;
 mod usage;
 
 use clap::{Parser, Subcommand};
@@ -41,6 +44,8 @@ enum BenchCommand {
     Carry(carry::CarryArgs),
     /// Measure `serve`: ten servers with a hundred tools each behind one endpoint
     Hub(hub::HubArgs),
+    /// Measure the search of tools: what it finds, and how fast
+    Search(search::SearchArgs),
     /// The canned MCP server that everything is measured against
     #[command(subcommand)]
     CannedServer(canned_server::CannedServerCommand),
@@ -56,6 +61,7 @@ fn main() -> anyhow::Result<()> {
     match BenchArgs::parse().command {
         BenchCommand::Carry(args) => carry::run(&args),
         BenchCommand::Hub(args) => hub::run(&args),
+        BenchCommand::Search(args) => search::run(&args),
         BenchCommand::CannedServer(command) => canned_server::run(&command),
         BenchCommand::Floor(args) => floor::run(&args),
         BenchCommand::FloorHub(args) => floor::run_hub(&args),

@@ -43,7 +43,14 @@ impl BenchSetup {
                 command.args(["proxy", "--rules"]).arg(rules);
                 Ok(self.flags(command, shape, size, files))
             }
-            ContenderKind::Audited | ContenderKind::ProxyTool | ContenderKind::Crate => {
+            ContenderKind::Audited
+            | ContenderKind::ProxyTool
+            | ContenderKind::Dispatcher
+            | ContenderKind::Spilling
+            | ContenderKind::ServerAlone
+            | ContenderKind::DuringSpills
+            | ContenderKind::Reading(_)
+            | ContenderKind::Crate => {
                 bail!("{} stands in front of several servers only", who.name())
             }
             ContenderKind::Nginx => {

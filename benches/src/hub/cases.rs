@@ -1,10 +1,12 @@
 //! The cases: what is measured of whom. What it is held to is in `goals.rs`.
 
+mod dispatcher;
+
 use anyhow::{Context, Result};
 
 use super::HubPlan;
-use super::goals;
-use super::setup::{self, HubSetup, RunningHub};
+use super::setup::{self, HubSetup, RunningHub, ServerTools};
+use super::{calls, goals};
 use crate::canned::{AnswerSize, BenchEra};
 use crate::contender::ContenderKind;
 use crate::load::{self, ListPlan, LoadCall, LoadPlan, Measurement};
@@ -14,7 +16,7 @@ use crate::rounds::{CaseResults, in_rounds};
 use crate::usage;
 
 /// Tools of each server, in most cases and in the largest.
-const TOOLS: usize = 100;
+const TOOLS: ServerTools = ServerTools::Long(100);
 const MANY_TOOLS: usize = 1_000;
 /// Sessions of calls and lists.
 const SESSIONS: usize = 16;
@@ -34,11 +36,20 @@ pub fn measure_all(
         let (results, rows) = match case {
             goals::CALLS => with_rows(measure_calls(setup, plan), goals::of_calls),
             goals::PROXY_TOOL => with_rows(measure_proxy_tool(setup, plan), goals::of_proxy_tool),
+            goals::DISPATCHER => with_rows(
+                dispatcher::measure_calls(setup, plan),
+                goals::of_dispatched_calls,
+            ),
+            goals::SPILL => with_rows(dispatcher::measure_spills(setup, plan), goals::of_spills),
+            goals::READ_RESULT => with_rows(
+                dispatcher::measure_readings(setup, plan),
+                goals::of_readings,
+            ),
             goals::LISTS => with_rows(measure_lists(setup, plan), goals::of_lists),
             goals::START => with_rows(measure_starts(setup, plan, TOOLS), goals::of_starts),
             goals::SESSIONS => with_rows(measure_sessions(setup, plan), goals::of_sessions),
             _ => {
-                let few = measure_starts(setup, plan, 1);
+                let few = measure_starts(setup, plan, ServerTools::Long(1));
                 let definitions = setup::definition_megabytes(MANY_TOOLS);
                 with_rows(measure_many_tools(setup, plan), |results| {
                     goals::of_many_tools(results, &few, definitions)
@@ -77,7 +88,7 @@ fn measure_calls(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
             ContenderKind::Crate,
         ],
     );
-    let calls = setup::calls();
+    let calls = calls::of_all_servers();
     in_rounds(goals::CALLS, plan.rounds, who, |who| {
         let hub = setup.start(who, TOOLS)?;
         let mut load = load_plan(plan, SESSIONS);
@@ -89,18 +100,34 @@ fn measure_calls(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
     })
 }
 
-/// One hub for all rounds: what is compared is two calls, not two starts.
 fn measure_proxy_tool(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
-    let hub = setup.start(ContenderKind::ProxyTool, TOOLS);
+    let call = calls::through_proxy_tool();
+    measure_call_through(
+        goals::PROXY_TOOL,
+        setup,
+        plan,
+        ContenderKind::ProxyTool,
+        &call,
+    )
+}
+
+/// The first call through one tool, and by its own name. One hub for all rounds: what is compared is two calls, not two
+/// starts.
+fn measure_call_through(
+    case: &str,
+    setup: &HubSetup,
+    plan: &HubPlan,
+    through: ContenderKind,
+    call: &LoadCall,
+) -> CaseResults {
+    let hub = setup.start(through, TOOLS);
     let load = load_plan(plan, 1);
-    let exposed = [ContenderKind::Proxy, ContenderKind::ProxyTool];
-    in_rounds(goals::PROXY_TOOL, plan.rounds, exposed.into_iter(), |who| {
+    let exposed = [ContenderKind::Proxy, through];
+    let plain = calls::of_all_servers().swap_remove(0);
+    in_rounds(case, plan.rounds, exposed.into_iter(), |who| {
         let hub = hub.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))?;
-        let call = match who {
-            ContenderKind::ProxyTool => setup::call_through_proxy_tool(),
-            _ => setup::calls().swap_remove(0),
-        };
-        run_calls(hub, &load, &[call])
+        let call = if who == through { call } else { &plain };
+        run_calls(hub, &load, std::slice::from_ref(call))
     })
 }
 
@@ -120,7 +147,7 @@ fn measure_lists(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
 }
 
 /// Start and memory. `Direct` is the slowest server by itself.
-fn measure_starts(setup: &HubSetup, plan: &HubPlan, tools: usize) -> CaseResults {
+fn measure_starts(setup: &HubSetup, plan: &HubPlan, tools: ServerTools) -> CaseResults {
     let who = installed(
         setup,
         &[
@@ -175,7 +202,7 @@ fn measure_many_tools(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
         ],
     );
     in_rounds(goals::MANY_TOOLS, plan.starts, who, |who| {
-        run_lists(setup, plan, who, MANY_TOOLS, 1)
+        run_lists(setup, plan, who, ServerTools::Long(MANY_TOOLS), 1)
     })
 }
 
@@ -188,12 +215,12 @@ fn run_lists(
     setup: &HubSetup,
     plan: &HubPlan,
     who: ContenderKind,
-    tools: usize,
+    tools: ServerTools,
     sessions: usize,
 ) -> Result<Measurement> {
     // Without a hub one server has the whole page: the same bytes for the client.
     let of_each = match who {
-        ContenderKind::Direct => MANY_TOOLS,
+        ContenderKind::Direct => ServerTools::Long(MANY_TOOLS),
         _ => tools,
     };
     let hub = setup.start(who, of_each)?;

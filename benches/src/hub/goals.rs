@@ -1,25 +1,42 @@
 //! What a hub is held to: each figure becomes one row of the table.
 
+mod dispatcher;
+
 use crate::contender::ContenderKind;
 use crate::load::Measurement;
 use crate::report::{GoalRow, GoalVerdict};
 use crate::rounds::{CaseResults, FigureReader};
 
+pub use dispatcher::{of_readings, of_spills};
+
 pub const CALLS: &str = "hub-small-c16";
 pub const PROXY_TOOL: &str = "hub-proxy-tool";
+pub const DISPATCHER: &str = "hub-dispatch-call";
+pub const SPILL: &str = "hub-spill-10mb";
+pub const READ_RESULT: &str = "hub-readresult-100mb";
 pub const LISTS: &str = "hub-list-1000";
 pub const START: &str = "hub-start";
 pub const SESSIONS: &str = "hub-sessions-1000";
 pub const MANY_TOOLS: &str = "hub-10000-tools";
 /// All cases, in the order in which they are measured.
-pub const ALL: [&str; 6] = [CALLS, PROXY_TOOL, LISTS, START, SESSIONS, MANY_TOOLS];
+pub const ALL: [&str; 9] = [
+    CALLS,
+    PROXY_TOOL,
+    DISPATCHER,
+    SPILL,
+    READ_RESULT,
+    LISTS,
+    START,
+    SESSIONS,
+    MANY_TOOLS,
+];
 
 const RATE_OF_DIRECT: f64 = 0.32;
 const LISTS_OF_PEER: f64 = 30.0;
 const START_OVER_SERVER_MS: f64 = 40.0;
 const IDLE_MB: f64 = 20.0;
 const GUARD_MB: f64 = 1.0;
-const PROXY_TOOL_ADDS_US: f64 = 15.0;
+const ONE_TOOL_ADDS_US: f64 = 15.0;
 const SESSION_KB: f64 = 40.0;
 const PAGE_P99_MS: f64 = 5.0;
 const OF_DEFINITIONS: f64 = 3.0;
@@ -101,20 +118,29 @@ pub fn of_calls(results: &CaseResults) -> Vec<GoalRow> {
 }
 
 pub fn of_proxy_tool(results: &CaseResults) -> Vec<GoalRow> {
-    let (through, plain) = (ContenderKind::ProxyTool, ContenderKind::Proxy);
+    vec![added_by(PROXY_TOOL, results, ContenderKind::ProxyTool)]
+}
+
+pub fn of_dispatched_calls(results: &CaseResults) -> Vec<GoalRow> {
+    vec![added_by(DISPATCHER, results, ContenderKind::Dispatcher)]
+}
+
+/// What it adds to a call that it is made `through` one tool for all.
+fn added_by(case: &str, results: &CaseResults, through: ContenderKind) -> GoalRow {
+    let plain = ContenderKind::Proxy;
     let added = results.paired(through, plain, P50.reading, |own, other| own - other);
-    vec![GoalRow {
-        case: PROXY_TOOL.to_owned(),
+    GoalRow {
+        case: case.to_owned(),
         what: "added p50".to_owned(),
         unit: P50.unit,
         value: added,
         reference: "p50 of the tool itself".to_owned(),
         reference_value: results.median(plain, P50.reading),
-        goal: format!("≤ {PROXY_TOOL_ADDS_US:.0} µs"),
-        verdict: verdict(added, |added| added <= PROXY_TOOL_ADDS_US),
+        goal: format!("≤ {ONE_TOOL_ADDS_US:.0} µs"),
+        verdict: verdict(added, |added| added <= ONE_TOOL_ADDS_US),
         note: results.failure(through).map(str::to_owned),
         ..GoalRow::default()
-    }]
+    }
 }
 
 pub fn of_lists(results: &CaseResults) -> Vec<GoalRow> {
@@ -244,13 +270,17 @@ fn compared(case: &str, results: &CaseResults, figure: HubFigure, other: Contend
 }
 
 fn stated(case: &str, results: &CaseResults, figure: HubFigure) -> GoalRow {
+    stated_of(ContenderKind::Proxy, case, results, figure)
+}
+
+fn stated_of(who: ContenderKind, case: &str, results: &CaseResults, figure: HubFigure) -> GoalRow {
     GoalRow {
         case: case.to_owned(),
         what: figure.what.to_owned(),
         unit: figure.unit,
-        value: results.median(ContenderKind::Proxy, figure.reading),
+        value: results.median(who, figure.reading),
         verdict: GoalVerdict::NoGoal,
-        note: results.failure(ContenderKind::Proxy).map(str::to_owned),
+        note: results.failure(who).map(str::to_owned),
         ..GoalRow::default()
     }
 }

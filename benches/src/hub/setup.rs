@@ -9,16 +9,25 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
-use crate::canned::{self, BenchEra};
+use crate::canned;
 use crate::contender::{ContenderKind, free_port, wait_for_port};
 use crate::floor::split_url;
-use crate::load::{self, LoadCall, LoadTarget};
+use crate::load::{self, LoadPlan, LoadTarget, Measurement};
 use crate::processes::{BenchProcess, ProcessRegister};
 
 /// How many servers a hub has.
 pub const SERVERS: usize = 10;
 /// Room for every session of a case.
 const MOST_SESSIONS: &str = "1100";
+
+/// Which tools each server has.
+#[derive(Clone, Copy)]
+pub enum ServerTools {
+    /// So many, with definitions as long as those of real servers.
+    Long(usize),
+    /// Ten with short definitions, among them those whose results are large.
+    Short,
+}
 
 /// Binaries, and where the files of contenders go.
 pub struct HubSetup {
@@ -75,8 +84,8 @@ impl HubSetup {
         who != ContenderKind::Crate || self.peer.is_some()
     }
 
-    /// Starts one in front of servers with `tools` each, and waits until a client has all of them.
-    pub fn start(&self, who: ContenderKind, tools: usize) -> Result<RunningHub> {
+    /// Starts one in front of servers with these `tools` each, and waits until a client has all of them.
+    pub fn start(&self, who: ContenderKind, tools: ServerTools) -> Result<RunningHub> {
         let files = TempDir::new_in(&self.folder)?;
         let port = match who {
             ContenderKind::Crate => Some(free_port()?),
@@ -110,8 +119,8 @@ impl HubSetup {
             }
         };
         let all = match who {
-            ContenderKind::Direct => tools,
-            _ => SERVERS * tools,
+            ContenderKind::Direct => tools.count(),
+            _ => SERVERS * tools.count(),
         };
         load::list_once(&target, all)
             .with_context(|| format!("its tools cannot be read{}", running.last_words()))?;
@@ -128,7 +137,7 @@ impl HubSetup {
     }
 
     /// How long each server takes by itself until it has listed its tools over stdio: the slowest of the ten, in ms.
-    pub fn start_servers_alone(&self, tools: usize) -> Result<f64> {
+    pub fn start_servers_alone(&self, tools: ServerTools) -> Result<f64> {
         let mut slowest = 0.0_f64;
         for index in 0..SERVERS {
             let mut command = self.server("stdio", index, tools);
@@ -141,19 +150,29 @@ impl HubSetup {
         Ok(slowest)
     }
 
-    fn server(&self, transport: &str, index: usize, tools: usize) -> Command {
+    /// Calls of a server by itself over stdio, as a hub's servers are called.
+    pub fn measure_server(&self, load: &LoadPlan) -> Result<Measurement> {
+        let mut command = self.server("stdio", 0, ServerTools::Short);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut running = BenchProcess::start(&self.register, command)?;
+        load::measure_transfer(&mut running, load)
+            .with_context(|| format!("measurement failed{}", running.last_words()))
+    }
+
+    fn server(&self, transport: &str, index: usize, tools: ServerTools) -> Command {
         let mut command = Command::new(&self.own);
         command.args(server_words(transport, index, tools));
         command
     }
 
-    fn hub_command(&self, who: ContenderKind, tools: usize, files: &Path) -> Result<Command> {
+    fn hub_command(&self, who: ContenderKind, tools: ServerTools, files: &Path) -> Result<Command> {
         let (program, word) = match who {
             ContenderKind::Floor => (&self.own, "floor-hub"),
             ContenderKind::Proxy
             | ContenderKind::Recording
             | ContenderKind::Audited
-            | ContenderKind::ProxyTool => (&self.proxy, "serve"),
+            | ContenderKind::ProxyTool
+            | ContenderKind::Dispatcher => (&self.proxy, "serve"),
             _ => bail!("{} has one server", who.name()),
         };
         let own = self.own.to_str().context("our path is UTF-8")?;
@@ -165,6 +184,7 @@ impl HubSetup {
         }
         let expose = match who {
             ContenderKind::ProxyTool => "all,proxy",
+            ContenderKind::Dispatcher => "all,dispatch",
             _ => "all",
         };
         command.args(["--expose", expose, "--max-sessions", MOST_SESSIONS]);
@@ -182,7 +202,7 @@ impl HubSetup {
         Ok(command)
     }
 
-    fn peer_command(&self, tools: usize, files: &Path, port: u16) -> Result<Command> {
+    fn peer_command(&self, tools: ServerTools, files: &Path, port: u16) -> Result<Command> {
         let program = self.peer.as_deref().context("--peer is not given")?;
         let mut text = format!(
             "[proxy]\nname = \"bench\"\nseparator = \"_\"\n\n[proxy.listen]\nhost = \"127.0.0.1\"\nport = {port}\n"
@@ -204,17 +224,12 @@ impl HubSetup {
     }
 }
 
-/// One call for each server, under the public names.
-pub fn calls() -> Vec<LoadCall> {
-    let call = |index| LoadCall::of_tool(BenchEra::Legacy, &public_name(index));
-    (0..SERVERS).map(call).collect()
-}
-
-/// The first of them, as the tool `proxy` takes it.
-pub fn call_through_proxy_tool() -> LoadCall {
-    LoadCall {
-        tool: "proxy".to_owned(),
-        body: canned::call_through_proxy_tool(&public_name(0)),
+impl ServerTools {
+    fn count(self) -> usize {
+        match self {
+            ServerTools::Long(count) => count,
+            ServerTools::Short => canned::SHORT_TOOLS,
+        }
     }
 }
 
@@ -226,30 +241,20 @@ pub fn definition_megabytes(tools: usize) -> f64 {
     bytes as f64 / 1e6
 }
 
-fn public_name(server: usize) -> String {
-    let tool = canned::tool_name(&tool_prefix(server), 0);
-    format!("{}_{tool}", server_name(server))
-}
-
-fn server_name(index: usize) -> String {
+pub(super) fn server_name(index: usize) -> String {
     format!("s{index}")
 }
 
 /// Tools of different servers have different names.
-fn tool_prefix(index: usize) -> String {
+pub(super) fn tool_prefix(index: usize) -> String {
     format!("t{index}-")
 }
 
-fn server_words(transport: &str, index: usize, tools: usize) -> Vec<String> {
-    let (tools, prefix) = (tools.to_string(), tool_prefix(index));
-    [
-        "canned-server",
-        transport,
-        "--tools",
-        &tools,
-        "--prefix",
-        &prefix,
-    ]
-    .map(str::to_owned)
-    .into()
+fn server_words(transport: &str, index: usize, tools: ServerTools) -> Vec<String> {
+    let mut words = vec!["canned-server".to_owned(), transport.to_owned()];
+    if let ServerTools::Long(count) = tools {
+        words.extend(["--tools".to_owned(), count.to_string()]);
+        words.extend(["--prefix".to_owned(), tool_prefix(index)]);
+    }
+    words
 }

@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use tokio::task::JoinSet;
 
 use super::connection::LoadConnection;
-use super::{LoadPlan, MeasuredWindow, Measurement};
+use super::{AnswerEnds, LoadPlan, MeasuredWindow, Measurement, within};
 use crate::canned::{self, AnswerSize, BenchEra, FIRST_ID, LEGACY_VERSION, MODERN_VERSION};
 use crate::usage::{self, TreeUsage};
 
@@ -24,6 +24,16 @@ pub struct LoadTarget {
 pub struct LoadCall {
     pub tool: String,
     pub body: String,
+    pub answer: ExpectedAnswer,
+}
+
+/// How the answer to a call is checked, besides its id.
+#[derive(Clone, Debug)]
+pub enum ExpectedAnswer {
+    /// It is a result of at least this size.
+    Sized(AnswerSize),
+    /// It has this text in it.
+    Holding(String),
 }
 
 impl LoadCall {
@@ -32,6 +42,16 @@ impl LoadCall {
         LoadCall {
             tool: tool.to_owned(),
             body: canned::call(era, tool),
+            answer: ExpectedAnswer::Sized(AnswerSize::Small),
+        }
+    }
+
+    /// A call of the dispatcher whose answer holds `text`.
+    pub fn of_dispatcher(body: String, text: impl Into<String>) -> LoadCall {
+        LoadCall {
+            tool: canned::DISPATCHER.to_owned(),
+            body,
+            answer: ExpectedAnswer::Holding(text.into()),
         }
     }
 }
@@ -40,22 +60,24 @@ impl LoadCall {
 pub(super) struct LoadSession {
     pub(super) connection: LoadConnection,
     id: Option<String>,
-}
-
-/// A client: its session and its request, made once.
-struct HttpLoadClient {
-    session: LoadSession,
-    request: Vec<u8>,
-    id_at: usize,
+    /// The id of its next call.
     next: u32,
 }
 
+/// A client: its session and its request, made once.
+pub(super) struct HttpLoadClient {
+    pub(super) session: LoadSession,
+    request: Vec<u8>,
+    id_at: usize,
+    answer: ExpectedAnswer,
+}
+
 pub fn measure(target: &LoadTarget, load: &LoadPlan) -> Result<Measurement> {
-    measure_calls(
-        target,
-        load,
-        &[LoadCall::of_tool(load.era, load.size.tool())],
-    )
+    let call = LoadCall {
+        answer: ExpectedAnswer::Sized(load.size),
+        ..LoadCall::of_tool(load.era, load.size.tool())
+    };
+    measure_calls(target, load, &[call])
 }
 
 /// Measures clients that take turns in what they call.
@@ -64,32 +86,22 @@ pub fn measure_calls(
     load: &LoadPlan,
     calls: &[LoadCall],
 ) -> Result<Measurement> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        match tokio::time::timeout(load.limit(), run(target, load, calls)).await {
-            Ok(sample) => sample,
-            Err(_) => bail!("stuck: no end after {:?}", load.limit()),
-        }
-    })
+    within(load.limit(), run(target, load, calls))
 }
 
 /// Opens one legacy session and asks nothing more: the end of a start.
 pub fn open_once(target: &LoadTarget) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let opening = LoadSession::open(target, BenchEra::Legacy);
-        tokio::time::timeout(Duration::from_secs(10), opening)
-            .await
-            .context("initialize is not answered")??;
+    within(Duration::from_secs(10), async {
+        LoadSession::open(target, BenchEra::Legacy).await?;
         Ok(())
     })
 }
 
-async fn run(target: &LoadTarget, load: &LoadPlan, calls: &[LoadCall]) -> Result<Measurement> {
+pub(super) async fn run(
+    target: &LoadTarget,
+    load: &LoadPlan,
+    calls: &[LoadCall],
+) -> Result<Measurement> {
     let read_usage = || target.process.map(usage::of_tree).unwrap_or_default();
     let idle = read_usage();
     let mut clients = Vec::new();
@@ -114,11 +126,10 @@ async fn loop_for(
     time: Duration,
 ) -> Result<(Vec<HttpLoadClient>, MeasuredWindow)> {
     let each = load.most_requests / clients.len() as u64;
-    let size = load.size;
     let start = Instant::now();
     let mut tasks = JoinSet::new();
     for client in clients {
-        tasks.spawn(client.call_until(start + time, each, size));
+        tasks.spawn(client.call_until(start + time, each));
     }
     let mut clients = Vec::new();
     let mut latencies = Vec::new();
@@ -173,6 +184,7 @@ impl LoadSession {
         Ok(LoadSession {
             connection,
             id: session,
+            next: FIRST_ID + 1,
         })
     }
 
@@ -204,50 +216,87 @@ impl LoadSession {
 impl HttpLoadClient {
     async fn open(target: &LoadTarget, era: BenchEra, call: &LoadCall) -> Result<HttpLoadClient> {
         let session = LoadSession::open(target, era).await?;
-        let request = head(
+        HttpLoadClient::of_session(session, target, era, call)
+    }
+
+    /// A client that calls in a session that is open already.
+    pub(super) fn of_session(
+        session: LoadSession,
+        target: &LoadTarget,
+        era: BenchEra,
+        call: &LoadCall,
+    ) -> Result<HttpLoadClient> {
+        let mut client = HttpLoadClient {
+            session,
+            request: Vec::new(),
+            id_at: 0,
+            answer: call.answer.clone(),
+        };
+        client.set_call(target, era, call)?;
+        Ok(client)
+    }
+
+    /// Makes `call` the request that is repeated.
+    pub(super) fn set_call(
+        &mut self,
+        target: &LoadTarget,
+        era: BenchEra,
+        call: &LoadCall,
+    ) -> Result<()> {
+        if matches!(call.answer, ExpectedAnswer::Holding(_)) {
+            self.session.connection.body.keep_whole();
+        }
+        self.request = head(
             target,
             era,
-            session.id.as_deref(),
+            self.session.id.as_deref(),
             "tools/call",
             Some(&call.tool),
             call.body.as_bytes(),
         );
         let in_body = canned::id_offset(call.body.as_bytes()).context("a call has an id")?;
-        let id_at = request.len() - call.body.len() + in_body;
-        Ok(HttpLoadClient {
-            session,
-            request,
-            id_at,
-            next: FIRST_ID + 1,
-        })
+        self.id_at = self.request.len() - call.body.len() + in_body;
+        self.answer = call.answer.clone();
+        Ok(())
     }
 
-    async fn call_until(
-        mut self,
-        end: Instant,
-        most: u64,
-        size: AnswerSize,
-    ) -> Result<(HttpLoadClient, Vec<u32>)> {
+    async fn call_until(mut self, end: Instant, most: u64) -> Result<(HttpLoadClient, Vec<u32>)> {
+        let latencies = self.repeat(end, most).await?;
+        Ok((self, latencies))
+    }
+
+    /// Calls until `end`, but not more often than `most`, and gives the latencies in nanoseconds.
+    pub(super) async fn repeat(&mut self, end: Instant, most: u64) -> Result<Vec<u32>> {
         let mut latencies = Vec::with_capacity(1 << 16);
         let mut sent = Instant::now();
         while sent < end && (latencies.len() as u64) < most {
-            canned::write_id(&mut self.request, self.id_at, self.next);
+            let id = self.session.next;
+            canned::write_id(&mut self.request, self.id_at, id);
             let answer = self.session.connection.exchange(&self.request).await?;
             let body = &self.session.connection.body;
-            let right = answer.status == 200 && body.id() == Some(self.next) && body.is_whole(size);
+            let right = answer.status == 200 && body.id() == Some(id) && self.answer.fits(body);
             ensure!(
                 right,
-                "request {} was answered {}: {}",
-                self.next,
+                "request {id} was answered {}, expected {:?}: {}",
                 answer.status,
+                self.answer,
                 body.shown()
             );
-            self.next += 1;
+            self.session.next += 1;
             let now = Instant::now();
             latencies.push(u32::try_from((now - sent).as_nanos()).unwrap_or(u32::MAX));
             sent = now;
         }
-        Ok((self, latencies))
+        Ok(latencies)
+    }
+}
+
+impl ExpectedAnswer {
+    fn fits(&self, body: &AnswerEnds) -> bool {
+        match self {
+            ExpectedAnswer::Sized(size) => body.is_whole(*size),
+            ExpectedAnswer::Holding(text) => body.holds(text),
+        }
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use memchr::memmem;
 use tokio::task::JoinSet;
 
 use super::http::LoadSession;
-use super::{LoadTarget, MeasuredWindow, Measurement, PATIENCE};
+use super::{LoadTarget, MeasuredWindow, Measurement, PATIENCE, within};
 use crate::canned::{self, AnswerSize, BenchEra, FIRST_ID};
 use crate::usage::{self, TreeUsage};
 
@@ -92,18 +92,6 @@ pub fn open_and_list<T>(
             session.close(target).await?;
         }
         Ok(outcome)
-    })
-}
-
-fn within<T>(limit: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        match tokio::time::timeout(limit, work).await {
-            Ok(outcome) => outcome,
-            Err(_) => bail!("stuck: no end after {limit:?}"),
-        }
     })
 }
 

@@ -54,6 +54,18 @@ pub fn measure(running: &mut BenchProcess, load: &LoadPlan, is_proxy: bool) -> R
     Ok(sample)
 }
 
+/// One call at a time, whose answers are read and nothing more: how long the server itself takes to send them.
+pub fn measure_transfer(running: &mut BenchProcess, load: &LoadPlan) -> Result<Measurement> {
+    let guard = running.end_after(load.limit());
+    let mut client = StdioLoadClient::open(running, load.era)?;
+    let mut calls = CallLoop::new(load);
+    calls.transfer(&mut client, load.warm_up)?;
+    let window = calls.transfer(&mut client, load.time)?;
+    drop(guard);
+    let unused = usage::TreeUsage::default();
+    Ok(window.sample(load.size, &unused, &unused, false))
+}
+
 /// Sends `initialize` and reads its answer: the end of a start.
 pub fn open_once(running: &mut BenchProcess) -> Result<()> {
     let guard = running.end_after(Duration::from_secs(10));
@@ -113,6 +125,21 @@ impl StdioLoadClient {
                 .write_all(format!("{}\n", canned::initialized()).as_bytes())?;
         }
         Ok(client)
+    }
+
+    /// Reads to the end of a line behind which there is nothing yet, and gives its length.
+    fn skip_line(&mut self) -> Result<usize> {
+        let mut bytes = 0;
+        loop {
+            let count = self.output.read(&mut self.buffer)?;
+            if count == 0 {
+                bail!("its stdout was closed");
+            }
+            bytes += count;
+            if self.buffer[count - 1] == b'\n' {
+                return Ok(bytes);
+            }
+        }
     }
 
     /// One read; `seen` gets each answer that it completes.
@@ -196,6 +223,23 @@ impl CallLoop {
             let goes_on = start.elapsed() < time && (latencies.len() as u64) < self.most;
             wanted = if goes_on { answered } else { 0 };
         }
+    }
+
+    /// Calls one after the other for `time`.
+    fn transfer(&mut self, client: &mut StdioLoadClient, time: Duration) -> Result<MeasuredWindow> {
+        let start = Instant::now();
+        let mut latencies = Vec::new();
+        while start.elapsed() < time {
+            let sent = Instant::now();
+            self.send(client)?;
+            let bytes = client.skip_line()?;
+            ensure!(bytes > self.size.bytes(), "an answer has {bytes} bytes");
+            latencies.push(u32::try_from(sent.elapsed().as_nanos()).unwrap_or(u32::MAX));
+        }
+        Ok(MeasuredWindow {
+            latencies,
+            elapsed: start.elapsed(),
+        })
     }
 
     fn send(&mut self, client: &mut StdioLoadClient) -> Result<()> {

@@ -1,0 +1,189 @@
+//! `search`: how well and how fast the hub's search finds tools.
+//!
+//! Quality is that of the evaluation set, next to plain BM25. Speed is over its tools repeated under varied names until there are
+//! as many as in a large hub.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use mcp_proxy_search::testing::{
+    EvaluationPart, EvaluationSet, EvaluationTool, PlainBm25, RankingQuality,
+};
+use mcp_proxy_search::{SearchIndex, SearchQuery, SearchSegment};
+
+const SERVERS: usize = 100;
+const TOOLS: usize = 10_000;
+/// Words put into names and descriptions, so that repeated tools differ.
+const VARIATIONS: &[&str] = &[
+    "alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliett",
+];
+
+#[derive(Args)]
+pub struct SearchArgs {
+    /// How often each query is measured
+    #[arg(long, default_value_t = 20)]
+    rounds: usize,
+    /// Write the tables as markdown
+    #[arg(long)]
+    markdown: Option<PathBuf>,
+}
+
+/// What searches and updates of a large index cost.
+struct SearchSpeed {
+    /// Over queries, of the fastest run of each: other work on the machine is left out.
+    p50: Duration,
+    p99: Duration,
+    longest: Duration,
+    /// Over all runs of all queries.
+    p99_of_all_runs: Duration,
+    build: Duration,
+    replace: Duration,
+    megabytes: f64,
+}
+
+pub fn run(args: &SearchArgs) -> Result<()> {
+    let set = EvaluationSet::load();
+    let report = format!("{}\n{}", quality(&set)?, speed(&set, args.rounds)?);
+    println!("{report}");
+    if let Some(path) = &args.markdown {
+        fs::write(path, report).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn quality(set: &EvaluationSet) -> Result<String> {
+    let (index, plain) = (set.index(), PlainBm25::new(set));
+    let mut table = format!(
+        "{} tools of {} servers\n\n| queries | search | recall@1 | recall@5 | MRR |\n|---|---|---|---|---|\n",
+        index.len(),
+        set.servers.len()
+    );
+    for (part, name) in EvaluationPart::ALL {
+        let count = set
+            .queries
+            .iter()
+            .filter(|query| query.part == part)
+            .count();
+        let mut row = |search: &str, quality: RankingQuality| {
+            writeln!(
+                table,
+                "| {name}, {count} | {search} | {:.3} | {:.3} | {:.3} |",
+                quality.recall_at_1, quality.recall_at_5, quality.mean_reciprocal_rank
+            )
+        };
+        row(
+            "plain BM25",
+            set.measure(part, |query| plain.best_tools(query)),
+        )?;
+        row(
+            "ours",
+            set.measure(part, |query| set.best_tools(&index, query)),
+        )?;
+    }
+    let slips = set.measure_slips(&index);
+    let (kept, total) = (slips.total - slips.lost.len(), slips.total);
+    writeln!(
+        table,
+        "\n{kept} of {total} mistyped queries find what they found before, {:.3}",
+        slips.kept()
+    )?;
+    Ok(table)
+}
+
+fn speed(set: &EvaluationSet, rounds: usize) -> Result<String> {
+    let speed = measure_speed(set, rounds);
+    let mut table =
+        format!("{TOOLS} tools of {SERVERS} servers\n\n| figure | value |\n|---|---|\n");
+    for (what, time) in [
+        ("search, p50", speed.p50),
+        ("search, p99", speed.p99),
+        ("search, longest", speed.longest),
+        ("search, p99 of all runs", speed.p99_of_all_runs),
+        ("build the index", speed.build),
+        ("replace one server", speed.replace),
+    ] {
+        writeln!(table, "| {what} | {:.3} ms |", time.as_secs_f64() * 1e3)?;
+    }
+    writeln!(table, "| memory | {:.1} MB |", speed.megabytes)?;
+    Ok(table)
+}
+
+fn measure_speed(set: &EvaluationSet, rounds: usize) -> SearchSpeed {
+    let servers = many_servers(set);
+    let start = Instant::now();
+    let segments: Vec<_> = servers.iter().map(|tools| segment(tools)).collect();
+    let index = SearchIndex::new(segments.clone());
+    let build = start.elapsed();
+    let megabytes = index.memory_bytes() as f64 / 1e6;
+
+    let mut replaced: Vec<Duration> = Vec::new();
+    for at in 0..SERVERS {
+        let start = Instant::now();
+        let mut segments = segments.clone();
+        segments[at] = segment(&servers[at]);
+        black_box(index.updated(segments));
+        replaced.push(start.elapsed());
+    }
+    let (mut fastest, mut all) = (Vec::new(), Vec::new());
+    for query in &set.queries {
+        let text = &query.query;
+        let times: Vec<Duration> = (0..rounds.max(1))
+            .map(|_| {
+                let start = Instant::now();
+                black_box(index.search(&SearchQuery { text, limit: 10 }, &|_, _| true));
+                start.elapsed()
+            })
+            .collect();
+        fastest.extend(times.iter().min());
+        all.extend(times);
+    }
+    SearchSpeed {
+        p50: percentile(&mut fastest, 0.5),
+        p99: percentile(&mut fastest, 0.99),
+        longest: percentile(&mut fastest, 1.0),
+        p99_of_all_runs: percentile(&mut all, 0.99),
+        build,
+        replace: percentile(&mut replaced, 0.5),
+        megabytes,
+    }
+}
+
+/// The time that this share of the times does not exceed.
+fn percentile(times: &mut [Duration], share: f64) -> Duration {
+    times.sort_unstable();
+    let last = times.len().saturating_sub(1);
+    let at = (last as f64 * share) as usize;
+    times.get(at).copied().unwrap_or_default()
+}
+
+fn segment(tools: &[EvaluationTool]) -> Arc<SearchSegment> {
+    Arc::new(SearchSegment::new(
+        tools.iter().map(EvaluationTool::document),
+    ))
+}
+
+/// The set's tools again and again, each time with another word in names and descriptions.
+fn many_servers(set: &EvaluationSet) -> Vec<Vec<EvaluationTool>> {
+    let tools: Vec<&EvaluationTool> = set.servers.iter().flatten().collect();
+    let varied: Vec<EvaluationTool> = (0..TOOLS)
+        .map(|at| {
+            let mut tool = tools[at % tools.len()].clone();
+            let round = at / tools.len();
+            let word = VARIATIONS[round % VARIATIONS.len()];
+            tool.name = format!("{}_{word}{round}", tool.name);
+            tool.description = format!("{} For {word}.", tool.description);
+            tool
+        })
+        .collect();
+    let size = TOOLS / SERVERS;
+    varied
+        .chunks(size)
+        .map(<[EvaluationTool]>::to_vec)
+        .collect()
+}
