@@ -97,6 +97,9 @@ pub struct ServerHealth {
     pub scope: String,
     /// How many client sessions have one of their own.
     pub own_sessions: u64,
+    /// What is wrong with its lists, such as names that it could not have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// `connections.list`

@@ -122,8 +122,8 @@ pub struct AuditRecord {
     pub client: String,
     /// The method and the public name or URI.
     pub what: String,
-    /// The server that it went to.
-    pub server: String,
+    /// The server that it went to. None: nothing has that name, so it was refused.
+    pub server: Option<String>,
     /// How it ended.
     pub outcome: CallOutcome,
     /// From the request to the answer.
@@ -145,6 +145,8 @@ pub enum CallOutcome {
     Cached,
     /// Without an answer: its client cancelled it, or left.
     Cancelled,
+    /// With an error of the hub itself: the name or URI means nothing to this client, or more than one thing.
+    Refused,
 }
 
 /// Why a link ended, in words for a client: no inner paths, no secrets.

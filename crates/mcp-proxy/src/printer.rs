@@ -34,13 +34,15 @@ impl DeferredOutput {
     }
 }
 
-/// From now on nothing is printed: lines come out of this, and are printed by `let_go`.
+/// From now on nothing is printed: lines come out of this, and are printed by `print_deferred`.
 pub fn defer_output() -> Receiver<String> {
     let (shows, shown) = sync_channel(KEPT_LINES);
     *deferred_output() = Some(DeferredOutput {
         shows,
         lines: VecDeque::new(),
     });
+    // Lines that are still on their way to stderr would be drawn over by the UI, and lost when it ends.
+    background::flush();
     shown
 }
 

@@ -69,6 +69,19 @@ pub enum CatalogWarning {
     TooManyServers(usize),
 }
 
+impl CatalogWarning {
+    /// The server that it is about.
+    pub fn server(&self) -> Option<&str> {
+        match self {
+            CatalogWarning::PrefixTaken { server, .. }
+            | CatalogWarning::NameTaken { server, .. }
+            | CatalogWarning::Duplicate { server, .. }
+            | CatalogWarning::Unusable { server, .. } => Some(server),
+            CatalogWarning::TooManyServers(_) => None,
+        }
+    }
+}
+
 /// What is wrong with a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum UnusableDefinition {

@@ -1,7 +1,7 @@
 //! Answers on their way back to clients.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use mcp_proxy_spill::SpillOwner;
@@ -12,8 +12,9 @@ use super::calls::{AnswerForm, Call};
 use super::clients::OpenRequest;
 pub(super) use super::hidden_paths::without_paths;
 use super::rendering::{AnswerRendering, RenderedAnswer, RenderedContent};
+use super::requests::{ClientRequest, method_of};
 use super::{AuditRecord, CallOutcome, Hub, HubAction};
-use crate::catalog::ServerIndex;
+use crate::catalog::{ItemKind, ServerIndex};
 use crate::edit::{Place, with_member};
 use crate::names::ServerNaming;
 use crate::server_link::{CallId, ClientId};
@@ -142,6 +143,23 @@ impl Hub {
         }
     }
 
+    /// A call of something that its client does not have, or that it did not name clearly.
+    pub(super) fn audit_refused(&mut self, request: ClientRequest<'_>, kind: ItemKind, name: &str) {
+        if !self.audits {
+            return;
+        }
+        let client = self.clients.get(&request.client);
+        let record = AuditRecord {
+            client: client.map_or_else(String::new, |client| client.name.clone()),
+            what: format!("{} {name}", method_of(kind)),
+            server: None,
+            outcome: CallOutcome::Refused,
+            latency: Duration::ZERO,
+            sizes: (request.message.len(), 0),
+        };
+        self.actions.push(HubAction::Audit(record));
+    }
+
     fn audit_record(
         &self,
         call: &Call,
@@ -155,7 +173,7 @@ impl Hub {
         AuditRecord {
             client: client.map_or_else(String::new, |client| client.name.clone()),
             what: format!("{method} {}", call.what),
-            server: server.to_owned(),
+            server: Some(server.to_owned()),
             outcome,
             latency: now.saturating_duration_since(call.started),
             sizes: (call.message.len(), size),

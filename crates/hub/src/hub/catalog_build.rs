@@ -244,8 +244,8 @@ impl Hub {
     }
 }
 
-/// Warnings that are printed for one catalog. A server can cause any number of them.
-const WARNINGS_SHOWN: usize = 20;
+/// Warnings that are printed for one catalog, and that `status` has for one server. A server can cause any number of them.
+pub(super) const WARNINGS_SHOWN: usize = 20;
 
 impl Hub {
     /// Tells the operator what is new among the things that could not be taken as they are.

@@ -204,7 +204,10 @@ impl Hub {
                 return Ok(());
             }
         };
-        let (target, sent) = routed(&view, request.message, &call, arguments.as_deref())?;
+        let found = routed(&view, request.message, &call, arguments.as_deref());
+        let (target, sent) = found.inspect_err(|_| {
+            self.audit_refused(request, ItemKind::Tool, &call.tool);
+        })?;
         self.forward_dispatch(request, call, target, sent);
         Ok(())
     }

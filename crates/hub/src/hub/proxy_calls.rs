@@ -8,7 +8,7 @@ use super::Hub;
 use super::batches::{Batch, BatchId, BatchProgress, BatchPurpose};
 use super::calls::{AnswerForm, NewCall, error_text};
 use super::clients::OpenRequest;
-use super::requests::ClientRequest;
+use super::requests::{ClientRequest, method_of};
 use super::work::WorkTask;
 use crate::catalog::ItemKind;
 use crate::proxy_tool::{self, CapabilityType, ProxyOperation, ProxyToolError};
@@ -134,7 +134,10 @@ impl Hub {
         let native = server_request(message, item, &path, arguments.as_deref(), meta);
         let (target, sent) = match self.route(client, item, &path, &native) {
             Ok(routed) => routed,
-            Err(error) => return Some(self.proxy_tool_refusal(kind, &path, &error)),
+            Err(error) => {
+                self.audit_refused(request, item, &path);
+                return Some(self.proxy_tool_refusal(kind, &path, &error));
+            }
         };
         let form = match part {
             None => AnswerForm::ProxyTool {
@@ -198,10 +201,10 @@ pub(super) fn server_request(
     arguments: Option<&[u8]>,
     meta: Option<&[u8]>,
 ) -> Message {
-    let (method, member) = match kind {
-        ItemKind::Tool => ("tools/call", "name"),
-        ItemKind::Prompt => ("prompts/get", "name"),
-        ItemKind::Resource | ItemKind::Template => ("resources/read", "uri"),
+    let method = method_of(kind);
+    let member = match kind {
+        ItemKind::Tool | ItemKind::Prompt => "name",
+        ItemKind::Resource | ItemKind::Template => "uri",
     };
     let takes_arguments = matches!(kind, ItemKind::Tool | ItemKind::Prompt);
     let mut text = br#"{"jsonrpc":"2.0","id":"#.to_vec();

@@ -140,7 +140,10 @@ impl Hub {
                 what: public.to_owned(),
                 hints: target.hints,
             }),
-            Err(error) => self.refuse_call(client, message, &error),
+            Err(error) => {
+                self.audit_refused(request, kind, public);
+                self.refuse_call(client, message, &error);
+            }
         }
     }
 
@@ -163,6 +166,15 @@ impl Hub {
         let code = ErrorCode::INVALID_PARAMS;
         let answer = error_response(id.as_ref(), code, &text, data.as_deref());
         self.send_to_client(client, answer);
+    }
+}
+
+/// The request that is for one thing of this kind.
+pub(super) fn method_of(kind: ItemKind) -> &'static str {
+    match kind {
+        ItemKind::Tool => "tools/call",
+        ItemKind::Prompt => "prompts/get",
+        ItemKind::Resource | ItemKind::Template => "resources/read",
     }
 }
 

@@ -8,6 +8,7 @@ use mcp_proxy_wire::Era;
 use rustc_hash::FxHashMap;
 
 use super::Hub;
+use super::catalog_build::WARNINGS_SHOWN;
 use crate::catalog::{ChangedKinds, ServerIndex, ServerListing};
 use crate::config::{SharingScope, StartMode};
 use crate::server_link::{ClientId, LinkId, ServerDescription};
@@ -68,6 +69,8 @@ pub struct ServerStatus {
     pub last_error: Option<String>,
     /// Clients with a conversation of their own.
     pub own_sessions: usize,
+    /// What is wrong with its lists, or was changed in them, such as names that it could not have. The first few.
+    pub warnings: Vec<String>,
 }
 
 /// One configured server.
@@ -266,9 +269,18 @@ impl Server {
 impl Hub {
     /// How all servers are doing, in the order of the configuration.
     pub fn status(&self) -> Vec<ServerStatus> {
-        self.server_indices()
+        let mut status: Vec<_> = self
+            .server_indices()
             .map(|index| self.status_of(index))
-            .collect()
+            .collect();
+        for warning in self.catalog.warnings() {
+            let mut servers = status.iter_mut();
+            let about = servers.find(|server| warning.server() == Some(&server.name));
+            if let Some(server) = about.filter(|server| server.warnings.len() < WARNINGS_SHOWN) {
+                server.warnings.push(warning.to_string());
+            }
+        }
+        status
     }
 
     pub(super) fn status_of(&self, index: ServerIndex) -> ServerStatus {
@@ -298,6 +310,7 @@ impl Hub {
             restarts: server.restarts,
             last_error: server.last_error.clone(),
             own_sessions: server.own.len(),
+            warnings: Vec::new(),
         }
     }
 

@@ -144,7 +144,10 @@ impl Hub {
         }
         let (target, sent) = match self.route(client, ItemKind::Resource, &uri, message) {
             Ok(routed) => routed,
-            Err(error) => return self.refuse_call(client, message, &error),
+            Err(error) => {
+                self.audit_refused(request, ItemKind::Resource, &uri);
+                return self.refuse_call(client, message, &error);
+            }
         };
         let key = self.key_for(client, target.server, &target.original);
         match change(self, client, &key) {

@@ -106,3 +106,36 @@ fn a_list_of_the_proxy_tool_tells_what_is_stale() {
     hub.client_says(1, &list("null"));
     assert_snapshot!(hub.take());
 }
+
+#[test]
+fn calls_of_unknown_names_are_refused_and_audited() {
+    let mut hub = Transcript::ready(ECHO);
+    let proxy = r#"{"action":"call","type":"tool","path":"gone"}"#;
+    let dispatch = r#"{"action":"call","tool":"gone"}"#;
+    for (method, params, audited) in [
+        ("tools/call", r#"{"name":"gone"}"#.to_owned(), "tools/call gone"),
+        ("prompts/get", r#"{"name":"gone"}"#.to_owned(), "prompts/get gone"),
+        ("resources/read", r#"{"uri":"x://gone"}"#.to_owned(), "resources/read x://gone"),
+        ("tools/call", format!(r#"{{"name":"proxy","arguments":{proxy}}}"#), "tools/call gone"),
+        (
+            "tools/call",
+            format!(r#"{{"name":"proxy-dispatch","arguments":{dispatch}}}"#),
+            "tools/call gone",
+        ),
+    ] {
+        hub.client_says(
+            1,
+            &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#),
+        );
+        let text = hub.take();
+        let line = format!("! audit: - {audited} Refused");
+        assert_eq!(text.matches(&line).count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn the_status_of_a_server_says_what_is_wrong_with_its_lists() {
+    let hub = Transcript::ready(r#"[{"name":"echo"},{"name":"echo"},{"description":"?"}]"#);
+    assert_eq!(hub.warnings().len(), 2, "{:?}", hub.warnings());
+    assert!(Transcript::ready(ECHO).warnings().is_empty());
+}

@@ -305,6 +305,12 @@ impl Transcript {
             .collect()
     }
 
+    /// What `status` says is wrong with the lists of all servers.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let servers = self.hub.status().into_iter();
+        servers.flat_map(|server| server.warnings).collect()
+    }
+
     pub(crate) fn saved(&self) -> usize {
         self.saved
     }
@@ -371,7 +377,9 @@ impl Transcript {
                 HubAction::Audit(record) => {
                     format!(
                         "! audit: {} {} {:?}",
-                        record.server, record.what, record.outcome
+                        record.server.as_deref().unwrap_or("-"),
+                        record.what,
+                        record.outcome
                     )
                 }
             };

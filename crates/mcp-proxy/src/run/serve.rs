@@ -277,9 +277,10 @@ fn health(config: &Config, status: &ServerStatus) -> ServerHealth {
     };
     let [tools, resources, templates, prompts] = status.counts.map(|count| count as u64);
     let error = reason.or(status.last_error.as_ref());
+    let masked = |text: &String| config.masks.mask(text).into_owned();
     ServerHealth {
         state: state.to_owned(),
-        error: error.map(|error| config.masks.mask(error).into_owned()),
+        error: error.map(masked),
         tools,
         resources: resources + templates,
         prompts,
@@ -287,6 +288,7 @@ fn health(config: &Config, status: &ServerStatus) -> ServerHealth {
         restarts: status.restarts.into(),
         scope: String::new(),
         own_sessions: status.own_sessions as u64,
+        warnings: status.warnings.iter().map(masked).collect(),
     }
 }
 
@@ -369,12 +371,13 @@ fn audit_line(record: &AuditRecord) -> String {
         CallOutcome::Failed => "failed",
         CallOutcome::Cached => "cached",
         CallOutcome::Cancelled => "cancelled",
+        CallOutcome::Refused => "refused",
     };
     let (sent, received) = record.sizes;
     format!(
         "mcp-proxy: call {} server={:?} client={:?} {outcome} {:.1} ms, {sent} bytes out, {received} bytes in",
         sanitize(&record.what),
-        record.server,
+        record.server.as_deref().unwrap_or_default(),
         record.client,
         record.latency.as_secs_f64() * 1000.0
     )

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use mcp_proxy_core::Connection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
@@ -38,6 +39,19 @@ pub(super) struct DisconnectWatch {
     patience: Duration,
 }
 
+/// What bodies know of the socket that they are sent over.
+#[derive(Clone)]
+pub(super) struct SocketHandle(Arc<Mutex<ClientSocketState>>);
+
+impl SocketHandle {
+    /// hyper has taken this message of the record, but the socket may not have. If it never does, the message is
+    /// undelivered.
+    pub(super) fn hand_over(&self, connection: &Arc<Connection>, sequence: u64) {
+        let message = (Arc::clone(connection), sequence);
+        lock(&self.0).unwritten.push(message);
+    }
+}
+
 /// How a client was found to be away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientDisconnect {
@@ -57,6 +71,16 @@ struct ClientSocketState {
     asked: Option<Instant>,
     /// hyper has read the end itself.
     end_is_known: bool,
+    /// Messages of the record that hyper has, and that may not be written yet.
+    unwritten: Vec<(Arc<Connection>, u64)>,
+}
+
+impl Drop for ClientSocketState {
+    fn drop(&mut self) {
+        for (connection, sequence) in &self.unwritten {
+            connection.undelivered(&[*sequence], "the client closed its connection before it took the message");
+        }
+    }
 }
 
 impl ClientSocket {
@@ -66,6 +90,7 @@ impl ClientSocket {
             stream,
             asked: None,
             end_is_known: false,
+            unwritten: Vec::new(),
         }));
         let socket = ClientSocket {
             state: Arc::clone(&state),
@@ -77,6 +102,11 @@ impl ClientSocket {
             patience,
         };
         (socket, watch)
+    }
+
+    /// For bodies that are sent over it.
+    pub(super) fn handle(&self) -> SocketHandle {
+        SocketHandle(Arc::clone(&self.state))
     }
 
     fn line(&self) -> MutexGuard<'_, ClientSocketState> {
@@ -166,8 +196,12 @@ impl AsyncWrite for ClientSocket {
         true
     }
 
+    /// hyper flushes when it has written all that it had.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.line().stream).poll_flush(cx)
+        let mut line = self.line();
+        ready!(Pin::new(&mut line.stream).poll_flush(cx))?;
+        line.unwritten.clear();
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use mcp_proxy_wire::encode_event;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::client_socket::SocketHandle;
 use super::listener::{HttpResponse, events};
 use super::outgoing_body::OutgoingBody;
 use super::stream_queue::{StreamReceiver, stream_channel};
@@ -65,6 +66,7 @@ pub struct EventStream {
     messages: StreamReceiver,
     quiet: Pin<Box<Sleep>>,
     ended: bool,
+    socket: Option<SocketHandle>,
     /// Dropped with the stream, which tells the holder of the other end that the client is gone.
     _guard: Option<Box<dyn Send + Sync>>,
 }
@@ -81,6 +83,7 @@ impl EventStream {
             messages,
             quiet: Box::pin(sleep(KEEP_ALIVE)),
             ended: false,
+            socket: None,
             _guard: guard,
         }
     }
@@ -96,6 +99,11 @@ impl EventStream {
         events(OutgoingBody::Events(Box::new(self)))
     }
 
+    /// Events are sent over this socket.
+    pub(super) fn track(&mut self, socket: SocketHandle) {
+        self.socket = Some(socket);
+    }
+
     /// The next bytes.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Some(bytes) = self.first.pop() {
@@ -107,6 +115,11 @@ impl EventStream {
         match self.messages.poll_next(cx) {
             Poll::Ready(Some(StreamItem::Message(message))) => {
                 self.ended = message.last;
+                if let (Some(socket), Some(connection), Some(sequence)) =
+                    (&self.socket, self.messages.connection(), message.sequence)
+                {
+                    socket.hand_over(connection, sequence);
+                }
                 self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
                 Poll::Ready(Some(encode(&message)))
             }

@@ -9,7 +9,10 @@ use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, is_blank};
 use tokio::time::timeout;
 
 use super::event_stream::{EventStream, StreamItem, encode};
-use super::listener::{HttpResponse, bare, error, error_answering, json_bytes};
+use super::listener::{
+    HttpResponse, bare, error, error_answering, json_bytes, recorded_json,
+};
+use super::outgoing_body::UnsentMessage;
 use super::request_body::unreadable;
 use super::session::{HttpSession, PostStream, frame};
 use super::stream_router::PostExpectation;
@@ -69,7 +72,8 @@ pub(super) async fn legacy_post(
         Some(StreamItem::Dropped) => bare(502),
         Some(StreamItem::Accepted) => bare(202),
         Some(StreamItem::Message(message)) if message.last && !is_batch => {
-            json_bytes(200, message.data)
+            let unsent = UnsentMessage::new(&session.connection, message.sequence);
+            recorded_json(200, message.data, unsent)
         }
         Some(StreamItem::Message(message)) => {
             let first = vec![encode(&message)];

@@ -22,9 +22,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::admission::{Admission, Refusal};
-use super::client_socket::{ClientDisconnect, ClientSocket};
+use super::client_socket::{ClientDisconnect, ClientSocket, SocketHandle};
 use super::handler::RequestSource;
-use super::outgoing_body::OutgoingBody;
+use super::outgoing_body::{OutgoingBody, UnsentMessage};
 use super::routes::Routes;
 use super::upgrade::{ConnectionSlot, PendingUpgrade};
 
@@ -191,7 +191,8 @@ async fn http1(stream: TcpStream, client: Arc<ClientConnection>) {
     // hyper takes every end of input for a disconnect; `DisconnectWatch` decides which ones are.
     builder.half_close(true);
     let (socket, mut watch) = ClientSocket::new(stream, options.stall);
-    let serving = builder.serve_connection(TokioIo::new(socket), service(client));
+    let service = service(client, Some(socket.handle()));
+    let serving = builder.serve_connection(TokioIo::new(socket), service);
     let mut serving = pin!(serving.with_upgrades());
     let away = poll_fn(|cx| match serving.as_mut().poll(cx) {
         // The peer's own troubles (a reset, a bad request line) end its connection and nothing else. Or it was upgraded:
@@ -214,12 +215,14 @@ async fn http1_or_2(stream: TlsStream<TcpStream>, client: Arc<ClientConnection>)
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(client.options.limits.header_deadline);
-    let serving = builder.serve_connection_with_upgrades(TokioIo::new(stream), service(client));
+    let serving = builder.serve_connection_with_upgrades(TokioIo::new(stream), service(client, None));
     drop(serving.await);
 }
 
+/// Answers the requests of one connection. What was not written to `socket` when that ends is undelivered.
 fn service(
     client: Arc<ClientConnection>,
+    socket: Option<SocketHandle>,
 ) -> impl hyper::service::Service<
     Request<Incoming>,
     Response = HttpResponse,
@@ -230,8 +233,12 @@ fn service(
         let client = Arc::clone(&client);
         // Started outside of the block, so that the request is not moved into one more future.
         let answer = client.answer(request);
+        let socket = socket.clone();
         async move {
-            let answer = answer.await;
+            let mut answer = answer.await;
+            if let Some(socket) = socket {
+                answer.body_mut().track(&socket);
+            }
             if answer.status().is_client_error() || answer.status().is_server_error() {
                 note_refusal(&answer, &client.options.on_refusal);
             }
@@ -321,6 +328,15 @@ pub fn json_bytes(status: u16, message: Bytes) -> HttpResponse {
         HeaderValue::from_static("application/json"),
     );
     answer
+}
+
+/// The same for a message that is in the record.
+pub(super) fn recorded_json(status: u16, message: Bytes, unsent: UnsentMessage) -> HttpResponse {
+    let body = |whole| match whole {
+        OutgoingBody::Whole(bytes) => OutgoingBody::Recorded(bytes, unsent),
+        other => other,
+    };
+    json_bytes(status, message).map(body)
 }
 
 /// An answer without a body.

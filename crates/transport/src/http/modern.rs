@@ -11,7 +11,8 @@ use mcp_proxy_wire::revision::{self, meta};
 use mcp_proxy_wire::{ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, Origin, StreamId};
 
 use super::event_stream::{EventStream, StreamItem, encode};
-use super::listener::{HttpResponse, bare, error_answering, json};
+use super::listener::{HttpResponse, bare, error_answering, recorded_json};
+use super::outgoing_body::UnsentMessage;
 use super::request_body::unreadable;
 use super::session::{HttpSession, PostStream, SessionKind, frame};
 use crate::inbox::{InboxItem, SEND_DEADLINE};
@@ -77,6 +78,7 @@ pub(crate) async fn post(
         Some(StreamItem::Dropped) => bare(502),
         Some(StreamItem::Accepted) => bare(202),
         Some(StreamItem::Message(message)) if message.last => {
+            let unsent = UnsentMessage::new(&session.connection, message.sequence);
             let answer = Message::parse(message.data);
             if lists_tools {
                 session.tools.note(&answer);
@@ -85,7 +87,7 @@ pub(crate) async fn post(
                 Some(code) if code == ErrorCode::INVALID_PARAMS.0 && lacks_meta(&asked) => 400,
                 _ => headers::modern_status(&answer),
             };
-            json(status, answer)
+            recorded_json(status, answer.into_raw(), unsent)
         }
         Some(StreamItem::Message(message)) => {
             let first = vec![encode(&message)];

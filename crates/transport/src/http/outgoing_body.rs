@@ -12,6 +12,7 @@ use http_body::{Body as HttpBody, Frame as BodyFrame, SizeHint};
 use mcp_proxy_core::{Connection, LinkEnd};
 use mcp_proxy_wire::Body;
 
+use super::client_socket::SocketHandle;
 use super::event_stream::EventStream;
 use super::incoming_body::IncomingBodyError;
 use super::progress_stream::ProgressThenAnswer;
@@ -46,6 +47,7 @@ pub enum OutgoingBody {
 pub struct UnsentMessage {
     connection: Arc<Connection>,
     sequence: Option<u64>,
+    socket: Option<SocketHandle>,
 }
 
 impl UnsentMessage {
@@ -54,7 +56,16 @@ impl UnsentMessage {
         UnsentMessage {
             connection: Arc::clone(connection),
             sequence,
+            socket: None,
         }
+    }
+
+    /// It is on its way: the socket has to take it now.
+    fn hand_over(&mut self) {
+        if let (Some(socket), Some(sequence)) = (&self.socket, self.sequence) {
+            socket.hand_over(&self.connection, sequence);
+        }
+        self.sent();
     }
 
     /// It is sent.
@@ -110,6 +121,17 @@ impl OutgoingBody {
         }
     }
 
+    /// It is sent over this socket, which knows what the client has taken.
+    pub(super) fn track(&mut self, socket: &SocketHandle) {
+        match self {
+            OutgoingBody::Recorded(_, unsent) => unsent.socket = Some(socket.clone()),
+            OutgoingBody::Events(events) => events.track(socket.clone()),
+            OutgoingBody::Whole(_)
+            | OutgoingBody::Relayed(_)
+            | OutgoingBody::ProgressThenAnswer(_) => {}
+        }
+    }
+
     /// These bytes.
     pub fn whole(bytes: impl Into<Bytes>) -> OutgoingBody {
         let bytes = bytes.into();
@@ -128,7 +150,7 @@ impl HttpBody for OutgoingBody {
         match self.get_mut() {
             OutgoingBody::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(BodyFrame::data(b)))),
             OutgoingBody::Recorded(bytes, unsent) => {
-                unsent.sent();
+                unsent.hand_over();
                 Poll::Ready(bytes.take().map(|b| Ok(BodyFrame::data(b))))
             }
             OutgoingBody::Events(events) => events

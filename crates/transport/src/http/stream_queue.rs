@@ -167,6 +167,11 @@ impl StreamReceiver {
         Poll::Pending
     }
 
+    /// The connection whose messages these are.
+    pub(super) fn connection(&self) -> Option<&Arc<Connection>> {
+        self.connection.as_ref()
+    }
+
     /// The next message, awaited.
     pub async fn next(&mut self) -> Option<StreamItem> {
         poll_fn(|cx| self.poll_next(cx)).await

@@ -255,6 +255,10 @@ fn offers(server: &ServerRow, health: &ServerHealth) -> String {
         let sessions = counted(health.own_sessions, "client");
         text.push_str(&format!(", {sessions} with one of their own"));
     }
+    if !health.warnings.is_empty() {
+        let warnings = counted(health.warnings.len() as u64, "warning");
+        text.push_str(&format!("; {warnings} in `mcp-proxy status`"));
+    }
     text
 }
 

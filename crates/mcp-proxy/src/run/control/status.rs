@@ -102,6 +102,14 @@ fn table(servers: &[ServerRow], clients: usize, out: &mut impl Write) -> Result<
     {
         writeln!(out, "\n* as the server was when it last answered")?;
     }
+    let health = servers.iter().filter_map(|server| server.health.as_ref());
+    let warnings: Vec<_> = health.flat_map(|health| &health.warnings).collect();
+    if !warnings.is_empty() {
+        writeln!(out, "\nwarnings:")?;
+    }
+    for warning in warnings {
+        writeln!(out, "  {}", sanitize(warning))?;
+    }
     let clients = match clients {
         1 => "1 client is connected".to_owned(),
         count => format!("{count} clients are connected"),
