@@ -3,9 +3,12 @@
 //! A line that lies whole in what was pushed is handed on as a slice of it. A line longer than [`Limits::cut`] is not
 //! waited for: its pieces are forwarded as they arrive. How the stream was split into pushes never changes what the lines are.
 
-use bytes::{Bytes, BytesMut};
+mod held_parts;
+
+use bytes::Bytes;
 
 use crate::{Chunk, Limits};
+use held_parts::HeldParts;
 
 /// How much of a message that is given up is kept, so that its id can still be read.
 pub(crate) const FRONT: usize = 64 * 1024;
@@ -52,7 +55,7 @@ pub struct LineSplitter {
     limits: Limits,
     mode: Mode,
     /// The beginning of a line that is being collected; its length without a CR at the end is never over a limit.
-    held: BytesMut,
+    held: HeldParts,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,7 +75,7 @@ impl LineSplitter {
         LineSplitter {
             limits: limits.settled(),
             mode: Mode::Collecting,
-            held: BytesMut::new(),
+            held: HeldParts::default(),
         }
     }
 
@@ -95,7 +98,7 @@ impl LineSplitter {
         match self.mode {
             Mode::Collecting if self.held.is_empty() => {}
             Mode::Collecting => {
-                let wire = self.held.split().freeze();
+                let wire = self.held.take();
                 // Here a CR at the end is content, so this is the one place where it counts.
                 if wire.len() > self.limits.cut {
                     out.push(LineUnit::Open(Chunk::content(wire)));
@@ -132,11 +135,11 @@ impl LineSplitter {
                 if length > self.limits.cut {
                     self.open(part, out);
                 } else if length > self.limits.max {
-                    self.held.extend_from_slice(&part);
-                    out.push(too_large(self.held.len(), self.held.split().freeze()));
+                    self.held.push(part);
+                    out.push(too_large(self.held.len(), self.held.take()));
                     self.mode = Mode::Skipping;
                 } else {
-                    self.held.extend_from_slice(&part);
+                    self.held.push(part);
                 }
             }
         }
@@ -163,7 +166,7 @@ impl LineSplitter {
         let before = self.held.len();
         let ending = match end.as_ref() {
             [.., b'\r', b'\n'] => 2,
-            [b'\n'] if self.held.ends_with(b"\r") => 2,
+            [b'\n'] if self.held.ends_with_cr() => 2,
             _ => 1,
         };
         let length = before + end.len() - ending;
@@ -171,20 +174,19 @@ impl LineSplitter {
             let mut end = end;
             // What is held was no longer than `cut`, so something of `end` is left for `Close`.
             let first = if before > 0 {
-                self.held.split().freeze()
+                self.held.take()
             } else {
                 end.split_to(self.limits.cut.max(1))
             };
             out.push(LineUnit::Open(Chunk::content(first)));
             out.push(LineUnit::Close(closing(end)));
         } else if length > self.limits.max {
-            self.held.extend_from_slice(&end);
-            out.push(too_large(length, self.held.split().freeze()));
+            self.held.push(end);
+            out.push(too_large(length, self.held.take()));
         } else {
             let wire = if before > 0 {
-                self.held.extend_from_slice(&end);
-                // All of the buffer goes with the line: what is left of it would keep a long line's memory.
-                std::mem::take(&mut self.held).freeze()
+                self.held.push(end);
+                self.held.take()
             } else {
                 end
             };
@@ -199,7 +201,7 @@ impl LineSplitter {
         if self.held.is_empty() {
             self.pass(part, LineUnit::Open, out);
         } else {
-            out.push(LineUnit::Open(Chunk::content(self.held.split().freeze())));
+            out.push(LineUnit::Open(Chunk::content(self.held.take())));
             self.pass(part, LineUnit::More, out);
         }
     }
