@@ -20,8 +20,10 @@ use lines::LineRange;
 pub const MAX_ANSWER: usize = 256 << 10;
 /// What is left of an answer for a note about its end.
 pub(crate) const NOTE: usize = 512;
-/// Files that are larger are not read whole.
-const LARGEST_WHOLE: u64 = 64 << 20;
+/// JSON that is larger is not used whole. White space between its tokens does not count.
+const LARGEST_JSON: u64 = 64 << 20;
+/// Files that are larger are not read whole. Short values, each on a line, are several times as long as they are without lines.
+const LARGEST_WHOLE: u64 = 4 * LARGEST_JSON;
 /// Files that are larger are not read at all if they are not ours, for their lines have to be counted first.
 const LARGEST_OUTSIDE: u64 = 1 << 30;
 
@@ -72,7 +74,7 @@ impl ReadableFile {
         let index = match &self.stored {
             Some(stored) => &stored.index,
             None => {
-                self.check_size("readresult", LARGEST_OUTSIDE)?;
+                check_size("readresult", self.byte_size, LARGEST_OUTSIDE)?;
                 counted = LineIndex::read((&self.file).take(self.byte_size))?;
                 &counted
             }
@@ -137,7 +139,7 @@ impl ReadableFile {
         &self,
         operation: &'static str,
     ) -> Result<Option<(JsonRoot, Vec<u8>)>, SpillError> {
-        self.check_size(operation, LARGEST_WHOLE)?;
+        check_size(operation, self.byte_size, LARGEST_WHOLE)?;
         let Ok(mut text) = String::from_utf8(self.contents()?) else {
             return Ok(None);
         };
@@ -148,21 +150,23 @@ impl ReadableFile {
                 None => return Ok(None),
             }
         }
-        Ok(json::check(text.as_bytes()).map(|checked| {
-            let json = json::compact(Cow::Owned(text.into_bytes()), &checked);
-            (checked.root, json.into_owned())
-        }))
+        let Some(checked) = json::check(text.as_bytes()) else {
+            return Ok(None);
+        };
+        let json = json::compact(Cow::Owned(text.into_bytes()), &checked).into_owned();
+        check_size(operation, json.len() as u64, LARGEST_JSON)?;
+        Ok(Some((checked.root, json)))
     }
+}
 
-    fn check_size(&self, operation: &'static str, limit: u64) -> Result<(), SpillError> {
-        match self.byte_size <= limit {
-            true => Ok(()),
-            false => Err(SpillError::TooLarge {
-                operation,
-                size: self.byte_size,
-                limit,
-            }),
-        }
+fn check_size(operation: &'static str, size: u64, limit: u64) -> Result<(), SpillError> {
+    match size <= limit {
+        true => Ok(()),
+        false => Err(SpillError::TooLarge {
+            operation,
+            size,
+            limit,
+        }),
     }
 }
 

@@ -203,6 +203,10 @@ pub(crate) fn shorten_result(
 }
 
 fn declared_output(catalog: &Catalog, call: &Call) -> DeclaredOutput {
+    if let AnswerForm::ProxyTool { .. } | AnswerForm::Part { .. } = call.form {
+        // To the client this is a result of the tool `proxy`, which declares nothing.
+        return DeclaredOutput::Nothing;
+    }
     let name = call.message.text(Field::Name);
     let entry = name.and_then(|name| catalog.find_of_server(ItemKind::Tool, call.server, &name));
     entry.map_or(DeclaredOutput::Nothing, |at| {

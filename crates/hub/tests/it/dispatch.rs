@@ -257,15 +257,20 @@ fn large_results_of_other_tools_become_a_preview_and_a_link() {
         "a_read_file"
     );
 
+    // `proxy` declares none, so it need not carry what another tool declares.
+    let proxied = json!({"action": "call", "type": "tool", "path": "a_write_file"});
+    let proxied = called(&mut hub, &call_tool(5, "proxy", &proxied), 6, &result);
+    assert!(proxied.get("structuredContent").is_none());
+
     let small = called(
         &mut hub,
         &call_tool(4, "a_read_file", &json!({})),
-        6,
+        7,
         r#"{"content":[]}"#,
     );
     assert_eq!(small, json!({"content": []}));
     let unlimited = json!({"action": "call", "tool": "read_file", "resultSizeThreshold": 0});
-    let unlimited = called(&mut hub, &dispatch(5, &unlimited), 7, &result);
+    let unlimited = called(&mut hub, &dispatch(6, &unlimited), 8, &result);
     assert_eq!(unlimited["content"][0]["text"], *long);
 }
 

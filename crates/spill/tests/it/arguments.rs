@@ -100,9 +100,28 @@ fn files_below_a_root_are_arguments_too() {
     );
     let large = store.in_root("large.json");
     let file = std::fs::File::create(&large).unwrap();
-    file.set_len(65 << 20).unwrap();
+    file.set_len(257 << 20).unwrap();
     let refused = arguments(&store, large.to_str().unwrap());
     assert!(matches!(refused, Err(SpillError::TooLarge { .. })));
+}
+
+#[test]
+fn the_lines_of_a_file_do_not_count_against_the_size_of_arguments() {
+    let store = TestStore::with_quota(1 << 30);
+    // A few megabytes of values, deep down, so that each is on an indented line of its own.
+    let (depth, numbers) = (60, vec!["1"; 1_200_000].join(","));
+    let object = format!(
+        r#"{{"a":{}{numbers}{}}}"#,
+        "[".repeat(depth),
+        "]".repeat(depth)
+    );
+    let result = one_text(&object);
+    let spilled = store
+        .store
+        .spill(OWNER, result.as_bytes(), SpillFormat::Json, store.now);
+    let spilled = spilled.unwrap();
+    assert!(spilled.byte_size > 64 << 20);
+    assert!(arguments(&store, &spilled.handle).unwrap() == object);
 }
 
 #[test]

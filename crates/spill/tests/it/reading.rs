@@ -340,7 +340,7 @@ fn jq_wants_json_of_a_bounded_size() {
     assert_eq!(store.text(json.to_str().unwrap(), &jq(".a[0]")), "1.50");
     let large = store.in_root("large.json");
     let file = std::fs::File::create(&large).unwrap();
-    file.set_len(65 << 20).unwrap();
+    file.set_len(257 << 20).unwrap();
     let refused = store.read(large.to_str().unwrap(), &jq("."));
     assert!(matches!(refused, Err(SpillError::TooLarge { .. })));
 }
