@@ -79,6 +79,16 @@ impl Filter {
         &self.text
     }
 
+    /// What a text is read as: `words`, `regex` or `jq`, even if it is not a whole filter yet. `None` for an empty one.
+    pub fn form_name(text: &str) -> Option<&'static str> {
+        match FilterForm::detect(text.trim()) {
+            FilterForm::Nothing => None,
+            FilterForm::Words(_) => Some("words"),
+            FilterForm::Pattern { .. } => Some("regex"),
+            FilterForm::Jq(_) => Some("jq"),
+        }
+    }
+
     /// Whether every message matches.
     pub fn is_empty(&self) -> bool {
         matches!(self.test, FilterTest::Everything)

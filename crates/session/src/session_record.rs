@@ -6,6 +6,7 @@
 //! call who open a record for a person.
 
 mod connections;
+mod event_stream_head;
 pub(crate) mod read;
 mod record_lines;
 mod selection;
