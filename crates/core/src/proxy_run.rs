@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use mcp_proxy_session::{
     DiskSync, MessageId, RecentMessages, RecordEvent, RecordSink, Recorder, new_salt,
 };
+use mcp_proxy_wire::terminal_text::sanitize;
 use tokio::sync::Notify;
 
 use crate::connection::{Connection, NewConnection};
@@ -48,6 +49,7 @@ pub struct ProxyRun {
     pub(crate) warn: WarnCallback,
     pub(crate) pass_noise: bool,
     warned: AtomicBool,
+    warned_stray: AtomicBool,
     failed: Notify,
     intercept: Arc<Interceptor>,
     rules: LiveRules,
@@ -142,6 +144,7 @@ impl ProxyRun {
             warn: options.warn,
             pass_noise: options.pass_noise,
             warned: AtomicBool::new(false),
+            warned_stray: AtomicBool::new(false),
             failed: Notify::new(),
             intercept: Interceptor::new(options.hold),
             rules: LiveRules::default(),
@@ -296,6 +299,17 @@ impl ProxyRun {
         }
         // A note guards no message; when the disk is full the next message says so.
         drop(self.flush(&mut record_writer));
+    }
+
+    /// Warns of the first line on a server's stdout that is not a message. It is often a `print` that was forgotten, and a
+    /// client without a proxy would fail on it.
+    pub(crate) fn warn_stray(&self, line: &str) {
+        if !self.warned_stray.swap(true, Ordering::Relaxed) {
+            let line = sanitize(line);
+            (self.warn)(&format!(
+                "the server wrote to stdout what is not a message: {line} (recorded, not forwarded; --pass-noise forwards it)"
+            ));
+        }
     }
 
     /// Ends the record.

@@ -222,6 +222,9 @@ impl MessagePipeline {
         if self.stray.first.is_empty() {
             let text = String::from_utf8_lossy(line);
             self.stray.first = text.trim().chars().take(120).collect();
+            if !self.stray.first.is_empty() {
+                self.connection.run.warn_stray(&self.stray.first);
+            }
         }
         if let Some(recorder) = &mut record_writer.recorder {
             recorder.record_event(
