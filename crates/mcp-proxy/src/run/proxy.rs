@@ -74,7 +74,7 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
         let asked = control.as_ref().map(|own| Arc::clone(&own.control));
         let stop = signals.into_stop_request(asked, editor.clone());
         let attach = control::notice(config, control.as_ref());
-        let notices = [recording.warning, recording.notice, attach];
+        let notices = [recording.warning.clone(), recording.notice, attach];
         let notices: Vec<_> = notices.into_iter().flatten().collect();
         let opens_tui =
             config.tui.is_some() && matches!(config.listen, ClientEndpoint::Port { .. });
@@ -108,12 +108,16 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
         run.end(&why);
         // Viewers that see the connection close find the whole record.
         drop(control);
+        let had_screen = tui.is_some();
         drop(tui);
-        record::finish(
-            recording.about.path.as_deref(),
-            config.record.as_ref(),
-            config.quiet,
-        )?;
+        let path = recording.about.path.as_deref();
+        record::finish(path, config.record.as_ref(), config.quiet)?;
+        // What was said at the start about the record, the screen has hidden.
+        let recorded = path.filter(|_| !config.quiet);
+        let recorded = recorded.map(|path| format!("mcp-proxy: recorded to {}", path.display()));
+        if let Some(text) = recorded.or(recording.warning).filter(|_| had_screen) {
+            printer::say(&text);
+        }
         outcome.map(|end| end.code)
     })
 }

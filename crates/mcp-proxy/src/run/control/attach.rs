@@ -21,7 +21,7 @@ use mcp_proxy_transport::control::ControlNotification;
 use mcp_proxy_transport::control::{ControlClient, ControlClientError, RunningProxy};
 use mcp_proxy_wire::Message;
 
-use super::choose;
+use super::choose_or_ask;
 use crate::cli::control::AttachArgs;
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
@@ -40,7 +40,7 @@ const CHOICES: &str = "[f]orward [m]odify [d]rop [e]rror (s step, c continue, q 
 
 /// Follows.
 pub fn run(args: &AttachArgs) -> Result<ExitCode> {
-    let running = choose(args.id.as_deref())?;
+    let running = choose_or_ask(args.id.as_deref())?;
     if !args.plain && tui::has_terminal("--plain") {
         return tui::attach(&running.socket, args.tui);
     }
