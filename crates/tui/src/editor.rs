@@ -23,6 +23,15 @@ pub enum EditPurpose {
     },
 }
 
+impl EditPurpose {
+    /// The number of the message.
+    pub fn sequence(self) -> u64 {
+        match self {
+            EditPurpose::Hold { sequence, .. } | EditPurpose::Replay { sequence } => sequence,
+        }
+    }
+}
+
 /// What is wrong with the text, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonSyntaxError {
@@ -68,6 +77,23 @@ impl Editor {
     pub fn replace(&mut self, text: &str) {
         self.area.replace(&harmless(text));
         self.changed();
+    }
+
+    /// The text is for something else from now on: a draft of a message that was held is replayed.
+    pub fn change_purpose(&mut self, purpose: EditPurpose) {
+        self.purpose = purpose;
+        self.changed();
+    }
+
+    /// The text as it was before it was edited. That can be undone.
+    pub fn start_over(&mut self) {
+        self.area.replace(&self.before.join("\n"));
+        self.changed();
+    }
+
+    /// Whether its text takes the place of a held message.
+    pub fn is_for_hold(&self) -> bool {
+        matches!(self.purpose, EditPurpose::Hold { .. })
     }
 
     /// Does what a key stands for.

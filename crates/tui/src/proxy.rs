@@ -83,9 +83,11 @@ impl ProxyState {
         self.held = list.holds.into_iter().map(|row| held(row, now)).collect();
     }
 
-    /// Whether it holds messages, or would hold the next.
+    /// Whether it holds messages, or would hold some of the next.
     pub fn holds(&self) -> bool {
-        let holds = self.mode == InterceptMode::Intercept || !self.held.is_empty();
+        let holds = self.mode == InterceptMode::Intercept
+            || !self.held.is_empty()
+            || !self.breakpoints.is_empty();
         self.link == ProxyStatus::Live && holds
     }
 
@@ -107,6 +109,26 @@ impl ProxyState {
     /// The hold of a message.
     pub fn hold_of(&self, sequence: u64) -> Option<&Held> {
         self.held.iter().find(|held| held.sequence == sequence)
+    }
+}
+
+impl Held {
+    /// `42 s left`, or why no clock runs.
+    pub fn clock_text(&self, now: Instant) -> String {
+        match self.time_left(now) {
+            Some(left) => format!("{} s left", left.as_secs()),
+            None => "no time limit".to_owned(),
+        }
+    }
+
+    /// `42 s`, in as few columns as there can be.
+    pub fn short_clock(&self, now: Instant) -> String {
+        let left = self.time_left(now);
+        left.map_or(String::new(), |left| format!("{} s", left.as_secs()))
+    }
+
+    fn time_left(&self, now: Instant) -> Option<Duration> {
+        self.until.map(|until| until.saturating_duration_since(now))
     }
 }
 

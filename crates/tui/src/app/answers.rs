@@ -133,9 +133,8 @@ impl App {
         if matches!(
             then,
             RequestPurpose::Resolved(..) | RequestPurpose::Replayed(_)
-        ) && let (Some(editor), Overlay::None) = (self.unsent_edit.take(), &self.overlay)
-        {
-            self.overlay = Overlay::Editor(editor);
+        ) {
+            self.edit_refused();
         }
         if let RequestPurpose::Resolved(sequence, _) = then {
             self.was_refused(*sequence);
@@ -197,7 +196,7 @@ impl App {
             RequestPurpose::Say(text) if text.is_empty() => {}
             RequestPurpose::Say(text) => self.say(text),
             RequestPurpose::Resolved(sequence, text) => {
-                self.unsent_edit = None;
+                self.edit_arrived();
                 self.decided_here.insert(sequence);
                 self.say(text);
             }
@@ -251,7 +250,7 @@ impl App {
 
     fn replayed(&mut self, sequence: u64, replayed: &ReplayResult) {
         self.look();
-        self.unsent_edit = None;
+        self.edit_arrived();
         let Some(tab) = self.tabs.first_mut() else {
             return;
         };
@@ -259,12 +258,14 @@ impl App {
         tab.replays.insert(sequence, (request, replayed.answer));
         let text = match (replayed.answer, replayed.latency_ms) {
             (Some(answer), Some(latency)) => format!(
-                "#{sequence} was sent again as #{request}; #{answer} answers after {latency:.1} ms (D compares)"
+                "#{sequence} was replayed as #{request}, answered by #{answer} after {latency:.1} ms (D compares the answers)"
             ),
             (Some(answer), None) => {
-                format!("#{sequence} was sent again as #{request}; #{answer} answers (D compares)")
+                format!(
+                    "#{sequence} was replayed as #{request}, answered by #{answer} (D compares the answers)"
+                )
             }
-            (None, _) => format!("#{sequence} was sent again as #{request}"),
+            (None, _) => format!("#{sequence} was replayed as #{request}"),
         };
         self.say(text);
     }

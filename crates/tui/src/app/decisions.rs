@@ -74,12 +74,12 @@ impl Decision {
         match self {
             Decision::Forward => "was forwarded",
             Decision::Unchanged => "was forwarded unchanged",
-            Decision::Modify { .. } => "was forwarded as edited",
+            Decision::Modify { .. } => "was forwarded with your changes",
             Decision::Drop => "was dropped",
             Decision::Error {
                 to: ErrorRecipient::Receiver,
                 ..
-            } => "was forwarded as an error",
+            } => "was replaced by an error",
             Decision::Error { .. } => "was answered with an error",
         }
     }
@@ -118,7 +118,7 @@ impl App {
         let takes = !matches!(kind, Some(Kind::Notification));
         if !takes {
             let sequence = held.sequence;
-            let why = "is a notification, and nobody waits for an answer to it (F8 drops it)";
+            let why = "is a notification, which has no answer (F8 drops it)";
             self.complain(format!("#{sequence} {why}"));
         }
         takes
@@ -155,16 +155,15 @@ impl App {
 
     pub(super) fn toggle_intercept(&mut self) {
         if self.tab != 0 {
-            return self.complain("this is a loaded record; the live session is the first one");
+            return self.complain("this is a loaded record; the live session is the first tab");
         }
         let (mode, then) = match self.proxy.mode {
             InterceptMode::Passthrough => {
-                let said = "every message is held from now on";
+                let said = "intercept on: every message is held";
                 (ModeChange::Intercept, RequestPurpose::Say(said.to_owned()))
             }
             InterceptMode::Intercept => {
-                let said = "all messages pass again".to_owned();
-                let then = RequestPurpose::Released(self.all_held(), said);
+                let then = RequestPurpose::Released(self.all_held(), self.intercept_off());
                 (ModeChange::Passthrough, then)
             }
         };
@@ -196,9 +195,17 @@ impl App {
 
     /// Sends everything on.
     pub(super) fn resume(&mut self) {
-        let said = "all messages pass again".to_owned();
-        let then = RequestPurpose::Released(self.all_held(), said);
+        let then = RequestPurpose::Released(self.all_held(), self.intercept_off());
         self.ask(&ContinueRequest {}, then);
+    }
+
+    /// What is said when all is forwarded.
+    fn intercept_off(&self) -> String {
+        match self.proxy.held.len() {
+            0 => "intercept off".to_owned(),
+            1 => "intercept off; the held message was forwarded".to_owned(),
+            held => format!("intercept off; {held} held messages were forwarded"),
+        }
     }
 
     fn all_held(&self) -> Vec<u64> {
@@ -208,7 +215,7 @@ impl App {
     /// Opens the editor on the held message.
     pub(super) fn modify(&mut self) {
         if let Some((purpose, text)) = self.held_text(EditLocation::Here) {
-            self.open(Overlay::Editor(Box::new(Editor::new(purpose, &text))));
+            self.open_editor(purpose, &text);
         }
     }
 
@@ -253,7 +260,7 @@ impl App {
         if let Overlay::Editor(editor) = &mut self.overlay {
             editor.replace(&text);
             match editor.fault() {
-                None => self.say("Ctrl-S sends it, Esc goes back without sending"),
+                None => self.say("Ctrl-S sends it, Esc closes it and keeps your draft"),
                 Some(_) => self.complain("this is not JSON"),
             }
         }
@@ -265,12 +272,14 @@ impl App {
             return self.complain("nothing is edited (F6 edits the held message)");
         }
         if let Some(why) = self.cannot_decide() {
-            return self.complain(why + "; your text stays here, Esc closes it");
+            return self.complain(why + "; Esc closes the editor and keeps your draft");
         }
+        // The list of holds may be newer than the decision that closes the editor.
         if let Some(sequence) = self.edits_decided() {
             let decided = self.describe_decision(sequence);
             let decided = decided.unwrap_or_else(|| format!("#{sequence} was decided already"));
-            return self.complain(decided + "; Esc closes");
+            let draft = self.close_decided_editor();
+            return self.tell_decided(decided + &draft);
         }
         let Overlay::Editor(editor) = &mut self.overlay else {
             return;
@@ -299,10 +308,14 @@ impl App {
                 };
                 let decision = match is_changed {
                     false => Decision::Unchanged,
-                    true => Decision::Modify {
-                        text: message,
-                        check,
-                    },
+                    true => {
+                        // The user wants to see what became of it, and not the newest message.
+                        self.followed = false;
+                        Decision::Modify {
+                            text: message,
+                            check,
+                        }
+                    }
                 };
                 self.resolve_hold(&held, &decision);
             }
@@ -339,12 +352,10 @@ pub(super) fn editable(detail: &Detail, room: EditLocation) -> Result<String, &'
     match detail.body.form() {
         BodyFormat::Json if detail.body.is_whole() => Ok(plain(&detail.body)),
         BodyFormat::Json if room == EditLocation::Outside => as_received(detail)
-            .ok_or("this message is too large to be edited; `mcp-proxy ctl` can send another one"),
-        BodyFormat::Json => {
-            Err("this message is too large to be edited here; E edits it in $EDITOR")
-        }
+            .ok_or("this message is too large to edit; `mcp-proxy ctl` can replace it"),
+        BodyFormat::Json => Err("this message is too large to edit here; E edits it in $EDITOR"),
         BodyFormat::Text => Err(
-            "this message is not JSON and cannot be edited here; `mcp-proxy ctl` can send another one",
+            "this message is not JSON and cannot be edited here; `mcp-proxy ctl` can replace it",
         ),
     }
 }

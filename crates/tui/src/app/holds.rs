@@ -20,6 +20,8 @@ const DECISIONS: [&str; 4] = ["forward", "modify", "drop", "error"];
 pub(super) struct ExternalDecision {
     sequence: u64,
     told: DecisionKnowledge,
+    /// What is said about the draft, if it was edited here.
+    draft: String,
 }
 
 /// How much the user knows of it. By whom it was decided is known only when the record has been read.
@@ -48,7 +50,7 @@ impl App {
         }
         let oldest = self.proxy.held.first().map(|held| held.sequence);
         if let Some(decided) = selected.and_then(|selected| self.describe_decision(selected)) {
-            let next = oldest.map_or("", |_| " (w: the next held one)");
+            let next = oldest.map_or("", |_| " (w goes to the next held message)");
             self.complain(decided + next);
             return None;
         }
@@ -64,10 +66,10 @@ impl App {
         match &self.proxy.link {
             ProxyStatus::Live => None,
             ProxyStatus::None => {
-                Some("this is a record: there is no proxy that could do that".to_owned())
+                Some("this is a record: no proxy runs that could do that".to_owned())
             }
             ProxyStatus::Gone(_) => {
-                Some("the proxy has ended: nothing can be held or sent any more".to_owned())
+                Some("the proxy has ended: nothing can be held or sent".to_owned())
             }
         }
     }
@@ -84,7 +86,7 @@ impl App {
         });
         self.complain(match hidden {
             true => format!("the filter hides #{oldest}, which is held; Ctrl-L shows everything"),
-            false => format!("#{oldest} is held, and selected now: press the key again"),
+            false => format!("#{oldest} is held and now selected: press the key again"),
         });
     }
 
@@ -112,10 +114,22 @@ impl App {
             self.external_decision = None;
         }
         match lost {
-            Some(sequence) if self.has_lost(sequence) => {}
+            // The proxy has said why; what was typed is kept.
+            Some(sequence) if self.has_lost(sequence) => {
+                let draft = self.close_decided_editor();
+                if !draft.is_empty() {
+                    let decided = self.describe_decision(sequence).unwrap_or_default();
+                    self.tell_decided(decided + &draft);
+                }
+            }
             Some(sequence) => {
                 let told = DecisionKnowledge::Nothing;
-                self.external_decision = Some(ExternalDecision { sequence, told });
+                let draft = self.close_decided_editor();
+                self.external_decision = Some(ExternalDecision {
+                    sequence,
+                    told,
+                    draft,
+                });
                 self.report_external_decision();
             }
             None if self.external_decision.is_none() => {
@@ -127,8 +141,11 @@ impl App {
 
     /// The proxy has refused a decision, and said why: mostly because somebody was quicker.
     pub(super) fn was_refused(&mut self, sequence: u64) {
-        let told = DecisionKnowledge::All;
-        self.external_decision = Some(ExternalDecision { sequence, told });
+        self.external_decision = Some(ExternalDecision {
+            sequence,
+            told: DecisionKnowledge::All,
+            draft: String::new(),
+        });
     }
 
     fn has_lost(&self, sequence: u64) -> bool {
@@ -162,9 +179,10 @@ impl App {
 
     /// Says what became of a message that was decided elsewhere, as soon as it is known. True: something was said.
     pub(super) fn report_external_decision(&mut self) -> bool {
-        let Some(&ExternalDecision { sequence, told }) = self.external_decision.as_ref() else {
+        let Some(decision) = self.external_decision.as_ref() else {
             return false;
         };
+        let (sequence, told) = (decision.sequence, decision.told);
         let (text, now) = match (told, self.verdict(sequence)) {
             (DecisionKnowledge::All, _) | (DecisionKnowledge::Decided, None) => return false,
             (_, Some(verdict)) => (verdict, DecisionKnowledge::All),
@@ -176,15 +194,11 @@ impl App {
                 )
             }
         };
-        let closes = match self.overlay {
-            Overlay::Editor(_) => "; Esc closes",
-            _ => "",
-        };
-        self.complain(text + closes);
-        self.external_decision = Some(ExternalDecision {
-            sequence,
-            told: now,
-        });
+        let draft = decision.draft.clone();
+        self.tell_decided(text + &draft);
+        if let Some(decision) = &mut self.external_decision {
+            decision.told = now;
+        }
         true
     }
 

@@ -55,6 +55,12 @@ pub struct MessageRow {
     pub origin: Origin,
     /// It could not be delivered.
     pub undelivered: bool,
+    /// A rule delayed it.
+    pub delayed: bool,
+    /// A rule sent it to another server.
+    pub redirected: bool,
+    /// Of a call, where calls are shown: its answer.
+    pub answer: Option<Box<MessageRow>>,
 }
 
 impl MessageRow {
@@ -65,6 +71,7 @@ impl MessageRow {
             Some(asked) => (Some(asked.method.clone()), asked.name.clone()),
             None => (message.method.clone(), message.name.clone()),
         };
+        let has_verdict = |kind: &str| message.verdicts.iter().any(|verdict| verdict.kind == kind);
         MessageRow {
             sequence: message.sequence,
             time: message.timestamp,
@@ -87,6 +94,9 @@ impl MessageRow {
             duplicate: message.duplicate,
             origin: message.origin,
             undelivered: told.undelivered,
+            delayed: has_verdict("delay"),
+            redirected: has_verdict("redirect"),
+            answer: None,
         }
     }
 
@@ -118,6 +128,9 @@ impl MessageRow {
             duplicate: row.is_duplicate(),
             origin: row.origin(),
             undelivered: row.is_undelivered(),
+            delayed: false,
+            redirected: false,
+            answer: None,
         }
     }
 }

@@ -156,12 +156,13 @@ impl ViewWorker {
             let newest = appended.newest(session).unwrap_or_default();
             (mail.events, mail.older_marks) = (newest.events, newest.marks);
         }
+        mail.has_earlier_events = true;
         self.post_results_if_new(mail);
     }
 
     fn apply_commands(&mut self, orders: WorkerCommands, mail: &mut WorkerResults) {
-        if let Some((number, filter)) = orders.filter {
-            self.search = FilterSearch::new(number, filter, read(&self.rows).first());
+        if let Some((number, selection)) = orders.selection {
+            self.search = FilterSearch::new(number, selection, read(&self.rows).first());
         }
         if orders.look || self.more {
             self.take_in(mail);
@@ -196,6 +197,10 @@ impl ViewWorker {
         self.note_connections(known, mail);
         self.search.again(&read(&self.rows), &rest.changed, mail);
         mail.changed = rest.changed;
+        // The row of a call shows its answer.
+        let rows = read(&self.rows);
+        let calls = (known..rows.end()).filter_map(|row| rows.call_of(row));
+        mail.changed.extend(calls.map(|row| row as u32));
     }
 
     /// Takes in what the screen fetched.
@@ -212,6 +217,9 @@ impl ViewWorker {
         }
         self.note_connections(known, mail);
         self.search.again(&read(&self.rows), &changed, mail);
+        let rows = read(&self.rows);
+        let calls = (known..rows.end()).filter_map(|row| rows.call_of(row));
+        changed.extend(calls.map(|row| row as u32));
         mail.changed = changed;
     }
 
@@ -244,6 +252,7 @@ impl ViewWorker {
         };
         drop(rows);
         let quiet = mail.opened.is_none()
+            && !mail.has_earlier_events
             && mail.events.is_empty()
             && mail.older_marks.is_empty()
             && mail.changed.is_empty()

@@ -51,8 +51,33 @@ fn esc_sends_nothing() {
     stage.press(&["esc"]);
     assert_eq!(stage.asked(), []);
     assert!(stage.is_plain());
-    stage.says(&[]);
+    stage.says(&["#10", "F6"]);
     assert_eq!(stage.app.proxy.held.len(), 1);
+}
+
+#[test]
+fn a_draft_survives_esc_and_is_offered_again() {
+    let mut stage = held();
+    change_path(&mut stage, ".md\"");
+    stage.press(&["esc", "g"]);
+    stage.command("10");
+    stage.press(&["F6"]);
+    stage.says(&["#10"]);
+    assert!(editor(&stage).is_changed());
+    assert!(editor(&stage).text().contains("plan.md"));
+    // It can be thrown away, and that can be undone.
+    stage.press(&["ctrl-o"]);
+    assert!(!editor(&stage).is_changed());
+    stage.press(&["ctrl-z"]);
+    assert!(editor(&stage).text().contains("plan.md"));
+    stage.press(&["ctrl-s"]);
+    stage.answer(Ok(json!({"hold": 1})));
+    // What was sent is no draft any more.
+    stage.press(&["F6"]);
+    assert!(!editor(&stage).is_changed());
+    // What was not changed is none either.
+    stage.press(&["esc", "F6"]);
+    assert_eq!(stage.said(), "");
 }
 
 #[test]
@@ -114,12 +139,62 @@ fn a_message_that_is_decided_elsewhere_while_it_is_edited() {
     let mut stage = held();
     change_path(&mut stage, ".md\"");
     stage.let_go(1);
-    stage.complains(&["#10"]);
-    assert!(!stage.is_plain(), "the text stays");
-    stage.press(&["ctrl-s"]);
+    stage.complains(&["#10", "R"]);
+    assert!(matches!(stage.app.overlay, Overlay::Notice(_)));
+    // What is typed on was meant for the editor, and does nothing.
+    stage.letters("continue q");
+    stage.press(&["enter", "ctrl-s"]);
     assert_eq!(stage.asked(), []);
-    stage.complains(&["#10", "Esc"]);
-    assert!(!stage.is_plain(), "it still does");
+    assert!(!stage.quits());
+    stage.press(&["esc"]);
+    assert!(stage.is_plain());
+    assert_eq!(stage.selected(), Some(10));
+    // The draft is there, to be replayed.
+    stage.press(&["R"]);
+    assert!(editor(&stage).text().contains("plan.md"));
+    stage.press(&["ctrl-s"]);
+    let asked = stage.asked();
+    assert_eq!(asked[0].0, "replay");
+    assert!(asked[0].1["raw"].as_str().unwrap().contains("plan.md"));
+}
+
+#[test]
+fn a_text_that_somebody_else_forestalled_is_a_draft() {
+    let mut stage = held();
+    change_path(&mut stage, ".md\"");
+    stage.press(&["ctrl-s"]);
+    stage.let_go(1);
+    stage.answer(Err(
+        "hold 1 was resolved already: drop by user (ctl, pid 9)",
+    ));
+    assert!(stage.is_plain(), "there is nothing to edit any more");
+    stage.press(&["R"]);
+    assert!(editor(&stage).text().contains("plan.md"));
+}
+
+#[test]
+fn the_selection_stays_on_an_edited_message_though_new_ones_were_followed() {
+    let mut stage = held();
+    assert!(!stage.app.tabs[0].follows);
+    change_path(&mut stage, ".md\"");
+    stage.press(&["ctrl-s"]);
+    stage.answer(Ok(json!({"hold": 1})));
+    stage.let_go(1);
+    stage.record.result(4, 10, "{}");
+    stage.grown(11);
+    assert_eq!(stage.selected(), Some(10), "D compares it");
+}
+
+/// Bug: the pane stayed blank but for the end of the line.
+#[test]
+fn an_editor_that_grows_shows_its_lines_from_the_start() {
+    let mut stage = held();
+    stage.press(&["F6"]);
+    stage.press(&TO_THE_PATH);
+    stage.press(&["end"]);
+    let before = stage.screen(120, 40);
+    stage.screen(20, 5);
+    assert_eq!(stage.screen(120, 40), before);
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl TestUi {
     pub fn with(record: SampleRecord, hello: Value) -> TestUi {
         let mut stage = TestUi::silent(record, hello);
         stage.until("the session is open", |app| {
-            let ready = |tab: &Tab| *tab.view.state() == ViewState::Ready;
+            let ready = |tab: &Tab| tab.view.has_earlier_events();
             app.tabs.first().is_some_and(ready)
         });
         stage.settle();
@@ -87,7 +87,8 @@ impl TestUi {
         let app = App::recorded(tab, port, Theme::Dark);
         let mut stage = TestUi::of(app, far, record, Value::Null);
         stage.until("the record is open", |app| {
-            *app.tabs[0].view.state() != ViewState::Opening
+            let view = &app.tabs[0].view;
+            view.has_earlier_events() || matches!(view.state(), ViewState::Failed(_))
         });
         stage
     }
@@ -162,7 +163,7 @@ impl TestUi {
     pub fn all_read(&mut self, total: usize) {
         self.until("all is read", |app| {
             let view = &app.tabs[app.tab].view;
-            view.total() >= total && view.searching().is_none()
+            view.total() >= total && view.searching().is_none() && view.has_earlier_events()
         });
     }
 
