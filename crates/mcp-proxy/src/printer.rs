@@ -180,6 +180,14 @@ pub fn fail(error: &anyhow::Error) {
     )));
 }
 
+/// A mistake on the command line, as clap puts it, in the voice of all other errors.
+pub fn usage_error(text: &str) {
+    let text = text.strip_prefix("error: ").unwrap_or(text).trim_end();
+    say(&mcp_proxy_wire::terminal_text::sanitize_lines(&format!(
+        "mcp-proxy: {text}"
+    )));
+}
+
 /// The result of a command, on stdout.
 pub fn stdout_writer() -> io::BufWriter<io::Stdout> {
     io::BufWriter::new(io::stdout())

@@ -33,6 +33,7 @@ mod record_location;
 mod recorder;
 pub mod redact;
 mod repair;
+mod search_pattern;
 mod session_record;
 pub mod store;
 #[cfg(feature = "testing")]

@@ -8,9 +8,11 @@ use mcp_proxy_wire::{
     Body, Direction, ErrorCode, Field, Frame, Id, IdKey, Kind, Message, StreamId,
     TransportEnvelope, flatten,
 };
+use tokio::time::Instant;
 
 use super::batch_messages::{ErrorEffect, ids, parts, refusal};
 use super::hold::{HeldMessage, HoldId, HoldReason, InterceptAction};
+use super::hold_timer::{HoldTimeout, HoldTimer};
 use super::release_queue::{HoldOutcome, ReleaseQueue};
 use crate::connection::Connection;
 use crate::link::OutgoingFrame;
@@ -35,7 +37,9 @@ pub(crate) struct ActiveHold {
     frame: Frame,
     pub message: Message,
     since: Duration,
-    pub deadline: Option<Duration>,
+    pub(super) timer: HoldTimer,
+    /// When its client is told again that it waits.
+    pub(super) next_progress: Option<Instant>,
     pub by: HoldReason,
     progress_support: ProgressSupport,
     pub release_queue: Arc<ReleaseQueue>,
@@ -44,14 +48,15 @@ pub(crate) struct ActiveHold {
 }
 
 impl ActiveHold {
-    pub(crate) fn new(new: NewHold) -> ActiveHold {
+    pub(crate) fn new(new: NewHold, timeout: HoldTimeout) -> ActiveHold {
         ActiveHold {
             connection: new.connection,
             direction: new.direction,
             frame: new.frame,
             message: new.message,
             since: new.now,
-            deadline: None,
+            timer: HoldTimer::new(timeout),
+            next_progress: None,
             by: new.by,
             progress_support: new.progress_support,
             release_queue: new.release_queue,
@@ -102,8 +107,17 @@ impl ActiveHold {
         self.resolve_dropped("proxy")
     }
 
+    /// When something has to be done about it, if nobody decides.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.timer
+            .until()
+            .into_iter()
+            .chain(self.next_progress)
+            .min()
+    }
+
     /// Nothing, once it is decided.
-    pub(crate) fn held_message(&self, hold: HoldId) -> Option<HeldMessage> {
+    pub(super) fn held_message(&self, hold: HoldId, now: Instant) -> Option<HeldMessage> {
         self.decided.is_none().then(|| HeldMessage {
             hold,
             sequence: self.number(),
@@ -112,7 +126,9 @@ impl ActiveHold {
             direction: self.direction,
             message: self.message.clone(),
             since: self.since,
-            deadline: self.deadline,
+            clock: self.timer.clock(),
+            left: self.timer.left(now),
+            editors: self.timer.editors(),
             by: self.by,
         })
     }
@@ -162,10 +178,10 @@ impl ActiveHold {
         let mut act = self.verdict(action.name(), by, why);
         let released = match action {
             InterceptAction::Forward => self.forward_frame(self.frame.clone()),
-            InterceptAction::Modify(bytes, _) => {
+            InterceptAction::Modify(edit) => {
                 act.original_raw = Some(self.message.raw().clone());
-                act.raw = Some(bytes.clone());
-                self.forward_replacement(Message::parse(bytes))
+                act.raw = Some(edit.shown.unwrap_or_else(|| edit.bytes.clone()));
+                self.forward_replacement(Message::parse(edit.bytes))
             }
             InterceptAction::Error { code, message } => {
                 match refusal(&self.message, ErrorCode(code), &message) {

@@ -7,7 +7,9 @@ use mcp_proxy_session::Budget;
 use mcp_proxy_wire::{Body, Direction, Frame, Message};
 
 use super::{MessagePipeline, PipelineOutput, ProgressSupport, holding};
-use crate::intercept::{ActiveHold, HoldOutcome, HoldReason, NewHold, ReleaseQueueReader};
+use crate::intercept::{
+    ActiveHold, HoldOutcome, HoldReason, HoldTimeout, NewHold, ReleaseQueueReader,
+};
 use crate::link::OutgoingFrame;
 use crate::rules::{RuleEffect, RuleOutcome, RuleVerdict};
 
@@ -50,7 +52,7 @@ impl MessagePipeline {
             .release_queue
             .get_or_insert_with(|| ReleaseQueueReader::new(&self.connection));
         let release_queue = Arc::clone(&own.release_queue);
-        let entry = ActiveHold::new(NewHold {
+        let new = NewHold {
             connection: Arc::clone(&self.connection),
             direction: self.direction,
             frame,
@@ -59,7 +61,8 @@ impl MessagePipeline {
             by: HoldReason::Rules,
             progress_support: ProgressSupport::No,
             release_queue: Arc::clone(&release_queue),
-        });
+        };
+        let entry = ActiveHold::new(new, HoldTimeout::Never);
         self.record_verdicts(&entry, &verdict);
         if let RuleOutcome::Redirect(server) = verdict.outcome {
             let message = verdict.message.unwrap_or(entry.message.clone());

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::ValueEnum;
+use mcp_proxy_core::HoldTimeout;
 
 /// Where clients connect unless told otherwise.
 pub const DEFAULT_HOST: &str = "127.0.0.1";
@@ -66,15 +66,15 @@ pub struct ProxyArgs {
     )]
     pub breakpoints: Vec<String>,
 
-    /// How long a message may be held; clients give up after 60 s
+    /// How long a message may be held, or `never` for no limit; most clients give up after 60 s
     #[arg(
         long,
         value_name = "TIME",
-        value_parser = crate::cli::time::time,
+        value_parser = crate::cli::time::hold_timeout,
         default_value = "55s",
         help_heading = "Holding messages"
     )]
-    pub hold_timeout: Duration,
+    pub hold_timeout: HoldTimeout,
 
     /// What to do with a held message when the time is up
     #[arg(
@@ -255,6 +255,16 @@ pub struct ProxyArgs {
     /// Say nothing on stderr but errors and `listening on URL`
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+impl ProxyArgs {
+    /// Whether a server is given.
+    pub fn names_server(&self) -> bool {
+        self.url.is_some()
+            || self.target_url.is_some()
+            || self.target_command.is_some()
+            || !self.command.is_empty()
+    }
 }
 
 /// What happens to a message that was held for too long.

@@ -54,15 +54,18 @@ fn of_a_command_in_a_command() {
 }
 
 #[test]
-fn of_filters() {
-    let output = Command::new(env!("CARGO_BIN_EXE_mcp-proxy"))
-        .args(["help", "filters"])
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(output.status.success() && output.stderr.is_empty());
-    insta::assert_snapshot!(
-        "help-topic-filters",
-        String::from_utf8(output.stdout).unwrap()
-    );
+fn of_every_topic() {
+    for topic in ["filters", "rules", "keys"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_mcp-proxy"))
+            .args(["help", topic])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{topic}"
+        );
+        let text = String::from_utf8(output.stdout).unwrap();
+        insta::assert_snapshot!(format!("help-topic-{topic}"), text);
+    }
 }

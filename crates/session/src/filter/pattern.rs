@@ -3,10 +3,13 @@
 use std::io::Read;
 use std::path::Path;
 
-use regex::bytes::{Regex, RegexBuilder};
+use bytes::Bytes;
 
 use super::FilterError;
 use super::form::CaseMatching;
+use crate::budget::Budget;
+use crate::jq::JqError;
+use crate::search_pattern::{PatternOptions, SearchPattern};
 
 /// Memory for a compiled pattern; `.{1000}{1000}` needs more, and is refused.
 const LARGEST: usize = 4 << 20;
@@ -16,20 +19,33 @@ const OVERLAP: usize = 64 << 10;
 
 /// A compiled pattern.
 #[derive(Debug, Clone)]
-pub(super) struct Pattern(Regex);
+pub(super) struct Pattern(SearchPattern);
 
 impl Pattern {
     pub(super) fn new(pattern: &str, case: CaseMatching) -> Result<Pattern, FilterError> {
-        RegexBuilder::new(pattern)
-            .case_insensitive(case == CaseMatching::Insensitive)
-            .size_limit(LARGEST)
-            .build()
+        let options = PatternOptions {
+            pattern,
+            largest: LARGEST,
+            configure: &|builder| {
+                builder.case_insensitive(case == CaseMatching::Insensitive);
+            },
+        };
+        let compiled = SearchPattern::new(&options);
+        compiled
             .map(Pattern)
             .map_err(|error| explain(pattern, &error))
     }
 
+    /// Whether it is in a message for which others wait.
+    pub(super) fn is_in_time(&self, bytes: &Bytes, budget: Budget) -> Result<bool, JqError> {
+        let found = self.0.is_in(bytes, budget.time);
+        found
+            .map(|found| found.what)
+            .ok_or(JqError::TooSlow(budget))
+    }
+
     pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
-        self.0.is_match(bytes)
+        self.0.regex().is_match(bytes)
     }
 
     pub(super) fn is_in_file(&self, path: &Path) -> bool {

@@ -94,10 +94,7 @@ impl App {
     }
 
     fn resolve_hold(&mut self, held: &Held, decision: &Decision) {
-        let request = HoldResolveRequest {
-            hold: held.hold,
-            action: decision.action(),
-        };
+        let request = HoldResolveRequest::new(held.hold, decision.action());
         let said = format!("#{} {}", held.sequence, decision.done());
         let then = RequestPurpose::Resolved(held.sequence, said);
         self.ask(&request, then);
