@@ -210,7 +210,7 @@ impl ControlRequestHandler {
         }
         let control = &*self.place.0;
         let facts = control.facts();
-        let record = facts.record.as_ref();
+        let record = control.record_path();
         HelloResult {
             protocol: PROTOCOL,
             version: facts.version.to_owned(),
@@ -328,7 +328,7 @@ impl ControlRequestHandler {
     }
 
     fn record(&self, what_for: &str) -> Result<PathBuf, Fault> {
-        let record = self.place.0.summary.record.clone();
+        let record = self.place.0.record_path();
         record.ok_or_else(|| {
             let text = format!(
                 "this run keeps no record (--no-record), so there is nothing to {what_for}"

@@ -68,7 +68,9 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
             run.intercept().add_breakpoint(new);
         }
         let target = control::shown_target(config, &recording.about);
-        let _following = rules::follow(config, &run, &target)?;
+        // A start that fails leaves no record behind: the last one is still that of a session.
+        let _following =
+            rules::follow(config, &run, &target).inspect_err(|_| run.discard_empty_record())?;
         let control = control::open(config, &run, &recording.about);
         let editor = tui::EditorFlag::default();
         let asked = control.as_ref().map(|own| Arc::clone(&own.control));
@@ -105,15 +107,14 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
             Ok(end) => end.why.clone(),
             Err(error) => format!("{error:#}"),
         };
+        if outcome.is_err() {
+            run.discard_empty_record();
+        }
         run.end(&why);
         // Viewers that see the connection close find the whole record.
         drop(control);
         drop(tui);
-        record::finish(
-            recording.about.path.as_deref(),
-            config.record.as_ref(),
-            config.quiet,
-        )?;
+        record::finish(&run.record_parts(), config.record.as_ref(), config.quiet)?;
         outcome.map(|end| end.code)
     })
 }
