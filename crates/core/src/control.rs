@@ -205,6 +205,12 @@ impl ProxyControl {
         }
     }
 
+    /// The file that the record is written to now.
+    fn record_path(&self) -> Option<PathBuf> {
+        let now = self.run.record_path();
+        now.or_else(|| self.summary.record.clone())
+    }
+
     /// What the run says about itself.
     pub fn facts(&self) -> &RunSummary {
         &self.summary

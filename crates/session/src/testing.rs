@@ -320,6 +320,7 @@ pub fn answers(request: u64, answer: u64) -> AnsweredRequest {
         id: id(request),
         sequence: request,
         latency: Duration::from_millis(answer - request),
+        held: Duration::ZERO,
     }
 }
 

@@ -111,6 +111,8 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                     Body::More(chunk)
                 }
                 LineUnit::Close(chunk) => {
+                    envelope =
+                        TransportEnvelope::Line(line_end(&chunk.wire[chunk.message.len()..]));
                     self.cutting += chunk.message.len();
                     Body::Close(chunk)
                 }

@@ -220,7 +220,7 @@ impl ControlRequestHandler {
         }
         let control = &*self.place.control;
         let facts = control.facts();
-        let record = facts.record.as_ref();
+        let record = control.record_path();
         HelloResult {
             protocol: PROTOCOL,
             version: facts.version.to_owned(),
@@ -344,7 +344,7 @@ impl ControlRequestHandler {
     }
 
     fn record(&self, what_for: &str) -> Result<PathBuf, Fault> {
-        let record = self.place.control.summary.record.clone();
+        let record = self.place.control.record_path();
         record.ok_or_else(|| {
             let text = format!(
                 "this run keeps no record (--no-record), so there is nothing to {what_for}"

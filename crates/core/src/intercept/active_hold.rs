@@ -143,6 +143,7 @@ impl ActiveHold {
             kind,
             by: by.to_owned(),
             why: why.to_owned(),
+            delay: None,
             original_raw: None,
             raw: None,
         }
@@ -187,6 +188,7 @@ impl ActiveHold {
                 match refusal(&self.message, ErrorCode(code), &message) {
                     ErrorEffect::Answer(error) => {
                         self.connection.record_verdict(act);
+                        self.note_released();
                         return self.resolve_with_answer(error);
                     }
                     ErrorEffect::Replacement(error) => {
@@ -269,6 +271,12 @@ impl ActiveHold {
                 self.forward_frame(OutgoingFrame::Replacement { original, frame })
             }
         }
+    }
+
+    /// It waits here no longer, and is not forwarded either.
+    pub(crate) fn note_released(&self) {
+        self.connection
+            .note_released(self.direction, &self.message, self.number());
     }
 
     /// It is not forwarded; its sender gets this answer.

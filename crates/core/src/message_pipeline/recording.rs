@@ -55,6 +55,12 @@ impl MessagePipeline {
             Body::More(chunk) => self.more(chunk),
             Body::Close(chunk) => {
                 self.more(chunk);
+                // How a line ends is known only now.
+                if let (Some(large), TransportEnvelope::Line(end)) =
+                    (&mut self.cut_through, &frame.envelope)
+                {
+                    large.first.envelope = TransportEnvelope::Line(*end);
+                }
                 frame.sequence = self.record_large(record_writer, now)?;
             }
         }

@@ -140,6 +140,9 @@ impl MessagePipeline {
             }
             let why = applied.effect.to_string();
             let mut act = entry.verdict(applied.effect.verb(), &applied.rule.by(), &why);
+            if let RuleEffect::Delayed(delay) = applied.effect {
+                act.delay = Some(delay);
+            }
             if Some(place) == last_change {
                 act.original_raw = Some(entry.message.raw().clone());
                 act.raw = verdict
@@ -164,7 +167,10 @@ pub(super) fn too_slow(subject: &str, number: u64, budget: Budget) -> String {
 fn rule_hold_outcome(entry: &ActiveHold, verdict: &RuleVerdict) -> HoldOutcome {
     match &verdict.outcome {
         RuleOutcome::Pass => entry.resolve_forward(verdict.message.as_ref()),
-        RuleOutcome::Answer(answer) => entry.resolve_with_answer(answer.clone()),
+        RuleOutcome::Answer(answer) => {
+            entry.note_released();
+            entry.resolve_with_answer(answer.clone())
+        }
         RuleOutcome::Drop | RuleOutcome::Redirect(_) => {
             let by = verdict.applied.last().map(|applied| applied.rule.by());
             entry.resolve_dropped(by.as_deref().unwrap_or("a rule"))

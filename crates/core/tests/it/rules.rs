@@ -74,6 +74,7 @@ fn played(rules: &Rules, transcript: &str) -> String {
             }
             (Some((method, name)), None) => {
                 facts.request = Some(RequestFacts {
+                    held: Duration::ZERO,
                     sequence: 1,
                     method: Some(method),
                     name: name.as_deref(),

@@ -187,7 +187,7 @@ pub struct ProxyArgs {
     #[arg(long, help_heading = "Server side")]
     pub pass_noise: bool,
 
-    /// Write the record to this file instead of the state directory
+    /// Write the record to this file instead of the state directory; for x.json the record is x.jsonl, and x.json is exported when the run ends
     #[arg(
         long,
         value_name = "FILE",
@@ -204,6 +204,17 @@ pub struct ProxyArgs {
     /// Record nothing
     #[arg(long, help_heading = "Record")]
     pub no_record: bool,
+
+    /// Continue the record in another file when one has this size, with large bodies: bytes, or with K, M, G
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "2G",
+        value_parser = super::size::size,
+        conflicts_with = "no_record",
+        help_heading = "Record"
+    )]
+    pub max_record_size: u64,
 
     /// When to sync the record to disk; no mode loses data if only the proxy is killed
     #[arg(long, value_name = "WHEN", default_value = "interval", value_parser = ["none", "interval", "fsync"],

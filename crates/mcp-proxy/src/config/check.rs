@@ -15,7 +15,7 @@ use mcp_proxy_transport::process::{Environment, GuardProgram, ServerCommand, Sup
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
 use mcp_proxy_wire::Transport;
 
-use super::{ClientEndpoint, Config, MockTarget, RecordConfig, RunLimits, Target};
+use super::{ClientEndpoint, Config, MockTarget, RecordConfig, RunLimits, Target, session_file};
 use crate::cli::ProxyArgs;
 use crate::cli::mock::{MockArgs, UnmatchedArg};
 use crate::cli::proxy::{
@@ -370,9 +370,13 @@ fn record(
     if args.no_record {
         return Ok(None);
     }
-    let place = match &args.session_file {
-        Some(path) => RecordLocation::File(std::path::absolute(path)?),
-        None => RecordLocation::Default,
+    if args.max_record_size == 0 {
+        bail!("--max-record-size: 0 leaves no room for a message");
+    }
+    let format = args.output_format.as_deref();
+    let (place, export) = match &args.session_file {
+        Some(path) => session_file::place(path, format)?,
+        None => (RecordLocation::Default, format.map(str::to_owned)),
     };
     Ok(Some(RecordConfig {
         place,
@@ -381,8 +385,9 @@ fn record(
             on_error: args.on_record_error.parse().map_err(anyhow::Error::msg)?,
             credentials,
             redaction,
+            max_size: Some(args.max_record_size),
         },
-        export: args.output_format.clone(),
+        export,
     }))
 }
 

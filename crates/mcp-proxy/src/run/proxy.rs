@@ -77,7 +77,9 @@ async fn run_on(config: &Config) -> Result<ExitCode> {
         run.intercept().add_breakpoint(new);
     }
     let target = control::shown_target(config, &recording.about);
-    let _following = rules::follow(config, &run, &target)?;
+    // A start that fails leaves no record behind: the last one is still that of a session.
+    let _following =
+        rules::follow(config, &run, &target).inspect_err(|_| run.discard_empty_record())?;
     let control = control::open(config, &run, &recording.about);
     let editor = tui::EditorFlag::default();
     let asked = control.as_ref().map(|own| Arc::clone(&own.control));
@@ -113,15 +115,18 @@ async fn run_on(config: &Config) -> Result<ExitCode> {
         Ok(end) => end.why.clone(),
         Err(error) => format!("{error:#}"),
     };
+    if outcome.is_err() {
+        run.discard_empty_record();
+    }
     run.end(&why);
     // Viewers that see the connection close find the whole record.
     drop(control);
     let had_screen = tui.is_some();
     drop(tui);
-    let path = recording.about.path.as_deref();
-    record::finish(path, config.record.as_ref(), config.quiet)?;
+    let parts = run.record_parts();
+    record::finish(&parts, config.record.as_ref(), config.quiet)?;
     // What was said at the start about the record, the screen has hidden.
-    let recorded = path.filter(|_| !config.quiet);
+    let recorded = parts.last().filter(|_| !config.quiet);
     let recorded = recorded.map(|path| format!("mcp-proxy: recorded to {}", path.display()));
     if let Some(text) = recorded.or(recording.warning).filter(|_| had_screen) {
         printer::say(&text);

@@ -215,7 +215,7 @@ async fn play(
         cut: usize::MAX,
         max: config.limits.message,
     };
-    let dial = proxy::dial(config, limits)?;
+    let dial = proxy::dial(config, limits).inspect_err(|_| run.discard_empty_record())?;
     let options = proxy::carry_options(config.limits);
     let requests: usize = plans.iter().map(ReplayPlan::requests).sum();
     let stage = ReplaySchedule::new(&plans, pace);

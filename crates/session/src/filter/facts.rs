@@ -50,8 +50,10 @@ pub struct RequestFacts<'a> {
     pub method: Option<&'a str>,
     /// The tool, prompt or resource it is about.
     pub name: Option<&'a str>,
-    /// From receiving it to receiving this answer.
+    /// From forwarding it to receiving this answer.
     pub latency: Duration,
+    /// How long it was held or delayed before it was forwarded.
+    pub held: Duration,
 }
 
 /// What a message came in.

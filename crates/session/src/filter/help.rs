@@ -61,7 +61,7 @@ pub const EXAMPLES: &[FilterExample] = &[
 const FORMS: &[(&str, &str)] = &[
     (
         "words",
-        "Everything else. All words must be in the message: in its method, in the name of its tool, prompt or resource, in its id or in its text; case-insensitive, in any order. A character may be written as an escape there: grüße finds `Gr\\u00fc\\u00dfe`, and a/b finds `a\\/b`.",
+        "Everything else. All words must be in the message: in its method, in the name of its tool, prompt or resource (of an answer, in those of the request it answers), in its id or in its text; case-insensitive, in any order. A character may be written as an escape there: grüße finds `Gr\\u00fc\\u00dfe`, and a/b finds `a\\/b`.",
     ),
     (
         "/regex/",

@@ -1,12 +1,12 @@
 //! `/regex/`: a regular expression over the bytes of a message, in time linear in their number.
 
 use std::io::Read;
-use std::path::Path;
 
 use bytes::Bytes;
 
 use super::FilterError;
 use super::form::CaseMatching;
+use crate::RawBody;
 use crate::budget::Budget;
 use crate::jq::JqError;
 use crate::search_pattern::{PatternOptions, SearchPattern};
@@ -48,8 +48,8 @@ impl Pattern {
         self.0.regex().is_match(bytes)
     }
 
-    pub(super) fn is_in_file(&self, path: &Path) -> bool {
-        let Ok(mut file) = std::fs::File::open(path) else {
+    pub(super) fn is_in_body(&self, body: &RawBody) -> bool {
+        let Ok(mut file) = body.reader() else {
             return false;
         };
         let mut buffer = vec![0; PIECE];
@@ -101,6 +101,13 @@ mod tests {
     use super::*;
     use std::io::Write;
 
+    fn body_in(file: &tempfile::NamedTempFile) -> RawBody {
+        RawBody::Side {
+            path: file.path().to_owned(),
+            len: file.as_file().metadata().unwrap().len(),
+        }
+    }
+
     #[test]
     fn a_broken_pattern_names_the_place() {
         let error = Pattern::new("ab(c", CaseMatching::Sensitive).unwrap_err();
@@ -117,12 +124,12 @@ mod tests {
         assert!(
             Pattern::new("n.?edle", CaseMatching::Sensitive)
                 .unwrap()
-                .is_in_file(file.path())
+                .is_in_body(&body_in(&file))
         );
         assert!(
             !Pattern::new("needles", CaseMatching::Sensitive)
                 .unwrap()
-                .is_in_file(file.path())
+                .is_in_body(&body_in(&file))
         );
     }
 }

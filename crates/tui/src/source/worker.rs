@@ -52,9 +52,11 @@ pub(super) fn read_record(mailbox: &Arc<WorkerMailbox>, path: &Path) {
     let opened = SessionRecord::open(path)
         .map_err(|error| chain(&error))
         .and_then(|session| {
-            let appended = SessionEventReader::open(path);
+            // A JSON export has a record somewhere else.
+            let record = session.path();
+            let appended = SessionEventReader::open(record);
             let appended =
-                appended.map_err(|error| format!("cannot open {}: {error}", path.display()));
+                appended.map_err(|error| format!("cannot open {}: {error}", record.display()));
             appended.map(|appended| (session, appended))
         });
     match opened {
@@ -190,7 +192,9 @@ impl ViewWorker {
             let read = appended.since(session, from, known);
             let failed = taken.err().map(|error| chain(&error));
             let unread = read.as_ref().err().map(ToString::to_string);
-            self.trouble = failed.or(unread);
+            let next = session.next_part().filter(|_| !self.more);
+            let next = next.map(|part| format!("the record continues in {}", part.display()));
+            self.trouble = failed.or(unread).or(next);
             rest = read.unwrap_or_default();
         }
         (mail.events, mail.marks) = (rest.events, rest.marks);

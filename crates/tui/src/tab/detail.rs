@@ -1,8 +1,6 @@
 //! A message in detail: its bytes laid out, what carried it above them, what is folded, and where the cursor is.
 
-use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::Path;
 
 use mcp_proxy_session::{HttpHead, MessageWithContext, RawBody};
 
@@ -241,7 +239,7 @@ fn beginning_of(raw: &RawBody, most: usize) -> BodyLayout {
         RawBody::Lost { len } => {
             BodyLayout::of(format!("({len} bytes that were not stored)").as_bytes())
         }
-        RawBody::Side { path, len } if *len > most as u64 => match beginning(path, most) {
+        RawBody::Side { len, .. } if *len > most as u64 => match beginning(raw, most) {
             Ok(start) => BodyLayout::of_start(&start, *len),
             Err(error) => BodyLayout::of(format!("(the body cannot be read: {error})").as_bytes()),
         },
@@ -256,10 +254,8 @@ fn beginning_of(raw: &RawBody, most: usize) -> BodyLayout {
 }
 
 /// The rest of a large body is not read.
-fn beginning(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+fn beginning(raw: &RawBody, most: usize) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
-    File::open(path)?
-        .take(most as u64)
-        .read_to_end(&mut start)?;
+    raw.reader()?.take(most as u64).read_to_end(&mut start)?;
     Ok(start)
 }
