@@ -19,7 +19,7 @@ static HELD_BACK: Mutex<Option<DeferredOutput>> = Mutex::new(None);
 
 /// Lines that are kept for the end.
 const KEPT_LINES: usize = 1_000;
-/// Lines of the server's stderr that are printed at the end. The record has all of them.
+/// Lines of the server's stderr that are printed at the end. The record, if there is one, has all of them.
 const KEPT_STDERR: usize = 5;
 
 struct DeferredOutput {
@@ -51,8 +51,9 @@ impl DeferredOutput {
         let left_out = self.stderr_lines - self.stderr.len() as u64;
         let heading = (left_out > 0).then(|| {
             let text = format!(
-                "mcp-proxy: the server wrote {} lines to stderr; these are the last, the record has all:",
-                self.stderr_lines
+                "mcp-proxy: the server wrote {} lines to stderr; the last {}:",
+                self.stderr_lines,
+                self.stderr.len()
             );
             text.into_bytes()
         });
@@ -201,4 +202,28 @@ pub fn colours() -> bool {
 /// Whether a person reads stdout.
 pub fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_the_ui_only_the_end_of_stderr_is_printed_and_then_what_was_said() {
+        let (shows, _shown) = sync_channel(1);
+        let mut held = DeferredOutput {
+            shows,
+            lines: VecDeque::new(),
+            stderr: VecDeque::new(),
+            stderr_lines: 0,
+        };
+        held.defer_line(b"said".to_vec());
+        for number in 0..70 {
+            held.defer_stderr(format!("line {number}").into_bytes());
+        }
+        let lines: Vec<Vec<u8>> = held.into_lines().collect();
+        assert_eq!(lines.len(), KEPT_STDERR + 2);
+        assert_eq!(lines[1], b"line 65");
+        assert_eq!(lines.last().map(Vec::as_slice), Some(&b"said"[..]));
+    }
 }

@@ -162,6 +162,7 @@ commands! {
         Drop "drop" ["F8"] "Drop the held message";
         AnswerError "error" ["x"] "Answer the held request with an error: `:error CODE TEXT`";
         Step "step" ["s"] "Forward the oldest held message and hold the next one";
+        Extend "extend" ["+"] "Give the held message another minute, or `:extend SECONDS`";
         Continue "continue" ["c"] "Forward all held messages and turn intercept off";
         NextHeld "next-held" ["w"] "Go to the next held message";
         Breakpoints "breakpoints" ["b"] "List the breakpoints: each holds what matches its filter";

@@ -26,7 +26,7 @@ pub use app::{
     ServersWindow, StatusTone,
 };
 pub use command::{COMMANDS, CommandEntry, UiCommand, keys_page};
-pub use editor::{EditPurpose, Editor};
+pub use editor::{EditPurpose, Editor, HeadText};
 pub use panes::draw;
 pub use port::{ProxyEvent, ProxyPort, ProxyPortPeer, ProxyRequest};
 pub use proxy::ProxyStatus;

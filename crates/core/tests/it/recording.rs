@@ -1,5 +1,9 @@
 //! What the record holds after a conversation.
 
+use std::sync::{Arc, Mutex};
+
+use mcp_proxy_core::intercept::HoldOptions;
+use mcp_proxy_core::{ProxyRun, RunOptions};
 use mcp_proxy_session::{RecordOptions, SessionRecord};
 use mcp_proxy_wire::Transport;
 use serde_json::Value;
@@ -44,4 +48,37 @@ async fn every_message_is_there_with_its_bytes_and_its_request() {
     let strays = lines.filter(|line: &Value| line["kind"] == "stray");
     assert_eq!(strays.count(), 1, "{text}");
     assert!(session.end().is_some());
+}
+
+on_both_runtimes!(stray_lines_are_warned_of_once);
+async fn stray_lines_are_warned_of_once() {
+    let warnings: Arc<Mutex<Vec<String>>> = Arc::default();
+    let warned = Arc::clone(&warnings);
+    let run = ProxyRun::new(RunOptions {
+        recorder: None,
+        warn: Arc::new(move |text| warned.lock().unwrap().push(text.to_owned())),
+        pass_noise: false,
+        hold: HoldOptions::default(),
+    });
+    for _ in 0..2 {
+        let connection = run.connect(Transport::Stdio, Transport::Stdio);
+        play_on(
+            &connection,
+            r#"
+            C> {"jsonrpc":"2.0","id":1,"method":"ping"}
+            S< ~ping
+            S>
+            S> Listening on port 7
+            S> and again
+            S> {"jsonrpc":"2.0","id":1,"result":{}}
+            C< ~result
+            C.
+            S|
+            "#,
+        )
+        .await;
+    }
+    let warnings = warnings.lock().unwrap();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("Listening on port 7"), "{warnings:?}");
 }

@@ -134,3 +134,49 @@ fn line(running: &RunningProxy) -> String {
 fn started(stamp: &str) -> String {
     sanitize(&stamp.chars().take(19).collect::<String>().replace('T', " "))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use mcp_proxy_transport::control::ProxyDescriptor;
+
+    use super::*;
+
+    fn running(id: &str) -> RunningProxy {
+        RunningProxy {
+            descriptor: ProxyDescriptor {
+                id: id.to_owned(),
+                pid: 1,
+                session: format!("019a8888-0000-7000-8000-{id}"),
+                target: "python server.py".to_owned(),
+                client: "stdio".to_owned(),
+                server: "stdio".to_owned(),
+                record: None,
+                started: String::new(),
+                version: String::new(),
+            },
+            socket: PathBuf::from(id),
+        }
+    }
+
+    #[test]
+    fn a_proxy_is_picked_by_its_place_or_its_id() {
+        let picked = |answer: &str| {
+            let found = vec![running("5e550001"), running("63436880")];
+            pick(found, answer).ok().map(|one| one.descriptor.id)
+        };
+        for (answer, expected) in [
+            ("", Some("5e550001")),
+            ("1", Some("5e550001")),
+            ("2", Some("63436880")),
+            ("634", Some("63436880")),
+            ("5E55", Some("5e550001")),
+            ("3", None),
+            ("0", None),
+            ("nonsense", None),
+        ] {
+            assert_eq!(picked(answer).as_deref(), expected, "{answer}");
+        }
+    }
+}

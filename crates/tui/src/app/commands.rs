@@ -35,6 +35,7 @@ impl App {
             UiCommand::AnswerError if rest.is_empty() => self.type_error(),
             UiCommand::AnswerError => self.answer_error(rest),
             UiCommand::Step => self.step(),
+            UiCommand::Extend => self.extend(rest),
             UiCommand::Continue => self.resume(),
             UiCommand::NextHeld => self.next_held(),
             UiCommand::Breakpoints => self.open(Overlay::Breakpoints { selected: 0 }),

@@ -1,16 +1,16 @@
 //! Deciding about held messages.
 
 use mcp_proxy_control::{
-    ContinueRequest, HoldAction, HoldResolveRequest, InterceptMode, InterceptSetRequest,
-    ModeChange, Replacement, ReplaySession, StepRequest,
+    ContinueRequest, HeaderPatch, HoldAction, HoldResolveRequest, InterceptMode,
+    InterceptSetRequest, ModeChange, Replacement, ReplaySession, StepRequest,
 };
 use mcp_proxy_wire::Kind;
 use mcp_proxy_wire::terminal_text::sanitize_json;
 
 use super::answers::RequestPurpose;
-use super::holds::NOTHING_HELD;
+use super::holds::{EditorState, NOTHING_HELD};
 use super::{App, Effect, Overlay};
-use crate::editor::{EditPurpose, Editor};
+use crate::editor::{EditPurpose, Editor, HeadText};
 use crate::proxy::{Held, ProxyStatus};
 use crate::tab::Detail;
 use crate::text::{BodyFormat, plain};
@@ -25,7 +25,13 @@ pub(super) enum Decision {
     /// It was opened in the editor and not changed: forward it as it is.
     Unchanged,
     /// Forward this in its place.
-    Modify { text: String, check: EditCheck },
+    Modify {
+        text: String,
+        check: EditCheck,
+        headers: HeaderPatch,
+    },
+    /// Forward it with other HTTP headers.
+    ChangeHead(HeaderPatch),
     /// Do not forward it.
     Drop,
     /// It goes nowhere, and is answered with this error.
@@ -56,8 +62,10 @@ impl Decision {
     /// The same in the words of the control protocol.
     fn action(&self) -> HoldAction {
         match self {
-            Decision::Forward | Decision::Unchanged => HoldAction::Forward,
-            Decision::Modify { text, check } => HoldAction::Modify {
+            Decision::Forward | Decision::Unchanged | Decision::ChangeHead(_) => {
+                HoldAction::Forward
+            }
+            Decision::Modify { text, check, .. } => HoldAction::Modify {
                 message: Replacement::Text(text.clone()),
                 as_is: *check == EditCheck::AsIs,
             },
@@ -74,7 +82,7 @@ impl Decision {
         match self {
             Decision::Forward => "was forwarded",
             Decision::Unchanged => "was forwarded unchanged",
-            Decision::Modify { .. } => "was forwarded with your changes",
+            Decision::Modify { .. } | Decision::ChangeHead(_) => "was forwarded with your changes",
             Decision::Drop => "was dropped",
             Decision::Error {
                 to: ErrorRecipient::Receiver,
@@ -94,7 +102,10 @@ impl App {
     }
 
     fn resolve_hold(&mut self, held: &Held, decision: &Decision) {
-        let request = HoldResolveRequest::new(held.hold, decision.action());
+        let mut request = HoldResolveRequest::new(held.hold, decision.action());
+        if let Decision::Modify { headers, .. } | Decision::ChangeHead(headers) = decision {
+            request.headers = headers.clone();
+        }
         let said = format!("#{} {}", held.sequence, decision.done());
         let then = RequestPurpose::Resolved(held.sequence, said);
         self.ask(&request, then);
@@ -224,8 +235,21 @@ impl App {
             return;
         }
         if let Some((purpose, text)) = self.held_text(EditLocation::Outside) {
+            self.tell_editing(purpose, EditorState::Open);
             self.effects.push(Effect::Edit(purpose, text));
         }
+    }
+
+    /// The HTTP head of a held message, if it can be edited.
+    pub(super) fn editable_head(&self, purpose: EditPurpose) -> Option<HeadText> {
+        let EditPurpose::Hold { sequence, .. } = purpose else {
+            return None;
+        };
+        let held = self.proxy.hold_of(sequence);
+        held.filter(|held| held.head_editable)?;
+        let view = &self.tabs.first()?.view;
+        let told = view.message_with_context(sequence).ok()?;
+        told.message.http.as_ref().map(HeadText::of)
     }
 
     fn held_text(&mut self, room: EditLocation) -> Option<(EditPurpose, String)> {
@@ -237,7 +261,12 @@ impl App {
         tab.show();
         let text = editable(tab.detail.as_ref()?, room);
         let text = text.map_err(|why| self.complain(why)).ok()?;
-        Some((EditPurpose::Hold { hold, sequence }, text))
+        let purpose = EditPurpose::Hold { hold, sequence };
+        let text = match self.editable_head(purpose) {
+            Some(head) => head.above(&text),
+            None => text,
+        };
+        Some((purpose, text))
     }
 
     /// A text comes back from the editor outside, which was given `before`.
@@ -249,10 +278,16 @@ impl App {
     ) {
         let text = match text {
             Ok(text) => text,
-            Err(why) => return self.complain(why),
+            Err(why) => {
+                if !matches!(self.overlay, Overlay::Editor(_)) {
+                    self.tell_editing(purpose, EditorState::Closed);
+                }
+                return self.complain(why);
+            }
         };
         if !matches!(self.overlay, Overlay::Editor(_)) {
-            self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, before)));
+            let head = self.editable_head(purpose);
+            self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, head, before)));
         }
         if let Overlay::Editor(editor) = &mut self.overlay {
             editor.replace(&text);
@@ -281,6 +316,13 @@ impl App {
         let Overlay::Editor(editor) = &mut self.overlay else {
             return;
         };
+        let headers = match editor.header_patch() {
+            Ok(headers) => headers.clone(),
+            Err(fault) => {
+                let text = format!("line {}: {}", fault.line, fault.why);
+                return self.complain(text);
+            }
+        };
         if let Some(doubt) = editor.send_warning()
             && !editor.sends_invalid
         {
@@ -292,7 +334,7 @@ impl App {
             true => EditCheck::AsIs,
             false => EditCheck::Json,
         };
-        let (is_changed, message) = (editor.is_changed(), editor.message());
+        let (is_changed, message) = (editor.is_body_changed(), editor.message());
         // It comes back if it cannot be sent.
         if let Overlay::Editor(editor) = std::mem::replace(&mut self.overlay, Overlay::None) {
             self.unsent_edit = Some(editor);
@@ -304,16 +346,18 @@ impl App {
                     return;
                 };
                 let decision = match is_changed {
-                    false => Decision::Unchanged,
-                    true => {
-                        // The user wants to see what became of it, and not the newest message.
-                        self.followed = false;
-                        Decision::Modify {
-                            text: message,
-                            check,
-                        }
-                    }
+                    false if headers.is_empty() => Decision::Unchanged,
+                    false => Decision::ChangeHead(headers),
+                    true => Decision::Modify {
+                        text: message,
+                        check,
+                        headers,
+                    },
                 };
+                if !matches!(decision, Decision::Unchanged) {
+                    // The user wants to see what became of it, and not the newest message.
+                    self.followed = false;
+                }
                 self.resolve_hold(&held, &decision);
             }
             EditPurpose::Replay { sequence } => {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::holds::EditorState;
 use super::{App, Overlay};
 use crate::command::UiCommand;
 use crate::editor::{EditPurpose, Editor};
@@ -44,11 +45,14 @@ impl Drafts {
 impl App {
     /// Opens an editor on a text, or on the draft that there is of its message.
     pub(super) fn open_editor(&mut self, purpose: EditPurpose, text: &str) {
+        let head = self.editable_head(purpose);
         let draft = self.drafts.0.remove(&purpose.sequence());
         let is_draft = draft.is_some();
-        let mut editor = draft.unwrap_or_else(|| Box::new(Editor::new(purpose, text)));
+        // A head that cannot be changed any more is not part of the draft.
+        let mut editor = draft.unwrap_or_else(|| Box::new(Editor::new(purpose, head, text)));
         editor.change_purpose(purpose);
         self.open(Overlay::Editor(editor));
+        self.tell_editing(purpose, EditorState::Open);
         if is_draft {
             let key = UiCommand::StartOver.key();
             let sequence = purpose.sequence();
@@ -61,7 +65,10 @@ impl App {
     /// Closes the editor and keeps what was typed.
     pub(super) fn close_editor(&mut self) -> ClosedText {
         match std::mem::replace(&mut self.overlay, Overlay::None) {
-            Overlay::Editor(editor) => self.drafts.keep(editor),
+            Overlay::Editor(editor) => {
+                self.tell_editing(editor.purpose, EditorState::Closed);
+                self.drafts.keep(editor)
+            }
             other => {
                 self.overlay = other;
                 ClosedText::Unchanged

@@ -192,7 +192,7 @@ fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
         lines.push(format!(
             "⏸ held by {}, {}",
             held.by,
-            held.clock_text(app.now)
+            held.describe_clock(app.now)
         ));
     }
     if message.undecided && app.is_left_undecided() {
@@ -216,6 +216,14 @@ fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
             .map(|latency| format!(" after {}", short_time(latency)));
         let latency = latency.unwrap_or_default();
         first.push_str(&format!(" answers #{request}{latency}"));
+        // The latency is the server's own.
+        if let Some(held) = message.request_held {
+            let held = short_time(held);
+            first.push_str(&format!(" (#{request} was held {held} before)"));
+        }
+    }
+    if let Some(held) = message.held {
+        first.push_str(&format!(" held {}", short_time(held)));
     }
     match message.origin {
         Origin::Proxy => lines.push("made by the proxy".to_owned()),

@@ -164,7 +164,7 @@ pub(crate) fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         Overlay::Editor(editor) => app.proxy.hold_of(editor.purpose.sequence()),
         _ => None,
     };
-    let clock = clock.map(|held| held.clock_text(app.now));
+    let clock = clock.map(|held| held.describe_clock(app.now));
     let Overlay::Editor(editor) = &mut app.overlay else {
         return;
     };

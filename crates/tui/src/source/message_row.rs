@@ -71,7 +71,6 @@ impl MessageRow {
             Some(asked) => (Some(asked.method.clone()), asked.name.clone()),
             None => (message.method.clone(), message.name.clone()),
         };
-        let has_verdict = |kind: &str| message.verdicts.iter().any(|verdict| verdict.kind == kind);
         MessageRow {
             sequence: message.sequence,
             time: message.timestamp,
@@ -94,8 +93,8 @@ impl MessageRow {
             duplicate: message.duplicate,
             origin: message.origin,
             undelivered: told.undelivered,
-            delayed: has_verdict("delay"),
-            redirected: has_verdict("redirect"),
+            delayed: message.delayed,
+            redirected: message.redirected,
             answer: None,
         }
     }
