@@ -82,6 +82,9 @@ pub struct HeldRow {
     /// What the proxy does when the time is up.
     #[serde(default)]
     pub on_timeout: HoldPolicy,
+    /// Its HTTP head is forwarded with it and can be changed. The record shows the head.
+    #[serde(default)]
+    pub head_editable: bool,
     /// Its method; of a response, that of the request.
     #[serde(default)]
     pub method: Option<String>,
@@ -94,9 +97,6 @@ pub struct HeldRow {
     /// Its length.
     #[serde(default)]
     pub len: usize,
-    /// Its HTTP head, if bodies were asked for and it has one of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub head: Option<HeldHead>,
     /// Its bytes, if they were asked for and are JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Box<RawValue>>,
@@ -106,18 +106,6 @@ pub struct HeldRow {
     /// Its bytes in base64, if they were asked for and are not text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_b64: Option<String>,
-}
-
-/// The HTTP head of a held message, with credentials masked as in the record.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct HeldHead {
-    /// `POST /mcp`, or the status of a response.
-    pub line: String,
-    /// Names and values, in order.
-    pub headers: Vec<(String, String)>,
-    /// They can be changed: the head is forwarded with the message.
-    pub editable: bool,
 }
 
 /// `hold.resolve`

@@ -25,8 +25,7 @@ mod word;
 pub use fault::Fault;
 pub use header_patch::{HeaderChange, HeaderPatch};
 pub use held::{
-    DecidedHold, HeldHead, HeldRow, HoldClock, HoldClockResult, HoldListResult, HoldNumber,
-    HoldPolicy,
+    DecidedHold, HeldRow, HoldClock, HoldClockResult, HoldListResult, HoldNumber, HoldPolicy,
 };
 pub use hold::{HoldAction, HoldResolveRequest, Replacement};
 pub use method::{METHODS, Method, MethodInfo, Pace, Param, ParamKind};
