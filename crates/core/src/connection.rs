@@ -488,6 +488,13 @@ impl Connection {
         self.lock_server().clone()
     }
 
+    /// Whether HTTP heads are forwarded: both sides speak the same kind of HTTP. Between others, HTTP ends here.
+    pub(crate) fn forwards_heads(&self) -> bool {
+        let kind = self.client.transport;
+        matches!(kind, Transport::StreamableHttp | Transport::Sse)
+            && self.lock_server().transport == kind
+    }
+
     /// What the server is called: by viewers, filters and holds.
     pub(crate) fn server_name(&self) -> &Arc<str> {
         &self.server_name

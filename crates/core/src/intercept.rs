@@ -30,8 +30,8 @@ pub(crate) use active_hold::{ActiveHold, NewHold, with_message};
 pub use breakpoint::{Breakpoint, Breakpoints, NewBreakpoint};
 pub use deadline::{HoldOptions, HoldPolicy};
 pub use hold::{
-    HeldMessage, HoldId, HoldReason, InterceptAction, JsonCheck, MessageEdit, ResolveError,
-    ResolvedHold,
+    EditedBody, HeldMessage, HoldId, HoldReason, InterceptAction, JsonCheck, MessageEdit,
+    ResolveError, ResolvedHold,
 };
 use hold_table::{HoldTable, NotHeld};
 use hold_timer::HoldTimer;

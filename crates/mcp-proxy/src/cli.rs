@@ -38,7 +38,7 @@ const EXAMPLES: &str = "\
 Examples:
   mcp-proxy demo                                    see it work, with nothing else installed
   mcp-proxy -- npx -y @modelcontextprotocol/server-everything
-                                                    in front of a stdio server (put this in the client's config)
+                                                    in front of a stdio server (for a client's config)
   mcp-proxy http://localhost:3000/mcp               in front of an HTTP server
   mcp-proxy proxy --listen http -- python server.py
                                                     offer a stdio server over HTTP, on port 8888

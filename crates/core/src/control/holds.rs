@@ -12,9 +12,10 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use mcp_proxy_control::{
     BreakpointNumber, BreakpointRow, BreakpointsAddRequest, BreakpointsListResult,
-    BreakpointsRemoveRequest, ConnectionNumber, DecidedHold, Fault, HeldRow, HoldAction,
-    HoldClockResult, HoldEditRequest, HoldExtendRequest, HoldListRequest, HoldListResult,
-    HoldNumber, HoldResolveRequest, InterceptResult, ModeChange, Replacement, with_member,
+    BreakpointsRemoveRequest, ConnectionNumber, DecidedHold, Fault, HeaderChange, HeaderPatch,
+    HeldRow, HoldAction, HoldClockResult, HoldEditRequest, HoldExtendRequest, HoldListRequest,
+    HoldListResult, HoldNumber, HoldResolveRequest, InterceptResult, ModeChange, Replacement,
+    with_member,
 };
 use mcp_proxy_session::{
     BodyInclusion, Filter, RawBody, Redaction, RequestSummary, raw_member, subject_name,
@@ -24,8 +25,9 @@ use serde_json::{Value, json};
 
 use super::request_handler::{bodies, to_json};
 use crate::intercept::{
-    Breakpoint, HeldMessage, HoldId, HoldPolicy, HoldScope, InterceptAction, InterceptMode,
-    Interceptor, JsonCheck, MessageEdit, NewBreakpoint, ResolveError, ResolvedHold, ViewerId,
+    Breakpoint, EditedBody, HeldMessage, HoldId, HoldPolicy, HoldScope, InterceptAction,
+    InterceptMode, Interceptor, JsonCheck, MessageEdit, NewBreakpoint, ResolveError, ResolvedHold,
+    ViewerId,
 };
 use crate::proxy_run::ProxyRun;
 
@@ -130,9 +132,14 @@ pub(super) fn resolve(
 ) -> Result<HoldNumber, Fault> {
     let hold = HoldId(request.hold);
     let mut action = action(request.action)?;
-    if let (Some(hidden), InterceptAction::Modify(edit)) = (hidden, &mut action) {
+    if !request.headers.is_empty() {
+        action = with_headers(action, &request.headers)?;
+    }
+    if let (Some(hidden), InterceptAction::Modify(edit)) = (hidden, &mut action)
+        && let Some(body) = &mut edit.body
+    {
         let held = intercept.held(hold).map_err(|error| refused(&error))?;
-        put_values_back(edit, &held.message, hidden)?;
+        put_values_back(body, &held.message, hidden)?;
     }
     let resolved = intercept.resolve(hold, action, by);
     resolved.map_err(|error| refused(&error))?;
@@ -152,6 +159,10 @@ fn refused(error: &ResolveError) -> Fault {
             (Fault::RESOLVED, Some(data))
         }
         ResolveError::NotJson => (ErrorCode::INVALID_PARAMS.get(), None),
+        ResolveError::NoHead => {
+            let data = json!({"reason": "header"});
+            (ErrorCode::INVALID_PARAMS.get(), Some(data))
+        }
     };
     Fault {
         code,
@@ -206,7 +217,7 @@ fn millis(span: Duration) -> u64 {
 /// A mark stands for a value that only the proxy knows: that is what is sent. The record still shows the mark, because a rule
 /// that hides a value in one place may not hide it in another.
 fn put_values_back(
-    edit: &mut MessageEdit,
+    edit: &mut EditedBody,
     original: &Message,
     hidden: &Redaction,
 ) -> Result<(), Fault> {
@@ -328,11 +339,11 @@ fn held_json(
         clock: held.clock,
         editors: held.editors.clone(),
         on_timeout: policy,
+        head_editable: held.has_head,
         method,
         name,
         jsonrpc_id: id,
         len: message.len(),
-        head: None,
         raw: None,
         raw_text: None,
         raw_b64: None,
@@ -361,6 +372,24 @@ fn action(action: HoldAction) -> Result<InterceptAction, Fault> {
             InterceptAction::Modify(MessageEdit::new(replacement(message)?, check))
         }
     })
+}
+
+/// The same action on a message whose head is changed too.
+fn with_headers(action: InterceptAction, patch: &HeaderPatch) -> Result<InterceptAction, Fault> {
+    let mut edit = match action {
+        InterceptAction::Modify(edit) => edit,
+        _ => MessageEdit::default(),
+    };
+    for (name, change) in &patch.0 {
+        let edits = &mut edit.headers;
+        let changed = match change {
+            HeaderChange::Value(value) => edits.set(name, [value.as_str()]),
+            HeaderChange::Values(values) => edits.set(name, values.iter().map(String::as_str)),
+            HeaderChange::Removed => edits.remove(name),
+        };
+        changed.map_err(|error| Fault::params(format!("headers: {error}")).because("header"))?;
+    }
+    Ok(InterceptAction::Modify(edit))
 }
 
 /// The new message, byte for byte as it was given.
@@ -397,6 +426,7 @@ mod tests {
             left: Some(Duration::from_secs(53)),
             editors: vec!["user (attach, pid 7)".to_owned()],
             by: HoldReason::Breakpoint(4),
+            has_head: false,
         };
         let told = held_json(
             (&held, None),
@@ -406,7 +436,7 @@ mod tests {
         );
         assert_eq!(
             String::from_utf8(told).unwrap(),
-            r#"{"hold":3,"sequence":7,"conn":"c2","server":"db","direction":"client_to_server","by":"breakpoint 4","held_ms":2000,"left_ms":53000,"clock":"stopped","editors":["user (attach, pid 7)"],"on_timeout":"drop","method":"ping","name":null,"jsonrpc_id":1.0,"len":28,"raw":{"id":1.0,  "method":"ping"}}"#
+            r#"{"hold":3,"sequence":7,"conn":"c2","server":"db","direction":"client_to_server","by":"breakpoint 4","held_ms":2000,"left_ms":53000,"clock":"stopped","editors":["user (attach, pid 7)"],"on_timeout":"drop","head_editable":false,"method":"ping","name":null,"jsonrpc_id":1.0,"len":28,"raw":{"id":1.0,  "method":"ping"}}"#
         );
     }
 
@@ -421,6 +451,7 @@ mod tests {
         let Ok(InterceptAction::Modify(edit)) = given else {
             panic!("{given:?}")
         };
+        let edit = edit.body.unwrap();
         assert_eq!(
             (&*edit.bytes, edit.check),
             (&br#"{"b":1.0,  "a":2}"#[..], JsonCheck::Json)
@@ -429,6 +460,7 @@ mod tests {
         let Ok(InterceptAction::Modify(edit)) = given else {
             panic!("{given:?}")
         };
+        let edit = edit.body.unwrap();
         assert_eq!(
             (&*edit.bytes, edit.check),
             (&b"no\njson"[..], JsonCheck::AsIs)

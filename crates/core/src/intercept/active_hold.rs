@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proxy_session::NewVerdict;
+use mcp_proxy_wire::headers::HeaderEdits;
 use mcp_proxy_wire::{
     Body, Direction, ErrorCode, Field, Frame, Id, IdKey, Kind, Message, StreamId,
     TransportEnvelope, flatten,
@@ -130,7 +131,13 @@ impl ActiveHold {
             left: self.timer.left(now),
             editors: self.timer.editors(),
             by: self.by,
+            has_head: self.has_head(),
         })
+    }
+
+    /// Whether an HTTP head is forwarded with it.
+    pub(super) fn has_head(&self) -> bool {
+        has_head(&self.frame) && self.connection.forwards_heads()
     }
 
     /// A verdict on it.
@@ -180,9 +187,17 @@ impl ActiveHold {
         let released = match action {
             InterceptAction::Forward => self.forward_frame(self.frame.clone()),
             InterceptAction::Modify(edit) => {
-                act.original_raw = Some(self.message.raw().clone());
-                act.raw = Some(edit.shown.unwrap_or_else(|| edit.bytes.clone()));
-                self.forward_replacement(Message::parse(edit.bytes))
+                act.why = edit.headers.to_string();
+                let mut frame = self.frame.clone();
+                edit_head(&mut frame, &edit.headers);
+                match edit.body {
+                    None => self.forward_frame(frame),
+                    Some(body) => {
+                        act.original_raw = Some(self.message.raw().clone());
+                        act.raw = Some(body.shown.unwrap_or_else(|| body.bytes.clone()));
+                        self.forward_replacement(frame, Message::parse(body.bytes))
+                    }
+                }
             }
             InterceptAction::Error { code, message } => {
                 match refusal(&self.message, ErrorCode(code), &message) {
@@ -210,11 +225,17 @@ impl ActiveHold {
         released
     }
 
-    /// Forwards it, or another message in its place. The caller records the decision.
-    pub(crate) fn resolve_forward(&self, instead: Option<&Message>) -> HoldOutcome {
+    /// Forwards it, or another message in its place, with changes to its head. The caller records the decision.
+    pub(crate) fn resolve_forward(
+        &self,
+        instead: Option<&Message>,
+        headers: &HeaderEdits,
+    ) -> HoldOutcome {
+        let mut frame = self.frame.clone();
+        edit_head(&mut frame, headers);
         match instead {
-            Some(message) => self.forward_replacement(message.clone()),
-            None => self.forward_frame(self.frame.clone()),
+            Some(message) => self.forward_replacement(frame, message.clone()),
+            None => self.forward_frame(frame),
         }
     }
 
@@ -249,9 +270,9 @@ impl ActiveHold {
         }
     }
 
-    /// Another message is forwarded in its place. The peer that waits for it is still found.
-    fn forward_replacement(&self, now: Message) -> HoldOutcome {
-        let frame = with_message(self.frame.clone(), now.clone());
+    /// Another message is forwarded in its frame. The peer that waits for it is still found.
+    fn forward_replacement(&self, frame: Frame, now: Message) -> HoldOutcome {
+        let frame = with_message(frame, now.clone());
         let original = self.message.clone();
         self.connection
             .replace_request(self.direction, frame.stream, &original, &now);
@@ -321,6 +342,22 @@ impl ActiveHold {
                     .give_up(self.direction, self.frame.stream, &id);
             }
         }
+    }
+}
+
+/// Whether a frame is an HTTP request or response.
+fn has_head(frame: &Frame) -> bool {
+    matches!(
+        frame.envelope,
+        TransportEnvelope::Request(_) | TransportEnvelope::Response(_)
+    )
+}
+
+fn edit_head(frame: &mut Frame, edits: &HeaderEdits) {
+    match &mut frame.envelope {
+        TransportEnvelope::Request(parts) => edits.apply(&mut parts.headers),
+        TransportEnvelope::Response(parts) => edits.apply(&mut parts.headers),
+        TransportEnvelope::Event(_) | TransportEnvelope::Line(_) | TransportEnvelope::Bare => {}
     }
 }
 

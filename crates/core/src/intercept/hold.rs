@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_proxy_control::HoldClock;
+use mcp_proxy_wire::headers::HeaderEdits;
 use mcp_proxy_wire::{Direction, Message};
 
 /// A hold's number.
@@ -58,6 +59,8 @@ pub struct HeldMessage {
     pub editors: Vec<String>,
     /// Who holds it.
     pub by: HoldReason,
+    /// Its HTTP head is forwarded with it.
+    pub has_head: bool,
 }
 
 /// Whether a changed message is checked before it is forwarded.
@@ -70,9 +73,18 @@ pub enum JsonCheck {
 }
 
 /// What is forwarded in the place of a held message.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct MessageEdit {
-    /// The new message.
+    /// The new message, unless it stays.
+    pub body: Option<EditedBody>,
+    /// Changes to its HTTP head.
+    pub headers: HeaderEdits,
+}
+
+/// A new message.
+#[derive(Clone, Debug)]
+pub struct EditedBody {
+    /// Its bytes.
     pub bytes: Bytes,
     /// Whether it must be JSON.
     pub check: JsonCheck,
@@ -84,10 +96,19 @@ impl MessageEdit {
     /// These bytes.
     pub fn new(bytes: impl Into<Bytes>, check: JsonCheck) -> MessageEdit {
         MessageEdit {
-            bytes: bytes.into(),
-            check,
-            shown: None,
+            body: Some(EditedBody {
+                bytes: bytes.into(),
+                check,
+                shown: None,
+            }),
+            headers: HeaderEdits::default(),
         }
+    }
+
+    fn is_checked(&self) -> bool {
+        self.body.as_ref().is_none_or(|body| {
+            body.check == JsonCheck::AsIs || Message::parse(body.bytes.clone()).is_json()
+        })
     }
 }
 
@@ -123,12 +144,7 @@ impl InterceptAction {
     /// Refuses a change that is not JSON, unless the user asked for it.
     pub(super) fn check(&self) -> Result<(), ResolveError> {
         match self {
-            InterceptAction::Modify(edit)
-                if edit.check == JsonCheck::Json
-                    && !Message::parse(edit.bytes.clone()).is_json() =>
-            {
-                Err(ResolveError::NotJson)
-            }
+            InterceptAction::Modify(edit) if !edit.is_checked() => Err(ResolveError::NotJson),
             _ => Ok(()),
         }
     }
@@ -168,6 +184,11 @@ pub enum ResolveError {
     /// Somebody was quicker.
     #[error("{0}")]
     Resolved(ResolvedHold),
+    /// Headers are to be changed where none are forwarded.
+    #[error(
+        "the message is not forwarded with an HTTP head of its own, so its headers cannot be changed"
+    )]
+    NoHead,
     /// The changed message is not JSON.
     #[error("the changed message is not JSON; set `as_is` to send it anyway")]
     NotJson,

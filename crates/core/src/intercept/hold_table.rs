@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use mcp_proxy_wire::Direction;
+use mcp_proxy_wire::headers::HeaderEdits;
 use tokio::time::Instant;
 
 use super::active_hold::ActiveHold;
@@ -69,7 +70,7 @@ impl HoldTable {
         {
             // It was switched off since the message was looked at. What was released then goes first.
             entry.release_queue.expect();
-            entry.give_back(entry.resolve_forward(None));
+            entry.give_back(entry.resolve_forward(None, &HeaderEdits::default()));
             return Err(NotHeld::InMailbox);
         }
         let length = entry.message.len();
@@ -129,6 +130,12 @@ impl HoldTable {
         why: &str,
     ) -> Result<(), ResolveError> {
         let entry = self.undecided_entry(hold)?;
+        if let InterceptAction::Modify(edit) = &action
+            && !edit.headers.is_empty()
+            && !entry.has_head()
+        {
+            return Err(ResolveError::NoHead);
+        }
         let (name, sequence) = (action.name(), entry.number());
         entry.decided = Some(entry.decide(action, by, why));
         self.remember(hold, sequence, by, name);

@@ -34,9 +34,15 @@ impl MessagePipeline {
         }
         run.rules().renew(&mut self.rules);
         let facts = self.facts(&frame, message, number, now);
-        let Some(verdict) = self.rules.judge(&facts) else {
+        let Some(mut verdict) = self.rules.judge(&facts) else {
             return Some(frame.into());
         };
+        if !self.connection.forwards_heads() {
+            verdict.forget_headers();
+            if verdict.applied.is_empty() {
+                return Some(frame.into());
+            }
+        }
         let message = message.clone();
         self.carry_out(verdict, (frame, message), now, output)
     }
@@ -166,7 +172,7 @@ pub(super) fn too_slow(subject: &str, number: u64, budget: Budget) -> String {
 /// What becomes of a message that goes to no other server.
 fn rule_hold_outcome(entry: &ActiveHold, verdict: &RuleVerdict) -> HoldOutcome {
     match &verdict.outcome {
-        RuleOutcome::Pass => entry.resolve_forward(verdict.message.as_ref()),
+        RuleOutcome::Pass => entry.resolve_forward(verdict.message.as_ref(), &verdict.headers),
         RuleOutcome::Answer(answer) => {
             entry.note_released();
             entry.resolve_with_answer(answer.clone())

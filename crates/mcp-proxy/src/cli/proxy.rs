@@ -13,8 +13,8 @@ pub const DEFAULT_PORT: u16 = 8888;
 
 const AFTER: &str = "\
 Examples:
-  mcp-proxy proxy -- python server.py                 stdio client, stdio server (for a client's config)
-  mcp-proxy proxy http://localhost:8080/mcp           for a URL, the first message finds out its kind
+  mcp-proxy proxy -- python server.py                 stdio on both sides, for a client's config
+  mcp-proxy proxy http://localhost:8080/mcp           the transport of a URL is detected
   mcp-proxy proxy --transport sse --target-url http://localhost:8080/sse
   mcp-proxy proxy --listen http -- python server.py   a stdio server for HTTP clients
   mcp-proxy proxy --header 'Authorization: Bearer …' https://example.com/mcp
@@ -94,7 +94,7 @@ pub struct ProxyArgs {
     #[arg(long, help_heading = "Holding messages")]
     pub require_viewer: bool,
 
-    /// Change, delay, answer, drop or redirect messages by the rules in this file (docs/rules.md); it is read again when it changes
+    /// Change, delay, answer, drop or redirect messages by the rules in this file (see `mcp-proxy help rules`); it is read again when it changes
     #[arg(long, value_name = "FILE", help_heading = "Changing messages")]
     pub rules: Option<PathBuf>,
 
@@ -259,11 +259,11 @@ pub struct ProxyArgs {
     #[command(flatten)]
     pub tui: super::tui::TuiArgs,
 
-    /// Make no control socket: `attach` and `ctl` cannot reach this run
+    /// Create no control socket, so `attach` and `ctl` cannot reach this run
     #[arg(long)]
     pub no_control: bool,
 
-    /// Say nothing on stderr but errors and `listening on URL`
+    /// Print only errors and `listening on URL` on stderr
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -73,6 +73,20 @@ pub enum EnvelopeFacts<'a> {
     },
 }
 
+impl EnvelopeFacts<'_> {
+    /// Whether the message is the body of an HTTP request or response.
+    pub fn has_http_head(&self) -> bool {
+        match self {
+            EnvelopeFacts::Plain => false,
+            EnvelopeFacts::Live(envelope) => matches!(
+                envelope,
+                TransportEnvelope::Request(_) | TransportEnvelope::Response(_)
+            ),
+            EnvelopeFacts::Recorded { http, sse } => http.is_some() && sse.is_none(),
+        }
+    }
+}
+
 /// What may be true of a message besides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MessageFlags {

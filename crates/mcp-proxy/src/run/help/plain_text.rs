@@ -32,8 +32,10 @@ pub fn page(markdown: &str, width: usize) -> String {
             continue;
         }
         if block == Block::Code {
-            writer.out.push_str("    ");
-            writer.out.push_str(line);
+            if !line.is_empty() {
+                writer.out.push_str("    ");
+                writer.out.push_str(line);
+            }
             writer.out.push('\n');
             continue;
         }
@@ -65,7 +67,7 @@ impl PageWriter {
         if line.starts_with('#') {
             self.finish();
             self.gap();
-            let title = plain(line.trim_start_matches('#').trim());
+            let title = bare(line.trim_start_matches('#').trim());
             self.out.push_str(&format!("{title}:\n"));
         } else if line.starts_with('|') {
             let cells = cells(line);
@@ -121,7 +123,7 @@ impl PageWriter {
         let longest = |column: usize| {
             let cells = rows.iter().filter_map(|row| row.get(column));
             cells
-                .map(|cell| cell.chars().count())
+                .map(|cell| bare(cell).chars().count())
                 .max()
                 .unwrap_or_default()
         };
@@ -134,7 +136,7 @@ impl PageWriter {
                 .split_last()
                 .map_or(("", &[][..]), |(last, before)| (last, before));
             let mut start = String::from("  ");
-            for (cell, width) in before.iter().zip(&widths) {
+            for (cell, width) in before.iter().map(|cell| bare(cell)).zip(&widths) {
                 start.push_str(&format!("{cell:<width$}  "));
             }
             if fits {
@@ -159,9 +161,14 @@ fn cells(line: &str) -> Vec<String> {
     cells.map(|cell| cell.replace('\u{0}', "|")).collect()
 }
 
-/// Text without the marks of Markdown: of a link, only what is shown.
+/// Text without the marks of code.
+fn bare(text: &str) -> String {
+    plain(text).replace('`', "")
+}
+
+/// Text without the marks of Markdown, except those of code: of a link, only what is shown.
 fn plain(text: &str) -> String {
-    let text = text.replace('`', "").replace("**", "");
+    let text = text.replace("**", "");
     let mut out = String::new();
     let mut rest = text.as_str();
     while let Some((before, link)) = rest.split_once('[') {
@@ -212,7 +219,7 @@ mod tests {
     #[test]
     fn a_page_without_marks() {
         let markdown = "# Rules\n\nA `file` of\n[rules](rules.md).\n\n## Keys\n\n| key | |\n|---|---|\n| `a` | one `\\|` two three |\n\n- item that is long\n- other\n\n```toml\n[[rule]]\n```\n";
-        let text = "Rules:\nA file of rules.\n\nKeys:\n  a  one | two\n     three\n- item that is\n  long\n- other\n\n    [[rule]]\n";
+        let text = "Rules:\nA `file` of\nrules.\n\nKeys:\n  a  one `|` two\n     three\n- item that is\n  long\n- other\n\n    [[rule]]\n";
         assert_eq!(page(markdown, 16), text);
     }
 }
