@@ -84,7 +84,8 @@ impl SampleRecord {
         SampleRecord::writing(Recorder::create(place, options(), header).unwrap())
     }
 
-    fn writing(recorder: Recorder) -> SampleRecord {
+    /// A sample that this recorder writes.
+    pub fn writing(recorder: Recorder) -> SampleRecord {
         SampleRecord {
             recorder,
             next: 1,

@@ -424,4 +424,32 @@ mod tests {
             assert_eq!(frames.len(), left, "{taken} bytes were taken");
         }
     }
+
+    #[tokio::test]
+    async fn the_end_of_a_large_line_is_told_with_its_last_piece() {
+        let limits = Limits {
+            cut: 16,
+            max: 1 << 20,
+        };
+        let large = format!(r#"{{"id":1,"method":"{}"}}"#, "x".repeat(100));
+        for (ending, expected) in [
+            ("\n", LineEnd::Lf),
+            ("\r\n", LineEnd::CrLf),
+            ("", LineEnd::Missing),
+        ] {
+            let wire = format!("{large}{ending}");
+            let mut reader = LineReader::new(wire.as_bytes(), Side::Client, limits);
+            let mut last = None;
+            let mut frames = Vec::new();
+            while reader.read(&mut frames).await.is_ok() {
+                last = frames.drain(..).last().or(last);
+            }
+            let last = last.unwrap();
+            assert!(matches!(last.body, Body::Close(_)));
+            let TransportEnvelope::Line(end) = last.envelope else {
+                panic!("{:?}", last.envelope);
+            };
+            assert_eq!(end, expected, "{ending:?}");
+        }
+    }
 }

@@ -52,7 +52,7 @@ pub fn write(session: &SessionRecord, index: usize, out: &mut impl Write) -> Res
     if let Some(original) = &message.original_raw {
         writeln!(out, "\nas received:")?;
         body(original, out)?;
-        writeln!(out, "\nas sent on:")?;
+        writeln!(out, "\nas forwarded:")?;
     } else {
         writeln!(out)?;
     }
