@@ -10,7 +10,7 @@ pub fn run() -> Result<()> {
         .with_context(|| format!("creating {}", directory.display()))?;
     process::run(
         "man pages",
-        cargo("run --quiet --package mcp-proxy -- __man").arg(&directory),
+        cargo("run --quiet --package mcp-proxy -- man").arg(&directory),
     )?;
     eprintln!("man pages: {}", directory.display());
     Ok(())

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::HeaderPatch;
 use crate::word::find;
 
 /// `hold.resolve`
@@ -16,6 +17,19 @@ pub struct HoldResolveRequest {
     pub hold: u64,
     /// What becomes of the message.
     pub action: HoldAction,
+    /// Changes to its HTTP head, if it is forwarded.
+    pub headers: HeaderPatch,
+}
+
+impl HoldResolveRequest {
+    /// A decision that leaves the head as it is.
+    pub fn new(hold: u64, action: HoldAction) -> HoldResolveRequest {
+        HoldResolveRequest {
+            hold,
+            action,
+            headers: HeaderPatch::default(),
+        }
+    }
 }
 
 /// What becomes of a held message.
@@ -96,6 +110,8 @@ struct Fields {
     code: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+    #[serde(default, skip_serializing_if = "HeaderPatch::is_empty")]
+    headers: HeaderPatch,
 }
 
 impl TryFrom<Fields> for HoldResolveRequest {
@@ -124,6 +140,9 @@ impl TryFrom<Fields> for HoldResolveRequest {
                 "`{action}` takes none of the parameters of {owner}"
             ));
         }
+        if !fields.headers.is_empty() && matches!(fields.action, Word::Drop | Word::Error) {
+            return Err("headers: only a message that is forwarded has some".to_owned());
+        }
         let action = match (fields.action, message, another) {
             (Word::Forward, ..) => HoldAction::Forward,
             (Word::Drop, ..) => HoldAction::Drop,
@@ -140,6 +159,7 @@ impl TryFrom<Fields> for HoldResolveRequest {
         Ok(HoldResolveRequest {
             hold: fields.hold,
             action,
+            headers: fields.headers,
         })
     }
 }
@@ -166,6 +186,7 @@ impl From<HoldResolveRequest> for Fields {
             as_is: None,
             code: None,
             message: None,
+            headers: request.headers,
         };
         match request.action {
             HoldAction::Forward => {}

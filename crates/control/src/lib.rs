@@ -10,6 +10,8 @@
 #![warn(unreachable_pub)]
 
 mod fault;
+mod header_patch;
+mod held;
 mod hold;
 mod method;
 mod mode;
@@ -21,6 +23,10 @@ mod scope;
 mod word;
 
 pub use fault::Fault;
+pub use header_patch::{HeaderChange, HeaderPatch};
+pub use held::{
+    DecidedHold, HeldRow, HoldClock, HoldClockResult, HoldListResult, HoldNumber, HoldPolicy,
+};
 pub use hold::{HoldAction, HoldResolveRequest, Replacement};
 pub use method::{METHODS, Method, MethodInfo, Pace, Param, ParamKind};
 pub use mode::{InterceptMode, ModeChange, ModeOverride};
@@ -29,17 +35,17 @@ pub use page::{GetResult, PageWriter, with_member};
 pub use request::{
     BreakpointsAddRequest, BreakpointsListRequest, BreakpointsRemoveRequest,
     ConnectionsListRequest, ContinueRequest, ControlRequest, ExportRequest, GetRequest,
-    HelloRequest, HoldListRequest, InterceptGetRequest, InterceptSetRequest, MarkChange,
-    NoteRequest, ReplayRequest, ReplaySession, RulesListRequest, RulesReloadRequest, SaveRequest,
-    ServersDisableRequest, ServersEnableRequest, ServersListRequest, ServersReloadRequest,
-    ServersRestartRequest, ShutdownRequest, StatsRequest, StepRequest, SubscribeRequest,
-    read_params,
+    HelloRequest, HoldEditRequest, HoldExtendRequest, HoldListRequest, InterceptGetRequest,
+    InterceptSetRequest, MarkChange, NoteRequest, ReplayRequest, ReplaySession, RulesListRequest,
+    RulesReloadRequest, SaveRequest, ServersDisableRequest, ServersEnableRequest,
+    ServersListRequest, ServersReloadRequest, ServersRestartRequest, ShutdownRequest, StatsRequest,
+    StepRequest, SubscribeRequest, read_params,
 };
 pub use result::{
     BreakpointNumber, BreakpointRow, BreakpointsListResult, ConnectionRow, ConnectionsListResult,
-    FileResult, HeldRow, HelloResult, HoldListResult, HoldNumber, InterceptResult, NoResult,
-    PeerRow, ReplayResult, RingStats, RuleRow, RulesListResult, RulesReloadResult, ServerHealth,
-    ServerRow, ServersListResult, StatsResult, SubscribeResult,
+    FileResult, HelloResult, InterceptResult, NoResult, PeerRow, ReplayResult, RingStats, RuleRow,
+    RulesListResult, RulesReloadResult, ServerHealth, ServerRow, ServersListResult, StatsResult,
+    SubscribeResult,
 };
 pub use scope::{ConnectionNumber, Scope};
 

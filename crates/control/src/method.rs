@@ -32,6 +32,10 @@ pub enum Method {
     InterceptSet,
     /// `hold.list`
     HoldList,
+    /// `hold.edit`
+    HoldEdit,
+    /// `hold.extend`
+    HoldExtend,
     /// `hold.resolve`
     HoldResolve,
     /// `step`
@@ -208,6 +212,24 @@ pub const METHODS: &[MethodInfo] = &[
         ],
     ),
     info(
+        Method::HoldEdit,
+        "hold.edit",
+        "stops the time of a held message while this viewer has it open in an editor",
+        &[
+            param("hold", "which"),
+            param("open", "true: opened; false: closed"),
+        ],
+    ),
+    info(
+        Method::HoldExtend,
+        "hold.extend",
+        "gives a held message more time",
+        &[
+            param("hold", "which"),
+            param("seconds", "how much (default 60, at most 86400)"),
+        ],
+    ),
+    info(
         Method::HoldResolve,
         "hold.resolve",
         "decides about a held message; the first decision counts",
@@ -218,6 +240,10 @@ pub const METHODS: &[MethodInfo] = &[
             text("raw_text", "modify: the same as a text"),
             text("raw_b64", "modify: the same in base64"),
             param("as_is", "modify: true sends what is not JSON"),
+            param(
+                "headers",
+                "forward, modify: HTTP headers to set or remove, as {\"x-a\":\"1\",\"cookie\":null}",
+            ),
             param("code", "error: its code"),
             text("message", "error: its text"),
         ],

@@ -13,7 +13,7 @@ pub enum Notice {
         /// messages.
         upto: u64,
     },
-    /// A message is held or was decided, or a mode or a breakpoint has changed: the present, as `intercept.get` gives it.
+    /// A message is held or was decided, its time was changed, or a mode, a breakpoint or the rules have changed: the present, as `intercept.get` gives it.
     Holds(InterceptResult),
     /// The viewer took no notices for a while; those that follow state the present.
     Lagged,
@@ -55,7 +55,8 @@ mod tests {
         let present = InterceptResult {
             mode: InterceptMode::Intercept,
             held: vec![1, 2],
-            overrides: Vec::new(),
+            breakpoints: 1,
+            ..InterceptResult::default()
         };
         for (notice, text) in [
             (
@@ -64,7 +65,7 @@ mod tests {
             ),
             (
                 Notice::Holds(present),
-                r#"{"jsonrpc":"2.0","method":"holds","params":{"mode":"intercept","held":[1,2]}}"#,
+                r#"{"jsonrpc":"2.0","method":"holds","params":{"mode":"intercept","held":[1,2],"breakpoints":1,"rules":0}}"#,
             ),
             (
                 Notice::Lagged,

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 pub use holding::{
     BreakpointsAddRequest, BreakpointsListRequest, BreakpointsRemoveRequest, ContinueRequest,
-    HoldListRequest, InterceptGetRequest, InterceptSetRequest, StepRequest,
+    HoldEditRequest, HoldExtendRequest, HoldListRequest, InterceptGetRequest, InterceptSetRequest,
+    StepRequest,
 };
 pub use messages::{
     ExportRequest, GetRequest, MarkChange, NoteRequest, ReplayRequest, ReplaySession, SaveRequest,

@@ -7,11 +7,10 @@ use std::path::PathBuf;
 
 use mcp_proxy_wire::Direction;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::word::{read_direction, read_some_direction, write_direction, write_some_direction};
-use crate::{ConnectionNumber, InterceptMode, ModeOverride};
+use crate::word::{read_some_direction, write_some_direction};
+use crate::{ConnectionNumber, DecidedHold, InterceptMode, ModeOverride};
 
 /// Done; there is nothing to tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +46,10 @@ pub struct HelloResult {
     pub connections: Vec<ConnectionRow>,
     /// How many connections there were since the run began.
     pub connection_count: u64,
+    /// How many breakpoints are set.
+    pub breakpoints: usize,
+    /// How many rules messages go through.
+    pub rules: usize,
 }
 
 /// `servers.list`
@@ -154,6 +157,13 @@ pub struct SubscribeResult {
     /// Modes that differ from the run's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<ModeOverride>,
+    /// How many breakpoints are set.
+    pub breakpoints: usize,
+    /// How many rules messages go through.
+    pub rules: usize,
+    /// The last decisions, newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decided: Vec<DecidedHold>,
     /// The newest message that can be fetched.
     pub upto: u64,
 }
@@ -169,6 +179,13 @@ pub struct InterceptResult {
     /// Modes that differ from the run's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<ModeOverride>,
+    /// How many breakpoints are set.
+    pub breakpoints: usize,
+    /// How many rules messages go through.
+    pub rules: usize,
+    /// The last decisions, newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decided: Vec<DecidedHold>,
 }
 
 /// `stats`
@@ -189,6 +206,8 @@ pub struct StatsResult {
     pub held: usize,
     /// How many breakpoints are set.
     pub breakpoints: usize,
+    /// How many rules messages go through.
+    pub rules: usize,
     /// What is kept in memory by a run without a record.
     pub ring: Option<RingStats>,
 }
@@ -203,73 +222,6 @@ pub struct RingStats {
     pub bytes: usize,
     /// The oldest.
     pub first: Option<u64>,
-}
-
-/// `hold.list`
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct HoldListResult {
-    /// The mode of the run.
-    pub mode: InterceptMode,
-    /// What is held, the oldest first.
-    pub holds: Vec<HeldRow>,
-}
-
-/// A held message. Times are relative: viewers have clocks of their own.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct HeldRow {
-    /// The hold.
-    pub hold: u64,
-    /// The message's number in the record.
-    pub sequence: u64,
-    /// Its connection.
-    #[serde(default, serialize_with = "ConnectionNumber::write_text")]
-    pub conn: ConnectionNumber,
-    /// The name of the connection's server.
-    #[serde(default)]
-    pub server: String,
-    /// Which way it goes.
-    #[serde(
-        serialize_with = "write_direction",
-        deserialize_with = "read_direction"
-    )]
-    pub direction: Direction,
-    /// What holds it.
-    #[serde(default)]
-    pub by: String,
-    /// For how long it has been held.
-    #[serde(default)]
-    pub held_ms: u64,
-    /// How long until the proxy decides by itself.
-    #[serde(default)]
-    pub left_ms: Option<u64>,
-    /// Its method; of a response, that of the request.
-    #[serde(default)]
-    pub method: Option<String>,
-    /// Its tool, prompt or resource; of a response, that of the request.
-    #[serde(default)]
-    pub name: Option<String>,
-    /// Its id.
-    #[serde(default)]
-    pub jsonrpc_id: Option<Value>,
-    /// Its length.
-    #[serde(default)]
-    pub len: usize,
-    /// Its bytes, if they were asked for and are JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raw: Option<Box<RawValue>>,
-    /// Its bytes, if they were asked for and are another text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raw_text: Option<String>,
-    /// Its bytes in base64, if they were asked for and are not text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raw_b64: Option<String>,
-}
-
-/// `hold.resolve`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HoldNumber {
-    /// The hold that was decided.
-    pub hold: u64,
 }
 
 /// `breakpoints.list`

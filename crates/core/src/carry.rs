@@ -168,7 +168,7 @@ pub async fn carry(
 /// The client has ended: the server may still answer what is open. `Err`: it took too long.
 async fn until_settled(
     connection: &Arc<Connection>,
-    down_run: Pin<Box<impl Future<Output = PumpEnd>>>,
+    mut down_run: Pin<Box<impl Future<Output = PumpEnd>>>,
     settle: &SettleSignal,
     to_server: &SharedWriter,
     options: CarryOptions,
@@ -177,7 +177,14 @@ async fn until_settled(
     settle.request();
     // An answer that somebody holds comes later.
     let limit = options.drain_open + connection.run.longest_hold();
-    timeout(limit, down_run).await.map_err(|_| limit)
+    loop {
+        match timeout(limit, &mut down_run).await {
+            Ok(end) => return Ok(end),
+            // Somebody is still editing: the time of that hold stands still.
+            Err(_) if connection.run.intercept().is_editing(connection) => {}
+            Err(_) => return Err(limit),
+        }
+    }
 }
 
 /// Nothing is open any more, or it took too long: the server should end by itself.

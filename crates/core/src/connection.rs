@@ -177,6 +177,7 @@ impl Connection {
             kind,
             by: "proxy".to_owned(),
             why: why.to_owned(),
+            delay: None,
             original_raw: None,
             raw: None,
         });
@@ -243,6 +244,21 @@ impl Connection {
         if let Some(id) = was.id().filter(|_| was.expects_answer()) {
             self.correlator()
                 .replace_request(direction, stream, &id, now);
+        }
+    }
+
+    /// A request, or the requests of a batch, have waited here until now.
+    pub(crate) fn note_released(&self, direction: Direction, message: &Message, sequence: u64) {
+        let now = self.run.now();
+        let mut correlator = self.correlator();
+        let mut note = |request: &Message| {
+            if let Some(id) = request.id().filter(|_| request.expects_answer()) {
+                correlator.note_released(direction, &id, sequence, now);
+            }
+        };
+        match message.parts() {
+            Some(parts) => parts.iter().for_each(note),
+            None => note(message),
         }
     }
 
@@ -472,6 +488,13 @@ impl Connection {
         self.lock_server().clone()
     }
 
+    /// Whether HTTP heads are forwarded: both sides speak the same kind of HTTP. Between others, HTTP ends here.
+    pub(crate) fn forwards_heads(&self) -> bool {
+        let kind = self.client.transport;
+        matches!(kind, Transport::StreamableHttp | Transport::Sse)
+            && self.lock_server().transport == kind
+    }
+
     /// What the server is called: by viewers, filters and holds.
     pub(crate) fn server_name(&self) -> &Arc<str> {
         &self.server_name
@@ -530,7 +553,8 @@ pub(crate) fn answers(answer: Option<&Correlation>, now: Duration) -> Option<Ans
     answer.map(|answer| AnsweredRequest {
         id: answer.request.message,
         sequence: answer.request.sequence,
-        latency: now.saturating_sub(answer.request.at),
+        latency: answer.request.latency(now),
+        held: answer.request.held,
     })
 }
 

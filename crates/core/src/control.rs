@@ -16,7 +16,7 @@ mod rules;
 mod servers;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
@@ -26,6 +26,7 @@ use mcp_proxy_wire::Transport;
 use tokio::sync::{Semaphore, watch};
 
 use crate::connections::name_of;
+use crate::intercept::ViewerId;
 use crate::link::Dial;
 use crate::peer::Peer;
 use crate::proxy_run::ProxyRun;
@@ -146,6 +147,8 @@ pub struct ProxyControl {
     /// Messages that are sent again at once.
     replays: Arc<Semaphore>,
     viewers: AtomicUsize,
+    /// Viewers since the run began.
+    attached: AtomicU64,
     /// The record as readers see it: opened by the first who asks, dropped with the last viewer.
     record: Mutex<Option<SessionRecord>>,
     /// Who asked for the end.
@@ -175,6 +178,7 @@ impl ProxyControl {
             callbacks: means,
             replays: Arc::new(Semaphore::new(MAX_REPLAYS)),
             viewers: AtomicUsize::new(0),
+            attached: AtomicU64::new(0),
             record: Mutex::new(None),
             ended_by: watch::channel(None).0,
         })
@@ -201,6 +205,12 @@ impl ProxyControl {
         }
     }
 
+    /// The file that the record is written to now.
+    fn record_path(&self) -> Option<PathBuf> {
+        let now = self.run.record_path();
+        now.or_else(|| self.summary.record.clone())
+    }
+
     /// What the run says about itself.
     pub fn facts(&self) -> &RunSummary {
         &self.summary
@@ -208,7 +218,10 @@ impl ProxyControl {
 }
 
 /// One of the [`MAX_VIEWERS`] places; free again when dropped.
-struct ViewerSlot(Arc<ProxyControl>);
+struct ViewerSlot {
+    control: Arc<ProxyControl>,
+    viewer: ViewerId,
+}
 
 impl ViewerSlot {
     fn take(control: &Arc<ProxyControl>) -> Result<ViewerSlot, TooManyViewers> {
@@ -218,7 +231,10 @@ impl ViewerSlot {
                 (viewers < MAX_VIEWERS).then_some(viewers + 1)
             });
         match taken {
-            Ok(_) => Ok(ViewerSlot(Arc::clone(control))),
+            Ok(_) => Ok(ViewerSlot {
+                control: Arc::clone(control),
+                viewer: ViewerId(control.attached.fetch_add(1, Ordering::Relaxed)),
+            }),
             Err(_) => Err(TooManyViewers),
         }
     }
@@ -226,9 +242,10 @@ impl ViewerSlot {
 
 impl Drop for ViewerSlot {
     fn drop(&mut self) {
-        let last = self.0.viewers.fetch_sub(1, Ordering::Relaxed) == 1;
+        self.control.run.intercept().close_editors_of(self.viewer);
+        let last = self.control.viewers.fetch_sub(1, Ordering::Relaxed) == 1;
         // Its index grows with the record, so it is not kept for nobody. Who reads in it now keeps it for the next time.
-        if last && let Ok(mut record) = self.0.record.try_lock() {
+        if last && let Ok(mut record) = self.control.record.try_lock() {
             *record = None;
         }
     }

@@ -28,6 +28,8 @@ pub struct TrackedRequest {
     pub sequence: u64,
     /// When it was received, since the start of the run.
     pub at: Duration,
+    /// How long it was held or delayed before it was forwarded.
+    pub held: Duration,
     /// The stream it came on.
     pub stream: StreamId,
     /// Its id as the peer wrote it.
@@ -36,6 +38,13 @@ pub struct TrackedRequest {
     pub parent: Option<u64>,
     /// What it asks, noted only while somebody may want to choose by it.
     pub subject: Option<RequestSubject>,
+}
+
+impl TrackedRequest {
+    /// How long its receiver has had it at `now`.
+    pub fn latency(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.at).saturating_sub(self.held)
+    }
 }
 
 /// What a request asks.
@@ -168,6 +177,7 @@ impl Correlator {
             message: seen.message,
             sequence: seen.sequence,
             at: seen.at,
+            held: Duration::ZERO,
             stream: seen.stream,
             id,
             parent: seen.parent,
@@ -257,6 +267,17 @@ impl Correlator {
         }
         asked.id = id;
         self.insert(direction, asked);
+    }
+
+    /// A request that was held or delayed is forwarded, or answered here: what follows is not waiting here any more.
+    pub fn note_released(&mut self, direction: Direction, id: &Id, sequence: u64, now: Duration) {
+        let Some(open) = self.open.get_mut(&(direction, id.key())) else {
+            return;
+        };
+        let mut all = std::iter::once(&mut open.first).chain(&mut open.more);
+        if let Some(asked) = all.find(|asked| asked.sequence == sequence) {
+            asked.held = now.saturating_sub(asked.at);
+        }
     }
 
     /// The sender of a request on this stream has left, so an answer would be late. Returns whether it was still open.

@@ -11,6 +11,7 @@ mod breakpoint;
 mod deadline;
 mod hold;
 mod hold_table;
+mod hold_timer;
 mod modes;
 mod release_queue;
 
@@ -20,15 +21,21 @@ use std::time::Duration;
 
 use mcp_proxy_control::ModeOverride;
 use mcp_proxy_session::MessageFacts;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use crate::connection::Connection;
 
 pub(crate) use active_hold::{ActiveHold, NewHold, with_message};
 pub use breakpoint::{Breakpoint, Breakpoints, NewBreakpoint};
 pub use deadline::{HoldOptions, HoldPolicy};
-pub use hold::{HeldMessage, HoldId, HoldReason, InterceptAction, JsonCheck, ResolveError};
+pub use hold::{
+    EditedBody, HeldMessage, HoldId, HoldReason, InterceptAction, JsonCheck, MessageEdit,
+    ResolveError, ResolvedHold,
+};
 use hold_table::{HoldTable, NotHeld};
+use hold_timer::HoldTimer;
+pub use hold_timer::{HoldTimeout, ViewerId};
 pub use mcp_proxy_control::InterceptMode;
 pub use modes::HoldScope;
 use modes::Modes;
@@ -40,6 +47,8 @@ pub const HELD_MAX: usize = 1_000;
 pub const HELD_BYTES_MAX: usize = 64 << 20;
 /// Decisions that are remembered, for the viewer that comes second.
 const REMEMBERED: usize = 256;
+/// Decisions that are part of the present, for the viewer that had the message open.
+const LATEST_DECISIONS: usize = 16;
 
 /// What the engine is doing, as the seed shows it.
 #[derive(Clone, Debug)]
@@ -50,6 +59,10 @@ pub struct InterceptState {
     pub held: Vec<HeldMessage>,
     /// The modes of connections and servers that have one of their own.
     pub overrides: Vec<ModeOverride>,
+    /// How many breakpoints are set.
+    pub breakpoints: usize,
+    /// The last decisions, newest last.
+    pub decided: Vec<ResolvedHold>,
 }
 
 /// The engine of one run.
@@ -60,6 +73,8 @@ pub struct Interceptor {
     active: AtomicBool,
     inner: Mutex<HoldTable>,
     changes: watch::Sender<u64>,
+    /// Tells the task that keeps the time that something is due earlier than it knows.
+    rewind: Notify,
 }
 
 /// A viewer is attached as long as it lives.
@@ -73,6 +88,7 @@ impl Interceptor {
             active: AtomicBool::new(options.mode == InterceptMode::Intercept),
             inner: Mutex::new(HoldTable::new(options.mode)),
             changes: watch::Sender::new(0),
+            rewind: Notify::new(),
         })
     }
 
@@ -86,36 +102,43 @@ impl Interceptor {
         self.options.progress.is_some() && self.is_active()
     }
 
-    /// How long a message may be held now.
+    /// How long a message may be held now, if nobody has it open in an editor. Where there is no limit, that of clients counts.
     pub fn hold_timeout(&self) -> Duration {
-        match self.is_active() {
-            true => self.options.timeout,
-            false => Duration::ZERO,
+        match (self.is_active(), self.options.timeout) {
+            (false, _) => Duration::ZERO,
+            (true, HoldTimeout::After(timeout)) => timeout,
+            (true, HoldTimeout::Never) => HoldOptions::DEFAULT_TIMEOUT,
         }
+    }
+
+    /// What happens when that time is up.
+    pub fn policy(&self) -> HoldPolicy {
+        self.options.policy
     }
 
     /// Mode and held messages.
     pub fn state(&self) -> InterceptState {
-        let inner = self.inner();
-        let undecided = |(hold, entry): (&HoldId, &ActiveHold)| entry.held_message(*hold);
-        InterceptState {
-            mode: inner.modes.run(),
-            held: inner.holds.iter().filter_map(undecided).collect(),
-            overrides: inner.modes.overrides(),
-        }
+        self.state_of(&HoldScope::Run)
     }
 
     /// Mode and held messages of a part of the run.
     pub fn state_of(&self, scope: &HoldScope) -> InterceptState {
+        let now = Instant::now();
         let inner = self.inner();
         let held = inner.holds.iter();
         let held = held.filter(|(_, entry)| scope.has(&entry.connection));
+        let decided = inner.resolved.iter().rev().take(LATEST_DECISIONS).rev();
         InterceptState {
             mode: inner.modes.of(scope),
             held: held
-                .filter_map(|(hold, entry)| entry.held_message(*hold))
+                .filter_map(|(hold, entry)| entry.held_message(*hold, now))
                 .collect(),
-            overrides: Vec::new(),
+            overrides: match scope {
+                HoldScope::Run => inner.modes.overrides(),
+                _ => Vec::new(),
+            },
+            breakpoints: inner.breakpoints.len(),
+            decided: decided.cloned().collect(),
         }
     }
 
@@ -186,15 +209,17 @@ impl Interceptor {
 
     /// A viewer has come; it goes when the guard is dropped.
     pub fn attach_viewer(self: &Arc<Self>) -> ViewerGuard {
-        let waiting = {
-            let mut inner = self.inner();
-            inner.viewers += 1;
-            inner.had_viewer = true;
-            inner.undecided(|entry| entry.deadline.is_none())
-        };
-        for hold in waiting {
-            self.start_deadline(hold);
+        let now = Instant::now();
+        let mut inner = self.inner();
+        inner.viewers += 1;
+        inner.had_viewer = true;
+        let mut due = None;
+        for entry in inner.holds.values_mut() {
+            entry.timer.start(now);
+            due = due.into_iter().chain(entry.timer.until()).min();
         }
+        self.wake_at(&mut inner, due);
+        drop(inner);
         ViewerGuard(Arc::clone(self))
     }
 
@@ -234,20 +259,17 @@ impl Interceptor {
     /// Holds a message. `Some`: there is no room, and the policy has decided.
     pub(crate) fn hold(self: &Arc<Self>, new: NewHold) -> Option<HoldOutcome> {
         let mut inner = self.inner();
-        let held = inner.hold(ActiveHold::new(new), &self.policy_action());
-        let starts = inner.had_viewer || !self.options.waits_for_viewer;
-        drop(inner);
+        let entry = ActiveHold::new(new, self.options.timeout);
+        let held = inner.hold(entry, &self.policy_action());
         let released = match held {
             Ok(hold) => {
-                if starts {
-                    self.start_deadline(hold);
-                }
-                self.start_progress(hold);
+                self.start_timer(&mut inner, hold);
                 None
             }
             Err(NotHeld::InMailbox) => None,
             Err(NotHeld::Released(released)) => Some(*released),
         };
+        drop(inner);
         self.changed();
         released
     }
@@ -259,20 +281,92 @@ impl Interceptor {
         action: InterceptAction,
         by: &str,
     ) -> Result<(), ResolveError> {
-        self.decide(hold, action, by, "")
-    }
-
-    fn decide(
-        self: &Arc<Self>,
-        hold: HoldId,
-        action: InterceptAction,
-        by: &str,
-        why: &str,
-    ) -> Result<(), ResolveError> {
         action.check()?;
-        self.inner().decide(hold, action, by, why)?;
+        self.inner().decide(hold, action, by, "")?;
         self.changed();
         Ok(())
+    }
+
+    /// A message that waits for its decision.
+    pub fn held(&self, hold: HoldId) -> Result<HeldMessage, ResolveError> {
+        self.change_timer(hold, Instant::now(), |_| {})
+    }
+
+    /// A viewer has opened a held message in an editor: until it closes that, the time of the hold does not run.
+    pub fn open_editor(
+        &self,
+        hold: HoldId,
+        viewer: ViewerId,
+        name: &str,
+    ) -> Result<HeldMessage, ResolveError> {
+        let now = Instant::now();
+        let held = self.change_timer(hold, now, |timer| timer.open_editor(viewer, name, now));
+        self.changed();
+        held
+    }
+
+    /// A viewer has closed its editor.
+    pub fn close_editor(
+        self: &Arc<Self>,
+        hold: HoldId,
+        viewer: ViewerId,
+    ) -> Result<HeldMessage, ResolveError> {
+        let now = Instant::now();
+        let held = self.change_timer(hold, now, |timer| {
+            timer.close_editor(viewer, now);
+        });
+        self.rearm();
+        self.changed();
+        held
+    }
+
+    /// A viewer is gone, and its editors are closed.
+    pub fn close_editors_of(self: &Arc<Self>, viewer: ViewerId) {
+        let now = Instant::now();
+        let mut inner = self.inner();
+        let entries = inner.holds.values_mut();
+        let closed =
+            entries.filter_map(|entry| entry.timer.close_editor(viewer, now).then_some(()));
+        if closed.count() == 0 {
+            return;
+        }
+        drop(inner);
+        self.rearm();
+        self.changed();
+    }
+
+    /// Gives a held message more time.
+    pub fn extend(&self, hold: HoldId, more: Duration) -> Result<HeldMessage, ResolveError> {
+        let held = self.change_timer(hold, Instant::now(), |timer| timer.extend(more));
+        self.changed();
+        held
+    }
+
+    /// Whether a message of this connection is open in an editor.
+    pub(crate) fn is_editing(&self, connection: &Connection) -> bool {
+        let inner = self.inner();
+        let mut holds = inner.holds.values();
+        holds.any(|entry| entry.connection.id == connection.id && entry.timer.is_open())
+    }
+
+    fn change_timer(
+        &self,
+        hold: HoldId,
+        now: Instant,
+        change: impl FnOnce(&mut HoldTimer),
+    ) -> Result<HeldMessage, ResolveError> {
+        let mut inner = self.inner();
+        let entry = inner.undecided_entry(hold)?;
+        change(&mut entry.timer);
+        let held = entry.held_message(hold, now);
+        held.ok_or(ResolveError::Unknown(hold))
+    }
+
+    /// A clock runs again: the task that keeps the time may have to wake earlier.
+    fn rearm(self: &Arc<Self>) {
+        let mut inner = self.inner();
+        let due = inner.holds.values().filter_map(ActiveHold::next_due).min();
+        self.wake_at(&mut inner, due);
     }
 
     /// Who sent these gave them up, and waits for nothing any more: what is still held is dropped.

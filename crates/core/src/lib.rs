@@ -33,7 +33,7 @@ pub use correlator::{Correlation, Correlator, Observation, TrackingDetail};
 pub use in_process::{
     ClientGone, InProcessReceiver, InProcessSender, InProcessServer, QueueReader, in_process,
 };
-pub use intercept::{HoldOptions, HoldPolicy, InterceptMode, Interceptor};
+pub use intercept::{HoldOptions, HoldPolicy, HoldTimeout, InterceptMode, Interceptor};
 pub use link::{
     BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd, LinkFailure, OutgoingFrame,
 };

@@ -175,8 +175,8 @@ impl MockServer {
         // Who the client is differs between clients, and the answer is the server's one and only.
         let opens = opens(&method);
         let key = match self.matching {
-            MatchMode::Sequential => recording::method_key(&method),
-            _ if opens => recording::method_key(&method),
+            MatchMode::Sequential => recording::method_key(request),
+            _ if opens => recording::method_key(request),
             MatchMode::Params | MatchMode::Strict => recording::params_key(request),
         };
         if self.matching == MatchMode::Strict {

@@ -1,6 +1,7 @@
 //! What one run of the proxy shares: the clock, the sequence and the record.
 
 use std::future::poll_fn;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use mcp_proxy_session::{
     DiskSync, MessageId, RecentMessages, RecordEvent, RecordSink, Recorder, new_salt,
 };
+use mcp_proxy_wire::terminal_text::sanitize;
 use tokio::sync::Notify;
 
 use crate::connection::{Connection, NewConnection};
@@ -48,6 +50,7 @@ pub struct ProxyRun {
     pub(crate) warn: WarnCallback,
     pub(crate) pass_noise: bool,
     warned: AtomicBool,
+    warned_stray: AtomicBool,
     failed: Notify,
     intercept: Arc<Interceptor>,
     rules: LiveRules,
@@ -142,6 +145,7 @@ impl ProxyRun {
             warn: options.warn,
             pass_noise: options.pass_noise,
             warned: AtomicBool::new(false),
+            warned_stray: AtomicBool::new(false),
             failed: Notify::new(),
             intercept: Interceptor::new(options.hold),
             rules: LiveRules::default(),
@@ -298,6 +302,45 @@ impl ProxyRun {
         drop(self.flush(&mut record_writer));
     }
 
+    /// Warns of the first line on a server's stdout that is not a message. It is often a `print` that was forgotten, and a
+    /// client without a proxy would fail on it.
+    pub(crate) fn warn_stray(&self, line: &str) {
+        if !self.warned_stray.swap(true, Ordering::Relaxed) {
+            let line = sanitize(line);
+            (self.warn)(&format!(
+                "the server wrote to stdout what is not a message: {line} (recorded, not forwarded; --pass-noise forwards it)"
+            ));
+        }
+    }
+
+    /// The file that the record is written to now. It changes when the record has reached its size limit.
+    pub fn record_path(&self) -> Option<PathBuf> {
+        match &self.lock_record_writer().recorder {
+            Some(RecordSink::File(recorder)) => Some(recorder.path().to_owned()),
+            _ => None,
+        }
+    }
+
+    /// All files of the record, in order.
+    pub fn record_parts(&self) -> Vec<PathBuf> {
+        match &self.lock_record_writer().recorder {
+            Some(RecordSink::File(recorder)) => recorder.part_paths().to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Removes a record that has no messages: the run could not start. Nothing is recorded after this.
+    pub fn discard_empty_record(&self) {
+        let mut record_writer = self.lock_record_writer();
+        if let Some(RecordSink::File(recorder)) = &record_writer.recorder
+            && recorder.messages() == 0
+        {
+            // The lock goes with the recorder, so nobody takes the file for one of a running proxy meanwhile.
+            let _ = std::fs::remove_file(recorder.path());
+            record_writer.recorder = None;
+        }
+    }
+
     /// Ends the record.
     pub fn end(&self, why: &str) {
         let now = self.now();
@@ -339,6 +382,12 @@ impl ProxyRun {
         record_writer.flushes += 1;
         record_writer.written = record_writer.sequence;
         let (outcome, warning) = (recorder.flush(), recorder.warning());
+        if let Some(part) = recorder.take_new_part() {
+            (self.warn)(&format!(
+                "the record has reached --max-record-size; it continues in {}",
+                part.display()
+            ));
+        }
         if let Some(warning) = warning
             && !self.warned.swap(true, Ordering::Relaxed)
         {

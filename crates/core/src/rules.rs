@@ -19,6 +19,7 @@ use std::time::Duration;
 use mcp_proxy_session::{
     Budget, Change, ChangeError, ChangePart, Filter, JqError, MessageFacts, Stopwatch,
 };
+use mcp_proxy_wire::headers::HeaderEdits;
 use mcp_proxy_wire::{Direction, Kind, Message};
 use rustc_hash::FxHashMap;
 
@@ -88,6 +89,7 @@ enum RuleAction {
     },
     Drop,
     Redirect(String),
+    Headers(HeaderEdits),
 }
 
 impl Rules {
@@ -122,7 +124,7 @@ impl Rules {
 
     /// What becomes of a message. Nothing, if no rule is for it.
     ///
-    /// Rules are tried in their order. After a change or a delay the later rules still apply, and see the changed message; every other
+    /// Rules are tried in their order. After a change, of headers too, or a delay the later rules still apply, and see the changed message; every other
     /// action is the last. `server` in a rule is looked at only after [`Rules::for_several_servers`]. Each rule may compute for as long
     /// as `budget` says; one that takes longer does nothing to the message.
     pub fn judge(&self, facts: &MessageFacts<'_>, budget: Budget) -> Option<RuleVerdict> {
@@ -269,6 +271,7 @@ impl Rule {
                 facts.direction == Direction::ClientToServer
                     && matches!(facts.kind(), Kind::Request | Kind::Notification)
             }
+            RuleAction::Headers(_) => facts.envelope.has_http_head(),
             RuleAction::Delay(_) | RuleAction::Drop => true,
         }
     }
@@ -325,6 +328,11 @@ impl Rule {
             RuleAction::Delay(delay) => {
                 verdict.delay = verdict.delay.saturating_add(*delay);
                 verdict.add(self, RuleEffect::Delayed(*delay));
+                RuleFlow::Continue
+            }
+            RuleAction::Headers(edits) => {
+                verdict.headers.extend(edits);
+                verdict.add(self, RuleEffect::HeadersChanged(edits.clone()));
                 RuleFlow::Continue
             }
             RuleAction::Answer(result) => verdict.end(
@@ -436,6 +444,7 @@ impl fmt::Display for RuleAction {
             RuleAction::Error { code, message, .. } => write!(f, "error {code}: {message}"),
             RuleAction::Drop => f.write_str("drop"),
             RuleAction::Redirect(server) => write!(f, "redirect to {server}"),
+            RuleAction::Headers(edits) => edits.fmt(f),
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod savings;
 pub mod serve;
 pub mod sessions;
 mod size;
+pub mod suggestion;
 mod time;
 pub mod tui;
 
@@ -20,12 +21,24 @@ use clap::{Parser, Subcommand};
 
 pub use proxy::ProxyArgs;
 
-/// The words that begin a command; anything else is `proxy` without its name.
+const USAGE: &str = "\
+mcp-proxy [OPTIONS] <URL>
+       mcp-proxy [OPTIONS] -- <COMMAND>…
+       mcp-proxy <SUBCOMMAND> …";
+
+/// Examples, and what else is said at length, come before the flags: people read from the top.
+const TEMPLATE: &str = "\
+{before-help}{about-with-newline}
+{usage-heading} {usage}{after-help}
+
+{all-args}
+";
+
 const EXAMPLES: &str = "\
 Examples:
   mcp-proxy demo                                    see it work, with nothing else installed
   mcp-proxy -- npx -y @modelcontextprotocol/server-everything
-                                                    in front of a stdio server (put this in the client's config)
+                                                    in front of a stdio server (for a client's config)
   mcp-proxy http://localhost:3000/mcp               in front of an HTTP server
   mcp-proxy proxy --listen http -- python server.py
                                                     offer a stdio server over HTTP, on port 8888
@@ -33,8 +46,9 @@ Examples:
   mcp-proxy open LAST                               the newest record in the terminal UI
   mcp-proxy inspect LAST                            the same, printed
 
-`mcp-proxy <command> --help` shows examples for each command, `mcp-proxy help filters` how
-messages are chosen.";
+Without a subcommand it is `mcp-proxy proxy`, whose options are shown by `mcp-proxy proxy --help`.
+`mcp-proxy help filters` explains how messages are chosen, `help rules` how they are changed, and
+`help keys` lists the keys of the terminal UI.";
 
 /// A proxy between MCP clients and servers: watch, record and bridge every message, byte for byte.
 #[derive(Debug, Parser)]
@@ -42,6 +56,7 @@ messages are chosen.";
     name = "mcp-proxy",
     version,
     arg_required_else_help = true,
+    override_usage = USAGE,
     after_help = EXAMPLES,
     subcommand_required = true,
     propagate_version = true,
@@ -100,8 +115,7 @@ pub enum Command {
     /// Print help on a topic shared by several commands
     #[command(name = "help")]
     Help(HelpArgs),
-    /// Write the man pages into a folder
-    #[command(name = "__man", hide = true)]
+    /// Print the man page, or write all man pages into a folder
     Man(ManArgs),
 }
 
@@ -169,6 +183,8 @@ pub struct CompletionsArgs {
 #[command(after_help = "\
 Examples:
   mcp-proxy help filters    how messages are chosen: words, /regex/ or jq
+  mcp-proxy help rules      how messages are changed, delayed, answered or dropped
+  mcp-proxy help keys       the keys of the terminal UI
   mcp-proxy help export     the same as: mcp-proxy export --help")]
 pub struct HelpArgs {
     /// The page
@@ -180,35 +196,82 @@ pub struct HelpArgs {
 pub enum HelpTopic {
     /// How messages are chosen.
     Filters,
+    /// How messages are changed, delayed, answered or dropped.
+    Rules,
+    /// The keys of the terminal UI.
+    Keys,
 }
 
-/// `__man`
+/// `man`
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  mcp-proxy man | man -l -                      read the man page
+  mcp-proxy man ~/.local/share/man/man1         install it, with a page for each command")]
 pub struct ManArgs {
-    /// The folder
-    pub folder: PathBuf,
+    /// Write mcp-proxy.1 and a page for each command into this folder
+    #[arg(value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+}
+
+/// The whole command line. Help, completions and man pages are made from it.
+pub fn command() -> clap::Command {
+    use clap::CommandFactory as _;
+    with_template(Args::command())
+}
+
+fn with_template(command: clap::Command) -> clap::Command {
+    command
+        .help_template(TEMPLATE)
+        .mut_subcommands(with_template)
 }
 
 /// Reads the command line.
 pub fn read(argv: Vec<OsString>) -> Result<Command, clap::Error> {
-    Args::try_parse_from(with_command(argv)).map(|args| args.command)
+    use clap::FromArgMatches as _;
+    let argv = with_command(argv)?;
+    let matches = command().try_get_matches_from(argv)?;
+    Args::from_arg_matches(&matches).map(|args| args.command)
 }
 
 /// Adds the word `proxy` where a client's config leaves it out: `mcp-proxy --target-command …`, `mcp-proxy URL`,
-/// `mcp-proxy -- command`.
-fn with_command(mut argv: Vec<OsString>) -> Vec<OsString> {
+/// `mcp-proxy -- command`. Other words that are not understood are explained.
+fn with_command(mut argv: Vec<OsString>) -> Result<Vec<OsString>, clap::Error> {
     let Some(first) = argv.get(1).and_then(|word| word.to_str()) else {
-        return argv;
+        return Ok(argv);
     };
-    let known = matches!(first, "-h" | "--help" | "-V" | "--version" | "help") || is_command(first);
-    if !known {
-        argv.insert(1, "proxy".into());
-    } else if first == "help" && !names_topic(argv.get(2)) {
+    if first == "help" && !names_topic(argv.get(2)) {
         // `mcp-proxy help export` is `mcp-proxy export --help`.
         argv.remove(1);
         argv.push("--help".into());
+        return Ok(argv);
     }
-    argv
+    let commands = match first {
+        "-h" | "--help" | "-V" | "--version" => return Ok(argv),
+        // After it nobody types another command.
+        "proxy" => Vec::new(),
+        first => {
+            let commands = command_names();
+            if commands.iter().any(|name| name == first) {
+                return Ok(argv);
+            }
+            commands
+        }
+    };
+    if first != "proxy" {
+        argv.insert(1, "proxy".into());
+    }
+    let words: Vec<_> = argv.iter().skip(2).map(OsString::as_os_str).collect();
+    match suggestion::for_words(&words, &commands) {
+        Some(text) => Err(command().error(clap::error::ErrorKind::InvalidSubcommand, text)),
+        None => Ok(argv),
+    }
+}
+
+fn command_names() -> Vec<String> {
+    let command = command();
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    names.map(str::to_owned).collect()
 }
 
 /// Whether the word after `help` is a page of its own or about `help` itself, not a command's.
@@ -216,11 +279,4 @@ fn names_topic(word: Option<&OsString>) -> bool {
     use clap::ValueEnum as _;
     word.and_then(|word| word.to_str())
         .is_some_and(|word| word.starts_with('-') || HelpTopic::from_str(word, false).is_ok())
-}
-
-fn is_command(word: &str) -> bool {
-    use clap::CommandFactory as _;
-    Args::command()
-        .get_subcommands()
-        .any(|command| command.get_name() == word)
 }

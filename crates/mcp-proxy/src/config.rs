@@ -2,6 +2,7 @@
 
 mod check;
 mod hub;
+mod session_file;
 
 pub use check::{is_loopback, supervisor};
 pub use hub::{HubServerKind, HubServerTarget, HubTarget, NO_PROFILE};

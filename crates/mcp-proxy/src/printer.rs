@@ -19,10 +19,15 @@ static HELD_BACK: Mutex<Option<DeferredOutput>> = Mutex::new(None);
 
 /// Lines that are kept for the end.
 const KEPT_LINES: usize = 1_000;
+/// Lines of the server's stderr that are printed at the end. The record, if there is one, has all of them.
+const KEPT_STDERR: usize = 5;
 
 struct DeferredOutput {
     shows: SyncSender<String>,
     lines: VecDeque<Vec<u8>>,
+    /// The last lines of the server's stderr, and how many there were.
+    stderr: VecDeque<Vec<u8>>,
+    stderr_lines: u64,
 }
 
 impl DeferredOutput {
@@ -32,6 +37,29 @@ impl DeferredOutput {
         }
         self.lines.push_back(line);
     }
+
+    fn defer_stderr(&mut self, line: Vec<u8>) {
+        if self.stderr.len() == KEPT_STDERR {
+            self.stderr.pop_front();
+        }
+        self.stderr.push_back(line);
+        self.stderr_lines += 1;
+    }
+
+    /// What is printed at the end, the last lines of stderr first.
+    fn into_lines(self) -> impl Iterator<Item = Vec<u8>> {
+        let left_out = self.stderr_lines - self.stderr.len() as u64;
+        let heading = (left_out > 0).then(|| {
+            let text = format!(
+                "mcp-proxy: the server wrote {} lines to stderr; the last {}:",
+                self.stderr_lines,
+                self.stderr.len()
+            );
+            text.into_bytes()
+        });
+        let stderr = heading.into_iter().chain(self.stderr);
+        stderr.chain(self.lines)
+    }
 }
 
 /// From now on nothing is printed: lines come out of this, and are printed by `print_deferred`.
@@ -40,6 +68,8 @@ pub fn defer_output() -> Receiver<String> {
     *deferred_output() = Some(DeferredOutput {
         shows,
         lines: VecDeque::new(),
+        stderr: VecDeque::new(),
+        stderr_lines: 0,
     });
     // Lines that are still on their way to stderr would be drawn over by the UI, and lost when it ends.
     background::flush();
@@ -50,7 +80,7 @@ pub fn defer_output() -> Receiver<String> {
 pub fn print_deferred() {
     let held = deferred_output().take();
     let mut stderr = io::stderr().lock();
-    for line in held.into_iter().flat_map(|held| held.lines) {
+    for line in held.into_iter().flat_map(DeferredOutput::into_lines) {
         let _ = stderr
             .write_all(&line)
             .and_then(|()| stderr.write_all(b"\n"));
@@ -61,13 +91,15 @@ fn deferred_output() -> MutexGuard<'static, Option<DeferredOutput>> {
     HELD_BACK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps a line for later, if it must not be printed now.
-fn keep(line: &[u8]) -> bool {
+/// Keeps a line for the UI, if it must not be printed now, and for the end if it still matters then.
+fn keep(line: &[u8], relevance: Relevance) -> bool {
     let mut held = deferred_output();
     let Some(held) = &mut *held else {
         return false;
     };
-    held.defer_line(line.to_vec());
+    if relevance == Relevance::Lasting {
+        held.defer_line(line.to_vec());
+    }
     // A UI that is busy shows what it can.
     let _ = held
         .shows
@@ -75,12 +107,28 @@ fn keep(line: &[u8]) -> bool {
     true
 }
 
+/// Whether something matters after the UI has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relevance {
+    Lasting,
+    /// Only while the program runs, as how to reach it.
+    WhileRunning,
+}
+
 /// Says something to the person at the terminal, on stderr.
 pub fn say(text: &str) {
-    if keep(text.as_bytes()) {
-        return;
+    say_with(text, Relevance::Lasting);
+}
+
+/// Says something that is of no use once the program has ended. A UI shows it, and it is not printed afterwards.
+pub fn say_while_running(text: &str) {
+    say_with(text, Relevance::WhileRunning);
+}
+
+fn say_with(text: &str, relevance: Relevance) {
+    if !keep(text.as_bytes(), relevance) {
+        print_line(text.as_bytes());
     }
-    print_line(text.as_bytes());
 }
 
 fn print_line(line: &[u8]) {
@@ -101,9 +149,10 @@ pub fn ask(question: &str) {
 
 /// Passes a server's stderr line on as it is.
 pub fn pass_stderr(line: &[u8]) {
-    // The UI shows it from the record; it is printed when that ends.
+    // The UI shows it from the record; the last lines are printed when that ends.
     if let Some(held) = &mut *deferred_output() {
-        return held.defer_line(mcp_proxy_wire::terminal_text::sanitize_bytes(line).into_bytes());
+        let line = mcp_proxy_wire::terminal_text::sanitize_bytes(line);
+        return held.defer_stderr(line.into_bytes());
     }
     print_line(line);
 }
@@ -132,6 +181,14 @@ pub fn fail(error: &anyhow::Error) {
     )));
 }
 
+/// A mistake on the command line, as clap puts it, in the voice of all other errors.
+pub fn usage_error(text: &str) {
+    let text = text.strip_prefix("error: ").unwrap_or(text).trim_end();
+    say(&mcp_proxy_wire::terminal_text::sanitize_lines(&format!(
+        "mcp-proxy: {text}"
+    )));
+}
+
 /// The result of a command, on stdout.
 pub fn stdout_writer() -> io::BufWriter<io::Stdout> {
     io::BufWriter::new(io::stdout())
@@ -145,4 +202,28 @@ pub fn colours() -> bool {
 /// Whether a person reads stdout.
 pub fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_the_ui_only_the_end_of_stderr_is_printed_and_then_what_was_said() {
+        let (shows, _shown) = sync_channel(1);
+        let mut held = DeferredOutput {
+            shows,
+            lines: VecDeque::new(),
+            stderr: VecDeque::new(),
+            stderr_lines: 0,
+        };
+        held.defer_line(b"said".to_vec());
+        for number in 0..70 {
+            held.defer_stderr(format!("line {number}").into_bytes());
+        }
+        let lines: Vec<Vec<u8>> = held.into_lines().collect();
+        assert_eq!(lines.len(), KEPT_STDERR + 2);
+        assert_eq!(lines[1], b"line 65");
+        assert_eq!(lines.last().map(Vec::as_slice), Some(&b"said"[..]));
+    }
 }

@@ -16,6 +16,8 @@ mod tui;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
+
 use crate::cli::{self, Command};
 use crate::printer;
 
@@ -24,8 +26,13 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
     let command = match cli::read(argv) {
         Ok(command) => command,
         Err(error) => {
-            // clap prints help to stdout and mistakes to stderr.
-            let _ = error.print();
+            if error.use_stderr()
+                && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            {
+                printer::usage_error(&error.render().to_string());
+            } else {
+                let _ = error.print();
+            }
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
@@ -50,7 +57,7 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
         Command::Rules(args) => sessions::rules::run(&args.command),
         Command::Completions(args) => completions::run(&args),
         Command::Help(args) => help::run(args.topic),
-        Command::Man(args) => completions::man(&args.folder),
+        Command::Man(args) => completions::man(&args),
     };
     match outcome {
         Ok(code) => code,

@@ -2,8 +2,8 @@
 //!
 //! Whole lines only, and under its name only when its side files are there too: a copy that exists can be opened.
 
-use crate::{Error, SessionRecord, new_salt, side_folder};
-use std::fs::{DirBuilder, File, OpenOptions};
+use crate::{Error, SessionRecord, new_salt, private_files, side_folder};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -29,9 +29,9 @@ pub fn copy_record(from: &Path, to: &Path) -> Result<u64, Error> {
         path: &unfinished,
         shown: to,
     };
-    let mut bytes = copy_file(from, &place, session.bytes(), &mut made)?;
-    let own = side_folder(from);
-    if own.is_dir() {
+    let mut bytes = copy_file(session.path(), &place, session.bytes(), &mut made)?;
+    let own = side_folder(session.path());
+    if own.symlink_metadata().is_ok_and(|facts| facts.is_dir()) {
         bytes += copy_sides(&own, &sides, &mut made)?;
     }
     // Not `rename` where that can be helped: it would overwrite what has come meanwhile.
@@ -99,7 +99,8 @@ fn copy_file(
     limit: u64,
     made: &mut CopyCleanup,
 ) -> Result<u64, Error> {
-    let source = File::open(from).map_err(|error| Error::io("read", from, error))?;
+    let source =
+        private_files::open_record(from).map_err(|error| Error::io("read", from, error))?;
     let wrong = |error| Error::io("write to", to.shown, error);
     let mut target = OpenOptions::new()
         .write(true)

@@ -86,6 +86,25 @@ impl Error {
         }
     }
 
+    /// Why a file could not be opened as a record: a pipe or a device cannot be one.
+    pub(crate) fn open(path: &Path, source: io::Error) -> Error {
+        match source.kind() {
+            io::ErrorKind::InvalidInput => Error::NotARecord {
+                path: path.to_path_buf(),
+                why: source.to_string(),
+            },
+            _ => Error::io("open", path, source),
+        }
+    }
+
+    /// A file that has no line which could be a header.
+    pub(crate) fn without_header(path: &Path) -> Error {
+        Error::NotARecord {
+            path: path.to_path_buf(),
+            why: "it has no whole line, or a first line of more than 16 MiB".to_owned(),
+        }
+    }
+
     /// The whole chain of causes on one line, for people.
     pub fn chain(&self) -> String {
         let mut text = self.to_string();

@@ -79,6 +79,16 @@ impl Filter {
         &self.text
     }
 
+    /// What a text is read as: `words`, `regex` or `jq`, even if it is not a whole filter yet. `None` for an empty one.
+    pub fn form_name(text: &str) -> Option<&'static str> {
+        match FilterForm::detect(text.trim()) {
+            FilterForm::Nothing => None,
+            FilterForm::Words(_) => Some("words"),
+            FilterForm::Pattern { .. } => Some("regex"),
+            FilterForm::Jq(_) => Some("jq"),
+        }
+    }
+
     /// Whether every message matches.
     pub fn is_empty(&self) -> bool {
         matches!(self.test, FilterTest::Everything)
@@ -88,7 +98,7 @@ impl Filter {
     ///
     /// # Errors
     /// When a jq program fails on the message, and when finding out takes longer than `budget`, or did so several times just
-    /// before. A search for words or for a pattern is not interrupted; instead it is tried on a part of the message first.
+    /// before. A search for words is not interrupted; instead it is tried on a part of the message first.
     pub fn judge(&self, facts: &MessageFacts<'_>, budget: Budget) -> Result<bool, JqError> {
         if self.is_empty() {
             return Ok(true);
@@ -108,12 +118,7 @@ impl Filter {
                 |length| words.are_in(&[&raw[..length]]),
                 || words.are_in_facts(facts),
             ),
-            FilterTest::Pattern(pattern) => self.patience.search(
-                budget,
-                raw.len(),
-                |length| pattern.is_in(&raw[..length]),
-                || pattern.is_in(raw),
-            ),
+            FilterTest::Pattern(pattern) => pattern.is_in_time(raw, budget),
             FilterTest::Jq(program) => {
                 let account = Account::new(budget, raw.len());
                 program.any_true(facts.view(program.needs(), &account), &account)

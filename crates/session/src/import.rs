@@ -4,39 +4,59 @@
 //! `original_payload`. The document is read twice, for its head and for its messages, so that only one message is in memory at a
 //! time. A `raw` that is a string is taken as the text (or `base64:` bytes) of something that was not JSON, as our export writes it.
 
+mod document;
+mod notes;
+
 use crate::record_input::{AnsweredRequest, NewBody, NewMessage, NewVerdict, RecordEvent};
 use crate::{
     CredentialRedaction, Durability, Error, MessageId, PeerInfo, RecordErrorPolicy, RecordLocation,
-    RecordOptions, Recorder, SessionHeader, id, timestamp,
+    RecordOptions, Recorder, id, private_files, timestamp,
 };
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use mcp_proxy_wire::{Direction, Kind, Message, Origin, Transport, TransportEnvelope, flatten};
+use document::{
+    DocumentHead, DocumentVisitor, ImportedMessage, JsonObject, SessionIdentity, bytes_of,
+};
+use mcp_proxy_wire::{Direction, Kind, Message, Origin, Transport, TransportEnvelope};
+use notes::MessageNotes;
 use rustc_hash::FxHashMap;
-use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
-use std::fmt;
-use std::fs::File;
-use std::io::BufReader;
-use std::marker::PhantomData;
+use serde::Deserializer as _;
+use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// The connection of messages whose server has no name.
 const UNNAMED_CONNECTION: u32 = 1;
 
-/// Makes a record at `place` of the JSON document at `source`. Returns the record's path.
+/// Makes a record at `place` of the JSON document at `source`, with a session id of its own. Returns the record's path.
 pub fn import(source: &Path, place: RecordLocation) -> Result<PathBuf, Error> {
+    import_as(source, place, SessionIdentity::New)
+}
+
+/// The same for a document that is only looked at: it is the session that it says it is.
+pub(crate) fn import_to_read(source: &Path, place: RecordLocation) -> Result<PathBuf, Error> {
+    import_as(source, place, SessionIdentity::Same)
+}
+
+/// Whether a file that is not a record begins like a document.
+pub(crate) fn looks_like_document(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read =
+        private_files::open_record(path).and_then(|file| file.take(4096).read_to_end(&mut start));
+    let start = start.trim_ascii_start();
+    read.is_ok() && start.starts_with(b"{") && !start.starts_with(b"{\"t\"")
+}
+
+fn import_as(
+    source: &Path,
+    place: RecordLocation,
+    identity: SessionIdentity,
+) -> Result<PathBuf, Error> {
     let wrong = |why: String| Error::Import {
         path: source.to_path_buf(),
         why,
     };
     let open = || {
-        File::open(source)
+        private_files::open_record(source)
             .map(BufReader::new)
             .map_err(|error| Error::io("open", source, error))
     };
@@ -48,8 +68,9 @@ pub fn import(source: &Path, place: RecordLocation) -> Result<PathBuf, Error> {
         on_error: RecordErrorPolicy::Stop,
         credentials: CredentialRedaction::none(),
         redaction: None,
+        max_size: None,
     };
-    let header = head.header().map_err(wrong)?;
+    let header = head.header(identity).map_err(wrong)?;
     let mut writer = ImportWriter {
         recorder: Recorder::create(place, options, &header)?,
         transport: header.server.transport,
@@ -57,7 +78,8 @@ pub fn import(source: &Path, place: RecordLocation) -> Result<PathBuf, Error> {
         salt: id::new_salt(),
         next: 0,
         known: FxHashMap::default(),
-        redacted: redacted(&header.metadata),
+        redacted: head.redacted(),
+        notes: head.notes(),
         connections: FxHashMap::default(),
         failed: None,
     };
@@ -85,119 +107,6 @@ pub fn import(source: &Path, place: RecordLocation) -> Result<PathBuf, Error> {
     Ok(writer.recorder.path().to_path_buf())
 }
 
-/// The document without its messages.
-#[derive(Deserialize)]
-struct DocumentHead {
-    #[serde(alias = "session_id")]
-    id: Option<String>,
-    started_at: Option<String>,
-    ended_at: Option<String>,
-    transport: Option<String>,
-    server_command: Option<String>,
-    server_url: Option<String>,
-    metadata: Option<Map<String, Value>>,
-    messages: Option<IgnoredAny>,
-}
-
-impl DocumentHead {
-    fn header(&self) -> Result<SessionHeader, String> {
-        if self.messages.is_none() {
-            return Err("it has no `messages`, so it is not a session".to_owned());
-        }
-        let started_at = self.started_at.as_deref().ok_or("it has no `started_at`")?;
-        let transport = self.transport.as_deref().unwrap_or("stdio");
-        let transport = transport
-            .parse::<Transport>()
-            .map_err(|error| format!("`transport`: {error}"))?;
-        let started_at = timestamp::parse(started_at)
-            .ok_or_else(|| format!("`started_at` is {started_at:?}, which is not a time"))?;
-        Ok(SessionHeader {
-            id: self
-                .id
-                .clone()
-                .unwrap_or_else(|| id::new_session_id(started_at)),
-            started_at,
-            client: PeerInfo::new(transport),
-            server: PeerInfo::new(transport),
-            server_command: self.server_command.clone(),
-            server_url: self.server_url.clone(),
-            argv: Vec::new(),
-            cwd: None,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            metadata: self.metadata.clone().unwrap_or_default(),
-        })
-    }
-}
-
-/// Which messages have redacted values, as an export of ours says it in the metadata.
-fn redacted(metadata: &Map<String, Value>) -> FxHashMap<u64, u32> {
-    let told = metadata
-        .get("redaction")
-        .and_then(|told| told.get("redacted"));
-    told.and_then(|told| FxHashMap::<u64, u32>::deserialize(told).ok())
-        .unwrap_or_default()
-}
-
-/// A `T` that is written as a JSON object. serde would read a list of its members' values too.
-struct JsonObject<T>(T);
-
-/// What a person has to write where a `Self` is read.
-trait DocumentPart {
-    const EXPECTED: &'static str;
-}
-
-impl DocumentPart for DocumentHead {
-    const EXPECTED: &'static str = "a session: a JSON object with `started_at` and `messages`";
-}
-
-impl DocumentPart for ImportedMessage {
-    const EXPECTED: &'static str = "a message: a JSON object with `direction` and `raw`";
-}
-
-impl<'de, T: Deserialize<'de> + DocumentPart> Deserialize<'de> for JsonObject<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonObject<T>, D::Error> {
-        deserializer.deserialize_map(JsonObjectVisitor(PhantomData))
-    }
-}
-
-struct JsonObjectVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de> + DocumentPart> Visitor<'de> for JsonObjectVisitor<T> {
-    type Value = JsonObject<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(T::EXPECTED)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<JsonObject<T>, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(JsonObject)
-    }
-}
-
-/// A message in either spelling.
-#[derive(Deserialize)]
-struct ImportedMessage {
-    #[serde(alias = "proxy_id")]
-    id: Option<String>,
-    sequence: Option<u64>,
-    timestamp: Option<String>,
-    direction: String,
-    transport: Option<String>,
-    #[serde(alias = "payload")]
-    raw: Box<RawValue>,
-    correlated_id: Option<String>,
-    /// Written by our export where it is not the peer in the direction.
-    origin: Option<String>,
-    /// Written by our export where there is one.
-    parent: Option<u64>,
-    /// Written by our export where the server has a name.
-    server: Option<String>,
-    #[serde(default)]
-    modified: bool,
-    #[serde(alias = "original_payload")]
-    original_raw: Option<Box<RawValue>>,
-}
-
 /// Writes messages as they are read.
 struct ImportWriter {
     recorder: Recorder,
@@ -210,6 +119,8 @@ struct ImportWriter {
     known: FxHashMap<String, (MessageId, u64, SystemTime)>,
     /// How many values the document says were redacted, by its sequence numbers.
     redacted: FxHashMap<u64, u32>,
+    /// What it says about messages, by the same numbers.
+    notes: FxHashMap<u64, MessageNotes>,
     /// The connections to servers with names. A document does not tell connections apart, so each server has one.
     connections: FxHashMap<String, u32>,
     failed: Option<Error>,
@@ -241,6 +152,10 @@ impl ImportWriter {
             .filter(|_| imported.modified)
             .map(bytes_of);
         let received = Message::parse(original.clone().unwrap_or_else(|| sent.clone()));
+        let notes = imported
+            .sequence
+            .and_then(|number| self.notes.remove(&number))
+            .unwrap_or_default();
         let answers = imported
             .correlated_id
             .as_ref()
@@ -248,9 +163,13 @@ impl ImportWriter {
             .map(|(id, sequence, asked)| AnsweredRequest {
                 id: *id,
                 sequence: *sequence,
-                latency: time.duration_since(*asked).unwrap_or_default(),
+                latency: time
+                    .duration_since(*asked)
+                    .unwrap_or_default()
+                    .saturating_sub(notes.request_held()),
+                held: notes.request_held(),
             });
-        let connection = match &imported.server {
+        let connection = match imported.server.as_ref().or(notes.server.as_ref()) {
             Some(server) => self.connection_to(server, time),
             None => UNNAMED_CONNECTION,
         };
@@ -272,7 +191,12 @@ impl ImportWriter {
                 .unwrap_or(self.transport),
             connection,
             exchange: 0,
-            origin: match imported.origin.as_deref() {
+            origin: match imported
+                .origin
+                .as_ref()
+                .or(notes.origin.as_ref())
+                .map(String::as_str)
+            {
                 Some("proxy") => Origin::Proxy,
                 Some("replay") => Origin::Replay,
                 _ => direction.from().into(),
@@ -280,25 +204,28 @@ impl ImportWriter {
             // A document that was numbered anew has no message of that number any more.
             parent: imported
                 .parent
+                .or(notes.parent)
                 .filter(|parent| imported.sequence == Some(sequence) && *parent < sequence),
             envelope: &TransportEnvelope::Bare,
             body: NewBody::Whole(&received),
             answered_request: answers,
-            late: false,
-            duplicate: false,
+            late: notes.late,
+            duplicate: notes.duplicate,
             parts: &[],
         });
+        let mut verdicts = notes.verdicts(sequence, id, time);
         if imported.modified {
-            self.recorder.record_verdict(&NewVerdict {
-                time,
-                sequence: Some(sequence),
-                message: Some(id),
-                kind: "modify",
-                by: "import".to_owned(),
-                why: "the document says that it was modified".to_owned(),
-                original_raw: None,
-                raw: original.map(|_| sent),
-            });
+            put_change(&mut verdicts, original.map(|_| sent), (sequence, id, time));
+        }
+        for verdict in &verdicts {
+            self.recorder.record_verdict(verdict);
+        }
+        if notes.undelivered {
+            let event = RecordEvent::Undelivered {
+                sequence,
+                why: "as imported",
+            };
+            self.recorder.record_event(time, &event);
         }
         // Whatever is not an answer itself may be answered: also a batch, which has no method of its own, and what was broken.
         if !matches!(received.kind(), Kind::Response | Kind::Error)
@@ -342,64 +269,26 @@ impl ImportWriter {
     }
 }
 
-/// A body out of a document: a value on one line, or the bytes that a string stands for.
-fn bytes_of(raw: &RawValue) -> Bytes {
-    if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
-        let binary = text
-            .strip_prefix("base64:")
-            .and_then(|encoded| STANDARD.decode(encoded).ok());
-        return binary.unwrap_or_else(|| text.into_bytes()).into();
+/// Puts the bytes that were forwarded into the last verdict that changed them.
+fn put_change(
+    verdicts: &mut Vec<NewVerdict>,
+    raw: Option<Bytes>,
+    (sequence, id, time): (u64, MessageId, SystemTime),
+) {
+    let changes = |verdict: &&mut NewVerdict| matches!(verdict.kind, "modify" | "error");
+    if let Some(change) = verdicts.iter_mut().rev().find(changes) {
+        change.raw = raw;
+        return;
     }
-    let message = Message::parse(raw.get().as_bytes().to_vec());
-    flatten(&message).unwrap_or(message).into_raw()
-}
-
-struct DocumentVisitor<'a>(&'a mut ImportWriter);
-
-impl<'de> Visitor<'de> for DocumentVisitor<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a session document")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "messages" {
-                map.next_value_seed(MessagesVisitor(self.0))?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(())
-    }
-}
-
-struct MessagesVisitor<'a>(&'a mut ImportWriter);
-
-impl<'de> DeserializeSeed<'de> for MessagesVisitor<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for MessagesVisitor<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of messages")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<(), A::Error> {
-        let mut number = 0;
-        while let Some(message) = messages.next_element::<JsonObject<ImportedMessage>>()? {
-            number += 1;
-            self.0
-                .write(&message.0)
-                .map_err(|why| serde::de::Error::custom(format!("message {number}: {why}")))?;
-        }
-        Ok(())
-    }
+    verdicts.push(NewVerdict {
+        time,
+        sequence: Some(sequence),
+        message: Some(id),
+        kind: "modify",
+        by: "import".to_owned(),
+        why: "the document says that it was modified".to_owned(),
+        delay: None,
+        original_raw: None,
+        raw,
+    });
 }

@@ -28,6 +28,8 @@ pub(crate) struct Index {
     pub(crate) connections: Vec<ConnectionPlace>,
     /// Where the last `end` line is.
     pub(crate) end: Option<LineLocation>,
+    /// Where the line is that names the next part.
+    pub(crate) next: Option<LineLocation>,
     /// Everything before this offset is in the index. Always the start of a line.
     pub(crate) covered: u64,
     /// Lines that are not record lines.

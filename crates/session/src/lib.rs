@@ -8,6 +8,7 @@
 
 #![warn(unreachable_pub)]
 
+mod amounts;
 mod budget;
 mod change;
 mod copy;
@@ -27,18 +28,21 @@ mod lock;
 mod message;
 mod options;
 mod peer;
+mod private_files;
 mod query;
 mod record_input;
 mod record_location;
 mod recorder;
 pub mod redact;
 mod repair;
+mod search_pattern;
 mod session_record;
 pub mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod timestamp;
 
+pub use amounts::{duration_text, size_text};
 pub use budget::{Budget, Stopwatch};
 pub use change::{Change, ChangeError, ChangePart};
 pub use copy::copy_record;
@@ -46,15 +50,16 @@ pub use credential_redaction::{CredentialRedaction, REDACTED_CREDENTIAL};
 pub use error::Error;
 pub use export::{SessionExporter, exporters};
 pub use filter::{EnvelopeFacts, Filter, FilterError, MessageFacts, MessageFlags, RequestFacts};
-pub use header::{ProxySession, SessionHeader};
+pub use header::{ProxySession, RecordPart, SessionHeader};
 pub use id::{MessageId, new_salt, new_session_id};
 pub use import::import;
 pub use index::Row;
 pub use jq::JqError;
+pub use lines::LONGEST_LINE;
 pub use lock::is_live;
 pub use message::{
-    BatchPart, BodyInclusion, HttpHead, MessageWithContext, ProxyMessage, RawBody, RequestSummary,
-    SseFields, Verdict, raw_member,
+    BatchPart, BodyInclusion, HttpHead, MessageProblem, MessageWithContext, ProxyMessage, RawBody,
+    RequestSummary, SseFields, Verdict, raw_member,
 };
 pub use options::{Durability, RecordErrorPolicy, RecordOptions};
 pub use peer::{CallerInfo, ConnectionInfo, PeerInfo, UNNAMED_SERVER};
@@ -62,7 +67,7 @@ pub use query::{JqAnswer, JqQuery};
 pub use record_input::{
     AnsweredRequest, MarkOperation, NewBatchPart, NewBody, NewMessage, NewVerdict, RecordEvent,
 };
-pub use record_location::RecordLocation;
+pub use record_location::{RecordLocation, numbered_record};
 pub use recorder::{
     DiskSync, RecentMessages, RecordSink, Recorder, SIDE_LIMIT, SideFile, SideName, side_folder,
     subject_name,

@@ -1,7 +1,8 @@
 //! Lines of a record, read in order with one growing buffer.
 //!
 //! Everything that walks a record (index, exports, filters) walks it with this, so that none of them holds more than one chunk
-//! or one line. Only whole lines are given out; what stands after the last newline is either still being written or torn.
+//! or one line. Only whole lines are given out; what stands after the last newline is either still being written or torn. A line
+//! over [`LONGEST_LINE`] is not kept in memory: [`OVERLONG`] is given out in its place, which no reader takes for a record line.
 
 use std::fs::File;
 use std::io;
@@ -11,6 +12,14 @@ use std::os::unix::fs::FileExt;
 /// is longer makes it grow further.
 const FIRST: usize = 16 << 10;
 const CHUNK: usize = 1 << 20;
+
+/// The longest line of a record: the largest message (256 MiB unless `--max-message` says otherwise) in base64, and its
+/// envelope. Bodies are this long only in `jsonl` exports with redaction; the recorder puts those over 64 KiB into files.
+pub const LONGEST_LINE: u64 = 384 << 20;
+/// The longest first line: a header holds little more than the command line.
+pub(crate) const LONGEST_HEADER: u64 = 16 << 20;
+/// What is given out in the place of a longer line.
+pub(crate) const OVERLONG: &[u8] = b"?";
 
 /// A walk over the lines of a file.
 #[derive(Debug)]
@@ -24,6 +33,9 @@ pub(crate) struct LineScanner<'a> {
     end: usize,
     /// Where to stop, even if the file is longer.
     limit: u64,
+    longest: u64,
+    /// Bytes of a torn line that are not in the buffer because it is too long.
+    unread: u64,
 }
 
 /// One line, without its newline, and where it starts.
@@ -42,6 +54,16 @@ impl<'a> LineScanner<'a> {
             start: 0,
             end: 0,
             limit,
+            longest: LONGEST_LINE,
+            unread: 0,
+        }
+    }
+
+    /// The first line of a record; `None` if the file has no whole line, or none that could be a header.
+    pub(crate) fn header(file: &'a File) -> LineScanner<'a> {
+        LineScanner {
+            longest: LONGEST_HEADER,
+            ..LineScanner::new(file, 0, LONGEST_HEADER + 1)
         }
     }
 
@@ -60,10 +82,37 @@ impl<'a> LineScanner<'a> {
                 }));
             }
             let unsearched = self.end - self.start;
+            if unsearched as u64 > self.longest {
+                return self.skip_line();
+            }
             if self.fill()? == 0 {
                 return Ok(None);
             }
             searched = self.start + unsearched;
+        }
+    }
+
+    /// Reads on to the end of a line that is too long, and keeps nothing of it. Without an end it is a torn one.
+    fn skip_line(&mut self) -> io::Result<Option<ScannedLine<'_>>> {
+        let offset = self.offset();
+        let mut piece = vec![0; CHUNK];
+        let mut at = self.base + self.end as u64;
+        loop {
+            let wanted = self.limit.saturating_sub(at).min(CHUNK as u64) as usize;
+            let read = read_at(self.file, &mut piece[..wanted], at)?;
+            if read == 0 {
+                self.unread = at - self.base - self.end as u64;
+                return Ok(None);
+            }
+            if let Some(newline) = memchr::memchr(b'\n', &piece[..read]) {
+                self.base = at + newline as u64 + 1;
+                (self.start, self.end) = (0, 0);
+                return Ok(Some(ScannedLine {
+                    offset,
+                    bytes: OVERLONG,
+                }));
+            }
+            at += read as u64;
         }
     }
 
@@ -74,7 +123,7 @@ impl<'a> LineScanner<'a> {
 
     /// Bytes after the last whole line.
     pub(crate) fn rest(&self) -> u64 {
-        (self.end - self.start) as u64
+        (self.end - self.start) as u64 + self.unread
     }
 
     fn fill(&mut self) -> io::Result<usize> {
@@ -93,18 +142,17 @@ impl<'a> LineScanner<'a> {
         if wanted == 0 {
             return Ok(0);
         }
-        loop {
-            match self
-                .file
-                .read_at(&mut self.buffer[self.end..self.end + wanted], at)
-            {
-                Ok(read) => {
-                    self.end += read;
-                    return Ok(read);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        let read = read_at(self.file, &mut self.buffer[self.end..self.end + wanted], at)?;
+        self.end += read;
+        Ok(read)
+    }
+}
+
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    loop {
+        match file.read_at(buffer, offset) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
         }
     }
 }
@@ -137,6 +185,34 @@ mod tests {
         assert_eq!(offsets, [0, 2, 3, 4 + long.len() as u64]);
         assert_eq!(found[2].1, long);
         assert_eq!(found[3].1, b"b");
+    }
+
+    #[test]
+    fn an_overlong_line_is_passed_over_and_a_torn_one_is_measured() {
+        let mut file = tempfile::tempfile().unwrap();
+        let long = vec![b'x'; 5 * CHUNK];
+        let content = [b"a\n", &long[..], b"\nb\n", &long[..]].concat();
+        file.write_all(&content).unwrap();
+        let mut lines = LineScanner {
+            longest: CHUNK as u64,
+            ..LineScanner::new(&file, 0, u64::MAX)
+        };
+        let mut found = Vec::new();
+        while let Some(line) = lines.next_line().unwrap() {
+            found.push((line.offset, line.bytes.to_vec()));
+        }
+        let after = 2 + long.len() as u64 + 1;
+        let expected = [
+            (0, b"a".to_vec()),
+            (2, OVERLONG.to_vec()),
+            (after, b"b".to_vec()),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(
+            (lines.offset(), lines.rest()),
+            (after + 2, long.len() as u64)
+        );
+        assert!(lines.buffer.len() <= 4 * CHUNK);
     }
 
     #[test]

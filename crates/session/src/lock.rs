@@ -3,6 +3,7 @@
 //! `flock` on the record itself, because the system drops it with the process, however that dies. Viewers never take it; they
 //! only ask whether it is held.
 
+use crate::private_files;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::File;
@@ -31,7 +32,7 @@ pub(crate) fn try_acquire_lock(file: &File) -> io::Result<bool> {
 /// Whether a running proxy holds the record at `path`.
 pub fn is_live(path: &Path) -> bool {
     // A shared lock, so that two viewers asking at once do not take each other for a proxy.
-    File::open(path).is_ok_and(|file| {
+    private_files::open_record(path).is_ok_and(|file| {
         flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
     })
 }

@@ -4,16 +4,20 @@
 
 mod batch_part;
 mod json;
+mod remarks;
 
 pub use batch_part::BatchPart;
 pub(crate) use batch_part::batch_parts;
 pub use json::{BodyInclusion, MessageWithContext, RequestSummary, raw_member};
+pub use remarks::MessageProblem;
 
+use crate::private_files::{self, is_absent};
 use crate::{MessageId, subject_name};
 use bytes::Bytes;
 use mcp_proxy_wire::{Direction, Kind, Message, Origin, Transport, flatten};
 use serde::Deserialize;
 use std::borrow::Cow;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -57,8 +61,10 @@ pub struct ProxyMessage {
     pub mono: Duration,
     /// Sequence number of the request that it answers.
     pub answers: Option<u64>,
-    /// How long the answer took.
+    /// How long the server took for the answer: from the moment its request was forwarded.
     pub latency: Option<Duration>,
+    /// For an answer: how long its request was held or delayed before it was forwarded. `latency` is without it.
+    pub request_held: Option<Duration>,
     /// It answers a request that was given up.
     pub late: bool,
     /// It answers a request that had its answer.
@@ -75,6 +81,12 @@ pub struct ProxyMessage {
     pub answered: bool,
     /// It was held, and nobody has decided about it: it waits, or the proxy was killed.
     pub undecided: bool,
+    /// How long it was held or delayed itself, as far as that is over.
+    pub held: Option<Duration>,
+    /// A rule delayed it.
+    pub delayed: bool,
+    /// A rule sent it to another server.
+    pub redirected: bool,
     /// How many values were hidden in it and in the verdicts on it; 0 is none. A body that could not be looked through counts as one.
     pub redacted: u32,
     /// Length of the body: as received, or without what was hidden.
@@ -170,6 +182,8 @@ pub struct Verdict {
     pub by: String,
     /// Why.
     pub why: String,
+    /// How long it delays the message.
+    pub delay: Option<Duration>,
     /// How many values were hidden in it.
     pub redacted: u32,
     /// The bytes before.
@@ -218,13 +232,34 @@ impl RawBody {
     }
 
     /// All bytes, from the side file too. For one message on a screen; exports stream instead.
-    pub fn load(&self) -> std::io::Result<Bytes> {
+    pub fn load(&self) -> io::Result<Bytes> {
         match self {
             RawBody::Json(bytes) | RawBody::Binary(bytes) => Ok(bytes.clone()),
             RawBody::Text(text) => Ok(Bytes::copy_from_slice(text.as_bytes())),
-            RawBody::Side { path, .. } => std::fs::read(path).map(Bytes::from),
+            RawBody::Side { .. } => {
+                let mut bytes = Vec::new();
+                self.reader()?.read_to_end(&mut bytes)?;
+                Ok(bytes.into())
+            }
             RawBody::Lost { .. } => Ok(Bytes::new()),
         }
+    }
+
+    /// Its bytes one after the other. Of a side file no more is read than the record says it has, and it must be a file: a link,
+    /// a pipe or a device in its place is as good as nothing.
+    pub fn reader(&self) -> io::Result<Box<dyn Read + '_>> {
+        Ok(match self {
+            RawBody::Side { path, len } => {
+                Box::new(private_files::open_side_file(path)?.take(*len))
+            }
+            other => Box::new(other.bytes().unwrap_or_default()),
+        })
+    }
+
+    /// Whether it was stored in a side file that is not there any more.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, RawBody::Side { path, .. }
+            if private_files::open_side_file(path).is_err_and(|error| is_absent(&error)))
     }
 }
 
@@ -240,7 +275,16 @@ impl ProxyMessage {
             "drop" => self.dropped = true,
             "refuse" => self.refused = true,
             "error" | "answer" => self.answered = true,
+            "delay" => self.delayed = true,
+            "redirect" => self.redirected = true,
             _ => {}
+        }
+        let waited = match self.verdicts.last() {
+            Some(hold) if self.undecided => verdict.timestamp.duration_since(hold.timestamp).ok(),
+            _ => None,
+        };
+        for time in [waited, verdict.delay].into_iter().flatten() {
+            self.held = Some(self.held.unwrap_or_default() + time);
         }
         self.undecided = verdict.kind == "hold";
         self.redacted = self.redacted.saturating_add(verdict.redacted);

@@ -73,8 +73,10 @@ pub struct AnsweredRequest {
     pub id: MessageId,
     /// The request's sequence number.
     pub sequence: u64,
-    /// From receiving the request to receiving this answer.
+    /// From forwarding the request to receiving this answer: the server's own time.
     pub latency: Duration,
+    /// How long the request was held or delayed before it was forwarded.
+    pub held: Duration,
 }
 
 /// One part of a batch.
@@ -105,6 +107,8 @@ pub struct NewVerdict {
     pub by: String,
     /// Why, for people.
     pub why: String,
+    /// How long the message is delayed, if that is what was decided.
+    pub delay: Option<Duration>,
     /// The message's bytes before the change, if the `msg` record does not show them.
     pub original_raw: Option<Bytes>,
     /// The bytes that are forwarded instead.

@@ -1,9 +1,11 @@
 //! Where a record goes: the user's state directory, or a file that was named.
 //!
-//! A record never overwrites anything. If the named file exists, `F.2`, `F.3` and so on are tried; creating is exclusive, so two
-//! proxies started at the same moment with the same name get two files.
+//! A record never overwrites anything. If `x.jsonl` exists, `x.2.jsonl`, `x.3.jsonl` and so on are tried; creating is exclusive, so
+//! two proxies started at the same moment with the same name get two files. A name whose folder for side files was made by
+//! another user counts as taken.
 
-use crate::{Error, SessionHeader, lock, store};
+use crate::private_files::SideFolder;
+use crate::{Error, SessionHeader, lock, side_folder, store};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -16,7 +18,7 @@ pub enum RecordLocation {
     Default,
     /// A new file in this folder, named like those in the default place.
     Folder(PathBuf),
-    /// This file, or `F.2` and so on if it exists.
+    /// This file, or a numbered one if it exists: `x.2.jsonl` for `x.jsonl`.
     File(PathBuf),
 }
 
@@ -28,6 +30,13 @@ impl RecordLocation {
             RecordLocation::Folder(folder) => folder.join(default_name(header)),
             RecordLocation::File(path) => path.clone(),
         };
+        if std::fs::metadata(&wanted).is_ok_and(|facts| !facts.is_file()) {
+            let error = std::io::Error::new(
+                ErrorKind::InvalidInput,
+                "it is a folder or a device, not a file",
+            );
+            return Err(Error::io("record to", &wanted, error));
+        }
         if let Some(folder) = wanted
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
@@ -43,7 +52,11 @@ impl RecordLocation {
         }
         let mut number = 1;
         loop {
-            let path = numbered(&wanted, number);
+            let path = numbered_record(&wanted, number);
+            if !SideFolder::is_usable(&side_folder(&path)) {
+                number += 1;
+                continue;
+            }
             match OpenOptions::new()
                 .read(true)
                 .append(true)
@@ -58,6 +71,20 @@ impl RecordLocation {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(Error::io("create", &path, error)),
             }
+        }
+    }
+}
+
+/// `x.jsonl` for the first, `x.2.jsonl` and so on for the others: the ending still tells what the file is.
+pub fn numbered_record(path: &Path, number: u32) -> PathBuf {
+    match path.extension() {
+        _ if number == 1 => path.to_path_buf(),
+        None => numbered(path, number),
+        Some(ending) => {
+            let mut name = path.file_stem().unwrap_or_default().to_owned();
+            name.push(format!(".{number}."));
+            name.push(ending);
+            path.with_file_name(name)
         }
     }
 }

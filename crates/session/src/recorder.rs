@@ -9,6 +9,7 @@ mod event_lines;
 mod fault;
 mod line;
 mod line_redaction;
+mod part;
 mod recent_messages;
 mod record_sink;
 mod side_file;
@@ -24,9 +25,10 @@ pub use record_sink::RecordSink;
 pub use side_file::{SIDE_LIMIT, SideFile, SideName, side_folder};
 pub use sync::DiskSync;
 
+use crate::private_files::SideFolder;
 use crate::record_input::{NewBody, NewMessage, NewVerdict, RecordEvent};
 use crate::{
-    Durability, Error, RecordErrorPolicy, RecordLocation, RecordOptions, SessionHeader,
+    Durability, Error, RecordErrorPolicy, RecordLocation, RecordOptions, RecordPart, SessionHeader,
     SessionRecord,
 };
 use bytes::Bytes;
@@ -34,6 +36,7 @@ use fault::RecorderFaults;
 use line::{BodyPlacement, RecordLineWriter};
 use line_redaction::LineRedaction;
 use mcp_proxy_wire::{Message, TransportEnvelope};
+use part::RecordParts;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -65,6 +68,9 @@ pub struct Recorder {
     lost: u64,
     messages: u64,
     sides: u64,
+    /// The folder of side files, once there is one.
+    folder: Option<Arc<SideFolder>>,
+    parts: RecordParts,
     durability: Durability,
     on_error: RecordErrorPolicy,
     faults: Arc<RecorderFaults>,
@@ -96,7 +102,9 @@ impl Recorder {
         let syncer =
             SyncThread::start(options.durability, options.on_error, &file, &path, &faults)?;
         let mut recorder = Recorder {
-            header: header.line(&masks, options.redaction.as_ref()),
+            header: header.line(&masks, options.redaction.as_ref(), &RecordPart::FIRST),
+            parts: RecordParts::new(header, &path, options.max_size),
+            folder: None,
             lines: RecordLineWriter::new(masks, options.redaction),
             path,
             file,
@@ -121,6 +129,11 @@ impl Recorder {
         &self.path
     }
 
+    /// The files of the record so far, in order: the last is [`Recorder::path`].
+    pub fn part_paths(&self) -> &[PathBuf] {
+        self.parts.paths()
+    }
+
     /// Messages recorded so far.
     pub fn messages(&self) -> u64 {
         self.messages
@@ -128,6 +141,7 @@ impl Recorder {
 
     /// Appends a `msg` line to the buffer.
     pub fn record_message(&mut self, message: &NewMessage<'_>) {
+        self.begin_part_if_full(message.time);
         match self.lines.redaction.clone() {
             None => self.store(message, LineRedaction::Nothing),
             Some(redaction) => {
@@ -166,6 +180,13 @@ impl Recorder {
                     .message(message, BodyPlacement::Inline(body), hidden)
             }
             NewBody::Large { file, len, .. } => {
+                if file.as_str().is_some() {
+                    self.parts.add_side_bytes(len);
+                    let moved = self.side_folder().and_then(|folder| file.move_to(&folder));
+                    if let Err(error) = moved {
+                        return self.fail(error);
+                    }
+                }
                 self.lines
                     .message(message, BodyPlacement::Side(file, len), hidden)
             }
@@ -188,6 +209,7 @@ impl Recorder {
             NewBody::Empty => self.lines.message(message, BodyPlacement::Empty, hidden),
         }
         self.messages += 1;
+        self.parts.messages += 1;
         self.pending += 1;
     }
 
@@ -231,6 +253,9 @@ impl Recorder {
         lines.word("kind", act.kind);
         lines.text("by", &act.by);
         lines.text("why", &act.why);
+        if let Some(delay) = act.delay {
+            lines.number("delay_us", line::micros(delay));
+        }
         lines.redacted();
         for (key, bytes, side) in [
             ("original_raw", &act.original_raw, original),
@@ -255,7 +280,9 @@ impl Recorder {
 
     /// Appends an `io` line: something that is neither a message nor a verdict.
     pub fn record_event(&mut self, time: SystemTime, io: &RecordEvent<'_>) {
+        let start = self.lines.out.len();
         self.lines.record_event(time, io);
+        self.parts.note_connection(io, &self.lines.out[start..]);
         self.pending += 1;
     }
 
@@ -277,6 +304,11 @@ impl Recorder {
     pub fn discard_pending(&mut self) {
         self.lines.out.clear();
         self.pending = 0;
+    }
+
+    /// The part that the record continues in, once after it has begun.
+    pub fn take_new_part(&mut self) -> Option<PathBuf> {
+        self.parts.take_new()
     }
 
     /// The first failure since recording last worked, once.
@@ -308,7 +340,7 @@ impl Recorder {
     fn new_side_file(&mut self) -> Result<SideFile, Error> {
         self.sides += 1;
         SideFile::create(
-            &self.path,
+            self.side_folder(),
             self.sides,
             self.disk_sync(),
             self.on_error,
@@ -320,7 +352,7 @@ impl Recorder {
     pub fn end(&mut self, time: SystemTime, why: &str) -> Result<(), Error> {
         self.lines.open("end", time);
         self.lines.text("why", why);
-        self.lines.number("messages", self.messages);
+        self.lines.number("messages", self.parts.messages);
         self.lines.close();
         self.pending += 1;
         self.flush()?;
@@ -399,9 +431,21 @@ impl Recorder {
     }
 
     fn store_aside(&mut self, name: String, bytes: &[u8]) -> Result<SideName, Error> {
+        self.parts.add_side_bytes(bytes.len() as u64);
         let mut side = self.new_side_file()?;
         side.write(bytes)?;
         side.finish_as(name)
+    }
+
+    /// The folder of the side files of this part.
+    fn side_folder(&mut self) -> Result<Arc<SideFolder>, Error> {
+        if let Some(folder) = &self.folder {
+            return Ok(Arc::clone(folder));
+        }
+        let path = side_folder(&self.path);
+        let folder = SideFolder::open_or_create(path.clone())
+            .map_err(|error| Error::io("use", &path, error))?;
+        Ok(Arc::clone(self.folder.insert(Arc::new(folder))))
     }
 
     fn fail(&mut self, error: Error) {

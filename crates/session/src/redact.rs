@@ -15,7 +15,7 @@ mod path;
 mod preset;
 mod text;
 
-pub use mark::{MissingFills, fill_redactions};
+pub use mark::{MissingFills, UnknownMarks, fill_redactions};
 pub use preset::RedactionPreset;
 
 use bytes::Bytes;
@@ -186,6 +186,23 @@ impl Redaction {
         self.message_after(message, 0)
     }
 
+    /// An edited copy of what [`Redaction::message`] shows of `original`, with the hidden values back in the place of their
+    /// marks.
+    ///
+    /// # Errors
+    /// It has marks that stand for no value of the original.
+    pub fn restore(&self, edited: &[u8], original: &Message) -> Result<Bytes, UnknownMarks> {
+        let hits = self.hits(original);
+        self.0.mark.restore(edited, original.raw(), &hits)
+    }
+
+    fn hits(&self, message: &Message) -> Vec<find::RedactionHit> {
+        match message.kind() {
+            Kind::Malformed => self.finder().in_text(message.raw()),
+            _ => self.finder().in_message(message),
+        }
+    }
+
     /// The same rules for messages out of a record, which may hold marks already. Those stay, and new ones have the same word.
     pub(crate) fn for_record(&self, before: Option<&RedactionFacts>) -> Redaction {
         let now = self.facts();
@@ -208,10 +225,7 @@ impl Redaction {
 
     /// [`Redaction::message`] for a message that already has this many marks.
     pub(crate) fn message_after(&self, message: &Message, marks: u32) -> Option<RedactedMessage> {
-        let hits = match message.kind() {
-            Kind::Malformed => self.finder().in_text(message.raw()),
-            _ => self.finder().in_message(message),
-        };
+        let hits = self.hits(message);
         let count = u32::try_from(hits.len()).unwrap_or(u32::MAX);
         (count > 0).then(|| RedactedMessage {
             message: Message::parse(self.0.mark.put(message.raw(), &hits, marks)),

@@ -2,7 +2,7 @@
 //!
 //! What is cut off is evidence, so it is kept in a file next to the record before the record is touched.
 
-use crate::{Error, SessionHeader, lock, record_location};
+use crate::{Error, SessionHeader, lock, private_files, record_location};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
@@ -22,7 +22,7 @@ pub struct TornTail {
 /// Only a record that nobody is writing is touched: a live one gives [`Error::Locked`]. One that may not be written to stays as it is.
 pub fn repair(path: impl AsRef<Path>) -> Result<Option<TornTail>, Error> {
     let path = path.as_ref();
-    let reading = File::open(path).map_err(|error| Error::io("open", path, error))?;
+    let reading = private_files::open_record(path).map_err(|error| Error::open(path, error))?;
     check_header(&reading, path)?;
     let facts = reading
         .metadata()
@@ -68,12 +68,9 @@ pub fn repair(path: impl AsRef<Path>) -> Result<Option<TornTail>, Error> {
 
 /// Never cut a file that is not a record of ours.
 fn check_header(file: &File, path: &Path) -> Result<(), Error> {
-    match crate::lines::LineScanner::new(file, 0, u64::MAX).next_line() {
+    match crate::lines::LineScanner::header(file).next_line() {
         Ok(Some(line)) => SessionHeader::read(line.bytes, path).map(drop),
-        Ok(None) => Err(Error::NotARecord {
-            path: path.to_path_buf(),
-            why: "it has no whole line".to_owned(),
-        }),
+        Ok(None) => Err(Error::without_header(path)),
         Err(error) => Err(Error::io("read", path, error)),
     }
 }

@@ -6,6 +6,7 @@
 //! call who open a record for a person.
 
 mod connections;
+mod event_stream_head;
 pub(crate) mod read;
 mod record_lines;
 mod selection;
@@ -13,11 +14,13 @@ mod selection;
 pub(crate) use read::{message as read_line, verdict as read_verdict};
 pub use record_lines::{RecordedLine, RecordedLines};
 
+use crate::header::is_file_name;
 use crate::index::{self, Index, LineLocation, Row};
 use crate::lines::LineScanner;
 use crate::{
-    Error, MessageWithContext, PeerInfo, ProxyMessage, ProxySession, Redaction, RedactionFacts,
-    RequestSummary, SessionHeader, lock, recorder,
+    Error, MessageWithContext, PeerInfo, ProxyMessage, ProxySession, RecordLocation, RecordPart,
+    Redaction, RedactionFacts, RequestSummary, SessionHeader, import, lock, private_files,
+    recorder,
 };
 use bytes::Bytes;
 use mcp_proxy_wire::{Origin, Transport};
@@ -26,6 +29,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use tempfile::TempDir;
 
 /// Rows that are worth storing an index for.
 const WORTH_STORING: usize = 2_000;
@@ -37,6 +41,7 @@ pub struct SessionRecord {
     folder: PathBuf,
     file: File,
     header: SessionHeader,
+    part: RecordPart,
     /// What the header says about redaction.
     redaction: Option<RedactionFacts>,
     /// What is hidden besides, in all that is read from here.
@@ -46,6 +51,8 @@ pub struct SessionRecord {
     transport: Transport,
     /// Messages were left out.
     thinned: bool,
+    /// Where the record is, if it was made only to be read here.
+    _temporary: Option<TempDir>,
 }
 
 /// How a session ended.
@@ -60,23 +67,43 @@ pub struct SessionEnd {
 }
 
 impl SessionRecord {
-    /// Opens a record for reading.
+    /// Opens a record for reading. A session in the `json` format is opened too, as a record that is gone when this is dropped.
     pub fn open(path: impl AsRef<Path>) -> Result<SessionRecord, Error> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
-        let (header, redaction) = match LineScanner::new(&file, 0, u64::MAX).next_line() {
-            Ok(Some(line)) => (
-                SessionHeader::read(line.bytes, path)?,
-                SessionHeader::redaction(line.bytes),
-            ),
-            Ok(None) => {
-                return Err(Error::NotARecord {
-                    path: path.to_path_buf(),
-                    why: "it has no whole line".to_owned(),
-                });
+        match SessionRecord::open_record(path) {
+            Err(Error::NotARecord { .. }) if import::looks_like_document(path) => {
+                SessionRecord::open_document(path)
             }
+            opened => opened,
+        }
+    }
+
+    fn open_document(path: &Path) -> Result<SessionRecord, Error> {
+        let failed = |error| Error::io("make a place to read", path, error);
+        let folder = tempfile::tempdir().map_err(failed)?;
+        let place = RecordLocation::File(folder.path().join("session.jsonl"));
+        let record = import::import_to_read(path, place).map_err(|error| match error {
+            Error::Import { path, why } => Error::NotARecord {
+                path,
+                why: format!("it is neither a record nor a JSON export of one: {why}"),
+            },
+            other => other,
+        })?;
+        Ok(SessionRecord {
+            _temporary: Some(folder),
+            ..SessionRecord::open_record(&record)?
+        })
+    }
+
+    fn open_record(path: &Path) -> Result<SessionRecord, Error> {
+        let file = private_files::open_record(path).map_err(|error| Error::open(path, error))?;
+        let first = match LineScanner::header(&file).next_line() {
+            Ok(Some(line)) => Bytes::copy_from_slice(line.bytes),
+            Ok(None) => return Err(Error::without_header(path)),
             Err(error) => return Err(Error::io("read", path, error)),
         };
+        let header = SessionHeader::read(&first, path)?;
+        let redaction = SessionHeader::redaction(&first);
         let mut session = SessionRecord {
             index: index::load(path, &file).unwrap_or_default(),
             folder: recorder::side_folder(path),
@@ -84,7 +111,9 @@ impl SessionRecord {
             file,
             transport: header.server.transport,
             header,
+            part: RecordPart::read(&first),
             thinned: false,
+            _temporary: None,
             redaction,
             hide: None,
         };
@@ -195,6 +224,25 @@ impl SessionRecord {
         })
     }
 
+    /// Which part of its session it is.
+    pub fn part(&self) -> &RecordPart {
+        &self.part
+    }
+
+    /// The record of the part before this one, which may have been removed since.
+    pub fn previous_part(&self) -> Option<PathBuf> {
+        let name = self.part.previous.as_ref()?;
+        Some(self.path.with_file_name(name))
+    }
+
+    /// The record that this one continues in.
+    pub fn next_part(&self) -> Option<PathBuf> {
+        let line = self.line(self.index.next?).ok()?;
+        let record = RecordedLine { offset: 0, line };
+        let name = record.member::<String>("file")?;
+        is_file_name(&name).then(|| self.path.with_file_name(name))
+    }
+
     /// The seed's `ProxySession`, without its messages.
     pub fn session(&self) -> ProxySession {
         let header = &self.header;
@@ -271,6 +319,11 @@ impl SessionRecord {
         self.read_message(index, &line)
     }
 
+    /// Whether anything was decided about a message.
+    pub(crate) fn has_verdicts(&self, index: usize) -> bool {
+        self.index.acts_on(index).next().is_some()
+    }
+
     /// One message, with what its neighbours tell about it.
     pub fn message_with_context(&self, index: usize) -> Result<MessageWithContext, Error> {
         let message = self.message(index)?;
@@ -317,7 +370,7 @@ impl SessionRecord {
         (from..self.len()).map(|index| self.message(index))
     }
 
-    /// All lines in file order, known or not.
+    /// All lines in file order, known or not. Those that are too long to be read are left out.
     pub fn records(&self) -> RecordedLines<'_> {
         RecordedLines::new(
             LineScanner::new(&self.file, 0, self.index.covered),

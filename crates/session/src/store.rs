@@ -9,8 +9,9 @@ mod prune;
 use companion_files::FolderListing;
 pub use prune::{PruneSelection, PruneSummary, prune, prune_to_size};
 
+use crate::lines::LineScanner;
 use crate::session_record::RecordedLine;
-use crate::{Error, PeerInfo, SessionHeader, SessionRecord, lines, lock};
+use crate::{Error, PeerInfo, RecordPart, SessionHeader, SessionRecord, lock, private_files};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -41,8 +42,12 @@ pub struct RecordListing {
     pub id: String,
     /// When it started.
     pub started_at: SystemTime,
-    /// When it ended, if it came to an orderly end.
+    /// When it ended, if it was not killed.
     pub ended_at: Option<SystemTime>,
+    /// Which part of its session it is, from 1.
+    pub part: u32,
+    /// Another part follows it.
+    pub continues: bool,
     /// A running proxy is writing it.
     pub live: bool,
     /// The server, as the first line has it. [`SessionRecord::server`] knows the transport better.
@@ -62,16 +67,19 @@ impl RecordListing {
 
     /// The same where the names in its folder are known.
     fn read_among(path: &Path, names: &FolderListing) -> Result<RecordListing, Error> {
-        let (file, header) = RecordListing::header(path)?;
+        let (file, header, part) = RecordListing::header(path)?;
         let size = file
             .metadata()
             .map_err(|error| Error::io("read", path, error))?
             .len();
         let beside = names.companions_of(path);
+        let end = last_line_end(&file, size);
         Ok(RecordListing {
             id: header.id,
             started_at: header.started_at,
-            ended_at: ended_at(&file, size),
+            ended_at: end.as_ref().map(|(time, _)| *time),
+            part: part.number,
+            continues: end.is_some_and(|(_, end)| end == PartEnd::Continues),
             live: lock::is_live(path),
             server: header.server,
             target: header
@@ -88,22 +96,17 @@ impl RecordListing {
     }
 
     /// A record's file and its first line.
-    fn header(path: &Path) -> Result<(File, SessionHeader), Error> {
+    fn header(path: &Path) -> Result<(File, SessionHeader, RecordPart), Error> {
         let failed = |error| Error::io("read", path, error);
-        let file = File::open(path).map_err(failed)?;
-        let header = match lines::LineScanner::new(&file, 0, u64::MAX)
-            .next_line()
-            .map_err(failed)?
-        {
-            Some(line) => SessionHeader::read(line.bytes, path)?,
-            None => {
-                return Err(Error::NotARecord {
-                    path: path.to_path_buf(),
-                    why: "it has no whole line".to_owned(),
-                });
-            }
+        let file = private_files::open_record(path).map_err(|error| Error::open(path, error))?;
+        let (header, part) = match LineScanner::header(&file).next_line().map_err(failed)? {
+            Some(line) => (
+                SessionHeader::read(line.bytes, path)?,
+                RecordPart::read(line.bytes),
+            ),
+            None => return Err(Error::without_header(path)),
         };
-        Ok((file, header))
+        Ok((file, header, part))
     }
 
     /// How many messages it has. Reads the record if its index is stale, so a list asks for this last.
@@ -133,6 +136,7 @@ pub fn list(folder: &Path) -> Result<Vec<RecordListing>, Error> {
         other
             .started_at
             .cmp(&one.started_at)
+            .then_with(|| other.part.cmp(&one.part))
             .then_with(|| other.path.cmp(&one.path))
     });
     Ok(found)
@@ -156,8 +160,14 @@ pub fn find(folder: &Path, name: &str) -> Result<Vec<RecordListing>, Error> {
     Ok(found)
 }
 
-/// The time in the last line, if that is an `end`.
-fn ended_at(file: &File, size: u64) -> Option<SystemTime> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PartEnd {
+    Ended,
+    Continues,
+}
+
+/// The time in the last line, if that is an `end` or a `next`.
+fn last_line_end(file: &File, size: u64) -> Option<(SystemTime, PartEnd)> {
     let len = size.min(4096) as usize;
     let mut tail = vec![0; len];
     file.read_exact_at(&mut tail, size - len as u64).ok()?;
@@ -167,8 +177,11 @@ fn ended_at(file: &File, size: u64) -> Option<SystemTime> {
         offset: 0,
         line: tail[start..].to_vec().into(),
     };
-    if record.kind() != "end" {
-        return None;
-    }
-    crate::timestamp::parse(&record.member::<String>("timestamp")?)
+    let end = match record.kind() {
+        "end" => PartEnd::Ended,
+        "next" => PartEnd::Continues,
+        _ => return None,
+    };
+    let time = crate::timestamp::parse(&record.member::<String>("timestamp")?)?;
+    Some((time, end))
 }

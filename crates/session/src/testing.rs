@@ -84,7 +84,8 @@ impl SampleRecord {
         SampleRecord::writing(Recorder::create(place, options(), header).unwrap())
     }
 
-    fn writing(recorder: Recorder) -> SampleRecord {
+    /// A sample that this recorder writes.
+    pub fn writing(recorder: Recorder) -> SampleRecord {
         SampleRecord {
             recorder,
             next: 1,
@@ -320,6 +321,7 @@ pub fn answers(request: u64, answer: u64) -> AnsweredRequest {
         id: id(request),
         sequence: request,
         latency: Duration::from_millis(answer - request),
+        held: Duration::ZERO,
     }
 }
 

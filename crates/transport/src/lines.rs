@@ -111,6 +111,8 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                     Body::More(chunk)
                 }
                 LineUnit::Close(chunk) => {
+                    envelope =
+                        TransportEnvelope::Line(line_end(&chunk.wire[chunk.message.len()..]));
                     self.cutting += chunk.message.len();
                     Body::Close(chunk)
                 }
@@ -420,6 +422,34 @@ mod tests {
             let mut frames = vec![frame().into(), frame().into()];
             assert!(writer.write(&mut frames).await.is_err());
             assert_eq!(frames.len(), left, "{taken} bytes were taken");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_large_line_is_told_with_its_last_piece() {
+        let limits = Limits {
+            cut: 16,
+            max: 1 << 20,
+        };
+        let large = format!(r#"{{"id":1,"method":"{}"}}"#, "x".repeat(100));
+        for (ending, expected) in [
+            ("\n", LineEnd::Lf),
+            ("\r\n", LineEnd::CrLf),
+            ("", LineEnd::Missing),
+        ] {
+            let wire = format!("{large}{ending}");
+            let mut reader = LineReader::new(wire.as_bytes(), Side::Client, limits);
+            let mut last = None;
+            let mut frames = Vec::new();
+            while reader.read(&mut frames).await.is_ok() {
+                last = frames.drain(..).last().or(last);
+            }
+            let last = last.unwrap();
+            assert!(matches!(last.body, Body::Close(_)));
+            let TransportEnvelope::Line(end) = last.envelope else {
+                panic!("{:?}", last.envelope);
+            };
+            assert_eq!(end, expected, "{ending:?}");
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The state of the UI, without the screen: keys and news go in, what is to be done outside comes out.
 
 mod answers;
+mod breakpoints;
 mod commands;
 mod decisions;
+mod drafts;
 mod holds;
 mod keys;
 mod message_view;
@@ -25,7 +27,7 @@ use crate::input::{InputHistory, InputLine};
 use crate::port::{ProxyEvent, ProxyPort};
 use crate::proxy::{ProxyState, ProxyStatus};
 use crate::tab::Tab;
-use crate::text::{BodyLayout, DiffRow};
+use crate::text::{BodyLayout, DiffRow, client_config};
 use crate::theme::{Colours, Theme};
 use answers::RequestPurpose;
 use holds::ExternalDecision;
@@ -46,6 +48,8 @@ pub struct App {
     pub proxy: ProxyState,
     /// The pane that gets key presses.
     pub focus: Focus,
+    /// How much of the screen the message gets while it has the focus.
+    pub detail_width: DetailWidth,
     /// What lies over the panes.
     pub overlay: Overlay,
     /// What was last said to the user.
@@ -79,8 +83,12 @@ pub struct App {
     external_decision: Option<ExternalDecision>,
     /// What was edited and sent, until it is known to have arrived.
     unsent_edit: Option<Box<Editor>>,
+    /// What was edited and not sent.
+    drafts: drafts::Drafts,
     /// The filter before another was typed.
     filter_before: String,
+    /// The filter before only errors were shown.
+    filter_before_errors: String,
     /// When the servers of a hub were last asked about. `None`: they are to be asked about now.
     servers_asked: Option<Instant>,
     pending_requests: HashMap<u64, RequestPurpose>,
@@ -108,6 +116,15 @@ pub enum Focus {
     Detail,
 }
 
+/// How much of the screen the message gets while it has the focus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DetailWidth {
+    /// The pane next to the list.
+    Pane,
+    /// All columns.
+    Whole,
+}
+
 /// What lies over the panes.
 pub enum Overlay {
     /// Nothing.
@@ -125,6 +142,8 @@ pub enum Overlay {
     ConfirmQuit,
     /// Whether to leave a proxy that keeps holding messages.
     ConfirmLeave,
+    /// Something that the user has to see before another key counts: the editor under their hands was closed.
+    Notice(String),
     /// Breakpoints.
     Breakpoints {
         /// The one that is selected.
@@ -217,6 +236,8 @@ pub enum Effect {
     Copy(String),
     /// Edit outside, and hand the text back to [`App::finish_external_edit`].
     Edit(EditPurpose, String),
+    /// Stop the program until it is continued, as Ctrl-Z does in a shell.
+    Suspend,
     /// End the UI.
     Quit,
 }
@@ -276,6 +297,7 @@ impl App {
             tab: 0,
             proxy,
             focus: Focus::List,
+            detail_width: DetailWidth::Pane,
             overlay: Overlay::None,
             status: None,
             theme,
@@ -293,7 +315,9 @@ impl App {
             decided_here: BTreeSet::new(),
             external_decision: None,
             unsent_edit: None,
+            drafts: drafts::Drafts::default(),
             filter_before: String::new(),
+            filter_before_errors: String::new(),
             servers_asked: None,
             pending_requests: HashMap::new(),
             history: Default::default(),
@@ -342,6 +366,28 @@ impl App {
             changed = true;
         }
         changed
+    }
+
+    /// Where clients connect.
+    pub fn client_address(&self) -> Option<&str> {
+        self.listen_url.as_deref()
+    }
+
+    /// What a client's config says to connect here, as long as there is a proxy that listens.
+    pub fn client_config(&self) -> Option<String> {
+        let url = self.client_address()?;
+        let name = match self.proxy.is_hub() {
+            true => "hub",
+            false => "server",
+        };
+        let is_live = self.proxy.link == ProxyStatus::Live;
+        is_live.then(|| client_config(name, url, &self.proxy.hello.client))
+    }
+
+    /// Gives the key presses to a pane.
+    fn focus_on(&mut self, focus: Focus, width: DetailWidth) {
+        self.focus = focus;
+        self.detail_width = width;
     }
 
     /// Opens an editor or a window. What was said before must not hide its keys.
@@ -403,7 +449,7 @@ impl App {
         };
         match asked {
             Some(id) => drop(self.pending_requests.insert(id, then)),
-            None => self.complain("the proxy takes no more requests now"),
+            None => self.complain("the proxy is busy and takes no more requests now"),
         }
     }
 }

@@ -68,8 +68,10 @@ pub enum CommandGroup {
     Line,
     /// Both of these.
     Text,
-    /// The question before leaving.
+    /// The question before quitting.
     Question,
+    /// A notice that has to be seen.
+    Notice,
 }
 
 /// Which part of the screen gets key presses.
@@ -83,24 +85,27 @@ pub enum KeyContext {
     Editor,
     /// A line that is typed, which does so too.
     Line,
-    /// The question before leaving.
+    /// The question before quitting.
     Question,
+    /// A notice that has to be seen.
+    Notice,
 }
 
 impl KeyContext {
     /// All of them.
-    pub const ALL: [KeyContext; 5] = [
+    pub const ALL: [KeyContext; 6] = [
         KeyContext::Panes,
         KeyContext::Servers,
         KeyContext::Editor,
         KeyContext::Line,
         KeyContext::Question,
+        KeyContext::Notice,
     ];
 }
 
 impl CommandGroup {
     /// All, in the order of the help.
-    pub const ALL: [CommandGroup; 11] = [
+    pub const ALL: [CommandGroup; 12] = [
         CommandGroup::Decide,
         CommandGroup::Look,
         CommandGroup::Move,
@@ -112,6 +117,7 @@ impl CommandGroup {
         CommandGroup::Line,
         CommandGroup::Text,
         CommandGroup::Question,
+        CommandGroup::Notice,
     ];
 
     /// Whether its keys count there.
@@ -121,6 +127,7 @@ impl CommandGroup {
             CommandGroup::Line => context == KeyContext::Line,
             CommandGroup::Text => matches!(context, KeyContext::Editor | KeyContext::Line),
             CommandGroup::Question => context == KeyContext::Question,
+            CommandGroup::Notice => context == KeyContext::Notice,
             CommandGroup::Servers => context == KeyContext::Servers,
             CommandGroup::Program => matches!(context, KeyContext::Panes | KeyContext::Servers),
             _ => context == KeyContext::Panes,
@@ -133,49 +140,54 @@ impl CommandGroup {
             CommandGroup::Move => "Moving",
             CommandGroup::Look => "Looking",
             CommandGroup::Decide => "Holding and deciding",
-            CommandGroup::Replay => "Sending again",
+            CommandGroup::Replay => "Replaying",
             CommandGroup::Records => "Records",
             CommandGroup::Program => "Program",
             CommandGroup::Servers => "In the servers window",
             CommandGroup::Edit => "In the editor",
             CommandGroup::Line => "On an input line",
             CommandGroup::Text => "In the editor and on an input line",
-            CommandGroup::Question => "In the question before leaving",
+            CommandGroup::Question => "When asked before quitting",
+            CommandGroup::Notice => "In a notice",
         }
     }
 }
 
 commands! {
     Decide {
-        ToggleIntercept "intercept" ["i"] "Hold every message, or stop holding";
+        ToggleIntercept "intercept" ["i"] "Intercept on or off: hold every message";
         Forward "forward" ["F5"] "Forward the held message";
-        Modify "modify" ["F6", "e"] "Edit the held message here; Ctrl-S sends it, Esc goes back without sending";
+        Modify "modify" ["F6", "e"] "Edit the held message here; Ctrl-S sends it, Esc closes it and keeps your draft";
         EditOutside "editor" ["E"] "Edit the held message in $VISUAL or $EDITOR";
         Drop "drop" ["F8"] "Drop the held message";
-        AnswerError "error" ["x"] "Drop the held request and answer it with an error: `:error CODE TEXT`";
+        AnswerError "error" ["x"] "Answer the held request with an error: `:error CODE TEXT`";
         Step "step" ["s"] "Forward the oldest held message and hold the next one";
-        Continue "continue" ["c"] "Forward everything that is held and leave intercept mode";
+        Extend "extend" ["+"] "Give the held message another minute, or `:extend SECONDS`";
+        Continue "continue" ["c"] "Forward all held messages and turn intercept off";
         NextHeld "next-held" ["w"] "Go to the next held message";
-        Breakpoints "breakpoints" ["b"] "Breakpoints: hold what matches a filter";
+        Breakpoints "breakpoints" ["b"] "List the breakpoints: each holds what matches its filter";
         BreakHere "break" ["B"] "Hold messages like this one, or `:break FILTER`";
         Unbreak "unbreak" ["d", "delete"] "Remove the selected breakpoint, or `:unbreak NUMBER`";
-        Rules "rules" ["u"] "The rules that messages go through";
+        Rules "rules" ["u"] "List the rules";
     }
     Look {
         Filter "filter" ["F2", "f"] "Show only what matches: words, /regex/ or jq";
         ClearFilter "clear-filter" ["ctrl-l"] "Show everything again";
+        Errors "errors" ["!"] "Show only errors and failed tools, or everything again";
+        Calls "calls" ["C"] "One row for each call (request and answer together), or for each message";
+        Headers "headers" ["H"] "Show the HTTP headers of messages, or fold them";
         Search "search" ["/"] "Search in the message that is shown";
-        SearchNext "search-next" ["n"] "The next place that matches";
-        SearchPrevious "search-previous" ["N"] "The place before";
+        SearchNext "search-next" ["n"] "Next match";
+        SearchPrevious "search-previous" ["N"] "Previous match";
         Fold "fold" ["space"] "Fold or unfold this part of the message";
         FoldAll "fold-all" ["z"] "Fold all parts";
         UnfoldAll "unfold-all" ["Z"] "Unfold all parts";
         Peer "peer" ["p"] "Go to the answer, or to the request that this answers";
         Parent "parent" ["P"] "Go to the call that caused this message";
-        Diff "diff" ["D"] "Side by side: as received and as forwarded, or first sent and replayed";
+        Diff "diff" ["D"] "Compare: as received and as forwarded, or the answers to a request and its replay; `:diff A B` compares two messages";
         Original "original" ["o"] "Show the message as received, or as forwarded";
-        Stderr "stderr" ["l"] "What the server wrote on stderr, and other events";
-        Servers "servers" ["v"] "The servers of a hub: how they are doing, and what can be done about it";
+        Stderr "stderr" ["l"] "What the server wrote to stderr, and other events";
+        Servers "servers" ["v"] "The servers of a hub: their state, restart, enable, disable";
         Wrap "wrap" ["W"] "Wrap long lines, or cut them";
         Copy "copy" ["y"] "Copy the message";
         CopyCurl "copy-curl" ["Y"] "Copy the message as a curl command";
@@ -185,81 +197,87 @@ commands! {
         Up "up" ["k", "up"] "Up";
         PageDown "page-down" ["ctrl-d", "pagedown"] "A page down";
         PageUp "page-up" ["ctrl-u", "pageup"] "A page up";
-        First "first" ["g", "home"] "The first";
-        Last "last" ["G", "end"] "The last, and follow new messages";
+        First "first" ["g", "home"] "First";
+        Last "last" ["G", "end"] "Last, and follow new messages";
         Follow "follow" ["F"] "Follow new messages, or stay here";
-        OtherPane "other-pane" ["tab", "enter"] "Go to the other pane";
-        Left "left" ["h", "left"] "To the left: shift the text, or back to the list";
-        Right "right" ["right"] "To the right: into the message, or shift the text";
+        OtherPane "other-pane" ["tab"] "Go to the other pane";
+        Open "open" ["enter"] "Show the message on the whole width, or go back to the list";
+        Left "left" ["h", "left"] "Scroll the text left, or go back to the list";
+        Right "right" ["right"] "Go to the message, or scroll its text right";
         Goto "goto" ["#"] "Go to a message by its number: `:goto 120`";
-        Mark "mark" ["m"] "Mark this message, in the record too, or remove the mark";
+        Mark "mark" ["m"] "Mark this message (kept in the record), or remove the mark";
         NextMark "next-mark" ["'"] "Go to the next marked message";
     }
     Replay {
-        Replay "replay" ["r"] "Send this message again on a fresh session";
-        ReplayEdited "replay-edited" ["R"] "Edit this message and send it again on a fresh session";
-        ReplayLive "replay-live" ["ctrl-r"] "Send this message again on its own session";
+        Replay "replay" ["r"] "Replay this message in a new session";
+        ReplayEdited "replay-edited" ["R"] "Edit this message and replay it in a new session";
+        ReplayLive "replay-live" ["ctrl-r"] "Replay this message in its own session";
     }
     Records {
         Save "save" ["S"] "Copy the record and its side files: `:save PATH`";
         Load "load" ["O"] "Open another record in a new tab: `:load PATH`";
-        Export "export" ["X"] "Write the session as json, jsonl, har or markdown: `:export FORMAT PATH`";
+        Export "export" ["X"] "Export the session as json, jsonl, har or markdown: `:export FORMAT PATH`";
         Note "note" ["a"] "Write a note into the record: `:note TEXT`";
-        NextTab "next-session" ["]"] "The next session";
-        PreviousTab "previous-session" ["["] "The session before";
+        NextTab "next-session" ["]"] "Next session";
+        PreviousTab "previous-session" ["["] "Previous session";
         CloseTab "close-session" ["ctrl-w"] "Close this tab, unless it is the first";
     }
     Program {
         Help "help" ["F1", "?"] "These keys";
         CommandLine "command" [":"] "Type a command by its name";
         NextTheme "theme" ["t"] "Other colours: `:theme dark|light|mono`";
-        Quit "quit" ["q", "Q"] "Leave. Asks first if that would end the proxy, or leave it holding messages";
-        Leave "leave" ["ctrl-c"] "Leave from everywhere except the editor, where it would lose your text";
+        Quit "quit" ["q", "Q"] "Quit. Asks first if that would end the proxy, or leave it holding messages";
+        Leave "leave" ["ctrl-c"] "Quit from anywhere except the editor";
+        Suspend "suspend" ["ctrl-z"] "Suspend the program (`fg` continues it); in the editor the key undoes";
         Back "back" ["esc"] "Close the open window, or go back to the list";
     }
     Servers {
         ServerMessages "server-messages" ["enter", "f"] "Show only the messages of the selected server";
         RestartServer "restart-server" ["r"] "Restart the selected server; calls that it has not answered fail";
-        EnableServer "enable-server" ["e"] "Let clients use the selected server again";
-        DisableServer "disable-server" ["d"] "Stop the selected server and offer nothing of it";
+        EnableServer "enable-server" ["e"] "Enable the selected server again";
+        DisableServer "disable-server" ["d"] "Disable the selected server: stop it and hide what it offers";
         ReloadServers "reload-servers" ["R"] "Read the configuration again";
     }
     Edit {
         Send "send" ["ctrl-s"] "Send what is in the editor";
-        CloseEditor "close-editor" ["esc"] "Back without sending";
-        GoOnOutside "go-on-outside" ["ctrl-e"] "Continue editing in $VISUAL or $EDITOR";
-        Undo "undo" ["ctrl-z"] "Undo the last change";
-        CutLine "cut-line" ["ctrl-k"] "Cut the rest of the line, or join the next one";
-        NewLine "new-line" ["enter"] "A new line";
+        CloseEditor "close-editor" ["esc"] "Close without sending; your draft is kept";
+        EditExternally "edit-externally" ["ctrl-e"] "Continue editing in $VISUAL or $EDITOR";
+        StartOver "start-over" ["ctrl-o"] "Discard your changes and start from the message again";
+        Undo "undo" ["ctrl-z"] "Undo";
+        CutLine "cut-line" ["ctrl-k"] "Delete to the end of the line, or join the next line";
+        NewLine "new-line" ["enter"] "New line";
         Indent "indent" ["tab"] "Two spaces";
-        LineUp "line-up" ["up"] "The line above";
-        LineDown "line-down" ["down"] "The line below";
-        LinesUp "lines-up" ["pageup"] "A page up";
-        LinesDown "lines-down" ["pagedown"] "A page down";
+        LineUp "line-up" ["up"] "Line up";
+        LineDown "line-down" ["down"] "Line down";
+        LinesUp "lines-up" ["pageup"] "Page up";
+        LinesDown "lines-down" ["pagedown"] "Page down";
     }
     Line {
         Accept "accept" ["enter"] "Done";
-        GiveUp "give-up" ["esc"] "Leave it as it was before";
-        Older "older" ["up"] "The previous line of the history";
-        Newer "newer" ["down"] "The next line of the history";
-        LineEnd "line-end" ["ctrl-e"] "To the end";
-        CutBefore "cut-before" ["ctrl-u"] "Cut everything before the cursor";
-        CutWord "cut-word" ["ctrl-w"] "Cut the word before the cursor";
+        GiveUp "give-up" ["esc"] "Cancel";
+        Older "older" ["up"] "Previous line of the history";
+        Newer "newer" ["down"] "Next line of the history";
+        LineEnd "line-end" ["ctrl-e"] "End of the line";
+        CutBefore "cut-before" ["ctrl-u"] "Delete everything before the cursor";
+        CutWord "cut-word" ["ctrl-w"] "Delete the word before the cursor";
     }
     Text {
-        TextLeft "text-left" ["left"] "To the left";
-        TextRight "text-right" ["right"] "To the right";
-        TextStart "text-start" ["home", "ctrl-a"] "To the start of the line";
-        TextEnd "text-end" ["end"] "To the end of the line";
-        Backspace "backspace" ["backspace"] "Delete what is before the cursor";
-        Delete "delete" ["delete"] "Delete what is under the cursor";
+        TextLeft "text-left" ["left"] "Left";
+        TextRight "text-right" ["right"] "Right";
+        TextStart "text-start" ["home", "ctrl-a"] "Start of the line";
+        TextEnd "text-end" ["end"] "End of the line";
+        Backspace "backspace" ["backspace"] "Delete the character before the cursor";
+        Delete "delete" ["delete"] "Delete the character under the cursor";
     }
     Question {
         EndProxy "end-proxy" ["y", "Y"] "End the proxy that runs here";
-        LetGo "let-go" ["c", "C"] "Release all messages and leave";
-        LeaveHolding "leave-holding" ["l", "L"] "Leave the proxy holding messages";
-        Stay "stay" ["n", "N", "q", "Q", "esc"] "Stay";
-        Confirm "confirm" ["enter"] "The first of the choices";
+        ForwardAndQuit "forward-and-quit" ["c", "C"] "Remove the breakpoints, forward all held messages and quit";
+        QuitHolding "quit-holding" ["l", "L"] "Keep holding and quit";
+        Stay "stay" ["n", "N", "q", "Q", "esc"] "Cancel";
+        Confirm "confirm" ["enter"] "The first choice";
+    }
+    Notice {
+        Dismiss "dismiss" ["esc"] "Close the notice";
     }
 }
 
@@ -267,7 +285,13 @@ impl CommandEntry {
     /// Whether its keys count there.
     pub fn is_for(&self, context: KeyContext) -> bool {
         let moves = context == KeyContext::Servers && self.command.moves_up_or_down();
-        self.group.is_for(context) || self.command == UiCommand::Leave || moves
+        let everywhere = match self.command {
+            UiCommand::Leave => true,
+            // There the key undoes.
+            UiCommand::Suspend => context != KeyContext::Editor,
+            _ => false,
+        };
+        self.group.is_for(context) || everywhere || moves
     }
 
     /// Its name, with a colon if it can be typed.
@@ -286,6 +310,12 @@ impl UiCommand {
             .iter()
             .find(|entry| entry.command == self)
             .unwrap_or(&COMMANDS[0])
+    }
+
+    /// Whether it does nothing without a text after its name.
+    pub(crate) fn needs_text(self) -> bool {
+        use UiCommand::{Export, Goto, Load, Note, Save};
+        matches!(self, Export | Goto | Load | Note | Save)
     }
 
     /// Whether it moves about in a list.

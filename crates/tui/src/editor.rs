@@ -1,10 +1,15 @@
 //! The inline editor: a held message, or one to be sent again, with a check while it is typed.
 
+mod head_text;
+
+use mcp_proxy_control::HeaderPatch;
 use mcp_proxy_wire::terminal_text::sanitize_json;
 use mcp_proxy_wire::{Kind, Message};
 
 use crate::command::UiCommand;
 use crate::text_area::TextArea;
+
+pub use head_text::HeadText;
 
 /// What becomes of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +26,15 @@ pub enum EditPurpose {
         /// The number of the message that it was.
         sequence: u64,
     },
+}
+
+impl EditPurpose {
+    /// The number of the message.
+    pub fn sequence(self) -> u64 {
+        match self {
+            EditPurpose::Hold { sequence, .. } | EditPurpose::Replay { sequence } => sequence,
+        }
+    }
 }
 
 /// What is wrong with the text, and where.
@@ -41,6 +55,10 @@ pub struct Editor {
     /// The text, and the cursor in it.
     pub area: TextArea,
     before: Vec<String>,
+    /// The HTTP head above the body, if it can be edited.
+    head: Option<HeadText>,
+    /// What is wrong with the head now, or how it differs.
+    patch: Result<HeaderPatch, JsonSyntaxError>,
     fault: Option<JsonSyntaxError>,
     remark: Option<&'static str>,
     /// The next time it is sent even though it is not JSON.
@@ -48,14 +66,16 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// Edits `text`, which is laid out already.
-    pub fn new(purpose: EditPurpose, text: &str) -> Editor {
+    /// Edits `text`, which is laid out already. It begins with the head, if there is one.
+    pub fn new(purpose: EditPurpose, head: Option<HeadText>, text: &str) -> Editor {
         let area = TextArea::new(text);
         let before = area.lines().to_vec();
         let mut editor = Editor {
             purpose,
             area,
             before,
+            head,
+            patch: Ok(HeaderPatch::default()),
             fault: None,
             remark: None,
             sends_invalid: false,
@@ -68,6 +88,31 @@ impl Editor {
     pub fn replace(&mut self, text: &str) {
         self.area.replace(&harmless(text));
         self.changed();
+    }
+
+    /// The text is for something else from now on: a draft of a message that was held is replayed.
+    pub fn change_purpose(&mut self, purpose: EditPurpose) {
+        self.purpose = purpose;
+        if !self.is_for_hold() && self.head.is_some() {
+            // A replay has a head of its own.
+            self.before = self.body_of(&self.before).to_vec();
+            let body = self.body_of(self.area.lines()).join("\n");
+            self.head = None;
+            self.patch = Ok(HeaderPatch::default());
+            self.area.replace(&body);
+        }
+        self.changed();
+    }
+
+    /// The text as it was before it was edited. That can be undone.
+    pub fn start_over(&mut self) {
+        self.area.replace(&self.before.join("\n"));
+        self.changed();
+    }
+
+    /// Whether its text takes the place of a held message.
+    pub fn is_for_hold(&self) -> bool {
+        matches!(self.purpose, EditPurpose::Hold { .. })
     }
 
     /// Does what a key stands for.
@@ -85,7 +130,15 @@ impl Editor {
 
     /// What is wrong with it now.
     pub fn fault(&self) -> Option<&JsonSyntaxError> {
-        self.fault.as_ref()
+        self.patch.as_ref().err().or(self.fault.as_ref())
+    }
+
+    /// How the HTTP head was changed.
+    ///
+    /// # Errors
+    /// What is wrong with it: it cannot be sent so.
+    pub fn header_patch(&self) -> Result<&HeaderPatch, &JsonSyntaxError> {
+        self.patch.as_ref()
     }
 
     /// Why the user should confirm before it is sent: it is not JSON, or not a message that its receiver can read.
@@ -105,9 +158,14 @@ impl Editor {
         self.area.lines() != self.before
     }
 
+    /// Whether the body was changed, and not only the head.
+    pub fn is_body_changed(&self) -> bool {
+        self.body_of(self.area.lines()) != self.body_of(&self.before)
+    }
+
     /// The message: without the layout if it is JSON, as it is if not.
     pub fn message(&self) -> String {
-        let text = self.area.lines().join("\n");
+        let text = self.body_of(self.area.lines()).join("\n");
         match self.fault {
             None => compact(&text),
             Some(_) => text,
@@ -124,16 +182,34 @@ impl Editor {
         self.check();
     }
 
+    /// Where the body begins among lines that begin with the head.
+    fn body_start(&self, lines: &[String]) -> usize {
+        match self.head {
+            Some(_) => head_text::body_start(lines),
+            None => 0,
+        }
+    }
+
+    fn body_of<'a>(&self, lines: &'a [String]) -> &'a [String] {
+        &lines[self.body_start(lines)..]
+    }
+
     fn check(&mut self) {
-        let text = self.area.lines().join("\n");
+        let lines = self.area.lines();
+        let start = self.body_start(lines);
+        if let Some(head) = &self.head {
+            let end = start.saturating_sub(1);
+            self.patch = head.patch(&lines[..end]);
+        }
+        let text = lines[start..].join("\n");
         let checked = serde_json::from_str::<serde::de::IgnoredAny>(&text);
         self.fault = checked.err().map(|error| JsonSyntaxError {
-            line: error.line(),
+            line: start + error.line(),
             column: error.column(),
             why: reason(&error.to_string()),
         });
         self.remark = match self.fault {
-            None if self.is_changed() => self.remark_on(&text),
+            None if self.is_body_changed() => self.remark_on(&text),
             _ => None,
         };
     }
@@ -191,7 +267,8 @@ mod tests {
 
     #[test]
     fn a_text_from_outside_counts_as_changed() {
-        let mut editor = Editor::new(EditPurpose::Replay { sequence: 1 }, "{\n  \"a\": 1\n}");
+        let purpose = EditPurpose::Replay { sequence: 1 };
+        let mut editor = Editor::new(purpose, None, "{\n  \"a\": 1\n}");
         editor.replace("{\n  \"a\": 1\n}\n");
         assert!(!editor.is_changed());
         editor.replace("{\n  \"a\": 2\n}\n");
@@ -202,10 +279,44 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
         let purpose = EditPurpose::Replay { sequence: 1 };
-        let editor = Editor::new(purpose, "{\n  \"a\": 1,\n}");
+        let editor = Editor::new(purpose, None, "{\n  \"a\": 1,\n}");
         let fault = editor.fault().unwrap();
         assert_eq!((fault.line, fault.column), (3, 1));
         assert_eq!(editor.message(), "{\n  \"a\": 1,\n}");
-        assert!(Editor::new(purpose, "[1, 2]").fault().is_none());
+        assert!(Editor::new(purpose, None, "[1, 2]").fault().is_none());
+    }
+
+    #[test]
+    fn a_head_is_edited_above_the_body() {
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let head = HeadText::of(&mcp_proxy_session::HttpHead {
+            method: Some("POST".to_owned()),
+            target: Some("/mcp".to_owned()),
+            headers: vec![header("authorization", "[masked]"), header("x-a", "1")],
+            ..mcp_proxy_session::HttpHead::default()
+        });
+        let purpose = EditPurpose::Hold {
+            hold: 1,
+            sequence: 1,
+        };
+        let text = head.above("{\n  \"id\": 1\n}");
+        let mut editor = Editor::new(purpose, Some(head), &text);
+        assert_eq!(editor.message(), r#"{"id":1}"#);
+        assert!(editor.fault().is_none() && editor.header_patch().unwrap().is_empty());
+        editor.replace(&text.replace("x-a: 1", "x-a: 2\nx-b: 3"));
+        assert!(editor.is_changed() && !editor.is_body_changed());
+        let patch = serde_json::to_value(editor.header_patch().unwrap()).unwrap();
+        assert_eq!(patch, serde_json::json!({"x-a": "2", "x-b": "3"}));
+        editor.replace(&text.replace("x-a: 1\n", ""));
+        let patch = serde_json::to_value(editor.header_patch().unwrap()).unwrap();
+        assert_eq!(patch, serde_json::json!({"x-a": null}));
+        // What is no head is told with its line, as what is no JSON is.
+        editor.replace(&text.replace("x-a: 1", "nonsense"));
+        assert_eq!(editor.fault().map(|fault| fault.line), Some(3));
+        assert!(editor.header_patch().is_err());
+        editor.replace(&text.replace("/mcp", "/other"));
+        assert_eq!(editor.fault().map(|fault| fault.line), Some(1));
+        editor.replace(&text.replace("1\n}", "1,\n}"));
+        assert_eq!(editor.fault().map(|fault| fault.line), Some(7));
     }
 }

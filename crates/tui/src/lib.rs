@@ -22,17 +22,17 @@ mod text_area;
 mod theme;
 
 pub use app::{
-    App, ClickTarget, Effect, Focus, InputEvent, Overlay, PromptKind, ProxyOwner, ServersWindow,
-    StatusTone,
+    App, ClickTarget, DetailWidth, Effect, Focus, InputEvent, Overlay, PromptKind, ProxyOwner,
+    ServersWindow, StatusTone,
 };
 pub use command::{COMMANDS, CommandEntry, UiCommand, keys_page};
-pub use editor::{EditPurpose, Editor};
+pub use editor::{EditPurpose, Editor, HeadText};
 pub use panes::draw;
 pub use port::{ProxyEvent, ProxyPort, ProxyPortPeer, ProxyRequest};
 pub use proxy::ProxyStatus;
 pub use run::{ExternalEditor, UiError, UiOptions, run};
 pub use screen::{MouseOwner, Screen, restore_terminal};
-pub use source::{SessionView, ViewState};
-pub use tab::{BodyVersion, Tab};
+pub use source::{RowGrouping, SessionView, ViewState};
+pub use tab::{BodyVersion, CarriedMessage, HeadFolding, Tab};
 pub use text::{BodyLayout, DiffRow, LineDifference, plain};
 pub use theme::{Colours, Theme};

@@ -10,6 +10,7 @@ mod overlay;
 mod rows;
 mod servers;
 mod title;
+mod waiting;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -18,11 +19,13 @@ use ratatui::text::Span;
 use ratatui::widgets::Block;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::app::{App, Focus, Overlay};
+use crate::app::{App, DetailWidth, Focus, Overlay};
 use crate::theme::StyleRole;
 
 /// Below this width only one pane is shown.
 const TWO_PANES: u16 = 60;
+/// The list gets half of the screen, but no more columns than this: the rest says more in the message.
+const LIST_COLUMNS: u16 = 80;
 /// Below this height the bars are left out one after the other.
 const ALL_BARS: u16 = 10;
 
@@ -56,22 +59,23 @@ fn panes(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     if let Some(tab) = app.current() {
         tab.show();
     }
-    if matches!(app.overlay, Overlay::Editor(_)) && area.width < TWO_PANES {
+    if matches!(app.overlay, Overlay::Editor(_)) {
         return overlay::editor(app, frame, area);
     }
-    if area.width < TWO_PANES {
+    if waiting::is_wanted(app) {
+        return waiting::draw(app, frame, area);
+    }
+    if area.width < TWO_PANES || app.detail_width == DetailWidth::Whole {
         return match app.focus {
             Focus::List => rows::draw(app, frame, area),
             Focus::Detail => detail::draw(app, frame, area),
         };
     }
+    let list = (area.width / 2).min(LIST_COLUMNS);
     let [left, right] =
-        Layout::horizontal([Constraint::Percentage(50), Constraint::Min(1)]).areas(area);
+        Layout::horizontal([Constraint::Length(list), Constraint::Min(1)]).areas(area);
     rows::draw(app, frame, left);
-    match app.overlay {
-        Overlay::Editor(_) => overlay::editor(app, frame, right),
-        _ => detail::draw(app, frame, right),
-    }
+    detail::draw(app, frame, right);
 }
 
 /// Draws a frame, and gives what is in it. Where there is hardly room for anything there is no frame.
@@ -103,6 +107,14 @@ fn cut(text: &str, columns: usize) -> String {
         out.push('…');
     }
     out
+}
+
+/// `1 rule`, `3 rules`.
+fn counted(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        count => format!("{count} {noun}s"),
+    }
 }
 
 /// A text on lines of this many columns, broken between words.

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use mcp_proxy_control::{
-    BreakpointRow, ConnectionRow, HeldRow, HelloResult, HoldListResult, InterceptMode,
-    RulesListResult, ServerRow,
+    BreakpointRow, ConnectionRow, DecidedHold, HeldRow, HelloResult, HoldClock, HoldClockResult,
+    HoldListResult, HoldPolicy, InterceptMode, InterceptResult, RulesListResult, ServerRow,
 };
 use mcp_proxy_wire::Direction;
 
@@ -35,6 +35,8 @@ pub struct ProxyState {
     pub mode: InterceptMode,
     /// What is held, the oldest first.
     pub held: Vec<Held>,
+    /// What was decided last, the newest last.
+    pub decided: Vec<DecidedHold>,
     /// Its breakpoints.
     pub breakpoints: Vec<BreakpointRow>,
     /// Its rules.
@@ -56,8 +58,16 @@ pub struct Held {
     pub direction: Direction,
     /// What holds it.
     pub by: String,
-    /// When the proxy decides by itself.
+    /// Whether its time is running.
+    pub clock: HoldClock,
+    /// When the proxy decides by itself, while the clock runs.
     pub until: Option<Instant>,
+    /// How much time is left once the clock runs again.
+    pub left: Option<Duration>,
+    /// What the proxy does then.
+    pub on_timeout: HoldPolicy,
+    /// Whether its HTTP head can be edited.
+    pub head_editable: bool,
     /// Its method.
     pub method: Option<String>,
 }
@@ -70,11 +80,19 @@ impl ProxyState {
             hello: HelloResult::default(),
             mode: InterceptMode::default(),
             held: Vec::new(),
+            decided: Vec::new(),
             breakpoints: Vec::new(),
             rules: RulesListResult::default(),
             servers: Vec::new(),
             connections: Vec::new(),
         }
+    }
+
+    /// Takes a notice about holds. True: the rules have changed too.
+    pub fn take_present(&mut self, present: &InterceptResult) -> bool {
+        self.mode = present.mode;
+        self.decided.clone_from(&present.decided);
+        present.rules != self.rules.rules.len()
     }
 
     /// Takes an answer to `hold.list`.
@@ -83,9 +101,11 @@ impl ProxyState {
         self.held = list.holds.into_iter().map(|row| held(row, now)).collect();
     }
 
-    /// Whether it holds messages, or would hold the next.
+    /// Whether it holds messages, or would hold some of the next.
     pub fn holds(&self) -> bool {
-        let holds = self.mode == InterceptMode::Intercept || !self.held.is_empty();
+        let holds = self.mode == InterceptMode::Intercept
+            || !self.held.is_empty()
+            || !self.breakpoints.is_empty();
         self.link == ProxyStatus::Live && holds
     }
 
@@ -110,13 +130,77 @@ impl ProxyState {
     }
 }
 
+impl Held {
+    /// `42 s left, then it is forwarded`, or why no clock runs.
+    pub fn describe_clock(&self, now: Instant) -> String {
+        let then = match self.on_timeout {
+            HoldPolicy::Forward => "forwarded",
+            HoldPolicy::Drop => "dropped",
+            HoldPolicy::Error => "answered with an error",
+        };
+        match (self.clock, self.time_left(now)) {
+            (HoldClock::Running, Some(_)) => {
+                format!("{}, then it is {then}", self.clock_text(now))
+            }
+            (HoldClock::Stopped, Some(left)) => {
+                format!(
+                    "clock stopped while it is edited ({} s left)",
+                    left.as_secs()
+                )
+            }
+            _ => self.clock_text(now),
+        }
+    }
+
+    /// `42 s left`, or why no clock runs.
+    pub fn clock_text(&self, now: Instant) -> String {
+        match (self.clock, self.time_left(now)) {
+            (HoldClock::Stopped, _) => "clock stopped".to_owned(),
+            (HoldClock::AwaitingViewer, _) => "waits for a viewer".to_owned(),
+            (HoldClock::Running, Some(left)) => format!("{} s left", left.as_secs()),
+            (HoldClock::Off, _) | (HoldClock::Running, None) => "no time limit".to_owned(),
+        }
+    }
+
+    /// `42 s`, in as few columns as there can be.
+    pub fn short_clock(&self, now: Instant) -> String {
+        match (self.clock, self.time_left(now)) {
+            (HoldClock::Running, Some(left)) => format!("{} s", left.as_secs()),
+            _ => String::new(),
+        }
+    }
+
+    /// Takes a newer time.
+    pub fn take_clock(&mut self, clock: &HoldClockResult, now: Instant) {
+        self.clock = clock.clock;
+        self.set_time_left(clock.left_ms, now);
+    }
+
+    fn set_time_left(&mut self, left_ms: Option<u64>, now: Instant) {
+        self.left = left_ms.map(Duration::from_millis);
+        let runs = self.clock == HoldClock::Running;
+        self.until = self.left.filter(|_| runs).map(|left| now + left);
+    }
+
+    fn time_left(&self, now: Instant) -> Option<Duration> {
+        let until = self.until.map(|until| until.saturating_duration_since(now));
+        until.or(self.left)
+    }
+}
+
 fn held(row: HeldRow, now: Instant) -> Held {
-    Held {
+    let mut held = Held {
         hold: row.hold,
         sequence: row.sequence,
         direction: row.direction,
         by: row.by,
-        until: row.left_ms.map(|left| now + Duration::from_millis(left)),
+        clock: row.clock,
+        until: None,
+        left: None,
+        on_timeout: row.on_timeout,
+        head_editable: row.head_editable,
         method: row.method,
-    }
+    };
+    held.set_time_left(row.left_ms, now);
+    held
 }

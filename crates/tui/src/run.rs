@@ -108,6 +108,7 @@ pub fn run(app: &mut App, options: &UiOptions) -> Result<InterceptMode, UiError>
             match effect {
                 Effect::Quit => return Ok(left(app)),
                 Effect::Copy(text) => Screen::copy(&text)?,
+                Effect::Suspend => options.pause.store(true, Ordering::SeqCst),
                 Effect::Edit(purpose, text) => {
                     outside(app, &screen, options, purpose, &text)?;
                     if options.stop.load(Ordering::Relaxed) {

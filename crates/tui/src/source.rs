@@ -12,6 +12,7 @@ mod places;
 mod row_source;
 mod search;
 mod session_events;
+mod stray_lines;
 mod worker;
 mod worker_mailbox;
 
@@ -24,11 +25,14 @@ use mcp_proxy_session::{Filter, FilterError, MarkOperation, MessageWithContext, 
 
 use cache::RowCache;
 use row_source::RowSource;
+use search::RowSelection;
+use stray_lines::StrayPlaces;
 use worker::ViewProgress;
 use worker_mailbox::{WorkerMailbox, WorkerPanicGuard, WorkerResults};
 
 pub(crate) use message_row::MessageRow;
 pub(crate) use session_events::{SessionEvent, SessionEventKind, SessionEvents};
+pub(crate) use stray_lines::StrayLines;
 
 /// One session that is looked at: a record that grows, a finished one, or the remembered rows of a proxy without a record.
 #[derive(Debug)]
@@ -40,17 +44,30 @@ pub struct SessionView {
     rows: Option<Arc<RwLock<RowSource>>>,
     progress: ViewProgress,
     filter: Filter,
-    /// The filter's number, from 1 for the first that was set.
+    grouping: RowGrouping,
+    /// The number of the filter and the grouping, from 1 for the first that was set.
     number: u64,
-    /// With a filter: the rows that match, in order.
+    /// Unless everything is shown: the rows that are, in order.
     shown: Vec<u32>,
     cache: RowCache,
     connections: BTreeSet<u32>,
     events: SessionEvents,
+    has_earlier_events: bool,
+    strays: StrayPlaces,
     /// Messages that the record says are marked.
     marks: BTreeSet<u64>,
     /// Messages of which is known whether they are marked: older marks, which are read later, do not count for them.
     judged: BTreeSet<u64>,
+}
+
+/// What a row of the list is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RowGrouping {
+    /// One message.
+    #[default]
+    Messages,
+    /// A request and its answer, or a message that is neither.
+    Calls,
 }
 
 /// How far a view is.
@@ -98,11 +115,14 @@ impl SessionView {
             rows: None,
             progress: ViewProgress::default(),
             filter: Filter::default(),
+            grouping: RowGrouping::default(),
             number: 0,
             shown: Vec::new(),
             cache: RowCache::default(),
             connections: BTreeSet::new(),
             events: SessionEvents::default(),
+            has_earlier_events: false,
+            strays: StrayPlaces::default(),
             marks: BTreeSet::new(),
             judged: BTreeSet::new(),
         }
@@ -144,16 +164,42 @@ impl SessionView {
     /// Shows only what this filter chooses; an empty text shows everything at once. A search that runs is given up.
     pub fn set_filter(&mut self, text: &str) -> Result<(), FilterError> {
         let filter = Filter::parse(text)?;
-        if filter == self.filter {
-            return Ok(());
+        if filter != self.filter {
+            self.filter = filter;
+            self.search_again();
         }
+        Ok(())
+    }
+
+    /// Shows one row for each message, or for each call.
+    pub fn set_grouping(&mut self, grouping: RowGrouping) {
+        if grouping != self.grouping {
+            self.grouping = grouping;
+            self.cache = RowCache::default();
+            self.search_again();
+        }
+    }
+
+    /// What a row is.
+    pub fn grouping(&self) -> RowGrouping {
+        self.grouping
+    }
+
+    fn search_again(&mut self) {
         self.number += 1;
         self.shown = Vec::new();
         self.progress.searched = self.progress.first;
         self.progress.trouble = None;
-        self.filter = filter.clone();
-        self.mailbox.filter(self.number, filter);
-        Ok(())
+        let selection = RowSelection {
+            filter: self.filter.clone(),
+            grouping: self.grouping,
+        };
+        self.mailbox.select(self.number, selection);
+    }
+
+    /// Whether every message has its row, so that nothing has to be searched for.
+    fn shows_all(&self) -> bool {
+        self.filter.is_empty() && self.grouping == RowGrouping::Messages
     }
 
     /// The filter's text.
@@ -164,7 +210,7 @@ impl SessionView {
     /// While a search runs: how many rows it has tried, and of how many.
     pub fn searching(&self) -> Option<(u64, u64)> {
         let at = &self.progress;
-        let runs = !self.filter.is_empty()
+        let runs = !self.shows_all()
             && at.trouble.is_none()
             && self.state == ViewState::Ready
             && at.searched < at.end;
@@ -182,9 +228,19 @@ impl SessionView {
         self.connections.iter().copied().collect()
     }
 
+    /// Whether messages came over more than one connection.
+    pub fn has_several_connections(&self) -> bool {
+        self.connections.len() > 1
+    }
+
     /// What happened besides messages: stderr, notes, exits, connections.
     pub fn events(&self) -> &SessionEvents {
         &self.events
+    }
+
+    /// Whether what happened before the record was opened is known: it is read after the first rows are on the screen.
+    pub fn has_earlier_events(&self) -> bool {
+        self.has_earlier_events
     }
 
     /// The messages that are marked, by the record or since.
@@ -256,7 +312,11 @@ impl SessionView {
                 self.mark(sequence, mark);
             }
         }
+        self.has_earlier_events |= mail.has_earlier_events;
         for event in mail.events {
+            if event.kind == SessionEventKind::Stray {
+                self.strays.push(event.row, &event.text);
+            }
             self.events.push(event);
         }
     }

@@ -1,14 +1,17 @@
 //! One session on the screen: its rows, which of them is selected, and that message in detail.
 
+mod detail;
+
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use mcp_proxy_session::{FilterError, MessageWithContext, RawBody};
+use mcp_proxy_session::FilterError;
 
-use crate::source::SessionView;
-use crate::text::{BodyLayout, Folds, LAID_OUT};
+use crate::source::{RowGrouping, SessionView};
+use crate::text::LAID_OUT;
+
+pub use detail::{BodyVersion, CarriedMessage, HeadFolding};
+pub(crate) use detail::{Detail, body_of};
 
 /// A session that is looked at.
 pub struct Tab {
@@ -28,46 +31,14 @@ pub struct Tab {
     pub follows: bool,
     /// Rows that fit the screen, as it was last drawn.
     pub height: usize,
+    /// Which row is on which line of the screen, as it was last drawn.
+    pub drawn_places: Vec<Option<usize>>,
     /// The selected message.
     pub detail: Option<Detail>,
+    /// Whether HTTP heads are folded.
+    pub heads: HeadFolding,
     /// Replays by the number of the message that was sent again: the number of the new request, and of its answer.
     pub replays: BTreeMap<u64, (u64, Option<u64>)>,
-}
-
-/// Which bytes of a message are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BodyVersion {
-    /// Those that were forwarded.
-    #[default]
-    Sent,
-    /// Those that were received.
-    Received,
-}
-
-/// A message in detail.
-pub struct Detail {
-    /// Its number.
-    pub sequence: u64,
-    /// All that is known of it, or why it cannot be read.
-    pub told: Result<MessageWithContext, String>,
-    /// Its bytes, laid out.
-    pub body: BodyLayout,
-    /// Which bytes.
-    pub shown: BodyVersion,
-    /// What is folded.
-    pub folds: Folds,
-    /// The lines that are drawn, by their place in the body.
-    pub lines: Vec<usize>,
-    /// The line the cursor is on, among those.
-    pub cursor: usize,
-    /// The first line on the screen, among those.
-    pub top: usize,
-    /// Columns that are shifted out to the left.
-    pub shift: usize,
-    /// Lines that fit the screen, as it was last drawn.
-    pub height: usize,
-    /// So much of the body is laid out.
-    most: usize,
 }
 
 /// While messages rush by, so much of a body is laid out: nobody scrolls in it, and a frame must not wait.
@@ -91,7 +62,9 @@ impl Tab {
             top: 0,
             follows: true,
             height: 1,
+            drawn_places: Vec::new(),
             detail: None,
+            heads: HeadFolding::default(),
             replays: BTreeMap::new(),
         }
     }
@@ -208,15 +181,45 @@ impl Tab {
         let selected = self.selected;
         if self.detail.as_ref().map(|detail| detail.sequence) != selected {
             let most = if self.follows { AT_A_GLANCE } else { LAID_OUT };
-            let new =
-                |sequence| Detail::new(sequence, self.view.message_with_context(sequence), most);
+            let new = |sequence| {
+                let told = self.view.carried_message(sequence);
+                Detail::new(
+                    sequence,
+                    told,
+                    self.view.answer_of_call(sequence),
+                    self.heads,
+                    most,
+                )
+            };
             self.detail = selected.map(new);
         } else if let Some(detail) = &mut self.detail
             && !self.follows
-            && detail.most < LAID_OUT
         {
-            detail.most = LAID_OUT;
-            detail.lay_out();
+            detail.lay_out_whole();
+        }
+    }
+
+    /// Shows one row for each call, or for each message. The selection stays.
+    pub fn toggle_calls(&mut self) -> RowGrouping {
+        let grouping = match self.view.grouping() {
+            RowGrouping::Messages => RowGrouping::Calls,
+            RowGrouping::Calls => RowGrouping::Messages,
+        };
+        self.view.set_grouping(grouping);
+        // With its answer, or without.
+        self.detail = None;
+        self.keep_selection();
+        grouping
+    }
+
+    /// Shows HTTP heads, or folds them, here and in the messages that are opened next.
+    pub fn toggle_heads(&mut self) {
+        self.heads = match self.heads {
+            HeadFolding::Folded => HeadFolding::Open,
+            HeadFolding::Open => HeadFolding::Folded,
+        };
+        if let Some(detail) = &mut self.detail {
+            detail.fold_heads(self.heads);
         }
     }
 
@@ -235,136 +238,7 @@ impl Tab {
     fn reload(&mut self) {
         if let Some(detail) = &mut self.detail {
             let told = self.view.message_with_context(detail.sequence);
-            detail.renew(told);
+            detail.renew(told, self.view.answer_of_call(detail.sequence));
         }
     }
-}
-
-impl Detail {
-    fn new(sequence: u64, told: Result<MessageWithContext, String>, most: usize) -> Detail {
-        let mut detail = Detail {
-            sequence,
-            body: BodyLayout::of(b""),
-            told,
-            shown: BodyVersion::Sent,
-            folds: Folds::default(),
-            lines: Vec::new(),
-            cursor: 0,
-            top: 0,
-            shift: 0,
-            height: 1,
-            most,
-        };
-        detail.lay_out();
-        detail
-    }
-
-    /// Takes newer facts. The body is laid out again only if it is another.
-    fn renew(&mut self, told: Result<MessageWithContext, String>) {
-        let before = self.told.as_ref().map(|told| told.message.modified).ok();
-        let after = told.as_ref().map(|told| told.message.modified).ok();
-        self.told = told;
-        if before != after {
-            self.lay_out();
-        }
-    }
-
-    /// Shows the bytes as received, or as forwarded.
-    pub fn turn(&mut self) -> BodyVersion {
-        self.shown = match self.shown {
-            BodyVersion::Sent => BodyVersion::Received,
-            BodyVersion::Received => BodyVersion::Sent,
-        };
-        self.lay_out();
-        self.shown
-    }
-
-    /// The bytes that are shown.
-    pub fn raw(&self) -> Option<&RawBody> {
-        let message = &self.told.as_ref().ok()?.message;
-        match self.shown {
-            BodyVersion::Received => message.original_raw.as_ref().or(Some(&message.raw)),
-            BodyVersion::Sent => Some(&message.raw),
-        }
-    }
-
-    fn lay_out(&mut self) {
-        self.body = match (&self.told, self.raw()) {
-            (Err(why), _) => BodyLayout::of(format!("({why})").as_bytes()),
-            (_, Some(raw)) => beginning_of(raw, self.most),
-            (_, None) => BodyLayout::of(b""),
-        };
-        self.folds = Folds::default();
-        self.fold_changed();
-    }
-
-    /// Draws other lines, because something was folded or unfolded.
-    pub fn fold_changed(&mut self) {
-        self.lines = self.body.shown(&self.folds);
-        self.cursor = self.cursor.min(self.lines.len().saturating_sub(1));
-    }
-
-    /// The line of the body that the cursor is on.
-    pub fn line(&self) -> Option<usize> {
-        self.lines.get(self.cursor).copied()
-    }
-
-    /// Moves the cursor.
-    pub fn move_by(&mut self, by: isize) {
-        let last = self.lines.len().saturating_sub(1);
-        self.cursor = self.cursor.saturating_add_signed(by).min(last);
-    }
-
-    /// Puts the cursor on a line of the body, which is unfolded if need be.
-    pub fn go_to(&mut self, line: usize) {
-        if self.lines.binary_search(&line).is_err() {
-            self.folds.reveal(&self.body, line);
-            self.fold_changed();
-        }
-        if let Ok(place) = self.lines.binary_search(&line) {
-            self.cursor = place;
-        }
-    }
-
-    /// The first line on the screen, so that the cursor is on it.
-    pub fn scroll(&mut self, height: usize) -> usize {
-        self.height = height.max(1);
-        self.top = self
-            .top
-            .clamp((self.cursor + 1).saturating_sub(self.height), self.cursor);
-        self.top
-    }
-}
-
-/// The bytes of a message, laid out; why not, if they cannot be had.
-pub(crate) fn body_of(raw: &RawBody) -> BodyLayout {
-    beginning_of(raw, LAID_OUT)
-}
-
-fn beginning_of(raw: &RawBody, most: usize) -> BodyLayout {
-    match raw {
-        RawBody::Lost { len } => {
-            BodyLayout::of(format!("({len} bytes that were not stored)").as_bytes())
-        }
-        RawBody::Side { path, len } if *len > most as u64 => match beginning(path, most) {
-            Ok(start) => BodyLayout::of_start(&start, *len),
-            Err(error) => BodyLayout::of(format!("(the body cannot be read: {error})").as_bytes()),
-        },
-        raw => match raw.load() {
-            Ok(bytes) if bytes.len() > most => {
-                BodyLayout::of_start(&bytes[..most], bytes.len() as u64)
-            }
-            Ok(bytes) => BodyLayout::of(&bytes),
-            Err(error) => BodyLayout::of(format!("(the body cannot be read: {error})").as_bytes()),
-        },
-    }
-}
-
-/// The rest of a large body is not read.
-fn beginning(path: &Path, most: usize) -> io::Result<Vec<u8>> {
-    let mut start = Vec::new();
-    File::open(path)?
-        .take(most as u64)
-        .read_to_end(&mut start)?;
-    Ok(start)
 }

@@ -4,9 +4,11 @@
 //! cutting and wrapping are the panes' work. Bodies are hostile, so no piece holds a character that acts on a terminal or
 //! cannot be seen on one; such a character is an escape of its own kind. Nothing here reads a file or knows the screen.
 
+mod client_config;
 mod compare;
 mod curl;
 mod folds;
+mod head;
 mod json;
 mod lines;
 mod pieces;
@@ -14,13 +16,19 @@ mod search;
 mod shell;
 #[cfg(test)]
 mod tests;
+mod units;
 
+pub(crate) use client_config::client_config;
 pub(crate) use compare::compare;
 pub use compare::{DiffRow, LineDifference};
 pub(crate) use curl::curl;
 pub(crate) use folds::Folds;
 pub(crate) use search::has;
+pub(crate) use units::{short_size, short_time};
 
+use std::ops::Range;
+
+use mcp_proxy_session::{HttpHead, SseFields};
 use mcp_proxy_wire::Message;
 
 /// Of a longer body only this much of its beginning is laid out.
@@ -29,11 +37,15 @@ pub(crate) const LAID_OUT: usize = 1 << 20;
 /// Nor are there ever more lines than this: a body of nothing but commas would take a hundred times its size.
 const MOST_LINES: usize = 200_000;
 
-/// A body, laid out.
+/// A body, laid out, perhaps with what carried it above and its answer below.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BodyLayout {
     lines: Vec<BodyLine>,
     form: BodyFormat,
+    /// Which of the lines are those of the body itself.
+    body: Range<usize>,
+    /// The first lines of HTTP heads, which fold.
+    heads: Vec<usize>,
 }
 
 /// What a body was laid out as.
@@ -119,11 +131,52 @@ impl BodyLayout {
         &self.lines
     }
 
-    /// What it was laid out as.
+    /// The lines of the body itself.
+    fn body(&self) -> &[BodyLine] {
+        self.lines.get(self.body.clone()).unwrap_or_default()
+    }
+
+    /// The first lines of the HTTP heads.
+    pub(crate) fn heads(&self) -> &[usize] {
+        &self.heads
+    }
+
+    /// Whether nothing of the body was left out.
     pub fn is_whole(&self) -> bool {
-        let last = self.lines.last();
+        let last = self.body().last();
         let mut pieces = last.into_iter().flat_map(|line| &line.pieces);
         !pieces.any(|piece| piece.kind == TextPieceKind::Note)
+    }
+
+    /// The same with the head above it that carried the body, if there is one.
+    #[must_use]
+    pub(crate) fn below_head(self, http: Option<&HttpHead>, sse: Option<&SseFields>) -> BodyLayout {
+        let mut lines = head::lay_out(http, sse);
+        let before = lines.len();
+        let heads = match lines.first() {
+            Some(first) if first.opens.is_some() => vec![0],
+            _ => Vec::new(),
+        };
+        lines.extend(self.lines.into_iter().map(|line| line.moved_down(before)));
+        BodyLayout {
+            lines,
+            form: self.form,
+            body: self.body.start + before..self.body.end + before,
+            heads,
+        }
+    }
+
+    /// The same with another layout below it, after a line that says what that is.
+    #[must_use]
+    pub(crate) fn above(mut self, heading: String, below: BodyLayout) -> BodyLayout {
+        self.lines.push(BodyLine::default());
+        self.lines.push(BodyLine::note(heading));
+        let before = self.lines.len();
+        let heads = below.heads.iter();
+        self.heads.extend(heads.map(|line| line + before));
+        let below = below.lines.into_iter();
+        self.lines.extend(below.map(|line| line.moved_down(before)));
+        self
     }
 
     /// How it is laid out.
@@ -148,7 +201,13 @@ impl BodyLayout {
                 "… and {left_out} more byte{plural}"
             )));
         }
-        BodyLayout { lines, form }
+        let body = 0..lines.len();
+        BodyLayout {
+            lines,
+            form,
+            body,
+            heads: Vec::new(),
+        }
     }
 }
 
@@ -166,6 +225,14 @@ impl BodyLine {
         }
     }
 
+    /// The same with this many lines above it.
+    fn moved_down(self, lines: usize) -> BodyLine {
+        BodyLine {
+            opens: self.opens.map(|closing| closing + lines),
+            ..self
+        }
+    }
+
     fn note(text: String) -> BodyLine {
         BodyLine {
             pieces: vec![TextPiece {
@@ -177,10 +244,10 @@ impl BodyLine {
     }
 }
 
-/// A body as the text that is shown, without a newline at its end.
+/// A body as the text that is shown, without a newline at its end. What stands above and below it is left out.
 pub fn plain(body: &BodyLayout) -> String {
     let mut out = String::new();
-    for (index, line) in body.lines.iter().enumerate() {
+    for (index, line) in body.body().iter().enumerate() {
         if index > 0 {
             out.push('\n');
         }

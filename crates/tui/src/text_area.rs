@@ -23,6 +23,8 @@ pub struct TextArea {
     column: usize,
     top: usize,
     left: usize,
+    /// The size of the screen that `top` and `left` are for.
+    size: (usize, usize),
     undo: Vec<UndoState>,
 }
 
@@ -109,8 +111,14 @@ impl TextArea {
     pub fn scroll(&mut self, width: usize, height: usize) -> (usize, usize) {
         let (width, height) = (width.max(1), height.max(1));
         let (row, column) = self.cursor();
-        self.top = self.top.clamp((row + 1).saturating_sub(height), row);
         let shown = (column + 1).saturating_sub(width);
+        if self.size != (width, height) {
+            // What was scrolled away on a smaller screen may fit now.
+            self.size = (width, height);
+            self.left = shown;
+            self.top = self.top.min(self.lines.len().saturating_sub(height));
+        }
+        self.top = self.top.clamp((row + 1).saturating_sub(height), row);
         self.left = self.left.clamp(shown, column.max(shown));
         (self.top, self.left)
     }
@@ -262,6 +270,19 @@ mod tests {
         area.run(UiCommand::LineUp);
         assert_eq!(area.cursor(), (0, 2));
         assert_eq!(area.scroll(2, 1), (0, 1));
+    }
+
+    #[test]
+    fn a_larger_screen_shows_what_a_smaller_one_scrolled_away() {
+        let mut area = TextArea::new(&format!("{}\nb\nc\nd", "x".repeat(50)));
+        area.run(UiCommand::LinesDown);
+        area.run(UiCommand::LinesUp);
+        area.run(UiCommand::TextEnd);
+        assert_eq!(area.scroll(20, 1), (0, 31));
+        assert_eq!(area.scroll(120, 40), (0, 0));
+        area.run(UiCommand::LinesDown);
+        assert_eq!(area.scroll(20, 2).0, 2);
+        assert_eq!(area.scroll(20, 10).0, 0);
     }
 
     proptest! {

@@ -4,6 +4,7 @@
 //! the version, the method, the name and annotated arguments of a request stand in headers as well as in the body, and
 //! both must agree.
 
+mod edits;
 mod modern;
 mod params;
 mod value;
@@ -13,6 +14,7 @@ use http::header::{
     PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 
+pub use edits::{HeaderEditError, HeaderEdits};
 pub use modern::{
     HeaderFault, check_modern_headers, modern_request_headers, modern_status,
     update_headers_for_edit,

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{ControlRequest, is_false};
 use crate::word::{read_some_direction, write_some_direction};
 use crate::{
-    BreakpointNumber, BreakpointsListResult, ConnectionNumber, HoldListResult, HoldNumber,
-    HoldResolveRequest, InterceptResult, Method, ModeChange,
+    BreakpointNumber, BreakpointsListResult, ConnectionNumber, HoldClockResult, HoldListResult,
+    HoldNumber, HoldResolveRequest, InterceptResult, Method, ModeChange,
 };
 
 /// `intercept.get`
@@ -72,6 +72,44 @@ pub struct HoldListRequest {
 impl ControlRequest for HoldListRequest {
     const METHOD: Method = Method::HoldList;
     type Result = HoldListResult;
+}
+
+/// `hold.edit`
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HoldEditRequest {
+    /// The hold.
+    pub hold: u64,
+    /// This viewer has opened the message in an editor, or has closed that.
+    pub open: bool,
+}
+
+impl ControlRequest for HoldEditRequest {
+    const METHOD: Method = Method::HoldEdit;
+    type Result = HoldClockResult;
+}
+
+/// `hold.extend`
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HoldExtendRequest {
+    /// The hold.
+    pub hold: u64,
+    /// How much time to add.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+}
+
+impl HoldExtendRequest {
+    /// What is added unless the request says otherwise.
+    pub const DEFAULT_SECONDS: u64 = 60;
+    /// The most that can be added at once: a day.
+    pub const MOST_SECONDS: u64 = 86_400;
+}
+
+impl ControlRequest for HoldExtendRequest {
+    const METHOD: Method = Method::HoldExtend;
+    type Result = HoldClockResult;
 }
 
 impl ControlRequest for HoldResolveRequest {

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use mcp_proxy_control::{
     BreakpointsAddRequest, BreakpointsListRequest, BreakpointsRemoveRequest,
     ConnectionsListRequest, ContinueRequest, ControlRequest, ExportRequest, Fault, GetRequest,
-    HelloRequest, HoldListRequest, HoldResolveRequest, InterceptGetRequest, InterceptSetRequest,
-    METHODS, Method, NoteRequest, ParamKind, ReplayRequest, RulesListRequest, RulesReloadRequest,
-    SaveRequest, ServersDisableRequest, ServersEnableRequest, ServersListRequest,
-    ServersReloadRequest, ServersRestartRequest, ShutdownRequest, StatsRequest, StepRequest,
-    SubscribeRequest, read_params,
+    HelloRequest, HoldEditRequest, HoldExtendRequest, HoldListRequest, HoldResolveRequest,
+    InterceptGetRequest, InterceptSetRequest, METHODS, Method, NoteRequest, ParamKind,
+    ReplayRequest, RulesListRequest, RulesReloadRequest, SaveRequest, ServersDisableRequest,
+    ServersEnableRequest, ServersListRequest, ServersReloadRequest, ServersRestartRequest,
+    ShutdownRequest, StatsRequest, StepRequest, SubscribeRequest, read_params,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -30,6 +30,8 @@ fn rewritten(method: Method, params: &Value) -> Result<Value, Fault> {
         Method::InterceptGet => through::<InterceptGetRequest>(method, params),
         Method::InterceptSet => through::<InterceptSetRequest>(method, params),
         Method::HoldList => through::<HoldListRequest>(method, params),
+        Method::HoldEdit => through::<HoldEditRequest>(method, params),
+        Method::HoldExtend => through::<HoldExtendRequest>(method, params),
         Method::HoldResolve => through::<HoldResolveRequest>(method, params),
         Method::Step => through::<StepRequest>(method, params),
         Method::Continue => through::<ContinueRequest>(method, params),
@@ -74,8 +76,11 @@ fn examples(method: Method) -> Vec<Value> {
             json!({"mode": "passthrough", "server": "db"}),
         ],
         Method::HoldList => vec![json!({}), json!({"hold": 1, "raw": true})],
+        Method::HoldEdit => vec![json!({"hold": 1, "open": true})],
+        Method::HoldExtend => vec![json!({"hold": 1}), json!({"hold": 1, "seconds": 5})],
         Method::HoldResolve => vec![
             json!({"hold": 1, "action": "forward"}),
+            json!({"hold": 1, "action": "forward", "headers": {"x-a": "1", "x-b": null}}),
             json!({"hold": 1, "action": "drop"}),
             json!({"hold": 1, "action": "error"}),
             json!({"hold": 1, "action": "error", "code": -1, "message": "no"}),

@@ -12,11 +12,11 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use mcp_proxy_control::{
     BreakpointNumber, BreakpointRow, BreakpointsAddRequest, BreakpointsListResult,
-    BreakpointsRemoveRequest, ConnectionNumber, Fault, HeldRow, HoldAction, HoldListRequest,
+    BreakpointsRemoveRequest, ConnectionNumber, DecidedHold, Fault, HeaderChange, HeaderPatch,
+    HeldRow, HoldAction, HoldClockResult, HoldEditRequest, HoldExtendRequest, HoldListRequest,
     HoldListResult, HoldNumber, HoldResolveRequest, InterceptResult, ModeChange, Replacement,
     with_member,
 };
-use mcp_proxy_session::redact::fill_redactions;
 use mcp_proxy_session::{
     BodyInclusion, Filter, RawBody, Redaction, RequestSummary, raw_member, subject_name,
 };
@@ -25,34 +25,39 @@ use serde_json::{Value, json};
 
 use super::request_handler::{bodies, to_json};
 use crate::intercept::{
-    Breakpoint, HeldMessage, HoldId, HoldScope, InterceptAction, InterceptMode, InterceptState,
-    Interceptor, JsonCheck, NewBreakpoint, ResolveError,
+    Breakpoint, EditedBody, HeldMessage, HoldId, HoldPolicy, HoldScope, InterceptAction,
+    InterceptMode, Interceptor, JsonCheck, MessageEdit, NewBreakpoint, ResolveError, ResolvedHold,
+    ViewerId,
 };
+use crate::proxy_run::ProxyRun;
 
 /// The mode and the numbers of the holds: what the notice says as well.
-pub(super) fn intercept_state(intercept: &Arc<Interceptor>) -> InterceptResult {
-    told(intercept.state())
+pub(super) fn intercept_state(run: &ProxyRun) -> InterceptResult {
+    present_of(run, &HoldScope::Run)
 }
 
 /// The same for a part of the run.
-pub(super) fn present_of(intercept: &Arc<Interceptor>, scope: &HoldScope) -> InterceptResult {
-    match scope {
-        HoldScope::Run => intercept_state(intercept),
-        part => told(intercept.state_of(part)),
-    }
-}
-
-fn told(state: InterceptState) -> InterceptResult {
+pub(super) fn present_of(run: &ProxyRun, scope: &HoldScope) -> InterceptResult {
+    let state = run.intercept().state_of(scope);
+    let decided = |decided: ResolvedHold| DecidedHold {
+        hold: decided.hold.0,
+        sequence: decided.sequence,
+        action: decided.action.to_owned(),
+        by: decided.by,
+    };
     InterceptResult {
         mode: state.mode,
         held: state.held.iter().map(|held| held.hold.0).collect(),
         overrides: state.overrides,
+        breakpoints: state.breakpoints,
+        rules: run.rules().current().list().len(),
+        decided: state.decided.into_iter().map(decided).collect(),
     }
 }
 
 /// `intercept.set`
 pub(super) fn set(
-    intercept: &Arc<Interceptor>,
+    run: &ProxyRun,
     mode: ModeChange,
     scope: &HoldScope,
     by: &str,
@@ -67,8 +72,8 @@ pub(super) fn set(
         }
         (ModeChange::Inherit, _) => None,
     };
-    intercept.set_mode_of(scope, mode, by);
-    Ok(present_of(intercept, scope))
+    run.intercept().set_mode_of(scope, mode, by);
+    Ok(present_of(run, scope))
 }
 
 /// The numbers of the held messages that are wanted and answer something.
@@ -106,7 +111,13 @@ pub(super) fn list(
             .as_ref()
             .map_or(&held.message, |redacted| &redacted.message);
         let about = asked.get(&held.sequence);
-        out.extend(held_json((held, about), shown, now, bodies(params.raw)));
+        let policy = intercept.policy();
+        out.extend(held_json(
+            (held, about),
+            shown,
+            (now, policy),
+            bodies(params.raw),
+        ));
     }
     out.extend_from_slice(b"]}");
     Ok(out)
@@ -120,51 +131,115 @@ pub(super) fn resolve(
     hidden: Option<&Redaction>,
 ) -> Result<HoldNumber, Fault> {
     let hold = HoldId(request.hold);
-    let action = action(request.action)?;
-    if let (Some(hidden), InterceptAction::Modify(bytes, _)) = (hidden, &action) {
-        reject_redaction_marks(bytes, hidden)?;
+    let mut action = action(request.action)?;
+    if !request.headers.is_empty() {
+        action = with_headers(action, &request.headers)?;
     }
-    match intercept.resolve(hold, action, by) {
-        Ok(()) => Ok(HoldNumber { hold: hold.0 }),
-        Err(error) => {
-            let (code, data) = match &error {
-                ResolveError::Unknown(_) => (Fault::NO_SUCH_HOLD, None),
-                ResolveError::Resolved { by, action, .. } => {
-                    let data = json!({"hold": hold.0, "by": by, "action": action});
-                    (Fault::RESOLVED, Some(data))
-                }
-                ResolveError::NotJson => (Fault::params("").code, None),
-            };
-            Err(Fault {
-                code,
-                text: error.to_string(),
-                data,
-            })
+    if let (Some(hidden), InterceptAction::Modify(edit)) = (hidden, &mut action)
+        && let Some(body) = &mut edit.body
+    {
+        let held = intercept.held(hold).map_err(|error| refused(&error))?;
+        put_values_back(body, &held.message, hidden)?;
+    }
+    let resolved = intercept.resolve(hold, action, by);
+    resolved.map_err(|error| refused(&error))?;
+    Ok(HoldNumber { hold: hold.0 })
+}
+
+fn refused(error: &ResolveError) -> Fault {
+    let (code, data) = match error {
+        ResolveError::Unknown(_) => (Fault::NO_SUCH_HOLD, None),
+        ResolveError::Resolved(decided) => {
+            let data = json!({
+                "hold": decided.hold.0,
+                "sequence": decided.sequence,
+                "by": decided.by,
+                "action": decided.action,
+            });
+            (Fault::RESOLVED, Some(data))
         }
+        ResolveError::NotJson => (ErrorCode::INVALID_PARAMS.get(), None),
+        ResolveError::NoHead => {
+            let data = json!({"reason": "header"});
+            (ErrorCode::INVALID_PARAMS.get(), Some(data))
+        }
+    };
+    Fault {
+        code,
+        text: error.to_string(),
+        data,
     }
 }
 
-/// A mark stands for a value that only the proxy knows: a message with one in it is not what anybody means to send.
-fn reject_redaction_marks(bytes: &Bytes, hidden: &Redaction) -> Result<(), Fault> {
-    let message = Message::parse(bytes.clone());
-    fill_redactions(&message, hidden.facts(), &BTreeMap::new())
-        .map(drop)
-        .map_err(|unfilled| {
-            let text = "the changed message has marks in the place of";
-            Fault::params(format!("{text} redacted values ({unfilled})")).because("redacted")
-        })
+/// `hold.edit`
+pub(super) fn edit(
+    intercept: &Arc<Interceptor>,
+    request: HoldEditRequest,
+    (viewer, name): (ViewerId, &str),
+) -> Result<HoldClockResult, Fault> {
+    let hold = HoldId(request.hold);
+    let held = match request.open {
+        true => intercept.open_editor(hold, viewer, name),
+        false => intercept.close_editor(hold, viewer),
+    };
+    held.map(clock).map_err(|error| refused(&error))
+}
+
+/// `hold.extend`
+pub(super) fn extend(
+    intercept: &Arc<Interceptor>,
+    request: HoldExtendRequest,
+) -> Result<HoldClockResult, Fault> {
+    let most = HoldExtendRequest::MOST_SECONDS;
+    let seconds = request
+        .seconds
+        .unwrap_or(HoldExtendRequest::DEFAULT_SECONDS);
+    if !(1..=most).contains(&seconds) {
+        return Err(Fault::params(format!("seconds: must be 1 to {most}")));
+    }
+    let held = intercept.extend(HoldId(request.hold), Duration::from_secs(seconds));
+    held.map(clock).map_err(|error| refused(&error))
+}
+
+fn clock(held: HeldMessage) -> HoldClockResult {
+    HoldClockResult {
+        hold: held.hold.0,
+        clock: held.clock,
+        left_ms: held.left.map(millis),
+        editors: held.editors,
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A mark stands for a value that only the proxy knows: that is what is sent. The record still shows the mark, because a rule
+/// that hides a value in one place may not hide it in another.
+fn put_values_back(
+    edit: &mut EditedBody,
+    original: &Message,
+    hidden: &Redaction,
+) -> Result<(), Fault> {
+    let restored = hidden.restore(&edit.bytes, original);
+    let restored =
+        restored.map_err(|unknown| Fault::params(unknown.to_string()).because("redacted"))?;
+    if restored != edit.bytes {
+        edit.shown = Some(std::mem::replace(&mut edit.bytes, restored));
+    }
+    Ok(())
 }
 
 /// `step`
-pub(super) fn step(intercept: &Arc<Interceptor>, by: &str) -> InterceptResult {
-    intercept.step(by);
-    intercept_state(intercept)
+pub(super) fn step(run: &ProxyRun, by: &str) -> InterceptResult {
+    run.intercept().step(by);
+    intercept_state(run)
 }
 
 /// `continue`
-pub(super) fn resume(intercept: &Arc<Interceptor>, by: &str) -> InterceptResult {
-    intercept.resume(by);
-    intercept_state(intercept)
+pub(super) fn resume(run: &ProxyRun, by: &str) -> InterceptResult {
+    run.intercept().resume(by);
+    intercept_state(run)
 }
 
 /// `breakpoints.list`
@@ -239,7 +314,7 @@ pub(super) fn remove_breakpoint(
 fn held_json(
     (held, asked): (&HeldMessage, Option<&RequestSummary>),
     message: &Message,
-    now: Duration,
+    (now, policy): (Duration, HoldPolicy),
     bodies: BodyInclusion,
 ) -> Vec<u8> {
     let (method, name) = match asked {
@@ -249,11 +324,9 @@ fn held_json(
             subject_name(message).map(Cow::into_owned),
         ),
     };
-    let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     let id = message
         .id_token()
         .and_then(|token| serde_json::from_slice::<Value>(token).ok());
-    let left = held.deadline.map(|end| millis(end.saturating_sub(now)));
     let row = to_json(&HeldRow {
         hold: held.hold.0,
         sequence: held.sequence,
@@ -262,7 +335,11 @@ fn held_json(
         direction: held.direction,
         by: held.by.to_string(),
         held_ms: millis(now.saturating_sub(held.since)),
-        left_ms: left,
+        left_ms: held.left.map(millis),
+        clock: held.clock,
+        editors: held.editors.clone(),
+        on_timeout: policy,
+        head_editable: held.has_head,
         method,
         name,
         jsonrpc_id: id,
@@ -292,9 +369,27 @@ fn action(action: HoldAction) -> Result<InterceptAction, Fault> {
                 true => JsonCheck::AsIs,
                 false => JsonCheck::Json,
             };
-            InterceptAction::Modify(replacement(message)?, check)
+            InterceptAction::Modify(MessageEdit::new(replacement(message)?, check))
         }
     })
+}
+
+/// The same action on a message whose head is changed too.
+fn with_headers(action: InterceptAction, patch: &HeaderPatch) -> Result<InterceptAction, Fault> {
+    let mut edit = match action {
+        InterceptAction::Modify(edit) => edit,
+        _ => MessageEdit::default(),
+    };
+    for (name, change) in &patch.0 {
+        let edits = &mut edit.headers;
+        let changed = match change {
+            HeaderChange::Value(value) => edits.set(name, [value.as_str()]),
+            HeaderChange::Values(values) => edits.set(name, values.iter().map(String::as_str)),
+            HeaderChange::Removed => edits.remove(name),
+        };
+        changed.map_err(|error| Fault::params(format!("headers: {error}")).because("header"))?;
+    }
+    Ok(InterceptAction::Modify(edit))
 }
 
 /// The new message, byte for byte as it was given.
@@ -311,7 +406,7 @@ fn replacement(message: Replacement) -> Result<Bytes, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_proxy_control::read_params;
+    use mcp_proxy_control::{HoldClock, read_params};
     use mcp_proxy_wire::Direction;
 
     use super::*;
@@ -327,18 +422,21 @@ mod tests {
             direction: Direction::ClientToServer,
             message: Message::parse(r#"{"id":1.0,  "method":"ping"}"#),
             since: Duration::from_secs(10),
-            deadline: Some(Duration::from_secs(65)),
+            clock: HoldClock::Stopped,
+            left: Some(Duration::from_secs(53)),
+            editors: vec!["user (attach, pid 7)".to_owned()],
             by: HoldReason::Breakpoint(4),
+            has_head: false,
         };
         let told = held_json(
             (&held, None),
             &held.message,
-            Duration::from_secs(12),
+            (Duration::from_secs(12), HoldPolicy::Drop),
             BodyInclusion::Include,
         );
         assert_eq!(
             String::from_utf8(told).unwrap(),
-            r#"{"hold":3,"sequence":7,"conn":"c2","server":"db","direction":"client_to_server","by":"breakpoint 4","held_ms":2000,"left_ms":53000,"method":"ping","name":null,"jsonrpc_id":1.0,"len":28,"raw":{"id":1.0,  "method":"ping"}}"#
+            r#"{"hold":3,"sequence":7,"conn":"c2","server":"db","direction":"client_to_server","by":"breakpoint 4","held_ms":2000,"left_ms":53000,"clock":"stopped","editors":["user (attach, pid 7)"],"on_timeout":"drop","head_editable":false,"method":"ping","name":null,"jsonrpc_id":1.0,"len":28,"raw":{"id":1.0,  "method":"ping"}}"#
         );
     }
 
@@ -350,15 +448,23 @@ mod tests {
     #[test]
     fn a_replacement_keeps_its_bytes() {
         let given = parsed(r#"{"hold":1,"action":"modify","raw":{"b":1.0,  "a":2}}"#);
-        let Ok(InterceptAction::Modify(bytes, JsonCheck::Json)) = given else {
+        let Ok(InterceptAction::Modify(edit)) = given else {
             panic!("{given:?}")
         };
-        assert_eq!(bytes, r#"{"b":1.0,  "a":2}"#);
+        let edit = edit.body.unwrap();
+        assert_eq!(
+            (&*edit.bytes, edit.check),
+            (&br#"{"b":1.0,  "a":2}"#[..], JsonCheck::Json)
+        );
         let given = parsed(r#"{"hold":1,"action":"modify","raw_text":"no\njson","as_is":true}"#);
-        let Ok(InterceptAction::Modify(bytes, JsonCheck::AsIs)) = given else {
+        let Ok(InterceptAction::Modify(edit)) = given else {
             panic!("{given:?}")
         };
-        assert_eq!(bytes, "no\njson");
+        let edit = edit.body.unwrap();
+        assert_eq!(
+            (&*edit.bytes, edit.check),
+            (&b"no\njson"[..], JsonCheck::AsIs)
+        );
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub struct ViewerNotifications {
 struct ViewerSubscription {
     holds: watch::Receiver<u64>,
     seen: Option<RecordProgress>,
+    /// The version of the rules that it knows.
+    rules: u64,
     next_look: Instant,
     /// Tells the engine that somebody is there to decide.
     _viewer: ViewerGuard,
@@ -65,6 +67,7 @@ impl ViewerNotifications {
             self.subscription = Some(ViewerSubscription {
                 holds,
                 seen: None,
+                rules: self.control.run.rules().version(),
                 next_look: Instant::now(),
                 _viewer: intercept.attach_viewer(),
             });
@@ -82,10 +85,14 @@ impl ViewerNotifications {
                     if changed.is_err() {
                         return std::future::pending().await;
                     }
-                    return Notice::Holds(holds::intercept_state(intercept));
+                    return Notice::Holds(holds::intercept_state(&self.control.run));
                 }
                 () = tokio::time::sleep_until(looking.next_look) => {
                     looking.next_look = Instant::now() + LOOK_EVERY;
+                    let rules = self.control.run.rules().version();
+                    if std::mem::replace(&mut looking.rules, rules) != rules {
+                        return Notice::Holds(holds::intercept_state(&self.control.run));
+                    }
                     let progress = self.control.run.progress();
                     if looking.seen != Some(progress) {
                         looking.seen = Some(progress);

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use mcp_proxy_control::{
     BreakpointsAddRequest, BreakpointsListRequest, BreakpointsRemoveRequest, ConnectionNumber,
     ConnectionsListRequest, ContinueRequest, ControlRequest, ExportRequest, Fault, FileResult,
-    HelloRequest, HelloResult, HoldResolveRequest, InterceptGetRequest, InterceptSetRequest,
-    MarkChange, Method, NoResult, NoteRequest, PROTOCOL, RingStats, RulesListRequest,
-    RulesReloadRequest, SaveRequest, ServersDisableRequest, ServersEnableRequest,
-    ServersListRequest, ServersListResult, ServersReloadRequest, ServersRestartRequest,
-    ShutdownRequest, StatsRequest, StatsResult, StepRequest, SubscribeRequest, SubscribeResult,
-    read_params,
+    HelloRequest, HelloResult, HoldEditRequest, HoldExtendRequest, HoldResolveRequest,
+    InterceptGetRequest, InterceptSetRequest, MarkChange, Method, NoResult, NoteRequest, PROTOCOL,
+    RingStats, RulesListRequest, RulesReloadRequest, SaveRequest, ServersDisableRequest,
+    ServersEnableRequest, ServersListRequest, ServersListResult, ServersReloadRequest,
+    ServersRestartRequest, ShutdownRequest, StatsRequest, StatsResult, StepRequest,
+    SubscribeRequest, SubscribeResult, read_params,
 };
 use mcp_proxy_session::{BodyInclusion, MarkOperation, RecordEvent, export};
 use mcp_proxy_wire::{ErrorCode, Kind, Message};
@@ -103,7 +103,7 @@ impl ControlRequestHandler {
 
     /// One arm for each method.
     async fn run_method(&self, method: Method, params: Option<&[u8]>) -> Result<Vec<u8>, Fault> {
-        let control = &self.place.0;
+        let control = &self.place.control;
         let intercept = control.run.intercept();
         match method {
             Method::Hello => reply(params, |request: HelloRequest| Ok(self.hello(request))),
@@ -134,11 +134,11 @@ impl ControlRequestHandler {
             Method::Stats => reply(params, |_: StatsRequest| Ok(self.stats())),
             Method::InterceptGet => reply(params, |request: InterceptGetRequest| {
                 let scope = self.scope(request.connection, request.server.as_deref())?;
-                Ok(holds::present_of(intercept, &scope))
+                Ok(holds::present_of(&control.run, &scope))
             }),
             Method::InterceptSet => reply(params, |request: InterceptSetRequest| {
                 let scope = self.scope(request.connection, request.server.as_deref())?;
-                holds::set(intercept, request.mode, &scope, &self.viewer_label())
+                holds::set(&control.run, request.mode, &scope, &self.viewer_label())
             }),
             Method::HoldList => {
                 let wanted = read_params(params)?;
@@ -147,15 +147,25 @@ impl ControlRequestHandler {
                 let hidden = control.summary.redaction.as_ref();
                 holds::list(intercept, &wanted, control.run.now(), (hidden, &asked))
             }
+            Method::HoldEdit => reply(params, |request: HoldEditRequest| {
+                holds::edit(
+                    intercept,
+                    request,
+                    (self.place.viewer, &self.viewer_label()),
+                )
+            }),
+            Method::HoldExtend => reply(params, |request: HoldExtendRequest| {
+                holds::extend(intercept, request)
+            }),
             Method::HoldResolve => reply(params, |request: HoldResolveRequest| {
                 let hidden = control.summary.redaction.as_ref();
                 holds::resolve(intercept, request, &self.viewer_label(), hidden)
             }),
             Method::Step => reply(params, |_: StepRequest| {
-                Ok(holds::step(intercept, &self.viewer_label()))
+                Ok(holds::step(&control.run, &self.viewer_label()))
             }),
             Method::Continue => reply(params, |_: ContinueRequest| {
-                Ok(holds::resume(intercept, &self.viewer_label()))
+                Ok(holds::resume(&control.run, &self.viewer_label()))
             }),
             Method::BreakpointsList => reply(params, |_: BreakpointsListRequest| {
                 Ok(holds::breakpoints(intercept))
@@ -197,7 +207,7 @@ impl ControlRequestHandler {
         connection: Option<ConnectionNumber>,
         server: Option<&str>,
     ) -> Result<HoldScope, Fault> {
-        servers::hold_scope(&self.place.0, connection, server)
+        servers::hold_scope(&self.place.control, connection, server)
     }
 
     fn hello(&self, request: HelloRequest) -> HelloResult {
@@ -208,9 +218,9 @@ impl ControlRequestHandler {
                 .take(NAME)
                 .collect();
         }
-        let control = &*self.place.0;
+        let control = &*self.place.control;
         let facts = control.facts();
-        let record = facts.record.as_ref();
+        let record = control.record_path();
         HelloResult {
             protocol: PROTOCOL,
             version: facts.version.to_owned(),
@@ -226,23 +236,28 @@ impl ControlRequestHandler {
             servers: servers::list(control),
             connections: servers::newest(control),
             connection_count: control.run.connections().into(),
+            breakpoints: control.run.intercept().breakpoints().len(),
+            rules: control.run.rules().current().list().len(),
         }
     }
 
     /// What a new subscriber sees first.
     fn current_state(&self) -> SubscribeResult {
-        let run = &self.place.0.run;
-        let present = holds::intercept_state(run.intercept());
+        let run = &self.place.control.run;
+        let present = holds::intercept_state(run);
         SubscribeResult {
             mode: present.mode,
             held: present.held,
             overrides: present.overrides,
+            breakpoints: present.breakpoints,
+            rules: present.rules,
+            decided: present.decided,
             upto: run.progress().upto,
         }
     }
 
     fn stats(&self) -> StatsResult {
-        let control = &*self.place.0;
+        let control = &*self.place.control;
         let run = &control.run;
         let state = run.intercept().state();
         StatsResult {
@@ -252,7 +267,8 @@ impl ControlRequestHandler {
             uptime_ms: u64::try_from(run.now().as_millis()).unwrap_or(u64::MAX),
             mode: state.mode,
             held: state.held.len(),
-            breakpoints: run.intercept().breakpoints().len(),
+            breakpoints: state.breakpoints,
+            rules: run.rules().current().list().len(),
             ring: run.recent(|ring| RingStats {
                 messages: ring.len(),
                 bytes: ring.bytes(),
@@ -275,14 +291,14 @@ impl ControlRequestHandler {
         }
         let text = format!("{}: {}", self.viewer_label(), note.text);
         self.place
-            .0
+            .control
             .run
             .record_event(&RecordEvent::Note { text: &text });
         Ok(NoResult {})
     }
 
     fn mark(&self, sequence: u64, mark: MarkChange) -> Result<NoResult, Fault> {
-        let run = &self.place.0.run;
+        let run = &self.place.control.run;
         if sequence == 0 || sequence > run.messages() {
             return Err(Fault::params(format!("there is no message {sequence}")));
         }
@@ -309,7 +325,7 @@ impl ControlRequestHandler {
                 wanted.format
             )));
         }
-        let write = Arc::clone(&self.place.0.callbacks.export);
+        let write = Arc::clone(&self.place.control.callbacks.export);
         let format = wanted.format;
         let existing = match wanted.force {
             true => OverwritePolicy::Replace,
@@ -323,12 +339,12 @@ impl ControlRequestHandler {
 
     async fn save(&self, wanted: SaveRequest) -> Result<Vec<u8>, Fault> {
         let record = self.record("copy")?;
-        let copy = Arc::clone(&self.place.0.callbacks.save);
+        let copy = Arc::clone(&self.place.control.callbacks.save);
         write_in_background(wanted.output, move |output| copy(&record, output)).await
     }
 
     fn record(&self, what_for: &str) -> Result<PathBuf, Fault> {
-        let record = self.place.0.summary.record.clone();
+        let record = self.place.control.record_path();
         record.ok_or_else(|| {
             let text = format!(
                 "this run keeps no record (--no-record), so there is nothing to {what_for}"
@@ -412,12 +428,26 @@ async fn write_in_background(
         ));
     }
     let path = PathBuf::from(&output);
-    match tokio::task::spawn_blocking(move || write(&path)).await {
+    let writing = move || {
+        refuse_special_file(&path)?;
+        write(&path)
+    };
+    match tokio::task::spawn_blocking(writing).await {
         Ok(Ok(bytes)) => Ok(to_json(&FileResult {
             output,
             bytes: Some(bytes),
         })),
         Ok(Err(text)) => Err(Fault::new(Fault::FAILED, text)),
         Err(_) => Err(Fault::new(Fault::FAILED, "the writing was stopped")),
+    }
+}
+
+/// Opening a pipe waits for its reader, perhaps for ever.
+fn refuse_special_file(path: &Path) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(facts) if !facts.is_file() && !facts.is_dir() => {
+            Err(format!("{} is not a regular file", path.display()))
+        }
+        _ => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use mcp_proxy_control::{Fault, GetRequest, PageWriter};
-use mcp_proxy_session::{BodyInclusion, MessageWithContext, RequestSummary, SessionRecord};
+use mcp_proxy_session::{BodyInclusion, MessageWithContext, RequestSummary, Row, SessionRecord};
 
 use super::ProxyControl;
 use super::request_handler::bodies;
@@ -79,7 +79,12 @@ async fn from_record(
             }
             rows.add(&session.message_with_context(index).map_err(failed)?);
         }
-        Ok(rows.answer(upto, 1))
+        // The messages of earlier parts are in other files.
+        let oldest = match session.part().number {
+            1 => 1,
+            _ => session.row(0).map_or(1, Row::sequence),
+        };
+        Ok(rows.answer(upto, oldest))
     })
     .await
 }
@@ -124,10 +129,10 @@ pub(super) async fn in_record<T: Send + 'static>(
             .record
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let Some(path) = &control.summary.record else {
+        let Some(path) = &control.record_path() else {
             return Err(failed("there is none"));
         };
-        let session = match record.as_mut() {
+        let session = match record.as_mut().filter(|session| session.path() == path) {
             Some(session) => {
                 session.refresh().map_err(failed)?;
                 session

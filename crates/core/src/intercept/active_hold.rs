@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proxy_session::NewVerdict;
+use mcp_proxy_wire::headers::HeaderEdits;
 use mcp_proxy_wire::{
     Body, Direction, ErrorCode, Field, Frame, Id, IdKey, Kind, Message, StreamId,
     TransportEnvelope, flatten,
 };
+use tokio::time::Instant;
 
 use super::batch_messages::{ErrorEffect, ids, parts, refusal};
 use super::hold::{HeldMessage, HoldId, HoldReason, InterceptAction};
+use super::hold_timer::{HoldTimeout, HoldTimer};
 use super::release_queue::{HoldOutcome, ReleaseQueue};
 use crate::connection::Connection;
 use crate::link::OutgoingFrame;
@@ -35,7 +38,9 @@ pub(crate) struct ActiveHold {
     frame: Frame,
     pub message: Message,
     since: Duration,
-    pub deadline: Option<Duration>,
+    pub(super) timer: HoldTimer,
+    /// When its client is told again that it waits.
+    pub(super) next_progress: Option<Instant>,
     pub by: HoldReason,
     progress_support: ProgressSupport,
     pub release_queue: Arc<ReleaseQueue>,
@@ -44,14 +49,15 @@ pub(crate) struct ActiveHold {
 }
 
 impl ActiveHold {
-    pub(crate) fn new(new: NewHold) -> ActiveHold {
+    pub(crate) fn new(new: NewHold, timeout: HoldTimeout) -> ActiveHold {
         ActiveHold {
             connection: new.connection,
             direction: new.direction,
             frame: new.frame,
             message: new.message,
             since: new.now,
-            deadline: None,
+            timer: HoldTimer::new(timeout),
+            next_progress: None,
             by: new.by,
             progress_support: new.progress_support,
             release_queue: new.release_queue,
@@ -102,8 +108,17 @@ impl ActiveHold {
         self.resolve_dropped("proxy")
     }
 
+    /// When something has to be done about it, if nobody decides.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.timer
+            .until()
+            .into_iter()
+            .chain(self.next_progress)
+            .min()
+    }
+
     /// Nothing, once it is decided.
-    pub(crate) fn held_message(&self, hold: HoldId) -> Option<HeldMessage> {
+    pub(super) fn held_message(&self, hold: HoldId, now: Instant) -> Option<HeldMessage> {
         self.decided.is_none().then(|| HeldMessage {
             hold,
             sequence: self.number(),
@@ -112,9 +127,17 @@ impl ActiveHold {
             direction: self.direction,
             message: self.message.clone(),
             since: self.since,
-            deadline: self.deadline,
+            clock: self.timer.clock(),
+            left: self.timer.left(now),
+            editors: self.timer.editors(),
             by: self.by,
+            has_head: self.has_head(),
         })
+    }
+
+    /// Whether an HTTP head is forwarded with it.
+    pub(super) fn has_head(&self) -> bool {
+        has_head(&self.frame) && self.connection.forwards_heads()
     }
 
     /// A verdict on it.
@@ -127,6 +150,7 @@ impl ActiveHold {
             kind,
             by: by.to_owned(),
             why: why.to_owned(),
+            delay: None,
             original_raw: None,
             raw: None,
         }
@@ -162,15 +186,24 @@ impl ActiveHold {
         let mut act = self.verdict(action.name(), by, why);
         let released = match action {
             InterceptAction::Forward => self.forward_frame(self.frame.clone()),
-            InterceptAction::Modify(bytes, _) => {
-                act.original_raw = Some(self.message.raw().clone());
-                act.raw = Some(bytes.clone());
-                self.forward_replacement(Message::parse(bytes))
+            InterceptAction::Modify(edit) => {
+                act.why = edit.headers.to_string();
+                let mut frame = self.frame.clone();
+                edit_head(&mut frame, &edit.headers);
+                match edit.body {
+                    None => self.forward_frame(frame),
+                    Some(body) => {
+                        act.original_raw = Some(self.message.raw().clone());
+                        act.raw = Some(body.shown.unwrap_or_else(|| body.bytes.clone()));
+                        self.forward_replacement(frame, Message::parse(body.bytes))
+                    }
+                }
             }
             InterceptAction::Error { code, message } => {
                 match refusal(&self.message, ErrorCode(code), &message) {
                     ErrorEffect::Answer(error) => {
                         self.connection.record_verdict(act);
+                        self.note_released();
                         return self.resolve_with_answer(error);
                     }
                     ErrorEffect::Replacement(error) => {
@@ -192,11 +225,17 @@ impl ActiveHold {
         released
     }
 
-    /// Forwards it, or another message in its place. The caller records the decision.
-    pub(crate) fn resolve_forward(&self, instead: Option<&Message>) -> HoldOutcome {
+    /// Forwards it, or another message in its place, with changes to its head. The caller records the decision.
+    pub(crate) fn resolve_forward(
+        &self,
+        instead: Option<&Message>,
+        headers: &HeaderEdits,
+    ) -> HoldOutcome {
+        let mut frame = self.frame.clone();
+        edit_head(&mut frame, headers);
         match instead {
-            Some(message) => self.forward_replacement(message.clone()),
-            None => self.forward_frame(self.frame.clone()),
+            Some(message) => self.forward_replacement(frame, message.clone()),
+            None => self.forward_frame(frame),
         }
     }
 
@@ -231,9 +270,9 @@ impl ActiveHold {
         }
     }
 
-    /// Another message is forwarded in its place. The peer that waits for it is still found.
-    fn forward_replacement(&self, now: Message) -> HoldOutcome {
-        let frame = with_message(self.frame.clone(), now.clone());
+    /// Another message is forwarded in its frame. The peer that waits for it is still found.
+    fn forward_replacement(&self, frame: Frame, now: Message) -> HoldOutcome {
+        let frame = with_message(frame, now.clone());
         let original = self.message.clone();
         self.connection
             .replace_request(self.direction, frame.stream, &original, &now);
@@ -253,6 +292,12 @@ impl ActiveHold {
                 self.forward_frame(OutgoingFrame::Replacement { original, frame })
             }
         }
+    }
+
+    /// It waits here no longer, and is not forwarded either.
+    pub(crate) fn note_released(&self) {
+        self.connection
+            .note_released(self.direction, &self.message, self.number());
     }
 
     /// It is not forwarded; its sender gets this answer.
@@ -297,6 +342,22 @@ impl ActiveHold {
                     .give_up(self.direction, self.frame.stream, &id);
             }
         }
+    }
+}
+
+/// Whether a frame is an HTTP request or response.
+fn has_head(frame: &Frame) -> bool {
+    matches!(
+        frame.envelope,
+        TransportEnvelope::Request(_) | TransportEnvelope::Response(_)
+    )
+}
+
+fn edit_head(frame: &mut Frame, edits: &HeaderEdits) {
+    match &mut frame.envelope {
+        TransportEnvelope::Request(parts) => edits.apply(&mut parts.headers),
+        TransportEnvelope::Response(parts) => edits.apply(&mut parts.headers),
+        TransportEnvelope::Event(_) | TransportEnvelope::Line(_) | TransportEnvelope::Bare => {}
     }
 }
 

@@ -88,6 +88,11 @@ impl Breakpoints {
         self.set.iter().map(with_count).collect()
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.set.len()
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty()

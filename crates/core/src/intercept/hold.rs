@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_proxy_control::HoldClock;
+use mcp_proxy_wire::headers::HeaderEdits;
 use mcp_proxy_wire::{Direction, Message};
 
 /// A hold's number.
@@ -49,10 +51,16 @@ pub struct HeldMessage {
     pub message: Message,
     /// Since when, counted from the start of the run.
     pub since: Duration,
-    /// Until when; `None` while the first viewer is awaited.
-    pub deadline: Option<Duration>,
+    /// Whether its time runs.
+    pub clock: HoldClock,
+    /// How long until the policy decides, once it runs.
+    pub left: Option<Duration>,
+    /// The viewers that have it open in an editor.
+    pub editors: Vec<String>,
     /// Who holds it.
     pub by: HoldReason,
+    /// Its HTTP head is forwarded with it.
+    pub has_head: bool,
 }
 
 /// Whether a changed message is checked before it is forwarded.
@@ -64,13 +72,53 @@ pub enum JsonCheck {
     AsIs,
 }
 
+/// What is forwarded in the place of a held message.
+#[derive(Clone, Debug, Default)]
+pub struct MessageEdit {
+    /// The new message, unless it stays.
+    pub body: Option<EditedBody>,
+    /// Changes to its HTTP head.
+    pub headers: HeaderEdits,
+}
+
+/// A new message.
+#[derive(Clone, Debug)]
+pub struct EditedBody {
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Whether it must be JSON.
+    pub check: JsonCheck,
+    /// What the record shows, if that is not the same: values that a viewer never saw stay hidden wherever they were put.
+    pub shown: Option<Bytes>,
+}
+
+impl MessageEdit {
+    /// These bytes.
+    pub fn new(bytes: impl Into<Bytes>, check: JsonCheck) -> MessageEdit {
+        MessageEdit {
+            body: Some(EditedBody {
+                bytes: bytes.into(),
+                check,
+                shown: None,
+            }),
+            headers: HeaderEdits::default(),
+        }
+    }
+
+    fn is_checked(&self) -> bool {
+        self.body.as_ref().is_none_or(|body| {
+            body.check == JsonCheck::AsIs || Message::parse(body.bytes.clone()).is_json()
+        })
+    }
+}
+
 /// What is done with a held message.
 #[derive(Clone, Debug)]
 pub enum InterceptAction {
     /// Forward it unchanged.
     Forward,
-    /// Forward these bytes instead.
-    Modify(Bytes, JsonCheck),
+    /// Forward it changed.
+    Modify(MessageEdit),
     /// Do not forward it.
     Drop,
     /// Do not forward it; a waiting client or server gets this error.
@@ -96,13 +144,34 @@ impl InterceptAction {
     /// Refuses a change that is not JSON, unless the user asked for it.
     pub(super) fn check(&self) -> Result<(), ResolveError> {
         match self {
-            InterceptAction::Modify(bytes, JsonCheck::Json)
-                if !Message::parse(bytes.clone()).is_json() =>
-            {
-                Err(ResolveError::NotJson)
-            }
+            InterceptAction::Modify(edit) if !edit.is_checked() => Err(ResolveError::NotJson),
             _ => Ok(()),
         }
+    }
+}
+
+/// A decision that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedHold {
+    /// The hold.
+    pub hold: HoldId,
+    /// The message's number in the record.
+    pub sequence: u64,
+    /// By whom.
+    pub by: String,
+    /// What was decided.
+    pub action: &'static str,
+}
+
+impl fmt::Display for ResolvedHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let done = match self.action {
+            "forward" => "forwarded",
+            "modify" => "forwarded with changes",
+            "drop" => "dropped",
+            _ => "answered with an error",
+        };
+        write!(f, "#{} was already {done} by {}", self.sequence, self.by)
     }
 }
 
@@ -113,15 +182,13 @@ pub enum ResolveError {
     #[error("no message is held under {}", .0.0)]
     Unknown(HoldId),
     /// Somebody was quicker.
-    #[error("hold {} was resolved already: {action} by {by}", .hold.0)]
-    Resolved {
-        /// The hold.
-        hold: HoldId,
-        /// By whom.
-        by: String,
-        /// What was decided.
-        action: &'static str,
-    },
+    #[error("{0}")]
+    Resolved(ResolvedHold),
+    /// Headers are to be changed where none are forwarded.
+    #[error(
+        "the message is not forwarded with an HTTP head of its own, so its headers cannot be changed"
+    )]
+    NoHead,
     /// The changed message is not JSON.
     #[error("the changed message is not JSON; set `as_is` to send it anyway")]
     NotJson,

@@ -7,9 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use mcp_proxy_wire::Direction;
+use mcp_proxy_wire::headers::HeaderEdits;
+use tokio::time::Instant;
 
 use super::active_hold::ActiveHold;
-use super::hold::{HoldId, HoldReason, InterceptAction, ResolveError};
+use super::hold::{HoldId, HoldReason, InterceptAction, ResolveError, ResolvedHold};
 use super::modes::Modes;
 use super::release_queue::{HoldOutcome, ReleaseQueue};
 use super::{Breakpoints, HELD_BYTES_MAX, HELD_MAX, InterceptMode, REMEMBERED};
@@ -23,7 +25,9 @@ pub(super) struct HoldTable {
     pub(super) next: u64,
     pub(super) viewers: usize,
     pub(super) had_viewer: bool,
-    pub(super) resolved: VecDeque<(HoldId, String, &'static str)>,
+    pub(super) resolved: VecDeque<ResolvedHold>,
+    /// When the task that keeps the time of all holds wakes; `None`: there is no such task.
+    pub(super) wakes_at: Option<Instant>,
 }
 
 /// Why a message is not held.
@@ -45,6 +49,7 @@ impl HoldTable {
             viewers: 0,
             had_viewer: false,
             resolved: VecDeque::new(),
+            wakes_at: None,
         }
     }
 
@@ -65,7 +70,7 @@ impl HoldTable {
         {
             // It was switched off since the message was looked at. What was released then goes first.
             entry.release_queue.expect();
-            entry.give_back(entry.resolve_forward(None));
+            entry.give_back(entry.resolve_forward(None, &HeaderEdits::default()));
             return Err(NotHeld::InMailbox);
         }
         let length = entry.message.len();
@@ -102,6 +107,20 @@ impl HoldTable {
         Ok(hold)
     }
 
+    /// A message that waits for its decision, or what became of it.
+    pub(super) fn undecided_entry(
+        &mut self,
+        hold: HoldId,
+    ) -> Result<&mut ActiveHold, ResolveError> {
+        if let Some(resolved) = self.resolved.iter().find(|old| old.hold == hold) {
+            return Err(ResolveError::Resolved(resolved.clone()));
+        }
+        // One that is decided and waits for another may have been forgotten in `resolved`.
+        let held = self.holds.get_mut(&hold);
+        held.filter(|entry| entry.decided.is_none())
+            .ok_or(ResolveError::Unknown(hold))
+    }
+
     /// Decides about a held message. The first decision counts.
     pub(super) fn decide(
         &mut self,
@@ -110,21 +129,16 @@ impl HoldTable {
         by: &str,
         why: &str,
     ) -> Result<(), ResolveError> {
-        if let Some((_, by, action)) = self.resolved.iter().find(|(old, ..)| *old == hold) {
-            return Err(ResolveError::Resolved {
-                hold,
-                by: by.clone(),
-                action,
-            });
+        let entry = self.undecided_entry(hold)?;
+        if let InterceptAction::Modify(edit) = &action
+            && !edit.headers.is_empty()
+            && !entry.has_head()
+        {
+            return Err(ResolveError::NoHead);
         }
-        let held = self.holds.get_mut(&hold);
-        // One that is decided and waits for another may have been forgotten in `resolved`.
-        let Some(entry) = held.filter(|entry| entry.decided.is_none()) else {
-            return Err(ResolveError::Unknown(hold));
-        };
-        let name = action.name();
+        let (name, sequence) = (action.name(), entry.number());
         entry.decided = Some(entry.decide(action, by, why));
-        self.remember(hold, by, name);
+        self.remember(hold, sequence, by, name);
         self.deliver(hold);
         Ok(())
     }
@@ -163,7 +177,7 @@ impl HoldTable {
                     entry
                         .connection
                         .record_verdict(entry.verdict("drop", "proxy", why));
-                    self.remember(hold, "proxy", "drop");
+                    self.remember(hold, entry.number(), "proxy", "drop");
                 }
             }
         }
@@ -191,11 +205,16 @@ impl HoldTable {
         first.filter(|_| new.by == HoldReason::Intercept)
     }
 
-    fn remember(&mut self, hold: HoldId, by: &str, action: &'static str) {
+    fn remember(&mut self, hold: HoldId, sequence: u64, by: &str, action: &'static str) {
         if self.resolved.len() == REMEMBERED {
             self.resolved.pop_front();
         }
-        self.resolved.push_back((hold, by.to_owned(), action));
+        self.resolved.push_back(ResolvedHold {
+            hold,
+            sequence,
+            by: by.to_owned(),
+            action,
+        });
     }
 
     /// Gives back what is decided and need not wait for another: for global intercept, all that is first in its way.

@@ -59,11 +59,6 @@ impl Modes {
         }
     }
 
-    /// The mode of the run.
-    pub(super) fn run(&self) -> InterceptMode {
-        self.run
-    }
-
     /// The mode of a part of the run, set there or inherited.
     pub(super) fn of(&self, scope: &HoldScope) -> InterceptMode {
         match scope {

@@ -101,8 +101,21 @@ impl MessagePipeline {
     fn take_released(&self, output: &mut PipelineOutput) {
         if let Some(own) = &self.release_queue {
             for released in own.release_queue.take() {
+                self.note_released(released.forward.as_ref());
                 append_outcome(released, output);
             }
+        }
+    }
+
+    /// A request is forwarded now: until now it was held or delayed here, which is not its server's time.
+    fn note_released(&self, outgoing: Option<&OutgoingFrame>) {
+        let Some(OutgoingFrame::Frame(frame) | OutgoingFrame::Replacement { frame, .. }) = outgoing
+        else {
+            return;
+        };
+        if let (Body::Whole(message), Some(sequence)) = (&frame.body, frame.sequence) {
+            self.connection
+                .note_released(self.direction, message, sequence);
         }
     }
 
@@ -218,7 +231,8 @@ fn request_facts(answer: &Correlation, now: Duration) -> RequestFacts<'_> {
         sequence: answer.request.sequence,
         method: about.map(|about| about.method.as_ref()),
         name: about.and_then(|about| about.name.as_deref()),
-        latency: now.saturating_sub(answer.request.at),
+        latency: answer.request.latency(now),
+        held: answer.request.held,
     }
 }
 

@@ -55,6 +55,12 @@ impl MessagePipeline {
             Body::More(chunk) => self.more(chunk),
             Body::Close(chunk) => {
                 self.more(chunk);
+                // How a line ends is known only now.
+                if let (Some(large), TransportEnvelope::Line(end)) =
+                    (&mut self.cut_through, &frame.envelope)
+                {
+                    large.first.envelope = TransportEnvelope::Line(*end);
+                }
                 frame.sequence = self.record_large(record_writer, now)?;
             }
         }
@@ -222,6 +228,9 @@ impl MessagePipeline {
         if self.stray.first.is_empty() {
             let text = String::from_utf8_lossy(line);
             self.stray.first = text.trim().chars().take(120).collect();
+            if !self.stray.first.is_empty() {
+                self.connection.run.warn_stray(&self.stray.first);
+            }
         }
         if let Some(recorder) = &mut record_writer.recorder {
             recorder.record_event(

@@ -39,6 +39,7 @@ impl MessagePipeline {
                 entry.give_back(entry.resolve_abandoned());
                 return;
             }
+            entry.note_released();
             // A client that goes does not leave half a session behind: it ends by itself.
             let call = entry.number();
             let asking = tokio::spawn(ask_server(connection, message, call, server, place));

@@ -7,7 +7,9 @@ use mcp_proxy_session::Budget;
 use mcp_proxy_wire::{Body, Direction, Frame, Message};
 
 use super::{MessagePipeline, PipelineOutput, ProgressSupport, holding};
-use crate::intercept::{ActiveHold, HoldOutcome, HoldReason, NewHold, ReleaseQueueReader};
+use crate::intercept::{
+    ActiveHold, HoldOutcome, HoldReason, HoldTimeout, NewHold, ReleaseQueueReader,
+};
 use crate::link::OutgoingFrame;
 use crate::rules::{RuleEffect, RuleOutcome, RuleVerdict};
 
@@ -32,9 +34,15 @@ impl MessagePipeline {
         }
         run.rules().renew(&mut self.rules);
         let facts = self.facts(&frame, message, number, now);
-        let Some(verdict) = self.rules.judge(&facts) else {
+        let Some(mut verdict) = self.rules.judge(&facts) else {
             return Some(frame.into());
         };
+        if !self.connection.forwards_heads() {
+            verdict.forget_headers();
+            if verdict.applied.is_empty() {
+                return Some(frame.into());
+            }
+        }
         let message = message.clone();
         self.carry_out(verdict, (frame, message), now, output)
     }
@@ -50,7 +58,7 @@ impl MessagePipeline {
             .release_queue
             .get_or_insert_with(|| ReleaseQueueReader::new(&self.connection));
         let release_queue = Arc::clone(&own.release_queue);
-        let entry = ActiveHold::new(NewHold {
+        let new = NewHold {
             connection: Arc::clone(&self.connection),
             direction: self.direction,
             frame,
@@ -59,7 +67,8 @@ impl MessagePipeline {
             by: HoldReason::Rules,
             progress_support: ProgressSupport::No,
             release_queue: Arc::clone(&release_queue),
-        });
+        };
+        let entry = ActiveHold::new(new, HoldTimeout::Never);
         self.record_verdicts(&entry, &verdict);
         if let RuleOutcome::Redirect(server) = verdict.outcome {
             let message = verdict.message.unwrap_or(entry.message.clone());
@@ -137,6 +146,9 @@ impl MessagePipeline {
             }
             let why = applied.effect.to_string();
             let mut act = entry.verdict(applied.effect.verb(), &applied.rule.by(), &why);
+            if let RuleEffect::Delayed(delay) = applied.effect {
+                act.delay = Some(delay);
+            }
             if Some(place) == last_change {
                 act.original_raw = Some(entry.message.raw().clone());
                 act.raw = verdict
@@ -160,8 +172,11 @@ pub(super) fn too_slow(subject: &str, number: u64, budget: Budget) -> String {
 /// What becomes of a message that goes to no other server.
 fn rule_hold_outcome(entry: &ActiveHold, verdict: &RuleVerdict) -> HoldOutcome {
     match &verdict.outcome {
-        RuleOutcome::Pass => entry.resolve_forward(verdict.message.as_ref()),
-        RuleOutcome::Answer(answer) => entry.resolve_with_answer(answer.clone()),
+        RuleOutcome::Pass => entry.resolve_forward(verdict.message.as_ref(), &verdict.headers),
+        RuleOutcome::Answer(answer) => {
+            entry.note_released();
+            entry.resolve_with_answer(answer.clone())
+        }
         RuleOutcome::Drop | RuleOutcome::Redirect(_) => {
             let by = verdict.applied.last().map(|applied| applied.rule.by());
             entry.resolve_dropped(by.as_deref().unwrap_or("a rule"))

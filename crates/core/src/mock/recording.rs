@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher as _};
 
 use mcp_proxy_session::redact;
-use mcp_proxy_session::{Error, ProxyMessage, SessionRecord};
+use mcp_proxy_session::{Error, ProxyMessage, SessionRecord, subject_name};
 use mcp_proxy_wire::{Direction, Kind, Message};
 use rustc_hash::{FxHashMap, FxHasher};
 use serde_json::Value;
@@ -48,7 +48,7 @@ impl MockRecording {
                 (Direction::ClientToServer, Kind::Request) => {
                     calls.add_request(&message, &read);
                     asked.push(RecordedRequest {
-                        method: method_key(&read.method().unwrap_or_default()),
+                        method: method_key(&read),
                         params: params_key(&read),
                         said: Vec::new(),
                     });
@@ -143,10 +143,11 @@ fn whole(message: &ProxyMessage) -> Option<Message> {
     bytes.map(Message::parse)
 }
 
-/// One key a method.
-pub(super) fn method_key(method: &str) -> u64 {
+/// One key a method, and the tool, prompt or resource that it is about.
+pub(super) fn method_key(request: &Message) -> u64 {
     let mut hasher = FxHasher::default();
-    method.hash(&mut hasher);
+    request.method().unwrap_or_default().hash(&mut hasher);
+    subject_name(request).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -277,7 +277,9 @@ impl PlanDraft {
         }
     }
 
-    fn end(self) -> Option<ReplayPlan> {
+    fn end(mut self) -> Option<ReplayPlan> {
+        // The players take turns by number. A record that somebody put together may have its lines in another order.
+        self.plan.messages.sort_by_key(|line| line.sequence);
         self.wanted.then_some(self.plan)
     }
 }

@@ -280,6 +280,7 @@ fn take_replay_portion(
         kind: "modify",
         by: "proxy".to_owned(),
         why: "messages of a replay were removed from the batch".to_owned(),
+        delay: None,
         original_raw: Some(message.raw().clone()),
         raw: Some(rest.raw().clone()),
     });

@@ -77,9 +77,14 @@ impl LiveRules {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Changes whenever the rules do.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
     /// Makes `known` those of this moment.
     pub(crate) fn renew(&self, known: &mut CachedRules) {
-        let version = self.version.load(Ordering::Acquire);
+        let version = self.version();
         if known.version != version {
             *known = CachedRules {
                 version,

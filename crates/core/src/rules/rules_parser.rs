@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proxy_session::{Change, ChangePart, Filter};
+use mcp_proxy_wire::headers::HeaderEdits;
 use mcp_proxy_wire::{Direction, Message, flatten, json_string};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -20,8 +21,10 @@ const LARGEST_ANSWER: u64 = 16 << 20;
 const LONGEST_DELAY: Duration = Duration::from_secs(600);
 
 /// The keys that say what a rule does.
-const ACTIONS: [&str; 7] = [
+const ACTIONS: [&str; 9] = [
     "change",
+    "set-header",
+    "remove-header",
     "delay",
     "answer",
     "answer-file",
@@ -176,6 +179,8 @@ impl RulesParser<'_> {
             "change" => Change::parse(&self.string(value)?)
                 .map(|change| RuleAction::Change(change, part))
                 .map_err(|error| self.wrong(value.span(), format!("change {error}"))),
+            "set-header" => self.set_header(value),
+            "remove-header" => self.remove_header(value),
             "delay" => self.delay(value).map(RuleAction::Delay),
             "answer" => {
                 let result = json(value).map_err(|why| self.wrong(value.span(), why))?;
@@ -199,6 +204,37 @@ impl RulesParser<'_> {
                 },
             },
         }
+    }
+
+    /// `{ X-Trace = "1" }`; a list sets several lines of one header.
+    fn set_header(&self, value: &TomlValue<'_>) -> Result<RuleAction, RulesError> {
+        let wrong = |span, why: String| self.wrong(span, format!("set-header: {why}"));
+        let members = match value.get_ref() {
+            DeValue::Table(members) if !members.is_empty() => members,
+            _ => {
+                let why = "write names and values: { X-Trace = \"1\" }".to_owned();
+                return Err(wrong(value.span(), why));
+            }
+        };
+        let mut edits = HeaderEdits::default();
+        for (name, value) in members {
+            let values = self.strings(value)?;
+            edits
+                .set(name.get_ref(), values.iter().map(String::as_str))
+                .map_err(|error| wrong(name.span(), error.to_string()))?;
+        }
+        Ok(RuleAction::Headers(edits))
+    }
+
+    /// A name, or a list of names.
+    fn remove_header(&self, value: &TomlValue<'_>) -> Result<RuleAction, RulesError> {
+        let mut edits = HeaderEdits::default();
+        for name in self.strings(value)? {
+            edits
+                .remove(&name)
+                .map_err(|error| self.wrong(value.span(), format!("remove-header: {error}")))?;
+        }
+        Ok(RuleAction::Headers(edits))
     }
 
     fn error(&self, value: &TomlValue<'_>) -> Result<RuleAction, RulesError> {
@@ -296,16 +332,7 @@ impl RulesParser<'_> {
 
     /// A name, or a list of names.
     fn names(&self, key: &str, value: &TomlValue<'_>) -> Result<NamePatterns, RulesError> {
-        let names = match value.get_ref() {
-            DeValue::Array(names) => names
-                .iter()
-                .map(|name| self.string(name))
-                .collect::<Result<_, _>>()?,
-            _ => vec![self.string(value)?],
-        };
-        if names.is_empty() {
-            return Err(self.wrong(value.span(), "an empty list matches nothing".to_owned()));
-        }
+        let names = self.strings(value)?;
         if names.iter().any(|name: &String| name.is_empty()) {
             let why = format!(
                 "{key}: an empty name matches nothing; for any write \"*\", or leave {key} out"
@@ -313,6 +340,21 @@ impl RulesParser<'_> {
             return Err(self.wrong(value.span(), why));
         }
         Ok(NamePatterns::new(names))
+    }
+
+    /// A string, or a list of strings that is not empty.
+    fn strings(&self, value: &TomlValue<'_>) -> Result<Vec<String>, RulesError> {
+        let strings = match value.get_ref() {
+            DeValue::Array(strings) => strings
+                .iter()
+                .map(|string| self.string(string))
+                .collect::<Result<_, _>>()?,
+            _ => vec![self.string(value)?],
+        };
+        match strings.is_empty() {
+            true => Err(self.wrong(value.span(), "an empty list matches nothing".to_owned())),
+            false => Ok(strings),
+        }
     }
 
     fn string(&self, value: &TomlValue<'_>) -> Result<String, RulesError> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use mcp_proxy_session::{Budget, ChangePart};
 use mcp_proxy_wire::Message;
+use mcp_proxy_wire::headers::HeaderEdits;
 
 use super::RuleName;
 
@@ -19,6 +20,8 @@ pub struct RuleVerdict {
     pub applied: Vec<AppliedRule>,
     /// The message after all changes; `None` if it stays as it is.
     pub message: Option<Message>,
+    /// Changes to its HTTP head.
+    pub headers: HeaderEdits,
     /// How long it waits, all delays together.
     pub delay: Duration,
     /// What happens to it then.
@@ -39,6 +42,8 @@ pub struct AppliedRule {
 pub enum RuleEffect {
     /// It changed this part.
     Changed(ChangePart),
+    /// It changed headers.
+    HeadersChanged(HeaderEdits),
     /// It holds it up.
     Delayed(Duration),
     /// It answered it.
@@ -69,6 +74,16 @@ pub enum RuleOutcome {
     Redirect(String),
 }
 
+impl RuleVerdict {
+    /// The message is forwarded without a head of its own, so there are no headers to change.
+    pub(crate) fn forget_headers(&mut self) {
+        self.headers = HeaderEdits::default();
+        let is_other =
+            |applied: &AppliedRule| !matches!(applied.effect, RuleEffect::HeadersChanged(_));
+        self.applied.retain(is_other);
+    }
+}
+
 impl RuleName {
     /// Who decided, as an `act` says it: `rule:no-secrets`, `rule:3`.
     pub fn by(&self) -> String {
@@ -83,7 +98,7 @@ impl RuleEffect {
     /// The verb for an `act`. A rule that failed or is too slow gives a note instead.
     pub fn verb(&self) -> &'static str {
         match self {
-            RuleEffect::Changed(_) => "modify",
+            RuleEffect::Changed(_) | RuleEffect::HeadersChanged(_) => "modify",
             RuleEffect::Delayed(_) => "delay",
             RuleEffect::Answered | RuleEffect::Refused => "answer",
             RuleEffect::Dropped => "drop",
@@ -97,6 +112,7 @@ impl fmt::Display for RuleEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RuleEffect::Changed(part) => write!(f, "changes {part}"),
+            RuleEffect::HeadersChanged(edits) => edits.fmt(f),
             RuleEffect::Delayed(delay) => write!(f, "delays it by {delay:?}"),
             RuleEffect::Answered => f.write_str("answers it"),
             RuleEffect::Refused => f.write_str("answers it with an error"),

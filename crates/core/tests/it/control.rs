@@ -27,6 +27,15 @@ use tokio::time::{Instant, timeout};
 use crate::runtimes::by_runtime;
 use crate::transcript::{peer, proxy_run};
 
+/// What an answer or a notice says about modes and holds.
+fn holding(present: &Value) -> Value {
+    let mut present = present.clone();
+    if let Some(members) = present.as_object_mut() {
+        members.retain(|name, _| matches!(name.as_str(), "mode" | "held" | "overrides"));
+    }
+    present
+}
+
 /// A run and who controls it.
 struct ControlledRun {
     run: Arc<ProxyRun>,
@@ -366,7 +375,7 @@ async fn rows_are_told_at_most_thirty_times_a_second() {
     let answer = ask(&viewer, "subscribe", json!({})).await;
     assert_eq!(
         answer["result"],
-        json!({"mode": "passthrough", "held": [], "upto": 0})
+        json!({"mode": "passthrough", "held": [], "breakpoints": 0, "rules": 0, "upto": 0})
     );
     let start = Instant::now();
     let mut told = Vec::new();
@@ -411,12 +420,37 @@ async fn changes_of_the_mode_are_told_at_once_and_merged_while_nobody_asks() {
         ask(&viewer, "intercept.set", json!({"mode": mode})).await;
     }
     let notice = now(viewer.notifications.next().await);
-    assert_eq!(notice["params"], json!({"mode": "intercept", "held": []}));
+    let params = &notice["params"];
+    assert_eq!(holding(params), json!({"mode": "intercept", "held": []}));
+    assert_eq!(
+        (&params["breakpoints"], &params["rules"]),
+        (&json!(0), &json!(0))
+    );
     let at_once = by_runtime(Duration::ZERO, Duration::from_secs(1));
     assert!(start.elapsed() <= at_once);
     viewer.notifications.fell_behind();
     assert_eq!(viewer.notifications.next().await, Notice::Lagged);
     assert_silent(&mut viewer).await;
+}
+
+on_both_runtimes!(new_rules_are_told_to_viewers);
+async fn new_rules_are_told_to_viewers() {
+    let run = ControlledRun::ringed(1 << 20);
+    let mut viewer = run.viewer();
+    ask(&viewer, "subscribe", json!({})).await;
+    let rules = "[[rule]]\ndrop = true\n[[rule]]\ndrop = true\n";
+    run.run
+        .rules()
+        .set(mcp_proxy_core::rules::Rules::parse(rules, Path::new(".")).unwrap());
+    loop {
+        if let Notice::Holds(present) = viewer.notifications.next().await
+            && present.rules == 2
+        {
+            break;
+        }
+    }
+    let hello = ask(&viewer, "hello", json!({})).await;
+    assert_eq!(hello["result"]["rules"], 2);
 }
 
 on_both_runtimes!(places_are_limited_and_given_back);

@@ -149,3 +149,19 @@ fn memory_stays_bounded() {
     assert!(talk.down(0, r#"{"id":16999,"result":{}}"#).is_some());
     assert!(talk.down(0, r#"{"id":5,"result":{}}"#).is_none());
 }
+
+#[test]
+fn the_time_that_a_request_is_held_is_not_its_servers_time() {
+    let mut talk = CorrelationTalk::new();
+    talk.up(0, r#"{"id":1,"method":"a"}"#);
+    let millis = Duration::from_millis;
+    let id = Message::parse(r#"{"id":1}"#).id().unwrap();
+    // Another request under the same id is another request.
+    talk.table
+        .note_released(Direction::ClientToServer, &id, 99, millis(3));
+    talk.table
+        .note_released(Direction::ClientToServer, &id, 1, millis(31));
+    let answer = talk.down(0, r#"{"id":1,"result":{}}"#).unwrap();
+    assert_eq!(answer.request.held, millis(30));
+    assert_eq!(answer.request.latency(millis(36)), millis(5));
+}

@@ -1,12 +1,14 @@
 //! Holding, changing and dropping messages, as conversations.
 
 mod causes;
+mod clocks;
+mod endings;
 mod limits;
 
 use std::time::Duration;
 
-use mcp_proxy_core::intercept::{HoldId, InterceptAction, ResolveError};
-use mcp_proxy_core::{HoldOptions, HoldPolicy, InterceptMode};
+use mcp_proxy_core::intercept::{HoldId, InterceptAction, JsonCheck, MessageEdit, ResolveError};
+use mcp_proxy_core::{HoldOptions, HoldPolicy, HoldTimeout, InterceptMode};
 use mcp_proxy_wire::Transport;
 
 use crate::runtimes::by_runtime;
@@ -14,7 +16,7 @@ use crate::transcript::{holding, play_on};
 
 const INTERCEPT: HoldOptions = HoldOptions {
     mode: InterceptMode::Intercept,
-    timeout: Duration::from_secs(55),
+    timeout: HoldTimeout::After(HoldOptions::DEFAULT_TIMEOUT),
     policy: HoldPolicy::Forward,
     waits_for_viewer: false,
     progress: None,
@@ -176,7 +178,7 @@ async fn a_held_request_that_is_cancelled_is_not_sent() {
     let intercept = connection.run.intercept();
     let late = intercept.resolve(HoldId(1), InterceptAction::Forward, "test");
     assert!(
-        matches!(late, Err(ResolveError::Resolved { action: "drop", .. })),
+        matches!(&late, Err(ResolveError::Resolved(decided)) if decided.action == "drop"),
         "{late:?}"
     );
 }
@@ -185,10 +187,7 @@ on_both_runtimes!(what_is_no_json_goes_on_only_when_it_is_meant);
 async fn what_is_no_json_goes_on_only_when_it_is_meant() {
     let connection = holding(None, INTERCEPT).connect(Transport::Stdio, Transport::Stdio);
     let intercept = std::sync::Arc::clone(connection.run.intercept());
-    let wrong = InterceptAction::Modify(
-        "{nonsense".into(),
-        mcp_proxy_core::intercept::JsonCheck::Json,
-    );
+    let wrong = InterceptAction::Modify(MessageEdit::new("{nonsense", JsonCheck::Json));
     assert_eq!(
         intercept.resolve(HoldId(1), wrong, "test"),
         Err(ResolveError::NotJson)
@@ -205,8 +204,12 @@ async fn what_is_no_json_goes_on_only_when_it_is_meant() {
     )
     .await;
     let again = intercept.resolve(HoldId(1), InterceptAction::Drop, "other");
-    assert!(
-        matches!(again, Err(ResolveError::Resolved { by, action: "modify", .. }) if by == "test")
+    let Err(ResolveError::Resolved(decided)) = again else {
+        panic!("{again:?}")
+    };
+    assert_eq!(
+        (decided.sequence, decided.action, &*decided.by),
+        (1, "modify", "test")
     );
     let unknown = intercept.resolve(HoldId(99), InterceptAction::Drop, "other");
     assert_eq!(unknown, Err(ResolveError::Unknown(HoldId(99))));
@@ -217,10 +220,10 @@ async fn at_its_deadline_the_policy_decides() {
     let conversation = |outcome: &str| {
         format!("C> {{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}}\n! held 1\n{outcome}\nC.\nS|")
     };
-    let timeout = by_runtime(INTERCEPT.timeout, Duration::from_millis(300));
+    let timeout = by_runtime(HoldOptions::DEFAULT_TIMEOUT, Duration::from_millis(300));
     let policy = |policy| HoldOptions {
         policy,
-        timeout,
+        timeout: HoldTimeout::After(timeout),
         ..INTERCEPT
     };
     let forwarded = "S< {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\nS. done\nC< ~done";

@@ -74,6 +74,7 @@ fn played(rules: &Rules, transcript: &str) -> String {
             }
             (Some((method, name)), None) => {
                 facts.request = Some(RequestFacts {
+                    held: Duration::ZERO,
                     sequence: 1,
                     method: Some(method),
                     name: name.as_deref(),
@@ -145,6 +146,19 @@ fn mistakes_name_rule_line_and_reason() {
         ("[[rule]]\nredirect = \" \"", 2, Some(1)),
         ("[[rule]]\nmethod = \"\"\ndrop = true", 2, Some(1)),
         ("[[rule]]\ntool = [\"a\", \"\"]\ndrop = true", 2, Some(1)),
+        ("[[rule]]\nset-header = \"x\"", 2, Some(1)),
+        (
+            "[[rule]]\nset-header = { Content-Length = \"1\" }",
+            2,
+            Some(1),
+        ),
+        ("[[rule]]\nset-header = { x = \"a\\nb\" }", 2, Some(1)),
+        (
+            "[[rule]]\nremove-header = \"Transfer-Encoding\"",
+            2,
+            Some(1),
+        ),
+        ("[[rule]]\nremove-header = []", 2, Some(1)),
         ("[rule]\ndrop = true", 1, None),
         ("x = 1", 1, None),
     ];

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_core::intercept::{InterceptAction, InterceptMode, JsonCheck, NewBreakpoint};
+use mcp_proxy_core::intercept::{
+    InterceptAction, InterceptMode, JsonCheck, MessageEdit, NewBreakpoint,
+};
 use mcp_proxy_core::{
     BoxFuture, CarryEnd, CarryOptions, Connection, FrameReader, FrameWriter, HoldOptions, Link,
     LinkEnd, OutgoingFrame, ProxyRun, RunOptions, carry,
@@ -91,7 +93,8 @@ pub fn proxy_run(recorder: Option<Recorder>) -> Arc<ProxyRun> {
 pub fn holding(recorder: Option<Recorder>, hold: HoldOptions) -> Arc<ProxyRun> {
     ProxyRun::new(RunOptions {
         recorder,
-        warn: Arc::new(|text| panic!("{text}")),
+        // Stray lines are all that a transcript may be warned of.
+        warn: Arc::new(|text| assert!(text.contains("stdout"), "{text}")),
         pass_noise: false,
         hold,
     })
@@ -149,7 +152,7 @@ pub async fn play_on(connection: &Arc<Connection>, transcript: &str) -> CarryEnd
             "S>" => server.say(rest),
             "C<" => client.hears(line, rest).await,
             "S<" => server.hears(line, rest).await,
-            "C." => drop(client.say.take()),
+            "C." => client.close(),
             "S." => server.fail(rest),
             "!" | "! " => decide(connection, rest).await,
             "S|" => assert_eq!(server.next().await, None, "{line}"),
@@ -194,13 +197,13 @@ async fn decide(connection: &Arc<Connection>, line: &str) {
             .unwrap_or_else(|_| panic!("not held: {line}"))
             .unwrap();
     };
-    let bytes = rest.as_bytes().to_vec().into();
+    let bytes = rest.as_bytes().to_vec();
     let action = match verb {
         "held" => return,
         "forward" => InterceptAction::Forward,
         "drop" => InterceptAction::Drop,
-        "modify" => InterceptAction::Modify(bytes, JsonCheck::Json),
-        "as-is" => InterceptAction::Modify(bytes, JsonCheck::AsIs),
+        "modify" => InterceptAction::Modify(MessageEdit::new(bytes, JsonCheck::Json)),
+        "as-is" => InterceptAction::Modify(MessageEdit::new(bytes, JsonCheck::AsIs)),
         "error" => {
             let (code, message) = rest.split_once(' ').unwrap();
             let (code, message) = (code.parse().unwrap(), message.to_owned());
@@ -212,6 +215,11 @@ async fn decide(connection: &Arc<Connection>, line: &str) {
 }
 
 impl TestPeer {
+    /// It sends nothing more.
+    pub fn close(&mut self) {
+        drop(self.say.take());
+    }
+
     /// The server ends with this failure.
     pub fn fail(&mut self, text: &str) {
         let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_EXITED, text);

@@ -42,7 +42,7 @@ pub struct StatusArgs {
 
 const ATTACH: &str = "\
 Examples:
-  mcp-proxy attach                       the newest proxy in the terminal UI; F1 shows its keys
+  mcp-proxy attach                       the running proxy in the terminal UI; of several, it asks which
   mcp-proxy attach 5e550001              a specific proxy
   mcp-proxy attach --plain               follow it line by line
 
@@ -56,7 +56,8 @@ With --plain, each held message is shown with a prompt. Type one of these and pr
   s                step: forward it, hold the next one     c   continue: forward all, hold nothing
   i                intercept: hold everything from now on  q   quit (the proxy keeps running)
 
-Quitting does not affect the proxy.";
+While you edit a message, its time does not run. Quitting does not affect the proxy; if messages would
+still be held, q asks first.";
 
 /// Follow a running proxy, and decide about the messages it holds.
 #[derive(Debug, clap::Args)]
@@ -77,7 +78,7 @@ pub struct AttachArgs {
     pub tui: TuiArgs,
 }
 
-/// Ask a running proxy something, or tell it: JSON in, JSON out.
+/// Query or control a running proxy: JSON in, JSON out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = ctl_help(), override_usage = "mcp-proxy ctl [ID] <VERB> [JSON|NAME=VALUE…]")]
 pub struct CtlArgs {

@@ -46,7 +46,7 @@ pub const MOCK_AFTER: &str = AFTER;
 pub enum MatchArg {
     /// That of the same method and parameters (`_meta` aside); equal requests get theirs in turn
     Params,
-    /// That of the next recorded request of the same method
+    /// That of the next recorded request of the same method and tool, prompt or resource
     Sequential,
     /// That of the next recorded request, which must be equal
     Strict,

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::ValueEnum;
+use mcp_proxy_core::HoldTimeout;
 
 /// Where clients connect unless told otherwise.
 pub const DEFAULT_HOST: &str = "127.0.0.1";
@@ -13,8 +13,8 @@ pub const DEFAULT_PORT: u16 = 8888;
 
 const AFTER: &str = "\
 Examples:
-  mcp-proxy proxy -- python server.py                 stdio client, stdio server (for a client's config)
-  mcp-proxy proxy http://localhost:8080/mcp           for a URL, the first message finds out its kind
+  mcp-proxy proxy -- python server.py                 stdio on both sides, for a client's config
+  mcp-proxy proxy http://localhost:8080/mcp           the transport of a URL is detected
   mcp-proxy proxy --transport sse --target-url http://localhost:8080/sse
   mcp-proxy proxy --listen http -- python server.py   a stdio server for HTTP clients
   mcp-proxy proxy --header 'Authorization: Bearer …' https://example.com/mcp
@@ -66,15 +66,15 @@ pub struct ProxyArgs {
     )]
     pub breakpoints: Vec<String>,
 
-    /// How long a message may be held; clients give up after 60 s
+    /// How long a message may be held, or `never` for no limit; most clients give up after 60 s
     #[arg(
         long,
         value_name = "TIME",
-        value_parser = crate::cli::time::time,
+        value_parser = crate::cli::time::hold_timeout,
         default_value = "55s",
         help_heading = "Holding messages"
     )]
-    pub hold_timeout: Duration,
+    pub hold_timeout: HoldTimeout,
 
     /// What to do with a held message when the time is up
     #[arg(
@@ -94,7 +94,7 @@ pub struct ProxyArgs {
     #[arg(long, help_heading = "Holding messages")]
     pub require_viewer: bool,
 
-    /// Change, delay, answer, drop or redirect messages by the rules in this file (docs/rules.md); it is read again when it changes
+    /// Change, delay, answer, drop or redirect messages by the rules in this file (see `mcp-proxy help rules`); it is read again when it changes
     #[arg(long, value_name = "FILE", help_heading = "Changing messages")]
     pub rules: Option<PathBuf>,
 
@@ -187,7 +187,7 @@ pub struct ProxyArgs {
     #[arg(long, help_heading = "Server side")]
     pub pass_noise: bool,
 
-    /// Write the record to this file instead of the state directory
+    /// Write the record to this file instead of the state directory; for x.json the record is x.jsonl, and x.json is exported when the run ends
     #[arg(
         long,
         value_name = "FILE",
@@ -204,6 +204,17 @@ pub struct ProxyArgs {
     /// Record nothing
     #[arg(long, help_heading = "Record")]
     pub no_record: bool,
+
+    /// Continue the record in another file when one has this size, with large bodies: bytes, or with K, M, G
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "2G",
+        value_parser = super::size::size,
+        conflicts_with = "no_record",
+        help_heading = "Record"
+    )]
+    pub max_record_size: u64,
 
     /// When to sync the record to disk; no mode loses data if only the proxy is killed
     #[arg(long, value_name = "WHEN", default_value = "interval", value_parser = ["none", "interval", "fsync"],
@@ -248,13 +259,23 @@ pub struct ProxyArgs {
     #[command(flatten)]
     pub tui: super::tui::TuiArgs,
 
-    /// Make no control socket: `attach` and `ctl` cannot reach this run
+    /// Create no control socket, so `attach` and `ctl` cannot reach this run
     #[arg(long)]
     pub no_control: bool,
 
-    /// Say nothing on stderr but errors and `listening on URL`
+    /// Print only errors and `listening on URL` on stderr
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+impl ProxyArgs {
+    /// Whether a server is given.
+    pub fn names_server(&self) -> bool {
+        self.url.is_some()
+            || self.target_url.is_some()
+            || self.target_command.is_some()
+            || !self.command.is_empty()
+    }
 }
 
 /// What happens to a message that was held for too long.

@@ -16,12 +16,15 @@ pub fn format_names() -> PossibleValuesParser {
     )
 }
 
+/// The newest record.
+pub const LAST: &str = "LAST";
+
 /// How a record is named, wherever one is asked for.
-pub const RECORD: &str = "A record: its path, its session id or a prefix of it, its id from `ls`, or LAST for the newest";
+pub const RECORD: &str = "A record or a JSON export: its path, its session id or a prefix of it, its id from `ls`, or LAST for the newest";
 
 const INSPECT: &str = "\
 Examples:
-  mcp-proxy inspect LAST                         the newest record as a table
+  mcp-proxy inspect                              the newest record as a table
   mcp-proxy inspect LAST tools/call read_file    the messages that have all these words in them
   mcp-proxy inspect LAST '.status == \"error\"'    answers that are errors, by jq
   mcp-proxy inspect LAST --follow                keep printing new messages until the session ends
@@ -38,7 +41,7 @@ Control characters are shown as escapes; --raw prints the original bytes.";
 #[derive(Debug, Default, clap::Args)]
 #[command(after_help = INSPECT)]
 pub struct InspectArgs {
-    #[arg(value_name = "RECORD", help = RECORD)]
+    #[arg(value_name = "RECORD", default_value = LAST, help = RECORD)]
     pub record: String,
 
     /// Which messages: words that must all be in them, a /regex/, or jq like '.tool == "x"'; see `mcp-proxy help filters`
@@ -75,7 +78,7 @@ pub struct InspectArgs {
 
 const EXPORT: &str = "\
 Examples:
-  mcp-proxy export LAST                                  the newest session as JSON, to stdout
+  mcp-proxy export                                       the newest session as JSON, to stdout
   mcp-proxy export LAST --output-format markdown -o s.md a report to read
   mcp-proxy export 019a8 --output-format har -o s.har    for a browser's network panel
   mcp-proxy export LAST --filter '.tool == \"read_file\"'  the calls of a tool, and their answers
@@ -88,7 +91,7 @@ the file as sensitive.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXPORT)]
 pub struct ExportArgs {
-    #[arg(value_name = "RECORD", help = RECORD)]
+    #[arg(value_name = "RECORD", default_value = LAST, help = RECORD)]
     pub record: String,
 
     /// The format

@@ -2,6 +2,24 @@
 
 use std::time::Duration;
 
+use mcp_proxy_core::HoldTimeout;
+
+/// How long a message may be held: a time, or `never`.
+pub fn hold_timeout(text: &str) -> Result<HoldTimeout, String> {
+    if text == "never" {
+        return Ok(HoldTimeout::Never);
+    }
+    match time(text) {
+        Ok(Duration::ZERO) => {
+            Err("nothing would be held; use a time such as 55s, or never for no limit".to_owned())
+        }
+        Ok(time) => Ok(HoldTimeout::After(time)),
+        Err(_) => Err(format!(
+            "{text:?} is not a duration; use 55s, 500ms, 2m or never"
+        )),
+    }
+}
+
 /// `55s`, `500ms`, `2m`, and a bare number of seconds.
 pub fn time(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is not a duration; use 55s, 500ms or 2m");
@@ -23,6 +41,16 @@ pub fn time(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hold_may_last_for_ever_but_not_for_no_time() {
+        assert_eq!(hold_timeout("never"), Ok(HoldTimeout::Never));
+        let minute = HoldTimeout::After(Duration::from_secs(60));
+        assert_eq!(hold_timeout("1m"), Ok(minute));
+        for wrong in ["0", "0s", "0ms", "off", "-1"] {
+            assert!(hold_timeout(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn times() {

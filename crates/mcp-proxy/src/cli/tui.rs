@@ -1,6 +1,6 @@
 //! The flags of the terminal UI, wherever it opens.
 
-use super::sessions::RECORD;
+use super::sessions::{LAST, RECORD};
 
 /// How the terminal UI looks and behaves.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -27,7 +27,7 @@ pub enum ThemeName {
 
 const OPEN: &str = "\
 Examples:
-  mcp-proxy open LAST                    the newest record in the terminal UI
+  mcp-proxy open                         the newest record in the terminal UI
   mcp-proxy open session.jsonl           a specific record; a million messages open at once
   mcp-proxy open LAST tools/call         only what matches, as with `inspect`
 
@@ -37,7 +37,7 @@ Without a terminal use `mcp-proxy inspect`.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = OPEN)]
 pub struct OpenArgs {
-    #[arg(value_name = "RECORD", help = RECORD)]
+    #[arg(value_name = "RECORD", default_value = LAST, help = RECORD)]
     pub record: String,
 
     /// Show only what matches: words, /regex/ or jq (`mcp-proxy help filters`)

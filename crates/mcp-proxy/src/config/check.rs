@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use http::{HeaderName, HeaderValue, Uri};
-use mcp_proxy_core::{HoldOptions, HoldPolicy, InterceptMode};
+use mcp_proxy_core::{HoldOptions, HoldPolicy, HoldTimeout, InterceptMode};
 use mcp_proxy_hub::config::is_ordinary;
 use mcp_proxy_session::{CredentialRedaction, Filter, RecordLocation, RecordOptions, Redaction};
 use mcp_proxy_transport::http::{Admission, Token};
@@ -15,13 +15,14 @@ use mcp_proxy_transport::process::{Environment, GuardProgram, ServerCommand, Sup
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
 use mcp_proxy_wire::Transport;
 
-use super::{ClientEndpoint, Config, MockTarget, RecordConfig, RunLimits, Target};
+use super::{ClientEndpoint, Config, MockTarget, RecordConfig, RunLimits, Target, session_file};
 use crate::cli::ProxyArgs;
 use crate::cli::mock::{MockArgs, UnmatchedArg};
 use crate::cli::proxy::{
     ClientKind, DEFAULT_HOST, DEFAULT_PORT, EnvMode, OnHoldTimeout, ServerKind,
 };
 use crate::cli::serve::MAX_REQUESTS;
+use crate::cli::suggestion;
 
 impl Config {
     /// Checks the flags.
@@ -32,11 +33,7 @@ impl Config {
     /// Checks the flags of `mock`. It is recorded only when a file is named: the last record is mostly the one played.
     pub fn mock(args: &MockArgs, mut played: MockTarget) -> Result<Config> {
         let proxy = &args.proxy;
-        let given = proxy.url.is_some()
-            || proxy.target_url.is_some()
-            || proxy.target_command.is_some()
-            || !proxy.command.is_empty();
-        played.fallback = match (args.unmatched, given) {
+        played.fallback = match (args.unmatched, proxy.names_server()) {
             (UnmatchedArg::Error, false) => None,
             (UnmatchedArg::Forward, true) => Some(Box::new(target(proxy)?)),
             (UnmatchedArg::Error, true) => {
@@ -100,6 +97,10 @@ const HOLD_PROGRESS: Duration = Duration::from_secs(10);
 const TOLD_AT_LEAST: u32 = 5;
 
 fn hold(args: &ProxyArgs) -> HoldOptions {
+    let progress = match args.hold_timeout {
+        HoldTimeout::After(time) => HOLD_PROGRESS.min(time / TOLD_AT_LEAST),
+        HoldTimeout::Never => HOLD_PROGRESS,
+    };
     HoldOptions {
         mode: match args.intercept {
             true => InterceptMode::Intercept,
@@ -112,9 +113,7 @@ fn hold(args: &ProxyArgs) -> HoldOptions {
             OnHoldTimeout::Error => HoldPolicy::Error,
         },
         waits_for_viewer: args.require_viewer,
-        progress: args
-            .hold_progress
-            .then(|| HOLD_PROGRESS.min(args.hold_timeout / TOLD_AT_LEAST)),
+        progress: args.hold_progress.then_some(progress),
     }
 }
 
@@ -129,7 +128,7 @@ fn target(args: &ProxyArgs) -> Result<Target> {
     };
     match (words, url, args.transport) {
         (Some(_), Some(url), _) => {
-            bail!("both a command and a URL ({url}) are given; the proxy serves one server")
+            bail!("give either a command or a URL ({url}), not both")
         }
         (Some(words), None, None | Some(ServerKind::Stdio)) => command(args, words),
         (Some(_), None, Some(_)) => {
@@ -262,8 +261,9 @@ fn server_url(text: &str) -> Result<Uri> {
         .parse()
         .ok()
         .filter(|url: &Uri| url.scheme().is_some() && url.host().is_some_and(|it| !it.is_empty()));
-    let url = parsed.with_context(|| {
-        format!("`{text}` is not a URL (http://… or https://…); to run it as a command, use: mcp-proxy -- {text}")
+    let url = parsed.with_context(|| match suggestion::with_scheme(text) {
+        Some(url) => format!("`{text}` has no scheme; use: {url}"),
+        None => format!("`{text}` is not a URL (http://… or https://…); a command goes after `--`: mcp-proxy -- {text}"),
     })?;
     if !matches!(url.scheme_str(), Some("http" | "https")) {
         bail!("`{text}`: only http:// and https:// servers can be reached");
@@ -370,9 +370,13 @@ fn record(
     if args.no_record {
         return Ok(None);
     }
-    let place = match &args.session_file {
-        Some(path) => RecordLocation::File(std::path::absolute(path)?),
-        None => RecordLocation::Default,
+    if args.max_record_size == 0 {
+        bail!("--max-record-size: 0 leaves no room for a message");
+    }
+    let format = args.output_format.as_deref();
+    let (place, export) = match &args.session_file {
+        Some(path) => session_file::place(path, format)?,
+        None => (RecordLocation::Default, format.map(str::to_owned)),
     };
     Ok(Some(RecordConfig {
         place,
@@ -381,8 +385,9 @@ fn record(
             on_error: args.on_record_error.parse().map_err(anyhow::Error::msg)?,
             credentials,
             redaction,
+            max_size: Some(args.max_record_size),
         },
-        export: args.output_format.clone(),
+        export,
     }))
 }
 

@@ -5,9 +5,12 @@ pub mod ctl;
 pub mod ls;
 pub mod status;
 
+use std::io::{self, IsTerminal as _};
+
 use anyhow::{Result, bail};
 use mcp_proxy_transport::control::{RunningProxy, running_proxies};
 
+use crate::printer;
 use crate::run::sessions::formatting;
 use mcp_proxy_wire::terminal_text::sanitize;
 
@@ -51,6 +54,47 @@ fn choose(name: Option<&str>) -> Result<RunningProxy> {
     }
 }
 
+/// The proxy called `name`. Without a name a person is asked which one, if there are several.
+fn choose_or_ask(name: Option<&str>) -> Result<RunningProxy> {
+    let found = running_proxies();
+    if name.is_some() || found.len() < 2 {
+        return choose(name);
+    }
+    if !io::stdin().is_terminal() || !printer::stdout_is_terminal() {
+        let newest = choose(None)?;
+        printer::say(&format!(
+            "mcp-proxy: {} proxies are running; attaching to the newest, {} (`mcp-proxy ls` lists them)",
+            found.len(),
+            sanitize(&newest.descriptor.id)
+        ));
+        return Ok(newest);
+    }
+    printer::say(&format!("{} proxies are running:", found.len()));
+    for (place, one) in found.iter().enumerate() {
+        printer::say(&format!(" {:>2}{}", place + 1, line(one)));
+    }
+    printer::ask("Attach to which one? [1] ");
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    pick(found, answer.trim())
+}
+
+/// The proxy that an answer means: by its place in the list from 1, or by its id. No answer is the first.
+fn pick(mut found: Vec<RunningProxy>, answer: &str) -> Result<RunningProxy> {
+    let place = match answer {
+        "" => Some(0),
+        // An id can be all digits too; a place is shorter than any prefix that people type.
+        answer => match answer.parse::<usize>() {
+            Ok(number) if (1..=found.len()).contains(&number) => Some(number - 1),
+            _ => found.iter().position(|one| is_called(one, answer)),
+        },
+    };
+    match place {
+        Some(place) => Ok(found.swap_remove(place)),
+        None => bail!("{}: no such proxy is in the list", sanitize(answer)),
+    }
+}
+
 /// The newest hub.
 fn newest_hub() -> Result<RunningProxy> {
     let is_hub = |one: &RunningProxy| one.descriptor.target.starts_with("mcp-proxy serve");
@@ -69,19 +113,70 @@ fn is_called(running: &RunningProxy, name: &str) -> bool {
 }
 
 fn lines<'a>(found: impl IntoIterator<Item = &'a RunningProxy>) -> String {
-    let line = |running: &RunningProxy| {
-        let descriptor = &running.descriptor;
-        let target = formatting::cut(&sanitize(&descriptor.target), 60);
-        format!(
-            "\n  {}  {}  {target}",
-            sanitize(&descriptor.id),
-            started(&descriptor.started)
-        )
-    };
-    found.into_iter().take(SHOWN).map(line).collect()
+    let lines = found.into_iter().take(SHOWN);
+    lines
+        .map(|running| format!("\n{}", line(running)))
+        .collect()
+}
+
+/// `  5e550001  2026-11-15 18:00:00  python server.py`.
+fn line(running: &RunningProxy) -> String {
+    let descriptor = &running.descriptor;
+    let target = formatting::cut(&sanitize(&descriptor.target), 60);
+    format!(
+        "  {}  {}  {target}",
+        sanitize(&descriptor.id),
+        started(&descriptor.started)
+    )
 }
 
 /// `2026-11-15 18:00:00` out of `2026-11-15T18:00:00.001000Z`.
 fn started(stamp: &str) -> String {
     sanitize(&stamp.chars().take(19).collect::<String>().replace('T', " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use mcp_proxy_transport::control::ProxyDescriptor;
+
+    use super::*;
+
+    fn running(id: &str) -> RunningProxy {
+        RunningProxy {
+            descriptor: ProxyDescriptor {
+                id: id.to_owned(),
+                pid: 1,
+                session: format!("019a8888-0000-7000-8000-{id}"),
+                target: "python server.py".to_owned(),
+                client: "stdio".to_owned(),
+                server: "stdio".to_owned(),
+                record: None,
+                started: String::new(),
+                version: String::new(),
+            },
+            socket: PathBuf::from(id),
+        }
+    }
+
+    #[test]
+    fn a_proxy_is_picked_by_its_place_or_its_id() {
+        let picked = |answer: &str| {
+            let found = vec![running("5e550001"), running("63436880")];
+            pick(found, answer).ok().map(|one| one.descriptor.id)
+        };
+        for (answer, expected) in [
+            ("", Some("5e550001")),
+            ("1", Some("5e550001")),
+            ("2", Some("63436880")),
+            ("634", Some("63436880")),
+            ("5E55", Some("5e550001")),
+            ("3", None),
+            ("0", None),
+            ("nonsense", None),
+        ] {
+            assert_eq!(picked(answer).as_deref(), expected, "{answer}");
+        }
+    }
 }

@@ -144,7 +144,9 @@ async fn show_ui(own: &RunControl, args: &DemoArgs, mut end: oneshot::Receiver<(
         tokio::select! {
             _ = &mut end, if !over => {
                 over = true;
-                printer::say("the demo's session is over: look around (F1 shows the keys), q leaves");
+                printer::say_while_running(
+                    "the demo's session is over: look around (F1 shows the keys), q quits",
+                );
             }
             () = tokio::time::sleep(LOOK_EVERY) => {}
             _ = own.control.wait_for_shutdown_request() => break,
@@ -229,7 +231,10 @@ pub fn serve(args: &DemoServerArgs) -> Result<ExitCode> {
                 let socket = tokio::net::TcpListener::bind(("127.0.0.1", args.port))
                     .await
                     .with_context(|| format!("cannot listen on port {}", args.port))?;
-                printer::say(&format!("listening on http://{}/mcp", socket.local_addr()?));
+                printer::say_while_running(&format!(
+                    "listening on http://{}/mcp",
+                    socket.local_addr()?
+                ));
                 let stop = async {
                     drop(tokio::signal::ctrl_c().await);
                 };

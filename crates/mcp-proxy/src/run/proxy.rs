@@ -31,6 +31,8 @@ pub use signals::{HangupMeaning, RunSignals};
 
 /// Sessions have this long to stop their servers when the proxy ends.
 const STOP_DEADLINE: Duration = Duration::from_secs(8);
+/// Files that are still being written for viewers have this long to be finished.
+const FILES_DEADLINE: Duration = Duration::from_secs(3);
 
 /// Runs the proxy until its client ends, its server fails, or a signal comes.
 pub fn run(args: &ProxyArgs) -> Result<ExitCode> {
@@ -47,75 +49,89 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
         Target::Hub(hub) => runtime_with(hub.threads),
         _ => runtime(),
     };
-    runtime.context("cannot start")?.block_on(async {
-        let hangup = match &config.target {
-            Target::Hub(_) => HangupMeaning::Reload,
-            _ => HangupMeaning::Stop,
+    let runtime = runtime.context("cannot start")?;
+    let outcome = runtime.block_on(run_on(config));
+    // A file that a viewer has us write may be on a file system that hangs: the end does not wait for that.
+    runtime.shutdown_timeout(FILES_DEADLINE);
+    outcome
+}
+
+async fn run_on(config: &Config) -> Result<ExitCode> {
+    let hangup = match &config.target {
+        Target::Hub(_) => HangupMeaning::Reload,
+        _ => HangupMeaning::Stop,
+    };
+    let signals = RunSignals::new(hangup).context("cannot watch for signals")?;
+    let recording = record::open(config)?;
+    let run = ProxyRun::new(RunOptions {
+        recorder: recording.recorder,
+        warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
+        pass_noise: config.pass_noise,
+        hold: config.hold,
+    });
+    for filter in &config.breakpoints {
+        let new = NewBreakpoint {
+            filter: filter.clone(),
+            ..NewBreakpoint::default()
         };
-        let signals = RunSignals::new(hangup).context("cannot watch for signals")?;
-        let recording = record::open(config)?;
-        let run = ProxyRun::new(RunOptions {
-            recorder: recording.recorder,
-            warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
-            pass_noise: config.pass_noise,
-            hold: config.hold,
-        });
-        for filter in &config.breakpoints {
-            let new = NewBreakpoint {
-                filter: filter.clone(),
-                ..NewBreakpoint::default()
-            };
-            run.intercept().add_breakpoint(new);
-        }
-        let target = control::shown_target(config, &recording.about);
-        let _following = rules::follow(config, &run, &target)?;
-        let control = control::open(config, &run, &recording.about);
-        let editor = tui::EditorFlag::default();
-        let asked = control.as_ref().map(|own| Arc::clone(&own.control));
-        let stop = signals.into_stop_request(asked, editor.clone());
-        let attach = control::notice(config, control.as_ref());
-        let notices = [recording.warning, recording.notice, attach];
-        let notices: Vec<_> = notices.into_iter().flatten().collect();
-        let opens_tui =
-            config.tui.is_some() && matches!(config.listen, ClientEndpoint::Port { .. });
-        let mut tui = None;
-        let open_tui = || {
-            if let (Some(own), Some(args)) = (&control, config.tui)
-                && opens_tui
-                && tui::has_terminal("--headless")
-            {
-                let (socket, owner) = (own.socket.clone(), ProxyOwner::Here);
-                tui = Some(tui::start_in_background(socket, args, owner, editor)?);
-            }
-            Ok(())
-        };
-        let outcome = match &config.listen {
-            ClientEndpoint::Stdio => over_stdio(config, &run, stop, &notices).await,
-            ClientEndpoint::Port { .. } => {
-                listen::over_port(config, &run, stop, &notices, open_tui).await
-            }
-            ClientEndpoint::InProcess(name) => Err(anyhow::anyhow!("{name} brings its own link")),
-        };
-        if let Target::Hub(hub) = &config.target
-            && let Some(driver) = hub.driver.get()
+        run.intercept().add_breakpoint(new);
+    }
+    let target = control::shown_target(config, &recording.about);
+    // A start that fails leaves no record behind: the last one is still that of a session.
+    let _following =
+        rules::follow(config, &run, &target).inspect_err(|_| run.discard_empty_record())?;
+    let control = control::open(config, &run, &recording.about);
+    let editor = tui::EditorFlag::default();
+    let asked = control.as_ref().map(|own| Arc::clone(&own.control));
+    let stop = signals.into_stop_request(asked, editor.clone());
+    let attach = control::notice(config, control.as_ref());
+    let notices = [recording.warning.clone(), recording.notice, attach];
+    let notices: Vec<_> = notices.into_iter().flatten().collect();
+    let opens_tui = config.tui.is_some() && matches!(config.listen, ClientEndpoint::Port { .. });
+    let mut tui = None;
+    let open_tui = || {
+        if let (Some(own), Some(args)) = (&control, config.tui)
+            && opens_tui
+            && tui::has_terminal("--headless")
         {
-            driver.shut_down(STOP_DEADLINE).await;
+            let (socket, owner) = (own.socket.clone(), ProxyOwner::Here);
+            tui = Some(tui::start_in_background(socket, args, owner, editor)?);
         }
-        let why = match &outcome {
-            Ok(end) => end.why.clone(),
-            Err(error) => format!("{error:#}"),
-        };
-        run.end(&why);
-        // Viewers that see the connection close find the whole record.
-        drop(control);
-        drop(tui);
-        record::finish(
-            recording.about.path.as_deref(),
-            config.record.as_ref(),
-            config.quiet,
-        )?;
-        outcome.map(|end| end.code)
-    })
+        Ok(())
+    };
+    let outcome = match &config.listen {
+        ClientEndpoint::Stdio => over_stdio(config, &run, stop, &notices).await,
+        ClientEndpoint::Port { .. } => {
+            listen::over_port(config, &run, stop, &notices, open_tui).await
+        }
+        ClientEndpoint::InProcess(name) => Err(anyhow::anyhow!("{name} brings its own link")),
+    };
+    if let Target::Hub(hub) = &config.target
+        && let Some(driver) = hub.driver.get()
+    {
+        driver.shut_down(STOP_DEADLINE).await;
+    }
+    let why = match &outcome {
+        Ok(end) => end.why.clone(),
+        Err(error) => format!("{error:#}"),
+    };
+    if outcome.is_err() {
+        run.discard_empty_record();
+    }
+    run.end(&why);
+    // Viewers that see the connection close find the whole record.
+    drop(control);
+    let had_screen = tui.is_some();
+    drop(tui);
+    let parts = run.record_parts();
+    record::finish(&parts, config.record.as_ref(), config.quiet)?;
+    // What was said at the start about the record, the screen has hidden.
+    let recorded = parts.last().filter(|_| !config.quiet);
+    let recorded = recorded.map(|path| format!("mcp-proxy: recorded to {}", path.display()));
+    if let Some(text) = recorded.or(recording.warning).filter(|_| had_screen) {
+        printer::say(&text);
+    }
+    outcome.map(|end| end.code)
 }
 
 /// How a run ended.

@@ -44,6 +44,13 @@ pub fn run(args: &ReplayArgs) -> Result<ExitCode> {
 }
 
 fn replay_and_compare(args: &ReplayArgs) -> Result<ExitCode> {
+    if !args.proxy.names_server() {
+        let record = &args.record;
+        let text = format!(
+            "which server? Give a URL (mcp-proxy replay {record} http://localhost:3000/mcp) or a command (mcp-proxy replay {record} -- python server.py)"
+        );
+        return Err(UsageError(text).into());
+    }
     let mut config = Config::new(&args.proxy).map_err(|error| UsageError(format!("{error:#}")))?;
     let filter = args.filter.as_deref().unwrap_or_default();
     let filter = Filter::parse(filter).map_err(|error| UsageError(format!("--filter: {error}")))?;
@@ -208,7 +215,7 @@ async fn play(
         cut: usize::MAX,
         max: config.limits.message,
     };
-    let dial = proxy::dial(config, limits)?;
+    let dial = proxy::dial(config, limits).inspect_err(|_| run.discard_empty_record())?;
     let options = proxy::carry_options(config.limits);
     let requests: usize = plans.iter().map(ReplayPlan::requests).sum();
     let stage = ReplaySchedule::new(&plans, pace);

@@ -81,6 +81,6 @@ pub fn report_damage(session: &SessionRecord) {
 }
 
 /// `1 record`, `2 records`.
-fn count_of(number: u64, one: &str, many: &str) -> String {
+pub fn count_of(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }

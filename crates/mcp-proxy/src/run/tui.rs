@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_control::InterceptMode;
-use mcp_proxy_session::store::RecordListing;
+use mcp_proxy_session::SessionRecord;
 use mcp_proxy_tui::ProxyPort;
 use mcp_proxy_tui::{App, Colours, ExternalEditor, ProxyOwner, Tab, Theme, UiOptions};
 use mcp_proxy_tui::{MouseOwner, restore_terminal};
@@ -65,7 +65,7 @@ fn terminal() -> Result<(), &'static str> {
 pub fn open(args: &OpenArgs) -> Result<ExitCode> {
     let path = record_lookup::find(&args.record)?;
     // A file that is not a record is reported before there is a screen.
-    RecordListing::read(&path)?;
+    SessionRecord::open(&path)?;
     if let Err(why) = terminal() {
         let hint = "`mcp-proxy inspect RECORD` prints it";
         anyhow::bail!("the terminal UI cannot open: {why} ({hint})");

@@ -12,7 +12,7 @@ pub const CHOICES: &str = "[f]orward";
 /// The heading of the list.
 pub const LIST: &str = "Messages";
 /// The list before the first message.
-pub const EMPTY_LIST: &str = "no messages yet";
+pub const EMPTY_LIST: &str = "Waiting for a client";
 /// The list when the filter hides all of it.
 pub const EMPTY_FILTERED_LIST: &str = "nothing matches the filter";
 /// A heading in the help.
@@ -20,7 +20,7 @@ pub const HELP: &str = "Holding and deciding";
 /// The label of the filter's line.
 pub const FILTER: &str = " Filter:";
 /// A filter that cannot be read.
-pub const WRONG_FILTER: &str = "! the filter is wrong";
+pub const WRONG_FILTER: &str = "! not a filter";
 
 /// How a row is marked whose message was modified.
 pub const CHANGED: &str = "changed";
@@ -29,30 +29,32 @@ pub const DROPPED: &str = "dropped";
 /// What counts the held messages.
 pub const HELD: &str = " held";
 /// The heading of the editor for a held message.
-pub const EDITOR: &str = "held: edit";
+pub const EDITOR: &str = ", held: ";
 /// What the editor says of a text that can be sent.
 pub const VALID: &str = "JSON is valid";
 /// What is said when the editor is left without sending.
 pub const NOT_SENT: &str = "nothing was sent";
 /// What is said of a new breakpoint.
-pub const BREAKPOINT_ADDED: &str = "are held from now on";
+pub const BREAKPOINT_ADDED: &str = "breakpoint set";
 /// A question: the run ends with this UI.
 pub const CONFIRM_END: &str = "y: end it";
 /// A question: messages are held.
-pub const CONFIRM_RELEASE: &str = "c: release all";
+pub const CONFIRM_RELEASE: &str = "c: forward all";
+/// A question: a breakpoint would hold messages.
+pub const CONFIRM_BREAKPOINT: &str = "1 breakpoint";
 
 /// The headings of a comparison: a message that was modified,
 pub const RECEIVED: &str = "received";
 /// and what was forwarded in its place;
-pub const SENT_ON: &str = "sent on";
+pub const SENT_ON: &str = "forwarded";
 /// a message that was replayed,
 pub const FIRST: &str = " first ";
 /// and its replay.
-pub const SENT_AGAIN: &str = " sent again ";
+pub const SENT_AGAIN: &str = " replayed ";
 /// What is said of a replay.
-pub const REPLAYED: &str = " was sent again as #";
+pub const REPLAYED: &str = " was replayed as #";
 /// How a replay can be compared.
-pub const COMPARE: &str = " (D compares)";
+pub const COMPARE: &str = "(D compares";
 
 /// What is said of a copied message.
 pub const COPIED: &str = "copied (";

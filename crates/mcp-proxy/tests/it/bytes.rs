@@ -71,3 +71,21 @@ fn large_messages_are_recorded_whole_beside_the_record() {
     assert_eq!(message.jsonrpc_id.as_deref(), Some("7"));
     assert!(message.raw.load().unwrap() == input[..input.len() - 1]);
 }
+
+#[test]
+fn the_record_says_how_large_lines_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let large = format!(r#"{{"method":"{}"}}"#, "y".repeat(300_000));
+    let input = format!("{large}\n{large}\r\n{large}");
+    let flags = ["proxy", "--listen", "stdio", "--session-file"];
+    let args = [&flags[..], &[file.to_str().unwrap(), "--", "cat"]].concat();
+    let output = pipe(&args, input.as_bytes());
+    assert!(output.stdout == input.as_bytes());
+    let lines = crate::programs::record_lines(&std::fs::read_to_string(&file).unwrap());
+    let from_client = lines
+        .iter()
+        .filter(|line| line["direction"] == "client_to_server");
+    let ends: Vec<_> = from_client.map(|line| line["eol"].as_str()).collect();
+    assert_eq!(ends, [None, Some("crlf"), Some("none")]);
+}

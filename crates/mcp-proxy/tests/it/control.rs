@@ -269,10 +269,56 @@ fn a_held_message_is_shown_without_what_is_redacted_and_forwarded_with_it() {
         shown.contains("[redacted:") && !shown.contains("hunter2"),
         "{shown}"
     );
-    let edit = format!("raw={shown}");
+    // A mark of a value that the message does not have.
+    let edit = format!("raw={}", shown.replace(":1]", ":2]"));
     let fault = house.refused(&["hold.resolve", &hold, "action=modify", &edit]);
     assert_eq!(fault["code"], -32602, "{fault}");
     assert_eq!(fault["data"]["reason"], "redacted", "{fault}");
     house.ctl(&["hold.resolve", &hold, "action=forward"]);
     assert!(run.hear().contains("hunter2"));
+}
+
+#[test]
+fn redacted_values_are_put_back_into_an_edited_message() {
+    let house = TestHome::new();
+    let flags = ["--break", "tools/call", "--redact-key", "secret"];
+    let mut run = house.demo(&flags);
+    run.round(INITIALIZE);
+    run.say(INITIALIZED);
+    run.say(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi","secret":"hunter2"}}}"#);
+    let hold = format!("hold={}", house.held());
+    let mut shown = house.ctl(&["hold.list", "raw=true"])["holds"][0]["raw"].clone();
+    // Moved to where the rules would not hide it.
+    shown["params"]["arguments"]["message"] = shown["params"]["arguments"]["secret"].clone();
+    let edit = format!("raw={shown}");
+    house.ctl(&["hold.resolve", &hold, "action=modify", &edit]);
+    assert!(run.hear().contains("hunter2"));
+    let record = house.record();
+    let act = record
+        .lines()
+        .find(|line| line.contains("\"kind\":\"modify\""));
+    let act = act.unwrap();
+    assert!(
+        act.contains("[redacted:") && !act.contains("hunter2"),
+        "{act}"
+    );
+}
+
+#[test]
+fn a_viewer_cannot_have_the_proxy_write_to_a_pipe() {
+    let house = TestHome::new();
+    let mut run = house.demo(&[]);
+    run.round(INITIALIZE);
+    let pipe = house.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let output = format!("output={}", pipe.display());
+    for words in [
+        &["export", "format=har", &output][..],
+        &["export", "format=har", "force=true", &output],
+        &["save", &output],
+    ] {
+        assert_eq!(house.refused(words)["code"], -31104, "{words:?}");
+    }
+    assert_eq!(run.end(), Some(0));
 }

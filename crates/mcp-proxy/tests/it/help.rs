@@ -53,16 +53,41 @@ fn of_a_command_in_a_command() {
     insta::assert_snapshot!("help-rules-check", help(&["rules", "check"]));
 }
 
-#[test]
-fn of_filters() {
+fn topic(name: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_mcp-proxy"))
-        .args(["help", "filters"])
+        .args(["help", name])
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    assert!(output.status.success() && output.stderr.is_empty());
-    insta::assert_snapshot!(
-        "help-topic-filters",
-        String::from_utf8(output.stdout).unwrap()
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{name}"
     );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn of_filters() {
+    insta::assert_snapshot!("help-topic-filters", topic("filters"));
+}
+
+#[test]
+fn of_every_key_and_of_rules() {
+    // Both are made of what is tested elsewhere: the table of commands, and the document.
+    let keys = topic("keys");
+    for entry in mcp_proxy_tui::COMMANDS {
+        assert!(keys.contains(entry.about), "{}", entry.about);
+    }
+    let rules = topic("rules");
+    for word in ["[[rule]]", "set-header", "redirect"] {
+        assert!(rules.contains(word), "{word}");
+    }
+    for page in [keys, rules] {
+        let is_prose = |line: &&str| !line.starts_with("    ");
+        let widest = page
+            .lines()
+            .filter(is_prose)
+            .map(|line| line.chars().count());
+        assert!(widest.max().unwrap() <= 100);
+    }
 }

@@ -1,6 +1,7 @@
 //! What a client sees when its messages are held and nobody decides: the policy's effect, on every transport.
 
 mod edits;
+mod heads;
 mod leaving;
 mod waiting;
 

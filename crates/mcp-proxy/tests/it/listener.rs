@@ -307,6 +307,9 @@ fn the_export_at_the_end_is_private_and_overwrites_nothing() {
     ];
     assert!(crate::programs::pipe(&args, b"").status.success());
     assert_eq!(std::fs::read_to_string(&taken).unwrap(), "mine");
-    let export = std::fs::metadata(folder.path().join("s.json.2")).unwrap();
+    // The record takes the name that is free for both.
+    assert!(!folder.path().join("s.jsonl").exists());
+    assert!(folder.path().join("s.2.jsonl").exists());
+    let export = std::fs::metadata(folder.path().join("s.2.json")).unwrap();
     assert_eq!(export.permissions().mode() & 0o777, 0o600);
 }

@@ -8,6 +8,7 @@
 
 mod bridging;
 mod bytes;
+mod completions;
 mod control;
 mod evidence;
 mod failures;

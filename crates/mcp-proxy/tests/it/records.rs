@@ -1,5 +1,6 @@
 //! Records on the command line: reading, following, exporting, importing, listing and removing them.
 
+mod files;
 mod follow;
 mod rules;
 pub mod sample;
@@ -206,11 +207,16 @@ fn an_import_gives_the_same_session() {
     );
     let again = place.print(&["export", "new.jsonl"]);
     let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-    assert_eq!(value(&again), value(&json));
+    let (mut again, json) = (value(&again), value(&json));
+    assert_ne!(again["id"], json["id"]);
+    again["id"] = json["id"].clone();
+    let from = again["metadata"].as_object_mut().unwrap();
+    assert_eq!(from.remove("imported_from").as_ref(), Some(&json["id"]));
+    assert_eq!(again, json);
     let second = place.run(&["import", "s.json", "--session-file", "new.jsonl"]);
-    assert_eq!(second.stdout, "[HERE]/new.jsonl.2\n");
+    assert_eq!(second.stdout, "[HERE]/new.2.jsonl\n");
     assert!(
-        second.stderr.contains("[HERE]/new.jsonl.2"),
+        second.stderr.contains("[HERE]/new.2.jsonl"),
         "{}",
         second.stderr
     );

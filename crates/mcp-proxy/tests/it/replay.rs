@@ -43,6 +43,29 @@ fn verdicts(output: &Output) -> Vec<String> {
 }
 
 #[test]
+fn a_record_with_its_lines_in_another_order_is_played_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = record(&folder);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (head, mut lines): (Vec<&str>, Vec<&str>) = text
+        .lines()
+        .partition(|line| !line.contains(r#""t":"msg""#));
+    lines.reverse();
+    let mixed = [head, lines].concat().join("\n") + "\n";
+    let file = folder.path().join("mixed.jsonl");
+    std::fs::write(&file, mixed).unwrap();
+    let flags = ["replay", file.to_str().unwrap(), "--no-record", "--quiet"];
+    let server = ["--json", "--", PROXY, "demo-server", "stdio"];
+    let played = pipe(&[&flags[..], &server].concat(), b"");
+    assert_eq!(
+        played.status.code().map(|code| code < 2),
+        Some(true),
+        "{played:?}"
+    );
+    assert!(!verdicts(&played).is_empty());
+}
+
+#[test]
 fn the_same_server_answers_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let played = replay(&folder, &["--", PROXY, "demo-server", "stdio"]);

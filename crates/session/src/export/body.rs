@@ -2,12 +2,11 @@
 
 use crate::json::{push_base64, push_escaped};
 use crate::message::RawBody;
+use crate::private_files::is_absent;
 use crate::{Error, MessageId, ProxyMessage, timestamp};
 use mcp_proxy_wire::EMBED_DEPTH;
 use serde::de::IgnoredAny;
-use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
 use std::time::SystemTime;
 
 /// Divisible by three, so that chunks of base64 can be joined.
@@ -30,9 +29,9 @@ pub(super) fn form(raw: &RawBody) -> Result<BodyForm, Error> {
         RawBody::Text(_) => Ok(BodyForm::Text),
         RawBody::Binary(_) => Ok(BodyForm::Binary),
         RawBody::Lost { .. } => Ok(BodyForm::Missing),
-        RawBody::Side { path, .. } => match File::open(path) {
-            Ok(file) => form_of(file).map_err(|error| Error::io("read", path, error)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BodyForm::Missing),
+        RawBody::Side { path, .. } => match raw.reader() {
+            Ok(reader) => form_of(reader).map_err(|error| Error::io("read", path, error)),
+            Err(error) if is_absent(&error) => Ok(BodyForm::Missing),
             Err(error) => Err(Error::io("open", path, error)),
         },
     }
@@ -42,7 +41,7 @@ pub(super) fn form(raw: &RawBody) -> Result<BodyForm, Error> {
 pub(super) fn missing(raw: &RawBody) -> Option<String> {
     match raw {
         RawBody::Lost { len } => Some(format!("{len} bytes that were not stored")),
-        RawBody::Side { path, len } if is_gone(raw) => {
+        RawBody::Side { path, len } if raw.is_gone() => {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             Some(format!(
                 "{len} bytes that are missing: {name} is not next to the record"
@@ -52,15 +51,10 @@ pub(super) fn missing(raw: &RawBody) -> Option<String> {
     }
 }
 
-/// Whether a body was stored and its side file is not there any more.
-pub(super) fn is_gone(raw: &RawBody) -> bool {
-    let is_absent = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
-    matches!(raw, RawBody::Side { path, .. } if std::fs::metadata(path).is_err_and(is_absent))
-}
-
 /// Whether anything of a message is gone.
 pub(super) fn has_missing_body(message: &ProxyMessage) -> bool {
-    is_gone(&message.raw) || message.original_raw.as_ref().is_some_and(is_gone)
+    let original = message.original_raw.as_ref();
+    message.raw.is_gone() || original.is_some_and(RawBody::is_gone)
 }
 
 /// The body as the seed's `raw`: the JSON value verbatim, else a string, `base64:…` if it is not UTF-8, `null` if it is missing.
@@ -113,7 +107,10 @@ pub(super) fn copy(
         out.write_all(&buffer).map_err(Error::Output)
     };
     match raw {
-        RawBody::Side { path, .. } => each_chunk(path, pass),
+        RawBody::Side { path, .. } => {
+            let failed = |error| Error::io("read", path, error);
+            each_chunk(raw.reader().map_err(failed)?, failed, pass)
+        }
         other => other
             .bytes()
             .unwrap_or_default()
@@ -123,12 +120,11 @@ pub(super) fn copy(
 }
 
 /// Calls `pass` for each chunk of a file; all but the last are full.
-pub(super) fn each_chunk(
-    path: &Path,
+fn each_chunk(
+    mut file: impl Read,
+    failed: impl Fn(io::Error) -> Error,
     mut pass: impl FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let failed = |error| Error::io("read", path, error);
-    let mut file = File::open(path).map_err(failed)?;
     let mut chunk = vec![0; CHUNK];
     loop {
         let mut filled = 0;
@@ -149,7 +145,7 @@ pub(super) fn each_chunk(
     }
 }
 
-fn form_of(file: File) -> io::Result<BodyForm> {
+fn form_of<'a>(file: Box<dyn Read + 'a>) -> io::Result<BodyForm> {
     let mut watched = BodyChecker {
         inner: BufReader::with_capacity(CHUNK, file),
         utf8: Utf8Checker::default(),
@@ -171,13 +167,13 @@ fn form_of(file: File) -> io::Result<BodyForm> {
 }
 
 /// Watches what a JSON parser does not: whether the bytes are UTF-8, and how deep they nest.
-struct BodyChecker {
-    inner: BufReader<File>,
+struct BodyChecker<'a> {
+    inner: BufReader<Box<dyn Read + 'a>>,
     utf8: Utf8Checker,
     depth: DepthCounter,
 }
 
-impl Read for BodyChecker {
+impl Read for BodyChecker<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.utf8.push(&buffer[..read]);

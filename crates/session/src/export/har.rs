@@ -2,12 +2,15 @@
 //!
 //! One entry per HTTP exchange; the events of its stream are its body, and stand one by one under `_eventSourceMessages`.
 //! Messages that no HTTP carried (stdio), or none that the record has a number for, become one synthetic entry per request
-//! and its answer; `_transport` says so. A first pass sorts the record's lines into entries and keeps only their places, a
+//! and its answer; `_transport` says so. What the proxy did with a message stands in a `comment` and in members that begin with
+//! `_`, next to the message; how long it was held is apart from `wait`, which is the server's own time. A first pass sorts the record's lines into entries and keeps only their places, a
 //! second writes the entries in the order in which they began.
 
 mod entry;
 mod events;
+mod interventions;
 mod plan;
+mod timings;
 
 use super::{ExportFormat, ExportSummary};
 use crate::{Error, SessionRecord};

@@ -1,20 +1,29 @@
-//! `markdown`: a report for people. What the session was, a table of its messages, what else happened, and each message in full.
+//! `markdown`: a report for people. What the session was, a table of its messages, what else happened, each message in full, and
+//! last, folded, what the server wrote to stderr.
 //!
 //! Everything a peer sent is untrusted: in tables control characters and pipes are made harmless, and a body's fence is longer
 //! than any run of backticks inside it. Bodies in side files are shown by their beginning.
+
+mod stderr_block;
 
 use super::body::{has_missing_body, missing};
 use super::{ExportFormat, ExportSummary, report_progress};
 use crate::message::RawBody;
 use crate::session_record::RecordedLine;
-use crate::{Error, HttpHead, PeerInfo, ProxyMessage, SessionRecord, UNNAMED_SERVER, timestamp};
-use mcp_proxy_wire::{Direction, Kind, Origin};
+use crate::{
+    Error, HttpHead, MessageWithContext, PeerInfo, ProxyMessage, SessionRecord, UNNAMED_SERVER,
+    duration_text, timestamp,
+};
+use mcp_proxy_wire::{Direction, Kind};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::time::Duration;
+use std::path::Path;
+use stderr_block::StderrBlock;
 
 /// How much of a side file is shown.
 const EXCERPT: u64 = 8 * 1024;
+/// How much of a server's error text stands in the table.
+const ERROR_TEXT: usize = 100;
 
 pub(super) const MARKDOWN: ExportFormat = ExportFormat {
     name: "markdown",
@@ -60,14 +69,21 @@ fn write(
         out,
         "\n## Messages\n\n| # | direction | method | name | latency | size | remarks |\n|--:|---|---|---|--:|--:|---|\n",
     )?;
-    for (index, message) in session.messages(0).enumerate() {
-        put(out, &table_row(&message?, &servers))?;
+    for index in 0..session.len() {
+        put(
+            out,
+            &table_row(&session.message_with_context(index)?, &servers),
+        )?;
         report_progress(index + 1, total, progress);
     }
+    let mut stderr = StderrBlock::default();
     let mut heading = "\n## What else happened\n\n";
     for record in session.records() {
         let record = record?;
         if !session.has_line(&record) {
+            continue;
+        }
+        if stderr.notes(&record) {
             continue;
         }
         if let Some(line) = event_text(&record) {
@@ -76,12 +92,13 @@ fn write(
         }
     }
     put(out, "\n## Message bodies\n")?;
-    for (index, message) in session.messages(0).enumerate() {
-        let message = message?;
-        exported.missing += u64::from(has_missing_body(&message));
-        write_body(out, &message, &servers)?;
+    for index in 0..session.len() {
+        let told = session.message_with_context(index)?;
+        exported.missing += u64::from(has_missing_body(&told.message));
+        write_body(out, &told, &servers)?;
         report_progress(session.len() + index + 1, total, progress);
     }
+    stderr.write(session, out)?;
     Ok(exported)
 }
 
@@ -111,49 +128,56 @@ fn head(session: &SessionRecord) -> String {
     row("server URL", facts.server_url.as_deref());
     row("proxy version", Some(&header.version));
     row("messages", Some(&session.len().to_string()));
+    if session.part().number > 1 || session.next_part().is_some() {
+        row("part", Some(&session.part().number.to_string()));
+    }
+    for (name, path) in [
+        ("previous part", session.previous_part()),
+        ("next part", session.next_part()),
+    ] {
+        let file = path.as_deref().and_then(Path::file_name);
+        row(name, file.map(|file| file.to_string_lossy()).as_deref());
+    }
     for (name, value) in &facts.metadata {
         row(&cell(name), Some(&value.to_string()));
     }
     text
 }
 
-fn table_row(message: &ProxyMessage, servers: &ServerLabels<'_>) -> String {
+/// Method and name; of an answer, those of its request.
+fn subject(told: &MessageWithContext) -> (&str, &str) {
+    let message = &told.message;
+    let (method, name) = match &told.request {
+        Some(asked) => (Some(asked.method.as_str()), asked.name.as_deref()),
+        None => (message.method.as_deref(), message.name.as_deref()),
+    };
+    (method.unwrap_or(""), name.unwrap_or(""))
+}
+
+fn table_row(told: &MessageWithContext, servers: &ServerLabels<'_>) -> String {
+    let message = &told.message;
     let mut remarks = Vec::new();
-    // What is broken may have a method all the same: that was read before the damage.
-    if message.method.is_none() || message.kind == Kind::Malformed {
+    if let Some(problem) = told.problem() {
+        let text = problem.text.unwrap_or_default();
+        let text: String = text.chars().take(ERROR_TEXT).collect();
+        let separator = if text.is_empty() { "" } else { ": " };
+        remarks.push(format!("⚠ {}{separator}{}", problem.what, cell(&text)));
+    }
+    if message.method.is_none() && matches!(message.kind, Kind::Response | Kind::Batch) {
         remarks.push(message.kind.as_str().to_owned());
     }
     if let Some(request) = message.answers {
         remarks.push(format!("answers #{request}"));
     }
-    if let Some(parent) = message.parent {
-        remarks.push(format!("caused by #{parent}"));
-    }
-    for (is, word) in [
-        (message.modified, "modified"),
-        (message.dropped, "dropped"),
-        (message.refused, "refused"),
-        (message.answered, "answered by the proxy"),
-        (message.undecided, "held, not decided"),
-        (message.late, "late"),
-        (message.duplicate, "duplicate"),
-        (message.origin == Origin::Proxy, "from the proxy"),
-        (message.origin == Origin::Replay, "from a replay"),
-    ] {
-        if is {
-            remarks.push(word.to_owned());
-        }
-    }
-    if message.redacted > 0 {
-        remarks.push(format!("{} redacted", message.redacted));
-    }
+    remarks.extend(told.remarks());
+    let (method, name) = subject(told);
     format!(
         "| {} | {} | {} | {} | {} | {} | {} |\n",
         message.sequence,
         servers.arrow(message),
-        cell(message.method.as_deref().unwrap_or("")),
-        cell(message.name.as_deref().unwrap_or("")),
-        message.latency.map_or_else(String::new, shown),
+        cell(method),
+        cell(name),
+        message.latency.map_or_else(String::new, duration_text),
         message.len,
         remarks.join(", "),
     )
@@ -161,25 +185,39 @@ fn table_row(message: &ProxyMessage, servers: &ServerLabels<'_>) -> String {
 
 fn write_body(
     out: &mut dyn Write,
-    message: &ProxyMessage,
+    told: &MessageWithContext,
     servers: &ServerLabels<'_>,
 ) -> Result<(), Error> {
+    let message = &told.message;
+    let (method, name) = subject(told);
+    let title = [method, name].map(cell).join(" ");
+    let title = match (title.trim(), message.answers) {
+        ("", _) => message.kind.as_str().to_owned(),
+        (title, Some(_)) => format!("{title} ({})", message.kind.as_str()),
+        (title, None) => title.to_owned(),
+    };
     let mut text = format!(
-        "\n### #{} {} {}\n\n{}, {}, connection c{}",
+        "\n### #{} {} {title}\n\n{}, {}, connection c{}",
         message.sequence,
         servers.arrow(message),
-        cell(message.method.as_deref().unwrap_or(message.kind.as_str())),
         timestamp::to_text(message.timestamp),
         message.transport,
         message.connection,
     );
-    if message.kind == Kind::Malformed && message.method.is_some() {
-        text.push_str(", malformed: not JSON");
+    if let Some(problem) = told.problem() {
+        let _ = write!(text, ", ⚠ {}", problem.what);
+    }
+    if let Some(held) = message.request_held {
+        let _ = write!(text, ", its request was held {}", duration_text(held));
     }
     if let Some(http) = &message.http {
         let _ = write!(text, ", {}", cell(&http_line(http)));
     }
     text.push_str("\n\n");
+    let remarks = told.remarks();
+    if !remarks.is_empty() {
+        let _ = writeln!(text, "- {}", remarks.join(", "));
+    }
     for verdict in &message.verdicts {
         let _ = writeln!(
             text,
@@ -189,16 +227,21 @@ fn write_body(
             cell(&verdict.why)
         );
     }
-    if !message.verdicts.is_empty() {
+    if !(remarks.is_empty() && message.verdicts.is_empty()) {
         text.push('\n');
     }
     if let Some(original) = &message.original_raw {
         text.push_str("As received:\n\n");
         fenced(&mut text, original)?;
-        text.push_str("\nAs sent on:\n\n");
+        text.push_str("\nAs forwarded:\n\n");
     }
     fenced(&mut text, &message.raw)?;
     out.write_all(text.as_bytes()).map_err(Error::Output)
+}
+
+fn longest_run(text: &str) -> usize {
+    let runs = text.split(|character| character != '`');
+    runs.map(str::len).max().unwrap_or(0)
 }
 
 /// The body between fences that it cannot close.
@@ -215,18 +258,13 @@ fn fenced(text: &mut String, raw: &RawBody) -> Result<(), Error> {
         (None, RawBody::Side { path, len }) => {
             let failed = |error| Error::io("read", path, error);
             let mut start = Vec::new();
-            let file = std::fs::File::open(path).map_err(failed)?;
-            file.take(EXCERPT).read_to_end(&mut start).map_err(failed)?;
+            let body = raw.reader().map_err(failed)?;
+            body.take(EXCERPT).read_to_end(&mut start).map_err(failed)?;
             rest = Some((len.saturating_sub(start.len() as u64), path));
             ("text", String::from_utf8_lossy(&start).into_owned())
         }
     };
-    let longest = body
-        .split(|character| character != '`')
-        .map(str::len)
-        .max()
-        .unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
+    let fence = "`".repeat(longest_run(&body).max(2) + 1);
     let _ = writeln!(text, "{fence}{language}\n{body}\n{fence}");
     if let Some((rest, path)) = rest.filter(|(rest, _)| *rest > 0) {
         let name = path
@@ -286,12 +324,12 @@ fn http_line(http: &HttpHead) -> String {
     }
 }
 
-fn shown(latency: Duration) -> String {
-    match latency.as_micros() {
-        micros @ ..1_000 => format!("{micros} µs"),
-        micros @ ..1_000_000 => format!("{:.1} ms", micros as f64 / 1_000.0),
-        micros => format!("{:.2} s", micros as f64 / 1_000_000.0),
-    }
+/// Characters that change the direction of text, or have no shape.
+fn is_deceiving(character: char) -> bool {
+    matches!(
+        character,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 /// Text inside a table or a line: no control characters, nothing that Markdown or HTML would act on.
@@ -305,9 +343,7 @@ fn cell(text: &str) -> String {
             }
             '<' => safe.push_str("&lt;"),
             '&' => safe.push_str("&amp;"),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}' => {
-                safe.push('\u{fffd}')
-            }
+            deceiving if is_deceiving(deceiving) => safe.push('\u{fffd}'),
             control if control.is_control() => safe.push(' '),
             plain => safe.push(plain),
         }

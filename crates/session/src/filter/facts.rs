@@ -50,8 +50,10 @@ pub struct RequestFacts<'a> {
     pub method: Option<&'a str>,
     /// The tool, prompt or resource it is about.
     pub name: Option<&'a str>,
-    /// From receiving it to receiving this answer.
+    /// From forwarding it to receiving this answer.
     pub latency: Duration,
+    /// How long it was held or delayed before it was forwarded.
+    pub held: Duration,
 }
 
 /// What a message came in.
@@ -69,6 +71,20 @@ pub enum EnvelopeFacts<'a> {
         /// SSE facts.
         sse: Option<&'a SseFields>,
     },
+}
+
+impl EnvelopeFacts<'_> {
+    /// Whether the message is the body of an HTTP request or response.
+    pub fn has_http_head(&self) -> bool {
+        match self {
+            EnvelopeFacts::Plain => false,
+            EnvelopeFacts::Live(envelope) => matches!(
+                envelope,
+                TransportEnvelope::Request(_) | TransportEnvelope::Response(_)
+            ),
+            EnvelopeFacts::Recorded { http, sse } => http.is_some() && sse.is_none(),
+        }
+    }
 }
 
 /// What may be true of a message besides.

@@ -1,12 +1,15 @@
 //! `/regex/`: a regular expression over the bytes of a message, in time linear in their number.
 
 use std::io::Read;
-use std::path::Path;
 
-use regex::bytes::{Regex, RegexBuilder};
+use bytes::Bytes;
 
 use super::FilterError;
 use super::form::CaseMatching;
+use crate::RawBody;
+use crate::budget::Budget;
+use crate::jq::JqError;
+use crate::search_pattern::{PatternOptions, SearchPattern};
 
 /// Memory for a compiled pattern; `.{1000}{1000}` needs more, and is refused.
 const LARGEST: usize = 4 << 20;
@@ -16,24 +19,37 @@ const OVERLAP: usize = 64 << 10;
 
 /// A compiled pattern.
 #[derive(Debug, Clone)]
-pub(super) struct Pattern(Regex);
+pub(super) struct Pattern(SearchPattern);
 
 impl Pattern {
     pub(super) fn new(pattern: &str, case: CaseMatching) -> Result<Pattern, FilterError> {
-        RegexBuilder::new(pattern)
-            .case_insensitive(case == CaseMatching::Insensitive)
-            .size_limit(LARGEST)
-            .build()
+        let options = PatternOptions {
+            pattern,
+            largest: LARGEST,
+            configure: &|builder| {
+                builder.case_insensitive(case == CaseMatching::Insensitive);
+            },
+        };
+        let compiled = SearchPattern::new(&options);
+        compiled
             .map(Pattern)
             .map_err(|error| explain(pattern, &error))
     }
 
-    pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
-        self.0.is_match(bytes)
+    /// Whether it is in a message for which others wait.
+    pub(super) fn is_in_time(&self, bytes: &Bytes, budget: Budget) -> Result<bool, JqError> {
+        let found = self.0.is_in(bytes, budget.time);
+        found
+            .map(|found| found.what)
+            .ok_or(JqError::TooSlow(budget))
     }
 
-    pub(super) fn is_in_file(&self, path: &Path) -> bool {
-        let Ok(mut file) = std::fs::File::open(path) else {
+    pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
+        self.0.regex().is_match(bytes)
+    }
+
+    pub(super) fn is_in_body(&self, body: &RawBody) -> bool {
+        let Ok(mut file) = body.reader() else {
             return false;
         };
         let mut buffer = vec![0; PIECE];
@@ -85,6 +101,13 @@ mod tests {
     use super::*;
     use std::io::Write;
 
+    fn body_in(file: &tempfile::NamedTempFile) -> RawBody {
+        RawBody::Side {
+            path: file.path().to_owned(),
+            len: file.as_file().metadata().unwrap().len(),
+        }
+    }
+
     #[test]
     fn a_broken_pattern_names_the_place() {
         let error = Pattern::new("ab(c", CaseMatching::Sensitive).unwrap_err();
@@ -101,12 +124,12 @@ mod tests {
         assert!(
             Pattern::new("n.?edle", CaseMatching::Sensitive)
                 .unwrap()
-                .is_in_file(file.path())
+                .is_in_body(&body_in(&file))
         );
         assert!(
             !Pattern::new("needles", CaseMatching::Sensitive)
                 .unwrap()
-                .is_in_file(file.path())
+                .is_in_body(&body_in(&file))
         );
     }
 }

@@ -10,6 +10,7 @@ use super::facts::{EnvelopeFacts, MessageFacts, MessageFlags, RequestFacts};
 use super::pattern::Pattern;
 use crate::index::Row;
 use crate::message::{ProxyMessage, RawBody};
+use crate::session_record::read::side_body;
 use crate::{Budget, Error, JqError, MessageWithContext, SessionRecord, line_members};
 
 /// A body in a side file is read for a program up to this size; of a larger one only the head is known.
@@ -126,6 +127,7 @@ fn facts_of<'a>(
             method: asked.0,
             name: asked.1,
             latency: read.latency.unwrap_or_default(),
+            held: read.request_held.unwrap_or_default(),
         }),
         envelope: EnvelopeFacts::Recorded {
             http: read.http.as_ref(),
@@ -173,22 +175,11 @@ pub(super) fn has_pattern(session: &SessionRecord, pattern: &Pattern, line: &[u8
                 return bytes.is_ok_and(|bytes| pattern.is_in(&bytes));
             }
             b"raw_ref" => {
-                let name = side_name(value);
-                return name.is_some_and(|name| pattern.is_in_file(&session.folder().join(name)));
+                let body = side_body(value, session.folder());
+                return body.is_ok_and(|body| pattern.is_in_body(&body));
             }
             _ => {}
         }
     }
     false
-}
-
-/// The file that a `raw_ref` names.
-pub(super) fn side_name(value: &[u8]) -> Option<String> {
-    let record = crate::RecordedLine {
-        offset: 0,
-        line: value.to_vec().into(),
-    };
-    record
-        .member::<String>("file")
-        .filter(|name| !name.starts_with('.') && !name.contains('/'))
 }

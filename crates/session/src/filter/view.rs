@@ -160,10 +160,19 @@ pub const FIELDS: &[FilterField] = &[
     field(
         "latency_ms",
         "number",
-        "of an answer, how long it took",
+        "of an answer, how long the server took: from forwarding the request to receiving the answer",
         |f, _| {
             f.request
                 .map(|asked| Val::from(asked.latency.as_secs_f64() * 1e3))
+        },
+    ),
+    field(
+        "request_held_ms",
+        "number",
+        "of an answer, how long its request was held or delayed before it was forwarded",
+        |f, _| {
+            f.request
+                .map(|asked| Val::from(asked.held.as_secs_f64() * 1e3))
         },
     ),
     field(

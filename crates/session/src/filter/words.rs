@@ -1,19 +1,19 @@
 //! Plain words: every one must occur somewhere in a message, in any case.
 //!
-//! "Somewhere" is the method, the name (tool, prompt, resource), the JSON-RPC id, or the body, as it was sent and with its
-//! escapes resolved: whether a peer writes `ü` or `\\u00fc`, `/` or `\\/` does not matter. A word never matches the record's own
+//! "Somewhere" is the method, the name (tool, prompt, resource), of an answer those of the request it answers, the JSON-RPC
+//! id, or the body, as it was sent and with its escapes resolved: whether a peer writes `ü` or `\\u00fc`, `/` or `\\/` does not matter. A word never matches the record's own
 //! envelope. Large bodies are searched in their side files.
 
 mod escapes;
 
 use super::MessageFacts;
-use super::recorded_facts::side_name;
 use crate::index::Row;
-use crate::{SessionRecord, line_members};
+use crate::session_record::read::side_body;
+use crate::{RawBody, SessionRecord, line_members};
 use escapes::{LONGEST, may_hide, resolved};
+use mcp_proxy_wire::Kind;
 use std::cell::OnceCell;
 use std::io::Read;
-use std::path::Path;
 
 /// Words that must all occur.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,10 +39,17 @@ impl Words {
 
     /// The words that the row itself does not answer.
     pub(super) fn left_after_row<'w>(&'w self, session: &SessionRecord, row: &Row) -> Vec<&'w str> {
-        let method = session.method(row).unwrap_or_default();
-        let name = session.name(row).unwrap_or_default();
-        let left =
-            |word: &&String| !contains(method.as_bytes(), word) && !contains(name.as_bytes(), word);
+        // The peer of a request is its answer, whose words are its own.
+        let asked = match row.kind() {
+            Kind::Response | Kind::Error => row.peer().and_then(|peer| session.row(peer)),
+            _ => None,
+        };
+        let shown = [Some(row), asked].into_iter().flatten();
+        let shown: Vec<&str> = shown
+            .flat_map(|row| [session.method(row), session.name(row)])
+            .flatten()
+            .collect();
+        let left = |word: &&String| !shown.iter().any(|text| contains(text.as_bytes(), word));
         self.words.iter().filter(left).map(String::as_str).collect()
     }
 
@@ -65,6 +72,10 @@ impl Words {
         let method = message.method().unwrap_or_default();
         let name = facts.own_name().unwrap_or_default();
         searched.extend([method.as_bytes(), name.as_bytes()].map(SearchText::new));
+        if let Some(asked) = &facts.request {
+            let asked = [asked.method, asked.name].into_iter().flatten();
+            searched.extend(asked.map(|text| SearchText::new(text.as_bytes())));
+        }
         self.are_all_in(&searched)
     }
 
@@ -87,15 +98,13 @@ pub(super) fn are_in_line(session: &SessionRecord, words: &[&str], line: &[u8]) 
         let Some(value) = members.value() else { break };
         match key {
             b"jsonrpc_id" | b"method" | b"name" => searched.push(SearchText::new(value)),
-            b"raw_ref" => side = side_name(value),
+            b"raw_ref" => side = side_body(value, session.folder()).ok(),
             _ => {}
         }
     }
     words.iter().all(|word| {
         searched.iter().any(|bytes| bytes.have(word))
-            || side
-                .as_ref()
-                .is_some_and(|name| file_contains(&session.folder().join(name), word))
+            || side.as_ref().is_some_and(|body| body_contains(body, word))
     })
 }
 
@@ -130,8 +139,8 @@ fn contains(bytes: &[u8], word: &str) -> bool {
         .any(|at| bytes[at..at + word.len()].eq_ignore_ascii_case(word))
 }
 
-fn file_contains(path: &Path, word: &str) -> bool {
-    let Ok(mut file) = std::fs::File::open(path) else {
+fn body_contains(body: &RawBody, word: &str) -> bool {
+    let Ok(mut file) = body.reader() else {
         return false;
     };
     let mut buffer = vec![0; 1 << 20];
@@ -161,6 +170,13 @@ fn file_contains(path: &Path, word: &str) -> bool {
 mod tests {
     use super::*;
     use std::io::Write;
+
+    fn body_in(file: &tempfile::NamedTempFile) -> RawBody {
+        RawBody::Side {
+            path: file.path().to_owned(),
+            len: file.as_file().metadata().unwrap().len(),
+        }
+    }
 
     #[test]
     fn words_match_in_any_case() {
@@ -209,12 +225,15 @@ mod tests {
             let mut body = vec![b'.'; (1 << 20) - before];
             body.extend_from_slice(br"\u00fc\ud83d\ude00....");
             file.write_all(&body).unwrap();
-            assert!(file_contains(file.path(), "ü😀"), "{before}");
-            assert!(!file_contains(file.path(), "üü"));
+            assert!(body_contains(&body_in(&file), "ü😀"), "{before}");
+            assert!(!body_contains(&body_in(&file), "üü"));
             body.truncate((1 << 20) - before);
             body.extend_from_slice(br#"back\\\\slash\/\"...."#);
             std::fs::write(file.path(), &body).unwrap();
-            assert!(file_contains(file.path(), r#"back\\slash/""#), "{before}");
+            assert!(
+                body_contains(&body_in(&file), r#"back\\slash/""#),
+                "{before}"
+            );
         }
     }
 
@@ -224,7 +243,7 @@ mod tests {
         let mut body = vec![b'.'; (1 << 20) - 3];
         body.extend_from_slice(b"neeDLE....");
         file.write_all(&body).unwrap();
-        assert!(file_contains(file.path(), "needle"));
-        assert!(!file_contains(file.path(), "needles"));
+        assert!(body_contains(&body_in(&file), "needle"));
+        assert!(!body_contains(&body_in(&file), "needles"));
     }
 }

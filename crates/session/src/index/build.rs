@@ -42,6 +42,7 @@ impl Index {
             Some(b"act") => self.add_act(place, line),
             Some(b"io") => self.add_io(place, line),
             Some(b"end") => self.end = Some(place),
+            Some(b"next") => self.next = Some(place),
             Some(_) => {}
             None if line.is_empty() => {}
             None => self.damaged += 1,
@@ -122,6 +123,10 @@ impl Index {
                         b"\"drop\"" => Some(Flag::Dropped),
                         b"\"refuse\"" => Some(Flag::Refused),
                         b"\"modify\"" => Some(Flag::Modified),
+                        b"\"hold\"" => Some(Flag::Held),
+                        b"\"delay\"" => Some(Flag::Delayed),
+                        b"\"redirect\"" => Some(Flag::Redirected),
+                        b"\"answer\"" | b"\"error\"" => Some(Flag::Answered),
                         _ => None,
                     }
                 }

@@ -1,19 +1,20 @@
 //! The index on disk: `<record>.idx`.
 //!
-//! Little-endian: magic, the offset it covers, a fingerprint of the record's bytes at both ends of that range, five counts, the
+//! Little-endian: magic, the offset it covers, a fingerprint of the record's bytes at both ends of that range, ten numbers, the
 //! rows, the verdicts, the connections, the strings, a checksum. Whatever does not fit makes the whole file worthless, and that is no loss: it is
 //! rebuilt from the record. Written under a temporary name and renamed.
 
 use super::connections::ConnectionPlace;
 use super::strings::{StringTable, hash};
 use super::{Index, LineLocation, Row, VerdictLocation};
-use std::fs::{File, OpenOptions};
+use crate::{new_salt, private_files};
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Ends in the number of this layout.
-const MAGIC: &[u8; 8] = b"mcpidx\0\x03";
+const MAGIC: &[u8; 8] = b"mcpidx\0\x04";
 
 /// Bytes of the record that are hashed at each end of the covered range.
 const FINGERPRINT: u64 = 256;
@@ -27,7 +28,7 @@ pub(crate) fn path_for(record: &Path) -> PathBuf {
 
 /// The stored index, if there is one and it fits the record.
 pub(crate) fn load(record: &Path, file: &File) -> Option<Index> {
-    let stored = File::open(path_for(record)).ok()?;
+    let stored = private_files::open_companion(&path_for(record), file).ok()?;
     let size = stored.metadata().ok()?.len();
     let mut reader = ChecksumStream {
         inner: BufReader::with_capacity(1 << 18, stored),
@@ -44,13 +45,10 @@ pub(crate) fn load(record: &Path, file: &File) -> Option<Index> {
 /// Stores the index next to the record.
 pub(crate) fn store(record: &Path, file: &File, index: &Index) -> io::Result<()> {
     let target = path_for(record);
-    let temporary = target.with_extension(format!("idx.{}.part", std::process::id()));
-    let stored = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)?;
+    // A name that nobody can foresee, for a file that must not exist: somebody else may write to this folder too.
+    let unique = format!("idx.{}-{:x}.part", std::process::id(), new_salt());
+    let temporary = target.with_extension(unique);
+    let stored = private_files::create_new(&temporary)?;
     let mut writer = ChecksumStream {
         inner: BufWriter::with_capacity(1 << 18, stored),
         sum: 0,
@@ -93,6 +91,11 @@ fn read(reader: &mut ChecksumStream<BufReader<File>>, file: &File) -> Option<Ind
         len: u32::try_from(reader.number()?).ok()?,
     };
     index.end = (end.offset > 0).then_some(end);
+    let next = LineLocation {
+        offset: reader.number()?,
+        len: u32::try_from(reader.number()?).ok()?,
+    };
+    index.next = (next.offset > 0).then_some(next);
     // Before anything is reserved: the counts must make up the file.
     let stated = rows
         .checked_mul(Row::SIZE as u64)?
@@ -150,7 +153,9 @@ fn write(
     index: &Index,
 ) -> io::Result<()> {
     let fingerprint = fingerprint(file, index.covered).ok_or(io::ErrorKind::UnexpectedEof)?;
-    let end = index.end.unwrap_or(LineLocation { offset: 0, len: 0 });
+    let none = LineLocation { offset: 0, len: 0 };
+    let end = index.end.unwrap_or(none);
+    let next = index.next.unwrap_or(none);
     writer.put(MAGIC)?;
     for number in [
         index.covered,
@@ -163,6 +168,8 @@ fn write(
         index.damaged,
         end.offset,
         u64::from(end.len),
+        next.offset,
+        u64::from(next.len),
     ] {
         writer.put(&number.to_le_bytes())?;
     }

@@ -62,6 +62,11 @@ pub(crate) enum Flag {
     /// Carried by HTTP or SSE, with facts in its line.
     Carried,
     Undelivered,
+    Held,
+    Delayed,
+    Redirected,
+    /// The proxy answered it.
+    Answered,
 }
 
 impl Row {
@@ -162,7 +167,7 @@ impl Row {
         self
     }
 
-    /// For an answer: how long it took. At most 71 minutes are told apart.
+    /// For an answer: how long the server took for it, without what its request was held here. At most 71 minutes are told apart.
     pub fn latency(&self) -> Option<Duration> {
         (self.latency != NONE).then(|| Duration::from_micros(u64::from(self.latency)))
     }
@@ -180,6 +185,26 @@ impl Row {
     /// A verdict refused it.
     pub fn is_refused(&self) -> bool {
         self.has(Flag::Refused)
+    }
+
+    /// It was held, or is.
+    pub fn is_held(&self) -> bool {
+        self.has(Flag::Held)
+    }
+
+    /// A rule delayed it.
+    pub fn is_delayed(&self) -> bool {
+        self.has(Flag::Delayed)
+    }
+
+    /// A rule sent it to another server.
+    pub fn is_redirected(&self) -> bool {
+        self.has(Flag::Redirected)
+    }
+
+    /// The proxy answered it in the place of the peer.
+    pub fn is_answered(&self) -> bool {
+        self.has(Flag::Answered)
     }
 
     /// It answers a request that was given up.

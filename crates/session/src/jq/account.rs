@@ -29,6 +29,8 @@ pub(crate) struct Account {
     begun: Instant,
     /// Since the unmeasured part was over.
     measured: Cell<Option<Stopwatch>>,
+    /// Time that other threads have worked for it.
+    elsewhere: Cell<Duration>,
     spent: Cell<bool>,
 }
 
@@ -41,6 +43,7 @@ impl Account {
             payments: Cell::new(0),
             begun: Instant::now(),
             measured: Cell::new(None),
+            elsewhere: Cell::new(Duration::ZERO),
             spent: Cell::new(false),
         }
     }
@@ -56,7 +59,20 @@ impl Account {
             Some(watch) => watch.elapsed() + self.budget.time / UNMEASURED,
             None => Duration::ZERO,
         };
-        self.budget.time.saturating_sub(used)
+        self.budget
+            .time
+            .saturating_sub(used)
+            .saturating_sub(self.elsewhere.get())
+    }
+
+    /// Steps that are left.
+    pub(super) fn steps_left(&self) -> u64 {
+        self.left.get()
+    }
+
+    /// Charges the time that another thread has worked for it.
+    pub(super) fn charge_time(&self, time: Duration) {
+        self.elsewhere.set(self.elsewhere.get() + time);
     }
 
     /// Whether a payment failed, or the time was over when somebody looked.
@@ -82,6 +98,9 @@ impl Account {
 
     fn is_late(&self) -> bool {
         let time = self.budget.time;
+        if self.elsewhere.get() > time {
+            return true;
+        }
         let unmeasured = time / UNMEASURED;
         let passed = self.begun.elapsed();
         if passed <= unmeasured {

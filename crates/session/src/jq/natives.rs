@@ -17,16 +17,15 @@ use jaq_core::native::{Fun, run, v};
 use jaq_core::{Bind, Cv, Error, Exn, Native, ValX};
 use jaq_json::{Num, Val};
 use mcp_proxy_wire::Message;
-use regex::bytes::{Regex, RegexBuilder};
 
 use super::account::digits;
 use super::search::{contains, indices};
 use super::{JqEngine, dates, formats, metering, value};
-use crate::budget::would_end;
+use crate::search_pattern::{PatternOptions, SearchPattern, WantedMatches};
 use crate::timestamp;
 
 /// Regular expressions by pattern and flags, as the program wrote them.
-pub(super) type CompiledPatterns = HashMap<(String, String), Regex>;
+pub(super) type CompiledPatterns = HashMap<(String, String), SearchPattern>;
 
 /// A program makes few patterns, unless it makes them of what it reads.
 const MOST_PATTERNS: usize = 64;
@@ -208,30 +207,43 @@ fn matches<'a>(mut cv: Cv<'a, JqEngine>, gaps: UnmatchedText) -> ValX<'a, Val> {
     let data = *cv.0.data();
     let subject = text(&cv.1)?;
     let flags = as_str(&flags)?;
-    let regex = compiled(data.patterns, as_str(&pattern)?, flags)?;
+    let pattern = compiled(data.patterns, as_str(&pattern)?, flags)?;
+    let cost = 1 + pattern.regex().captures_len();
     let mut found = Vec::new();
     let mut end = 0;
     data.account.pay_text(subject.len())?;
-    let try_on = |length: usize| regex.captures(&subject[..length]).is_some();
-    if !would_end(data.account.time_left(), subject.len(), try_on) {
+    // One more than can be paid for, so that a program which cannot is stopped.
+    let most = usize::try_from(data.account.steps_left()).unwrap_or(usize::MAX) / cost + 1;
+    let wanted = match flags.contains('g') {
+        true => WantedMatches::All(most),
+        // An empty match may not count.
+        false if flags.contains('n') => WantedMatches::All(most),
+        false => WantedMatches::First,
+    };
+    let Some(matches) = pattern.matches(subject, wanted, data.account.time_left()) else {
         return Err(data.account.stop());
-    }
-    for groups in regex.captures_iter(subject) {
-        data.account.pay(1 + regex.captures_len())?;
-        let Some(all) = groups.get(0) else { continue };
+    };
+    data.account.charge_time(matches.elsewhere);
+    for groups in matches.what {
+        data.account.pay(cost)?;
+        let Some(all) = groups.first().cloned().flatten() else {
+            continue;
+        };
         if all.is_empty() && flags.contains('n') {
             continue;
         }
         if gaps != UnmatchedText::Omit {
-            found.push(Val::utf8_str(subject.slice(end..all.start())));
+            found.push(Val::utf8_str(subject.slice(end..all.start)));
         }
-        end = all.end();
+        end = all.end;
         if gaps != UnmatchedText::Only {
-            let groups = regex
-                .capture_names()
-                .zip(groups.iter())
-                .map(|(name, group)| group_value(subject, name, group.map(|group| group.range())));
-            found.push(groups.collect());
+            let names = pattern.regex().capture_names();
+            let groups = names.zip(groups);
+            found.push(
+                groups
+                    .map(|(name, group)| group_value(subject, name, group))
+                    .collect(),
+            );
         }
         if !flags.contains('g') {
             break;
@@ -272,7 +284,7 @@ fn compiled<'a>(
     patterns: &Mutex<CompiledPatterns>,
     pattern: &str,
     flags: &str,
-) -> Result<Regex, Exn<'a, Val>> {
+) -> Result<SearchPattern, Exn<'a, Val>> {
     let mut patterns = patterns
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -285,14 +297,18 @@ fn compiled<'a>(
             "{wrong:?} is not a flag of a regular expression"
         )));
     }
-    let regex = RegexBuilder::new(pattern)
-        .case_insensitive(flags.contains('i'))
-        .ignore_whitespace(flags.contains('x'))
-        .dot_matches_new_line(flags.contains(['s', 'p']))
-        .swap_greed(flags.contains('l'))
-        .size_limit(1 << 20)
-        .build()
-        .map_err(failed)?;
+    let options = PatternOptions {
+        pattern,
+        largest: 1 << 20,
+        configure: &|builder| {
+            builder
+                .case_insensitive(flags.contains('i'))
+                .ignore_whitespace(flags.contains('x'))
+                .dot_matches_new_line(flags.contains(['s', 'p']))
+                .swap_greed(flags.contains('l'));
+        },
+    };
+    let regex = SearchPattern::new(&options).map_err(failed)?;
     if patterns.len() >= MOST_PATTERNS {
         patterns.clear();
     }

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Message, json_string};
 use serde_json::{Map, Value, json};
 use std::path::Path;
+use std::time::Duration;
 
 /// A message together with what only its neighbours in the record tell.
 #[derive(Debug, Clone)]
@@ -79,6 +80,8 @@ impl MessageWithContext {
             line.value("asked", asked);
         }
         line.some("latency_us", message.latency.map(micros));
+        line.some("request_held_us", message.request_held.map(micros));
+        line.some("held_us", message.held.map(micros));
         line.value("modified", message.modified);
         self.flags(&mut line);
         if message.redacted > 0 {
@@ -119,6 +122,9 @@ impl MessageWithContext {
         message.refused = flag("refused");
         message.answered = flag("answered");
         message.undecided = flag("undecided");
+        message.delayed = flag("delayed");
+        message.redirected = flag("redirected");
+        message.held = record.member("held_us").map(Duration::from_micros);
         let asked = record.member::<Value>("asked");
         Ok(MessageWithContext {
             message,
@@ -140,6 +146,8 @@ impl MessageWithContext {
             ("refused", message.refused),
             ("answered", message.answered),
             ("undecided", message.undecided),
+            ("delayed", message.delayed),
+            ("redirected", message.redirected),
             ("late", message.late),
             ("duplicate", message.duplicate),
             ("undelivered", self.undelivered),
@@ -254,6 +262,6 @@ fn verdict(verdict: &Verdict) -> Value {
     json!({"timestamp": time, "kind": verdict.kind, "by": verdict.by, "why": verdict.why})
 }
 
-fn micros(span: std::time::Duration) -> u64 {
+fn micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }

@@ -182,6 +182,9 @@ impl RecordLineWriter {
             self.message_id("correlated_id", answers.id);
             self.number("answers", answers.sequence);
             self.number("latency_us", micros(answers.latency));
+            if !answers.held.is_zero() {
+                self.number("request_held_us", micros(answers.held));
+            }
         }
         if message.late {
             self.out.extend_from_slice(b",\"late\":true");
@@ -385,6 +388,6 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn micros(duration: Duration) -> u64 {
+pub(super) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -3,7 +3,7 @@
 //! They are the record's own lines, made by the same writer: what is masked or redacted in a record is here too. Bodies over
 //! [`SIDE_LIMIT`], which a record keeps in side files, are not kept; neither are lines other than messages and verdicts.
 
-use super::line::{BodyPlacement, RecordLineWriter};
+use super::line::{BodyPlacement, RecordLineWriter, micros};
 use super::line_redaction::{self, LineRedaction};
 use super::{SIDE_LIMIT, SideFile, SideName};
 use crate::credential_redaction::CredentialRedaction;
@@ -160,6 +160,9 @@ impl RecentMessages {
         lines.word("kind", act.kind);
         lines.text("by", &act.by);
         lines.text("why", &act.why);
+        if let Some(delay) = act.delay {
+            lines.number("delay_us", micros(delay));
+        }
         lines.redacted();
         for (key, raw) in [("original_raw", &act.original_raw), ("raw", &act.raw)] {
             match raw {
@@ -368,6 +371,7 @@ mod tests {
             kind: "modify",
             by: "user".to_owned(),
             why: String::new(),
+            delay: None,
             original_raw: None,
             raw: Some(Bytes::from_static(br#"{"id":1,"result":{"a":1}}"#)),
         });
@@ -411,6 +415,7 @@ mod tests {
             kind: "modify",
             by: "user".to_owned(),
             why: String::new(),
+            delay: None,
             original_raw: Some(Bytes::from_static(br#"{"password":"S3CRET"}"#)),
             raw: None,
         });

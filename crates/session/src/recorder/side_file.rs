@@ -6,11 +6,11 @@
 
 use super::fault::RecorderFaults;
 use super::sync::DiskSync;
+use crate::private_files::SideFolder;
 use crate::{Error, RecordErrorPolicy};
 use bytes::Bytes;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,12 +18,15 @@ use std::sync::Arc;
 pub const SIDE_LIMIT: usize = 64 * 1024;
 
 /// The name of a finished side file within its folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct SideName(SideBody);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum SideBody {
-    File(String),
+    File {
+        name: String,
+        folder: Arc<SideFolder>,
+    },
     /// In memory: what is written of it is decided when its line is.
     Memory(Bytes),
     Lost,
@@ -36,7 +39,7 @@ impl SideName {
     /// The file's name, or `None` if the body could not be stored and the policy was to continue.
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
-            SideBody::File(name) => Some(name),
+            SideBody::File { name, .. } => Some(name),
             SideBody::Memory(_) | SideBody::Lost => None,
         }
     }
@@ -45,7 +48,17 @@ impl SideName {
     pub(super) fn held(&self) -> Option<&Bytes> {
         match &self.0 {
             SideBody::Memory(body) => Some(body),
-            SideBody::File(_) | SideBody::Lost => None,
+            SideBody::File { .. } | SideBody::Lost => None,
+        }
+    }
+
+    /// Moves the file to the folder of the part that its line is written to, if a new part began while the body passed.
+    pub(super) fn move_to(&self, folder: &Arc<SideFolder>) -> Result<(), Error> {
+        match &self.0 {
+            SideBody::File { name, folder: own } if !Arc::ptr_eq(own, folder) => own
+                .rename(name, folder, name)
+                .map_err(|error| Error::io("move", &own.path().join(name), error)),
+            _ => Ok(()),
         }
     }
 }
@@ -60,10 +73,8 @@ pub fn side_folder(record: &Path) -> PathBuf {
 /// A side file being written.
 #[derive(Debug)]
 pub struct SideFile {
-    folder: PathBuf,
-    temporary: PathBuf,
     /// `None` once the body is lost: the policy is to warn and a write failed.
-    file: Option<File>,
+    open: Option<OpenSideFile>,
     /// The body, if it must not be written before it is whole.
     held: Option<Vec<u8>>,
     len: u64,
@@ -73,13 +84,25 @@ pub struct SideFile {
     faults: Arc<RecorderFaults>,
 }
 
+/// The file under its temporary name.
+#[derive(Debug)]
+struct OpenSideFile {
+    file: File,
+    folder: Arc<SideFolder>,
+    temporary: String,
+}
+
+impl OpenSideFile {
+    fn path(&self) -> PathBuf {
+        self.folder.path().join(&self.temporary)
+    }
+}
+
 impl SideFile {
     /// A body that is kept nowhere: a [`super::RecentMessages`] remembers only that it passed.
     pub(super) fn nowhere() -> SideFile {
         SideFile {
-            folder: PathBuf::new(),
-            temporary: PathBuf::new(),
-            file: None,
+            open: None,
             held: None,
             len: 0,
             disk: None,
@@ -88,27 +111,35 @@ impl SideFile {
         }
     }
 
+    /// A file in `folder`, or why there is no such folder.
     pub(super) fn create(
-        record: &Path,
+        folder: Result<Arc<SideFolder>, Error>,
         number: u64,
         disk: Option<DiskSync>,
         on_error: RecordErrorPolicy,
         faults: Arc<RecorderFaults>,
     ) -> Result<SideFile, Error> {
-        let folder = side_folder(record);
-        let temporary = folder.join(format!(".{number}.part"));
         let mut side = SideFile {
-            folder,
-            temporary,
-            file: None,
+            open: None,
             held: None,
             len: 0,
             disk,
             on_error,
             faults,
         };
-        match side.open() {
-            Ok(file) => side.file = Some(file),
+        let opened = folder.and_then(|folder| {
+            let temporary = format!(".{number}.part");
+            match folder.create(&temporary) {
+                Ok(file) => Ok(OpenSideFile {
+                    file,
+                    folder,
+                    temporary,
+                }),
+                Err(error) => Err(Error::io("create", &folder.path().join(temporary), error)),
+            }
+        });
+        match opened {
+            Ok(open) => side.open = Some(open),
             Err(error) => side.lose(error)?,
         }
         Ok(side)
@@ -127,12 +158,15 @@ impl SideFile {
         if let Some(held) = &mut self.held {
             held.extend_from_slice(bytes);
         }
-        let Some(file) = &mut self.file else {
+        let Some(open) = &mut self.open else {
             return Ok(());
         };
-        match file.write_all(bytes) {
+        match open.file.write_all(bytes) {
             Ok(()) => Ok(()),
-            Err(error) => self.lose(Error::io("write to", &self.temporary, error)),
+            Err(error) => {
+                let error = Error::io("write to", &open.path(), error);
+                self.lose(error)
+            }
         }
     }
 
@@ -155,53 +189,42 @@ impl SideFile {
         if let Some(held) = self.held.take() {
             return Ok(SideName(SideBody::Memory(held.into())));
         }
-        if self.file.is_none() {
+        let Some(open) = &self.open else {
             return Ok(SideName::NONE);
-        }
-        let target = self.folder.join(&name);
-        match std::fs::rename(&self.temporary, &target) {
+        };
+        match open.folder.rename(&open.temporary, &open.folder, &name) {
             Ok(()) => {
-                if let (Some(disk), Some(file)) = (&self.disk, self.file.take()) {
-                    disk.add_side(file);
+                let Some(open) = self.open.take() else {
+                    return Ok(SideName::NONE);
+                };
+                if let Some(disk) = &self.disk {
+                    disk.add_side(open.file);
                 }
-                self.file = None;
-                Ok(SideName(SideBody::File(name)))
+                let folder = open.folder;
+                Ok(SideName(SideBody::File { name, folder }))
             }
-            Err(error) => self
-                .lose(Error::io("store", &target, error))
-                .map(|()| SideName::NONE),
-        }
-    }
-
-    fn open(&self) -> Result<File, Error> {
-        match DirBuilder::new().mode(0o700).create(&self.folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(Error::io("create", &self.folder, error));
+            Err(error) => {
+                let error = Error::io("store", &open.folder.path().join(&name), error);
+                self.lose(error).map(|()| SideName::NONE)
             }
-            _ => {}
         }
-        OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&self.temporary)
-            .map_err(|error| Error::io("create", &self.temporary, error))
     }
 
     fn lose(&mut self, error: Error) -> Result<(), Error> {
-        if self.file.take().is_some() {
-            let _ = std::fs::remove_file(&self.temporary);
-        }
+        self.discard();
         self.faults.by_policy(self.on_error, error)
+    }
+
+    fn discard(&mut self) {
+        if let Some(open) = self.open.take() {
+            let _ = open.folder.remove(&open.temporary);
+        }
     }
 }
 
 impl Drop for SideFile {
     fn drop(&mut self) {
         // Dropped before it was finished: the body never became a message.
-        if self.file.take().is_some() {
-            let _ = std::fs::remove_file(&self.temporary);
-        }
+        self.discard();
     }
 }

@@ -38,6 +38,14 @@ struct SyncSignal {
     wake: Condvar,
     pause: Duration,
     policy: RecordErrorPolicy,
+    target: Mutex<SyncTarget>,
+}
+
+/// The file that is forced onto the disk: that of the newest part.
+#[derive(Debug, Clone)]
+struct SyncTarget {
+    file: Arc<File>,
+    path: PathBuf,
 }
 
 #[derive(Debug, Default)]
@@ -103,7 +111,17 @@ impl SyncThread {
             Durability::Interval => INTERVAL,
             Durability::Fsync => Duration::ZERO,
         };
+        let target = SyncTarget::new(file, path);
+        let target = match target {
+            Ok(target) => Mutex::new(target),
+            Err(error) => {
+                return faults
+                    .by_policy(policy, cannot_start(path, error))
+                    .map(|()| None);
+            }
+        };
         let shared = Arc::new(SyncSignal {
+            target,
             written: AtomicU64::new(0),
             busy: AtomicBool::new(false),
             state: Mutex::default(),
@@ -111,15 +129,22 @@ impl SyncThread {
             pause,
             policy,
         });
-        match spawn(&shared, file, path.to_path_buf(), Arc::clone(faults)) {
+        match spawn(&shared, Arc::clone(faults)) {
             Ok(thread) => Ok(Some(SyncThread {
                 shared: DiskSync(shared),
                 thread: Some(thread),
             })),
             Err(error) => faults
-                .by_policy(policy, Error::io("start the sync thread for", path, error))
+                .by_policy(policy, cannot_start(path, error))
                 .map(|()| None),
         }
+    }
+
+    /// A new part has begun. What was written to the one before is on the disk already.
+    pub(super) fn switch_to(&self, file: &File, path: &Path) -> io::Result<()> {
+        let target = SyncTarget::new(file, path)?;
+        *self.shared.0.lock_target() = target;
+        Ok(())
     }
 
     /// How far it has come.
@@ -128,21 +153,29 @@ impl SyncThread {
     }
 }
 
-fn spawn(
-    shared: &Arc<SyncSignal>,
-    file: &File,
-    path: PathBuf,
-    faults: Arc<RecorderFaults>,
-) -> io::Result<JoinHandle<()>> {
-    let (file, shared) = (file.try_clone()?, Arc::clone(shared));
+impl SyncTarget {
+    fn new(file: &File, path: &Path) -> io::Result<SyncTarget> {
+        Ok(SyncTarget {
+            file: Arc::new(file.try_clone()?),
+            path: path.to_path_buf(),
+        })
+    }
+}
+
+fn cannot_start(path: &Path, error: io::Error) -> Error {
+    Error::io("start the sync thread for", path, error)
+}
+
+fn spawn(shared: &Arc<SyncSignal>, faults: Arc<RecorderFaults>) -> io::Result<JoinHandle<()>> {
+    let shared = Arc::clone(shared);
     std::thread::Builder::new()
         .name("record-sync".to_owned())
         .stack_size(64 * 1024)
-        .spawn(move || shared.run(&file, &path, &faults))
+        .spawn(move || shared.run(&faults))
 }
 
 impl SyncSignal {
-    fn run(&self, file: &File, path: &Path, faults: &RecorderFaults) {
+    fn run(&self, faults: &RecorderFaults) {
         let mut state = self.lock();
         loop {
             if self.written.load(Ordering::Acquire) == state.synced {
@@ -164,13 +197,14 @@ impl SyncSignal {
             let upto = self.written.load(Ordering::Acquire);
             let sides = std::mem::take(&mut state.sides);
             drop(state);
+            let SyncTarget { file, path } = self.lock_target().clone();
             let synced = sides.iter().try_for_each(File::sync_data);
             let synced = synced.and_then(|()| file.sync_data());
-            drop(sides);
+            drop((sides, file));
             state = self.lock();
             state.synced = upto;
             if let Err(error) = synced {
-                let error = Error::io("force onto the disk", path, error);
+                let error = Error::io("force onto the disk", &path, error);
                 let why = error.chain();
                 if faults.by_policy(self.policy, error).is_err() {
                     state.failed = Some(why);
@@ -184,6 +218,10 @@ impl SyncSignal {
         self.wake
             .wait(state)
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_target(&self) -> MutexGuard<'_, SyncTarget> {
+        self.target.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

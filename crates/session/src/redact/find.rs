@@ -14,7 +14,7 @@ use regex::bytes::Regex;
 use std::borrow::Cow;
 
 /// JSON in strings in strings is followed so far.
-const LAYERS: u32 = 3;
+pub(super) const LAYERS: u32 = 3;
 
 /// Something to hide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use super::{Redaction, repeats_body};
 use crate::json::{push_base64, push_escaped, push_octets, push_string, push_u64};
 use crate::line_members::{self, LineMembers};
 use crate::message::RawBody;
+use crate::private_files::is_absent;
 use crate::recorder::subject_name;
 use crate::session_record::read;
 use crate::{Error, REDACTED_CREDENTIAL};
@@ -226,16 +227,16 @@ impl<'a> RedactedLineWriter<'a> {
         }
         let bytes = match (raw.load(), raw) {
             (Ok(bytes), _) => bytes,
-            (Err(error), RawBody::Side { path, len }) => match error.kind() {
-                std::io::ErrorKind::NotFound => {
-                    let name = path.file_name().unwrap_or_default();
-                    return Ok(RedactedBody::Gone(
-                        name.to_string_lossy().into_owned(),
-                        *len,
-                    ));
-                }
-                _ => return Err(Error::io("read", path, error)),
-            },
+            (Err(error), RawBody::Side { path, len }) if is_absent(&error) => {
+                let name = path.file_name().unwrap_or_default();
+                return Ok(RedactedBody::Gone(
+                    name.to_string_lossy().into_owned(),
+                    *len,
+                ));
+            }
+            (Err(error), RawBody::Side { path, .. }) => {
+                return Err(Error::io("read", path, error));
+            }
             (Err(error), _) => return Err(Error::Output(error)),
         };
         Ok(RedactedBody::Shown(self.hide(Message::parse(bytes))))

@@ -4,10 +4,10 @@
 //! (it can read the record) still cannot fake one: whatever holds the word on its way into the record is hidden itself.
 
 use super::RedactionFacts;
-use super::find::{HitForm, RedactionHit};
+use super::find::{HitForm, LAYERS, RedactionHit};
 use crate::REDACTED_CREDENTIAL;
 use bytes::Bytes;
-use mcp_proxy_wire::{Message, Span, json_string};
+use mcp_proxy_wire::{Message, Span, json_string, string_content};
 use memchr::memmem::Finder;
 use regex::bytes::Regex;
 use serde_json::Value;
@@ -145,6 +145,133 @@ pub fn fill_redactions(
     }
     out.extend_from_slice(&raw[done..]);
     Ok(Message::parse(out))
+}
+
+/// The numbers of marks that stand for no value of a message, or `None` for a mark that is damaged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", unknown_marks(.0))]
+pub struct UnknownMarks(pub Vec<Option<u32>>);
+
+fn unknown_marks(numbers: &[Option<u32>]) -> String {
+    let known: Vec<_> = numbers.iter().flatten().map(u32::to_string).collect();
+    match known.as_slice() {
+        [] => "a mark [redacted:…] was changed; it must stay as it was, or go".to_owned(),
+        [one] => format!("the mark [redacted:…:{one}] stands for no value of this message"),
+        more => {
+            let more = more.join(", ");
+            format!("the marks [redacted:…] {more} stand for no values of this message")
+        }
+    }
+}
+
+/// What any mark begins with, of whatever session.
+const MARK_START: &[u8] = b"[redacted:";
+
+impl RedactionMark {
+    /// `edited` with the values of `original` in the place of its marks. `hits` are what was hidden in `original`, in the
+    /// order of their numbers. A mark may have been moved: it still means its value.
+    pub(super) fn restore(
+        &self,
+        edited: &[u8],
+        original: &[u8],
+        hits: &[RedactionHit],
+    ) -> Result<Bytes, UnknownMarks> {
+        let mut out = Vec::with_capacity(edited.len());
+        let mut unknown = Vec::new();
+        let mut done = 0;
+        // The sender may have written something like a mark itself; then it stays as it is.
+        let may_be_text = memchr::memmem::find(original, MARK_START).is_some();
+        for at in memchr::memmem::find_iter(edited, MARK_START) {
+            let is_ours = edited[at..].starts_with(self.front.as_bytes());
+            let mark = match is_ours {
+                true => mark_at(edited, at, self.front.len()),
+                false => None,
+            };
+            let Some((mark, number)) = mark else {
+                if is_ours || !may_be_text {
+                    unknown.push(None);
+                }
+                continue;
+            };
+            let place = usize::try_from(number).unwrap_or_default();
+            let Some(hit) = place.checked_sub(1).and_then(|place| hits.get(place)) else {
+                unknown.push(Some(number));
+                continue;
+            };
+            let (span, value) = value_for(
+                edited,
+                mark,
+                &original[hit.span.start..hit.span.end],
+                hit.form,
+            );
+            out.extend_from_slice(&edited[done..span.start]);
+            out.extend_from_slice(&value);
+            done = span.end;
+        }
+        if !unknown.is_empty() {
+            return Err(UnknownMarks(unknown));
+        }
+        out.extend_from_slice(&edited[done..]);
+        Ok(out.into())
+    }
+}
+
+/// What a mark is replaced with, and how much of the text around it: a whole value takes the quotes with it.
+fn value_for(edited: &[u8], mark: Span, raw: &[u8], form: HitForm) -> (Span, Vec<u8>) {
+    let HitForm::Value(layer) = form else {
+        return (mark, raw.to_vec());
+    };
+    let quoted = (0..=LAYERS).find(|layer| is_quoted(edited, mark, *layer));
+    match quoted {
+        Some(now) => {
+            let quotes = quote(now).len();
+            let span = Span::new(mark.start - quotes, mark.end + quotes);
+            // As it was, byte for byte, unless it was moved into or out of a string.
+            let value = match now == layer {
+                true => raw.to_vec(),
+                false => nested(&plain(raw, layer), now),
+            };
+            (span, value)
+        }
+        None => {
+            let token = plain(raw, layer);
+            let text = string_content(&token).map(|text| text.into_owned());
+            (mark, nested(&text.unwrap_or(token), 1))
+        }
+    }
+}
+
+/// Whether a mark is the whole of a string that stands in this many strings.
+fn is_quoted(text: &[u8], mark: Span, layer: u32) -> bool {
+    let quote = quote(layer);
+    let before = &text[..mark.start];
+    let is_exact = before
+        .strip_suffix(b"\"")
+        .is_some_and(|before| slashes(before) == quote.len() - 1);
+    is_exact && text[mark.end..].starts_with(quote.as_bytes())
+}
+
+/// A JSON token out of this many strings.
+fn plain(raw: &[u8], layer: u32) -> Vec<u8> {
+    let mut token = raw.to_vec();
+    for _ in 0..layer {
+        let quoted = [b"\"", token.as_slice(), b"\""].concat();
+        match string_content(&quoted) {
+            Some(content) => token = content.into_owned(),
+            None => break,
+        }
+    }
+    token
+}
+
+/// Text as it stands inside of this many strings.
+fn nested(text: &[u8], layers: u32) -> Vec<u8> {
+    let mut text = text.to_vec();
+    for _ in 0..layers {
+        let token = json_string(&String::from_utf8_lossy(&text));
+        text = token.as_bytes()[1..token.len() - 1].to_vec();
+    }
+    text
 }
 
 /// The mark whose front is at `at`, and its number.

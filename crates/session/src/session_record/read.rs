@@ -1,5 +1,6 @@
 //! Record lines as values: a `msg` line becomes a [`ProxyMessage`], an `act` line a [`Verdict`].
 
+use crate::header::is_file_name;
 use crate::line_members::{self, LineMembers};
 use crate::message::{BatchPart, HttpHead, ProxyMessage, RawBody, SseFields, Verdict, batch_parts};
 use crate::{MessageId, timestamp};
@@ -36,6 +37,7 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
         mono: Duration::ZERO,
         answers: None,
         latency: None,
+        request_held: None,
         late: false,
         duplicate: false,
         origin: Origin::Client,
@@ -44,6 +46,9 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
         refused: false,
         answered: false,
         undecided: false,
+        held: None,
+        delayed: false,
+        redirected: false,
         redacted: 0,
         len: 0,
         parts: Vec::new(),
@@ -87,7 +92,8 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
             b"name" => found.name = line_members::text(value),
             b"correlated_id" => found.correlated_id = message_id(value),
             b"answers" => found.answers = line_members::number(value),
-            b"latency_us" => found.latency = line_members::number(value).map(Duration::from_micros),
+            b"latency_us" => found.latency = micros(value),
+            b"request_held_us" => found.request_held = micros(value),
             b"late" => found.late = value == b"true",
             b"duplicate" => found.duplicate = value == b"true",
             b"redacted" => found.redacted = count(value),
@@ -122,6 +128,7 @@ pub(crate) fn verdict(line: &Bytes, folder: &Path) -> Result<Verdict, String> {
         kind: String::new(),
         by: String::new(),
         why: String::new(),
+        delay: None,
         redacted: 0,
         original_raw: None,
         raw: None,
@@ -134,6 +141,7 @@ pub(crate) fn verdict(line: &Bytes, folder: &Path) -> Result<Verdict, String> {
             b"kind" => found.kind = line_members::text(value).unwrap_or_default(),
             b"by" => found.by = line_members::text(value).unwrap_or_default(),
             b"why" => found.why = line_members::text(value).unwrap_or_default(),
+            b"delay_us" => found.delay = micros(value),
             b"redacted" => found.redacted = count(value),
             _ => match key.strip_prefix(b"original_") {
                 Some(key) if key.starts_with(b"raw") => {
@@ -146,6 +154,10 @@ pub(crate) fn verdict(line: &Bytes, folder: &Path) -> Result<Verdict, String> {
     }
     found.timestamp = timestamp.ok_or("there is no timestamp")?;
     Ok(found)
+}
+
+fn micros(value: &[u8]) -> Option<Duration> {
+    line_members::number(value).map(Duration::from_micros)
 }
 
 fn count(value: &[u8]) -> u32 {
@@ -172,24 +184,26 @@ fn raw(key: &[u8], line: &Bytes, value: &[u8], folder: &Path) -> Result<RawBody,
                 .map_err(|error| format!("raw_b64: {error}"))?;
             Ok(RawBody::Binary(bytes.into()))
         }
-        b"raw_ref" => {
-            let place: SideFileReference =
-                serde_json::from_slice(value).map_err(|error| format!("raw_ref: {error}"))?;
-            let Some(file) = place.file else {
-                return Ok(RawBody::Lost { len: place.len });
-            };
-            // A record may come from somebody else: it must not name files outside its own folder.
-            if file.is_empty() || file.starts_with('.') || file.contains('/') || file.contains('\0')
-            {
-                return Err(format!("raw_ref names {file:?}, which is not a side file"));
-            }
-            Ok(RawBody::Side {
-                path: folder.join(file),
-                len: place.len,
-            })
-        }
+        b"raw_ref" => side_body(value, folder),
         _ => Ok(RawBody::Json(line.slice_ref(value))),
     }
+}
+
+/// The body that a `raw_ref` names.
+pub(crate) fn side_body(value: &[u8], folder: &Path) -> Result<RawBody, String> {
+    let place: SideFileReference =
+        serde_json::from_slice(value).map_err(|error| format!("raw_ref: {error}"))?;
+    let Some(file) = place.file else {
+        return Ok(RawBody::Lost { len: place.len });
+    };
+    // A record may come from somebody else: it must not name files outside its own folder.
+    if file.starts_with('.') || !is_file_name(&file) {
+        return Err(format!("raw_ref names {file:?}, which is not a side file"));
+    }
+    Ok(RawBody::Side {
+        path: folder.join(file),
+        len: place.len,
+    })
 }
 
 #[derive(Deserialize)]

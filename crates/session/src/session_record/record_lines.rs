@@ -4,7 +4,7 @@
 //! lose them.
 
 use crate::line_members::{self, LineMembers};
-use crate::lines::LineScanner;
+use crate::lines::{LineScanner, OVERLONG};
 use crate::{Error, ProxyMessage, Redaction};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -80,18 +80,21 @@ impl Iterator for RecordedLines<'_> {
     type Item = Result<RecordedLine, Error>;
 
     fn next(&mut self) -> Option<Result<RecordedLine, Error>> {
-        match self.lines.next_line() {
-            Ok(line) => line.map(|line| {
-                let bytes = Bytes::copy_from_slice(line.bytes);
-                Ok(RecordedLine {
-                    offset: line.offset,
-                    line: match self.hide {
-                        None => bytes,
-                        Some(hide) => hide.line(&bytes, self.folder)?,
-                    },
-                })
-            }),
-            Err(error) => Some(Err(Error::io("read", self.path, error))),
+        loop {
+            let line = match self.lines.next_line() {
+                Ok(line) => line?,
+                Err(error) => return Some(Err(Error::io("read", self.path, error))),
+            };
+            if line.bytes == OVERLONG {
+                continue;
+            }
+            let bytes = Bytes::copy_from_slice(line.bytes);
+            let offset = line.offset;
+            let shown = match self.hide {
+                None => Ok(bytes),
+                Some(hide) => hide.line(&bytes, self.folder),
+            };
+            return Some(shown.map(|line| RecordedLine { offset, line }));
         }
     }
 }

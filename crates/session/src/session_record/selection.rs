@@ -4,10 +4,12 @@
 
 use super::{RecordedLine, SessionRecord};
 use crate::{Error, Filter, line_members};
+use mcp_proxy_wire::Kind;
 use std::ops::ControlFlow;
 
 impl SessionRecord {
-    /// Leaves only the messages that `filter` chooses. What else happened stays, but for verdicts on the others.
+    /// Leaves only the messages that `filter` chooses, and the requests of the answers among them: what an answer names is there.
+    /// What else happened stays, but for verdicts on the others.
     pub fn retain_matching(&mut self, filter: &Filter) -> Result<(), Error> {
         if filter.is_empty() {
             return Ok(());
@@ -17,6 +19,14 @@ impl SessionRecord {
             kept.push(row);
             ControlFlow::Continue(())
         })?;
+        let requests = kept.iter().filter_map(|row| {
+            let row = self.row(*row)?;
+            matches!(row.kind(), Kind::Response | Kind::Error).then(|| row.peer())?
+        });
+        let requests: Vec<usize> = requests.collect();
+        kept.extend(requests);
+        kept.sort_unstable();
+        kept.dedup();
         self.index.thin_out(&kept);
         self.thinned = true;
         Ok(())

@@ -2,8 +2,7 @@
 
 use super::companion_files::{self, FolderListing};
 use super::{RecordListing, list};
-use crate::{Error, lock};
-use std::fs::File;
+use crate::{Error, lock, private_files};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -16,10 +15,10 @@ const JUST_STARTED: Duration = Duration::from_secs(60);
 pub enum PruneSelection {
     /// Those that started before this time.
     StartedBefore(SystemTime),
-    /// The oldest, until the rest takes no more bytes than this.
+    /// The oldest, until the rest takes no more bytes than this. The newest finished session stays in any case.
     OldestOver(u64),
-    /// Those with these ids.
-    Ids(Vec<String>),
+    /// These.
+    Records(Vec<PathBuf>),
     /// All finished ones.
     All,
 }
@@ -40,12 +39,15 @@ pub fn prune(folder: &Path, which: &PruneSelection) -> Result<PruneSummary, Erro
     let listed = list(folder)?;
     let mut total: u64 = listed.iter().map(|record| record.bytes).sum();
     let mut pruned = PruneSummary::default();
+    // With all its parts: it is what somebody will want to look at next.
+    let newest = listed.iter().find(|record| !record.live);
+    let is_newest = |record: &RecordListing| newest.is_some_and(|newest| newest.id == record.id);
     // From the oldest.
     for record in listed.iter().rev() {
         let meant = match which {
             PruneSelection::StartedBefore(time) => record.started_at < *time,
-            PruneSelection::OldestOver(limit) => total > *limit,
-            PruneSelection::Ids(ids) => ids.contains(&record.id),
+            PruneSelection::OldestOver(limit) => total > *limit && !is_newest(record),
+            PruneSelection::Records(paths) => paths.contains(&record.path),
             PruneSelection::All => true,
         };
         if !meant {
@@ -71,7 +73,7 @@ pub fn prune_to_size(folder: &Path, limit: u64) -> Result<PruneSummary, Error> {
 /// Removes one record, unless it is live.
 fn remove(record: &RecordListing) -> Result<bool, Error> {
     let path = &record.path;
-    let file = match File::open(path) {
+    let file = match private_files::open_record(path) {
         Ok(file) => file,
         // Another proxy was faster.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),

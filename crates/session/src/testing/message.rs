@@ -3,6 +3,7 @@
 use super::{SALT, SampleRecord, bytes, transport_of};
 use crate::{AnsweredRequest, MessageId, NewBatchPart, NewBody, NewMessage};
 use mcp_proxy_wire::{Direction, Message, Origin, Transport, TransportEnvelope};
+use std::time::Duration;
 
 /// A message that is not written yet: [`SampleMessage::write`] does that.
 #[derive(Debug)]
@@ -20,6 +21,7 @@ pub struct SampleMessage<'a> {
     origin: Origin,
     parent: Option<u64>,
     answers: Option<u64>,
+    request_held: Duration,
     late: bool,
     duplicate: bool,
     parts: &'a [NewBatchPart],
@@ -42,6 +44,7 @@ impl<'a> SampleMessage<'a> {
             origin: record.origin.unwrap_or(direction.from().into()),
             parent: None,
             answers: None,
+            request_held: Duration::ZERO,
             late: false,
             duplicate: false,
             parts: &[],
@@ -104,6 +107,14 @@ impl<'a> SampleMessage<'a> {
         }
     }
 
+    /// Its request was held or delayed for this long.
+    pub fn after_holding(self, request_held: Duration) -> SampleMessage<'a> {
+        SampleMessage {
+            request_held,
+            ..self
+        }
+    }
+
     /// Its request was given up before.
     pub fn late(self) -> SampleMessage<'a> {
         SampleMessage { late: true, ..self }
@@ -145,6 +156,7 @@ impl<'a> SampleMessage<'a> {
                 id: id(request),
                 sequence: request,
                 latency: record.latency(request, sequence),
+                held: self.request_held,
             }),
             late: self.late,
             duplicate: self.duplicate,

@@ -2,6 +2,7 @@
 
 use super::{SALT, SampleRecord, bytes};
 use crate::{MessageId, NewVerdict};
+use std::time::Duration;
 
 /// A verdict that is not written yet: [`SampleVerdict::write`] does that.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ impl<'a> SampleVerdict<'a> {
                 kind,
                 by: "user".to_owned(),
                 why: "as asked".to_owned(),
+                delay: None,
                 original_raw: None,
                 raw: None,
             },
@@ -42,6 +44,18 @@ impl<'a> SampleVerdict<'a> {
     /// Why.
     pub fn why(mut self, why: &str) -> SampleVerdict<'a> {
         self.act.why = why.to_owned();
+        self
+    }
+
+    /// It was decided this long after the message came.
+    pub fn after(mut self, time: Duration) -> SampleVerdict<'a> {
+        self.act.time += time;
+        self
+    }
+
+    /// It delays the message.
+    pub fn delay(mut self, delay: Duration) -> SampleVerdict<'a> {
+        self.act.delay = Some(delay);
         self
     }
 

@@ -35,6 +35,7 @@ fn facts(message: &Message) -> MessageFacts<'_> {
         message,
         partial_head: None,
         request: answer.then_some(RequestFacts {
+            held: Duration::ZERO,
             sequence: 2,
             method: Some("tools/call"),
             name: Some("read_file"),
@@ -56,7 +57,7 @@ fn judged(filter: &str, message: &str) -> Result<bool, JqError> {
 fn what_matches() {
     for (filter, call, answer) in [
         ("", true, true),
-        ("tools/call READ_file", true, false),
+        ("tools/call READ_file", true, true),
         ("root:X", false, true),
         ("/etc/passwd", true, false),
         ("/[Rr]oot:./", false, true),

@@ -129,9 +129,9 @@ fn filters_choose_rows() {
         rows
     };
     assert_eq!(found("").len(), session.len());
-    assert_eq!(found("TOOLS/call"), [2]);
+    assert_eq!(found("TOOLS/call"), [2, 3]);
     assert_eq!(found("tools read_FILE /etc"), [2]);
-    assert_eq!(found("tools"), [2, 8, 9]);
+    assert_eq!(found("tools"), [2, 3, 8, 9]);
     assert_eq!(found("12345678901234567890123456789"), [7]);
     assert_eq!(found("not json all"), [5]);
     assert_eq!(

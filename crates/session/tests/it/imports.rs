@@ -29,7 +29,15 @@ fn an_export_comes_back_as_it_was() {
         RecordLocation::File(sample.beside("imported.jsonl")),
     )
     .unwrap();
-    assert_eq!(json_of(&imported), exported);
+    // A session of its own, which says where it comes from.
+    let mut again = json_of(&imported);
+    let (id, from) = (&exported["id"], &again["metadata"]["imported_from"]);
+    assert_eq!(from, id);
+    assert_ne!(&again["id"], id);
+    again["id"] = id.clone();
+    let metadata = again["metadata"].as_object_mut().unwrap();
+    metadata.remove("imported_from");
+    assert_eq!(again, exported);
     let session = SessionRecord::open(&imported).unwrap();
     assert_eq!(session.row(1).unwrap().peer(), Some(0));
 }
@@ -50,9 +58,11 @@ fn the_origins_field_names_are_read() {
         RecordLocation::Folder(folder.path().join("records")),
     )
     .unwrap();
+    let mut imported = json_of(&record);
+    imported["id"] = "a new one".into();
     insta::assert_snapshot!(
         "imported-origin",
-        serde_json::to_string_pretty(&json_of(&record)).unwrap()
+        serde_json::to_string_pretty(&imported).unwrap()
     );
     let session = SessionRecord::open(&record).unwrap();
     assert_eq!(session.row(1).unwrap().latency().unwrap().as_millis(), 500);
@@ -138,4 +148,44 @@ fn what_is_no_session_is_refused_with_a_reason() {
         told.push(why);
     }
     insta::assert_snapshot!("import_errors", told.join("\n"));
+}
+
+#[test]
+fn an_export_is_opened_as_it_is() {
+    let (sample, path) = everything();
+    let exported = json_of(&path);
+    let source = sample.beside("session.json");
+    std::fs::write(&source, exported.to_string()).unwrap();
+    let session = SessionRecord::open(&source).unwrap();
+    assert_eq!(session.header().id, exported["id"]);
+    let record = session.path().to_path_buf();
+    assert_eq!(json_of(&source), exported);
+    assert!(record.exists());
+    // Only for as long as it is read.
+    drop(session);
+    assert!(!record.exists());
+    let error = SessionRecord::open(sample.beside("session.har"));
+    assert!(matches!(error, Err(Error::Io { .. })), "{error:?}");
+    std::fs::write(sample.beside("session.har"), r#"{"log":{}}"#).unwrap();
+    let error = SessionRecord::open(sample.beside("session.har"));
+    assert!(matches!(error, Err(Error::NotARecord { .. })), "{error:?}");
+}
+
+#[test]
+fn an_import_next_to_its_original_has_a_name_and_an_id_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = || RecordLocation::Folder(folder.path().join("records"));
+    let mut original = testing::SampleRecord::at_place(place(), &testing::header());
+    original.call(1, "echo", "{}");
+    original.end();
+    let source = folder.path().join("s.json");
+    std::fs::write(&source, json_of(original.path()).to_string()).unwrap();
+    import(&source, place()).unwrap();
+    let listed = store::list(&folder.path().join("records")).unwrap();
+    assert_eq!(listed.len(), 2);
+    assert_ne!(listed[0].id, listed[1].id);
+    for record in &listed {
+        let ending = record.path.extension().unwrap();
+        assert_eq!(ending, "jsonl", "{}", record.path.display());
+    }
 }

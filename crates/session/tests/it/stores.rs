@@ -51,8 +51,8 @@ fn a_name_that_is_taken_gets_a_number() {
     let second = create();
     drop(first);
     let third = create();
-    assert_eq!(second.path(), path.with_file_name("session.jsonl.2"));
-    assert_eq!(third.path(), path.with_file_name("session.jsonl.3"));
+    assert_eq!(second.path(), path.with_file_name("session.2.jsonl"));
+    assert_eq!(third.path(), path.with_file_name("session.3.jsonl"));
 }
 
 #[test]
@@ -113,9 +113,9 @@ fn the_oldest_finished_ones_go_first_and_live_ones_stay() {
         (pruned.removed.len(), pruned.live),
         (1, vec![live.path().to_path_buf()])
     );
-    let last = list(folder.path()).unwrap()[0].id.clone();
+    let last = list(folder.path()).unwrap()[0].path.clone();
     assert_eq!(
-        prune(folder.path(), &PruneSelection::Ids(vec![last]))
+        prune(folder.path(), &PruneSelection::Records(vec![last]))
             .unwrap()
             .removed
             .len(),
@@ -176,4 +176,21 @@ fn what_stands_beside_a_record_is_counted_and_goes_with_it() {
     let mut expected = others.map(|ending| format!("{name}{ending}"));
     expected.sort();
     assert_eq!(left, expected);
+}
+
+#[test]
+fn the_newest_finished_session_is_never_pruned_to_size() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 1..=3 {
+        let mut recorder = record_in(folder.path(), number);
+        recorder.end(start(), "done").unwrap();
+    }
+    let live = record_in(folder.path(), 4);
+    let pruned = prune_to_size(folder.path(), 1).unwrap();
+    assert_eq!((pruned.removed.len(), pruned.live.len()), (2, 1));
+    assert!(pruned.bytes > 0);
+    drop(live);
+    let kept = names(folder.path());
+    assert_eq!(kept.len(), 2);
+    assert!(kept[1].contains("180003Z"), "{kept:?}");
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, Uri};
+use http::{Method, Request, Response, Uri};
 use hyper::body::Incoming;
 use mcp_proxy_core::replay::{MessageInjector, PendingInjection, ReplayError, SendFuture};
 use mcp_proxy_core::{
@@ -71,7 +71,6 @@ struct AdvertisedEndpoint {
 struct ForwardedPost {
     method: Method,
     url: Uri,
-    headers: HeaderMap,
     asked: WaitingRequest,
     /// The stream of who sent it, if it has one.
     stream: Option<ProgressSender>,
@@ -149,8 +148,6 @@ impl SsePassThrough {
             Ok(bytes) => bytes,
             Err(answer) => return *answer,
         };
-        let mut headers = parts.headers.clone();
-        headers::strip_hop_by_hop(&mut headers);
         let body = match bytes.is_empty() {
             true => Body::Empty,
             false => Body::Whole(Message::parse(bytes)),
@@ -169,7 +166,6 @@ impl SsePassThrough {
         let going = ForwardedPost {
             method: parts.method.clone(),
             url,
-            headers,
             asked: WaitingRequest {
                 connection,
                 exchange,
@@ -238,16 +234,17 @@ impl SsePassThrough {
         outgoing: Option<OutgoingFrame>,
     ) -> HttpResponse {
         let asked = going.asked;
-        let (body, request) = match (outgoing, &going.stream) {
+        let (mut headers, body, request) = match (outgoing, &going.stream) {
+            // What comes out of the pipeline is what is sent.
             (
                 Some(OutgoingFrame::Frame(Frame {
-                    envelope: TransportEnvelope::Request(_),
+                    envelope: TransportEnvelope::Request(parts),
                     body,
                     sequence,
                     ..
                 })),
                 _,
-            ) => (body, sequence),
+            ) => (parts.headers, body, sequence),
             (
                 Some(OutgoingFrame::Frame(Frame {
                     body: Body::Whole(answer),
@@ -267,15 +264,11 @@ impl SsePassThrough {
         if let Err(end) = asked.connection.run.durable().await {
             return record_failed_response(500, asked.id.as_ref(), &end);
         }
+        headers::strip_hop_by_hop(&mut headers);
         let method = going.method;
         let sent = self
             .remote
-            .send(
-                method.clone(),
-                going.url,
-                going.headers,
-                OutgoingBody::of(body),
-            )
+            .send(method.clone(), going.url, headers, OutgoingBody::of(body))
             .await;
         let (connection, exchange) = (&asked.connection, asked.exchange);
         match sent {

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use mcp_proxy_control::{
     BreakpointsListRequest, ConnectionsListRequest, ControlRequest, ExportRequest, GetRequest,
-    HelloRequest, HoldListRequest, InterceptMode, Notice, ReplayRequest, ReplayResult,
-    RulesListRequest, ServersListRequest, SubscribeRequest,
+    HelloRequest, HoldEditRequest, HoldExtendRequest, HoldListRequest, InterceptMode, Notice,
+    ReplayRequest, ReplayResult, RulesListRequest, ServersListRequest, SubscribeRequest,
 };
 use mcp_proxy_session::MessageWithContext;
 
@@ -35,6 +35,10 @@ pub(super) enum RequestPurpose {
     Say(String),
     /// The held message of this number was decided.
     Resolved(u64, String),
+    /// An editor of a held message was opened or closed.
+    HoldEdited,
+    /// The held message of this number has more time.
+    Extended(u64),
     /// Held messages of these numbers were released.
     Released(Vec<u64>, String),
     /// Breakpoints have changed.
@@ -55,7 +59,9 @@ impl App {
             Notice::Rows { .. } => self.look(),
             Notice::Holds(present) => {
                 self.look();
-                self.proxy.mode = present.mode;
+                if self.proxy.take_present(present) {
+                    self.ask(&RulesListRequest::default(), RequestPurpose::Rules);
+                }
                 self.ask(&HoldListRequest::default(), RequestPurpose::Holds);
                 self.ask(&BreakpointsListRequest {}, RequestPurpose::Breakpoints);
             }
@@ -133,9 +139,8 @@ impl App {
         if matches!(
             then,
             RequestPurpose::Resolved(..) | RequestPurpose::Replayed(_)
-        ) && let (Some(editor), Overlay::None) = (self.unsent_edit.take(), &self.overlay)
-        {
-            self.overlay = Overlay::Editor(editor);
+        ) {
+            self.edit_refused();
         }
         if let RequestPurpose::Resolved(sequence, _) = then {
             self.was_refused(*sequence);
@@ -145,6 +150,8 @@ impl App {
                 self.complain(format!("#{sequence} was not replayed: {why}"));
             }
             RequestPurpose::ServersChanged(task) => self.complain(task.failure(why)),
+            // An older proxy does not know this, and a message that was decided meanwhile is told by its notice.
+            RequestPurpose::HoldEdited => return,
             _ => self.complain(why),
         }
         if self.proxy.link == ProxyStatus::Live {
@@ -197,9 +204,17 @@ impl App {
             RequestPurpose::Say(text) if text.is_empty() => {}
             RequestPurpose::Say(text) => self.say(text),
             RequestPurpose::Resolved(sequence, text) => {
-                self.unsent_edit = None;
+                self.edit_arrived();
                 self.decided_here.insert(sequence);
                 self.say(text);
+            }
+            RequestPurpose::HoldEdited => {
+                self.take_clock(&HoldEditRequest::result(answer)?);
+            }
+            RequestPurpose::Extended(sequence) => {
+                if let Some(clock) = self.take_clock(&HoldExtendRequest::result(answer)?) {
+                    self.say(format!("#{sequence}: {clock}"));
+                }
             }
             RequestPurpose::Released(numbers, text) => {
                 self.decided_here.extend(numbers);
@@ -251,7 +266,7 @@ impl App {
 
     fn replayed(&mut self, sequence: u64, replayed: &ReplayResult) {
         self.look();
-        self.unsent_edit = None;
+        self.edit_arrived();
         let Some(tab) = self.tabs.first_mut() else {
             return;
         };
@@ -259,12 +274,14 @@ impl App {
         tab.replays.insert(sequence, (request, replayed.answer));
         let text = match (replayed.answer, replayed.latency_ms) {
             (Some(answer), Some(latency)) => format!(
-                "#{sequence} was sent again as #{request}; #{answer} answers after {latency:.1} ms (D compares)"
+                "#{sequence} was replayed as #{request}, answered by #{answer} after {latency:.1} ms (D compares the answers)"
             ),
             (Some(answer), None) => {
-                format!("#{sequence} was sent again as #{request}; #{answer} answers (D compares)")
+                format!(
+                    "#{sequence} was replayed as #{request}, answered by #{answer} (D compares the answers)"
+                )
             }
-            (None, _) => format!("#{sequence} was sent again as #{request}"),
+            (None, _) => format!("#{sequence} was replayed as #{request}"),
         };
         self.say(text);
     }

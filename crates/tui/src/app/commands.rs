@@ -1,36 +1,17 @@
 //! What commands do.
 
-use mcp_proxy_control::{
-    BreakpointsAddRequest, BreakpointsRemoveRequest, ContinueRequest, ReplaySession,
-    RulesListRequest, ShutdownRequest,
-};
+use mcp_proxy_control::{ReplaySession, RulesListRequest, ShutdownRequest};
 
 use super::answers::RequestPurpose;
 use super::decisions::Decision;
 use super::prompt::FileOutput;
-use super::{App, Effect, Focus, Overlay, PromptKind, ProxyOwner};
+use super::{App, DetailWidth, Effect, Focus, Overlay, PromptKind, ProxyOwner};
 use crate::command::{CommandGroup, UiCommand};
 use crate::input::InputLine;
 use crate::proxy::ProxyStatus;
+use crate::tab::Detail;
 
 impl App {
-    /// Removes a breakpoint: the one of this number, or the one that is selected.
-    fn unbreak(&mut self, rest: &str) {
-        let selected = match self.overlay {
-            Overlay::Breakpoints { selected } => self.proxy.breakpoints.get(selected),
-            _ => None,
-        };
-        let id = match rest.is_empty() {
-            true => selected.map(|breakpoint| breakpoint.id),
-            false => rest.parse().ok(),
-        };
-        let Some(id) = id else {
-            return self.complain("which breakpoint? b shows them, `:unbreak NUMBER` removes one");
-        };
-        let then = RequestPurpose::BreakpointsChanged(format!("breakpoint {id} is gone"));
-        self.ask(&BreakpointsRemoveRequest { id }, then);
-    }
-
     /// Does what a command says. `rest` is what was typed behind its name.
     pub fn run(&mut self, command: UiCommand, rest: &str) {
         match command.entry().group {
@@ -39,6 +20,10 @@ impl App {
             CommandGroup::Line => return self.line_command(command),
             CommandGroup::Text => return self.text_command(command),
             CommandGroup::Servers => return self.server_command(command),
+            CommandGroup::Notice => {
+                self.overlay = Overlay::None;
+                return;
+            }
             _ => {}
         }
         match command {
@@ -50,6 +35,7 @@ impl App {
             UiCommand::AnswerError if rest.is_empty() => self.type_error(),
             UiCommand::AnswerError => self.answer_error(rest),
             UiCommand::Step => self.step(),
+            UiCommand::Extend => self.extend(rest),
             UiCommand::Continue => self.resume(),
             UiCommand::NextHeld => self.next_held(),
             UiCommand::Breakpoints => self.open(Overlay::Breakpoints { selected: 0 }),
@@ -62,6 +48,14 @@ impl App {
             UiCommand::Filter if rest.is_empty() => self.type_filter(),
             UiCommand::Filter => self.set_filter(rest),
             UiCommand::ClearFilter => self.set_filter(""),
+            UiCommand::Errors => self.toggle_errors(),
+            UiCommand::Calls => self.toggle_calls(),
+            UiCommand::Headers => {
+                if let Some(tab) = self.current() {
+                    tab.show();
+                    tab.toggle_heads();
+                }
+            }
             UiCommand::Search if rest.is_empty() => {
                 self.overlay = Overlay::Prompt(PromptKind::Search, InputLine::default());
             }
@@ -69,17 +63,14 @@ impl App {
             UiCommand::SearchNext => self.search_on(1),
             UiCommand::SearchPrevious => self.search_on(-1),
             UiCommand::Fold => self.fold(),
-            UiCommand::FoldAll => self.with_detail(|detail| {
-                detail.folds.fold_below(&detail.body, 1);
-                detail.fold_changed();
-            }),
+            UiCommand::FoldAll => self.with_detail(Detail::fold_all),
             UiCommand::UnfoldAll => self.with_detail(|detail| {
                 detail.folds.unfold_all();
                 detail.fold_changed();
             }),
             UiCommand::Peer => self.go_to_peer(),
             UiCommand::Parent => self.go_to_parent(),
-            UiCommand::Diff => self.diff(),
+            UiCommand::Diff => self.diff(rest),
             UiCommand::Original => self.original(),
             UiCommand::Stderr => self.open(Overlay::Events { back: 0 }),
             UiCommand::Servers => self.open_servers(),
@@ -110,11 +101,16 @@ impl App {
                 }
             }
             UiCommand::OtherPane => {
-                self.focus = match self.focus {
+                let other = match self.focus {
                     Focus::List => Focus::Detail,
                     Focus::Detail => Focus::List,
                 };
+                self.focus_on(other, DetailWidth::Pane);
             }
+            UiCommand::Open => match self.focus {
+                Focus::List => self.focus_on(Focus::Detail, DetailWidth::Whole),
+                Focus::Detail => self.focus_on(Focus::List, DetailWidth::Pane),
+            },
             UiCommand::Left => self.sideways(-8),
             UiCommand::Right => self.sideways(8),
             UiCommand::Goto if rest.is_empty() => self.type_command("goto "),
@@ -131,7 +127,7 @@ impl App {
             UiCommand::Save => self.write_file(FileOutput::Copy, rest),
             UiCommand::Load if rest.is_empty() => self.type_command("load "),
             UiCommand::Load => self.load(rest),
-            UiCommand::Export if rest.is_empty() => self.type_command("export har "),
+            UiCommand::Export if rest.is_empty() => self.type_command("export json "),
             UiCommand::Export => self.write_file(FileOutput::Export, rest),
             UiCommand::Note if rest.is_empty() => self.type_note(),
             UiCommand::Note => self.note(rest),
@@ -153,14 +149,17 @@ impl App {
             UiCommand::Quit => self.quit(),
             UiCommand::Back => {
                 if matches!(self.overlay, Overlay::None) {
-                    self.focus = Focus::List;
+                    self.focus_on(Focus::List, DetailWidth::Pane);
                 }
                 self.overlay = Overlay::None;
             }
             UiCommand::Leave => match self.overlay {
-                Overlay::Editor(_) => self.say("Esc goes back without sending, and then q leaves"),
+                Overlay::Editor(_) => {
+                    self.say("Esc closes the editor and keeps your draft; then q quits")
+                }
                 _ => self.quit(),
             },
+            UiCommand::Suspend => self.effects.push(Effect::Suspend),
             // Those of other groups, see above.
             _ => {}
         }
@@ -175,21 +174,16 @@ impl App {
         }
     }
 
-    pub(super) fn resume_and_leave(&mut self) {
-        self.overlay = Overlay::None;
-        self.ask(&ContinueRequest {}, RequestPurpose::Resumed);
-    }
-
     pub(super) fn end_proxy(&mut self) {
         self.overlay = Overlay::None;
-        self.say("the proxy ends …");
+        self.say("ending the proxy …");
         self.ask(&ShutdownRequest {}, RequestPurpose::Ended);
     }
 
     fn close_tab(&mut self) {
         let first = usize::from(self.proxy.link != ProxyStatus::None);
         if self.tab < first || self.tabs.len() < 2 {
-            return self.complain("this session stays open; q leaves");
+            return self.complain("the first session stays open; q quits");
         }
         self.tabs.remove(self.tab);
         self.tab = self.tab.min(self.tabs.len() - 1);
@@ -257,36 +251,7 @@ impl App {
             detail.shift = detail.shift.saturating_add_signed(by);
         });
         if !stays {
-            self.focus = Focus::List;
+            self.focus_on(Focus::List, DetailWidth::Pane);
         }
-    }
-
-    fn break_here(&mut self, rest: &str) {
-        let filter = match rest.is_empty() {
-            false => rest.to_owned(),
-            true => {
-                if let Some(why) = self.cannot_decide() {
-                    return self.complain(why);
-                }
-                let method = self.current().and_then(|tab| {
-                    let told = tab.view.message_with_context(tab.selected?).ok()?;
-                    let name = told.message.name;
-                    let method = told.message.method?;
-                    Some(match name {
-                        Some(name) => format!("{method} {name}"),
-                        None => method,
-                    })
-                });
-                return self.type_command(&format!("break {}", method.unwrap_or_default()));
-            }
-        };
-        let then = RequestPurpose::BreakpointsChanged(format!(
-            "messages with `{filter}` are held from now on"
-        ));
-        let request = BreakpointsAddRequest {
-            filter,
-            ..BreakpointsAddRequest::default()
-        };
-        self.ask(&request, then);
     }
 }

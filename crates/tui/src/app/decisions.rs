@@ -1,16 +1,16 @@
 //! Deciding about held messages.
 
 use mcp_proxy_control::{
-    ContinueRequest, HoldAction, HoldResolveRequest, InterceptMode, InterceptSetRequest,
-    ModeChange, Replacement, ReplaySession, StepRequest,
+    ContinueRequest, HeaderPatch, HoldAction, HoldResolveRequest, InterceptMode,
+    InterceptSetRequest, ModeChange, Replacement, ReplaySession, StepRequest,
 };
 use mcp_proxy_wire::Kind;
 use mcp_proxy_wire::terminal_text::sanitize_json;
 
 use super::answers::RequestPurpose;
-use super::holds::NOTHING_HELD;
+use super::holds::{EditorState, NOTHING_HELD};
 use super::{App, Effect, Overlay};
-use crate::editor::{EditPurpose, Editor};
+use crate::editor::{EditPurpose, Editor, HeadText};
 use crate::proxy::{Held, ProxyStatus};
 use crate::tab::Detail;
 use crate::text::{BodyFormat, plain};
@@ -25,7 +25,13 @@ pub(super) enum Decision {
     /// It was opened in the editor and not changed: forward it as it is.
     Unchanged,
     /// Forward this in its place.
-    Modify { text: String, check: EditCheck },
+    Modify {
+        text: String,
+        check: EditCheck,
+        headers: HeaderPatch,
+    },
+    /// Forward it with other HTTP headers.
+    ChangeHead(HeaderPatch),
     /// Do not forward it.
     Drop,
     /// It goes nowhere, and is answered with this error.
@@ -56,8 +62,10 @@ impl Decision {
     /// The same in the words of the control protocol.
     fn action(&self) -> HoldAction {
         match self {
-            Decision::Forward | Decision::Unchanged => HoldAction::Forward,
-            Decision::Modify { text, check } => HoldAction::Modify {
+            Decision::Forward | Decision::Unchanged | Decision::ChangeHead(_) => {
+                HoldAction::Forward
+            }
+            Decision::Modify { text, check, .. } => HoldAction::Modify {
                 message: Replacement::Text(text.clone()),
                 as_is: *check == EditCheck::AsIs,
             },
@@ -74,12 +82,12 @@ impl Decision {
         match self {
             Decision::Forward => "was forwarded",
             Decision::Unchanged => "was forwarded unchanged",
-            Decision::Modify { .. } => "was forwarded as edited",
+            Decision::Modify { .. } | Decision::ChangeHead(_) => "was forwarded with your changes",
             Decision::Drop => "was dropped",
             Decision::Error {
                 to: ErrorRecipient::Receiver,
                 ..
-            } => "was forwarded as an error",
+            } => "was replaced by an error",
             Decision::Error { .. } => "was answered with an error",
         }
     }
@@ -94,10 +102,10 @@ impl App {
     }
 
     fn resolve_hold(&mut self, held: &Held, decision: &Decision) {
-        let request = HoldResolveRequest {
-            hold: held.hold,
-            action: decision.action(),
-        };
+        let mut request = HoldResolveRequest::new(held.hold, decision.action());
+        if let Decision::Modify { headers, .. } | Decision::ChangeHead(headers) = decision {
+            request.headers = headers.clone();
+        }
         let said = format!("#{} {}", held.sequence, decision.done());
         let then = RequestPurpose::Resolved(held.sequence, said);
         self.ask(&request, then);
@@ -118,7 +126,7 @@ impl App {
         let takes = !matches!(kind, Some(Kind::Notification));
         if !takes {
             let sequence = held.sequence;
-            let why = "is a notification, and nobody waits for an answer to it (F8 drops it)";
+            let why = "is a notification, which has no answer (F8 drops it)";
             self.complain(format!("#{sequence} {why}"));
         }
         takes
@@ -155,16 +163,15 @@ impl App {
 
     pub(super) fn toggle_intercept(&mut self) {
         if self.tab != 0 {
-            return self.complain("this is a loaded record; the live session is the first one");
+            return self.complain("this is a loaded record; the live session is the first tab");
         }
         let (mode, then) = match self.proxy.mode {
             InterceptMode::Passthrough => {
-                let said = "every message is held from now on";
+                let said = "intercept on: every message is held";
                 (ModeChange::Intercept, RequestPurpose::Say(said.to_owned()))
             }
             InterceptMode::Intercept => {
-                let said = "all messages pass again".to_owned();
-                let then = RequestPurpose::Released(self.all_held(), said);
+                let then = RequestPurpose::Released(self.all_held(), self.intercept_off());
                 (ModeChange::Passthrough, then)
             }
         };
@@ -196,9 +203,17 @@ impl App {
 
     /// Sends everything on.
     pub(super) fn resume(&mut self) {
-        let said = "all messages pass again".to_owned();
-        let then = RequestPurpose::Released(self.all_held(), said);
+        let then = RequestPurpose::Released(self.all_held(), self.intercept_off());
         self.ask(&ContinueRequest {}, then);
+    }
+
+    /// What is said when all is forwarded.
+    fn intercept_off(&self) -> String {
+        match self.proxy.held.len() {
+            0 => "intercept off".to_owned(),
+            1 => "intercept off; the held message was forwarded".to_owned(),
+            held => format!("intercept off; {held} held messages were forwarded"),
+        }
     }
 
     fn all_held(&self) -> Vec<u64> {
@@ -208,7 +223,7 @@ impl App {
     /// Opens the editor on the held message.
     pub(super) fn modify(&mut self) {
         if let Some((purpose, text)) = self.held_text(EditLocation::Here) {
-            self.open(Overlay::Editor(Box::new(Editor::new(purpose, &text))));
+            self.open_editor(purpose, &text);
         }
     }
 
@@ -220,8 +235,21 @@ impl App {
             return;
         }
         if let Some((purpose, text)) = self.held_text(EditLocation::Outside) {
+            self.tell_editing(purpose, EditorState::Open);
             self.effects.push(Effect::Edit(purpose, text));
         }
+    }
+
+    /// The HTTP head of a held message, if it can be edited.
+    pub(super) fn editable_head(&self, purpose: EditPurpose) -> Option<HeadText> {
+        let EditPurpose::Hold { sequence, .. } = purpose else {
+            return None;
+        };
+        let held = self.proxy.hold_of(sequence);
+        held.filter(|held| held.head_editable)?;
+        let view = &self.tabs.first()?.view;
+        let told = view.message_with_context(sequence).ok()?;
+        told.message.http.as_ref().map(HeadText::of)
     }
 
     fn held_text(&mut self, room: EditLocation) -> Option<(EditPurpose, String)> {
@@ -233,7 +261,12 @@ impl App {
         tab.show();
         let text = editable(tab.detail.as_ref()?, room);
         let text = text.map_err(|why| self.complain(why)).ok()?;
-        Some((EditPurpose::Hold { hold, sequence }, text))
+        let purpose = EditPurpose::Hold { hold, sequence };
+        let text = match self.editable_head(purpose) {
+            Some(head) => head.above(&text),
+            None => text,
+        };
+        Some((purpose, text))
     }
 
     /// A text comes back from the editor outside, which was given `before`.
@@ -245,15 +278,21 @@ impl App {
     ) {
         let text = match text {
             Ok(text) => text,
-            Err(why) => return self.complain(why),
+            Err(why) => {
+                if !matches!(self.overlay, Overlay::Editor(_)) {
+                    self.tell_editing(purpose, EditorState::Closed);
+                }
+                return self.complain(why);
+            }
         };
         if !matches!(self.overlay, Overlay::Editor(_)) {
-            self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, before)));
+            let head = self.editable_head(purpose);
+            self.overlay = Overlay::Editor(Box::new(Editor::new(purpose, head, before)));
         }
         if let Overlay::Editor(editor) = &mut self.overlay {
             editor.replace(&text);
             match editor.fault() {
-                None => self.say("Ctrl-S sends it, Esc goes back without sending"),
+                None => self.say("Ctrl-S sends it, Esc closes it and keeps your draft"),
                 Some(_) => self.complain("this is not JSON"),
             }
         }
@@ -265,15 +304,24 @@ impl App {
             return self.complain("nothing is edited (F6 edits the held message)");
         }
         if let Some(why) = self.cannot_decide() {
-            return self.complain(why + "; your text stays here, Esc closes it");
+            return self.complain(why + "; Esc closes the editor and keeps your draft");
         }
+        // The list of holds may be newer than the decision that closes the editor.
         if let Some(sequence) = self.edits_decided() {
             let decided = self.describe_decision(sequence);
             let decided = decided.unwrap_or_else(|| format!("#{sequence} was decided already"));
-            return self.complain(decided + "; Esc closes");
+            let draft = self.close_decided_editor();
+            return self.tell_decided(decided + &draft);
         }
         let Overlay::Editor(editor) = &mut self.overlay else {
             return;
+        };
+        let headers = match editor.header_patch() {
+            Ok(headers) => headers.clone(),
+            Err(fault) => {
+                let text = format!("line {}: {}", fault.line, fault.why);
+                return self.complain(text);
+            }
         };
         if let Some(doubt) = editor.send_warning()
             && !editor.sends_invalid
@@ -286,7 +334,7 @@ impl App {
             true => EditCheck::AsIs,
             false => EditCheck::Json,
         };
-        let (is_changed, message) = (editor.is_changed(), editor.message());
+        let (is_changed, message) = (editor.is_body_changed(), editor.message());
         // It comes back if it cannot be sent.
         if let Overlay::Editor(editor) = std::mem::replace(&mut self.overlay, Overlay::None) {
             self.unsent_edit = Some(editor);
@@ -298,12 +346,18 @@ impl App {
                     return;
                 };
                 let decision = match is_changed {
-                    false => Decision::Unchanged,
+                    false if headers.is_empty() => Decision::Unchanged,
+                    false => Decision::ChangeHead(headers),
                     true => Decision::Modify {
                         text: message,
                         check,
+                        headers,
                     },
                 };
+                if !matches!(decision, Decision::Unchanged) {
+                    // The user wants to see what became of it, and not the newest message.
+                    self.followed = false;
+                }
                 self.resolve_hold(&held, &decision);
             }
             EditPurpose::Replay { sequence } => {
@@ -339,12 +393,10 @@ pub(super) fn editable(detail: &Detail, room: EditLocation) -> Result<String, &'
     match detail.body.form() {
         BodyFormat::Json if detail.body.is_whole() => Ok(plain(&detail.body)),
         BodyFormat::Json if room == EditLocation::Outside => as_received(detail)
-            .ok_or("this message is too large to be edited; `mcp-proxy ctl` can send another one"),
-        BodyFormat::Json => {
-            Err("this message is too large to be edited here; E edits it in $EDITOR")
-        }
+            .ok_or("this message is too large to edit; `mcp-proxy ctl` can replace it"),
+        BodyFormat::Json => Err("this message is too large to edit here; E edits it in $EDITOR"),
         BodyFormat::Text => Err(
-            "this message is not JSON and cannot be edited here; `mcp-proxy ctl` can send another one",
+            "this message is not JSON and cannot be edited here; `mcp-proxy ctl` can replace it",
         ),
     }
 }

@@ -3,8 +3,9 @@
 //! A key that decides must never reach another message than the one that the user was looking at. So the selection moves on by
 //! itself only after a decision that was made here; what somebody else decided, or the time limit, stays selected.
 
-use mcp_proxy_session::Verdict;
+use mcp_proxy_control::{HoldClockResult, HoldEditRequest, HoldExtendRequest};
 
+use super::answers::RequestPurpose;
 use super::{App, Overlay};
 use crate::editor::EditPurpose;
 use crate::proxy::{Held, ProxyStatus};
@@ -20,6 +21,15 @@ const DECISIONS: [&str; 4] = ["forward", "modify", "drop", "error"];
 pub(super) struct ExternalDecision {
     sequence: u64,
     told: DecisionKnowledge,
+    /// What is said about the draft, if it was edited here.
+    draft: String,
+}
+
+/// Whether a held message is in an editor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum EditorState {
+    Open,
+    Closed,
 }
 
 /// How much the user knows of it. By whom it was decided is known only when the record has been read.
@@ -48,7 +58,7 @@ impl App {
         }
         let oldest = self.proxy.held.first().map(|held| held.sequence);
         if let Some(decided) = selected.and_then(|selected| self.describe_decision(selected)) {
-            let next = oldest.map_or("", |_| " (w: the next held one)");
+            let next = oldest.map_or("", |_| " (w goes to the next held message)");
             self.complain(decided + next);
             return None;
         }
@@ -64,10 +74,10 @@ impl App {
         match &self.proxy.link {
             ProxyStatus::Live => None,
             ProxyStatus::None => {
-                Some("this is a record: there is no proxy that could do that".to_owned())
+                Some("this is a record: no proxy runs that could do that".to_owned())
             }
             ProxyStatus::Gone(_) => {
-                Some("the proxy has ended: nothing can be held or sent any more".to_owned())
+                Some("the proxy has ended: nothing can be held or sent".to_owned())
             }
         }
     }
@@ -84,7 +94,7 @@ impl App {
         });
         self.complain(match hidden {
             true => format!("the filter hides #{oldest}, which is held; Ctrl-L shows everything"),
-            false => format!("#{oldest} is held, and selected now: press the key again"),
+            false => format!("#{oldest} is held and now selected: press the key again"),
         });
     }
 
@@ -112,10 +122,22 @@ impl App {
             self.external_decision = None;
         }
         match lost {
-            Some(sequence) if self.has_lost(sequence) => {}
+            // The proxy has said why; what was typed is kept.
+            Some(sequence) if self.has_lost(sequence) => {
+                let draft = self.close_decided_editor();
+                if !draft.is_empty() {
+                    let decided = self.describe_decision(sequence).unwrap_or_default();
+                    self.tell_decided(decided + &draft);
+                }
+            }
             Some(sequence) => {
                 let told = DecisionKnowledge::Nothing;
-                self.external_decision = Some(ExternalDecision { sequence, told });
+                let draft = self.close_decided_editor();
+                self.external_decision = Some(ExternalDecision {
+                    sequence,
+                    told,
+                    draft,
+                });
                 self.report_external_decision();
             }
             None if self.external_decision.is_none() => {
@@ -127,8 +149,51 @@ impl App {
 
     /// The proxy has refused a decision, and said why: mostly because somebody was quicker.
     pub(super) fn was_refused(&mut self, sequence: u64) {
-        let told = DecisionKnowledge::All;
-        self.external_decision = Some(ExternalDecision { sequence, told });
+        self.external_decision = Some(ExternalDecision {
+            sequence,
+            told: DecisionKnowledge::All,
+            draft: String::new(),
+        });
+    }
+
+    /// Takes the time of a hold. Gives it in words, if the message is held.
+    pub(super) fn take_clock(&mut self, clock: &HoldClockResult) -> Option<String> {
+        let now = self.now;
+        let mut held = self.proxy.held.iter_mut();
+        let held = held.find(|held| held.hold == clock.hold)?;
+        held.take_clock(clock, now);
+        Some(held.describe_clock(now))
+    }
+
+    /// Gives the held message more time.
+    pub(super) fn extend(&mut self, seconds: &str) {
+        let Ok(seconds) = Some(seconds)
+            .filter(|text| !text.is_empty())
+            .map(str::parse)
+            .transpose()
+        else {
+            return self.complain(format!("`{seconds}` is not a number of seconds"));
+        };
+        if let Some(held) = self.selected_hold() {
+            let request = HoldExtendRequest {
+                hold: held.hold,
+                seconds,
+            };
+            self.ask(&request, RequestPurpose::Extended(held.sequence));
+        }
+    }
+
+    /// Tells the proxy that a held message is open in an editor here, or not any more, so that its clock stands still.
+    pub(super) fn tell_editing(&mut self, purpose: EditPurpose, state: EditorState) {
+        let EditPurpose::Hold { hold, .. } = purpose else {
+            return;
+        };
+        let is_held = self.proxy.held.iter().any(|held| held.hold == hold);
+        if is_held && self.proxy.link == ProxyStatus::Live {
+            let open = state == EditorState::Open;
+            let request = HoldEditRequest { hold, open };
+            self.ask(&request, RequestPurpose::HoldEdited);
+        }
     }
 
     fn has_lost(&self, sequence: u64) -> bool {
@@ -162,9 +227,10 @@ impl App {
 
     /// Says what became of a message that was decided elsewhere, as soon as it is known. True: something was said.
     pub(super) fn report_external_decision(&mut self) -> bool {
-        let Some(&ExternalDecision { sequence, told }) = self.external_decision.as_ref() else {
+        let Some(decision) = self.external_decision.as_ref() else {
             return false;
         };
+        let (sequence, told) = (decision.sequence, decision.told);
         let (text, now) = match (told, self.verdict(sequence)) {
             (DecisionKnowledge::All, _) | (DecisionKnowledge::Decided, None) => return false,
             (_, Some(verdict)) => (verdict, DecisionKnowledge::All),
@@ -176,15 +242,11 @@ impl App {
                 )
             }
         };
-        let closes = match self.overlay {
-            Overlay::Editor(_) => "; Esc closes",
-            _ => "",
-        };
-        self.complain(text + closes);
-        self.external_decision = Some(ExternalDecision {
-            sequence,
-            told: now,
-        });
+        let draft = decision.draft.clone();
+        self.tell_decided(text + &draft);
+        if let Some(decision) = &mut self.external_decision {
+            decision.told = now;
+        }
         true
     }
 
@@ -195,18 +257,25 @@ impl App {
         self.verdict(sequence).or_else(unknown)
     }
 
-    /// `#10 was already forwarded by user (ctl, pid 9)`, if it was held and the record tells.
+    /// `#10 was already forwarded by user (ctl, pid 9)`, if it was held and the record or the proxy tells.
     fn verdict(&self, sequence: u64) -> Option<String> {
-        let told = self
-            .tabs
-            .first()?
-            .view
-            .message_with_context(sequence)
-            .ok()?;
+        let recorded = self.recorded_verdict(sequence);
+        let decided = || {
+            let mut decided = self.proxy.decided.iter().rev();
+            let decided = decided.find(|decided| decided.sequence == sequence)?;
+            Some(in_words(&decided.action, &decided.by, ""))
+        };
+        let words = recorded.or_else(decided)?;
+        Some(format!("#{sequence} was already {words}"))
+    }
+
+    fn recorded_verdict(&self, sequence: u64) -> Option<String> {
+        let view = &self.tabs.first()?.view;
+        let told = view.message_with_context(sequence).ok()?;
         let mut verdicts = told.message.verdicts.iter();
         verdicts.find(|verdict| verdict.kind == "hold")?;
         let decision = verdicts.find(|verdict| DECISIONS.contains(&verdict.kind.as_str()))?;
-        Some(format!("#{sequence} was already {}", in_words(decision)))
+        Some(in_words(&decision.kind, &decision.by, &decision.why))
     }
 
     /// Goes to the next held message after the selected one, else to the first.
@@ -224,16 +293,16 @@ impl App {
 }
 
 /// `dropped by timeout: nobody decided within 55 s`.
-fn in_words(verdict: &Verdict) -> String {
-    let done = match verdict.kind.as_str() {
+fn in_words(action: &str, by: &str, why: &str) -> String {
+    let done = match action {
         "forward" => "forwarded",
         "modify" => "changed and forwarded",
         "drop" => "dropped",
         "error" => "answered with an error",
         other => other,
     };
-    match verdict.why.is_empty() {
-        true => format!("{done} by {}", verdict.by),
-        false => format!("{done} by {}: {}", verdict.by, verdict.why),
+    match why.is_empty() {
+        true => format!("{done} by {by}"),
+        false => format!("{done} by {by}: {why}"),
     }
 }

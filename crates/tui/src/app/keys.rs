@@ -15,6 +15,7 @@ impl App {
             Overlay::Editor(_) => KeyContext::Editor,
             Overlay::Prompt(..) => KeyContext::Line,
             Overlay::ConfirmQuit | Overlay::ConfirmLeave => KeyContext::Question,
+            Overlay::Notice(_) => KeyContext::Notice,
             Overlay::Servers(_) => KeyContext::Servers,
             _ => KeyContext::Panes,
         }
@@ -50,11 +51,9 @@ impl App {
     pub(super) fn editor_command(&mut self, command: UiCommand) {
         match (command, &mut self.overlay) {
             (UiCommand::Send, _) => self.send_edited(),
-            (UiCommand::CloseEditor, Overlay::Editor(_)) => {
-                self.overlay = Overlay::None;
-                self.say("nothing was sent");
-            }
-            (UiCommand::GoOnOutside, Overlay::Editor(_)) => self.edit_outside(),
+            (UiCommand::CloseEditor, _) => self.give_up_editing(),
+            (UiCommand::EditExternally, Overlay::Editor(_)) => self.edit_outside(),
+            (UiCommand::StartOver, Overlay::Editor(editor)) => editor.start_over(),
             (command, Overlay::Editor(editor)) => editor.run(command),
             _ => {}
         }
@@ -72,10 +71,10 @@ impl App {
     pub(super) fn answer_question(&mut self, command: UiCommand) {
         match (&self.overlay, command) {
             (Overlay::ConfirmQuit, UiCommand::EndProxy | UiCommand::Confirm) => self.end_proxy(),
-            (Overlay::ConfirmLeave, UiCommand::LetGo | UiCommand::Confirm) => {
+            (Overlay::ConfirmLeave, UiCommand::ForwardAndQuit | UiCommand::Confirm) => {
                 self.resume_and_leave()
             }
-            (Overlay::ConfirmLeave, UiCommand::LeaveHolding) => self.effects.push(Effect::Quit),
+            (Overlay::ConfirmLeave, UiCommand::QuitHolding) => self.effects.push(Effect::Quit),
             (Overlay::ConfirmQuit | Overlay::ConfirmLeave, UiCommand::Stay) => {
                 self.overlay = Overlay::None;
             }
@@ -88,7 +87,8 @@ impl App {
         if let Overlay::Editor(_)
         | Overlay::Prompt(..)
         | Overlay::ConfirmQuit
-        | Overlay::ConfirmLeave = self.overlay
+        | Overlay::ConfirmLeave
+        | Overlay::Notice(_) = self.overlay
         {
             return;
         }
@@ -117,8 +117,7 @@ impl App {
                 };
                 if target == ClickTarget::List {
                     self.focus = Focus::List;
-                    let place = tab.top + line;
-                    if place < tab.view.len() {
+                    if let Some(Some(place)) = tab.drawn_places.get(line).copied() {
                         tab.select_place(place);
                         tab.follows = false;
                     }

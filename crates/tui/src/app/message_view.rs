@@ -7,9 +7,12 @@ use mcp_proxy_wire::{Direction, Kind};
 use super::answers::RequestPurpose;
 use super::{App, DiffView, Effect, Overlay};
 use crate::proxy::ProxyStatus;
+use crate::source::RowGrouping;
 use crate::tab::{BodyVersion, Detail, body_of};
 use crate::text::{BodyLayout, compare, curl};
 
+/// Why there is no curl command.
+const NO_URL: &str = "no curl command: neither the server nor the proxy has a URL here (both speak stdio); y copies the message";
 /// Terminals take no more into the clipboard, and most take less.
 const MOST_COPIED: u64 = 1 << 20;
 
@@ -64,9 +67,9 @@ impl App {
             .message_with_context(selected)
             .map(|told| told.message.kind);
         self.complain(match kind {
-            Ok(Kind::Request) => format!("#{selected} has no answer so far"),
+            Ok(Kind::Request) => format!("#{selected} has no answer yet"),
             Ok(Kind::Notification) => {
-                format!("#{selected} is a notification, which nobody answers")
+                format!("#{selected} is a notification, which has no answer")
             }
             Ok(Kind::Response | Kind::Error) => {
                 format!("#{selected} answers no request that is here")
@@ -136,10 +139,10 @@ impl App {
                 .as_ref()
                 .is_ok_and(|told| told.message.original_raw.is_some());
             said = match was_changed {
-                false => Some("this message was forwarded as it was received"),
+                false => Some("this message was forwarded unchanged"),
                 true => match detail.turn() {
-                    BodyVersion::Received => Some("as it was received"),
-                    BodyVersion::Sent => Some("as it was forwarded"),
+                    BodyVersion::Received => Some("as received"),
+                    BodyVersion::Sent => Some("as forwarded"),
                 },
             };
         });
@@ -148,43 +151,79 @@ impl App {
         }
     }
 
-    pub(super) fn diff(&mut self) {
-        match self.diff_view() {
+    /// Compares what belongs to the selected message, or two messages by their numbers.
+    pub(super) fn diff(&mut self, numbers: &str) {
+        let view = match numbers.is_empty() {
+            true => self.diff_view(),
+            false => self.diff_of_two(numbers),
+        };
+        match view {
             Ok(view) => self.open(Overlay::Diff(Box::new(view))),
             Err(why) => self.complain(why),
         }
     }
 
+    fn diff_of_two(&mut self, numbers: &str) -> Result<DiffView, String> {
+        let words = numbers.split_whitespace();
+        let parsed: Vec<Option<u64>> = words
+            .map(|word| word.trim_start_matches('#').parse().ok())
+            .collect();
+        let [Some(first), Some(second)] = parsed[..] else {
+            return Err("two message numbers are needed: `:diff 6 8`".to_owned());
+        };
+        let tab = self.current().ok_or("no session is open")?;
+        let body = |number: u64| {
+            let told = tab.view.message_with_context(number)?;
+            Ok::<_, String>(body_of(&told.message.raw))
+        };
+        let titles = [format!("#{first}"), format!("#{second}")];
+        let bodies = [body(first)?, body(second)?];
+        Ok(DiffView::new([first, second], titles, bodies))
+    }
+
     fn diff_view(&mut self) -> Result<DiffView, String> {
-        let nothing =
-            "there is nothing to compare: this message was not changed, and not sent again";
+        let nothing = "nothing to compare: this message was not changed or replayed (`:diff A B` compares any two)";
         let tab = self.current().ok_or(nothing)?;
         let selected = tab.selected.ok_or("no message is selected")?;
         let message = tab.view.message_with_context(selected)?.message;
         if let Some(original) = &message.original_raw {
             let titles = [
                 format!("#{selected} received"),
-                format!("#{selected} sent on"),
+                format!("#{selected} forwarded"),
             ];
             let bodies = [body_of(original), body_of(&message.raw)];
             return Ok(DiffView::new([selected; 2], titles, bodies));
         }
-        let mut pairs = Vec::new();
-        for (first, (request, answer)) in &tab.replays {
-            pairs.push((*first, *request));
-            pairs.extend(tab.view.peer(*first).zip(*answer));
-        }
-        let pair = pairs.iter().rev();
-        let mut pair = pair.filter(|(first, again)| *first == selected || *again == selected);
-        let (first, again) = *pair.next().ok_or(nothing)?;
+        let replays = tab.replays.iter().rev();
+        let mut pairs = replays.filter_map(|(first, (request, answer))| {
+            let answers = tab.view.peer(*first).zip(*answer);
+            let all = [Some((*first, *request)), answers];
+            let mut all = all.into_iter().flatten();
+            let is_about = all.any(|(first, again)| first == selected || again == selected);
+            // The requests differ in their ids only, unless one was edited; the answers are what one wants to see.
+            is_about.then(|| answers.unwrap_or((*first, *request)))
+        });
+        let (first, again) = pairs.next().ok_or(nothing)?;
         let body = |number| {
             tab.view
                 .message_with_context(number)
                 .map(|told| body_of(&told.message.raw))
         };
-        let titles = [format!("#{first} first"), format!("#{again} sent again")];
+        let titles = [format!("#{first} first"), format!("#{again} replayed")];
         let bodies = [body(first)?, body(again)?];
         Ok(DiffView::new([first, again], titles, bodies))
+    }
+
+    /// Shows one row for each call, or for each message.
+    pub(super) fn toggle_calls(&mut self) {
+        let Some(tab) = self.current() else {
+            return;
+        };
+        let said = match tab.toggle_calls() {
+            RowGrouping::Calls => "one row for each call: request and answer together",
+            RowGrouping::Messages => "one row for each message",
+        };
+        self.say(said);
     }
 
     /// Where clients connect, as they say it themselves: a proxy that runs elsewhere does not tell.
@@ -204,6 +243,11 @@ impl App {
     }
 
     pub(super) fn copy(&mut self) {
+        // Before the first message the screen shows what a client needs.
+        let is_empty = self.current().is_some_and(|tab| tab.view.total() == 0);
+        if let Some(config) = self.client_config().filter(|_| is_empty) {
+            return self.put(config, "config copied");
+        }
         let raw = self.current().and_then(|tab| {
             tab.show();
             tab.detail.as_ref()?.raw().cloned()
@@ -227,10 +271,12 @@ impl App {
         let made = self.current().and_then(|tab| {
             tab.show();
             let message = &tab.detail.as_ref()?.told.as_ref().ok()?.message;
-            // To the server itself; where that is none over HTTP, to the proxy before it.
+            // To the server itself; where that does not speak HTTP, to the proxy in front of it.
             let url = server.or(listens).or_else(|| sent_to(message));
-            let url = url.unwrap_or_else(|| "http://127.0.0.1:8888/mcp".to_owned());
-            Some(curl(message, &url))
+            Some(match url {
+                Some(url) => curl(message, &url),
+                None => Err(NO_URL.to_owned()),
+            })
         });
         match made {
             Some(Ok(text)) => self.put(text, "copied as a curl command"),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_proxy_control::{ExportRequest, NoteRequest, SaveRequest};
 use mcp_proxy_session::Filter;
+use mcp_proxy_session::export::exporter;
 use mcp_proxy_session::store::RecordListing;
 
 use super::answers::RequestPurpose;
@@ -13,6 +14,9 @@ use crate::input::InputLine;
 use crate::port::RecordRequest;
 use crate::proxy::ProxyStatus;
 use crate::tab::Tab;
+
+/// The filter that shows what went wrong.
+const ERRORS: &str = r#".status == "error""#;
 
 impl App {
     pub(super) fn type_filter(&mut self) {
@@ -71,7 +75,7 @@ impl App {
                 if typing == PromptKind::Filter
                     && let Err(error) = Filter::parse(&text)
                 {
-                    return self.complain(format!("the filter is wrong: {error}"));
+                    return self.complain(format!("not a filter: {error}"));
                 }
                 history.keep(&text);
                 self.overlay = Overlay::None;
@@ -129,9 +133,13 @@ impl App {
         }
         let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
         match UiCommand::named(name) {
+            Some(command) if rest.trim().is_empty() && command.needs_text() => {
+                let entry = command.entry();
+                self.complain(format!("`:{}` needs more: {}", entry.name, entry.about));
+            }
             Some(command) => self.run(command, rest.trim()),
             None => self.complain(format!(
-                "there is no command `{name}`, or more than one; F1 lists them"
+                "unknown or ambiguous command `{name}`; F1 lists them"
             )),
         }
     }
@@ -141,8 +149,24 @@ impl App {
             return;
         };
         if let Err(error) = tab.set_filter(text) {
-            self.complain(format!("the filter is wrong: {error}"));
+            self.complain(format!("not a filter: {error}"));
         }
+    }
+
+    /// Shows only what went wrong, or again what was shown before.
+    pub(super) fn toggle_errors(&mut self) {
+        let Some(tab) = self.tabs.get(self.tab) else {
+            return;
+        };
+        let filter = tab.view.filter().to_owned();
+        let wanted = match filter == ERRORS {
+            true => std::mem::take(&mut self.filter_before_errors),
+            false => {
+                self.filter_before_errors = filter;
+                ERRORS.to_owned()
+            }
+        };
+        self.set_filter(&wanted);
     }
 
     pub(super) fn search_for(&mut self, text: &str) {
@@ -154,7 +178,7 @@ impl App {
     /// Goes to the next place that matches, the one before, or with 0 the first from here.
     pub(super) fn search_on(&mut self, by: isize) {
         if self.search.is_empty() {
-            return self.complain("there is no search yet (/ searches)");
+            return self.complain("nothing was searched for yet (/ searches)");
         }
         let needle = self.search.clone();
         let Some(tab) = self.tabs.get_mut(self.tab) else {
@@ -172,7 +196,7 @@ impl App {
         };
         match found {
             Some(line) => detail.go_to(line),
-            None => self.complain(format!("`{needle}` is not in this message")),
+            None => self.complain(format!("`{needle}` was not found in this message")),
         }
     }
 
@@ -194,7 +218,7 @@ impl App {
         let first = self.tab == 0;
         if !first && self.proxy.link != ProxyStatus::None {
             return self.complain(format!(
-                "only the live session is written here; use `{}` for this one",
+                "only the live session can be saved and exported here; for this one use `{}`",
                 what.in_the_shell()
             ));
         }
@@ -213,6 +237,11 @@ impl App {
                 self.ask(&RecordRequest { request, record }, then);
             }
             (FileOutput::Export, Some((format, path))) => {
+                // The prompt offers a format; the user may have typed another one after it.
+                let (format, path) = match path.trim_start().split_once(' ') {
+                    Some((other, path)) if exporter(other).is_some() => (other, path),
+                    _ => (format, path),
+                };
                 let request = ExportRequest {
                     format: format.to_owned(),
                     output: output(path),
@@ -221,7 +250,7 @@ impl App {
                 self.ask(&RecordRequest { request, record }, then);
             }
             (FileOutput::Export, None) => {
-                self.complain("export what, and where? `:export har session.har`");
+                self.complain("a format and a path are needed: `:export har session.har`");
             }
         }
     }

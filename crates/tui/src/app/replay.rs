@@ -3,10 +3,10 @@
 use mcp_proxy_control::{ReplayRequest, ReplaySession};
 use mcp_proxy_wire::Direction;
 
+use super::App;
 use super::answers::RequestPurpose;
 use super::decisions::{EditCheck, EditLocation, editable};
-use super::{App, Overlay};
-use crate::editor::{EditPurpose, Editor};
+use crate::editor::EditPurpose;
 use crate::proxy::ProxyStatus;
 
 impl App {
@@ -26,7 +26,7 @@ impl App {
         match detail.map(|detail| editable(detail, EditLocation::Here)) {
             Some(Ok(text)) => {
                 let purpose = EditPurpose::Replay { sequence };
-                self.open(Overlay::Editor(Box::new(Editor::new(purpose, &text))));
+                self.open_editor(purpose, &text);
             }
             Some(Err(why)) => self.complain(why),
             None => {}
@@ -47,7 +47,7 @@ impl App {
             raw: raw.and_then(|(raw, _)| ReplayRequest::text(&raw)),
             ..ReplayRequest::default()
         };
-        self.say(format!("#{sequence} is sent again …"));
+        self.say(format!("replaying #{sequence} …"));
         self.ask(&request, RequestPurpose::Replayed(sequence));
     }
 
@@ -55,7 +55,7 @@ impl App {
     fn replayable(&mut self) -> Option<u64> {
         if self.proxy.link == ProxyStatus::None || self.tab != 0 {
             self.complain(
-                "there is no proxy that could send it; `mcp-proxy replay FILE` plays a record",
+                "no proxy runs here that could send it; `mcp-proxy replay RECORD` replays a record",
             );
             return None;
         }
@@ -76,7 +76,7 @@ impl App {
                 Some(request)
             }
             (Direction::ServerToClient, None) => {
-                self.complain("only messages of a client can be sent again");
+                self.complain("only messages from a client can be replayed");
                 None
             }
         }

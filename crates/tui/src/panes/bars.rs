@@ -1,6 +1,7 @@
 //! Filter, control and status bar.
 
 use mcp_proxy_control::InterceptMode;
+use mcp_proxy_session::Filter;
 use mcp_proxy_wire::terminal_text::sanitize;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
@@ -13,7 +14,7 @@ use super::{cut, span, wrapped};
 use crate::app::{App, ClickArea, ClickTarget, Overlay, PromptKind, StatusTone};
 use crate::command::{CommandGroup, UiCommand, shown_key};
 use crate::proxy::ProxyStatus;
-use crate::source::ViewState;
+use crate::source::{RowGrouping, ViewState};
 use crate::theme::StyleRole;
 
 /// What the status bar names, with the word for it: as much of it as there is room for.
@@ -56,6 +57,14 @@ const BUTTONS: [(UiCommand, &str); 9] = [
 
 /// How much of a filter is shown before anything else on its line.
 const FILTER_FIRST: usize = 24;
+/// What a filter can be, for somebody who has typed nothing yet.
+const FILTER_EXAMPLES: [&str; 5] = [
+    "words: read_file",
+    "regex: /time.?out/i",
+    "jq: .status == \"error\"",
+    ".tool == \"search\"",
+    ".latency_ms > 500",
+];
 /// How many lines a status message may take.
 const SAID_LINES: u16 = 3;
 
@@ -86,6 +95,7 @@ fn last(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         (Overlay::Prompt(PromptKind::Filter, _), _) if frame.area().height < 6 => {
             typing(app, frame, area);
         }
+        (Overlay::Notice(_), _) => key_bar(app, frame, area, &[(UiCommand::Dismiss, "Close")]),
         (_, Some(said)) => {
             let (role, sign) = match said.tone {
                 StatusTone::Bad => (StyleRole::Bad, "! "),
@@ -130,8 +140,10 @@ fn say(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str, role: StyleRole
 fn editor_keys(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let keys = [
         (UiCommand::Send, "Send"),
-        (UiCommand::CloseEditor, "Back"),
-        (UiCommand::GoOnOutside, "$EDITOR"),
+        (UiCommand::CloseEditor, "Close"),
+        (UiCommand::EditExternally, "$EDITOR"),
+        (UiCommand::StartOver, "Start over"),
+        (UiCommand::Undo, "Undo"),
     ];
     let spans: Vec<Span<'static>> = keys
         .into_iter()
@@ -266,8 +278,17 @@ fn counts(tab: &crate::tab::Tab) -> String {
     let mut text = match tab.view.state() {
         ViewState::Opening => "opening …".to_owned(),
         ViewState::Failed(_) => "cannot be read".to_owned(),
-        ViewState::Ready if tab.view.filter().is_empty() => format!("{} messages", grouped(total)),
-        ViewState::Ready => format!("{} of {}", grouped(shown), grouped(total)),
+        ViewState::Ready if !tab.view.filter().is_empty() => {
+            format!("{} of {}", grouped(shown), grouped(total))
+        }
+        ViewState::Ready => {
+            let (count, noun) = match tab.view.grouping() {
+                RowGrouping::Messages => (total, "message"),
+                RowGrouping::Calls => (shown, "row"),
+            };
+            let plural = if count == 1 { "" } else { "s" };
+            format!("{} {noun}{plural}", grouped(count))
+        }
     };
     if let Some((done, of)) = tab.view.searching() {
         text.push_str(&format!(" ({} %)", done * 100 / of.max(1)));
@@ -327,6 +348,31 @@ fn controls(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(Line::from(spans)), area);
 }
 
+/// How a filter is read, at the right; as long as there is none, what it can be.
+fn filter_hint(app: &App, text: &str, room: usize) -> Vec<Span<'static>> {
+    let free = room.saturating_sub(text.width());
+    let Some(form) = Filter::form_name(text) else {
+        let examples = FILTER_EXAMPLES.iter();
+        let mut hint = String::from(" ");
+        for example in examples {
+            if hint.width() + example.width() + 2 > free {
+                break;
+            }
+            hint.push_str("  ");
+            hint.push_str(example);
+        }
+        return vec![span(app, StyleRole::Faint, hint)];
+    };
+    let hint = format!("({form})");
+    match (free + 1).checked_sub(hint.width() + 1) {
+        None | Some(0) => Vec::new(),
+        Some(gap) => vec![
+            Span::raw(" ".repeat(gap)),
+            span(app, StyleRole::Faint, hint),
+        ],
+    }
+}
+
 fn typing(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let Overlay::Prompt(typing, input) = &app.overlay else {
         return;
@@ -344,12 +390,15 @@ fn typing(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let skipped = before.width().saturating_sub(room);
     let text = sanitize(input.text());
     let text: String = text.chars().skip(skipped).collect();
-    let line = Line::from(vec![
+    let mut spans = vec![
         span(app, StyleRole::Key, sign),
         span(app, StyleRole::Plain, cut(&text, room + 1)),
-    ]);
+    ];
+    if *typing == PromptKind::Filter {
+        spans.extend(filter_hint(app, &text, room));
+    }
     frame.render_widget(Clear, area);
-    frame.render_widget(Paragraph::new(line), area);
+    frame.render_widget(Paragraph::new(Line::from(spans)), area);
     let column =
         area.x + (sign.width() + before.width() - skipped).min(width.saturating_sub(1)) as u16;
     frame.set_cursor_position(Position::new(column, area.y));

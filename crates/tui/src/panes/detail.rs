@@ -2,18 +2,18 @@
 
 use mcp_proxy_session::{MessageWithContext, Verdict};
 use mcp_proxy_wire::Origin;
+use mcp_proxy_wire::terminal_text::sanitize;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph, Wrap};
 use unicode_width::UnicodeWidthChar as _;
 
-use super::rows::{short_size, short_time};
-use super::{cut, framed, span, style};
-use crate::app::{App, ClickArea, ClickTarget, Focus};
+use super::{cut, framed, span, style, wrapped};
+use crate::app::{App, ClickArea, ClickTarget, DetailWidth, Focus};
 use crate::command::UiCommand;
 use crate::tab::{BodyVersion, Detail, Tab};
-use crate::text::{TextPiece, TextPieceKind};
+use crate::text::{TextPiece, TextPieceKind, short_size, short_time};
 use crate::theme::StyleRole;
 
 pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
@@ -27,7 +27,7 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             .border_style(style(app, role));
         let nothing = app.tabs.get(app.tab).is_some_and(Tab::matches_nothing);
         let hint = match nothing {
-            true => "no message matches the filter: F2 changes it, Ctrl-L shows everything",
+            true => "No message matches the filter: F2 changes it, Ctrl-L shows everything",
             false => "",
         };
         let hint = Paragraph::new(span(app, StyleRole::Faint, hint)).wrap(Wrap { trim: false });
@@ -37,25 +37,24 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         BodyVersion::Sent => format!(" #{} ", detail.sequence),
         BodyVersion::Received => format!(" #{} as received ", detail.sequence),
     };
-    let block = Block::bordered()
+    let mut block = Block::bordered()
         .title(title)
         .border_style(style(app, role));
+    if app.detail_width == DetailWidth::Whole {
+        let back = format!(" {}: back to the list ", UiCommand::Open.key());
+        block = block.title_bottom(Line::from(back).right_aligned());
+    }
     let inner = framed(frame, block, area);
     let facts = match &detail.told {
         Ok(told) if inner.height > 6 => facts(told, detail.sequence, app),
         _ => Vec::new(),
     };
+    let width = usize::from(inner.width);
     let facts: Vec<Line<'static>> = facts
-        .into_iter()
+        .iter()
+        .flat_map(|text| wrapped(&sanitize(text), width))
         .take(usize::from(inner.height / 3))
-        .map(|text| {
-            let text = mcp_proxy_wire::terminal_text::sanitize(&text);
-            Line::from(span(
-                app,
-                StyleRole::Faint,
-                cut(&text, usize::from(inner.width)),
-            ))
-        })
+        .map(|text| Line::from(span(app, StyleRole::Faint, cut(&text, width))))
         .collect();
     let [head, body] =
         Layout::vertical([Constraint::Length(facts.len() as u16), Constraint::Min(1)]).areas(inner);
@@ -190,15 +189,10 @@ fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
     if app.tab == 0
         && let Some(held) = app.proxy.hold_of(sequence)
     {
-        let left = held
-            .until
-            .map(|until| until.saturating_duration_since(app.now));
-        let left = left.map_or("waits for a viewer".to_owned(), |left| {
-            format!("{} s left", left.as_secs())
-        });
         lines.push(format!(
-            "⏸ held by {}, {left}: F5 forward, F6 modify, F8 drop",
-            held.by
+            "⏸ held by {}, {}",
+            held.by,
+            held.describe_clock(app.now)
         ));
     }
     if message.undecided && app.is_left_undecided() {
@@ -222,10 +216,18 @@ fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
             .map(|latency| format!(" after {}", short_time(latency)));
         let latency = latency.unwrap_or_default();
         first.push_str(&format!(" answers #{request}{latency}"));
+        // The latency is the server's own.
+        if let Some(held) = message.request_held {
+            let held = short_time(held);
+            first.push_str(&format!(" (#{request} was held {held} before)"));
+        }
+    }
+    if let Some(held) = message.held {
+        first.push_str(&format!(" held {}", short_time(held)));
     }
     match message.origin {
         Origin::Proxy => lines.push("made by the proxy".to_owned()),
-        Origin::Replay => lines.push("sent by a replay".to_owned()),
+        Origin::Replay => lines.push("a replay".to_owned()),
         Origin::Client | Origin::Server => {}
     }
     if let Some(parent) = message.parent {
@@ -233,19 +235,6 @@ fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
         lines.push(format!("caused by #{parent}: {key} goes there"));
     }
     lines.push(first);
-    if let Some(http) = &message.http {
-        let head = match (&http.method, http.status) {
-            (Some(method), _) => format!("{method} {}", http.target.as_deref().unwrap_or_default()),
-            (None, Some(status)) => format!("HTTP {status}"),
-            (None, None) => "HTTP".to_owned(),
-        };
-        let headers: Vec<String> = http
-            .headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}"))
-            .collect();
-        lines.push(format!("{head}  {}", headers.join(", ")));
-    }
     lines.extend(
         message
             .verdicts
@@ -254,7 +243,7 @@ fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
             .map(verdict_line),
     );
     if told.undelivered {
-        lines.push("it could not be delivered".to_owned());
+        lines.push("not delivered".to_owned());
     }
     lines
 }

@@ -1,6 +1,7 @@
 //! What lies over the panes: a window in the middle, or the editor in place of the message.
 
 use mcp_proxy_control::InterceptMode;
+use mcp_proxy_wire::terminal_text::sanitize;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Text};
@@ -8,7 +9,7 @@ use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::detail::on_screen;
-use super::{diff, events, framed, help, lists, servers, span, style};
+use super::{counted, diff, events, framed, help, lists, servers, span, style, wrapped};
 use crate::app::{App, Overlay};
 use crate::command::UiCommand;
 use crate::editor::EditPurpose;
@@ -20,6 +21,7 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         Overlay::Help { .. } => help::draw(app, frame, area),
         Overlay::ConfirmQuit => confirm_quit(app, frame, area),
         Overlay::ConfirmLeave => confirm_leave(app, frame, area),
+        Overlay::Notice(_) => notice(app, frame, area),
         Overlay::Breakpoints { .. } => lists::breakpoints(app, frame, area),
         Overlay::Rules { .. } => lists::rules(app, frame, area),
         Overlay::Events { .. } => events::draw(app, frame, area),
@@ -52,32 +54,47 @@ pub(crate) fn window(
 
 fn confirm_quit(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let what = match app.proxy.held.len() {
-        0 => "The proxy runs in this terminal and ends with it.".to_owned(),
-        1 => "The proxy ends, and the held message is dropped.".to_owned(),
-        held => format!("The proxy ends, and {held} held messages are dropped."),
+        0 => "Quitting ends the proxy, which runs in this terminal.".to_owned(),
+        1 => "Quitting ends the proxy and drops the held message.".to_owned(),
+        held => format!("Quitting ends the proxy and drops {held} held messages."),
     };
     confirm(
         app,
         frame,
         area,
         what,
-        &[(UiCommand::EndProxy, "end it"), (UiCommand::Stay, "stay")],
+        &[(UiCommand::EndProxy, "end it"), (UiCommand::Stay, "cancel")],
     );
 }
 
 fn confirm_leave(app: &App, frame: &mut Frame<'_>, area: Rect) {
-    let what = match (app.proxy.mode, app.proxy.held.len()) {
-        (InterceptMode::Intercept, 0) => "The proxy keeps holding every message.".to_owned(),
-        (InterceptMode::Intercept, held) => {
-            format!("The proxy keeps holding every message; {held} held now.")
+    let breakpoints = app.proxy.breakpoints.len() as u64;
+    let holding = match (app.proxy.mode, breakpoints) {
+        (InterceptMode::Intercept, _) => "The proxy keeps holding every message".to_owned(),
+        (InterceptMode::Passthrough, 0) => "The proxy keeps holding".to_owned(),
+        (InterceptMode::Passthrough, 1) => "1 breakpoint keeps holding messages".to_owned(),
+        (InterceptMode::Passthrough, count) => {
+            format!("{count} breakpoints keep holding messages")
         }
-        (InterceptMode::Passthrough, 1) => "A message is held and stays held.".to_owned(),
-        (InterceptMode::Passthrough, held) => format!("{held} messages are held and stay held."),
+    };
+    let now = match app.proxy.held.len() as u64 {
+        0 => String::new(),
+        held => format!("; {} held now", counted(held, "message")),
+    };
+    let what = match (app.proxy.mode, breakpoints, app.proxy.held.len() as u64) {
+        (InterceptMode::Passthrough, 0, held) => {
+            format!("{holding} {}.", counted(held, "message"))
+        }
+        _ => format!("{holding}{now}."),
+    };
+    let forward = match breakpoints {
+        0 => "forward all and quit",
+        _ => "remove them, forward all and quit",
     };
     let choices = [
-        (UiCommand::LetGo, "release all"),
-        (UiCommand::LeaveHolding, "keep holding"),
-        (UiCommand::Stay, "stay"),
+        (UiCommand::ForwardAndQuit, forward),
+        (UiCommand::QuitHolding, "keep holding and quit"),
+        (UiCommand::Stay, "cancel"),
     ];
     confirm(app, frame, area, what, &choices);
 }
@@ -102,7 +119,7 @@ fn confirm(
     };
     let width = (what.width().max(on_one.width()) + 4) as u16;
     let height = choices.len() as u16 + 2 + (what.width() as u16 + 1).div_ceil(area.width.max(1));
-    let inner = window(app, frame, area, (width, height), "Leave?");
+    let inner = window(app, frame, area, (width, height), "Quit?");
     let mut lines = vec![Line::from(span(app, StyleRole::Plain, format!(" {what}")))];
     let choices = choices.into_iter();
     lines.extend(choices.map(|text| Line::from(span(app, StyleRole::Key, format!(" {text}")))));
@@ -115,6 +132,26 @@ fn confirm(
     frame.render_widget(text, inner);
 }
 
+/// Something that has to be seen before another key counts.
+fn notice(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let Overlay::Notice(text) = &app.overlay else {
+        return;
+    };
+    let columns = usize::from(area.width.saturating_sub(4)).clamp(1, 70);
+    let lines = wrapped(&sanitize(text), columns);
+    let size = (columns as u16 + 4, lines.len() as u16 + 2);
+    let title = format!(
+        "The editor was closed ({} closes this)",
+        UiCommand::Dismiss.key()
+    );
+    let inner = window(app, frame, area, size, &title);
+    let lines = lines.into_iter().map(|line| {
+        let text = format!(" {line}");
+        Line::from(span(app, StyleRole::Bad, text))
+    });
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
+}
+
 /// The editor.
 pub(crate) fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let (border, faint, plain) = (
@@ -123,12 +160,20 @@ pub(crate) fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         style(app, StyleRole::Selected),
     );
     let bad = style(app, StyleRole::Bad);
+    let clock = match &app.overlay {
+        Overlay::Editor(editor) => app.proxy.hold_of(editor.purpose.sequence()),
+        _ => None,
+    };
+    let clock = clock.map(|held| held.describe_clock(app.now));
     let Overlay::Editor(editor) = &mut app.overlay else {
         return;
     };
-    let title = match editor.purpose {
-        EditPurpose::Hold { sequence, .. } => format!(" #{sequence} held: edit "),
-        EditPurpose::Replay { sequence } => format!(" #{sequence}: edit and send again "),
+    let title = match (editor.purpose, clock) {
+        (EditPurpose::Hold { sequence, .. }, Some(clock)) => {
+            format!(" Edit #{sequence}, held: {clock} ")
+        }
+        (EditPurpose::Hold { sequence, .. }, None) => format!(" Edit #{sequence}, held "),
+        (EditPurpose::Replay { sequence }, _) => format!(" Edit #{sequence} and replay it "),
     };
     let (check, check_style) = match (editor.fault(), editor.remark()) {
         (None, None) => (" JSON is valid ".to_owned(), faint),
@@ -143,11 +188,11 @@ pub(crate) fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     };
     let [send, outside, back] = [
         UiCommand::Send,
-        UiCommand::GoOnOutside,
+        UiCommand::EditExternally,
         UiCommand::CloseEditor,
     ]
     .map(UiCommand::key);
-    let keys = format!(" {send} send  {outside} $EDITOR  {back} back ");
+    let keys = format!(" {send} send  {outside} $EDITOR  {back} close ");
     let has_room = check.width() + keys.width() + 2 <= usize::from(area.width);
     let mut block = Block::bordered()
         .title(title)

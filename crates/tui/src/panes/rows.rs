@@ -1,9 +1,11 @@
 //! The message list: only the rows that are on the screen are ever looked at.
 
-use std::time::{Duration, Instant};
+mod row_text;
 
+use std::time::Instant;
+
+use mcp_proxy_wire::Direction;
 use mcp_proxy_wire::terminal_text::sanitize;
-use mcp_proxy_wire::{Direction, Kind, Origin};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -13,11 +15,14 @@ use unicode_width::UnicodeWidthStr as _;
 use super::{cut, framed, span, style};
 use crate::app::{App, ClickArea, ClickTarget, Focus};
 use crate::proxy::Held;
-use crate::source::{MessageRow, ViewState};
+use crate::source::{MessageRow, RowGrouping, StrayLines, ViewState};
+use crate::text::{short_size, short_time};
 use crate::theme::StyleRole;
+use row_text::RowText;
 
-/// From this width on rows tell when they came.
-const WITH_TIME: usize = 70;
+/// From this width on rows tell when they came: to the second, and to the millisecond.
+const WITH_SECONDS: usize = 56;
+const WITH_MILLISECONDS: usize = 70;
 /// Below this width they tell nothing but how long a held message waits.
 const WITH_SIZE: usize = 30;
 
@@ -26,8 +31,13 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         Focus::List => StyleRole::Focus,
         Focus::Detail => StyleRole::Border,
     };
+    let grouping = app.tabs.get(app.tab).map(|tab| tab.view.grouping());
+    let title = match grouping.unwrap_or_default() {
+        RowGrouping::Messages => " Messages ",
+        RowGrouping::Calls => " Calls ",
+    };
     let block = Block::bordered()
-        .title(" Messages ")
+        .title(title)
         .border_style(style(app, role));
     let inner = framed(frame, block, area);
     let target = ClickTarget::List;
@@ -35,14 +45,12 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         area: inner,
         target,
     });
-    let now = app.now;
     let Some(tab) = app.tabs.get_mut(app.tab) else {
         return hint(app, frame, inner, "connecting …");
     };
     let failed = match tab.view.state() {
         ViewState::Failed(why) => Some(format!("cannot be read: {why}")),
         ViewState::Opening => Some("opening …".to_owned()),
-        ViewState::Ready if tab.view.total() == 0 => Some("no messages yet".to_owned()),
         ViewState::Ready if tab.view.is_empty() && tab.view.searching().is_none() => {
             Some("nothing matches the filter (Ctrl-L shows everything)".to_owned())
         }
@@ -51,33 +59,80 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     if let Some(text) = failed {
         return hint(app, frame, inner, &text);
     }
-    let height = usize::from(inner.height);
+    let lines = visible_lines(app, usize::from(inner.width), usize::from(inner.height));
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// The rows on the screen, with stray lines of the server between them. Notes which row is where, for the mouse.
+fn visible_lines(app: &mut App, width: usize, height: usize) -> Vec<Line<'static>> {
+    let Some(tab) = app.tabs.get_mut(app.tab) else {
+        return Vec::new();
+    };
     let top = tab.scroll(height);
     let rows = tab.view.window(top, height);
-    let (selected, several) = (tab.selected, tab.view.connections().len() > 1);
+    let strays = tab.view.stray_lines(top, height);
+    let several = tab.view.has_several_connections();
+    let selected = tab.selected;
     let marked: Vec<bool> = rows
         .iter()
         .map(|row| tab.view.marks().contains(&row.sequence))
         .collect();
+    let stray_at = |place: usize| {
+        let found = strays.iter().find(|(at, _)| *at == place);
+        found.map(|(_, lines)| (None, stray_line(app, lines, width)))
+    };
     let is_live = app.tab == 0;
-    let width = usize::from(inner.width);
-    let lines: Vec<Line<'static>> = rows
+    let mut lines = Vec::new();
+    for (index, (row, marked)) in rows.iter().zip(marked).enumerate() {
+        lines.extend(stray_at(top + index));
+        let answer = row.answer.as_ref().map(|answer| answer.sequence);
+        let hold = |sequence: u64| app.proxy.hold_of(sequence);
+        let held = hold(row.sequence).or_else(|| hold(answer?));
+        let look = RowContext {
+            held: held.filter(|_| is_live),
+            forgotten: row.undecided && app.is_left_undecided(),
+            several,
+            marked,
+            selected: selected.is_some_and(|one| one == row.sequence || Some(one) == answer),
+            now: app.now,
+        };
+        lines.push((Some(top + index), line(app, row, &look, width)));
+    }
+    lines.extend(stray_at(top + rows.len()));
+    // Stray lines must not push the selected row off the screen.
+    let place = app.tabs.get(app.tab).and_then(|tab| tab.place());
+    let selected = lines
         .iter()
-        .zip(marked)
-        .map(|(row, marked)| {
-            let held = is_live.then(|| app.proxy.hold_of(row.sequence)).flatten();
-            let look = RowContext {
-                held,
-                forgotten: row.undecided && app.is_left_undecided(),
-                several,
-                marked,
-                selected: selected == Some(row.sequence),
-                now,
-            };
-            line(app, row, &look, width)
-        })
-        .collect();
-    frame.render_widget(Paragraph::new(lines), inner);
+        .position(|(at, _)| *at == place && at.is_some());
+    let surplus = selected.map_or(0, |line| (line + 1).saturating_sub(height));
+    let surplus = match place.is_some_and(|place| place + 1 == top + rows.len()) {
+        // Below the last row there may be some too.
+        true => lines
+            .len()
+            .saturating_sub(height)
+            .min(selected.unwrap_or(0)),
+        false => surplus,
+    };
+    lines.drain(..surplus);
+    lines.truncate(height);
+    let (places, lines) = lines.into_iter().unzip();
+    if let Some(tab) = app.tabs.get_mut(app.tab) {
+        tab.drawn_places = places;
+    }
+    lines
+}
+
+/// `⚠ stdout ×3: Listening on port 80 — not messages`.
+fn stray_line(app: &App, stray: &StrayLines, width: usize) -> Line<'static> {
+    let (count, what) = match stray.count {
+        1 => (String::new(), " — not a message"),
+        count => (format!(" ×{count}"), " — not messages"),
+    };
+    let mut text = format!(" ⚠ stdout{count}: {}", sanitize(&stray.first));
+    if text.width() + what.width() <= width {
+        text.push_str(what);
+    }
+    Line::from(span(app, StyleRole::Bad, cut(&text, width)))
 }
 
 fn hint(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str) {
@@ -105,13 +160,20 @@ fn line(app: &App, row: &MessageRow, look: &RowContext<'_>, width: usize) -> Lin
     let to_server = row.direction == Direction::ClientToServer;
     // What was never decided waits for ever.
     let is_held = look.held.is_some() || look.forgotten;
-    let (sign, arrow) = match (is_held, to_server) {
-        (true, true) => ("⏸", "→"),
-        (true, false) => ("⏸", "←"),
-        (false, true) => ("►", "→"),
-        (false, false) => ("◄", "←"),
+    let sign = match (is_held, to_server) {
+        (true, _) => "⏸",
+        (false, true) => "►",
+        (false, false) => "◄",
     };
-    let role = match (is_held, row.is_error || row.dropped, to_server) {
+    let arrow = match (&row.answer, to_server) {
+        (Some(_), _) => "⇄",
+        (None, true) => "→",
+        (None, false) => "←",
+    };
+    let answer = row.answer.as_deref();
+    let went_wrong = |row: &MessageRow| row.is_error || row.dropped;
+    let is_bad = went_wrong(row) || answer.is_some_and(went_wrong);
+    let role = match (is_held, is_bad, to_server) {
         (true, _, _) => StyleRole::Held,
         (_, true, _) => StyleRole::Bad,
         (_, _, true) => StyleRole::ToServer,
@@ -123,7 +185,7 @@ fn line(app: &App, row: &MessageRow, look: &RowContext<'_>, width: usize) -> Lin
         false => String::new(),
     };
     let start = format!("{mark}{sign} #{:03} {arrow} {connection}", row.sequence);
-    let what = RowText::of(row, look);
+    let what = RowText::of(row, look.forgotten);
     // What went wrong is told first, then of what, then how large that is.
     let full = facts(row, look, width, SizeColumn::Visible);
     let room = |right: &str| width.saturating_sub(right.width() + 1);
@@ -132,7 +194,7 @@ fn line(app: &App, row: &MessageRow, look: &RowContext<'_>, width: usize) -> Lin
         false => facts(row, look, width, SizeColumn::Hidden),
     };
     let room = room(&right);
-    let left = what.within(room.saturating_sub(start.width()), width < WITH_SIZE);
+    let left = what.within(room.saturating_sub(start.width()));
     let left = format!("{start}{left}");
     let left = cut(&left, room);
     let gap = " ".repeat(room.saturating_sub(left.width()) + 1);
@@ -151,124 +213,6 @@ fn line(app: &App, row: &MessageRow, look: &RowContext<'_>, width: usize) -> Lin
     Line::from(spans)
 }
 
-/// What a row says of its message.
-struct RowText {
-    /// `tools/call`
-    subject: String,
-    /// ` [exec_cmd]`
-    name: String,
-    /// ` (response)`: left out where there is no room, because the arrow says it too.
-    answer: &'static str,
-    /// ` (failed) · changed`
-    outcome: String,
-    /// ` · by the proxy` or ` · by a replay`, if there is room.
-    maker: &'static str,
-    kind: Kind,
-}
-
-impl RowText {
-    fn of(row: &MessageRow, look: &RowContext<'_>) -> RowText {
-        let method = row.method.as_deref().map(sanitize);
-        let name = row
-            .name
-            .as_deref()
-            .map(|name| format!(" [{}]", sanitize(name)));
-        let word = match (row.kind, row.is_error) {
-            (Kind::Error, _) => " (error)",
-            (Kind::Response, true) => " (failed)",
-            _ => "",
-        };
-        let mut outcome = word.to_owned();
-        for (is, word) in [
-            (row.modified, "changed"),
-            (row.dropped, "dropped"),
-            (row.refused, "refused"),
-            (row.answered, "answered"),
-            (look.forgotten, "not decided"),
-            (row.late, "late"),
-            (row.duplicate, "duplicate"),
-            (row.undelivered, "undelivered"),
-        ] {
-            if is {
-                outcome.push_str(&format!(" · {word}"));
-            }
-        }
-        let (subject, answer) = match row.kind {
-            Kind::Request | Kind::Notification => (method.unwrap_or_default(), ""),
-            Kind::Response | Kind::Error => match (method, row.kind == Kind::Response) {
-                (Some(method), true) if !row.is_error => (method, " (response)"),
-                (Some(method), _) => (method, ""),
-                (None, true) if !row.is_error => ("response".to_owned(), ""),
-                (None, _) => ("answer".to_owned(), ""),
-            },
-            Kind::Batch => (format!("batch{}", excerpt(row)), ""),
-            Kind::Other => (format!("JSON, but not a message{}", excerpt(row)), ""),
-            Kind::Malformed => (format!("not JSON{}", excerpt(row)), ""),
-        };
-        RowText {
-            subject,
-            name: name.unwrap_or_default(),
-            answer,
-            outcome,
-            maker: match row.origin {
-                Origin::Proxy => " · by the proxy",
-                Origin::Replay => " · by a replay",
-                Origin::Client | Origin::Server => "",
-            },
-            kind: row.kind,
-        }
-    }
-
-    /// Whether all that matters has room.
-    fn fits(&self, room: usize) -> bool {
-        let name = match self.kind {
-            // An answer does without: its request tells it.
-            Kind::Response | Kind::Error => 0,
-            _ => self.name.width(),
-        };
-        self.outcome.is_empty() || self.subject.width() + name + self.outcome.width() <= room
-    }
-
-    /// `tools/call [exec_cmd]`, `tools/call (response)`, `tools/call (failed) · late`, as much as has room.
-    fn within(&self, room: usize, is_narrow: bool) -> String {
-        let RowText {
-            subject,
-            name,
-            answer,
-            outcome,
-            maker,
-            ..
-        } = self;
-        let is_answer = matches!(self.kind, Kind::Response | Kind::Error);
-        let full = format!("{subject}{name}{answer}{outcome}{maker}");
-        if full.width() <= room {
-            return full;
-        }
-        let mut forms = vec![format!("{subject}{name}{answer}")];
-        let nameless = format!("{subject}{outcome}{maker}");
-        if is_answer && !maker.is_empty() && nameless.width() <= room {
-            return nameless;
-        }
-        if is_answer {
-            forms.push(format!("{subject}{answer}"));
-            forms.push(subject.clone());
-        } else if is_narrow && !name.is_empty() {
-            // A tool says more than the method that calls it.
-            forms.push(name.trim_start().to_owned());
-        }
-        let room = room.saturating_sub(outcome.width());
-        let fitting = forms.iter().find(|form| form.width() <= room);
-        let form = fitting.or(forms.last()).map_or("", String::as_str);
-        let told = format!("{}{outcome}", cut(form, room));
-        told.trim_start().to_owned()
-    }
-}
-
-fn excerpt(row: &MessageRow) -> String {
-    let excerpt = row.excerpt.as_deref().map(sanitize);
-    excerpt.map_or(String::new(), |excerpt| format!(": {excerpt}"))
-}
-
 /// Whether a row tells how large its message is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SizeColumn {
@@ -280,50 +224,32 @@ enum SizeColumn {
 fn facts(row: &MessageRow, look: &RowContext<'_>, width: usize, size: SizeColumn) -> String {
     let mut text = String::new();
     if let Some(held) = look.held {
-        let left = held
-            .until
-            .map(|until| until.saturating_duration_since(look.now));
-        text.push_str(&match left {
-            Some(left) if width < WITH_SIZE => format!("{} s", left.as_secs()),
-            Some(left) => format!("{} s left ", left.as_secs()),
-            None => "waits ".to_owned(),
+        text.push_str(&match width < WITH_SIZE {
+            true => held.short_clock(look.now),
+            false => held.clock_text(look.now) + " ",
         });
     }
     if width < WITH_SIZE {
         return text;
     }
-    if let (None, Some(latency)) = (look.held, row.latency) {
+    let told = row.answer.as_deref().unwrap_or(row);
+    if let (None, Some(latency)) = (look.held, told.latency) {
         text.push_str(&format!("{} ", short_time(latency)));
     }
     match size {
-        SizeColumn::Visible => text.push_str(&short_size(row.len)),
+        SizeColumn::Visible => text.push_str(&short_size(told.len)),
         SizeColumn::Hidden => text.truncate(text.trim_end().len()),
     }
-    if width >= WITH_TIME {
-        let stamp = mcp_proxy_session::time_text(row.time);
-        text = format!("{text:>16}  {}", stamp.get(11..23).unwrap_or_default());
-    }
-    text
-}
-
-/// `1.2 ms`, `42 s`.
-pub(crate) fn short_time(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    match time.as_millis() {
-        0 => format!("{} µs", time.as_micros()),
-        1..10 => format!("{:.1} ms", seconds * 1e3),
-        10..1000 => format!("{:.0} ms", seconds * 1e3),
-        1000..60_000 => format!("{seconds:.1} s"),
-        _ => format!("{:.0} min", seconds / 60.0),
-    }
-}
-
-/// `120 B`, `1.2 kB`.
-pub(crate) fn short_size(bytes: u64) -> String {
-    let size = bytes as f64;
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.1} kB", size / 1e3),
-        _ => format!("{:.1} MB", size / 1e6),
+    let time = mcp_proxy_session::time_text(row.time);
+    let (time, columns) = match width {
+        ..WITH_SECONDS => return text,
+        ..WITH_MILLISECONDS => (time.get(11..19), 13),
+        _ => (time.get(11..23), 17),
+    };
+    let time = time.unwrap_or_default();
+    match size {
+        SizeColumn::Visible => format!("{text:>columns$} {time}"),
+        // The room of the column is needed.
+        SizeColumn::Hidden => format!("{text} {time}"),
     }
 }

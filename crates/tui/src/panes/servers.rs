@@ -1,8 +1,7 @@
 //! The servers of a hub, and below them what is known about the selected one.
 
 use mcp_proxy_control::{ServerHealth, ServerRow};
-use mcp_proxy_wire::json_string;
-use mcp_proxy_wire::terminal_text::sanitize;
+use mcp_proxy_wire::terminal_text::{sanitize, sanitize_json};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -10,7 +9,7 @@ use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::overlay::window;
-use super::{cut, span, style, wrapped};
+use super::{counted, cut, span, style, wrapped};
 use crate::app::{App, Overlay};
 use crate::proxy::ProxyStatus;
 use crate::theme::StyleRole;
@@ -68,24 +67,21 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
 
 /// As long as no client is connected: what to put into a client's config. Gives the rest of the area.
 fn draw_invitation(app: &App, frame: &mut Frame<'_>, area: Rect) -> Rect {
-    let address = match (&app.listen_url, &app.proxy.link) {
-        (Some(address), ProxyStatus::Live) if app.proxy.clients() == 0 => address,
+    let config = match app.client_config() {
+        Some(config) if app.proxy.clients() == 0 => config,
         _ => return area,
     };
-    let config = client_config(address, &app.proxy.hello.client);
-    let letters: Vec<char> = sanitize(&config).chars().collect();
-    let width = usize::from(area.width).saturating_sub(2).max(1);
     let mut lines = vec![
         Line::default(),
         Line::from(span(
             app,
             StyleRole::Focus,
-            " No client is connected. Put this into a client's config:",
+            " Waiting for a client. Put this into its config:",
         )),
     ];
-    // It is broken anywhere: whoever copies it joins the lines.
-    let parts = letters.chunks(width).map(String::from_iter);
-    lines.extend(parts.map(|part| Line::from(span(app, StyleRole::Plain, format!(" {part}")))));
+    let config = sanitize_json(&config);
+    let parts = config.lines().map(|line| format!("  {line}"));
+    lines.extend(parts.map(|part| Line::from(span(app, StyleRole::Plain, part))));
     let height = lines.len() as u16;
     if area.height < LIST_ONLY + height {
         return area;
@@ -94,16 +90,6 @@ fn draw_invitation(app: &App, frame: &mut Frame<'_>, area: Rect) -> Rect {
         Layout::vertical([Constraint::Min(0), Constraint::Length(height)]).areas(area);
     frame.render_widget(Paragraph::new(lines), below);
     rest
-}
-
-/// The entry of the hub in the config of a client.
-fn client_config(address: &str, transport: &str) -> String {
-    let kind = match transport {
-        "sse" => "sse",
-        _ => "http",
-    };
-    let url = json_string(address);
-    format!(r#"{{"mcpServers":{{"hub":{{"type":"{kind}","url":{url}}}}}}}"#)
 }
 
 /// `Servers: 2 of 3 ready, 1 client`.
@@ -260,13 +246,6 @@ fn offers(server: &ServerRow, health: &ServerHealth) -> String {
         text.push_str(&format!("; {warnings} in `mcp-proxy status`"));
     }
     text
-}
-
-fn counted(count: u64, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        count => format!("{count} {noun}s"),
-    }
 }
 
 fn state_role(state: &str) -> StyleRole {

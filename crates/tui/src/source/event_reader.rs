@@ -115,11 +115,12 @@ impl SessionEventReader {
             left = left.saturating_sub(gap.end - from);
             let mut found = Vec::new();
             let mut cut = from > gap.start;
+            let rows = older.rows;
             self.lines(from..gap.end, |line| {
                 if std::mem::take(&mut cut) {
                     older.end = from + line.len() as u64 + 1;
                 } else {
-                    found.extend(SessionEvent::read(&record(line)));
+                    found.extend(SessionEvent::read(&record(line), rows));
                 }
             })?;
             newest.extend(found.into_iter().rev());
@@ -167,7 +168,8 @@ impl SessionEventReader {
             self.lines(gap, |line| {
                 // Most lines say nothing of marks, and are not worth reading.
                 if memchr::memmem::find(line, b"\"mark\"").is_some() {
-                    found.extend(SessionEvent::read(&record(line)).and_then(|one| one.mark));
+                    let event = SessionEvent::read(&record(line), older.rows);
+                    found.extend(event.and_then(|one| one.mark));
                 }
             })?;
             marks.extend(found.into_iter().rev());
@@ -191,10 +193,11 @@ impl SessionEventReader {
         let mut start = from;
         let new = session.rows().get(known..).unwrap_or_default();
         let ends = new.iter().map(Some).chain([None]);
-        for row in ends {
+        for (index, row) in ends.enumerate() {
             let end = row.map_or(session.bytes(), Row::offset);
             if start < end {
-                self.lines(start..end, |line| rest.take(session, &record(line)))?;
+                let before = known + index;
+                self.lines(start..end, |line| rest.take(session, &record(line), before))?;
             }
             start = row.map_or(end, line_end);
         }
@@ -224,7 +227,7 @@ impl SessionEventReader {
 }
 
 impl AppendedEvents {
-    fn take(&mut self, session: &SessionRecord, record: &RecordedLine) {
+    fn take(&mut self, session: &SessionRecord, record: &RecordedLine, row: usize) {
         let about_message = match record.kind() {
             "act" => true,
             "io" => record.member::<String>("kind").as_deref() == Some("undelivered"),
@@ -232,10 +235,10 @@ impl AppendedEvents {
         };
         if about_message {
             let sequence = record.member::<u64>("sequence");
-            let row = sequence.and_then(|sequence| session.find(sequence));
-            self.changed.extend(row.map(|row| row as u32));
+            let about = sequence.and_then(|sequence| session.find(sequence));
+            self.changed.extend(about.map(|row| row as u32));
         }
-        let event = SessionEvent::read(record);
+        let event = SessionEvent::read(record, row);
         self.marks.extend(event.as_ref().and_then(|one| one.mark));
         self.events.extend(event);
     }

@@ -55,6 +55,12 @@ pub struct MessageRow {
     pub origin: Origin,
     /// It could not be delivered.
     pub undelivered: bool,
+    /// A rule delayed it.
+    pub delayed: bool,
+    /// A rule sent it to another server.
+    pub redirected: bool,
+    /// Of a call, where calls are shown: its answer.
+    pub answer: Option<Box<MessageRow>>,
 }
 
 impl MessageRow {
@@ -87,6 +93,9 @@ impl MessageRow {
             duplicate: message.duplicate,
             origin: message.origin,
             undelivered: told.undelivered,
+            delayed: message.delayed,
+            redirected: message.redirected,
+            answer: None,
         }
     }
 
@@ -118,6 +127,9 @@ impl MessageRow {
             duplicate: row.is_duplicate(),
             origin: row.origin(),
             undelivered: row.is_undelivered(),
+            delayed: false,
+            redirected: false,
+            answer: None,
         }
     }
 }

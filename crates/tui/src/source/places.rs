@@ -5,7 +5,8 @@ use std::sync::{PoisonError, RwLockReadGuard};
 use mcp_proxy_session::MessageWithContext;
 
 use super::row_source::RowSource;
-use super::{MessageRow, SessionView};
+use super::{MessageRow, RowGrouping, SessionView, StrayLines};
+use crate::tab::CarriedMessage;
 
 impl SessionView {
     /// How many messages there are.
@@ -15,7 +16,7 @@ impl SessionView {
 
     /// How many rows the filter lets through, so far.
     pub fn len(&self) -> usize {
-        if self.filter.is_empty() {
+        if self.shows_all() {
             self.total()
         } else {
             self.shown.len()
@@ -42,7 +43,7 @@ impl SessionView {
                 .zip(&mut lines)
                 .filter(|(_, line)| line.is_none())
             {
-                *line = rows.line(*row as usize);
+                *line = rows.line(*row as usize, self.grouping);
                 if let Some(line) = line {
                     self.cache.put(*row, line.clone());
                 }
@@ -51,26 +52,52 @@ impl SessionView {
         lines.into_iter().flatten().collect()
     }
 
+    /// The stray lines among the rows at these places, each with the place of the row below it. Filters are about messages:
+    /// with one, no others are shown.
+    pub fn stray_lines(&self, from: usize, count: usize) -> Vec<(usize, StrayLines)> {
+        if !self.filter.is_empty() {
+            return Vec::new();
+        }
+        let to = from.saturating_add(count).min(self.len());
+        let before = from.checked_sub(1).and_then(|place| self.row_at(place));
+        let mut next = before.map_or(0, |row| row as usize + 1);
+        let mut found = Vec::new();
+        for place in from..to {
+            let row = self.row_at(place).map_or(next, |row| row as usize);
+            found.extend(self.strays.within(next..=row).map(|lines| (place, lines)));
+            next = row + 1;
+        }
+        if to == self.len() {
+            found.extend(self.strays.within(next..).map(|lines| (to, lines)));
+        }
+        found
+    }
+
     /// The sequence number of the row at a place among the shown ones.
     pub fn sequence_at(&self, place: usize) -> Option<u64> {
         let row = self.row_at(place)?;
         self.rows()?.sequence(row as usize)
     }
 
-    /// The place of a message among the shown rows; `None` if it is not shown.
+    /// The place of a message among the shown rows; `None` if it is not shown. An answer is at the place of its call.
     pub fn place_of(&self, sequence: u64) -> Option<usize> {
         let row = self.rows()?.find(sequence)?;
         let row = Some(row).filter(|row| (self.progress.first..self.progress.end).contains(row))?;
-        if self.filter.is_empty() {
+        if self.shows_all() {
             return Some(row - self.progress.first);
         }
-        self.shown.binary_search(&(row as u32)).ok()
+        let place = |row: usize| self.shown.binary_search(&(row as u32)).ok();
+        let call = || match self.grouping {
+            RowGrouping::Messages => None,
+            RowGrouping::Calls => self.rows()?.call_of(row),
+        };
+        place(row).or_else(|| place(call()?))
     }
 
     /// The place of the shown row with this sequence number, else of the next, else of the last.
     pub fn nearest(&self, sequence: u64) -> Option<usize> {
         let row = self.rows()?.at_or_after(sequence);
-        let place = if self.filter.is_empty() {
+        let place = if self.shows_all() {
             row.saturating_sub(self.progress.first)
         } else {
             self.shown.partition_point(|shown| (*shown as usize) < row)
@@ -84,6 +111,29 @@ impl SessionView {
         rows.told(sequence)
     }
 
+    /// A whole message with the HTTP head that carried it.
+    pub fn carried_message(&self, sequence: u64) -> Result<CarriedMessage, String> {
+        let rows = self.rows().ok_or("the record is not open yet")?;
+        let told = rows.told(sequence)?;
+        let http = rows.http_head(&told.message);
+        Ok(CarriedMessage { told, http })
+    }
+
+    /// Where calls are shown: the answer to the request of this number.
+    pub fn answer_of_call(&self, sequence: u64) -> Option<CarriedMessage> {
+        if self.grouping == RowGrouping::Messages {
+            return None;
+        }
+        let rows = self.rows()?;
+        let row = rows.find(sequence)?;
+        // An answer stands for itself where its request is not here.
+        let answer = rows
+            .peer(sequence)
+            .filter(|_| rows.call_of(row).is_none())?;
+        drop(rows);
+        self.carried_message(answer).ok()
+    }
+
     /// The message that answers this one, or the request that this one answers.
     pub fn peer(&self, sequence: u64) -> Option<u64> {
         self.rows()?.peer(sequence)
@@ -91,7 +141,7 @@ impl SessionView {
 
     /// The number of the row at a place.
     fn row_at(&self, place: usize) -> Option<u32> {
-        if self.filter.is_empty() {
+        if self.shows_all() {
             return (place < self.total()).then(|| (self.progress.first + place) as u32);
         }
         self.shown.get(place).copied()

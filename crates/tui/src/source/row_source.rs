@@ -5,10 +5,13 @@
 
 use std::ops::ControlFlow;
 
-use mcp_proxy_session::{Error, Filter, MessageWithContext, Row, SessionRecord};
+use mcp_proxy_session::{
+    Error, Filter, HttpHead, MessageWithContext, ProxyMessage, Row, SessionRecord,
+};
+use mcp_proxy_wire::Kind;
 
-use super::MessageRow;
 use super::fetched_messages::FetchedMessages;
+use super::{MessageRow, RowGrouping};
 
 /// Where rows come from. Written by the worker only.
 #[derive(Debug)]
@@ -94,7 +97,49 @@ impl RowSource {
         }
     }
 
-    pub(super) fn line(&self, row: usize) -> Option<MessageRow> {
+    /// The row of the request that a message answers, or of the answer to it.
+    pub(super) fn peer_row(&self, row: usize) -> Option<usize> {
+        match self {
+            RowSource::Record(session) => session.row(row)?.peer(),
+            RowSource::Fetched(_) => self.find(self.peer(self.sequence(row)?)?),
+        }
+    }
+
+    /// Of an answer: the row of the request that it answers. That row shows the call as a whole.
+    pub(super) fn call_of(&self, row: usize) -> Option<usize> {
+        let kind = match self {
+            RowSource::Record(session) => session.row(row)?.kind(),
+            RowSource::Fetched(remembered) => remembered.get(row)?.message.kind,
+        };
+        let is_answer = matches!(kind, Kind::Response | Kind::Error);
+        let request = self.peer_row(row).filter(|_| is_answer)?;
+        // A second answer to a request stands for itself.
+        (self.peer_row(request) == Some(row)).then_some(request)
+    }
+
+    /// The HTTP head that carried a message: its own, or that of its event stream.
+    pub(super) fn http_head(&self, message: &ProxyMessage) -> Option<HttpHead> {
+        match (&message.http, self) {
+            (Some(http), _) => Some(http.clone()),
+            (None, RowSource::Record(session)) => {
+                session.event_stream_head(session.find(message.sequence)?, message)
+            }
+            // The proxy that keeps no record does not give it.
+            (None, RowSource::Fetched(_)) => None,
+        }
+    }
+
+    /// One row of the list.
+    pub(super) fn line(&self, row: usize, grouping: RowGrouping) -> Option<MessageRow> {
+        let mut line = self.message_line(row)?;
+        if grouping == RowGrouping::Calls && self.call_of(row).is_none() {
+            let answer = self.peer_row(row).and_then(|row| self.message_line(row));
+            line.answer = answer.map(Box::new);
+        }
+        Some(line)
+    }
+
+    fn message_line(&self, row: usize) -> Option<MessageRow> {
         match self {
             RowSource::Record(session) => {
                 let known = session.row(row)?;
@@ -128,6 +173,11 @@ impl RowSource {
         from: usize,
         mut seen: impl FnMut(usize, bool) -> ControlFlow<()>,
     ) -> Result<(), Error> {
+        // No line has to be read for that.
+        if filter.is_empty() {
+            let _ = (from..self.end()).try_for_each(|row| seen(row, true));
+            return Ok(());
+        }
         match self {
             RowSource::Record(session) => filter.scan(session, from, seen),
             RowSource::Fetched(remembered) => {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use mcp_proxy_session::{Error, Filter};
 
+use super::RowGrouping;
 use super::row_source::RowSource;
 use super::worker_mailbox::{WorkerMailbox, WorkerResults};
 
@@ -13,12 +14,34 @@ const SLICE: Duration = Duration::from_millis(8);
 /// Rows that cannot be read before a search is given up.
 const PATIENCE: u32 = 100;
 
+/// Which rows are shown.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RowSelection {
+    pub(super) filter: Filter,
+    pub(super) grouping: RowGrouping,
+}
+
+impl RowSelection {
+    /// Whether that is all of them.
+    fn is_all(&self) -> bool {
+        self.filter.is_empty() && self.grouping == RowGrouping::Messages
+    }
+
+    /// The row that shows this one.
+    fn row_of(&self, rows: &RowSource, row: usize) -> usize {
+        match self.grouping {
+            RowGrouping::Messages => row,
+            RowGrouping::Calls => rows.call_of(row).unwrap_or(row),
+        }
+    }
+}
+
 /// A search. It never ends: rows that come later are tried when they come.
 #[derive(Debug, Default)]
 pub(super) struct FilterSearch {
     /// The filter's number, by which the screen tells an old search from a new one.
     pub(super) number: u64,
-    filter: Filter,
+    selection: RowSelection,
     /// The next row to try.
     pub(super) next: usize,
     unreadable: u32,
@@ -27,10 +50,10 @@ pub(super) struct FilterSearch {
 }
 
 impl FilterSearch {
-    pub(super) fn new(number: u64, filter: Filter, from: usize) -> FilterSearch {
+    pub(super) fn new(number: u64, selection: RowSelection, from: usize) -> FilterSearch {
         FilterSearch {
             number,
-            filter,
+            selection,
             next: from,
             ..FilterSearch::default()
         }
@@ -44,15 +67,19 @@ impl FilterSearch {
         mail: &mut WorkerResults,
     ) {
         let end = rows.end();
-        if self.filter.is_empty() || self.trouble.is_some() {
+        if self.selection.is_all() || self.trouble.is_some() {
             self.next = end;
             return;
         }
         let until = Instant::now() + SLICE;
         let mut paused = false;
-        let searched = rows.scan(&self.filter, self.next, |row, matches| {
-            if matches {
-                mail.found.push(row as u32);
+        let selection = &self.selection;
+        let searched = rows.scan(&selection.filter, self.next, |row, matches| {
+            match selection.row_of(rows, row) {
+                own if matches && own == row => mail.found.push(row as u32),
+                // An answer that matches shows its call.
+                call if matches => mail.rechecked.push((call as u32, true)),
+                _ => {}
             }
             self.next = row + 1;
             // Looking at the clock costs as much as trying some rows.
@@ -80,11 +107,20 @@ impl FilterSearch {
 
     /// Tries rows again that were passed: a verdict may have changed what the filter asks for.
     pub(super) fn again(&self, rows: &RowSource, changed: &[u32], mail: &mut WorkerResults) {
-        if self.filter.is_empty() {
+        let filter = &self.selection.filter;
+        if filter.is_empty() {
             return;
         }
-        let passed = changed.iter().filter(|row| (**row as usize) < self.next);
-        let tried = passed.map(|row| (*row, rows.matches(&self.filter, *row as usize)));
-        mail.rechecked.extend(tried);
+        let passed = changed.iter().map(|row| *row as usize);
+        for changed in passed.filter(|row| *row < self.next) {
+            let row = self.selection.row_of(rows, changed);
+            let answer = match self.selection.grouping {
+                RowGrouping::Messages => None,
+                RowGrouping::Calls => rows.peer_row(row),
+            };
+            let mut tried = std::iter::once(row).chain(answer);
+            let matches = tried.any(|row| rows.matches(filter, row));
+            mail.rechecked.push((row as u32, matches));
+        }
     }
 }

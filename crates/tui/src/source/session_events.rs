@@ -22,6 +22,7 @@ const LONGEST: usize = 2_000;
 pub struct SessionEvents {
     kept: VecDeque<SessionEvent>,
     dropped: u64,
+    stderr_lines: u64,
 }
 
 /// One thing that happened.
@@ -39,6 +40,8 @@ pub struct SessionEvent {
     pub mark: Option<(u64, MarkOperation)>,
     /// The name of the server that the connection begins with, if it has one.
     pub server: Option<String>,
+    /// How many messages come before it in the record.
+    pub row: usize,
 }
 
 /// Sorts of events.
@@ -94,7 +97,13 @@ impl SessionEvents {
         self.kept.iter()
     }
 
+    /// How many lines the server wrote on stderr, as far as they were read.
+    pub fn stderr_lines(&self) -> u64 {
+        self.stderr_lines
+    }
+
     pub(super) fn push(&mut self, event: SessionEvent) {
+        self.stderr_lines += u64::from(event.kind == SessionEventKind::Stderr);
         if self.kept.len() >= KEPT {
             self.kept.pop_front();
             self.dropped += 1;
@@ -113,7 +122,7 @@ impl SessionEventKind {
 
 impl SessionEvent {
     /// Reads a line of a record. Messages, verdicts and HTTP heads are shown elsewhere.
-    pub(super) fn read(record: &RecordedLine) -> Option<SessionEvent> {
+    pub(super) fn read(record: &RecordedLine, row: usize) -> Option<SessionEvent> {
         let word = record.member::<String>("kind").unwrap_or_default();
         let kind = match (record.kind(), word.as_str()) {
             ("" | "msg" | "act" | "session", _) | ("io", "http" | "sse") => return None,
@@ -150,6 +159,7 @@ impl SessionEvent {
                     .and_then(|peer| peer.name),
                 _ => None,
             },
+            row,
         })
     }
 }
@@ -201,7 +211,7 @@ mod tests {
 
     fn read(line: &str) -> Option<(SessionEventKind, String)> {
         let line = line.to_owned().into();
-        let event = SessionEvent::read(&RecordedLine { offset: 0, line })?;
+        let event = SessionEvent::read(&RecordedLine { offset: 0, line }, 0)?;
         Some((event.kind, event.text))
     }
 
@@ -253,7 +263,7 @@ mod tests {
     fn only_the_newest_are_kept() {
         let mut events = SessionEvents::default();
         let line = r#"{"t":"io","kind":"open","conn":"c7"}"#.into();
-        let one = SessionEvent::read(&RecordedLine { offset: 0, line }).unwrap();
+        let one = SessionEvent::read(&RecordedLine { offset: 0, line }, 0).unwrap();
         assert_eq!(one.connection, Some(7));
         for _ in 0..KEPT + 2 {
             events.push(one.clone());

@@ -52,9 +52,11 @@ pub(super) fn read_record(mailbox: &Arc<WorkerMailbox>, path: &Path) {
     let opened = SessionRecord::open(path)
         .map_err(|error| chain(&error))
         .and_then(|session| {
-            let appended = SessionEventReader::open(path);
+            // A JSON export has a record somewhere else.
+            let record = session.path();
+            let appended = SessionEventReader::open(record);
             let appended =
-                appended.map_err(|error| format!("cannot open {}: {error}", path.display()));
+                appended.map_err(|error| format!("cannot open {}: {error}", record.display()));
             appended.map(|appended| (session, appended))
         });
     match opened {
@@ -156,12 +158,13 @@ impl ViewWorker {
             let newest = appended.newest(session).unwrap_or_default();
             (mail.events, mail.older_marks) = (newest.events, newest.marks);
         }
+        mail.has_earlier_events = true;
         self.post_results_if_new(mail);
     }
 
     fn apply_commands(&mut self, orders: WorkerCommands, mail: &mut WorkerResults) {
-        if let Some((number, filter)) = orders.filter {
-            self.search = FilterSearch::new(number, filter, read(&self.rows).first());
+        if let Some((number, selection)) = orders.selection {
+            self.search = FilterSearch::new(number, selection, read(&self.rows).first());
         }
         if orders.look || self.more {
             self.take_in(mail);
@@ -189,13 +192,19 @@ impl ViewWorker {
             let read = appended.since(session, from, known);
             let failed = taken.err().map(|error| chain(&error));
             let unread = read.as_ref().err().map(ToString::to_string);
-            self.trouble = failed.or(unread);
+            let next = session.next_part().filter(|_| !self.more);
+            let next = next.map(|part| format!("the record continues in {}", part.display()));
+            self.trouble = failed.or(unread).or(next);
             rest = read.unwrap_or_default();
         }
         (mail.events, mail.marks) = (rest.events, rest.marks);
         self.note_connections(known, mail);
         self.search.again(&read(&self.rows), &rest.changed, mail);
         mail.changed = rest.changed;
+        // The row of a call shows its answer.
+        let rows = read(&self.rows);
+        let calls = (known..rows.end()).filter_map(|row| rows.call_of(row));
+        mail.changed.extend(calls.map(|row| row as u32));
     }
 
     /// Takes in what the screen fetched.
@@ -212,6 +221,9 @@ impl ViewWorker {
         }
         self.note_connections(known, mail);
         self.search.again(&read(&self.rows), &changed, mail);
+        let rows = read(&self.rows);
+        let calls = (known..rows.end()).filter_map(|row| rows.call_of(row));
+        changed.extend(calls.map(|row| row as u32));
         mail.changed = changed;
     }
 
@@ -244,6 +256,7 @@ impl ViewWorker {
         };
         drop(rows);
         let quiet = mail.opened.is_none()
+            && !mail.has_earlier_events
             && mail.events.is_empty()
             && mail.older_marks.is_empty()
             && mail.changed.is_empty()

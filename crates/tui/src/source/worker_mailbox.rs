@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use mcp_proxy_session::{Filter, MarkOperation, MessageWithContext, SessionHeader};
+use mcp_proxy_session::{MarkOperation, MessageWithContext, SessionHeader};
 
 use super::fetched_messages::MOST_ROWS;
 use super::row_source::RowSource;
+use super::search::RowSelection;
 use super::session_events::{KEPT, SessionEvent};
 use super::worker::ViewProgress;
 
@@ -35,8 +36,8 @@ struct MailboxContents {
 /// What the screen wants.
 #[derive(Debug, Default)]
 pub(super) struct WorkerCommands {
-    /// Search with this one, which has this number.
-    pub(super) filter: Option<(u64, Filter)>,
+    /// Search for these rows; the search has this number.
+    pub(super) selection: Option<(u64, RowSelection)>,
     /// Take in what was appended.
     pub(super) look: bool,
     /// Take these in.
@@ -49,6 +50,8 @@ pub(super) struct WorkerCommands {
 #[derive(Debug, Default)]
 pub(super) struct WorkerResults {
     pub(super) opened: Option<OpenedView>,
+    /// What happened before the record was opened is among the events.
+    pub(super) has_earlier_events: bool,
     pub(super) failed: Option<String>,
     pub(super) progress: ViewProgress,
     /// New rows that match, in order.
@@ -86,9 +89,9 @@ impl WorkerMailbox {
         self.send_command(|orders| orders.stop = true);
     }
 
-    pub(super) fn filter(&self, number: u64, filter: Filter) {
+    pub(super) fn select(&self, number: u64, selection: RowSelection) {
         self.newest.store(number, Ordering::Relaxed);
-        self.send_command(|orders| orders.filter = Some((number, filter)));
+        self.send_command(|orders| orders.selection = Some((number, selection)));
     }
 
     pub(super) fn push(&self, rows: Vec<MessageWithContext>) {
@@ -155,7 +158,7 @@ impl WorkerMailbox {
 
 impl WorkerCommands {
     fn is_nothing(&self) -> bool {
-        self.filter.is_none() && !self.look && self.pushed.is_empty() && !self.stop
+        self.selection.is_none() && !self.look && self.pushed.is_empty() && !self.stop
     }
 }
 
@@ -166,6 +169,7 @@ impl WorkerResults {
             self.rechecked.clear();
         }
         self.opened = newer.opened.or(self.opened.take());
+        self.has_earlier_events |= newer.has_earlier_events;
         self.failed = newer.failed.or(self.failed.take());
         self.progress = newer.progress;
         self.found.extend(newer.found);

@@ -39,6 +39,11 @@ impl Folds {
         }
     }
 
+    /// Folds this line too.
+    pub fn fold(&mut self, line: usize) {
+        self.lines.insert(line);
+    }
+
     /// Unfolds everything.
     pub fn unfold_all(&mut self) {
         self.lines.clear();
@@ -81,13 +86,13 @@ impl BodyLayout {
         // With its comma, if there is one.
         let bracket = closing.text();
         let count = opening.members;
-        let noun = match (bracket.starts_with('}'), count) {
-            (true, 1) => "member",
-            (true, _) => "members",
-            (false, 1) => "item",
-            (false, _) => "items",
-        };
-        format!("… {count} {noun} {bracket}")
+        let plural = if count == 1 { "" } else { "s" };
+        match bracket.chars().next() {
+            Some('}') => format!("… {count} member{plural} {bracket}"),
+            Some(_) => format!("… {count} item{plural} {bracket}"),
+            // An HTTP head ends with an empty line.
+            None => format!(" … {count} header{plural}"),
+        }
     }
 
     /// The line to fold when somebody on `line` wants to fold: itself, or the innermost one that encloses it.

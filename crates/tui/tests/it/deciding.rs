@@ -261,10 +261,19 @@ fn breakpoints_are_added_and_removed() {
     stage.says(&[".latency_ms > 50"]);
     // Of the selected message, to be changed before it is added.
     stage.press(&["B", "enter"]);
-    let params = json!({"filter": "tools/call read_file"});
+    let filter = r#".tool == "read_file" and .direction == "client_to_server""#;
+    let params = json!({"filter": filter});
     let why = "the proxy's reason";
     stage.expect("breakpoints.add", params, Err(why));
     stage.complains(&[why]);
+    // Of an answer, for answers like it.
+    stage.command("9");
+    stage.press(&["B", "enter"]);
+    let filter = r#".tool == "read_file" and .direction == "server_to_client""#;
+    assert_eq!(
+        stage.asked(),
+        [("breakpoints.add", json!({"filter": filter}))]
+    );
 }
 
 #[test]

@@ -48,7 +48,13 @@ fn what_was_written_is_told() {
     stage.expect("save", json!({"output": "/var/copy.jsonl"}), answer);
     stage.says(&["/var/copy.jsonl", "5120"]);
     stage.press(&["X"]);
-    stage.letters("/var/s.har");
+    stage.letters("/var/s.json");
+    stage.press(&["enter"]);
+    let params = json!({"format": "json", "output": "/var/s.json"});
+    stage.expect("export", params, Err("no"));
+    // Another format, typed after the one that is offered.
+    stage.press(&["X"]);
+    stage.letters("har /var/s.har");
     stage.press(&["enter"]);
     let params = json!({"format": "har", "output": "/var/s.har"});
     let why = "the proxy's reason";
@@ -56,6 +62,26 @@ fn what_was_written_is_told() {
     stage.complains(&[why]);
     stage.command("export har");
     stage.complains(&[":export"]);
+    assert_eq!(stage.asked(), []);
+}
+
+#[test]
+fn a_command_without_its_path_says_what_it_needs() {
+    let mut stage = TestUi::live(record::ordinary());
+    for name in ["save", "load", "export", "note", "goto"] {
+        stage.command(name);
+        assert!(stage.is_plain(), "{name}");
+        stage.complains(&[&format!(":{name}")]);
+        // The line that a key opens, sent as it is.
+        let key = match name {
+            "save" => "S",
+            "load" => "O",
+            "goto" => "#",
+            _ => continue,
+        };
+        stage.press(&[key, "enter"]);
+        stage.complains(&[&format!(":{name}")]);
+    }
     assert_eq!(stage.asked(), []);
 }
 

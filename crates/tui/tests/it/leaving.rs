@@ -1,9 +1,9 @@
 //! Leaving, and being left.
 
 use mcp_proxy_control::InterceptMode;
-use mcp_proxy_tui::Overlay;
 use mcp_proxy_tui::ProxyOwner;
 use mcp_proxy_tui::ProxyStatus;
+use mcp_proxy_tui::{Effect, Overlay};
 use serde_json::json;
 
 use crate::record;
@@ -24,6 +24,7 @@ fn a_viewer_leaves_the_proxy_alone() {
     stage.press(&["ctrl-c"]);
     assert!(!stage.quits(), "the text would be lost");
     stage.press(&["esc"]);
+    stage.breakpoints = json!([]);
     stage.let_go(1);
     stage.press(&["ctrl-c"]);
     assert!(stage.quits());
@@ -58,6 +59,43 @@ fn a_proxy_that_goes_on_holding_is_not_left_without_a_question() {
     assert!(stage.is_plain());
     stage.press(&["q"]);
     assert!(stage.quits());
+}
+
+#[test]
+fn a_breakpoint_is_not_left_armed_without_a_question() {
+    let armed = || {
+        let mut stage = TestUi::live(record::ordinary());
+        stage.breakpoints =
+            json!([{"id": 4, "filter": "foo", "direction": null, "left": null, "hits": 0}]);
+        stage.notice("holds", json!({"mode": "passthrough", "held": []}));
+        stage.press(&["q"]);
+        assert!(matches!(stage.app.overlay, Overlay::ConfirmLeave));
+        assert!(!stage.quits());
+        stage
+    };
+    let mut stage = armed();
+    stage.press(&["l"]);
+    assert!(stage.quits());
+    assert_eq!(stage.asked(), [], "it stays");
+    let mut stage = armed();
+    stage.press(&["c"]);
+    let asked = stage.asked();
+    let removed = ("breakpoints.remove", json!({"id": 4}));
+    assert_eq!(asked, [removed, ("continue", json!({}))]);
+}
+
+#[test]
+fn ctrl_z_suspends_everywhere_but_in_the_editor() {
+    let mut stage = held();
+    for keys in [&[][..], &["F2"], &[":"], &["F1"], &["q"]] {
+        stage.press(keys);
+        stage.press(&["ctrl-z"]);
+        let effects = stage.app.effects();
+        assert!(matches!(effects[..], [Effect::Suspend]), "{keys:?}");
+        stage.press(&["esc", "esc"]);
+    }
+    stage.press(&["F6", "x", "ctrl-z"]);
+    assert!(stage.app.effects().is_empty(), "there it undoes");
 }
 
 #[test]
@@ -104,7 +142,7 @@ fn a_lost_proxy_leaves_the_record_on_the_screen() {
     assert_eq!(stage.selected(), Some(1));
     stage.command("filter read_file");
     stage.all_read(10);
-    assert_eq!(stage.app.tabs[0].view.len(), 3);
+    assert_eq!(stage.app.tabs[0].view.len(), 4);
     stage.press(&["q"]);
     assert!(stage.quits());
 }

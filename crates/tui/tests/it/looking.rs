@@ -205,6 +205,36 @@ fn copies_go_to_the_clipboard() {
 }
 
 #[test]
+fn there_is_no_curl_command_where_nobody_has_a_url() {
+    let record = record::ordinary();
+    let hello = json!({"protocol": 1, "target": "python server.py", "server": "stdio", "client": "stdio",
+        "record": record.path(), "pid": 1});
+    let mut stage = TestUi::with(record, hello);
+    stage.command("4");
+    stage.press(&["Y"]);
+    assert!(stage.app.effects().is_empty());
+    stage.complains(&["stdio"]);
+}
+
+#[test]
+fn before_the_first_message_the_config_of_a_client_is_copied() {
+    let mut stage = TestUi::live(record::empty());
+    stage.press(&["y"]);
+    stage.complains(&[]);
+    let url = "http://127.0.0.1:18942/mcp";
+    stage
+        .app
+        .show_program_output(&format!("listening on {url}"));
+    stage.press(&["y"]);
+    let effects = stage.app.effects();
+    let [Effect::Copy(text)] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    let config: serde_json::Value = serde_json::from_str(text).unwrap();
+    assert_eq!(config["mcpServers"]["server"]["url"], url);
+}
+
+#[test]
 fn windows_open_scroll_and_close() {
     let mut stage = TestUi::live(record::ordinary());
     for key in ["F1", "?", "b", "u", "l"] {

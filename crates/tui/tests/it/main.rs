@@ -5,10 +5,13 @@
     reason = "a test's helper functions may stop the test too"
 )]
 
+mod calls;
 mod deciding;
 mod editing;
 mod files;
+mod heads;
 mod hostile;
+mod layout;
 mod leaving;
 mod looking;
 mod mouse;

@@ -69,22 +69,22 @@ fn the_screens() {
 #[test]
 fn the_walk() {
     let mut stage = scenes::listed();
-    stage.press(&["F2"]);
-    stage.letters(".status == \"error\"");
-    stage.press(&["enter"]);
+    stage.press(&["!"]);
     stage.all_read(9);
     assert_eq!(stage.selected(), Some(9));
-    stage.press(&["ctrl-l"]);
+    assert_eq!(stage.app.tabs[0].view.len(), 1);
+    stage.press(&["!"]);
     stage.all_read(9);
     stage.press(&["p", "B", "enter"]);
-    let filter = serde_json::json!({"filter": "tools/call read_file"});
+    let filter = r#".tool == "read_file" and .direction == "client_to_server""#;
+    let filter = serde_json::json!({ "filter": filter });
     stage.expect("breakpoints.add", filter, Ok(serde_json::json!({"id": 1})));
     let mut stage = scenes::editing();
     stage.press(&["ctrl-s"]);
     assert_eq!(stage.asked()[0].1["action"], "modify");
     let mut stage = scenes::replayed();
     stage.press(&["D", "esc", "X"]);
-    stage.letters("~/evidence.har");
+    stage.letters("har ~/evidence.har");
     stage.press(&["enter"]);
     assert_eq!(stage.asked()[0].0, "export");
 }

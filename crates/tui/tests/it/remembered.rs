@@ -75,6 +75,6 @@ fn the_title_says_where_clients_connect() {
     stage.all_read(9);
     stage.settle();
     let at_address = title(&mut stage);
-    assert!(at_address.ends_with("http://127.0.0.1:8888/mcp"));
+    assert!(at_address.contains("http://127.0.0.1:8888/mcp → python"));
     insta::assert_snapshot!("titles", [over_stdio, over_http, at_address].join("\n"));
 }

@@ -63,7 +63,7 @@ fn what_is_no_request_is_sent_again_only_when_asked_twice() {
     let mut stage = TestUi::live(record::ordinary());
     // No JSON, and JSON that is no message.
     for (text, line) in [("{\"a\":", Some(1)), ("{\"a\":1}", None)] {
-        stage.press(&["R"]);
+        stage.press(&["R", "ctrl-o"]);
         stage.press(&["ctrl-k"; 40]);
         stage.letters(text);
         stage.press(&["ctrl-s"]);
@@ -105,8 +105,8 @@ fn a_replay_is_compared_from_each_of_its_four_messages() {
     assert_eq!(stage.app.tabs[0].replays[&8], (10, Some(11)));
     stage.says(&["#8", "#10", "#11", "31.0 ms"]);
     for (number, expected, lines) in [
-        ("8", [8, 10], 1),
-        ("10", [8, 10], 1),
+        ("8", [9, 11], 2),
+        ("10", [9, 11], 2),
         ("9", [9, 11], 2),
         ("11", [9, 11], 2),
     ] {
@@ -121,6 +121,20 @@ fn a_replay_is_compared_from_each_of_its_four_messages() {
     stage.press(&["D"]);
     assert!(stage.is_plain());
     stage.complains(&[]);
+}
+
+#[test]
+fn any_two_messages_are_compared() {
+    let mut stage = TestUi::live(record::ordinary());
+    stage.command("diff 6 #8");
+    assert_eq!(compared(&stage), [6, 8]);
+    assert!(differences(&stage) > 0);
+    stage.press(&["esc"]);
+    for wrong in ["diff 6", "diff 6 8 9", "diff six 8", "diff 6 99"] {
+        stage.command(wrong);
+        assert!(stage.is_plain(), "{wrong}");
+        stage.complains(&[]);
+    }
 }
 
 #[test]

@@ -8,6 +8,9 @@ use mcp_proxy_tui::{App, ProxyOwner, Tab, Theme};
 use mcp_proxy_wire::Origin;
 use serde_json::{Value, json};
 
+use crate::calls;
+use crate::heads;
+use crate::layout;
 use crate::record;
 use crate::servers;
 use crate::test_ui::TestUi;
@@ -73,10 +76,24 @@ pub const SCENES: &[Scene] = &[
     ("sessions", two_sessions),
     ("connections", connections),
     ("verdicts", verdicts),
+    ("message-whole", || pressed(&["enter"])),
+    ("headers", heads::opened),
+    ("headers-folded", heads::folded),
+    ("calls", calls::grouped),
+    ("stray", layout::stray),
+    ("badges", badges),
+    ("filter-empty", || pressed(&["F2"])),
+    ("closed-editor", closed_editor),
     ("connecting", || {
         TestUi::silent(record::empty(), Value::Null)
     }),
-    ("no-messages", || TestUi::live(record::empty())),
+    ("no-messages", || {
+        let mut stage = TestUi::live(record::empty());
+        stage
+            .app
+            .show_program_output("listening on http://127.0.0.1:8888/mcp");
+        stage
+    }),
     ("opening", opening),
     ("failed", failed),
 ];
@@ -214,7 +231,7 @@ fn folded() -> TestUi {
 
 fn command_typed() -> TestUi {
     let mut stage = pressed(&["X"]);
-    stage.letters("~/evidence.har");
+    stage.letters("har ~/evidence.har");
     stage
 }
 
@@ -276,6 +293,25 @@ pub fn replayed() -> TestUi {
     let params = json!({"sequence": 8, "session": "fresh"});
     stage.expect("replay", params, Ok(answer));
     stage.all_read(11);
+    stage
+}
+
+/// Breakpoints and rules are set, and the server has written to stderr.
+fn badges() -> TestUi {
+    let mut stage = held();
+    stage.rules = json!({"file": "rules.toml", "fault": null,
+        "rules": [{"rule": 1, "name": null, "line": 1, "does": "delay 2s"}]});
+    stage.press(&["u", "esc"]);
+    stage.until("stderr is read", |app| {
+        app.tabs[0].view.events().stderr_lines() > 0
+    });
+    stage
+}
+
+/// Somebody else decided about the message in the editor.
+fn closed_editor() -> TestUi {
+    let mut stage = editing();
+    stage.let_go(1);
     stage
 }
 

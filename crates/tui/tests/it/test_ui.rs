@@ -43,6 +43,8 @@ pub struct TestUi {
     pub rules: Value,
     pub servers: Value,
     pub connections: Value,
+    /// Editors of holds that the app has opened and closed.
+    pub edits: Vec<Value>,
     /// How often the app has asked about servers.
     pub server_polls: usize,
     /// The clock stands still.
@@ -62,7 +64,7 @@ impl TestUi {
     pub fn with(record: SampleRecord, hello: Value) -> TestUi {
         let mut stage = TestUi::silent(record, hello);
         stage.until("the session is open", |app| {
-            let ready = |tab: &Tab| *tab.view.state() == ViewState::Ready;
+            let ready = |tab: &Tab| tab.view.has_earlier_events();
             app.tabs.first().is_some_and(ready)
         });
         stage.settle();
@@ -87,7 +89,8 @@ impl TestUi {
         let app = App::recorded(tab, port, Theme::Dark);
         let mut stage = TestUi::of(app, far, record, Value::Null);
         stage.until("the record is open", |app| {
-            *app.tabs[0].view.state() != ViewState::Opening
+            let view = &app.tabs[0].view;
+            view.has_earlier_events() || matches!(view.state(), ViewState::Failed(_))
         });
         stage
     }
@@ -104,6 +107,7 @@ impl TestUi {
             rules: json!({"file": null, "fault": null, "rules": []}),
             servers: json!([]),
             connections: json!([]),
+            edits: Vec::new(),
             server_polls: 0,
             now: Instant::now(),
             asked: Vec::new(),
@@ -120,7 +124,10 @@ impl TestUi {
             }
             for ask in asks {
                 self.server_polls += usize::from(ask.method == Method::ServersList);
-                if BY_ITSELF.contains(&ask.method) {
+                if ask.method == Method::HoldEdit {
+                    let answer = self.edited(&ask.params);
+                    self.reply(ask.id, Ok(&answer.to_string()));
+                } else if BY_ITSELF.contains(&ask.method) {
                     let answer = self.answer_of(ask.method);
                     self.reply(ask.id, Ok(&answer.to_string()));
                 } else {
@@ -128,6 +135,23 @@ impl TestUi {
                 }
             }
         }
+    }
+
+    /// An editor is opened or closed: the clock of its hold stops, or runs again.
+    fn edited(&mut self, params: &str) -> Value {
+        let params: Value = serde_json::from_str(params).unwrap();
+        let clock = match params["open"].as_bool() {
+            Some(true) => "stopped",
+            _ => "running",
+        };
+        for hold in &mut self.holds {
+            if hold["hold"] == params["hold"] {
+                hold["clock"] = json!(clock);
+            }
+        }
+        let answer = json!({"hold": params["hold"], "clock": clock, "left_ms": 54_000});
+        self.edits.push(params);
+        answer
     }
 
     fn answer_of(&self, method: Method) -> Value {
@@ -162,7 +186,7 @@ impl TestUi {
     pub fn all_read(&mut self, total: usize) {
         self.until("all is read", |app| {
             let view = &app.tabs[app.tab].view;
-            view.total() >= total && view.searching().is_none()
+            view.total() >= total && view.searching().is_none() && view.has_earlier_events()
         });
     }
 

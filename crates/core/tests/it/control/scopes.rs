@@ -11,7 +11,7 @@ use mcp_proxy_session::{CredentialRedaction, RecentMessages};
 use mcp_proxy_wire::Transport;
 use serde_json::{Value, json};
 
-use super::{ControlledRun, ask, gone};
+use super::{ControlledRun, ask, gone, holding};
 use crate::transcript::{TestPeer, carried, proxy_run};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -94,7 +94,7 @@ async fn one_connection_is_intercepted_and_the_others_pass() {
     let mut two = two();
     let params = json!({"mode": "intercept", "connection": "c2"});
     let set = result(&two.run, "intercept.set", params).await;
-    assert_eq!(set, json!({"mode": "intercept", "held": []}));
+    assert_eq!(holding(&set), json!({"mode": "intercept", "held": []}));
     two.second.0.say(PING);
     two.held(1).await;
     two.third.0.say(PING);
@@ -103,19 +103,22 @@ async fn one_connection_is_intercepted_and_the_others_pass() {
     let present = result(&two.run, "intercept.get", json!({})).await;
     let own = json!({"connection": 2, "server": null, "mode": "intercept"});
     assert_eq!(
-        present,
+        holding(&present),
         json!({"mode": "passthrough", "held": [1], "overrides": [own]})
     );
     let params = json!({"connection": 3});
     let present = result(&two.run, "intercept.get", params).await;
-    assert_eq!(present, json!({"mode": "passthrough", "held": []}));
+    assert_eq!(
+        holding(&present),
+        json!({"mode": "passthrough", "held": []})
+    );
     let listed = result(&two.run, "hold.list", json!({})).await;
     assert_eq!(listed["holds"][0]["conn"], "c2");
     assert_eq!(listed["holds"][0]["server"], "server");
     // Without a mode of its own the connection follows the run, and what it held is forwarded.
     let params = json!({"mode": "inherit", "connection": 2});
     let set = result(&two.run, "intercept.set", params).await;
-    assert_eq!(set, json!({"mode": "passthrough", "held": []}));
+    assert_eq!(holding(&set), json!({"mode": "passthrough", "held": []}));
     two.second.1.hears("what was held", PING).await;
 }
 
@@ -142,7 +145,10 @@ async fn a_connection_counts_more_than_its_server_and_that_more_than_the_run() {
     assert_eq!(present["mode"], "passthrough");
     // `continue` forwards everything and leaves nobody a mode of their own.
     let present = result(&two.run, "continue", json!({})).await;
-    assert_eq!(present, json!({"mode": "passthrough", "held": []}));
+    assert_eq!(
+        holding(&present),
+        json!({"mode": "passthrough", "held": []})
+    );
     two.second.1.hears("what was held", PING).await;
     two.second.0.say(CALL);
     two.second.1.hears("nothing is held", CALL).await;
@@ -160,7 +166,10 @@ async fn one_server_is_intercepted_and_the_others_pass() {
     let listed = result(&two.run, "hold.list", json!({})).await;
     assert_eq!(listed["holds"][0]["server"], "db");
     let present = result(&two.run, "intercept.get", json!({"server": "web"})).await;
-    assert_eq!(present, json!({"mode": "passthrough", "held": []}));
+    assert_eq!(
+        holding(&present),
+        json!({"mode": "passthrough", "held": []})
+    );
     let listed = result(&two.run, "connections.list", json!({"server": "web"})).await;
     let rows = listed["connections"].as_array().unwrap();
     assert_eq!((rows.len(), &rows[0]["connection"]), (1, &json!(3)));
@@ -210,7 +219,7 @@ async fn a_server_that_a_reload_added_is_found() {
     }
     let params = json!({"mode": "intercept", "server": "db"});
     let set = result(&two.run, "intercept.set", params).await;
-    assert_eq!(set, json!({"mode": "intercept", "held": []}));
+    assert_eq!(holding(&set), json!({"mode": "intercept", "held": []}));
     let params = json!({"filter": "tools/call", "server": "db"});
     result(&two.run, "breakpoints.add", params).await;
     let text = refused(&two.run, "intercept.get", json!({"server": "web"})).await;
@@ -233,7 +242,10 @@ async fn a_connection_takes_its_mode_with_it() {
         tokio::task::yield_now().await;
     }
     let present = result(&run, "intercept.get", json!({})).await;
-    assert_eq!(present, json!({"mode": "passthrough", "held": []}));
+    assert_eq!(
+        holding(&present),
+        json!({"mode": "passthrough", "held": []})
+    );
     let (mut client, mut server) = third;
     client.say(PING);
     server.hears("the other", PING).await;

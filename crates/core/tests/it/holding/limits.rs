@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_proxy_control::HoldClock;
 use mcp_proxy_core::intercept::{HELD_BYTES_MAX, HELD_MAX, NewBreakpoint};
-use mcp_proxy_core::{Connection, HoldOptions, HoldPolicy};
+use mcp_proxy_core::{Connection, HoldOptions, HoldPolicy, HoldTimeout};
 use mcp_proxy_session::Filter;
 use mcp_proxy_wire::{Direction, Transport};
 
@@ -12,14 +13,14 @@ use super::INTERCEPT;
 use crate::runtimes::by_runtime;
 use crate::transcript::{TestPeer, carried, holding};
 
-fn stdio(hold: HoldOptions) -> (Arc<Connection>, TestPeer, TestPeer) {
+pub(super) fn stdio(hold: HoldOptions) -> (Arc<Connection>, TestPeer, TestPeer) {
     let connection = holding(None, hold).connect(Transport::Stdio, Transport::Stdio);
     let (client, server) = carried(&connection);
     (connection, client, server)
 }
 
 /// The texts of what is held, once there are so many.
-async fn held(connection: &Connection, number: usize) -> Vec<String> {
+pub(super) async fn held(connection: &Connection, number: usize) -> Vec<String> {
     let intercept = connection.run.intercept();
     let mut changes = intercept.watch();
     loop {
@@ -127,7 +128,10 @@ async fn no_time_runs_before_the_first_viewer_has_come() {
     let (connection, mut client, mut server) = stdio(HoldOptions {
         waits_for_viewer: true,
         progress: Some(progress),
-        timeout: by_runtime(INTERCEPT.timeout, Duration::from_millis(200)),
+        timeout: HoldTimeout::After(by_runtime(
+            HoldOptions::DEFAULT_TIMEOUT,
+            Duration::from_millis(200),
+        )),
         ..INTERCEPT
     });
     let intercept = connection.run.intercept();
@@ -139,9 +143,13 @@ async fn no_time_runs_before_the_first_viewer_has_come() {
         let progress = r#"~notifications/progress ~ "progressToken":"p""#;
         client.hears("", progress).await;
     }
-    assert_eq!(intercept.state().held[0].deadline, None);
+    let waiting = &intercept.state().held[0];
+    assert_eq!(
+        (waiting.clock, waiting.left),
+        (HoldClock::AwaitingViewer, None)
+    );
     let viewer = intercept.attach_viewer();
-    assert!(intercept.state().held[0].deadline.is_some());
+    assert_eq!(intercept.state().held[0].clock, HoldClock::Running);
     // It was there once: now the time runs, whether it stays or not.
     drop(viewer);
     server.hears("", request).await;
@@ -193,4 +201,48 @@ async fn a_breakpoint_has_a_direction_and_so_many_hits() {
     intercept.step("test");
     client.hears("the first follows", tick).await;
     assert_eq!(intercept.state().held.len(), 1);
+}
+
+on_both_runtimes!(
+    a_pattern_that_is_too_slow_delays_nothing_for_long,
+    real_time
+);
+async fn a_pattern_that_is_too_slow_delays_nothing_for_long() {
+    let (connection, mut client, mut server) = stdio(HoldOptions::default());
+    let intercept = connection.run.intercept();
+    for filter in [
+        r#"/[ab]*a[ab]{900}[^abx"]/"#,
+        r#".params.text | test("[ab]*a[ab]{400}[^abx]")"#,
+    ] {
+        intercept.add_breakpoint(NewBreakpoint {
+            filter: Filter::parse(filter).unwrap(),
+            ..NewBreakpoint::default()
+        });
+    }
+    // It begins harmless, so that no trial on its beginning could tell.
+    let mut text = "x".repeat(128 << 10);
+    let mut random = 1u32;
+    text.extend((0..512 << 10).map(|_| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if random >> 31 == 1 { 'a' } else { 'b' }
+    }));
+    let large = format!(r#"{{"method":"m","params":{{"text":"{text}"}}}}"#);
+    let begun = std::time::Instant::now();
+    for _ in 0..3 {
+        client.say(&large);
+        server.hears("", &large).await;
+    }
+    client.say(r#"{"id":1,"method":"ping"}"#);
+    server.hears("", r#"{"id":1,"method":"ping"}"#).await;
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
+    let too_slow: Vec<u64> = intercept
+        .breakpoints()
+        .iter()
+        .map(|set| set.too_slow)
+        .collect();
+    assert_eq!(too_slow, [3, 3]);
 }

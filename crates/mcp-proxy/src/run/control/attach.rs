@@ -13,15 +13,16 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_control::{
-    ContinueRequest, ControlRequest, HelloRequest, HoldAction, HoldListRequest, HoldResolveRequest,
-    InterceptGetRequest, InterceptSetRequest, ModeChange, Notice, Replacement, StepRequest,
-    SubscribeRequest,
+    BreakpointsListRequest, BreakpointsRemoveRequest, ContinueRequest, ControlRequest, DecidedHold,
+    HelloRequest, HoldAction, HoldEditRequest, HoldListRequest, HoldResolveRequest,
+    InterceptGetRequest, InterceptMode, InterceptResult, InterceptSetRequest, ModeChange, Notice,
+    Replacement, StepRequest, SubscribeRequest,
 };
 use mcp_proxy_transport::control::ControlNotification;
 use mcp_proxy_transport::control::{ControlClient, ControlClientError, RunningProxy};
 use mcp_proxy_wire::Message;
 
-use super::choose;
+use super::choose_or_ask;
 use crate::cli::control::AttachArgs;
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
@@ -38,9 +39,13 @@ use mcp_proxy_wire::terminal_text::sanitize;
 /// What can be answered.
 const CHOICES: &str = "[f]orward [m]odify [d]rop [e]rror (s step, c continue, q quit) > ";
 
+/// What can be answered before it quits.
+const QUIT_CHOICES: &str =
+    "c: forward all, remove breakpoints, quit   l: leave it and quit   n: stay > ";
+
 /// Follows.
 pub fn run(args: &AttachArgs) -> Result<ExitCode> {
-    let running = choose(args.id.as_deref())?;
+    let running = choose_or_ask(args.id.as_deref())?;
     if !args.plain && tui::has_terminal("--plain") {
         return tui::attach(&running.socket, args.tui);
     }
@@ -67,7 +72,7 @@ async fn follow(args: &AttachArgs, running: &RunningProxy) -> Result<ExitCode> {
         keyboard: Keyboard::open(),
         signals: UiSignals::watch_editors(),
         asking: None,
-        awaits_message: None,
+        awaits: None,
         draft: None,
     };
     match viewer.run().await {
@@ -91,10 +96,19 @@ struct PlainViewer<'a> {
     signals: UiSignals,
     /// The held message that was asked about.
     asking: Option<HoldPrompt>,
-    /// The next line is the new message for it.
-    awaits_message: Option<ReplacementCheck>,
+    /// What the next line is, if it is not a command.
+    awaits: Option<AwaitedLine>,
     /// The last new message, and for which hold: if it is refused, it is not to be written twice.
     draft: Option<(u64, Vec<u8>)>,
+}
+
+/// A line that answers a question.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AwaitedLine {
+    /// The new message.
+    Message(ReplacementCheck),
+    /// What to do about holding before it quits.
+    QuitChoice,
 }
 
 /// What an event leads to.
@@ -113,6 +127,9 @@ impl PlainViewer<'_> {
             };
             match next {
                 ViewerEvent::Event(told) => self.take(&told?).await?,
+                ViewerEvent::Line(None) if self.awaits == Some(AwaitedLine::QuitChoice) => {
+                    return Ok(());
+                }
                 ViewerEvent::Line(None) => self.keyboard = None,
                 ViewerEvent::Line(Some(line)) => {
                     if self.decide(&line).await? == ShouldQuit::Yes {
@@ -137,20 +154,22 @@ impl PlainViewer<'_> {
     /// A notice may have waited here while something was decided, so the present is asked for.
     async fn look_again(&mut self) -> Result<()> {
         let present = self.client.call(&InterceptGetRequest::default()).await?;
-        self.look(&present.held).await
+        self.look(&present).await
     }
 
     /// Asks about the oldest held message, unless one is asked about already.
-    async fn look(&mut self, held: &[u64]) -> Result<()> {
+    async fn look(&mut self, present: &InterceptResult) -> Result<()> {
         if let Some(asking) = &self.asking {
-            if held.contains(&asking.hold) {
+            if present.held.contains(&asking.hold) {
                 return Ok(());
             }
+            let mut decided = present.decided.iter();
+            let decided = decided.find(|decided| decided.hold == asking.hold);
+            printer::say(&decided_elsewhere(decided));
             self.asking = None;
-            self.awaits_message = None;
-            printer::say("\n(decided elsewhere)");
+            self.awaits = None;
         }
-        let Some(first) = held.first() else {
+        let Some(first) = present.held.first() else {
             return Ok(());
         };
         let request = HoldListRequest {
@@ -176,9 +195,14 @@ impl PlainViewer<'_> {
 
     /// Does what was typed.
     async fn decide(&mut self, line: &str) -> Result<ShouldQuit> {
-        if let Some(checked) = self.awaits_message.take() {
-            let text = line.trim_end_matches(['\r', '\n']).to_owned();
-            return self.modify(text.into_bytes(), checked).await;
+        match self.awaits.take() {
+            Some(AwaitedLine::Message(checked)) => {
+                let text = line.trim_end_matches(['\r', '\n']).to_owned();
+                self.set_editing(false).await?;
+                return self.modify(text.into_bytes(), checked).await;
+            }
+            Some(AwaitedLine::QuitChoice) => return self.quit_as(line.trim()).await,
+            None => {}
         }
         match KeyboardCommand::read(line) {
             KeyboardCommand::Forward => self.resolve(HoldAction::Forward).await,
@@ -201,7 +225,7 @@ impl PlainViewer<'_> {
                 let request = InterceptSetRequest::run(ModeChange::Intercept);
                 self.tell(&request).await
             }
-            KeyboardCommand::Quit => Ok(ShouldQuit::Yes),
+            KeyboardCommand::Quit => self.quit().await,
             KeyboardCommand::Unknown => {
                 printer::ask(CHOICES);
                 Ok(ShouldQuit::No)
@@ -224,12 +248,14 @@ impl PlainViewer<'_> {
         };
         let Some(editor) = editor::configured_editor() else {
             printer::ask("the new message, on one line: ");
-            self.awaits_message = Some(checked);
+            self.awaits = Some(AwaitedLine::Message(checked));
+            self.set_editing(true).await?;
             return Ok(ShouldQuit::No);
         };
         let folder = self.running.socket.parent().unwrap_or(Path::new("."));
         let raw = self.draft().unwrap_or(&held.raw).to_vec();
         let folder = folder.to_owned();
+        self.set_editing(true).await?;
         let (signals, place, before) = (self.signals.clone(), folder.clone(), raw.clone());
         let mut editing = tokio::task::spawn_blocking(move || {
             let stops = || signals.end().is_some();
@@ -255,12 +281,72 @@ impl PlainViewer<'_> {
                 Err(gone.into())
             }
             (Err(_), Some(gone)) => Err(gone.into()),
-            (Ok(EditOutcome::Text(edited)), None) => self.modify(edited, checked).await,
+            (Ok(EditOutcome::Text(edited)), None) => {
+                self.set_editing(false).await?;
+                self.modify(edited, checked).await
+            }
             (Err(error), None) => {
+                self.set_editing(false).await?;
                 printer::fail(&error);
                 printer::ask(CHOICES);
                 Ok(ShouldQuit::No)
             }
+        }
+    }
+
+    /// Tells the proxy that the message is being edited: its time does not run meanwhile.
+    async fn set_editing(&mut self, open: bool) -> Result<()> {
+        let Some(held) = &self.asking else {
+            return Ok(());
+        };
+        let request = HoldEditRequest {
+            hold: held.hold,
+            open,
+        };
+        match self.client.call(&request).await {
+            // If it was decided meanwhile, the decision that follows is refused with the reason.
+            Ok(_) | Err(ControlClientError::Refused { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Quits, unless messages would be held with nobody there to decide: then it asks first.
+    async fn quit(&mut self) -> Result<ShouldQuit> {
+        let present = self.client.call(&InterceptGetRequest::default()).await?;
+        let is_on = |mode: InterceptMode| mode == InterceptMode::Intercept;
+        let holds_all =
+            is_on(present.mode) || present.overrides.iter().any(|part| is_on(part.mode));
+        let why = match (holds_all, present.breakpoints) {
+            (false, 0) => return Ok(ShouldQuit::Yes),
+            (true, 0) => "intercept is on".to_owned(),
+            (true, count) => format!("intercept is on and {}", breakpoints_set(count)),
+            (false, count) => breakpoints_set(count),
+        };
+        printer::say(&format!(
+            "{why}: messages will still be held after you quit"
+        ));
+        printer::ask(QUIT_CHOICES);
+        self.awaits = Some(AwaitedLine::QuitChoice);
+        Ok(ShouldQuit::No)
+    }
+
+    async fn quit_as(&mut self, choice: &str) -> Result<ShouldQuit> {
+        match choice {
+            "l" => Ok(ShouldQuit::Yes),
+            "c" => {
+                let set = self.client.call(&BreakpointsListRequest {}).await?;
+                for breakpoint in set.breakpoints {
+                    let id = breakpoint.id;
+                    match self.client.call(&BreakpointsRemoveRequest { id }).await {
+                        // It may have had its last hit.
+                        Ok(_) | Err(ControlClientError::Refused { .. }) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                self.client.call(&ContinueRequest {}).await?;
+                Ok(ShouldQuit::Yes)
+            }
+            _ => self.ask_again().await,
         }
     }
 
@@ -302,7 +388,7 @@ impl PlainViewer<'_> {
             return Ok(ShouldQuit::No);
         };
         let hold = held.hold;
-        self.tell(&HoldResolveRequest { hold, action }).await
+        self.tell(&HoldResolveRequest::new(hold, action)).await
     }
 
     /// Tells the proxy, and asks about what is held then.
@@ -325,6 +411,31 @@ impl PlainViewer<'_> {
         }
         Ok(ShouldQuit::No)
     }
+}
+
+fn breakpoints_set(count: usize) -> String {
+    match count {
+        1 => "1 breakpoint is set".to_owned(),
+        count => format!("{count} breakpoints are set"),
+    }
+}
+
+/// What became of a message that was asked about.
+fn decided_elsewhere(decided: Option<&DecidedHold>) -> String {
+    let Some(decided) = decided else {
+        return "\n(decided elsewhere)".to_owned();
+    };
+    let done = match decided.action.as_str() {
+        "forward" => "forwarded",
+        "modify" => "forwarded with changes",
+        "drop" => "dropped",
+        _ => "answered with an error",
+    };
+    let by = sanitize(&decided.by);
+    format!(
+        "\n(decided elsewhere: #{} was {done} by {by})",
+        decided.sequence
+    )
 }
 
 #[derive(PartialEq, Eq)]

@@ -64,15 +64,16 @@ pub async fn over_port(
     let address = listener.url(path(*kind));
     let announce = || {
         run.set_address(&address);
-        printer::say(&format!("listening on {address}"));
-        notices.iter().for_each(|notice| printer::say(notice));
+        printer::say_while_running(&format!("listening on {address}"));
+        let notices = notices.iter();
+        notices.for_each(|notice| printer::say_while_running(notice));
     };
     let routes = match &config.target {
         Target::Hub(hub) => {
             // The address is the first line, whatever the servers have to say.
             announce();
             if !config.quiet {
-                printer::say(&serve::client_config(&address, *kind));
+                printer::say_while_running(&serve::client_config(&address, *kind));
             }
             serve::start(config, hub, run)?;
             routes(config, run, *kind)?

@@ -8,13 +8,14 @@ use anyhow::{Context as _, Result};
 use mcp_proxy_session::export::{ExportSummary, exporter};
 use mcp_proxy_session::{
     RecordErrorPolicy, RecordLocation, Recorder, SessionExporter, SessionHeader, SessionRecord,
-    new_session_id, store,
+    new_session_id, numbered_record, store,
 };
 use mcp_proxy_wire::terminal_text::sanitize;
 
 use crate::config::{Config, RecordConfig, Target};
 use crate::printer;
 use crate::run::sessions::export::{describe_missing_bodies, file};
+use crate::run::sessions::{count_of, formatting};
 
 /// A record that has begun, or none.
 pub struct RunRecord {
@@ -55,7 +56,8 @@ pub fn open(config: &Config) -> Result<RunRecord> {
         return Ok(RunRecord::none(header));
     };
     let options = record.options.clone();
-    let recorder = match Recorder::create(record.place.clone(), options, &header) {
+    let place = free_place(record);
+    let recorder = match Recorder::create(place, options, &header) {
         Ok(recorder) => recorder,
         Err(error) if record.options.on_error == RecordErrorPolicy::Warn => {
             let warning = sanitize(&format!(
@@ -74,19 +76,24 @@ pub fn open(config: &Config) -> Result<RunRecord> {
     let path = recorder.path().to_owned();
     if record.place == RecordLocation::Default {
         // Beside the run, so that a large store costs no start-up time.
-        std::thread::spawn(|| {
-            if let Ok(folder) = store::state_dir() {
-                drop(store::prune_to_size(&folder, store::DEFAULT_LIMIT));
-            }
-        });
+        let quiet = config.quiet;
+        std::thread::spawn(move || remove_oldest(quiet));
     }
     let elsewhere = matches!(&record.place, RecordLocation::File(wanted) if *wanted != path);
+    let export = exporter_of(record).map(|exporter| {
+        let target = export_path(&path, exporter);
+        format!("; {} is written when the run ends", target.display())
+    });
+    let export = export.unwrap_or_default();
     let notice = match (elsewhere, config.quiet) {
         (true, _) => Some(format!(
-            "mcp-proxy: the session file exists already; recording to {}",
+            "mcp-proxy: the session file exists already; recording to {}{export}",
             path.display()
         )),
-        (false, false) => Some(format!("mcp-proxy: recording to {}", path.display())),
+        (false, false) => Some(format!(
+            "mcp-proxy: recording to {}{export}",
+            path.display()
+        )),
         (false, true) => None,
     };
     Ok(RunRecord {
@@ -100,19 +107,53 @@ pub fn open(config: &Config) -> Result<RunRecord> {
     })
 }
 
-/// Writes the export that `--output-format` asked for.
-pub fn finish(path: Option<&Path>, record: Option<&RecordConfig>, quiet: bool) -> Result<()> {
-    let (Some(path), Some(format)) = (path, record.and_then(|record| record.export.as_deref()))
+/// A name that is free, also for the export at the end: the two have the same number.
+fn free_place(record: &RecordConfig) -> RecordLocation {
+    let (RecordLocation::File(wanted), Some(exporter)) = (&record.place, exporter_of(record))
     else {
+        return record.place.clone();
+    };
+    let is_free = |path: &PathBuf| {
+        let export = path.with_extension(exporter.extension());
+        !path.exists() && !export.exists()
+    };
+    let mut names = (1..).map(|number| numbered_record(wanted, number));
+    RecordLocation::File(names.find(is_free).unwrap_or_else(|| wanted.clone()))
+}
+
+fn exporter_of(record: &RecordConfig) -> Option<&'static dyn SessionExporter> {
+    exporter(record.export.as_deref()?)
+}
+
+/// Keeps the state directory small, and says what that cost.
+fn remove_oldest(quiet: bool) {
+    let Ok(folder) = store::state_dir() else {
+        return;
+    };
+    let pruned = store::prune_to_size(&folder, store::DEFAULT_LIMIT).unwrap_or_default();
+    if !pruned.removed.is_empty() && !quiet {
+        printer::say(&format!(
+            "mcp-proxy: removed {} ({}) to keep {} under {}",
+            count_of(pruned.removed.len() as u64, "old record", "old records"),
+            formatting::size(pruned.bytes),
+            folder.display(),
+            formatting::size(store::DEFAULT_LIMIT)
+        ));
+    }
+}
+
+/// Writes the exports that `--output-format` asked for: one for each file of the record.
+pub fn finish(parts: &[PathBuf], record: Option<&RecordConfig>, quiet: bool) -> Result<()> {
+    let Some(exporter) = record.and_then(exporter_of) else {
         return Ok(());
     };
-    let exporter =
-        exporter(format).with_context(|| format!("--output-format: {format} is not known"))?;
-    let target = export_path(path, exporter);
-    let existing = file::ExistingFile::Keep("it is not overwritten");
-    export(path, exporter, &target, existing)?;
-    if !quiet {
-        printer::say(&format!("mcp-proxy: exported to {}", target.display()));
+    for path in parts {
+        let target = export_path(path, exporter);
+        let existing = file::ExistingFile::Keep("it is not overwritten");
+        export(path, exporter, &target, existing)?;
+        if !quiet {
+            printer::say(&format!("mcp-proxy: exported to {}", target.display()));
+        }
     }
     Ok(())
 }
@@ -138,18 +179,12 @@ pub fn export(
     }
 }
 
-/// `x.jsonl` becomes `x.json`, or `x.json.2` and so on where that is taken.
+/// `x.jsonl` becomes `x.json`, or `x.2.json` and so on where that is taken.
 fn export_path(record: &Path, exporter: &dyn SessionExporter) -> PathBuf {
     let first = record.with_extension(exporter.extension());
-    let numbered = (2..).map(|number| {
-        let mut name = first.clone().into_os_string();
-        name.push(format!(".{number}"));
-        PathBuf::from(name)
-    });
-    std::iter::once(first.clone())
-        .chain(numbered)
-        .find(|path| !path.exists())
-        .unwrap_or(first)
+    let mut names = (1..).map(|number| numbered_record(&first, number));
+    let free = names.find(|path| !path.exists());
+    free.unwrap_or(first)
 }
 
 fn header(config: &Config) -> SessionHeader {

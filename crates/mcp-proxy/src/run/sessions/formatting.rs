@@ -1,10 +1,11 @@
 //! Arrows for directions, and short forms of times, durations and sizes, as tables show them.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
+pub use mcp_proxy_session::{duration_text as span, size_text as size};
 use mcp_proxy_wire::Direction;
 
 /// The seed's glyph for a direction.
@@ -36,32 +37,6 @@ pub fn time_of_day(time: SystemTime) -> String {
         clock(civil),
         civil.subsec_nanosecond() / 1_000_000
     )
-}
-
-/// `870 µs`, `1.2 ms`, `3.45 s`, `2m 03s`, `5h 07m`, `3d 04h`
-pub fn span(span: Duration) -> String {
-    let seconds = span.as_secs();
-    match span.as_micros() {
-        micros @ ..1_000 => format!("{micros} µs"),
-        micros @ ..1_000_000 => format!("{:.1} ms", micros as f64 / 1e3),
-        _ if seconds < 60 => format!("{:.2} s", span.as_secs_f64()),
-        _ if seconds < 3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
-        _ if seconds < 86_400 => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
-        _ => format!("{}d {:02}h", seconds / 86_400, seconds % 86_400 / 3600),
-    }
-}
-
-/// `58 B`, `1.2 KiB`, `34 MiB`
-pub fn size(bytes: u64) -> String {
-    let mut amount = bytes as f64;
-    for unit in ["B", "KiB", "MiB", "GiB"] {
-        if amount < 1000.0 {
-            let decimals = usize::from(unit != "B" && amount < 10.0);
-            return format!("{amount:.decimals$} {unit}");
-        }
-        amount /= 1024.0;
-    }
-    format!("{amount:.1} TiB")
 }
 
 /// `1,234,567`
@@ -114,44 +89,9 @@ fn clock(civil: DateTime) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::Duration;
 
-    #[test]
-    fn amounts_are_short() {
-        let spans = [
-            7,
-            1_200,
-            999_999,
-            3_450_000,
-            123_000_000,
-            18_420_000_000,
-            273_600_000_000,
-        ];
-        let shown: Vec<_> = spans
-            .iter()
-            .map(|micros| span(Duration::from_micros(*micros)))
-            .collect();
-        assert_eq!(
-            shown,
-            [
-                "7 µs",
-                "1.2 ms",
-                "1000.0 ms",
-                "3.45 s",
-                "2m 03s",
-                "5h 07m",
-                "3d 04h"
-            ]
-        );
-        let sizes: Vec<_> = [0, 58, 1000, 1229, 35_651_584, 1 << 40]
-            .iter()
-            .map(|bytes| size(*bytes))
-            .collect();
-        assert_eq!(
-            sizes,
-            ["0 B", "58 B", "1.0 KiB", "1.2 KiB", "34 MiB", "1.0 TiB"]
-        );
-    }
+    use super::*;
 
     #[test]
     fn long_numbers_have_groups() {

@@ -15,7 +15,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use mcp_proxy_session::{BodyInclusion, Error, Filter, RawBody, RecordedLine, SessionRecord};
+use mcp_proxy_session::{
+    BodyInclusion, Error, Filter, LONGEST_LINE, RawBody, RecordedLine, SessionRecord,
+};
 
 use super::table::MessageTable;
 use super::{count_of, formatting, ignore_broken_pipe, record_lookup, report_damage};
@@ -32,24 +34,34 @@ pub fn run(args: &InspectArgs) -> Result<ExitCode> {
 }
 
 fn inspect(args: &InspectArgs) -> Result<ExitCode> {
-    let path = record_lookup::find(&args.record)?;
-    let mut view = RecordPrinter::open(args, &path)?;
+    let mut path = record_lookup::find(&args.record)?;
     let mut out = printer::stdout_writer();
-    view.title(&mut out)?;
+    loop {
+        let mut view = RecordPrinter::open(args, &path)?;
+        view.title(&mut out)?;
+        print_record(&mut view, &mut out)?;
+        view.finish(&mut out)?;
+        out.flush()?;
+        report_damage(&view.session);
+        match view.session.next_part() {
+            Some(next) if args.follow => path = next,
+            _ => return Ok(ExitCode::SUCCESS),
+        }
+    }
+}
+
+/// Prints one file of the record: what is there, and with `--follow` what comes.
+fn print_record(view: &mut RecordPrinter<'_>, out: &mut impl Write) -> Result<()> {
     loop {
         // Asked before reading: what a proxy wrote before it let go of the record is read below.
         let live = view.session.is_live();
-        view.print_new_lines(&mut out)?;
+        view.print_new_lines(out)?;
         out.flush()?;
-        if !args.follow || !live || view.session.end().is_some() {
-            break;
+        if !view.args.follow || !live || view.session.end().is_some() {
+            return Ok(());
         }
         std::thread::sleep(LOOK_EVERY);
     }
-    view.finish(&mut out)?;
-    out.flush()?;
-    report_damage(&view.session);
-    Ok(ExitCode::SUCCESS)
 }
 
 /// How messages are shown.
@@ -106,6 +118,8 @@ impl<'a> RecordPrinter<'a> {
                 false => Some(SessionRecord::open(path)?),
             };
         }
+        // A JSON export has a record somewhere else.
+        let path = session.path();
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         Ok(RecordPrinter {
             args,
@@ -147,10 +161,24 @@ impl<'a> RecordPrinter<'a> {
         let peers = format!("{} ► {}", header.client, self.session.server());
         writeln!(
             out,
-            "{}  {started}  {}{target}\n",
+            "{}  {started}  {}{target}",
             sanitize(&header.id),
             sanitize(&peers)
         )?;
+        if let Some(previous) = self.session.previous_part() {
+            let number = self.session.part().number;
+            let gone = if previous.exists() {
+                ""
+            } else {
+                ", removed since"
+            };
+            let previous = file_name(&previous);
+            writeln!(
+                out,
+                "part {number} of the session; the one before it: {previous}{gone}"
+            )?;
+        }
+        writeln!(out)?;
         Ok(())
     }
 
@@ -168,12 +196,20 @@ impl<'a> RecordPrinter<'a> {
         let mut line = Vec::new();
         loop {
             line.clear();
-            let len = lines.read_until(b'\n', &mut line)?;
+            let mut len = lines
+                .by_ref()
+                .take(LONGEST_LINE)
+                .read_until(b'\n', &mut line)?;
             if len == 0 {
                 break;
             }
             if line.ends_with(b"\n") {
                 line.pop();
+            } else if len as u64 == LONGEST_LINE {
+                // Nothing that a proxy wrote: the index counts it among the lines that cannot be read.
+                len += lines.skip_until(b'\n')?;
+                self.lines += len as u64;
+                continue;
             }
             let record = RecordedLine {
                 offset: self.lines,
@@ -243,7 +279,9 @@ impl<'a> RecordPrinter<'a> {
                 .and_then(|sequence| self.session.find(sequence))
                 .is_some_and(|row| row < seen)
         };
-        if matches!(record.kind(), "" | "session" | "end") || !(self.args.all || late_verdict()) {
+        if matches!(record.kind(), "" | "session" | "end" | "next")
+            || !(self.args.all || late_verdict())
+        {
             return Ok(());
         }
         if !self.filter.matches_text(&EventLine::read(record).text) {
@@ -284,6 +322,10 @@ impl<'a> RecordPrinter<'a> {
                 formatting::time_of_day(end.timestamp),
                 sanitize(&end.why)
             ),
+            None if self.session.next_part().is_some() => {
+                let next = self.session.next_part().unwrap_or_default();
+                format!("the session continues in {}", file_name(&next))
+            }
             None if self.session.is_live() => {
                 "still being written (--follow waits for more)".to_owned()
             }
@@ -292,6 +334,11 @@ impl<'a> RecordPrinter<'a> {
         writeln!(out, "\n{count}; {end}")?;
         Ok(())
     }
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    sanitize(&name.to_string_lossy())
 }
 
 /// A JSON line. On a terminal, letters that act on it are escaped, which leaves the same JSON.
@@ -310,7 +357,7 @@ pub fn write_json(out: &mut impl Write, line: &[u8]) -> Result<()> {
 fn write_raw(session: &SessionRecord, index: usize, out: &mut impl Write) -> Result<()> {
     let message = session.message(index)?;
     match &message.raw {
-        RawBody::Side { path, .. } => {
+        raw @ RawBody::Side { path, .. } => {
             let missing = || {
                 format!(
                     "message {}: cannot read its body, {}",
@@ -318,8 +365,7 @@ fn write_raw(session: &SessionRecord, index: usize, out: &mut impl Write) -> Res
                     path.display()
                 )
             };
-            let mut file = File::open(path).with_context(missing)?;
-            std::io::copy(&mut file, out)?;
+            std::io::copy(&mut raw.reader().with_context(missing)?, out)?;
         }
         RawBody::Lost { len } => {
             printer::say(&format!(

@@ -50,7 +50,7 @@ fn table(
         writeln!(
             out,
             "No records in {}.\n\nEvery run of the proxy makes one:\n  mcp-proxy demo             a short session, to see \
-             one\n  mcp-proxy -- COMMAND       before a stdio server\n  mcp-proxy URL              before an HTTP server",
+             one\n  mcp-proxy -- COMMAND       in front of a stdio server\n  mcp-proxy URL              in front of an HTTP server",
             folder.display()
         )?;
         return Ok(());
@@ -75,13 +75,22 @@ fn table(
             lasted(record, now),
             formatting::size(record.bytes),
             formatting::cut(&sanitize(&server.to_string()), SERVER),
-            formatting::cut(&sanitize(&record.target), TARGET),
+            part_and_target(record),
         )?;
     }
     let total = formatting::size(records.iter().map(|record| record.bytes).sum());
     let count = count_of(records.len() as u64, "record", "records");
     writeln!(out, "\n{count}, {total}, in {}", folder.display())?;
     Ok(())
+}
+
+/// The target; which part of its session it is, if there are several.
+fn part_and_target(record: &RecordListing) -> String {
+    let target = formatting::cut(&sanitize(&record.target), TARGET);
+    match record.part {
+        1 if !record.continues => target,
+        part => format!("(part {part}) {target}"),
+    }
 }
 
 /// How long it took; `live` while it is written; a killed one has no end.
@@ -108,6 +117,8 @@ fn json_line(record: &RecordListing, out: &mut impl Write) -> Result<()> {
         "started_at": formatting::stamp(record.started_at),
         "ended_at": record.ended_at.map(formatting::stamp),
         "live": record.live,
+        "part": record.part,
+        "continues": record.continues,
         "messages": session.as_ref().map(SessionRecord::len),
         "bytes": record.bytes,
         "transport": server.transport.as_str(),

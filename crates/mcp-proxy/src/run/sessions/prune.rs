@@ -60,8 +60,8 @@ fn prune(args: &PruneArgs) -> Result<ExitCode> {
     if args.dry_run {
         writeln!(out, "\nWould remove {count} ({size}).")?;
     } else if args.yes || agreed(&format!("Remove {count} ({size})?"))? {
-        let ids = chosen.iter().map(|record| record.id.clone()).collect();
-        let pruned = store::prune(&folder, &PruneSelection::Ids(ids))?;
+        let paths = chosen.iter().map(|record| record.path.clone()).collect();
+        let pruned = store::prune(&folder, &PruneSelection::Records(paths))?;
         for path in &pruned.live {
             printer::say(&format!(
                 "mcp-proxy: {} is being written and stays",
@@ -111,7 +111,7 @@ fn wanted<'a>(
     Ok(wanted)
 }
 
-/// The one session id that starts with `name`. Two records of one session, as an import makes, go together.
+/// The one session id that starts with `name`. The parts of a session go together.
 fn full_id<'a>(name: &str, records: &'a [RecordListing]) -> Result<&'a str> {
     let matching = records
         .iter()
@@ -168,6 +168,8 @@ mod tests {
             id: (*id).to_owned(),
             started_at: now() - Duration::from_secs(hours * 3600),
             ended_at: None,
+            part: 1,
+            continues: false,
             live: id.ends_with("live"),
             server: PeerInfo::new(Transport::Stdio),
             target: String::new(),

@@ -6,12 +6,10 @@ use anyhow::{Result, bail};
 use mcp_proxy_session::store::{self, RecordListing};
 
 use super::formatting;
+use crate::cli::sessions::LAST;
 use crate::run::control;
 use mcp_proxy_transport::control::running_proxies;
 use mcp_proxy_wire::terminal_text::sanitize;
-
-/// The newest record in the state directory.
-const LAST: &str = "LAST";
 
 /// How many records an error names.
 const SHOWN: usize = 5;
@@ -85,6 +83,8 @@ fn choose<'a>(
     }
     match wanted.as_slice() {
         [record] => Ok(record),
+        // Newest first.
+        [last, ..] if are_parts(&wanted) => Ok(last),
         [] => bail!(
             "{}: there is no such file, and no such record in {}:{}",
             sanitize(name),
@@ -98,6 +98,13 @@ fn choose<'a>(
             lines(several.iter().copied())
         ),
     }
+}
+
+/// Whether these are the parts of one session.
+fn are_parts(records: &[&RecordListing]) -> bool {
+    records
+        .windows(2)
+        .all(|pair| pair[0].id == pair[1].id && pair[0].part != pair[1].part)
 }
 
 /// By session id or the start of it; by file name, which tells two records of one session apart.
@@ -124,7 +131,7 @@ fn begins(id: &str, name: &str) -> bool {
 pub fn id_width(records: &[RecordListing]) -> usize {
     let mut ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
     ids.sort_unstable();
-    // The same session imported twice cannot be told apart, however much of its id is shown.
+    // The parts of one session have one id.
     ids.dedup();
     let shared = |pair: &[&str]| {
         pair[0]
@@ -189,6 +196,8 @@ mod tests {
             id: id.to_owned(),
             started_at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_794_765_600),
             ended_at: None,
+            part: 1,
+            continues: false,
             live: false,
             server: PeerInfo::new(Transport::Stdio),
             target: "python server.py".to_owned(),
@@ -225,6 +234,21 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn the_id_of_a_session_in_parts_is_that_of_its_last_part() {
+        let part = |part: u32, file: &str| RecordListing {
+            part,
+            ..record("019a8888-1", file)
+        };
+        let records = [part(2, "a.part2.jsonl"), part(1, "a.jsonl")];
+        let found = |name: &str| choose(name, Path::new("/s"), &records).unwrap().part;
+        assert_eq!((found("LAST"), found("019a8888-1")), (2, 2));
+        assert_eq!((found("a.jsonl"), found("a.part2.jsonl")), (1, 2));
+        // Two copies of one record are not parts.
+        let copies = [part(1, "a.jsonl"), part(1, "b.jsonl")];
+        assert!(choose("019a8888-1", Path::new("/s"), &copies).is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use mcp_proxy_session::{MessageWithContext, ProxyMessage, RequestSummary, Row, SessionRecord};
-use mcp_proxy_wire::{Direction, Field, Kind, Message, Origin};
+use mcp_proxy_wire::{Direction, Kind};
 
 use super::formatting;
 use mcp_proxy_wire::terminal_text::{sanitize, sanitize_bytes};
@@ -255,82 +255,13 @@ fn titled(method: &str, name: Option<&str>) -> String {
 
 /// What is wrong with a message, and what else is to be said about it.
 pub fn remarks(told: &MessageWithContext) -> (String, String) {
-    let message = &told.message;
-    let asked = told.request.as_ref().map(|asked| asked.method.as_str());
-    let mut trouble = error_of(message, asked);
-    if let Some(status) = message
-        .http
-        .as_ref()
-        .and_then(|http| http.status)
-        .filter(|status| *status >= 400)
-    {
-        let error = trouble.replacen("⚠ ", ", ", 1);
-        trouble = format!("⚠ HTTP {status}{error}");
-    }
-    let flags = [
-        (message.modified, "modified"),
-        (message.dropped, "dropped"),
-        (message.refused, "refused"),
-        (message.answered, "answered by the proxy"),
-        (message.undecided, "held, not decided"),
-        (message.late, "late"),
-        (message.duplicate, "duplicate"),
-        (message.origin == Origin::Proxy, "made by the proxy"),
-        (message.origin == Origin::Replay, "sent by a replay"),
-        (told.undelivered, "not delivered"),
-    ];
-    let mut words: Vec<_> = flags
-        .iter()
-        .filter(|(is, _)| *is)
-        .map(|(_, word)| (*word).to_owned())
-        .collect();
-    if let Some(parent) = message.parent {
-        words.push(format!("caused by #{parent}"));
-    }
-    if message.redacted > 0 {
-        words.push(format!("{} redacted", message.redacted));
-    }
-    (trouble, words.join(", "))
-}
-
-fn error_of(message: &ProxyMessage, asked: Option<&str>) -> String {
-    let body = || Message::parse(message.raw.bytes().unwrap_or_default().to_vec());
-    match message.kind {
-        Kind::Malformed => "⚠ not JSON".to_owned(),
-        Kind::Other if message.len > 0 => "⚠ not JSON-RPC".to_owned(),
-        Kind::Error => {
-            let body = body();
-            let error = body.error().and_then(|span| {
-                serde_json::from_slice::<serde_json::Value>(body.slice(span)).ok()
-            });
-            let code = body
-                .error_code()
-                .map(|code| format!(" {code}"))
-                .unwrap_or_default();
-            let text = error
-                .as_ref()
-                .and_then(|error| error.get("message")?.as_str())
-                .unwrap_or_default();
-            let text = formatting::cut(&sanitize(text), ERROR_TEXT);
-            format!(
-                "⚠ error{code}{}{text}",
-                if text.is_empty() { "" } else { ": " }
-            )
-        }
-        // A tool that fails answers with a result that says so.
-        Kind::Response if asked == Some("tools/call") => {
-            let body = body();
-            let failed = body
-                .span(Field::ResultField("isError"))
-                .is_some_and(|span| body.slice(span) == b"true");
-            if failed {
-                "⚠ tool error".to_owned()
-            } else {
-                String::new()
-            }
-        }
-        _ => String::new(),
-    }
+    let problem = told.problem().map(|problem| {
+        let text = problem
+            .text
+            .map(|text| format!(": {}", formatting::cut(&sanitize(&text), ERROR_TEXT)));
+        format!("⚠ {}{}", problem.what, text.unwrap_or_default())
+    });
+    (problem.unwrap_or_default(), told.remarks().join(", "))
 }
 
 fn spaced(text: &str) -> String {

@@ -164,7 +164,7 @@ fn refuses(terminal: &TmuxTerminal, client: &mut ToolClient) {
     client.echo("dropped");
     let call = terminal.selects(&["⏸", CALL]);
     terminal.press(&["F6"]);
-    terminal.shows(&format!("#{call} {}", texts::EDITOR));
+    terminal.shows(&format!("#{call}{}", texts::EDITOR));
     terminal.press(&["Escape"]);
     terminal.shows(texts::NOT_SENT);
     terminal.shows_row(&["⏸", CALL]);
@@ -210,8 +210,8 @@ fn replays(terminal: &TmuxTerminal, client: &mut ToolClient) {
 /// Exports, saves and loads; relative names are seen from the folder of the UI.
 fn keeps(terminal: &TmuxTerminal, home: &std::path::Path) {
     terminal.press(&["X"]);
-    terminal.shows(":export har");
-    terminal.types("out.har");
+    terminal.shows(":export json");
+    terminal.types("har out.har");
     terminal.shows(texts::EXPORTED);
     let har = std::fs::read(home.join("out.har")).expect("the export is where the UI runs");
     let har: Value = serde_json::from_slice(&har).expect("HAR is JSON");

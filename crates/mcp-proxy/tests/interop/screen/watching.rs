@@ -143,7 +143,10 @@ sed -i "s/Oslo/$city/" "$1"
     viewer.press(&["G"]);
     viewer.shows("What's weather in Oslo and Bergen?");
     viewer.hides(texts::HELD);
+    // The breakpoint would hold the next message.
     viewer.press(&["q"]);
+    viewer.shows(texts::CONFIRM_BREAKPOINT);
+    viewer.press(&["l"]);
     viewer.ended(0);
 }
 
@@ -195,6 +198,8 @@ fn a_signal_waits_for_the_editor_and_keeps_the_draft() {
     session.hear();
     viewer.hides(texts::HELD);
     viewer.press(&["q"]);
+    viewer.shows(texts::CONFIRM_BREAKPOINT);
+    viewer.press(&["l"]);
     viewer.ended(0);
 }
 

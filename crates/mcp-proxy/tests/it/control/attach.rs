@@ -11,6 +11,9 @@ const INSIST: &str = "m! ";
 /// What is said about a question that needs no answer any more.
 const ELSEWHERE: &str = "elsewhere";
 
+/// What is asked before it leaves a proxy that still holds messages.
+const QUIT: &str = "quit";
+
 /// A viewer with somebody at its keyboard.
 struct AttachProcess {
     child: Child,
@@ -168,6 +171,8 @@ fn decides_from_the_keyboard() {
     let record = house.record();
     assert!(record.contains("\"kind\":\"drop\""), "{record}");
     viewer.types("q");
+    viewer.says(QUIT);
+    viewer.types("l");
     viewer.end();
     run.end();
 }
@@ -195,6 +200,56 @@ fn what_is_no_json_is_kept_and_sent_if_it_is_meant() {
     viewer.types("c");
     viewer.types("q");
     viewer.end();
+    run.end();
+}
+
+#[test]
+fn while_a_message_is_edited_its_time_does_not_run() {
+    let house = TestHome::new();
+    let mut run = house.demo(&["--break", "ping"]);
+    run.round(INITIALIZE);
+    let mut viewer = AttachProcess::start(&house, &[]);
+    run.say(PING);
+    viewer.says("hold 1");
+    let clock = || house.ctl(&["hold.list"])["holds"][0]["clock"].clone();
+    assert_eq!(clock(), "running");
+    viewer.types("m");
+    super::test_home::until("the editor is open", || clock() == "stopped");
+    viewer.types(PING);
+    assert!(run.hear().contains("\"result\""));
+    run.say(PING);
+    viewer.says("hold 2");
+    viewer.types("m");
+    super::test_home::until("the editor is open", || clock() == "stopped");
+    // A viewer that is gone edits nothing.
+    drop(viewer);
+    super::test_home::until("the editor is closed", || clock() == "running");
+    let more = house.ctl(&["hold.extend", "hold=2", "seconds=1000"]);
+    assert!(more["left_ms"].as_u64().unwrap() > 1_000_000, "{more}");
+    house.ctl(&["continue"]);
+    assert!(run.hear().contains("\"result\""));
+    run.end();
+}
+
+#[test]
+fn it_asks_before_it_leaves_breakpoints_that_hold_messages() {
+    let house = TestHome::new();
+    let mut run = house.demo(&["--break", "ping"]);
+    run.round(INITIALIZE);
+    let mut viewer = AttachProcess::start(&house, &[]);
+    viewer.row("↩ initialize");
+    viewer.types("q");
+    viewer.says(QUIT);
+    viewer.types("n");
+    run.say(PING);
+    viewer.says("hold 1");
+    viewer.types("q");
+    viewer.says(QUIT);
+    viewer.types("c");
+    viewer.end();
+    assert!(run.hear().contains("\"result\""));
+    assert_eq!(house.ctl(&["stats"])["breakpoints"], 0);
+    run.round(PING);
     run.end();
 }
 

@@ -1,18 +1,25 @@
 //! One HAR entry.
 
-use super::events;
 use super::plan::{HarEntryPlan, HarLine, read_io};
-use crate::export::body::{BodyForm, form, is_gone, missing, time, write_string};
-use crate::{Error, HttpHead, ProxyMessage, RawBody, SessionRecord};
-use mcp_proxy_wire::{Origin, Transport, json_string};
+use super::timings::{Timings, millis};
+use super::{events, interventions};
+use crate::export::body::{BodyForm, form, missing, time, write_string};
+use crate::{Error, HttpHead, MessageWithContext, ProxyMessage, RawBody, SessionRecord};
+use mcp_proxy_wire::{Transport, json_string};
 use std::io::Write;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// A part of the entry, read: its time, its HTTP facts, and its message if it has one.
 struct HarEntryPart {
     timestamp: SystemTime,
     http: Option<HttpHead>,
-    message: Option<ProxyMessage>,
+    told: Option<MessageWithContext>,
+}
+
+impl HarEntryPart {
+    fn message(&self) -> Option<&ProxyMessage> {
+        self.told.as_ref().map(|told| &told.message)
+    }
 }
 
 /// Writes an entry. Returns how many of its bodies are gone.
@@ -41,29 +48,26 @@ pub(super) fn write(
         (None, Some(response)) => response.timestamp,
         (None, None) => start.timestamp,
     };
-    let millis = last
-        .duration_since(start.timestamp)
-        .unwrap_or(Duration::ZERO)
-        .as_micros() as f64
-        / 1000.0;
+    let total = last.duration_since(start.timestamp).unwrap_or_default();
+    let asked = request.as_ref().and_then(HarEntryPart::message);
+    let answer = response.as_ref().and_then(HarEntryPart::message);
+    let timings = Timings::new(session, total, asked, answer, &planned.events)?;
     put(
         out,
         &format!(
-            "{{\"startedDateTime\":{},\"time\":{millis},\"request\":",
-            time(start.timestamp)
+            "{{\"startedDateTime\":{},\"time\":{},\"request\":",
+            time(start.timestamp),
+            millis(total)
         ),
     )?;
     write_request(request.as_ref(), out)?;
     put(out, ",\"response\":")?;
     write_response(session, response.as_ref(), &planned.events, out)?;
-    put(
-        out,
-        &format!(",\"cache\":{{}},\"timings\":{{\"send\":0,\"wait\":{millis},\"receive\":0}}"),
-    )?;
+    put(out, &timings.members())?;
     if let Some(message) = [&request, &response]
         .into_iter()
         .flatten()
-        .find_map(|read| read.message.as_ref())
+        .find_map(HarEntryPart::message)
     {
         put(
             out,
@@ -75,7 +79,7 @@ pub(super) fn write(
     }
     let messages = || {
         let parts = [&request, &response, &first].into_iter().flatten();
-        parts.filter_map(|read| read.message.as_ref())
+        parts.filter_map(HarEntryPart::message)
     };
     let server = messages()
         .next()
@@ -87,26 +91,26 @@ pub(super) fn write(
     if let Some(parent) = parent {
         put(out, &format!(",\"_parent\":{parent}"))?;
     }
-    let sequences: Vec<String> = [&request, &response]
-        .into_iter()
-        .flatten()
-        .filter_map(|read| {
-            read.message
-                .as_ref()
-                .map(|message| message.sequence.to_string())
+    let lines = planned.request.iter().chain(&planned.response);
+    let sequences: Vec<String> = lines
+        .chain(&planned.events)
+        .filter_map(|line| match line {
+            HarLine::Row(row) => session.row(*row as usize),
+            HarLine::Io(_) => None,
         })
+        .map(|row| row.sequence().to_string())
         .collect();
     put(out, &format!(",\"_sequences\":[{}]", sequences.join(",")))?;
     let redacted: u32 = [&request, &response]
         .into_iter()
         .flatten()
-        .filter_map(|read| read.message.as_ref())
+        .filter_map(HarEntryPart::message)
         .map(|message| message.redacted)
         .sum();
     put(out, &redacted_member(redacted))?;
     let gone = |read: &&HarEntryPart| {
-        let message = read.message.as_ref();
-        message.is_some_and(|message| is_gone(&message.raw))
+        let message = read.message();
+        message.is_some_and(|message| message.raw.is_gone())
     };
     let mut missing = [&request, &response]
         .into_iter()
@@ -131,11 +135,11 @@ pub(super) fn write(
 fn read(session: &SessionRecord, part: HarLine) -> Result<HarEntryPart, Error> {
     match part {
         HarLine::Row(row) => {
-            let mut message = session.message(row as usize)?;
+            let told = session.message_with_context(row as usize)?;
             Ok(HarEntryPart {
-                timestamp: message.timestamp,
-                http: message.http.take(),
-                message: Some(message),
+                timestamp: told.message.timestamp,
+                http: told.message.http.clone(),
+                told: Some(told),
             })
         }
         HarLine::Io(place) => {
@@ -143,7 +147,7 @@ fn read(session: &SessionRecord, part: HarLine) -> Result<HarEntryPart, Error> {
             Ok(HarEntryPart {
                 timestamp,
                 http: record.member("http"),
-                message: None,
+                told: None,
             })
         }
     }
@@ -151,7 +155,7 @@ fn read(session: &SessionRecord, part: HarLine) -> Result<HarEntryPart, Error> {
 
 fn write_request(request: Option<&HarEntryPart>, out: &mut dyn Write) -> Result<(), Error> {
     let http = request.and_then(|read| read.http.as_ref());
-    let message = request.and_then(|read| read.message.as_ref());
+    let message = request.and_then(HarEntryPart::message);
     let url = match http {
         Some(http) => url_of(http),
         None => {
@@ -195,11 +199,14 @@ fn write_request(request: Option<&HarEntryPart>, out: &mut dyn Write) -> Result<
     put(
         out,
         &format!(
-            ",\"headersSize\":-1,\"bodySize\":{}{}}}",
+            ",\"headersSize\":-1,\"bodySize\":{}",
             message.map_or(0, |message| message.raw.len()),
-            message.map_or_else(String::new, |message| origin(message.origin)),
         ),
-    )
+    )?;
+    if let Some(told) = request.and_then(|read| read.told.as_ref()) {
+        interventions::write(told, out)?;
+    }
+    put(out, "}")
 }
 
 fn write_response(
@@ -209,7 +216,7 @@ fn write_response(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let http = response.and_then(|read| read.http.as_ref());
-    let message = response.and_then(|read| read.message.as_ref());
+    let message = response.and_then(HarEntryPart::message);
     // Status 0 is what browsers write where no response came.
     let status = http
         .and_then(|http| http.status)
@@ -244,11 +251,14 @@ fn write_response(
     put(
         out,
         &format!(
-            ",\"size\":{size}}},\"redirectURL\":{},\"headersSize\":-1,\"bodySize\":{size}{}}}",
+            ",\"size\":{size}}},\"redirectURL\":{},\"headersSize\":-1,\"bodySize\":{size}",
             json_string(location),
-            message.map_or_else(String::new, |message| origin(message.origin)),
         ),
-    )
+    )?;
+    if let Some(told) = response.and_then(|read| read.told.as_ref()) {
+        interventions::write(told, out)?;
+    }
+    put(out, "}")
 }
 
 fn write_version_and_headers(http: Option<&HttpHead>, out: &mut dyn Write) -> Result<(), Error> {
@@ -320,14 +330,6 @@ pub(super) fn comment(raw: &RawBody) -> String {
     missing(raw).map_or_else(String::new, |text| {
         format!(",\"comment\":{}", json_string(&text))
     })
-}
-
-/// `_origin`, if the proxy or a replay wrote it.
-pub(super) fn origin(origin: Origin) -> String {
-    match origin {
-        Origin::Client | Origin::Server => String::new(),
-        other => format!(",\"_origin\":\"{}\"", other.as_str()),
-    }
 }
 
 /// `_redacted`, if anything is.

@@ -1,12 +1,13 @@
 //! The events of a stream: each as Chrome writes it, and together as the body that all other readers look for.
 
-use super::entry::{comment, origin, put, redacted_member};
+use super::entry::{comment, put, redacted_member};
+use super::interventions;
 use super::plan::{HarLine, read_io};
-use crate::export::body::{BodyForm, copy, form, is_gone, write_string};
+use crate::export::body::{BodyForm, copy, form, write_string};
 use crate::json::push_escaped;
 use crate::message::SseFields;
-use crate::{Error, RawBody, SessionRecord};
-use mcp_proxy_wire::{Origin, json_string};
+use crate::{Error, MessageWithContext, RawBody, SessionRecord};
+use mcp_proxy_wire::json_string;
 use std::cell::Cell;
 use std::io::Write;
 use std::time::SystemTime;
@@ -17,8 +18,8 @@ struct HarEvent {
     sse: SseFields,
     raw: RawBody,
     redacted: u32,
-    /// Who wrote the message in it.
-    origin: Option<Origin>,
+    /// The message in it.
+    told: Option<MessageWithContext>,
     /// An event without data is recorded as it stood on the wire.
     wire: Option<String>,
 }
@@ -26,13 +27,14 @@ struct HarEvent {
 fn read(session: &SessionRecord, part: HarLine) -> Result<HarEvent, Error> {
     match part {
         HarLine::Row(row) => {
-            let message = session.message(row as usize)?;
+            let told = session.message_with_context(row as usize)?;
+            let message = &told.message;
             Ok(HarEvent {
                 timestamp: message.timestamp,
-                sse: message.sse.unwrap_or_default(),
-                raw: message.raw,
+                sse: message.sse.clone().unwrap_or_default(),
+                raw: message.raw.clone(),
                 redacted: message.redacted,
-                origin: Some(message.origin),
+                told: Some(told),
                 wire: None,
             })
         }
@@ -43,7 +45,7 @@ fn read(session: &SessionRecord, part: HarLine) -> Result<HarEvent, Error> {
                 sse: record.member("sse").unwrap_or_default(),
                 raw: RawBody::Text(String::new()),
                 redacted: record.member("redacted").unwrap_or(0),
-                origin: None,
+                told: None,
                 wire: Some(record.member("text").unwrap_or_default()),
             })
         }
@@ -61,7 +63,7 @@ pub(super) fn write(
         sse,
         raw,
         redacted,
-        origin: author,
+        told,
         ..
     } = read(session, part)?;
     let seconds = timestamp
@@ -80,9 +82,11 @@ pub(super) fn write(
     write_string(out, &raw, form(&raw)?, "base64:")?;
     put(out, &comment(&raw))?;
     put(out, &redacted_member(redacted))?;
-    put(out, &author.map_or_else(String::new, origin))?;
+    if let Some(told) = &told {
+        interventions::write(told, out)?;
+    }
     put(out, "}")?;
-    Ok(is_gone(&raw))
+    Ok(raw.is_gone())
 }
 
 /// The stream's `text`, made again from its events. Returns its size.

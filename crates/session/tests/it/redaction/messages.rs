@@ -1,7 +1,9 @@
 //! What is hidden in messages and what is not, as tables.
 
 use super::{captured_with, left, preset, rules};
-use mcp_proxy_session::redact::{MissingFills, RedactionError, RedactionPreset, fill_redactions};
+use mcp_proxy_session::redact::{
+    MissingFills, RedactionError, RedactionPreset, UnknownMarks, fill_redactions,
+};
 use mcp_proxy_session::{Redaction, RedactionRules};
 use mcp_proxy_wire::Message;
 use serde_json::{Value, json};
@@ -297,6 +299,48 @@ fn values_can_be_put_back() {
     values.insert(4, json!("q\"r"));
     let filled = fill_redactions(&redacted.message, redaction.facts(), &values).unwrap();
     assert_eq!(filled.raw(), raw.as_bytes());
+}
+
+#[test]
+fn an_edited_copy_gets_its_values_back() {
+    let redaction = rules(&["password", "n"], &["hunter2"], &[]);
+    let raw =
+        r#"{"password":"a\"\u0062","n":1.50,"t":"my hunter2!","j":"{\"password\":\"q\\\"r\"}"}"#;
+    let original = Message::parse(raw);
+    let shown = redaction.message(&original).unwrap().message;
+    let shown = String::from_utf8(shown.raw().to_vec()).unwrap();
+    let restored = |edited: &str| {
+        let restored = redaction.restore(edited.as_bytes(), &original);
+        restored.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
+    };
+    // Byte for byte, whatever was edited around them.
+    assert_eq!(restored(&shown).unwrap(), raw);
+    let longer = |text: &str| text.replace(r#"{"password""#, r#"{"new":1, "password""#);
+    assert_eq!(restored(&longer(&shown)).unwrap(), longer(raw));
+    // A mark that was moved means its value, as a value, in a string, and in a string that is JSON.
+    let mark = |number: u32| format!("[redacted:{}:{number}]", redaction.facts().nonce);
+    let moved = format!(
+        r#"{{"x":["{1}","{0}"],"y":"n is {1}, {0}","z":"{{\"p\":\"{0}\"}}","w":"{3}","v":"{2}"}}"#,
+        mark(1),
+        mark(2),
+        mark(3),
+        mark(4)
+    );
+    assert_eq!(
+        restored(&moved).unwrap(),
+        r#"{"x":[1.50,"a\"\u0062"],"y":"n is 1.50, a\"b","z":"{\"p\":\"a\\\"\\u0062\"}","w":"q\"r","v":"hunter2"}"#
+    );
+    assert_eq!(restored(r#"{"all":"gone"}"#).unwrap(), r#"{"all":"gone"}"#);
+    // What stands for nothing here is not sent.
+    let of_another = |text: &str| restored(text).unwrap_err();
+    let wrong = format!(r#"{{"x":"{}","y":"{}"}}"#, mark(5), mark(0));
+    assert_eq!(of_another(&wrong), UnknownMarks(vec![Some(5), Some(0)]));
+    for damaged in [mark(1).replace(']', ""), "[redacted:ab:1]".to_owned()] {
+        assert_eq!(
+            of_another(&format!(r#"{{"x":"{damaged}"}}"#)),
+            UnknownMarks(vec![None])
+        );
+    }
 }
 
 #[test]

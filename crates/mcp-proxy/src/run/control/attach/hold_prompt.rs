@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_proxy_control::{HeldRow, HoldListResult};
+use mcp_proxy_control::{HeldRow, HoldClock, HoldListResult};
 use mcp_proxy_wire::Direction;
 
 use crate::run::sessions::formatting;
@@ -31,9 +31,13 @@ impl HoldPrompt {
             Direction::ServerToClient => "◄",
             Direction::ClientToServer => "►",
         };
-        let left = row.left_ms.map_or("no time limit yet".to_owned(), |left| {
-            format!("{} left", formatting::span(Duration::from_millis(left)))
-        });
+        let left = row.left_ms.map(Duration::from_millis).map(formatting::span);
+        let left = match (row.clock, left) {
+            (HoldClock::Running, Some(left)) => format!("{left} left"),
+            (HoldClock::Stopped, Some(left)) => format!("open in an editor, {left} left then"),
+            (HoldClock::AwaitingViewer, _) => "no time limit yet".to_owned(),
+            _ => "no time limit".to_owned(),
+        };
         let raw = match (row.raw, row.raw_text) {
             (Some(raw), _) => raw.get().as_bytes().to_vec(),
             (None, Some(text)) => text.into_bytes(),

@@ -52,7 +52,7 @@ pub fn write(session: &SessionRecord, index: usize, out: &mut impl Write) -> Res
     if let Some(original) = &message.original_raw {
         writeln!(out, "\nas received:")?;
         body(original, out)?;
-        writeln!(out, "\nas sent on:")?;
+        writeln!(out, "\nas forwarded:")?;
     } else {
         writeln!(out)?;
     }
@@ -96,11 +96,11 @@ fn facts(told: &MessageWithContext, peer: Option<&Row>, out: &mut impl Write) ->
             let latency = message
                 .latency
                 .map(|latency| format!(" after {}", formatting::span(latency)));
-            fact(
-                out,
-                "answers",
-                &format!("#{request}{}", latency.unwrap_or_default()),
-            )?;
+            let held = message
+                .request_held
+                .map(|held| format!(" (the request was held {} before)", formatting::span(held)));
+            let (latency, held) = (latency.unwrap_or_default(), held.unwrap_or_default());
+            fact(out, "answers", &format!("#{request}{latency}{held}"))?;
         }
         (None, Some(answer)) => {
             let latency = answer
@@ -202,19 +202,20 @@ fn body(raw: &RawBody, out: &mut impl Write) -> Result<()> {
             out,
             "({len} bytes that were not stored: the disk failed, or redaction could not look through them)"
         )?,
+        RawBody::Side { path, len } if raw.is_gone() => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            writeln!(
+                out,
+                "({len} bytes that are missing: {} is not next to the record)",
+                sanitize(&name)
+            )?;
+        }
         raw if raw.len() > WHOLE => {
             let mut start = Vec::new();
-            match raw {
-                RawBody::Side { path, .. } => {
-                    let file = std::fs::File::open(path)
-                        .with_context(|| format!("cannot read {}", path.display()))?;
-                    file.take(BEGINNING).read_to_end(&mut start)?;
-                }
-                raw => {
-                    let bytes = raw.bytes().unwrap_or_default();
-                    start.extend(bytes.iter().take(BEGINNING as usize));
-                }
-            }
+            let body = raw
+                .reader()
+                .context("cannot read the body of the message")?;
+            body.take(BEGINNING).read_to_end(&mut start)?;
             writeln!(out, "{}", sanitize_bytes(&start))?;
             let rest = raw.len().saturating_sub(start.len() as u64);
             writeln!(out, "… and {rest} more bytes: --raw prints all of them")?;

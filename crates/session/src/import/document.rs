@@ -1,0 +1,223 @@
+//! The seed's JSON as it is read: the session without its messages, and one message after the other.
+
+use super::ImportWriter;
+use super::notes::MessageNotes;
+use crate::{PeerInfo, SessionHeader, id, timestamp};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use mcp_proxy_wire::{Message, Transport, flatten};
+use rustc_hash::FxHashMap;
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// The member of an imported session's metadata that names the session it was imported from.
+const IMPORTED_FROM: &str = "imported_from";
+
+/// Which session a record of a document is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionIdentity {
+    /// One of its own: the session that was exported may have a record next to it.
+    New,
+    /// The one in the document, which is only looked at.
+    Same,
+}
+
+/// The document without its messages.
+#[derive(Deserialize)]
+pub(super) struct DocumentHead {
+    #[serde(alias = "session_id")]
+    id: Option<String>,
+    started_at: Option<String>,
+    pub(super) ended_at: Option<String>,
+    transport: Option<String>,
+    server_command: Option<String>,
+    server_url: Option<String>,
+    metadata: Option<Map<String, Value>>,
+    messages: Option<IgnoredAny>,
+}
+
+impl DocumentHead {
+    /// The header of a record of it. What it says about messages is not part of that: the record says it message by message.
+    pub(super) fn header(&self, identity: SessionIdentity) -> Result<SessionHeader, String> {
+        if self.messages.is_none() {
+            return Err("it has no `messages`, so it is not a session".to_owned());
+        }
+        let started_at = self.started_at.as_deref().ok_or("it has no `started_at`")?;
+        let transport = self.transport.as_deref().unwrap_or("stdio");
+        let transport = transport
+            .parse::<Transport>()
+            .map_err(|error| format!("`transport`: {error}"))?;
+        let started_at = timestamp::parse(started_at)
+            .ok_or_else(|| format!("`started_at` is {started_at:?}, which is not a time"))?;
+        let mut metadata = self.metadata.clone().unwrap_or_default();
+        metadata.remove(MessageNotes::MEMBER);
+        let id = match (identity, &self.id) {
+            (SessionIdentity::Same, Some(id)) => id.clone(),
+            (SessionIdentity::New, Some(id)) => {
+                metadata.insert(IMPORTED_FROM.to_owned(), id.as_str().into());
+                id::new_session_id(started_at)
+            }
+            (_, None) => id::new_session_id(started_at),
+        };
+        Ok(SessionHeader {
+            id,
+            started_at,
+            client: PeerInfo::new(transport),
+            server: PeerInfo::new(transport),
+            server_command: self.server_command.clone(),
+            server_url: self.server_url.clone(),
+            argv: Vec::new(),
+            cwd: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            metadata,
+        })
+    }
+
+    /// Which messages have redacted values, as an export of ours says it in the metadata.
+    pub(super) fn redacted(&self) -> FxHashMap<u64, u32> {
+        let told = self.metadata.as_ref().and_then(|metadata| {
+            let redacted = metadata.get("redaction")?.get("redacted")?;
+            FxHashMap::<u64, u32>::deserialize(redacted).ok()
+        });
+        told.unwrap_or_default()
+    }
+
+    /// What the proxy did with messages, as an export of ours says it in the metadata.
+    pub(super) fn notes(&self) -> FxHashMap<u64, MessageNotes> {
+        let notes = self
+            .metadata
+            .as_ref()
+            .and_then(|metadata| metadata.get(MessageNotes::MEMBER)?.as_object());
+        let of_message = |(number, notes): (&String, &Value)| {
+            let notes = MessageNotes::deserialize(notes).ok()?;
+            Some((number.parse().ok()?, notes))
+        };
+        notes.into_iter().flatten().filter_map(of_message).collect()
+    }
+}
+
+/// A `T` that is written as a JSON object. serde would read a list of its members' values too.
+pub(super) struct JsonObject<T>(pub(super) T);
+
+/// What a person has to write where a `Self` is read.
+pub(super) trait DocumentPart {
+    const EXPECTED: &'static str;
+}
+
+impl DocumentPart for DocumentHead {
+    const EXPECTED: &'static str = "a session: a JSON object with `started_at` and `messages`";
+}
+
+impl DocumentPart for ImportedMessage {
+    const EXPECTED: &'static str = "a message: a JSON object with `direction` and `raw`";
+}
+
+impl<'de, T: Deserialize<'de> + DocumentPart> Deserialize<'de> for JsonObject<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonObject<T>, D::Error> {
+        deserializer.deserialize_map(JsonObjectVisitor(PhantomData))
+    }
+}
+
+struct JsonObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de> + DocumentPart> Visitor<'de> for JsonObjectVisitor<T> {
+    type Value = JsonObject<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<JsonObject<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(JsonObject)
+    }
+}
+
+/// A message in either spelling.
+#[derive(Deserialize)]
+pub(super) struct ImportedMessage {
+    #[serde(alias = "proxy_id")]
+    pub(super) id: Option<String>,
+    pub(super) sequence: Option<u64>,
+    pub(super) timestamp: Option<String>,
+    pub(super) direction: String,
+    pub(super) transport: Option<String>,
+    #[serde(alias = "payload")]
+    pub(super) raw: Box<RawValue>,
+    pub(super) correlated_id: Option<String>,
+    /// Older exports of ours have these three here, newer ones in the metadata.
+    pub(super) origin: Option<String>,
+    pub(super) parent: Option<u64>,
+    pub(super) server: Option<String>,
+    #[serde(default)]
+    pub(super) modified: bool,
+    #[serde(alias = "original_payload")]
+    pub(super) original_raw: Option<Box<RawValue>>,
+}
+
+/// A body out of a document: a value on one line, or the bytes that a string stands for.
+pub(super) fn bytes_of(raw: &RawValue) -> Bytes {
+    if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
+        let binary = text
+            .strip_prefix("base64:")
+            .and_then(|encoded| STANDARD.decode(encoded).ok());
+        return binary.unwrap_or_else(|| text.into_bytes()).into();
+    }
+    let message = Message::parse(raw.get().as_bytes().to_vec());
+    flatten(&message).unwrap_or(message).into_raw()
+}
+
+pub(super) struct DocumentVisitor<'a>(pub(super) &'a mut ImportWriter);
+
+impl<'de> Visitor<'de> for DocumentVisitor<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a session document")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "messages" {
+                map.next_value_seed(MessagesVisitor(self.0))?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct MessagesVisitor<'a>(&'a mut ImportWriter);
+
+impl<'de> DeserializeSeed<'de> for MessagesVisitor<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for MessagesVisitor<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<(), A::Error> {
+        let mut number = 0;
+        while let Some(message) = messages.next_element::<JsonObject<ImportedMessage>>()? {
+            number += 1;
+            self.0
+                .write(&message.0)
+                .map_err(|why| serde::de::Error::custom(format!("message {number}: {why}")))?;
+        }
+        Ok(())
+    }
+}

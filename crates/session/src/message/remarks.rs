@@ -1,0 +1,106 @@
+//! What people are told about a message besides its words: what is wrong with it, and what the proxy did with it.
+//!
+//! This is the one list of these words: tables, reports and exports show the same ones.
+
+use super::{MessageWithContext, ProxyMessage, RawBody};
+use crate::duration_text;
+use mcp_proxy_wire::{Field, Kind, Message, Origin};
+
+/// What is wrong with a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageProblem {
+    /// `error -32602`, `tool error`, `HTTP 404`, `not JSON`.
+    pub what: String,
+    /// What the peer says about it. It comes from outside, and may be hostile.
+    pub text: Option<String>,
+}
+
+impl MessageWithContext {
+    /// What is wrong with it: an error, a tool that failed, an HTTP status, bytes that are not JSON-RPC.
+    pub fn problem(&self) -> Option<MessageProblem> {
+        let http = self.message.http.as_ref().and_then(|http| http.status);
+        let status = http.filter(|status| *status >= 400);
+        let status = status.map(|status| format!("HTTP {status}"));
+        let asked = self.request.as_ref().map(|asked| asked.method.as_str());
+        let own = own_problem(&self.message, asked);
+        match (status, own) {
+            (Some(status), Some(own)) => Some(MessageProblem {
+                what: format!("{status}, {}", own.what),
+                ..own
+            }),
+            (Some(what), None) => Some(MessageProblem { what, text: None }),
+            (None, own) => own,
+        }
+    }
+
+    /// What the proxy did with it, and what else is unusual about it.
+    pub fn remarks(&self) -> Vec<String> {
+        let message = &self.message;
+        let mut words: Vec<String> = Vec::new();
+        let mut add = |is: bool, word: &str| words.extend(is.then(|| word.to_owned()));
+        add(message.modified, "modified");
+        add(message.dropped, "dropped");
+        add(message.refused, "refused");
+        add(message.answered, "answered by the proxy");
+        add(message.redirected, "redirected");
+        add(message.undecided, "held, not decided");
+        if let Some(time) = message.held.filter(|_| !message.undecided) {
+            let what = if message.delayed { "delayed" } else { "held" };
+            words.push(format!("{what} {}", duration_text(time)));
+        }
+        let mut add = |is: bool, word: &str| words.extend(is.then(|| word.to_owned()));
+        add(message.late, "late");
+        add(message.duplicate, "duplicate");
+        add(message.origin == Origin::Proxy, "made by the proxy");
+        add(message.origin == Origin::Replay, "sent by a replay");
+        add(self.undelivered, "not delivered");
+        if let Some(parent) = message.parent {
+            words.push(format!("caused by #{parent}"));
+        }
+        if message.redacted > 0 {
+            words.push(format!("{} redacted", message.redacted));
+        }
+        words
+    }
+}
+
+fn own_problem(message: &ProxyMessage, asked: Option<&str>) -> Option<MessageProblem> {
+    let problem = |what: &str| {
+        Some(MessageProblem {
+            what: what.to_owned(),
+            text: None,
+        })
+    };
+    match message.kind {
+        Kind::Malformed => problem("not JSON"),
+        Kind::Other if message.len > 0 => problem("not JSON-RPC"),
+        Kind::Error => {
+            let body = body_of(&message.raw);
+            let error = body.error().and_then(|span| {
+                serde_json::from_slice::<serde_json::Value>(body.slice(span)).ok()
+            });
+            let code = body.error_code();
+            let code = code.map(|code| format!(" {code}")).unwrap_or_default();
+            let text = error
+                .as_ref()
+                .and_then(|error| error.get("message")?.as_str());
+            Some(MessageProblem {
+                what: format!("error{code}"),
+                text: text.filter(|text| !text.is_empty()).map(str::to_owned),
+            })
+        }
+        // A tool that fails answers with a result that says so.
+        Kind::Response if asked == Some("tools/call") => {
+            let body = body_of(&message.raw);
+            let failed = body
+                .span(Field::ResultField("isError"))
+                .is_some_and(|span| body.slice(span) == b"true");
+            if failed { problem("tool error") } else { None }
+        }
+        _ => None,
+    }
+}
+
+fn body_of(raw: &RawBody) -> Message {
+    Message::parse(raw.bytes().unwrap_or_default().to_vec())
+}

@@ -1,0 +1,224 @@
+//! A record that grows to its limit continues in another file.
+
+use mcp_proxy_session::testing::{SampleRecord, header, options};
+use mcp_proxy_session::{
+    Durability, PeerInfo, RecordErrorPolicy, RecordOptions, SIDE_LIMIT, SessionRecord, copy_record,
+    side_folder, store,
+};
+use mcp_proxy_wire::Transport;
+use std::path::PathBuf;
+
+fn small_parts(max_size: u64) -> SampleRecord {
+    let options = RecordOptions {
+        max_size: Some(max_size),
+        ..options()
+    };
+    SampleRecord::with(options, &header())
+}
+
+/// Writes calls and their answers, each with a write of its own.
+fn talk(record: &mut SampleRecord, calls: u64) {
+    for id in 1..=calls {
+        let request = record.call(id, "tool", "{}");
+        record.flush();
+        record.result(id, request, "{}");
+        record.flush();
+    }
+}
+
+fn open_all(record: &SampleRecord) -> Vec<SessionRecord> {
+    let paths = record.recorder.part_paths().iter();
+    paths
+        .map(|path| SessionRecord::open(path).unwrap())
+        .collect()
+}
+
+fn name(path: Option<PathBuf>) -> Option<String> {
+    path.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+}
+
+#[test]
+fn parts_follow_each_other_and_numbers_continue() {
+    let mut record = small_parts(4_000);
+    talk(&mut record, 20);
+    record.end();
+    let parts = open_all(&record);
+    assert!(parts.len() > 2);
+    let numbers: Vec<u64> = parts
+        .iter()
+        .flat_map(|part| part.rows().iter().map(|row| row.sequence()))
+        .collect();
+    assert_eq!(numbers, (1..=40).collect::<Vec<u64>>());
+    let last = parts.len();
+    for (index, part) in parts.iter().enumerate() {
+        let number = index + 1;
+        assert_eq!(part.part().number as usize, number);
+        assert_eq!(part.header().id, header().id);
+        let before = match number {
+            1 => None,
+            2 => Some("session.jsonl".to_owned()),
+            _ => Some(format!("session.part{}.jsonl", number - 1)),
+        };
+        let after = (number < last).then(|| format!("session.part{}.jsonl", number + 1));
+        assert_eq!(name(part.previous_part()), before);
+        assert_eq!(name(part.next_part()), after);
+        assert_eq!(part.end().is_some(), number == last);
+        assert!(part.bytes() < 6_000, "{}", part.bytes());
+        assert!(!part.is_empty() && part.damaged() == 0);
+    }
+    let end = parts[last - 1].end().unwrap();
+    assert_eq!(end.messages, parts[last - 1].len() as u64);
+    // Also where the index was stored and not built.
+    parts[0].store_index().unwrap();
+    let again = SessionRecord::open(parts[0].path()).unwrap();
+    assert_eq!(again.next_part(), parts[0].next_part());
+}
+
+#[test]
+fn a_new_part_is_told_once() {
+    let mut record = small_parts(1_500);
+    assert_eq!(record.recorder.take_new_part(), None);
+    talk(&mut record, 5);
+    let told = record.recorder.take_new_part().unwrap();
+    assert_eq!(told, record.path());
+    assert_eq!(record.recorder.take_new_part(), None);
+}
+
+#[test]
+fn side_files_count_and_move_with_their_message() {
+    let mut record = small_parts(SIDE_LIMIT as u64);
+    let mut passing = record.recorder.side_file().unwrap();
+    passing.write(&vec![b' '; SIDE_LIMIT + 1]).unwrap();
+    let text = "x".repeat(SIDE_LIMIT);
+    record.call(1, &text, "{}");
+    record.flush();
+    // The body began in the first part, and its message comes in the second.
+    record.call(2, "small", "{}");
+    record.flush();
+    assert_eq!(record.recorder.part_paths().len(), 2);
+    let head = mcp_proxy_wire::read_partial_head(b"{", b"}");
+    let file = passing.finish(3).unwrap();
+    let body = mcp_proxy_session::NewBody::Large {
+        file: &file,
+        len: SIDE_LIMIT as u64 + 1,
+        head: &head,
+    };
+    record.from_client("").with_body(body).write();
+    record.flush();
+    let parts = open_all(&record);
+    assert!(side_folder(parts[0].path()).join("1.raw").exists());
+    let moved = parts[1].message(1).unwrap();
+    assert_eq!(moved.raw.load().unwrap().len(), SIDE_LIMIT + 1);
+    assert!(!side_folder(parts[0].path()).join("3.raw").exists());
+}
+
+#[test]
+fn connections_that_are_open_are_known_in_the_next_part() {
+    let mut record = small_parts(1_500);
+    let stdio = PeerInfo::new(Transport::Stdio);
+    let named = PeerInfo {
+        name: Some("files".to_owned()),
+        ..stdio.clone()
+    };
+    record.opened(1, &stdio, &named);
+    record.opened(2, &stdio, &stdio);
+    record.closed(2, "over");
+    talk(&mut record, 6);
+    let parts = open_all(&record);
+    let last = parts.last().unwrap();
+    assert!(last.part().number > 1);
+    assert_eq!(last.server_name(1).unwrap(), "files");
+    assert_eq!(last.connections().count(), 1);
+}
+
+#[test]
+fn an_answer_in_the_next_part_still_names_its_request() {
+    let mut record = small_parts(1_500);
+    let request = record.call(1, "slow", "{}");
+    record.flush();
+    for id in 2..6 {
+        record.call(id, "other", "{}");
+        record.flush();
+    }
+    record.result(1, request, "{}");
+    record.flush();
+    let parts = open_all(&record);
+    let last = parts.last().unwrap();
+    let answer = last.message_with_context(last.len() - 1).unwrap();
+    assert_eq!(answer.message.answers, Some(request));
+    assert!(answer.message.correlated_id.is_some() && answer.message.latency.is_some());
+    // What it asked is in another file.
+    assert_eq!(answer.request, None);
+}
+
+#[test]
+fn messages_that_share_a_write_stay_in_one_part() {
+    let mut record = small_parts(1_000);
+    for id in 1..=20 {
+        record.call(id, "tool", "{}");
+    }
+    record.flush();
+    assert_eq!(record.recorder.part_paths().len(), 1);
+    record.call(21, "tool", "{}");
+    record.flush();
+    assert_eq!(record.recorder.part_paths().len(), 2);
+    assert_eq!(record.open().len(), 1);
+}
+
+#[test]
+fn only_the_last_part_is_live_and_all_are_listed_as_one_session() {
+    let mut record = small_parts(2_000);
+    talk(&mut record, 10);
+    let listed = store::list(record.folder()).unwrap();
+    let parts: Vec<u32> = listed.iter().map(|record| record.part).collect();
+    let count = record.recorder.part_paths().len() as u32;
+    assert_eq!(parts, (1..=count).rev().collect::<Vec<u32>>());
+    assert!(listed.iter().all(|record| record.id == header().id));
+    let live: Vec<bool> = listed.iter().map(|record| record.live).collect();
+    assert!(live[0] && !live[1..].contains(&true));
+    let continues: Vec<bool> = listed.iter().map(|record| record.continues).collect();
+    assert!(!continues[0] && !continues[1..].contains(&false));
+    // A copy of a part is a record like any other.
+    let copy = record.beside("copy.jsonl");
+    copy_record(&listed[1].path, &copy).unwrap();
+    assert_eq!(SessionRecord::open(&copy).unwrap().part().number, parts[1]);
+}
+
+#[test]
+fn a_part_that_cannot_begin_is_reported_and_the_old_file_is_used() {
+    let options = RecordOptions {
+        on_error: RecordErrorPolicy::Warn,
+        max_size: Some(1_000),
+        ..options()
+    };
+    let mut record = SampleRecord::with(options, &header());
+    // Neither a file nor a folder that a record could use can be made under this name.
+    std::fs::create_dir(record.beside("session.part2.jsonl")).unwrap();
+    talk(&mut record, 8);
+    assert!(record.recorder.warning().is_some());
+    assert_eq!(record.open().len(), 16);
+    assert_eq!(record.recorder.part_paths().len(), 1);
+}
+
+#[test]
+fn every_part_is_forced_onto_the_disk() {
+    let options = RecordOptions {
+        durability: Durability::Fsync,
+        max_size: Some(1_500),
+        ..options()
+    };
+    let mut record = SampleRecord::with(options, &header());
+    talk(&mut record, 8);
+    let disk = record.recorder.disk_sync().unwrap();
+    let upto = disk.written();
+    let waker = std::task::Waker::noop();
+    let mut context = std::task::Context::from_waker(waker);
+    let synced = loop {
+        if let std::task::Poll::Ready(synced) = disk.poll_synced(&mut context, upto) {
+            break synced;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(synced, Ok(()));
+    assert!(record.recorder.part_paths().len() > 1);
+}

@@ -1,0 +1,127 @@
+//! What a row says of its message, in as much room as there is.
+
+use mcp_proxy_wire::terminal_text::sanitize;
+use mcp_proxy_wire::{Kind, Origin};
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::panes::cut;
+use crate::source::MessageRow;
+
+/// What a row says of its message.
+pub(super) struct RowText {
+    /// `tools/call`
+    subject: String,
+    /// ` [exec_cmd]`
+    name: String,
+    /// ` (response)`: left out where there is no room, because the arrow says it too.
+    answer: &'static str,
+    /// ` (failed) · changed`
+    outcome: String,
+    /// ` · by the proxy` or ` · replayed`, if there is room.
+    maker: &'static str,
+}
+
+impl RowText {
+    /// `forgotten`: it was held, and the proxy that held it is gone.
+    pub(super) fn of(row: &MessageRow, forgotten: bool) -> RowText {
+        let method = row.method.as_deref().map(sanitize);
+        let name = row.name.as_deref();
+        let name = name.map(|name| format!(" [{}]", sanitize(name)));
+        let mut outcome = kind_word(row.answer.as_deref().unwrap_or(row)).to_owned();
+        push_flags(&mut outcome, row, forgotten);
+        if let Some(answer) = &row.answer {
+            push_flags(&mut outcome, answer, false);
+        }
+        let (subject, answer) = match row.kind {
+            Kind::Request | Kind::Notification => (method.unwrap_or_default(), ""),
+            Kind::Response | Kind::Error => match (method, row.kind == Kind::Response) {
+                (Some(method), true) if !row.is_error => (method, " (response)"),
+                (Some(method), _) => (method, ""),
+                (None, true) if !row.is_error => ("response".to_owned(), ""),
+                (None, _) => ("answer".to_owned(), ""),
+            },
+            Kind::Batch => (format!("batch{}", excerpt(row)), ""),
+            Kind::Other => (format!("JSON, but not a message{}", excerpt(row)), ""),
+            Kind::Malformed => (format!("not JSON{}", excerpt(row)), ""),
+        };
+        RowText {
+            subject,
+            name: name.unwrap_or_default(),
+            answer,
+            outcome,
+            maker: match row.origin {
+                Origin::Proxy => " · by the proxy",
+                Origin::Replay => " · replayed",
+                Origin::Client | Origin::Server => "",
+            },
+        }
+    }
+
+    /// Whether all that matters has room.
+    pub(super) fn fits(&self, room: usize) -> bool {
+        self.subject.width() + self.name.width() + self.outcome.width() <= room
+    }
+
+    /// `tools/call [exec_cmd]`, `tools/call [exec_cmd] (response)`, `[exec_cmd] (failed) · late`, as much as has room.
+    pub(super) fn within(&self, room: usize) -> String {
+        let RowText {
+            subject,
+            name,
+            answer,
+            outcome,
+            maker,
+        } = self;
+        // A tool says more than the method that calls it.
+        let short = match name.trim_start() {
+            "" => subject,
+            name => name,
+        };
+        let forms = [
+            format!("{subject}{name}{answer}{outcome}{maker}"),
+            format!("{subject}{name}{outcome}{maker}"),
+            format!("{subject}{name}{answer}{outcome}"),
+            format!("{subject}{name}{outcome}"),
+            format!("{short}{outcome}{maker}"),
+            format!("{short}{outcome}"),
+        ];
+        let fitting = forms.into_iter().find(|form| form.width() <= room);
+        fitting.unwrap_or_else(|| {
+            let room = room.saturating_sub(outcome.width());
+            let text = format!("{}{outcome}", cut(short, room));
+            text.trim_start().to_owned()
+        })
+    }
+}
+
+fn kind_word(row: &MessageRow) -> &'static str {
+    match (row.kind, row.is_error) {
+        (Kind::Error, _) => " (error)",
+        (Kind::Response, true) => " (failed)",
+        _ => "",
+    }
+}
+
+/// ` · changed · delayed`
+fn push_flags(text: &mut String, row: &MessageRow, forgotten: bool) {
+    for (is, word) in [
+        (row.modified, "changed"),
+        (row.dropped, "dropped"),
+        (row.refused, "refused"),
+        (row.answered, "answered"),
+        (forgotten, "not decided"),
+        (row.late, "late"),
+        (row.duplicate, "duplicate"),
+        (row.delayed, "delayed"),
+        (row.redirected, "redirected"),
+        (row.undelivered, "undelivered"),
+    ] {
+        if is {
+            text.push_str(&format!(" · {word}"));
+        }
+    }
+}
+
+fn excerpt(row: &MessageRow) -> String {
+    let excerpt = row.excerpt.as_deref().map(sanitize);
+    excerpt.map_or(String::new(), |excerpt| format!(": {excerpt}"))
+}
