@@ -6,6 +6,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod auto_detect;
+mod body_length;
 mod client_socket;
 pub(crate) mod collect;
 pub(crate) mod dial;

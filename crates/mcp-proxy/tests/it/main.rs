@@ -11,6 +11,7 @@ mod bytes;
 mod control;
 mod evidence;
 mod failures;
+mod framing;
 mod help;
 mod holding;
 mod leaving;

@@ -73,13 +73,17 @@ pub(crate) fn request_head(
     out.extend_from_slice(path.as_bytes());
     out.extend_from_slice(b" HTTP/1.1\r\nhost: ");
     out.extend_from_slice(host.as_bytes());
+    let mut states_length = false;
     for (name, value) in &parts.headers {
+        states_length |= name == CONTENT_LENGTH;
         out.extend_from_slice(b"\r\n");
         out.extend_from_slice(name.as_str().as_bytes());
         out.extend_from_slice(b": ");
         out.extend_from_slice(value.as_bytes());
     }
     match length {
+        // The client's own header stands where the client wrote it.
+        BodyLength::Exact(_) if states_length => {}
         BodyLength::None => {}
         BodyLength::Exact(bytes) => {
             out.extend_from_slice(b"\r\ncontent-length: ");
@@ -219,7 +223,8 @@ fn list(value: &HeaderValue) -> impl Iterator<Item = &[u8]> {
         .map(<[u8]>::trim_ascii)
 }
 
-fn content_length(headers: &HeaderMap) -> Result<Option<u64>, H1Error> {
+/// The length that a head states; a list of equal ones is one.
+pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, H1Error> {
     let mut found = None;
     let values = headers.get_all(CONTENT_LENGTH);
     for text in values.iter().flat_map(list) {
