@@ -9,6 +9,8 @@ pub(crate) mod auto_detect;
 mod body_length;
 mod client_socket;
 pub(crate) mod collect;
+mod connection_places;
+mod cors;
 pub(crate) mod dial;
 pub(crate) mod event_stream;
 pub(crate) mod h1;

@@ -9,6 +9,7 @@
 mod bridging;
 mod bytes;
 mod control;
+mod cors;
 mod evidence;
 mod failures;
 mod framing;
