@@ -13,6 +13,7 @@
 mod browser;
 mod checks;
 mod client;
+mod closing;
 mod conformance;
 mod conformance_client;
 mod endpoint;

@@ -29,6 +29,7 @@ mod replay;
 mod rules;
 mod savings;
 mod serve;
+mod sessions;
 mod supervisor;
 mod tls;
 mod undelivered;
