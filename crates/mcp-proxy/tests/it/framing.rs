@@ -363,7 +363,7 @@ fn a_stream_that_the_client_closes_after_its_answer_is_not_worth_a_note() {
             crate::programs::open(&proxy.address, "POST", "/mcp", &headers, body.as_bytes());
         assert_eq!(stream.until("data: "), result(&body, 20));
     });
-    let notes: Vec<_> = lines.iter().filter(|line| line["kind"] == "note").collect();
+    let notes: Vec<_> = lines.iter().filter(|line| line["t"] == "note").collect();
     assert!(notes.is_empty(), "{notes:?}");
 }
 

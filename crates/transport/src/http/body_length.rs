@@ -3,7 +3,7 @@
 //! A `Content-Length` that disagrees with how a body was read would let its sender put a message of its choice into the
 //! connection of the next peer, past the record (RFC 9112 section 6.3).
 
-use http::header::{CONTENT_LENGTH, HOST};
+use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use http_body::Body as _;
 use mcp_proxy_wire::headers::remove_in_order;
@@ -11,14 +11,11 @@ use mcp_proxy_wire::headers::remove_in_order;
 use super::incoming_body::IncomingBody;
 use super::outgoing_body::OutgoingBody;
 
-/// Makes the head of a request fit the body that is sent, and removes the name of our own host.
+/// Makes the head of a request fit the body that is sent.
 pub(super) fn restate_in_request(headers: &mut HeaderMap, body: &OutgoingBody) {
-    let length = body.size_hint().exact();
-    remove_in_order(headers, |name| {
-        *name == HOST || (length.is_none() && *name == CONTENT_LENGTH)
-    });
-    if let Some(length) = length {
-        restate(headers, length);
+    match body.size_hint().exact() {
+        Some(length) => restate(headers, length),
+        None => remove_in_order(headers, is_length),
     }
 }
 

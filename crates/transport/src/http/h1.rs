@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 
 use bytes::{Buf, Bytes, BytesMut};
-use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version, request};
 use http_body::Body as _;
@@ -60,7 +60,7 @@ impl BodyLength {
     }
 }
 
-/// A request's head.
+/// A request's head, with the server's own `host` in place of the client's.
 pub(crate) fn request_head(
     parts: &request::Parts,
     host: &HeaderValue,
@@ -75,6 +75,9 @@ pub(crate) fn request_head(
     out.extend_from_slice(host.as_bytes());
     let mut states_length = false;
     for (name, value) in &parts.headers {
+        if name == HOST {
+            continue;
+        }
         states_length |= name == CONTENT_LENGTH;
         out.extend_from_slice(b"\r\n");
         out.extend_from_slice(name.as_str().as_bytes());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
-use http::header::{ACCEPT_ENCODING, LOCATION};
+use http::header::{ACCEPT_ENCODING, HOST, LOCATION};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
 use hyper_rustls::HttpsConnector;
@@ -13,6 +13,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcp_proxy_core::LinkEnd;
+use mcp_proxy_wire::headers::remove_in_order;
 use mcp_proxy_wire::{ErrorCode, Side};
 use tokio::time::timeout;
 
@@ -222,7 +223,7 @@ type TlsClient = Client<HttpsConnector<HttpConnector>, OutgoingBody>;
 impl HttpClient {
     async fn send(
         &self,
-        request: Request<OutgoingBody>,
+        mut request: Request<OutgoingBody>,
     ) -> Result<Response<IncomingBody>, RequestError> {
         match self {
             HttpClient::Plain(pool) => pool.send(request).await.map_err(|error| match error {
@@ -235,6 +236,8 @@ impl HttpClient {
                 error => RequestError::Failed(error.to_string()),
             }),
             HttpClient::Tls(client) => {
+                // hyper names the server, if nobody else does.
+                remove_in_order(request.headers_mut(), |name| *name == HOST);
                 let response = client
                     .request(request)
                     .await

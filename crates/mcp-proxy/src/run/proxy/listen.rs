@@ -232,27 +232,36 @@ fn with_sse(routes: Routes, front: &Arc<SseEndpoint>) -> Routes {
         .with(front, [stream])
 }
 
-/// The hub at `/mcp`, and each of its profiles below `/mcp/p`.
+/// The hub at `/mcp`, for HTTP+SSE clients at `/sse`, and each of its profiles below `/mcp/p`.
 fn hub_routes(
     hub: &HubTarget,
     run: &Arc<ProxyRun>,
     endpoint: impl Fn(Peer) -> EndpointOptions + Send + Sync + 'static,
 ) -> Result<Routes> {
-    let (own, run) = (hub.clone(), Arc::clone(run));
-    let new_endpoint = move |profile: &str| {
-        let options = EndpointOptions {
-            modern: ModernClients::OneByOne,
-            ..endpoint(Peer::in_process("hub"))
-        };
-        let dial = hub_dial(&own, profile)?;
-        anyhow::Ok(McpEndpoint::new(Arc::clone(&run), dial, options))
+    let options = move || EndpointOptions {
+        modern: ModernClients::OneByOne,
+        ..endpoint(Peer::in_process("hub"))
     };
-    let everything = new_endpoint(NO_PROFILE)?;
-    let profiles = ProfilesHandler::new(hub, Box::new(move |name| new_endpoint(name).ok()));
+    let all = options();
+    let front = SseEndpoint::new(
+        Arc::clone(run),
+        hub_dial(hub, NO_PROFILE)?,
+        all.server.clone(),
+        (all.limits, Arc::clone(&all.places)),
+        all.carry,
+    );
+    let everything = McpEndpoint::new(Arc::clone(run), hub_dial(hub, NO_PROFILE)?, all);
+    let (own, run) = (hub.clone(), Arc::clone(run));
+    let of_profile = move |name: &str| {
+        let dial = hub_dial(&own, name).ok()?;
+        Some(McpEndpoint::new(Arc::clone(&run), dial, options()))
+    };
+    let profiles = ProfilesHandler::new(hub, Box::new(of_profile));
     let below = Route::prefix(&ProfilesHandler::path()).unlisted();
     let routes = Routes::new()
         .with(everything, [Route::exact(http::PATH)])
         .with(profiles, [below]);
+    let routes = with_sse(routes, &front);
     Ok(with_health(routes, serve::HealthHandler::new(hub)))
 }
 
