@@ -31,6 +31,10 @@ const FOR_TESTS: &[DebianProgram] = &[
         probe: &["tmux", "-V"],
         packages: &["tmux"],
     },
+    DebianProgram {
+        probe: &["chromium-headless-shell", "--version"],
+        packages: &["chromium-headless-shell"],
+    },
 ];
 
 /// What the fuzzer of the long mode is built with, beside Rust.

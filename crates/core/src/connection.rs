@@ -1,5 +1,6 @@
 //! One client session towards one server session.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub struct Connection {
     correlator: Mutex<Correlator>,
     /// Tells the clients apart where several share the connection. Each stream is a client of its own.
     multiplexer: Option<Mutex<RequestMultiplexer<StreamId>>>,
+    /// Only one client is left of those that shared it.
+    is_unshared: AtomicBool,
     /// How the client opened it, while rules may want to open another session like it.
     handshake: Mutex<Handshake<Message>>,
     /// Answers that are not the client's.
@@ -123,6 +126,7 @@ impl Connection {
             streams: new.streams,
             correlator: Mutex::default(),
             multiplexer: multiplexer.map(Mutex::new),
+            is_unshared: AtomicBool::new(false),
             handshake: Mutex::default(),
             replay_waiters: ReplayWaiters::default(),
         });
@@ -467,9 +471,18 @@ impl Connection {
             .is_some_and(|multiplexer| multiplexer.is_open(&exchange.into()))
     }
 
+    /// From here on one client has a shared connection to itself: ids pass as they are, and the server may ask. No
+    /// request may be open.
+    pub fn unshare(&self) {
+        self.is_unshared.store(true, Ordering::Release);
+    }
+
     /// What tells the clients of a shared connection apart.
     pub(crate) fn multiplexer(&self) -> Option<MutexGuard<'_, RequestMultiplexer<StreamId>>> {
         let multiplexer = self.multiplexer.as_ref()?;
+        if self.is_unshared.load(Ordering::Acquire) {
+            return None;
+        }
         Some(multiplexer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

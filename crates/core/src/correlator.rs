@@ -160,9 +160,14 @@ impl Correlator {
                 }
                 None
             }
-            _ if message.is_answer() => {
-                self.match_answer(seen.direction, seen.stream, &message.id()?)
-            }
+            _ if message.is_answer() => match message.id() {
+                Some(id) if !id.is_null() => self.match_answer(seen.direction, seen.stream, &id),
+                null => {
+                    let named =
+                        null.and_then(|null| self.match_answer(seen.direction, seen.stream, &null));
+                    named.or_else(|| self.match_only_request(seen.direction, seen.stream))
+                }
+            },
             Kind::Notification => {
                 self.note_cancel(seen.direction, message);
                 None
@@ -236,6 +241,19 @@ impl Correlator {
             late: was != RequestEnd::Answered,
             duplicate: was == RequestEnd::Answered,
         })
+    }
+
+    /// An answer that names no request, such as an error with a null id, answers the only open request of its HTTP exchange.
+    fn match_only_request(
+        &mut self,
+        direction: Direction,
+        stream: StreamId,
+    ) -> Option<Correlation> {
+        stream.exchange()?;
+        let open = self.open_requests(direction.reverse());
+        let mut of_stream = open.iter().filter(|asked| asked.stream == stream);
+        let only = of_stream.next().filter(|_| of_stream.next().is_none())?;
+        self.match_answer(direction, stream, &only.id)
     }
 
     /// A request was not passed on: it is not open any more, and an answer would be late.

@@ -291,6 +291,12 @@ impl ProxyRun {
         }
     }
 
+    /// Says something to the user and notes it in the record.
+    pub fn report(&self, text: &str) {
+        self.record_event(&RecordEvent::Note { text });
+        (self.warn)(text);
+    }
+
     /// Writes an `io` record that stands for itself.
     pub fn record_event(&self, io: &RecordEvent<'_>) {
         let now = self.now();

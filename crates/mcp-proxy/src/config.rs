@@ -17,8 +17,7 @@ use mcp_proxy_core::mock::{MatchMode, MockRecording, RedactedAnswers};
 use mcp_proxy_session::{
     CredentialRedaction, Filter, PeerInfo, RecordLocation, RecordOptions, Redaction,
 };
-use mcp_proxy_transport::http::Admission;
-use mcp_proxy_transport::http::ToolHeaders;
+use mcp_proxy_transport::http::{Admission, LegacyClients, ToolHeaders};
 use mcp_proxy_transport::process::{Environment, ServerCommand, Supervisor};
 use mcp_proxy_wire::Transport;
 
@@ -115,6 +114,8 @@ pub enum ClientEndpoint {
         admission: Admission,
         /// Certificate and key.
         tls: Option<(PathBuf, PathBuf)>,
+        /// `--stateless`
+        legacy: LegacyClients,
     },
     /// A client of this name in our own process: the demo's script.
     InProcess(&'static str),

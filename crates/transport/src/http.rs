@@ -6,8 +6,11 @@
 
 pub(crate) mod admission;
 pub(crate) mod auto_detect;
+mod body_length;
 mod client_socket;
 pub(crate) mod collect;
+mod connection_places;
+mod cors;
 pub(crate) mod dial;
 pub(crate) mod event_stream;
 pub(crate) mod h1;
@@ -32,6 +35,7 @@ pub(crate) mod routes;
 pub(crate) mod server_socket;
 pub(crate) mod session;
 mod session_connections;
+pub(crate) mod session_places;
 pub(crate) mod stream_queue;
 pub(crate) mod stream_router;
 pub(crate) mod tool_headers;
@@ -43,11 +47,12 @@ pub use collect::{CollectedBody, collect};
 pub use dial::HttpLink;
 pub use handler::{Handler, RequestSource};
 pub use listener::{HttpResponse, Listener, ListenerLimits, ListenerOptions, bare, json_bytes};
-pub use mcp_endpoint::{EndpointOptions, McpEndpoint, ModernClients, SessionLimits};
+pub use mcp_endpoint::{EndpointOptions, LegacyClients, McpEndpoint, ModernClients, SessionLimits};
 pub use outgoing_body::OutgoingBody;
 pub use pass_through::HttpPassThrough;
 pub use remote::{RemoteServer, RemoteServerOptions};
 pub use routes::{Route, Routes, not_found};
+pub use session_places::SessionPlaces;
 pub use tool_headers::ToolHeaders;
 pub use upgrade::{PendingUpgrade, UpgradedStream};
 

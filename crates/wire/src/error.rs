@@ -72,6 +72,11 @@ impl ErrorCode {
     /// The proxy was told to stop when it cannot write its record, and it cannot.
     pub const RECORD_FAILED: ErrorCode = ErrorCode(-31014);
 
+    /// Whether a code is one of the proxy's own.
+    pub fn is_own(code: i64) -> bool {
+        ErrorCode::OWN.iter().any(|own| own.code.0 == code)
+    }
+
     /// Every code of the proxy's own.
     pub const OWN: &'static [ProxyErrorCode] = &[
         own(

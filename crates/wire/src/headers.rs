@@ -51,21 +51,38 @@ const HOP_BY_HOP: [HeaderName; 9] = [
 
 /// Removes what must not be passed on: the hop-by-hop headers and those that `Connection` names.
 pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
-    if headers.contains_key(CONNECTION) {
-        let named: Vec<HeaderName> = headers
+    let named: Vec<HeaderName> = match headers.contains_key(CONNECTION) {
+        true => headers
             .get_all(CONNECTION)
             .iter()
             .flat_map(|value| value.as_bytes().split(|&byte| byte == b','))
             .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
-            .collect();
-        for name in named {
-            headers.remove(name);
-        }
+            .collect(),
+        false => Vec::new(),
+    };
+    remove_in_order(headers, |name| {
+        HOP_BY_HOP.contains(name) || named.contains(name)
+    });
+}
+
+/// Removes the headers that `is_removed` names. The others keep their order, which [`HeaderMap::remove`] does not
+/// promise: it moves the last header into the gap.
+pub fn remove_in_order(headers: &mut HeaderMap, is_removed: impl Fn(&HeaderName) -> bool) {
+    // Comparing names is cheap, and mostly there is nothing to remove.
+    if !headers.keys().any(&is_removed) {
+        return;
     }
-    // Comparing names is cheaper than nine look-ups, and mostly there is nothing to remove.
-    while let Some(name) = headers.keys().find(|name| HOP_BY_HOP.contains(name)) {
-        let name = name.clone();
-        headers.remove(name);
+    let all = std::mem::take(headers);
+    headers.reserve(all.keys_len());
+    let mut kept = None;
+    for (name, value) in all {
+        // Of a header with several values, only the first comes with the name.
+        if let Some(name) = name {
+            kept = (!is_removed(&name)).then_some(name);
+        }
+        if let Some(name) = &kept {
+            headers.append(name, value);
+        }
     }
 }
 

@@ -13,6 +13,9 @@ pub(super) fn multiplex_ids(
     stage: &StepContext<'_>,
     output: &mut PipelineOutput,
 ) -> Result<(), LinkEnd> {
+    if stage.connection.multiplexer().is_none() {
+        return Ok(());
+    }
     for outgoing in std::mem::take(&mut output.forward) {
         let kept = match outgoing {
             OutgoingFrame::Frame(frame) => {

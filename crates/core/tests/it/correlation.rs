@@ -165,3 +165,20 @@ fn the_time_that_a_request_is_held_is_not_its_servers_time() {
     assert_eq!(answer.request.held, millis(30));
     assert_eq!(answer.request.latency(millis(36)), millis(5));
 }
+
+/// SDK servers answer what they cannot read, or refuse, with a null id.
+#[test]
+fn an_error_without_an_id_answers_the_only_request_of_its_exchange() {
+    let mut talk = CorrelationTalk::new();
+    talk.up(1, r#"{"id":1,"method":"a"}"#);
+    talk.up(2, r#"{"id":2,"method":"b"}"#);
+    talk.up(3, r#"{"id":3,"method":"c"}"#);
+    talk.up(3, r#"{"id":4,"method":"d"}"#);
+    let refusal = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"no"},"id":null}"#;
+    let answered = talk.down(2, refusal).unwrap();
+    assert_eq!((answered.request.sequence, answered.late), (2, false));
+    assert!(talk.down(2, refusal).is_none(), "it is answered");
+    assert!(talk.down(3, refusal).is_none(), "two are open");
+    let named = talk.down(1, r#"{"id":1,"result":{}}"#).unwrap();
+    assert_eq!((named.request.sequence, named.duplicate), (1, false));
+}

@@ -177,3 +177,17 @@ fn a_request_over_the_limit_is_answered_and_not_sent() {
     assert_eq!(answer.error_code(), Some(-31008));
     assert!(!shared.connection.awaits_answer(ExchangeId(16_384)));
 }
+
+#[test]
+fn a_connection_that_one_client_took_over_changes_no_ids_and_carries_the_servers_requests() {
+    let shared = SharedConnection::new();
+    let (up, down) = (Direction::ClientToServer, Direction::ServerToClient);
+    shared.pass(up, 5, r#"{"id":7,"method":"server/discover"}"#);
+    let refused = r#"{"id":1,"error":{"code":-32601,"message":"no"}}"#;
+    assert_eq!(shared.pass(down, 0, refused).len(), 1);
+    shared.connection.unshare();
+    let request = r#"{"id":7,"method":"initialize"}"#;
+    assert_eq!(shared.pass(up, 6, request), [(6, request.to_owned())]);
+    let asked = r#"{"id":7,"method":"roots/list"}"#;
+    assert_eq!(shared.pass(down, 6, asked), [(6, asked.to_owned())]);
+}

@@ -141,11 +141,11 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "HOST", help_heading = "Client side")]
     pub allow_host: Vec<String>,
 
-    /// A web origin whose pages may connect (repeatable)
+    /// A web origin whose pages may connect, such as `https://app.example` (repeatable); browsers get the CORS headers they need
     #[arg(long, value_name = "ORIGIN", help_heading = "Client side")]
     pub allow_origin: Vec<String>,
 
-    /// Maximum number of concurrent sessions (each has its own server process)
+    /// Maximum number of concurrent sessions and of server processes; when it is reached, the session that has been idle for longest makes room
     #[arg(
         long,
         value_name = "N",
@@ -153,6 +153,10 @@ pub struct ProxyArgs {
         help_heading = "Client side"
     )]
     pub max_sessions: usize,
+
+    /// Serve legacy HTTP clients without sessions: each request gets a server process of its own, initialized by the proxy if the request is not `initialize`
+    #[arg(long, help_heading = "Client side")]
+    pub stateless: bool,
 
     /// End a session after this many idle minutes
     #[arg(

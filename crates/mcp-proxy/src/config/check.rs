@@ -10,7 +10,7 @@ use http::{HeaderName, HeaderValue, Uri};
 use mcp_proxy_core::{HoldOptions, HoldPolicy, HoldTimeout, InterceptMode};
 use mcp_proxy_hub::config::is_ordinary;
 use mcp_proxy_session::{CredentialRedaction, Filter, RecordLocation, RecordOptions, Redaction};
-use mcp_proxy_transport::http::{Admission, Token};
+use mcp_proxy_transport::http::{Admission, LegacyClients, Token};
 use mcp_proxy_transport::process::{Environment, GuardProgram, ServerCommand, Supervisor};
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
 use mcp_proxy_wire::Transport;
@@ -340,6 +340,10 @@ fn listen(args: &ProxyArgs) -> Result<ClientEndpoint> {
             origins: args.allow_origin.clone(),
         },
         tls,
+        legacy: match args.stateless {
+            true => LegacyClients::Stateless,
+            false => LegacyClients::Sessions,
+        },
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod control;
 mod dial;
+mod health;
 mod listen;
 mod record;
 mod rules;

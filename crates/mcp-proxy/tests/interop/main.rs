@@ -10,8 +10,10 @@
     reason = "a test that cannot go on should stop loudly, and say what it saw"
 )]
 
+mod browser;
 mod checks;
 mod client;
+mod closing;
 mod conformance;
 mod conformance_client;
 mod endpoint;

@@ -152,20 +152,6 @@ fn line_breaks_between_tokens_become_spaces_and_broken_json_is_refused() {
 }
 
 #[test]
-fn sessions_are_limited() {
-    let proxy = ListeningProgram::proxy(
-        "http",
-        &["--max-sessions", "1", "--", PROXY, "demo-server", "stdio"],
-    );
-    proxy.session();
-    let answer = proxy.post(&[], INITIALIZE);
-    assert_eq!(answer.status, 503);
-    let text = answer.text();
-    assert_eq!(error_answer(&text), (json!(1), -31007), "{text}");
-    assert!(text.contains("--max-sessions"), "{text}");
-}
-
-#[test]
 fn strangers_are_turned_away() {
     let proxy = demo_behind_http();
     assert_eq!(

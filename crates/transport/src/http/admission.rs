@@ -7,6 +7,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use mcp_proxy_wire::ErrorCode;
+use mcp_proxy_wire::headers::remove_in_order;
 
 /// What a listener demands.
 #[derive(Clone, Default)]
@@ -88,11 +89,7 @@ impl Admission {
         headers: &mut HeaderMap,
         authority: Option<&str>,
     ) -> Result<Option<Arc<str>>, Refusal> {
-        self.admit_hosts(headers, authority)?;
-        let mut origins = headers.get_all(ORIGIN).into_iter();
-        if !origins.all(|origin| self.origin_is_known(origin.to_str().unwrap_or_default())) {
-            return Err(BAD_ORIGIN);
-        }
+        self.admit_origin(headers, authority)?;
         let Some(token) = &self.token else {
             return Ok(None);
         };
@@ -102,8 +99,20 @@ impl Admission {
         if !shown.is_some_and(|shown| token.is(shown)) {
             return Err(BAD_TOKEN);
         }
-        headers.remove(AUTHORIZATION);
+        remove_in_order(headers, |name| *name == AUTHORIZATION);
         Ok(Some(Arc::clone(&token.0)))
+    }
+
+    /// The part of it that needs no token: whom the request is meant for, and whose page sent it.
+    pub(super) fn admit_origin(
+        &self,
+        headers: &HeaderMap,
+        authority: Option<&str>,
+    ) -> Result<(), Refusal> {
+        self.admit_hosts(headers, authority)?;
+        let mut origins = headers.get_all(ORIGIN).into_iter();
+        let is_known = origins.all(|it| self.origin_is_known(it.to_str().unwrap_or_default()));
+        is_known.then_some(()).ok_or(BAD_ORIGIN)
     }
 
     /// A request names its host in the Host header, in an absolute request target or `:authority`, or in both: who reads
@@ -136,12 +145,14 @@ impl Admission {
                 .any(|known| known.eq_ignore_ascii_case(name))
     }
 
+    /// Whether the user named this origin.
+    pub(super) fn names_origin(&self, origin: &str) -> bool {
+        let mut named = self.origins.iter();
+        named.any(|named| named.eq_ignore_ascii_case(origin))
+    }
+
     fn origin_is_known(&self, origin: &str) -> bool {
-        if self
-            .origins
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(origin))
-        {
+        if self.names_origin(origin) {
             return true;
         }
         let Some((_, rest)) = origin.split_once("://") else {
@@ -159,10 +170,11 @@ pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
         .then(|| rest.trim_ascii())
 }
 
-/// `localhost:80` → `localhost`, `[::1]:80` → `[::1]`.
+/// `localhost:80` → `localhost`, `[::1]:80` → `[::1]`. What follows the last colon and is not a port stays, and makes
+/// the name an unknown one.
 fn without_port(host: &str) -> &str {
-    match host.rfind(':') {
-        Some(colon) if !host[colon..].contains(']') => &host[..colon],
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
     }
 }
@@ -236,6 +248,10 @@ mod tests {
             "evil.example",
             "127.0.0.1.evil.example",
             "localhost.evil.example:80",
+            "127.0.0.1:80@evil.example",
+            "localhost:evil.example",
+            "localhost@evil.example:80",
+            "[::1]:80:80",
             "",
         ] {
             assert_eq!(admit(&open, &[("host", host)]), Err(403), "{host}");

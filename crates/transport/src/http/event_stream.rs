@@ -26,6 +26,9 @@ pub enum StreamItem {
     Dropped,
     /// No message: the request was edited into something that expects no answer. The POST ends with 202.
     Accepted,
+    /// No message: the client cancelled its request, or ended the session. The POST ends as an empty event stream, as SDK
+    /// servers end it: a client that closes takes an error status for the loss of a session that it still wants.
+    Ended,
 }
 
 /// A message for a stream.
@@ -46,7 +49,7 @@ impl StreamItem {
     pub fn size(&self) -> usize {
         match self {
             StreamItem::Message(message) => message.data.len(),
-            StreamItem::Dropped | StreamItem::Accepted => 0,
+            StreamItem::Dropped | StreamItem::Accepted | StreamItem::Ended => 0,
         }
     }
 
@@ -54,7 +57,7 @@ impl StreamItem {
     pub fn sequence(&self) -> Option<u64> {
         match self {
             StreamItem::Message(message) => message.sequence,
-            StreamItem::Dropped | StreamItem::Accepted => None,
+            StreamItem::Dropped | StreamItem::Accepted | StreamItem::Ended => None,
         }
     }
 }
@@ -94,6 +97,11 @@ impl EventStream {
         EventStream::new(first, messages, None)
     }
 
+    /// Something else that is dropped with the stream.
+    pub(crate) fn hold(&mut self, guard: Box<dyn Send + Sync>) {
+        self._guard = Some(Box::new((self._guard.take(), guard)));
+    }
+
     /// The answer whose body it is.
     pub(crate) fn into_response(self) -> HttpResponse {
         events(OutgoingBody::Events(Box::new(self)))
@@ -123,7 +131,9 @@ impl EventStream {
                 self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
                 Poll::Ready(Some(encode(&message)))
             }
-            Poll::Ready(Some(StreamItem::Dropped | StreamItem::Accepted) | None) => {
+            Poll::Ready(
+                Some(StreamItem::Dropped | StreamItem::Accepted | StreamItem::Ended) | None,
+            ) => {
                 self.ended = true;
                 Poll::Ready(None)
             }

@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 
 use bytes::{Buf, Bytes, BytesMut};
-use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version, request};
 use http_body::Body as _;
@@ -60,7 +60,7 @@ impl BodyLength {
     }
 }
 
-/// A request's head.
+/// A request's head, with the server's own `host` in place of the client's.
 pub(crate) fn request_head(
     parts: &request::Parts,
     host: &HeaderValue,
@@ -73,13 +73,20 @@ pub(crate) fn request_head(
     out.extend_from_slice(path.as_bytes());
     out.extend_from_slice(b" HTTP/1.1\r\nhost: ");
     out.extend_from_slice(host.as_bytes());
+    let mut states_length = false;
     for (name, value) in &parts.headers {
+        if name == HOST {
+            continue;
+        }
+        states_length |= name == CONTENT_LENGTH;
         out.extend_from_slice(b"\r\n");
         out.extend_from_slice(name.as_str().as_bytes());
         out.extend_from_slice(b": ");
         out.extend_from_slice(value.as_bytes());
     }
     match length {
+        // The client's own header stands where the client wrote it.
+        BodyLength::Exact(_) if states_length => {}
         BodyLength::None => {}
         BodyLength::Exact(bytes) => {
             out.extend_from_slice(b"\r\ncontent-length: ");
@@ -219,7 +226,8 @@ fn list(value: &HeaderValue) -> impl Iterator<Item = &[u8]> {
         .map(<[u8]>::trim_ascii)
 }
 
-fn content_length(headers: &HeaderMap) -> Result<Option<u64>, H1Error> {
+/// The length that a head states; a list of equal ones is one.
+pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, H1Error> {
     let mut found = None;
     let values = headers.get_all(CONTENT_LENGTH);
     for text in values.iter().flat_map(list) {

@@ -104,6 +104,19 @@ impl IncomingBody {
         std::future::poll_fn(|cx| self.poll_data(cx)).await
     }
 
+    /// How many bytes are still to come, if that is certain. It is not for chunks and for bodies that end with their
+    /// connection.
+    pub fn length(&self) -> Option<u64> {
+        match self {
+            IncomingBody::Done => Some(0),
+            IncomingBody::Hyper(body) => body.size_hint().exact(),
+            IncomingBody::Socket(answer) => match answer.framing {
+                Framing::Length(left) => Some(left),
+                Framing::Chunked(_) | Framing::UntilClose => None,
+            },
+        }
+    }
+
     /// Whether nothing more will come.
     pub fn is_done(&self) -> bool {
         match self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
-use mcp_proxy_wire::{ErrorCode, ExchangeId, Kind, Message, is_blank};
+use mcp_proxy_wire::{ErrorCode, ExchangeId, Field, Id, Kind, Message, is_blank};
 use tokio::time::timeout;
 
 use super::event_stream::{EventStream, StreamItem, encode};
@@ -45,11 +45,15 @@ pub(super) async fn legacy_post(
         session: Some(session),
         exchange,
     };
+    let cancelled = cancelled_requests(&message);
     let arrival = InboxItem::Frame(frame(exchange, parts, message));
     let sent = session.inbox.send_timeout(arrival, SEND_DEADLINE).await;
     if sent.is_err() {
         let text = "the server takes no more messages";
         return error_answering(id.as_ref(), 503, ErrorCode::PEER_STALLED, text);
+    }
+    for request in &cancelled {
+        session.cancelled(request);
     }
     match awaits {
         PostExpectation::Nothing => return bare(202),
@@ -69,6 +73,7 @@ pub(super) async fn legacy_post(
     match messages.next().await {
         Some(StreamItem::Dropped) => bare(502),
         Some(StreamItem::Accepted) => bare(202),
+        Some(StreamItem::Ended) => EventStream::finished(Vec::new()).into_response(),
         Some(StreamItem::Message(message)) if message.last && !is_batch => {
             let unsent = UnsentMessage::new(&session.connection, message.sequence);
             recorded_json(200, message.data, unsent)
@@ -80,6 +85,23 @@ pub(super) async fn legacy_post(
         // A batch is always answered with events; one that nothing was sent for ends without any.
         None if is_batch => EventStream::finished(Vec::new()).into_response(),
         None => session_ended(id.as_ref()),
+    }
+}
+
+/// The requests that a message cancels.
+fn cancelled_requests(message: &Message) -> Vec<Id> {
+    let cancelled = |message: &Message| {
+        let is_cancel = message.method().as_deref() == Some("notifications/cancelled");
+        let span = message.span(Field::RequestId).filter(|_| is_cancel)?;
+        Some(Id::from_token(message.slice(span)))
+    };
+    match message.kind() {
+        Kind::Notification => cancelled(message).into_iter().collect(),
+        Kind::Batch => {
+            let parts = message.parts().unwrap_or_default();
+            parts.iter().filter_map(cancelled).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -125,14 +147,14 @@ impl Drop for GetStreamGuard {
 }
 
 /// The answer for a session that is not there.
-pub(super) fn session_not_found(id: Option<&mcp_proxy_wire::Id>) -> HttpResponse {
+pub(super) fn session_not_found(id: Option<&Id>) -> HttpResponse {
     let text = "this session is not known here or has ended; initialize again";
     error_answering(id, 404, ErrorCode::SESSION_NOT_FOUND, text)
 }
 
-/// The answer for a request whose session ended before the server answered. Its POST was accepted, so the status is 200:
-/// clients take a 404 for the loss of a session that they still want, also while they close it themselves.
-fn session_ended(id: Option<&mcp_proxy_wire::Id>) -> HttpResponse {
+/// The answer for a request whose session ended before the server answered, and not because its client ended it. The POST
+/// was accepted, so the status is 200.
+fn session_ended(id: Option<&Id>) -> HttpResponse {
     let text = "the session ended before the server answered";
     error_answering(id, 200, ErrorCode::SESSION_NOT_FOUND, text)
 }
@@ -161,7 +183,7 @@ mod tests {
         let connection = run.connect(Transport::StreamableHttp, Transport::Stdio);
         let (sender, reader) = inbox();
         let kind = SessionKind::Legacy("s".to_owned());
-        let session = HttpSession::new(kind, connection, sender, Arc::default());
+        let session = HttpSession::new(kind, connection, sender, Arc::default(), None);
         (session, reader)
     }
 

@@ -17,12 +17,15 @@ use hyper_util::server::conn::auto;
 use mcp_proxy_core::BoxFuture;
 use mcp_proxy_wire::{ErrorCode, Id, Message, error_response};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::admission::{Admission, Refusal};
 use super::client_socket::{ClientDisconnect, ClientSocket, SocketHandle};
+use super::connection_places::{ConnectionActivity, ConnectionPlaces, LeaveOnDrop, ServedBody};
+use super::cors;
 use super::handler::RequestSource;
 use super::outgoing_body::{OutgoingBody, UnsentMessage};
 use super::routes::Routes;
@@ -30,6 +33,11 @@ use super::upgrade::{ConnectionSlot, PendingUpgrade};
 
 /// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+/// Silent connections are looked for no more often than this.
+const SWEEP_MIN: Duration = Duration::from_millis(10);
+/// How often an h2 client is asked whether it is still there, and how long it may take to say so.
+const H2_PING: Duration = Duration::from_secs(30);
+const H2_PING_DEADLINE: Duration = Duration::from_secs(20);
 
 /// A response of ours.
 pub type HttpResponse = Response<OutgoingBody>;
@@ -56,9 +64,10 @@ pub struct ListenerOptions {
 /// How many connections a listener takes, and how long it waits for each.
 #[derive(Clone, Copy, Debug)]
 pub struct ListenerLimits {
-    /// Client connections at once, upgraded ones included; more wait in the kernel's queue.
+    /// Client connections at once, upgraded ones included. If another comes, the one that has been idle for longest
+    /// makes room; if none is idle, it waits.
     pub connections: usize,
-    /// How long the head of a request may take.
+    /// How long the head of a request may take, and how long a new connection may bring none.
     pub header_deadline: Duration,
     /// How long a TLS handshake may take.
     pub tls_deadline: Duration,
@@ -110,42 +119,52 @@ impl Listener {
     /// Accepts until `stop` resolves. Upgraded connections end then; requests that are being answered are left to their
     /// tasks, so that sessions can still say that they end.
     pub async fn run(self, routes: Arc<Routes>, stop: impl Future<Output = ()>) {
-        let places = Arc::new(Semaphore::new(self.options.limits.connections));
+        let places = ConnectionPlaces::new(self.options.limits.connections);
         let acceptor = self.options.tls.clone().map(TlsAcceptor::from);
         let options = Arc::new(self.options);
         // Dropped with this future: that tells the upgraded connections.
         let (_running, listening) = watch::channel(());
+        let deadline = options.limits.header_deadline;
+        let mut sweep = tokio::time::interval((deadline / 4).max(SWEEP_MIN));
+        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stop = pin!(stop);
         loop {
-            // A listener whose places are all taken still has to hear that it should stop.
             let accepted = tokio::select! {
-                accepted = accept(&self.socket, &places) => accepted,
+                accepted = self.socket.accept() => accepted,
+                _ = sweep.tick() => {
+                    places.end_silent(deadline);
+                    continue;
+                }
                 () = &mut stop => return,
             };
-            let Some((stream, address, permit)) = accepted else {
+            let Ok((stream, address)) = accepted else {
                 // Out of descriptors, or the client left already: a short pause, then the next.
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            let client = Arc::new(ClientConnection {
-                address,
-                routes: Arc::clone(&routes),
-                options: Arc::clone(&options),
-                place: ConnectionSlot::new(permit, listening.clone()),
+            // A listener whose places are all taken still has to hear that it should stop.
+            let permit = tokio::select! {
+                permit = places.take() => permit,
+                () = &mut stop => return,
+            };
+            let Some(permit) = permit else { return };
+            let place = ConnectionSlot::new(permit, listening.clone());
+            places.run(|activity| {
+                let client = Arc::new(ClientConnection {
+                    address,
+                    routes: Arc::clone(&routes),
+                    options: Arc::clone(&options),
+                    place,
+                    activity: Arc::clone(&activity),
+                });
+                let acceptor = acceptor.clone();
+                tokio::spawn(async move {
+                    let _leave = LeaveOnDrop(activity);
+                    serve(stream, acceptor, client).await;
+                })
             });
-            tokio::spawn(serve(stream, acceptor.clone(), client));
         }
     }
-}
-
-/// Waits for a free place and then for a client to take it.
-async fn accept(
-    socket: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(places).acquire_owned().await.ok()?;
-    let (stream, address) = socket.accept().await.ok()?;
-    Some((stream, address, permit))
 }
 
 async fn serve(stream: TcpStream, acceptor: Option<TlsAcceptor>, client: Arc<ClientConnection>) {
@@ -215,6 +234,11 @@ async fn http1_or_2(stream: TlsStream<TcpStream>, client: Arc<ClientConnection>)
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(client.options.limits.header_deadline);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(H2_PING)
+        .keep_alive_timeout(H2_PING_DEADLINE);
     let serving =
         builder.serve_connection_with_upgrades(TokioIo::new(stream), service(client, None));
     drop(serving.await);
@@ -226,12 +250,14 @@ fn service(
     socket: Option<SocketHandle>,
 ) -> impl hyper::service::Service<
     Request<Incoming>,
-    Response = HttpResponse,
+    Response = Response<ServedBody>,
     Error = Infallible,
-    Future: Future<Output = Result<HttpResponse, Infallible>> + Send,
+    Future: Future<Output = Result<Response<ServedBody>, Infallible>> + Send,
 > {
     service_fn(move |request| {
         let client = Arc::clone(&client);
+        let under_way = client.activity.begin();
+        let origin = cors::named_origin(&client.options.admission, request.headers());
         // Started outside of the block, so that the request is not moved into one more future.
         let answer = client.answer(request);
         let socket = socket.clone();
@@ -243,7 +269,13 @@ fn service(
             if answer.status().is_client_error() || answer.status().is_server_error() {
                 note_refusal(&answer, &client.options.on_refusal);
             }
-            Ok(answer)
+            if let Some(origin) = origin {
+                cors::allow(&mut answer, origin);
+            }
+            Ok(answer.map(|body| ServedBody {
+                body,
+                _request: under_way,
+            }))
         }
     })
 }
@@ -254,6 +286,7 @@ struct ClientConnection {
     routes: Arc<Routes>,
     options: Arc<ListenerOptions>,
     place: Arc<ConnectionSlot>,
+    activity: Arc<ConnectionActivity>,
 }
 
 impl ClientConnection {
@@ -261,6 +294,15 @@ impl ClientConnection {
         let authority = request.uri().authority().cloned();
         let authority = authority.as_ref().map(http::uri::Authority::as_str);
         let admission = &self.options.admission;
+        if cors::is_preflight(request.method(), request.headers())
+            && cors::named_origin(admission, request.headers()).is_some()
+        {
+            let admitted = admission.admit_origin(request.headers(), authority);
+            return Box::pin(ready(match admitted {
+                Ok(()) => cors::preflight_answer(request.headers()),
+                Err(refusal) => refused(refusal),
+            }));
+        }
         match admission.admit(request.headers_mut(), authority) {
             Ok(token) => {
                 PendingUpgrade::offer(&mut request, &self.place);
@@ -277,9 +319,7 @@ impl ClientConnection {
 fn note_refusal(answer: &HttpResponse, on_refusal: &RefusalCallback) {
     if let OutgoingBody::Whole(Some(bytes)) = answer.body()
         && let message = Message::parse(bytes.clone())
-        && message
-            .error_code()
-            .is_some_and(|code| ErrorCode::OWN.iter().any(|own| own.code.0 == code))
+        && message.error_code().is_some_and(ErrorCode::is_own)
     {
         let text = String::from_utf8_lossy(bytes);
         on_refusal(&format!(

@@ -4,7 +4,7 @@
 //! per bearer token, or each get a server of their own if that is cheap ([`ModernClients`]). Which stream a server's
 //! message goes to is [`super::stream_router`]'s decision. The connection that `dial` gets names the caller.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -12,12 +12,9 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request};
 use hyper::body::Incoming;
-use mcp_proxy_core::{
-    BoxFuture, Caller, CarryOptions, ClientStreams, Connection, Dial, Link, NewConnection, Peer,
-    ProxyRun, carry,
-};
+use mcp_proxy_core::{BoxFuture, CarryOptions, Dial, Peer, ProxyRun};
 use mcp_proxy_wire::headers::{self, LAST_EVENT_ID, MCP_SESSION_ID};
-use mcp_proxy_wire::{ErrorCode, ExchangeId, Id, Kind, Message, Transport};
+use mcp_proxy_wire::{ErrorCode, ExchangeId, Id, Kind, Message};
 
 use super::event_stream::{EventStream, encode};
 use super::handler::{Handler, RequestSource};
@@ -25,19 +22,20 @@ use super::legacy::{GetStreamGuard, PostStreamGuard, legacy_post, session_not_fo
 use super::listener::{HttpResponse, bare, error, error_answering};
 use super::modern;
 use super::request_body::{unreadable, whole_body};
-use super::session::{HttpSession, ResumedStream, SessionKind, SessionWriter};
+use super::session::{HttpSession, ResumedStream, SessionKind};
+use super::session_places::SessionPlaces;
 use super::tool_headers::ToolHeaders;
-use crate::inbox::inbox;
 
+mod opening;
+mod stateless;
 mod table;
 
+use opening::{adopt, sweep};
 use table::SessionTable;
 
 /// What a listener allows.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionLimits {
-    /// Sessions (and so server processes) at once.
-    pub sessions: usize,
     /// Requests of modern clients at once, `subscriptions/listen` included, where each has a server of its own.
     pub requests: usize,
     /// A session that nobody uses ends after this.
@@ -55,14 +53,27 @@ pub enum ModernClients {
     OneByOne,
 }
 
+/// How legacy clients reach a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LegacyClients {
+    /// Each opens a session, which has a server until it ends.
+    Sessions,
+    /// Each request has a server of its own; there are no sessions.
+    Stateless,
+}
+
 /// What an endpoint is made with.
 pub struct EndpointOptions {
     /// The server, for the record.
     pub server: Peer,
     /// How modern clients reach it.
     pub modern: ModernClients,
+    /// How legacy clients reach it.
+    pub legacy: LegacyClients,
     /// What is allowed.
     pub limits: SessionLimits,
+    /// How many sessions, and so server processes, there may be.
+    pub places: Arc<SessionPlaces>,
     /// Deadlines of each conversation.
     pub carry: CarryOptions,
 }
@@ -77,6 +88,8 @@ pub struct McpEndpoint {
     next: AtomicU64,
     table: Mutex<SessionTable>,
     own: Weak<McpEndpoint>,
+    /// A session has made room for another, and the user was told so.
+    has_made_room: AtomicBool,
 }
 
 impl McpEndpoint {
@@ -90,7 +103,11 @@ impl McpEndpoint {
             next: AtomicU64::new(0),
             table: Mutex::default(),
             own: Weak::clone(own),
+            has_made_room: AtomicBool::new(false),
         });
+        let own = Arc::downgrade(&sessions);
+        let end_idle = move || own.upgrade().is_some_and(|sessions| sessions.end_idle());
+        sessions.options.places.set_end_idle(end_idle);
         tokio::spawn(sweep(Arc::downgrade(&sessions)));
         sessions
     }
@@ -109,6 +126,9 @@ impl McpEndpoint {
             },
             Method::GET if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
             Method::DELETE if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
+            Method::GET | Method::DELETE if self.options.legacy == LegacyClients::Stateless => {
+                not_allowed("POST")
+            }
             Method::GET => self.get(&parts),
             Method::DELETE => self.delete(&parts),
             _ => not_allowed("GET, POST, DELETE"),
@@ -127,7 +147,7 @@ impl McpEndpoint {
             let text = "Content-Type must be application/json";
             return error_answering(id.as_ref(), 415, ErrorCode::BAD_REQUEST, text);
         }
-        let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
+        let exchange = self.next_exchange();
         if modern::is_modern(&parts.headers, &message) {
             let session = match self.options.modern {
                 ModernClients::Shared => self.shared(&source, &parts, id.as_ref()),
@@ -138,13 +158,16 @@ impl McpEndpoint {
                 Err(answer) => *answer,
             };
         }
+        if self.options.legacy == LegacyClients::Stateless {
+            return self.stateless_post(source, parts, message, exchange).await;
+        }
         let session = match self.legacy_session(&source, &parts, &message) {
             Ok(session) => session,
             Err(answer) => return *answer,
         };
         let is_new = !parts.headers.contains_key(MCP_SESSION_ID);
         let mut answer = legacy_post(&session, exchange, parts, message).await;
-        if let (true, SessionKind::Legacy(id)) = (is_new, &session.kind)
+        if let (true, Some(id)) = (is_new, session.legacy_id())
             && let Ok(id) = HeaderValue::from_str(id)
         {
             answer.headers_mut().insert(MCP_SESSION_ID, id);
@@ -195,8 +218,8 @@ impl McpEndpoint {
     fn delete(&self, parts: &Parts) -> HttpResponse {
         match self.known(parts) {
             Ok(session) => {
-                self.remove(&session);
-                session.stop.notify_one();
+                session.end_posts();
+                self.table().end(&session);
                 bare(200)
             }
             Err(answer) => *answer,
@@ -217,13 +240,15 @@ impl McpEndpoint {
                 answer
             });
         }
-        let opens = |message: &Message| message.method().as_deref() == Some("initialize");
-        let batch_opens = || message.parts().unwrap_or_default().iter().any(opens);
-        if opens(message) || (message.kind() == Kind::Batch && batch_opens()) {
-            let (id, caller) = (uuid::Uuid::new_v4().to_string(), source.caller(parts));
+        if opens_session(message) {
+            let id = uuid::Uuid::new_v4().to_string();
             let mut table = self.table();
-            let kind = SessionKind::Legacy(id.clone());
-            let session = self.open(&table, kind, caller, message.id().as_ref())?;
+            if let Some(session) = adopt(&mut table, source, parts, &id) {
+                table.legacy.insert(id, Arc::clone(&session));
+                return Ok(session);
+            }
+            let (kind, caller) = (SessionKind::Legacy(id.clone()), source.caller(parts));
+            let session = self.open(&mut table, kind, caller, message.id().as_ref())?;
             table.legacy.insert(id, Arc::clone(&session));
             return Ok(session);
         }
@@ -263,9 +288,10 @@ impl McpEndpoint {
         {
             return Ok(Arc::clone(session));
         }
-        let over = table.shared.remove(&token);
-        table.ending.extend(over);
-        let session = self.open(&table, SessionKind::Shared, source.caller(parts), asked)?;
+        if let Some(over) = table.shared.get(&token).cloned() {
+            table.end(&over);
+        }
+        let session = self.open(&mut table, SessionKind::Shared, source.caller(parts), asked)?;
         table.shared.insert(token, Arc::clone(&session));
         Ok(session)
     }
@@ -280,7 +306,7 @@ impl McpEndpoint {
     ) -> Result<Arc<HttpSession>, Box<HttpResponse>> {
         let mut table = self.table();
         let session = self.open(
-            &table,
+            &mut table,
             SessionKind::Request(exchange),
             source.caller(parts),
             asked,
@@ -289,63 +315,12 @@ impl McpEndpoint {
         Ok(session)
     }
 
-    /// Opens a session: a connection in the record, a link to a server, and the pumps between. `asked` is the request
-    /// that needs it. The table is locked until the session has been inserted, so that its task, which removes it when
-    /// it ends, cannot come first.
-    fn open(
-        &self,
-        table: &SessionTable,
-        kind: SessionKind,
-        caller: Arc<Caller>,
-        asked: Option<&Id>,
-    ) -> Result<Arc<HttpSession>, Box<HttpResponse>> {
-        let limits = self.options.limits;
-        let full = match kind {
-            SessionKind::Request(_) if table.requests.len() >= limits.requests => Some(format!(
-                "{} requests of modern clients are open (--max-requests)",
-                limits.requests
-            )),
-            SessionKind::Request(_) => None,
-            _ if table.lasting() >= limits.sessions => Some(format!(
-                "{} sessions are open (--max-sessions)",
-                limits.sessions
-            )),
-            _ => None,
-        };
-        if let Some(text) = full {
-            let answer = error_answering(asked, 503, ErrorCode::SESSION_LIMIT, &text);
-            return Err(Box::new(answer));
-        }
-        let client = Peer::new(Transport::StreamableHttp).called_by(caller);
-        let (streams, tools) = match kind {
-            SessionKind::Shared => (ClientStreams::Shared, Arc::default()),
-            SessionKind::Legacy(_) => (ClientStreams::FoundById, Arc::default()),
-            SessionKind::Request(_) => (ClientStreams::FoundById, Arc::clone(&self.tools)),
-        };
-        let server = self.options.server.clone();
-        let connection = self
-            .run
-            .open(NewConnection::between(client, server).with_streams(streams));
-        let (sender, reader) = inbox();
-        let session = HttpSession::new(kind, Arc::clone(&connection), sender, tools);
-        let link = Link::new(reader, SessionWriter::new(Arc::clone(&session)));
-        let (dial, options, own) = (
-            Arc::clone(&self.dial),
-            self.options.carry,
-            Weak::clone(&self.own),
-        );
-        let running = Arc::clone(&session);
-        tokio::spawn(async move {
-            run(&running, &connection, link, dial, options).await;
-            if let Some(sessions) = own.upgrade() {
-                sessions.remove(&running);
-            }
-        });
-        Ok(session)
-    }
-
     fn remove(&self, session: &Arc<HttpSession>) {
         self.table().remove(session);
+    }
+
+    fn next_exchange(&self) -> ExchangeId {
+        ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     fn table(&self) -> MutexGuard<'_, SessionTable> {
@@ -374,42 +349,11 @@ impl Handler for McpEndpoint {
     }
 }
 
-async fn run(
-    session: &Arc<HttpSession>,
-    connection: &Arc<Connection>,
-    client: Link,
-    dial: Dial,
-    options: CarryOptions,
-) {
-    let server = match dial(Arc::clone(connection)).await {
-        Ok(link) => link,
-        Err(end) => Link::dead(end),
-    };
-    let end = carry(connection, client, server, options, session.stop.notified()).await;
-    session.end();
-    connection.close(end.text());
-}
-
-/// Ends idle sessions.
-async fn sweep(sessions: Weak<McpEndpoint>) {
-    loop {
-        let Some(pause) = sessions
-            .upgrade()
-            .map(|s| (s.options.limits.idle / 4).min(Duration::from_secs(30)))
-        else {
-            return;
-        };
-        tokio::time::sleep(pause.max(Duration::from_millis(10))).await;
-        let Some(sessions) = sessions.upgrade() else {
-            return;
-        };
-        let table = sessions.table();
-        for session in table.all() {
-            if session.idle() >= sessions.options.limits.idle {
-                session.stop.notify_one();
-            }
-        }
-    }
+/// Whether a message, or a part of a batch, is `initialize`.
+fn opens_session(message: &Message) -> bool {
+    let opens = |message: &Message| message.method().as_deref() == Some("initialize");
+    let batch_opens = || message.parts().unwrap_or_default().iter().any(opens);
+    opens(message) || (message.kind() == Kind::Batch && batch_opens())
 }
 
 fn not_allowed(allowed: &'static str) -> HttpResponse {

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use http::header::CONTENT_LENGTH;
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use mcp_proxy_core::{
     BoxFuture, Connection, LinkEnd, MessagePipeline, OutgoingFrame, PassResult, ProgressSupport,
@@ -21,6 +21,7 @@ use mcp_proxy_wire::{
     TransportEnvelope, error_response,
 };
 
+use super::body_length::stated;
 use super::collect::{CollectedBody, collect};
 use super::handler::{Handler, RequestSource};
 use super::incoming_body::IncomingBody;
@@ -61,6 +62,17 @@ impl AnswerInspection {
             AnswerInspection::Tools => limits.max.min(4 << 20),
         }
     }
+}
+
+/// The request that an answer belongs to.
+#[derive(Clone, Copy)]
+struct AnsweredExchange<'a> {
+    connection: &'a Arc<Connection>,
+    id: ExchangeId,
+    method: &'a Method,
+    /// The id of its JSON-RPC request.
+    asked: Option<&'a Id>,
+    inspection: AnswerInspection,
 }
 
 /// A request on its way in.
@@ -246,7 +258,7 @@ impl HttpPassThrough {
             }
             CollectedBody::Partial(first, rest) => {
                 let through = (Arc::clone(&connection), pipeline, exchange);
-                let (length, max) = (content_length(&parts.headers), self.limits.max);
+                let (length, max) = (stated(&parts.headers), self.limits.max);
                 let headers = parts.headers.clone();
                 let envelope = TransportEnvelope::Request(Box::new(parts));
                 let body = RelayedBody::cut(rest, first, envelope, through, length, max);
@@ -275,13 +287,17 @@ impl HttpPassThrough {
                     Some(_) => {}
                     None => self.sessions.remember_session(&connection, &response),
                 }
-                let learning = match lists_tools {
-                    true => AnswerInspection::Tools,
-                    false => AnswerInspection::Nothing,
+                let answered = AnsweredExchange {
+                    connection: &connection,
+                    id: exchange,
+                    method: &method,
+                    asked: asked.as_ref(),
+                    inspection: match lists_tools {
+                        true => AnswerInspection::Tools,
+                        false => AnswerInspection::Nothing,
+                    },
                 };
-                let asked = asked.as_ref();
-                self.forward_response(response, (&connection, exchange), asked, learning)
-                    .await
+                self.forward_response(response, answered).await
             }
             // The request grew over the limit on its way.
             Err(LinkEnd::Failed(failure)) if failure.side == Side::Client => {
@@ -303,10 +319,15 @@ impl HttpPassThrough {
     async fn forward_response(
         &self,
         response: Response<IncomingBody>,
-        (connection, exchange): (&Arc<Connection>, ExchangeId),
-        asked: Option<&Id>,
-        learning: AnswerInspection,
+        answered: AnsweredExchange<'_>,
     ) -> HttpResponse {
+        let AnsweredExchange {
+            connection,
+            id: exchange,
+            method,
+            asked,
+            inspection: learning,
+        } = answered;
         let (mut parts, body) = response.into_parts();
         headers::strip_hop_by_hop(&mut parts.headers);
         let mut pipeline = connection.message_pipeline(Direction::ServerToClient);
@@ -322,11 +343,11 @@ impl HttpPassThrough {
                 ..self.limits
             };
             // A stream ends where it ends: events may be changed, dropped or added.
-            parts.headers.remove(CONTENT_LENGTH);
+            headers::remove_in_order(&mut parts.headers, |name| *name == CONTENT_LENGTH);
             let body = RelayedBody::events(body, through, limits, self.learn(learning));
             return Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)));
         }
-        let length = content_length(&parts.headers);
+        let length = stated(&parts.headers);
         let collected = collect(body, self.cut().max(learning.needs(self.limits))).await;
         if self.is_too_large(&parts.headers, &collected) {
             let seen = collected.bytes_read();
@@ -334,6 +355,14 @@ impl HttpPassThrough {
             return unreachable_server(connection, exchange, asked, &end);
         }
         match collected {
+            CollectedBody::Whole(bytes) if is_no_stream(method, &parts) => {
+                let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
+                let head = Frame::new(exchange, Origin::Server, envelope, Body::Empty);
+                match pipeline.pass_one(head, self.run.now()).await {
+                    Ok(_) => Response::from_parts(parts, OutgoingBody::whole(bytes)),
+                    Err(end) => record_failed_response(502, asked, &end),
+                }
+            }
             CollectedBody::Whole(bytes) => {
                 if learning == AnswerInspection::Tools {
                     self.remote.tools().note_raw(&bytes);
@@ -405,7 +434,7 @@ impl HttpPassThrough {
     /// Whether a body is over the limit, as far as its head or its beginning tells.
     fn is_too_large(&self, headers: &HeaderMap, body: &CollectedBody) -> bool {
         let promised = match body {
-            CollectedBody::Partial(..) => content_length(headers),
+            CollectedBody::Partial(..) => stated(headers),
             CollectedBody::Whole(_) | CollectedBody::Broken(..) => None,
         };
         body.bytes_read().max(promised.unwrap_or_default() as usize) > self.limits.max
@@ -469,13 +498,17 @@ async fn pass_request(
     }
 }
 
+/// Whether an answer says, in words and not in JSON, that the server has no stream for a GET. That is ordinary, and not a
+/// message.
+fn is_no_stream(method: &Method, parts: &http::response::Parts) -> bool {
+    *method == Method::GET
+        && parts.status == StatusCode::METHOD_NOT_ALLOWED
+        && !headers::is_json(&parts.headers)
+}
+
 /// The record cannot be written: nothing passes.
 pub(crate) fn record_failed_response(status: u16, id: Option<&Id>, end: &LinkEnd) -> HttpResponse {
     error_answering(id, status, code_of(end), &end.to_string())
-}
-
-fn content_length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 fn code_of(end: &LinkEnd) -> ErrorCode {

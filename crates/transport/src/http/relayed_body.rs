@@ -47,6 +47,8 @@ pub struct RelayedBody {
     /// Bytes of the whole body, when its head told.
     length: Option<u64>,
     ended: bool,
+    /// It has brought an answer.
+    has_answer: bool,
     /// An event was dropped: nothing follows it.
     dropped: bool,
 }
@@ -126,6 +128,7 @@ impl RelayedBody {
             durable: DurableWait::default(),
             length,
             ended: false,
+            has_answer: false,
             dropped: false,
         }
     }
@@ -301,6 +304,15 @@ impl RelayedBody {
         Ok(())
     }
 
+    /// Whether it has brought all answers that its exchange awaits. Clients need not read it to its end then.
+    fn is_answered(&self) -> bool {
+        let open = || self.connection.open_requests(Direction::ClientToServer);
+        self.has_answer
+            && !open()
+                .iter()
+                .any(|asked| asked.stream == self.exchange.into())
+    }
+
     fn run_pipeline(&mut self) -> Result<(), LinkEnd> {
         if self.batch.is_empty() {
             return Ok(());
@@ -335,6 +347,7 @@ impl RelayedBody {
                 frame = events.rewrite(frame)?;
             }
             let sequence = frame.sequence;
+            self.has_answer |= is_answer(&frame);
             let bytes = wire_bytes(frame);
             if !bytes.is_empty() {
                 self.out.push_back((bytes, sequence));
@@ -355,7 +368,7 @@ impl Drop for RelayedBody {
         let unread: Vec<u64> = unread.collect();
         let why = "the receiving side went away before it took the message";
         self.connection.undelivered(&unread, why);
-        if !self.ended {
+        if !self.ended && !self.is_answered() {
             self.connection.close_exchange(
                 self.exchange,
                 "the receiving side went away before the body's end",

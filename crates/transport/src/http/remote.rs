@@ -2,12 +2,10 @@
 
 use std::error::Error as _;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use base64::Engine as _;
-use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HOST, LOCATION};
+use http::header::{ACCEPT_ENCODING, HOST, LOCATION};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
 use hyper_rustls::HttpsConnector;
@@ -15,9 +13,11 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcp_proxy_core::LinkEnd;
+use mcp_proxy_wire::headers::remove_in_order;
 use mcp_proxy_wire::{ErrorCode, Side};
 use tokio::time::timeout;
 
+use super::body_length;
 use super::incoming_body::IncomingBody;
 use super::outgoing_body::{BodyError, OutgoingBody};
 use super::pool::{ConnectionPool, PoolError};
@@ -48,8 +48,6 @@ pub struct RemoteServerOptions {
 /// The server.
 pub struct RemoteServer {
     client: HttpClient,
-    /// The last answer was not a redirect.
-    steady: AtomicBool,
     url: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
     tools: Arc<ToolHeaders>,
@@ -74,7 +72,6 @@ impl RemoteServer {
         };
         Ok(Arc::new(RemoteServer {
             client,
-            steady: AtomicBool::new(false),
             url,
             headers,
             tools: options.tools,
@@ -136,17 +133,14 @@ impl RemoteServer {
         mut headers: HeaderMap,
         payload: OutgoingBody,
     ) -> Result<Response<IncomingBody>, LinkEnd> {
-        headers.remove(HOST);
-        headers.remove(CONTENT_LENGTH);
+        body_length::restate_in_request(&mut headers, &payload);
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         for (name, value) in &self.headers {
             headers.insert(name.clone(), value.clone());
         }
-        // Kept only until the server has shown that it does not redirect: servers do it always or never.
+        // For a redirect, which may come after any number of other answers.
         let again = match &payload {
-            OutgoingBody::Whole(bytes) if !self.steady.load(Relaxed) => {
-                Some((headers.clone(), bytes.clone()))
-            }
+            OutgoingBody::Whole(bytes) => Some((headers.clone(), bytes.clone())),
             _ => None,
         };
         let mut response = self
@@ -155,7 +149,6 @@ impl RemoteServer {
         let mut url = url;
         for _ in 0..REDIRECTS_MAX {
             let Some(next) = location(&response) else {
-                self.steady.store(true, Relaxed);
                 return Ok(response);
             };
             let target = self.same_origin(&url, &next).map_err(|why| {
@@ -164,10 +157,8 @@ impl RemoteServer {
                 ))
             })?;
             let Some((headers, bytes)) = &again else {
-                self.steady.store(false, Relaxed);
-                return Err(
-                    self.failure("redirects a request that cannot be sent twice".to_owned())
-                );
+                let what = "redirects a request that cannot be sent twice";
+                return Err(self.failure(what.to_owned()));
             };
             url = target;
             let payload = OutgoingBody::Whole(bytes.clone());
@@ -192,13 +183,16 @@ impl RemoteServer {
         *request.method_mut() = method;
         *request.uri_mut() = url;
         *request.headers_mut() = headers;
+        let asked = request.method().clone();
         let answer = timeout(ANSWER_DEADLINE, self.client.send(request)).await;
-        answer
+        let mut answer = answer
             .unwrap_or_else(|_| Err(RequestError::Failed("gave no answer in an hour".to_owned())))
             .map_err(|unsent| match unsent {
                 RequestError::Failed(what) => self.failure(what),
                 RequestError::Stopped(end) => end,
-            })
+            })?;
+        body_length::restate_in_answer(&asked, &mut answer);
+        Ok(answer)
     }
 
     fn failure(&self, what: String) -> LinkEnd {
@@ -229,7 +223,7 @@ type TlsClient = Client<HttpsConnector<HttpConnector>, OutgoingBody>;
 impl HttpClient {
     async fn send(
         &self,
-        request: Request<OutgoingBody>,
+        mut request: Request<OutgoingBody>,
     ) -> Result<Response<IncomingBody>, RequestError> {
         match self {
             HttpClient::Plain(pool) => pool.send(request).await.map_err(|error| match error {
@@ -242,6 +236,8 @@ impl HttpClient {
                 error => RequestError::Failed(error.to_string()),
             }),
             HttpClient::Tls(client) => {
+                // hyper names the server, if nobody else does.
+                remove_in_order(request.headers_mut(), |name| *name == HOST);
                 let response = client
                     .request(request)
                     .await

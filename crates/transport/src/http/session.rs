@@ -1,6 +1,6 @@
 //! One client session that ends here: its streams, and the link the pumps see.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{Connection, LinkEnd, PipelineOutput};
@@ -11,12 +11,16 @@ use mcp_proxy_wire::{
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-use super::event_stream::StreamMessage;
+use super::event_stream::{StreamItem, StreamMessage};
 use super::resume_buffer::ResumeBuffer;
+use super::session_places::SessionPlace;
 use super::stream_queue::{StreamReceiver, StreamSender, stream_channel};
 use super::stream_router::{PostExpectation, StreamRouter};
 use super::tool_headers::ToolHeaders;
 use crate::inbox::{InboxItem, InboxSender};
+
+/// What modern clients ask first.
+pub(crate) const DISCOVER: &str = "server/discover";
 
 /// A session of one or several clients with a server.
 pub(crate) struct HttpSession {
@@ -30,6 +34,10 @@ pub(crate) struct HttpSession {
     pub stop: Notify,
     /// Which arguments its server wants in headers (modern clients).
     pub tools: Arc<ToolHeaders>,
+    /// Its `Mcp-Session-Id`, if it was [`SessionKind::Shared`] and a legacy client has it to itself now.
+    adopted: OnceLock<String>,
+    /// Why it was told to end, where that is not plain.
+    pub end_reason: OnceLock<&'static str>,
     state: Mutex<HttpSessionState>,
 }
 
@@ -52,6 +60,22 @@ struct HttpSessionState {
     opened: u64,
     last_used: Instant,
     ended: bool,
+    /// What is known of the server's era, on a shared session.
+    probe: EraProbe,
+    /// Counted until it is told to end.
+    place: Option<SessionPlace>,
+}
+
+/// What a shared session was used for. Modern clients ask `server/discover` first; a server that does not know it is a
+/// legacy one, and then the same client opens a session with `initialize`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EraProbe {
+    /// Nothing but `server/discover`, without an answer yet.
+    Asked,
+    /// Nothing but `server/discover`, which the server refused.
+    Refused,
+    /// Something else: it is in use.
+    Used,
 }
 
 /// A stream that a client reads.
@@ -114,6 +138,7 @@ impl HttpSession {
         connection: Arc<Connection>,
         inbox: InboxSender,
         tools: Arc<ToolHeaders>,
+        place: Option<SessionPlace>,
     ) -> Arc<HttpSession> {
         Arc::new(HttpSession {
             kind,
@@ -121,6 +146,8 @@ impl HttpSession {
             inbox,
             stop: Notify::new(),
             tools,
+            adopted: OnceLock::new(),
+            end_reason: OnceLock::new(),
             state: Mutex::new(HttpSessionState {
                 router: StreamRouter::default(),
                 replay: ResumeBuffer::default(),
@@ -128,6 +155,8 @@ impl HttpSession {
                 opened: 0,
                 last_used: Instant::now(),
                 ended: false,
+                probe: EraProbe::Asked,
+                place,
             }),
         })
     }
@@ -140,6 +169,9 @@ impl HttpSession {
         }
         state.last_used = Instant::now();
         let awaits = if self.is_shared() {
+            if message.method().as_deref() != Some(DISCOVER) {
+                state.probe = EraProbe::Used;
+            }
             match message.kind() {
                 Kind::Request => PostExpectation::Answers,
                 _ => PostExpectation::Nothing,
@@ -236,10 +268,40 @@ impl HttpSession {
         state.streams.remove(&StreamId::Exchange(exchange));
     }
 
+    /// The client cancelled a request: its POST ends, if it awaits nothing else.
+    pub(crate) fn cancelled(&self, request: &Id) {
+        let mut state = self.state();
+        if let Some(exchange) = state.router.cancel(request)
+            && let Some(open) = state.streams.remove(&exchange.into())
+        {
+            open.sender.try_send(StreamItem::Ended);
+        }
+    }
+
+    /// The client ended the session: it awaits nothing on its POSTs.
+    pub(crate) fn end_posts(&self) {
+        let mut state = self.state();
+        state.streams.retain(|stream, open| {
+            let is_post = stream.exchange().is_some();
+            if is_post {
+                open.sender.try_send(StreamItem::Ended);
+            }
+            !is_post
+        });
+    }
+
+    /// Told to end: its place is free for another.
+    pub(crate) fn leave(&self) {
+        let place = self.state().place.take();
+        drop(place);
+        self.stop.notify_one();
+    }
+
     /// The server side is over: every stream ends, no new one opens.
     pub(crate) fn end(&self) {
         let mut state = self.state();
         state.ended = true;
+        state.place = None;
         state.streams.clear();
         let unread = state.router.take_waiting();
         drop(state);
@@ -292,14 +354,52 @@ impl HttpSession {
         }
     }
 
+    /// Since when it could end without anybody missing it: no stream is open, and no request. `None` if it could not, or
+    /// has not been used yet.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        let state = self.state();
+        let is_idle =
+            state.streams.is_empty() && !state.router.has_open_posts() && state.opened > 0;
+        is_idle.then_some(state.last_used)
+    }
+
     /// Whether several clients share it.
     pub(crate) fn is_shared(&self) -> bool {
-        self.kind == SessionKind::Shared
+        self.kind == SessionKind::Shared && self.adopted.get().is_none()
+    }
+
+    /// Its `Mcp-Session-Id`, if it has one.
+    pub(crate) fn legacy_id(&self) -> Option<&str> {
+        match &self.kind {
+            SessionKind::Legacy(id) => Some(id),
+            SessionKind::Shared => self.adopted.get().map(String::as_str),
+            SessionKind::Request(_) => None,
+        }
+    }
+
+    /// On a shared session: the server answered `server/discover` with an error.
+    pub(crate) fn discover_refused(&self) {
+        let mut state = self.state();
+        if state.probe == EraProbe::Asked {
+            state.probe = EraProbe::Refused;
+        }
+    }
+
+    /// Gives a shared session, of which nobody wanted more than to find out that its server is a legacy one, to a legacy
+    /// client. Its server was asked nothing else, so it is as good as a new one.
+    pub(crate) fn adopt(&self, id: &str) -> bool {
+        let state = self.state();
+        let is_free = state.probe == EraProbe::Refused && state.streams.is_empty() && !state.ended;
+        let adopted = self.is_shared() && is_free && self.adopted.set(id.to_owned()).is_ok();
+        if adopted {
+            self.connection.unshare();
+        }
+        adopted
     }
 
     /// Whether a client can come back for what it missed. 2026-07-28 has no such thing.
     fn is_resumable(&self) -> bool {
-        matches!(self.kind, SessionKind::Legacy(_))
+        self.legacy_id().is_some()
     }
 
     /// A request of a modern client is over: it has its answer, or its client has gone. A server of its own ends with it.

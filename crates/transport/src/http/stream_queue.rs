@@ -98,6 +98,12 @@ impl StreamSender {
         sent.unwrap_or(Err(StreamSendError::Stalled))
     }
 
+    /// Puts a message on its way if there is room for it now.
+    pub(crate) fn try_send(&self, out: StreamItem) {
+        let mut cx = Context::from_waker(Waker::noop());
+        let _ = self.poll_send(&mut Some(out), &mut cx);
+    }
+
     fn poll_send(
         &self,
         out: &mut Option<StreamItem>,

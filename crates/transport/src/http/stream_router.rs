@@ -10,6 +10,8 @@ use mcp_proxy_wire::{ExchangeId, Field, Id, IdKey, Kind, Message};
 
 /// Messages that wait for a stream may take this much.
 const WAITING_MAX: usize = 1024 * 1024;
+/// Cancelled requests that are remembered.
+const CANCELLED_MAX: usize = 256;
 
 /// The streams of one session.
 #[derive(Default)]
@@ -18,6 +20,8 @@ pub(crate) struct StreamRouter {
     get: bool,
     waiting: VecDeque<WaitingMessage>,
     waiting_bytes: usize,
+    /// Requests that the client cancelled, newest last: answers to them reach nobody.
+    cancelled: VecDeque<IdKey>,
 }
 
 /// Why a message is not kept until a stream opens.
@@ -68,6 +72,8 @@ pub(crate) enum StreamRoute {
     Get,
     /// Nowhere yet: [`StreamRouter::wait`] puts it aside.
     Waiting,
+    /// Nowhere: it answers a request that the client cancelled.
+    Cancelled,
 }
 
 /// What a POST waits for.
@@ -144,6 +150,23 @@ impl StreamRouter {
         self.posts.remove(&exchange);
     }
 
+    /// The client cancelled a request: no answer to it is awaited. Returns its POST, if that awaits nothing more.
+    pub(crate) fn cancel(&mut self, id: &Id) -> Option<ExchangeId> {
+        let StreamRoute::Post { exchange, last } = self.route_to_request(id)? else {
+            return None;
+        };
+        if self.cancelled.len() == CANCELLED_MAX {
+            self.cancelled.pop_front();
+        }
+        self.cancelled.push_back(id.key());
+        last.then_some(exchange)
+    }
+
+    /// Whether a request is open, even if its client has left.
+    pub(crate) fn has_open_posts(&self) -> bool {
+        !self.posts.is_empty()
+    }
+
     /// What waited, for a POST that has just opened.
     pub(crate) fn take_waiting(&mut self) -> Vec<WaitingMessage> {
         self.waiting_bytes = 0;
@@ -187,8 +210,21 @@ impl StreamRouter {
                 last: true,
             };
         }
-        let found = id.and_then(|id| self.route_to_request(&id));
-        found.unwrap_or_else(|| self.default_route())
+        let Some(id) = id else {
+            return self.default_route();
+        };
+        let found = self.route_to_request(&id);
+        found.unwrap_or_else(|| match self.forget_cancelled(&id) {
+            true => StreamRoute::Cancelled,
+            false => self.default_route(),
+        })
+    }
+
+    /// Whether a request was cancelled; its answer comes once.
+    fn forget_cancelled(&mut self, id: &Id) -> bool {
+        let key = id.key();
+        let place = self.cancelled.iter().position(|known| *known == key);
+        place.is_some_and(|place| self.cancelled.remove(place).is_some())
     }
 
     fn route_batch(&mut self, message: &Message) -> StreamRoute {
@@ -304,6 +340,26 @@ mod tests {
             router.route(&message(r#"{"id":1,"result":{}}"#)),
             post(A, true)
         );
+    }
+
+    #[test]
+    fn a_cancelled_request_awaits_no_answer() {
+        let mut router = StreamRouter::default();
+        router.post(A, &call(1, "1"));
+        let id = |token: &'static str| Id::from_token(token.as_bytes());
+        assert_eq!(router.cancel(&id("2")), None, "it is not open");
+        assert_eq!(router.cancel(&id("1")), Some(A));
+        router.get_opened();
+        let late = message(r#"{"id":1,"result":{}}"#);
+        assert_eq!(router.route(&late), StreamRoute::Cancelled);
+        let batch = message(r#"[{"id":1,"method":"a"},{"id":2,"method":"b"}]"#);
+        router.post(B, &batch);
+        assert_eq!(router.cancel(&id("1")), None, "the other is open");
+        assert_eq!(
+            router.route(&message(r#"{"id":2,"result":{}}"#)),
+            post(B, true)
+        );
+        assert_eq!(router.route(&late), StreamRoute::Cancelled);
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::http::outgoing_body::OutgoingBody;
 use crate::http::request_body::whole_body;
 use crate::http::routes::not_found;
 use crate::http::session::frame;
+use crate::http::session_places::SessionPlaces;
 use crate::http::stream_queue::{StreamSender, stream_channel};
 use crate::inbox::{InboxItem, InboxSender, SEND_DEADLINE, inbox};
 
@@ -33,6 +34,7 @@ pub struct SseEndpoint {
     dial: Dial,
     server: Peer,
     limits: SessionLimits,
+    places: Arc<SessionPlaces>,
     carry: CarryOptions,
     sessions: Mutex<FxHashMap<String, SseClientHandle>>,
     own: Weak<SseEndpoint>,
@@ -50,7 +52,7 @@ impl SseEndpoint {
         run: Arc<ProxyRun>,
         dial: Dial,
         server: impl Into<Peer>,
-        limits: SessionLimits,
+        (limits, places): (SessionLimits, Arc<SessionPlaces>),
         carry: CarryOptions,
     ) -> Arc<SseEndpoint> {
         let server = server.into();
@@ -59,6 +61,7 @@ impl SseEndpoint {
             dial,
             server,
             limits,
+            places,
             carry,
             sessions: Mutex::default(),
             own: Weak::clone(own),
@@ -71,15 +74,11 @@ impl SseEndpoint {
     }
 
     fn open(&self, caller: Arc<Caller>) -> HttpResponse {
-        // The place is counted and taken under one lock, so that there are never more sessions than allowed.
-        let mut sessions = self.sessions();
-        if sessions.len() >= self.limits.sessions {
-            let text = format!(
-                "{} sessions are open (--max-sessions)",
-                self.limits.sessions
-            );
+        let Some(place) = self.places.enter_or_make_room() else {
+            let most = self.places.max();
+            let text = format!("{most} sessions are open (--max-sessions), and none is idle");
             return error(503, ErrorCode::SESSION_LIMIT, &text);
-        }
+        };
         let id = uuid::Uuid::new_v4().simple().to_string();
         let peer = Peer::new(Transport::Sse).called_by(caller);
         let connection = self.run.connect(peer, self.server.clone());
@@ -90,8 +89,7 @@ impl SseEndpoint {
             inbox: sender,
             stop: Arc::clone(&stop),
         };
-        sessions.insert(id.clone(), client);
-        drop(sessions);
+        self.sessions().insert(id.clone(), client);
         let link = Link::new(reader, SseStreamWriter(Some(out)));
         let task = SseSession {
             connection,
@@ -100,8 +98,10 @@ impl SseEndpoint {
             stop: Arc::clone(&stop),
         };
         let (own, name) = (Weak::clone(&self.own), id.clone());
+        let places = Arc::clone(&self.places);
         tokio::spawn(async move {
-            task.run(link).await;
+            let _place = place;
+            task.run(link, &places).await;
             if let Some(front) = own.upgrade() {
                 front.sessions().remove(&name);
             }
@@ -204,7 +204,11 @@ struct SseSession {
 }
 
 impl SseSession {
-    async fn run(self, client: Link) {
+    async fn run(self, client: Link, places: &SessionPlaces) {
+        let _server_place = tokio::select! {
+            place = places.server() => place,
+            () = self.stop.notified() => return self.connection.close("stopped"),
+        };
         let server = match (self.dial)(Arc::clone(&self.connection)).await {
             Ok(link) => link,
             Err(end) => Link::dead(end),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
+use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use http::{Method, Request, Response, Uri};
 use hyper::body::Incoming;
@@ -306,7 +307,7 @@ impl SsePassThrough {
             let through = (Arc::clone(connection), pipeline, exchange);
             let (stream, said) = progress_channel();
             let rewrite = self.rewrite(connection, stream);
-            parts.headers.remove(http::header::CONTENT_LENGTH);
+            headers::remove_in_order(&mut parts.headers, |name| *name == CONTENT_LENGTH);
             let body =
                 RelayedBody::events(body, through, self.limits, rewrite).with_inserted_events(said);
             return Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)));

@@ -13,7 +13,9 @@ use mcp_proxy_core::{
     Caller, CarryOptions, Dial, HoldOptions, InProcessServer, Link, Peer, ProxyRun, RunOptions,
     carry, in_process,
 };
-use mcp_proxy_transport::http::{EndpointOptions, McpEndpoint, ModernClients, SessionLimits};
+use mcp_proxy_transport::http::{
+    EndpointOptions, LegacyClients, McpEndpoint, ModernClients, SessionLimits, SessionPlaces,
+};
 use mcp_proxy_transport::http::{Listener, ListenerLimits, ListenerOptions};
 use mcp_proxy_transport::http::{Route, Routes};
 use mcp_proxy_transport::sse::SseEndpoint;
@@ -103,11 +105,11 @@ async fn listen() -> (SocketAddr, Arc<ProxyRun>, Arc<Routes>) {
     let url = listener.url("");
     let address = url.rsplit_once('/').unwrap().1.parse().unwrap();
     let limits = SessionLimits {
-        sessions: 8,
         requests: 8,
         idle: Duration::from_secs(60),
         message: 1 << 20,
     };
+    let places = SessionPlaces::new(8);
     let (run, server) = (proxy_run(), Peer::in_process("whoami"));
     let endpoint = McpEndpoint::new(
         Arc::clone(&run),
@@ -115,12 +117,14 @@ async fn listen() -> (SocketAddr, Arc<ProxyRun>, Arc<Routes>) {
         EndpointOptions {
             server: server.clone(),
             modern: ModernClients::OneByOne,
+            legacy: LegacyClients::Sessions,
             limits,
+            places: Arc::clone(&places),
             carry: CarryOptions::default(),
         },
     );
     let carry = CarryOptions::default();
-    let sse = SseEndpoint::new(Arc::clone(&run), whoami(), server, limits, carry);
+    let sse = SseEndpoint::new(Arc::clone(&run), whoami(), server, (limits, places), carry);
     let routes = Routes::new()
         .with(endpoint, [Route::exact("/mcp"), Route::prefix("/mcp/p")])
         .with(sse.messages(), [Route::exact("/message")])

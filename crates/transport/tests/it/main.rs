@@ -13,5 +13,6 @@ mod runtimes;
 
 mod in_process;
 mod pass_through;
+mod places;
 mod server;
 mod upgrades;

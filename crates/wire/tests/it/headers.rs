@@ -32,6 +32,33 @@ fn hop_by_hop_headers_go_and_the_rest_stays() {
 }
 
 #[test]
+fn what_is_not_removed_keeps_its_order() {
+    let mut headers = map(&[
+        ("host", "h"),
+        ("connection", "x-own"),
+        ("x-one", "1"),
+        ("x-own", "2"),
+        ("accept", "a"),
+        ("accept", "b"),
+        ("te", "trailers"),
+        ("x-two", "3"),
+    ]);
+    strip_hop_by_hop(&mut headers);
+    remove_in_order(&mut headers, |name| name == "host");
+    let left: Vec<_> = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+        .collect();
+    let expected = [
+        ("x-one", "1"),
+        ("accept", "a"),
+        ("accept", "b"),
+        ("x-two", "3"),
+    ];
+    assert_eq!(left, expected);
+}
+
+#[test]
 fn media_types_are_told_apart() {
     assert!(is_sse(&map(&[(
         "content-type",

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_core::{Peer, ProxyRun};
+use mcp_proxy_core::{Dial, Peer, ProxyRun};
 use mcp_proxy_session::RecordEvent;
 use mcp_proxy_transport::http::AutoDetectEndpoint;
+use mcp_proxy_transport::http::Handler;
 use mcp_proxy_transport::http::HttpPassThrough;
 use mcp_proxy_transport::http::RemoteServer;
-use mcp_proxy_transport::http::{EndpointOptions, McpEndpoint, ModernClients, SessionLimits};
+use mcp_proxy_transport::http::{
+    EndpointOptions, LegacyClients, McpEndpoint, ModernClients, SessionLimits, SessionPlaces,
+};
 use mcp_proxy_transport::http::{Listener, ListenerLimits, ListenerOptions};
 use mcp_proxy_transport::http::{Route, Routes};
 use mcp_proxy_transport::sse::SseEndpoint;
@@ -19,6 +22,7 @@ use mcp_proxy_transport::{http, sse, tls};
 use mcp_proxy_wire::Transport;
 
 use super::dial::{dial, dial_remote, hub_dial, remote};
+use super::health::ProxyHealth;
 use super::signals::StopRequest;
 use super::{RunEnd, STOP_DEADLINE, carry_options, limits};
 use crate::config::{ClientEndpoint, Config, HubTarget, NO_PROFILE, Target};
@@ -39,6 +43,7 @@ pub async fn over_port(
         port,
         admission,
         tls,
+        legacy,
     } = &config.listen
     else {
         anyhow::bail!("no port to listen on");
@@ -76,10 +81,10 @@ pub async fn over_port(
                 printer::say_while_running(&serve::client_config(&address, *kind));
             }
             serve::start(config, hub, run)?;
-            routes(config, run, *kind)?
+            routes(config, run, *kind, *legacy)?
         }
         _ => {
-            let routes = routes(config, run, *kind)?;
+            let routes = routes(config, run, *kind, *legacy)?;
             announce();
             routes
         }
@@ -121,25 +126,39 @@ fn path(client: Transport) -> &'static str {
 
 /// The path table: the one list of the handlers on a port. With the same kind of transport on both sides HTTP is passed
 /// through, else it ends here.
-fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Routes> {
+fn routes(
+    config: &Config,
+    run: &Arc<ProxyRun>,
+    client: Transport,
+    legacy: LegacyClients,
+) -> Result<Routes> {
     let run = Arc::clone(run);
     let carry = carry_options(config.limits);
-    let session_limits = SessionLimits {
-        sessions: config.limits.sessions,
+    let limits_of_sessions = SessionLimits {
         requests: config.limits.requests,
         idle: config.limits.idle,
         message: config.limits.message,
     };
     let whole = limits(config.limits, Transport::Stdio, Transport::StreamableHttp);
     let cut = limits(config.limits, client, client);
+    let most = config.limits.sessions;
     let endpoint = move |server: Peer| EndpointOptions {
         server,
         modern: ModernClients::Shared,
-        limits: session_limits,
+        legacy,
+        limits: limits_of_sessions,
+        places: SessionPlaces::new(most),
         carry,
+    };
+    let sse_endpoint = |dial: Dial, places: Arc<SessionPlaces>| {
+        let server = config.target.peer();
+        let allowed = (limits_of_sessions, places);
+        SseEndpoint::new(Arc::clone(&run), dial, server, allowed, carry)
     };
     let own = Route::exact(path(client));
     let routes = Routes::new();
+    // Added last: if the server's own path is that of `/healthz`, the server is served there.
+    let health = || ProxyHealth::new(&run);
     Ok(match (client, &config.target) {
         (
             Transport::StreamableHttp,
@@ -150,7 +169,8 @@ fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Rou
         ) => {
             let remote = remote(config, &config.target)?;
             let same = same_path(&remote);
-            routes.with(HttpPassThrough::new(run, remote, cut), [own, same])
+            let exchange = HttpPassThrough::new(Arc::clone(&run), remote, cut);
+            with_health(routes.with(exchange, [own, same]), health())
         }
         (
             Transport::Sse,
@@ -161,11 +181,12 @@ fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Rou
         ) => {
             let remote = remote(config, &config.target)?;
             let same = same_path(&remote);
-            let exchange = SsePassThrough::new(run, remote, cut);
+            let exchange = SsePassThrough::new(Arc::clone(&run), remote, cut);
             let endpoints = Route::prefix("/").unlisted();
-            routes
+            let routes = routes
                 .with(exchange.endpoints_handler(), [endpoints])
-                .with(exchange, [own, same])
+                .with(exchange, [own, same]);
+            with_health(routes, health())
         }
         (Transport::StreamableHttp, Target::Url { kind: None, .. }) => {
             let remote = remote(config, &config.target)?;
@@ -174,55 +195,80 @@ fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Rou
             let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), whole.max);
             let sessions =
                 McpEndpoint::new(Arc::clone(&run), dial, endpoint(Transport::Sse.into()));
-            let auto = AutoDetectEndpoint::new(run, remote, exchange, sessions, whole.max);
-            routes.with(auto, [own, same])
+            let health = health().counting(Arc::clone(&sessions));
+            let auto =
+                AutoDetectEndpoint::new(Arc::clone(&run), remote, exchange, sessions, whole.max);
+            with_health(routes.with(auto, [own, same]), health)
         }
         (Transport::StreamableHttp, Target::Hub(hub)) => hub_routes(hub, &run, endpoint)?,
         (Transport::Sse, target) => {
-            let dial = dial(config, whole)?;
-            let front = SseEndpoint::new(run, dial, target.peer(), session_limits, carry);
-            let messages = Route::exact(sse::MESSAGE_PATH).unlisted();
-            let routes = routes.with(front.messages(), [messages]).with(front, [own]);
+            let front = sse_endpoint(dial(config, whole)?, SessionPlaces::new(most));
+            let routes = with_sse(routes, &front);
             match target {
-                Target::Hub(hub) => with_health(routes, hub),
-                _ => routes,
+                Target::Hub(hub) => with_health(routes, serve::HealthHandler::new(hub)),
+                _ => with_health(routes, health().counting(front)),
             }
         }
         (_, target) => {
-            let dial = dial(config, whole)?;
-            let sessions = McpEndpoint::new(run, dial, endpoint(target.peer().into()));
-            routes.with(sessions, [own])
+            let (dial, options) = (dial(config, whole)?, endpoint(target.peer().into()));
+            // Clients that know only HTTP+SSE find it here too, within the same limit.
+            let front = sse_endpoint(Arc::clone(&dial), Arc::clone(&options.places));
+            let sessions = McpEndpoint::new(Arc::clone(&run), dial, options);
+            let health = health()
+                .counting(Arc::clone(&sessions))
+                .counting(Arc::clone(&front));
+            let routes = with_sse(routes.with(sessions, [own]), &front);
+            with_health(routes, health)
         }
     })
 }
 
-/// The hub at `/mcp`, and each of its profiles below `/mcp/p`.
+/// HTTP+SSE that ends here: the stream and the message endpoint.
+fn with_sse(routes: Routes, front: &Arc<SseEndpoint>) -> Routes {
+    let messages = Route::exact(sse::MESSAGE_PATH).unlisted();
+    let stream = Route::exact(sse::PATH);
+    let front = Arc::clone(front);
+    routes
+        .with(front.messages(), [messages])
+        .with(front, [stream])
+}
+
+/// The hub at `/mcp`, for HTTP+SSE clients at `/sse`, and each of its profiles below `/mcp/p`.
 fn hub_routes(
     hub: &HubTarget,
     run: &Arc<ProxyRun>,
     endpoint: impl Fn(Peer) -> EndpointOptions + Send + Sync + 'static,
 ) -> Result<Routes> {
-    let (own, run) = (hub.clone(), Arc::clone(run));
-    let new_endpoint = move |profile: &str| {
-        let options = EndpointOptions {
-            modern: ModernClients::OneByOne,
-            ..endpoint(Peer::in_process("hub"))
-        };
-        let dial = hub_dial(&own, profile)?;
-        anyhow::Ok(McpEndpoint::new(Arc::clone(&run), dial, options))
+    let options = move || EndpointOptions {
+        modern: ModernClients::OneByOne,
+        ..endpoint(Peer::in_process("hub"))
     };
-    let everything = new_endpoint(NO_PROFILE)?;
-    let profiles = ProfilesHandler::new(hub, Box::new(move |name| new_endpoint(name).ok()));
+    let all = options();
+    let front = SseEndpoint::new(
+        Arc::clone(run),
+        hub_dial(hub, NO_PROFILE)?,
+        all.server.clone(),
+        (all.limits, Arc::clone(&all.places)),
+        all.carry,
+    );
+    let everything = McpEndpoint::new(Arc::clone(run), hub_dial(hub, NO_PROFILE)?, all);
+    let (own, run) = (hub.clone(), Arc::clone(run));
+    let of_profile = move |name: &str| {
+        let dial = hub_dial(&own, name).ok()?;
+        Some(McpEndpoint::new(Arc::clone(&run), dial, options()))
+    };
+    let profiles = ProfilesHandler::new(hub, Box::new(of_profile));
     let below = Route::prefix(&ProfilesHandler::path()).unlisted();
     let routes = Routes::new()
         .with(everything, [Route::exact(http::PATH)])
         .with(profiles, [below]);
-    Ok(with_health(routes, hub))
+    let routes = with_sse(routes, &front);
+    Ok(with_health(routes, serve::HealthHandler::new(hub)))
 }
 
-fn with_health(routes: Routes, hub: &HubTarget) -> Routes {
-    let health = Route::exact(serve::HEALTH_PATH).unlisted();
-    routes.with(serve::HealthHandler::new(hub), [health])
+fn with_health(routes: Routes, health: Arc<impl Handler + 'static>) -> Routes {
+    let path = Route::exact(serve::HEALTH_PATH).unlisted();
+    routes.with(health, [path])
 }
 
 /// The path that the server itself is reached at: clients whose configuration only got another host find it here too.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::http::session::{HttpSession, SessionKind};
 
-/// All sessions that are open.
+/// All sessions whose servers run.
 #[derive(Default)]
 pub(super) struct SessionTable {
     /// Those of legacy clients, by their id.
@@ -17,29 +17,45 @@ pub(super) struct SessionTable {
     pub(super) shared: FxHashMap<Option<HeaderValue>, Arc<HttpSession>>,
     /// Those of one modern request.
     pub(super) requests: FxHashMap<ExchangeId, Arc<HttpSession>>,
-    /// Shared ones that a new one has replaced, while their server is being stopped.
+    /// Those that were told to end, while their server is being stopped.
     pub(super) ending: Vec<Arc<HttpSession>>,
 }
 
 impl SessionTable {
-    /// How many sessions there are that last longer than a request.
-    pub(super) fn lasting(&self) -> usize {
-        self.legacy.len() + self.shared.len()
-    }
-
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<HttpSession>> {
-        let lasting = self.legacy.values().chain(self.shared.values());
-        lasting.chain(self.requests.values()).chain(&self.ending)
+        self.lasting()
+            .chain(self.requests.values())
+            .chain(&self.ending)
     }
 
+    /// Those that last longer than a request.
+    pub(super) fn lasting(&self) -> impl Iterator<Item = &Arc<HttpSession>> {
+        self.legacy.values().chain(self.shared.values())
+    }
+
+    /// Tells a session to end. Nobody finds it any more.
+    pub(super) fn end(&mut self, session: &Arc<HttpSession>) {
+        self.remove(session);
+        session.leave();
+        self.ending.push(Arc::clone(session));
+    }
+
+    /// The server of a session has ended.
     pub(super) fn remove(&mut self, session: &Arc<HttpSession>) {
-        match &session.kind {
-            SessionKind::Legacy(id) => drop(self.legacy.remove(id)),
-            SessionKind::Shared => {
-                self.shared.retain(|_, it| !Arc::ptr_eq(it, session));
-                self.ending.retain(|it| !Arc::ptr_eq(it, session));
-            }
-            SessionKind::Request(exchange) => drop(self.requests.remove(exchange)),
+        if let Some(id) = session.legacy_id() {
+            self.legacy.remove(id);
         }
+        if let SessionKind::Request(exchange) = &session.kind {
+            self.requests.remove(exchange);
+        }
+        self.shared.retain(|_, it| !Arc::ptr_eq(it, session));
+        self.ending.retain(|it| !Arc::ptr_eq(it, session));
+    }
+
+    /// The session that has been idle for longest.
+    pub(super) fn longest_idle(&self) -> Option<Arc<HttpSession>> {
+        let idle = self.lasting().filter_map(|it| Some((it.idle_since()?, it)));
+        let longest = idle.min_by_key(|(since, _)| *since)?.1;
+        Some(Arc::clone(longest))
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use mcp_proxy_core::{HoldOptions, RunOptions, in_process};
+use mcp_proxy_wire::Transport;
 use tokio::runtime::Handle;
 
 use super::*;
@@ -25,7 +26,6 @@ fn sessions_with(most: usize, dial: Dial) -> Arc<McpEndpoint> {
     let wait = Duration::from_secs(60);
     let limits = SessionLimits {
         requests: 4,
-        sessions: most,
         idle: wait,
         message: 1 << 20,
     };
@@ -40,7 +40,9 @@ fn sessions_with(most: usize, dial: Dial) -> Arc<McpEndpoint> {
     let options = EndpointOptions {
         server: Transport::Stdio.into(),
         modern: ModernClients::Shared,
+        legacy: LegacyClients::Sessions,
         limits,
+        places: SessionPlaces::new(most),
         carry,
     };
     McpEndpoint::new(run, dial, options)

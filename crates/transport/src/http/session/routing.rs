@@ -57,6 +57,11 @@ impl HttpSession {
             match own.unwrap_or_else(|| state.router.route(routed)) {
                 StreamRoute::Post { exchange, last } => (exchange.into(), last),
                 StreamRoute::Get => (StreamId::Standing, false),
+                StreamRoute::Cancelled => {
+                    drop(state);
+                    self.undelivered(sequence, "the client had cancelled its request");
+                    return None;
+                }
                 StreamRoute::Waiting if replaces.is_some() => (StreamId::Standing, false),
                 StreamRoute::Waiting => {
                     let waits = state.router.wait(sequence, &message);

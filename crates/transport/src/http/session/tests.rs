@@ -38,7 +38,7 @@ fn session(kind: SessionKind, streams: ClientStreams) -> (Arc<HttpSession>, Inbo
         NewConnection::between(Transport::StreamableHttp, Transport::Stdio).with_streams(streams),
     );
     let (sender, reader) = inbox();
-    let session = HttpSession::new(kind, connection, sender, Arc::default());
+    let session = HttpSession::new(kind, connection, sender, Arc::default(), None);
     (session, reader)
 }
 

@@ -38,7 +38,7 @@ impl SessionWriter {
             let (stream, item) = (placed.stream, placed.item);
             let message = match &item {
                 StreamItem::Message(message) => Some(message.sequence),
-                StreamItem::Dropped | StreamItem::Accepted => None,
+                StreamItem::Dropped | StreamItem::Accepted | StreamItem::Ended => None,
             };
             let sent = match &placed.open {
                 Some(open) => open.sender.send(item, self.stall).await,
