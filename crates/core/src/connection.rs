@@ -396,14 +396,17 @@ impl Connection {
         &self.replay_waiters
     }
 
-    /// Error answers for every request of the client that is still open.
+    /// Error answers for every request of the client that is still open. If the record cannot be written, which is what
+    /// they may be about, the client gets them all the same.
     pub fn fail_open(&self, code: ErrorCode, text: &str, now: Duration) -> Vec<OutgoingFrame> {
         let open = self.open_requests(Direction::ClientToServer);
         open.iter()
-            .filter_map(|asked| {
+            .map(|asked| {
                 let message = error_response(Some(&asked.id), code, text, None);
-                let answer = self.author(Direction::ServerToClient, asked.stream, message, now);
-                answer.ok().map(OutgoingFrame::Frame)
+                let direction = Direction::ServerToClient;
+                let answer = self.author(direction, asked.stream, message.clone(), now);
+                let unrecorded = |_| Frame::message(asked.stream, Origin::Proxy, message);
+                OutgoingFrame::Frame(answer.unwrap_or_else(unrecorded))
             })
             .collect()
     }

@@ -1,7 +1,7 @@
 //! What one run of the proxy shares: the clock, the sequence and the record.
 
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime};
@@ -47,7 +47,6 @@ pub struct ProxyRun {
     connections: AtomicU32,
     pub(crate) warn: WarnCallback,
     pub(crate) pass_noise: bool,
-    warned: AtomicBool,
     failed: Notify,
     intercept: Arc<Interceptor>,
     rules: LiveRules,
@@ -141,7 +140,6 @@ impl ProxyRun {
             connections: AtomicU32::new(0),
             warn: options.warn,
             pass_noise: options.pass_noise,
-            warned: AtomicBool::new(false),
             failed: Notify::new(),
             intercept: Interceptor::new(options.hold),
             rules: LiveRules::default(),
@@ -339,9 +337,8 @@ impl ProxyRun {
         record_writer.flushes += 1;
         record_writer.written = record_writer.sequence;
         let (outcome, warning) = (recorder.flush(), recorder.warning());
-        if let Some(warning) = warning
-            && !self.warned.swap(true, Ordering::Relaxed)
-        {
+        // Once in each outage.
+        if let Some(warning) = warning {
             (self.warn)(&warning);
         }
         if outcome.is_err() {
