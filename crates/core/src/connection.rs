@@ -358,6 +358,10 @@ impl Connection {
             late: line.answer.is_some_and(|answer| answer.late),
             duplicate: line.answer.is_some_and(|answer| answer.duplicate),
             answered_request: answers(line.answer, seen.at),
+            client_id: match &self.multiplexer {
+                Some(_) => line.answer.map(|answer| &answer.request.id),
+                None => None,
+            },
             parts: line.parts,
         });
     }
@@ -445,7 +449,17 @@ impl Connection {
     /// On a shared connection: the client of this exchange has gone; what to tell the server, if it still works.
     pub fn cancel(&self, exchange: ExchangeId) -> Option<Message> {
         // An exchange carries one request.
-        self.multiplexer()?.close(&exchange.into()).pop()
+        let (told, id) = {
+            let mut multiplexer = self.multiplexer()?;
+            let id = multiplexer.open_id(&exchange.into());
+            (multiplexer.close(&exchange.into()).pop(), id)
+        };
+        if let Some(id) = id {
+            let direction = Direction::ClientToServer;
+            self.correlator()
+                .cancel_request(direction, exchange.into(), &id);
+        }
+        told
     }
 
     /// On a shared connection: whether the request of this exchange still waits for its answer.

@@ -284,6 +284,7 @@ impl ImportWriter {
             envelope: &TransportEnvelope::Bare,
             body: NewBody::Whole(&received),
             answered_request: answers,
+            client_id: None,
             late: false,
             duplicate: false,
             parts: &[],
