@@ -446,6 +446,12 @@ impl Connection {
         self.run.record_event(&RecordEvent::Note { text: &text });
     }
 
+    /// Notes something about this connection that the user should see at once.
+    pub fn warn(&self, text: &str) {
+        self.note(text);
+        (self.run.warn)(&format!("connection c{}: {text}", self.id));
+    }
+
     /// On a shared connection: the client of this exchange has gone; what to tell the server, if it still works.
     pub fn cancel(&self, exchange: ExchangeId) -> Option<Message> {
         // An exchange carries one request.

@@ -19,14 +19,14 @@ use crate::peer::Peer;
 use crate::replay::{InjectionQueues, MessageInjector};
 use crate::rules::LiveRules;
 
-/// Told once, when something the user must see happens to the record.
+/// Gets what the user must see: what happens to the record or to a session.
 pub(crate) type WarnCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a run is made with.
 pub struct RunOptions {
     /// The record, or none (`--no-record`).
     pub recorder: Option<Recorder>,
-    /// Where warnings about the record go.
+    /// Where warnings go: about the record, and about sessions that were lost.
     pub warn: WarnCallback,
     /// `--pass-noise`: stray lines of a stdio server are forwarded too.
     pub pass_noise: bool,

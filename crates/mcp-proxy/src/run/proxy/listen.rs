@@ -15,7 +15,7 @@ use mcp_proxy_transport::http::{Listener, ListenerLimits, ListenerOptions};
 use mcp_proxy_transport::http::{Route, Routes};
 use mcp_proxy_transport::sse::SseEndpoint;
 use mcp_proxy_transport::sse::SsePassThrough;
-use mcp_proxy_transport::{http, sse, tls};
+use mcp_proxy_transport::{RemoteLinkOptions, SessionLoss, http, sse, tls};
 use mcp_proxy_wire::Transport;
 
 use super::dial::{dial, dial_remote, hub_dial, remote};
@@ -170,7 +170,11 @@ fn routes(config: &Config, run: &Arc<ProxyRun>, client: Transport) -> Result<Rou
             let remote = remote(config, &config.target)?;
             let same = same_path(&remote);
             let exchange = HttpPassThrough::new(Arc::clone(&run), Arc::clone(&remote), cut);
-            let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), whole.max);
+            let options = RemoteLinkOptions {
+                max: whole.max,
+                on_loss: SessionLoss::EndLink,
+            };
+            let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), options);
             let sessions =
                 McpEndpoint::new(Arc::clone(&run), dial, endpoint(Transport::Sse.into()));
             let auto = AutoDetectEndpoint::new(run, remote, exchange, sessions, whole.max);
