@@ -131,6 +131,16 @@ pub async fn carry(
                 },
             }
         }
+        // Neither peer is at fault, and nothing is to be waited for.
+        Some((_, PumpEnd::Written(LinkEnd::Failed(failure))))
+            if failure.code == ErrorCode::RECORD_FAILED =>
+        {
+            drop(down_run);
+            let mut answers = down.take_unsent_answers(&failure);
+            answers.extend(up.fail_open(&failure));
+            up.write_answers(answers, &to_client, Side::Client).await;
+            CarryEnd::Failed(failure)
+        }
         // The server took no more: let it say why before judging.
         Some((Side::Client, PumpEnd::Written(written))) => {
             let said = timeout(Duration::from_secs(1), down_run).await;

@@ -378,6 +378,10 @@ impl Connection {
             late: line.answer.is_some_and(|answer| answer.late),
             duplicate: line.answer.is_some_and(|answer| answer.duplicate),
             answered_request: answers(line.answer, seen.at),
+            client_id: match &self.multiplexer {
+                Some(_) => line.answer.map(|answer| &answer.request.id),
+                None => None,
+            },
             parts: line.parts,
         });
     }
@@ -416,14 +420,17 @@ impl Connection {
         &self.replay_waiters
     }
 
-    /// Error answers for every request of the client that is still open.
+    /// Error answers for every request of the client that is still open. If the record cannot be written, which is what
+    /// they may be about, the client gets them all the same.
     pub fn fail_open(&self, code: ErrorCode, text: &str, now: Duration) -> Vec<OutgoingFrame> {
         let open = self.open_requests(Direction::ClientToServer);
         open.iter()
-            .filter_map(|asked| {
+            .map(|asked| {
                 let message = error_response(Some(&asked.id), code, text, None);
-                let answer = self.author(Direction::ServerToClient, asked.stream, message, now);
-                answer.ok().map(OutgoingFrame::Frame)
+                let direction = Direction::ServerToClient;
+                let answer = self.author(direction, asked.stream, message.clone(), now);
+                let unrecorded = |_| Frame::message(asked.stream, Origin::Proxy, message);
+                OutgoingFrame::Frame(answer.unwrap_or_else(unrecorded))
             })
             .collect()
     }
@@ -459,10 +466,26 @@ impl Connection {
         self.run.record_event(&RecordEvent::Note { text: &text });
     }
 
+    /// Notes something about this connection that the user should see at once.
+    pub fn warn(&self, text: &str) {
+        self.note(text);
+        (self.run.warn)(&format!("connection c{}: {text}", self.id));
+    }
+
     /// On a shared connection: the client of this exchange has gone; what to tell the server, if it still works.
     pub fn cancel(&self, exchange: ExchangeId) -> Option<Message> {
         // An exchange carries one request.
-        self.multiplexer()?.close(&exchange.into()).pop()
+        let (told, id) = {
+            let mut multiplexer = self.multiplexer()?;
+            let id = multiplexer.open_id(&exchange.into());
+            (multiplexer.close(&exchange.into()).pop(), id)
+        };
+        if let Some(id) = id {
+            let direction = Direction::ClientToServer;
+            self.correlator()
+                .cancel_request(direction, exchange.into(), &id);
+        }
+        told
     }
 
     /// On a shared connection: whether the request of this exchange still waits for its answer.

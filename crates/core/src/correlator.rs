@@ -256,6 +256,42 @@ impl Correlator {
         self.match_answer(direction, stream, &only.id)
     }
 
+    /// Finds the request on this stream that an answer belongs to, open or over. Requests of other streams may have the
+    /// same id.
+    pub fn match_answer_on(
+        &mut self,
+        direction: Direction,
+        stream: StreamId,
+        id: &Id,
+    ) -> Option<Correlation> {
+        if self.is_open_on(direction.reverse(), stream, id) {
+            return self.match_answer(direction, stream, id);
+        }
+        let key = (direction.reverse(), id.key());
+        let of_stream = |entry: &&mut (RequestKey, TrackedRequest, RequestEnd)| {
+            entry.0 == key && entry.1.stream == stream
+        };
+        let (_, asked, over) = self.finished.iter_mut().rev().find(of_stream)?;
+        let was = std::mem::replace(over, RequestEnd::Answered);
+        Some(Correlation {
+            request: asked.clone(),
+            late: was != RequestEnd::Answered,
+            duplicate: was == RequestEnd::Answered,
+        })
+    }
+
+    /// The request on this stream was cancelled: it is not open any more, and an answer would be late.
+    pub fn cancel_request(&mut self, direction: Direction, stream: StreamId, id: &Id) {
+        if self.is_open_on(direction, stream, id) {
+            self.give_up(direction, stream, id);
+        }
+    }
+
+    fn is_open_on(&self, direction: Direction, stream: StreamId, id: &Id) -> bool {
+        self.all_open(direction, id)
+            .any(|asked| asked.stream == stream)
+    }
+
     /// A request was not passed on: it is not open any more, and an answer would be late.
     pub fn give_up(&mut self, direction: Direction, stream: StreamId, id: &Id) {
         let key = (direction, id.key());
@@ -300,8 +336,7 @@ impl Correlator {
 
     /// The sender of a request on this stream has left, so an answer would be late. Returns whether it was still open.
     pub fn abandon_request(&mut self, direction: Direction, stream: StreamId, id: &Id) -> bool {
-        let of_stream = |asked: &&TrackedRequest| asked.stream == stream;
-        if self.all_open(direction, id).find(of_stream).is_none() {
+        if !self.is_open_on(direction, stream, id) {
             return false;
         }
         let key = (direction, id.key());

@@ -20,6 +20,7 @@ mod message_pipeline;
 pub mod mock;
 mod multiplexer;
 mod overruns;
+mod own_request;
 mod peer;
 mod proxy_run;
 pub mod replay;
@@ -41,5 +42,6 @@ pub use message_pipeline::{MessagePipeline, PassResult, PipelineOutput, Progress
 pub use multiplexer::{
     Delivery, MultiplexerError, MultiplexerLimits, Recipient, RequestMultiplexer, answer_under,
 };
+pub use own_request::OwnRequest;
 pub use peer::{Caller, Peer};
 pub use proxy_run::{DurableWait, ProxyRun, RunOptions};

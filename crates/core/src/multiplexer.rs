@@ -38,6 +38,16 @@ pub struct RequestMultiplexer<K> {
     /// Ids that closed clients had open. Real HTTP clients close their stream and then also POST a cancel, which must
     /// not reach the request of another client.
     closed: VecDeque<IdKey>,
+    /// The requests that closed clients had open, whose answers may still come.
+    gone: VecDeque<GoneRequest<K>>,
+}
+
+/// A request whose client has gone.
+#[derive(Debug)]
+struct GoneRequest<K> {
+    number: u64,
+    client: K,
+    id: Id,
 }
 
 /// How many requests may be unanswered at once.
@@ -121,6 +131,7 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
             asked: RequestTable::new(limits.asked, limits.asked_per_client),
             asked_ids: AskedIds::default(),
             closed: VecDeque::new(),
+            gone: VecDeque::new(),
         }
     }
 
@@ -135,6 +146,11 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
     /// Whether a request of this client waits for its answer. One that was cancelled does: its answer may be on its way.
     pub fn is_open(&self, client: &K) -> bool {
         self.open.has_client(client)
+    }
+
+    /// The id of the oldest request of this client that waits for its answer.
+    pub fn open_id(&self, client: &K) -> Option<Id> {
+        self.open.first_of(client).map(|request| request.id.clone())
     }
 
     /// How many requests of clients wait for their answers.

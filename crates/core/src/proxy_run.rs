@@ -21,14 +21,14 @@ use crate::peer::Peer;
 use crate::replay::{InjectionQueues, MessageInjector};
 use crate::rules::LiveRules;
 
-/// Told once, when something the user must see happens to the record.
+/// Gets what the user must see: what happens to the record or to a session.
 pub(crate) type WarnCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a run is made with.
 pub struct RunOptions {
     /// The record, or none (`--no-record`).
     pub recorder: Option<Recorder>,
-    /// Where warnings about the record go.
+    /// Where warnings go: about the record, and about sessions that were lost.
     pub warn: WarnCallback,
     /// `--pass-noise`: stray lines of a stdio server are forwarded too.
     pub pass_noise: bool,
@@ -49,7 +49,6 @@ pub struct ProxyRun {
     connections: AtomicU32,
     pub(crate) warn: WarnCallback,
     pub(crate) pass_noise: bool,
-    warned: AtomicBool,
     warned_stray: AtomicBool,
     failed: Notify,
     intercept: Arc<Interceptor>,
@@ -144,7 +143,6 @@ impl ProxyRun {
             connections: AtomicU32::new(0),
             warn: options.warn,
             pass_noise: options.pass_noise,
-            warned: AtomicBool::new(false),
             warned_stray: AtomicBool::new(false),
             failed: Notify::new(),
             intercept: Interceptor::new(options.hold),
@@ -394,9 +392,8 @@ impl ProxyRun {
                 part.display()
             ));
         }
-        if let Some(warning) = warning
-            && !self.warned.swap(true, Ordering::Relaxed)
-        {
+        // Once in each outage.
+        if let Some(warning) = warning {
             (self.warn)(&warning);
         }
         if outcome.is_err() {

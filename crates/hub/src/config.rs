@@ -50,6 +50,7 @@ pub use server_options::{
     FixedArguments, RestartPolicy, ServerOptions, SharingScope, StartMode, ToolPrefix,
 };
 pub use size::parse_size;
+pub use variables::expand as expand_variables;
 pub use warning::{ConfigWarning, UnknownConfigKey};
 
 /// The text of a config file.

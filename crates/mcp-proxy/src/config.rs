@@ -1,6 +1,7 @@
 //! What the flags of `proxy` mean, checked: no option here that "must" be set.
 
 mod check;
+mod headers;
 mod hub;
 mod session_file;
 
@@ -38,6 +39,8 @@ pub struct Config {
     pub limits: RunLimits,
     /// `--pass-noise`
     pub pass_noise: bool,
+    /// Whether a session that an HTTP server has lost is opened again: not with `--no-reconnect`.
+    pub reconnect: bool,
     /// `--quiet`
     pub quiet: bool,
     /// Whether viewers may come: not with `--no-control`.
@@ -166,6 +169,18 @@ impl Target {
             Target::Recording(_) => PeerInfo::in_process("mock"),
             Target::Hub(_) => PeerInfo::in_process("hub"),
             Target::Url { kind, .. } => PeerInfo::new(kind.unwrap_or(Transport::StreamableHttp)),
+        }
+    }
+
+    /// The headers that every request to it carries.
+    pub fn headers(&self) -> &[(HeaderName, HeaderValue)] {
+        match self {
+            Target::Url { headers, .. } => headers,
+            Target::Recording(played) => match &played.fallback {
+                Some(target) => target.headers(),
+                None => &[],
+            },
+            Target::Command(_) | Target::Hub(_) => &[],
         }
     }
 

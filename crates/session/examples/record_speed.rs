@@ -115,6 +115,7 @@ fn new_message<'a>(
     envelope: &'a TransportEnvelope,
 ) -> NewMessage<'a> {
     NewMessage {
+        client_id: None,
         time,
         ..testing::new_message(sequence, envelope, NewBody::Whole(message))
     }

@@ -209,6 +209,7 @@ impl ImportWriter {
             envelope: &TransportEnvelope::Bare,
             body: NewBody::Whole(&received),
             answered_request: answers,
+            client_id: None,
             late: notes.late,
             duplicate: notes.duplicate,
             parts: &[],

@@ -14,7 +14,7 @@ pub use remarks::MessageProblem;
 use crate::private_files::{self, is_absent};
 use crate::{MessageId, subject_name};
 use bytes::Bytes;
-use mcp_proxy_wire::{Direction, Kind, Message, Origin, Transport, flatten};
+use mcp_proxy_wire::{Direction, Field, Kind, Message, Origin, Transport, flatten};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -41,6 +41,8 @@ pub struct ProxyMessage {
     pub raw: RawBody,
     /// The JSON-RPC id's raw token (`1`, `1.0` and `"1"` differ).
     pub jsonrpc_id: Option<String>,
+    /// The id that the server knows it by, where that is not the client's: on a connection that several clients share.
+    pub server_id: Option<String>,
     /// The JSON-RPC method.
     pub method: Option<String>,
     /// The proxy id of the request that it answers.
@@ -267,6 +269,19 @@ impl ProxyMessage {
     /// The client or the server of its connection wrote it, and not the proxy or a replay.
     pub fn is_from_peer(&self) -> bool {
         self.origin == Origin::from(self.direction.from())
+    }
+
+    /// It was forwarded under this id, which the client knows its request by. `raw` has it too, unless it is in a side file.
+    pub(crate) fn show_client_id(&mut self, id: String) {
+        if let RawBody::Json(bytes) = &self.raw {
+            let received = Message::parse(bytes.clone());
+            let span = received.span(Field::Id);
+            let sent = span.and_then(|span| received.splice(&[(span, id.as_bytes())]).ok());
+            if let Some(sent) = sent {
+                self.raw = RawBody::Json(sent.into_raw());
+            }
+        }
+        self.server_id = self.jsonrpc_id.replace(id);
     }
 
     /// The verdicts, applied in order: `raw` is what was forwarded, `original_raw` what was received.

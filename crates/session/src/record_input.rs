@@ -40,6 +40,8 @@ pub struct NewMessage<'a> {
     pub body: NewBody<'a>,
     /// The request it answers, if the caller found one.
     pub answered_request: Option<AnsweredRequest>,
+    /// The id that the client knows the request by, where the server knows it by another one.
+    pub client_id: Option<&'a Id>,
     /// It answers a request that was already given up or cancelled.
     pub late: bool,
     /// It answers a request that already had an answer.

@@ -370,6 +370,7 @@ pub fn new_message<'a>(
         envelope,
         body,
         answered_request: None,
+        client_id: None,
         late: false,
         duplicate: false,
         parts: &[],

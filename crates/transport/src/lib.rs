@@ -19,9 +19,11 @@ mod inbox;
 mod lines;
 pub mod process;
 mod queue;
+mod session_opening;
 pub mod sse;
 pub mod stdio;
 pub mod tls;
 
 pub use child::{ChildServer, StderrCallback};
 pub use lines::{LineReader, LineWriter};
+pub use session_opening::{RemoteLinkOptions, SessionLoss};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use mcp_proxy_wire::{Body, Direction, ErrorCode, Frame, Side, StreamId};
+use mcp_proxy_wire::{Body, Direction, ErrorCode, Frame, Origin, Side, StreamId, error_response};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -305,6 +305,21 @@ impl Pump {
         let awaited = self.connection.replay_waiters();
         awaited.take_failures(&mut answers, &failure.text);
         answers
+    }
+
+    /// The answers that could not be recorded are not sent. Their requests are answered with why.
+    pub(super) fn take_unsent_answers(&mut self, failure: &LinkFailure) -> Vec<OutgoingFrame> {
+        let unsent = std::mem::take(&mut self.output.forward);
+        let unsent = unsent.into_iter().filter_map(OutgoingFrame::into_written);
+        let answer_with_why = |frame: Frame| match &frame.body {
+            Body::Whole(message) if message.is_answer() => {
+                let id = message.id();
+                let message = error_response(id.as_ref(), failure.code, &failure.text, None);
+                Some(Frame::message(frame.stream, Origin::Proxy, message).into())
+            }
+            _ => None,
+        };
+        unsent.filter_map(answer_with_why).collect()
     }
 
     fn stalled(&self, who: Side) -> LinkEnd {

@@ -130,24 +130,35 @@ impl MessagePipeline {
         }
     }
 
-    /// On a shared connection the server's answer carries an id of ours; its owner's is what was asked.
+    /// On a shared connection the server's answer carries an id of ours; its owner's is what was asked. A cancel comes on an
+    /// exchange of its own.
     fn correlate(
         &self,
         correlator: &mut Correlator,
         seen: Observation,
         message: &Message,
     ) -> Option<Correlation> {
-        if self.direction == Direction::ServerToClient
-            && matches!(message.kind(), Kind::Response | Kind::Error)
-            && let Some(multiplexer) = self.connection.multiplexer()
-            && !self.connection.is_of_replay(message)
-        {
-            let Recipient::Client(stream, id) = multiplexer.recipient(message) else {
-                return None;
-            };
-            return correlator.match_answer(self.direction, stream, &id);
+        let Some(multiplexer) = self.connection.multiplexer() else {
+            return correlator.observe(seen, message);
+        };
+        match (self.direction, message.kind()) {
+            (Direction::ServerToClient, Kind::Response | Kind::Error)
+                if !self.connection.is_of_replay(message) =>
+            {
+                let (stream, id) = match multiplexer.recipient(message) {
+                    Recipient::Client(stream, id) => (stream, id),
+                    _ => multiplexer.gone_request(message)?,
+                };
+                correlator.match_answer_on(self.direction, stream, &id)
+            }
+            (Direction::ClientToServer, Kind::Notification) => {
+                if let Some((stream, id)) = multiplexer.cancelled_by(message) {
+                    correlator.cancel_request(self.direction, stream, &id);
+                }
+                None
+            }
+            _ => correlator.observe(seen, message),
         }
-        correlator.observe(seen, message)
     }
 
     fn record_large(

@@ -109,6 +109,12 @@ impl<K: Clone + Eq + Hash> RequestTable<K> {
         self.requests.get(&number)
     }
 
+    /// The oldest request of a client.
+    pub(super) fn first_of(&self, client: &K) -> Option<&PendingRequest<K>> {
+        let numbers = self.by_client.get(client)?;
+        self.requests.get(numbers.first()?)
+    }
+
     pub(super) fn remove(&mut self, number: u64) -> Option<PendingRequest<K>> {
         let request = self.requests.remove(&number)?;
         self.cancelled.remove(&number);

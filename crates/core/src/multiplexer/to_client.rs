@@ -44,6 +44,15 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
         }
     }
 
+    /// The request that a server's answer belongs to, although its client has gone: the client, and its id there.
+    pub fn gone_request(&self, answer: &Message) -> Option<(K, Id)> {
+        let Subject::Answer(number) = self.subject(answer) else {
+            return None;
+        };
+        let request = self.gone.iter().find(|gone| gone.number == number)?;
+        Some((request.client.clone(), request.id.clone()))
+    }
+
     /// A server's message with the client's ids, and where it goes. An answer closes its request.
     pub fn to_client(&mut self, message: &Message) -> Delivery<K> {
         let delivered = match self.subject(message) {

@@ -6,7 +6,7 @@ use mcp_proxy_wire::{ErrorCode, Field, Id, Kind, Message, Span, error_response};
 
 use super::references::{is_cancel, renumber, splice};
 use super::table::PendingRequest;
-use super::{MultiplexerError, RequestMultiplexer};
+use super::{GoneRequest, MultiplexerError, RequestMultiplexer};
 
 /// Ids of closed clients that are remembered.
 const CLOSED_MAX: usize = 64;
@@ -54,6 +54,17 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
         self.cancel(message, span, number)
     }
 
+    /// The request that [`cancel_any`](Self::cancel_any) would cancel with this message: its client, and its id there.
+    pub fn cancelled_by(&self, message: &Message) -> Option<(K, Id)> {
+        let span = message.span(Field::RequestId)?;
+        let id = Id::from_token(message.slice(span));
+        if !is_cancel(message) || self.closed.contains(&id.key()) {
+            return None;
+        }
+        let request = self.open.get(self.open.find_only(&id)?)?;
+        Some((request.client.clone(), request.id.clone()))
+    }
+
     /// A client's answer under the id that the server gave its request. `None`: the server did not ask this client, or
     /// has its answer.
     pub fn answer_from_client(&mut self, client: &K, message: &Message) -> Option<Message> {
@@ -78,9 +89,16 @@ impl<K: Clone + Eq + Hash> RequestMultiplexer<K> {
                 told.push(cancel_of(number));
             }
             self.closed.push_back(request.id.key());
+            self.gone.push_back(GoneRequest {
+                number,
+                client: request.client,
+                id: request.id,
+            });
         }
         let surplus = self.closed.len().saturating_sub(CLOSED_MAX);
         self.closed.drain(..surplus);
+        let surplus = self.gone.len().saturating_sub(CLOSED_MAX);
+        self.gone.drain(..surplus);
         let unanswered = self.asked.remove_client(client);
         told.extend(unanswered.iter().map(|(_, request)| {
             let code = ErrorCode::CANNOT_CARRY;

@@ -1,13 +1,15 @@
 //! Several clients on one server connection: ids of ours on the server's side, theirs on the way back.
 
+use std::path::Path;
 use std::time::Duration;
 
 use mcp_proxy_core::{ClientStreams, NewConnection, OutgoingFrame, PipelineOutput};
+use mcp_proxy_session::{ProxyMessage, RecordOptions, SessionRecord};
 use mcp_proxy_wire::{
     Body, Direction, ExchangeId, Frame, LineEnd, Message, Origin, Transport, TransportEnvelope,
 };
 
-use crate::transcript::proxy_run;
+use crate::transcript::{proxy_run, recorder};
 
 struct SharedConnection {
     connection: std::sync::Arc<mcp_proxy_core::Connection>,
@@ -16,6 +18,16 @@ struct SharedConnection {
 impl SharedConnection {
     fn new() -> SharedConnection {
         let run = proxy_run(None);
+        let connection = run.open(
+            NewConnection::between(Transport::StreamableHttp, Transport::Stdio)
+                .with_streams(ClientStreams::Shared),
+        );
+        SharedConnection { connection }
+    }
+
+    /// The same with a record in this folder.
+    fn recorded(folder: &Path) -> SharedConnection {
+        let run = proxy_run(Some(recorder(folder, RecordOptions::default())));
         let connection = run.open(
             NewConnection::between(Transport::StreamableHttp, Transport::Stdio)
                 .with_streams(ClientStreams::Shared),
@@ -190,4 +202,69 @@ fn a_connection_that_one_client_took_over_changes_no_ids_and_carries_the_servers
     assert_eq!(shared.pass(up, 6, request), [(6, request.to_owned())]);
     let asked = r#"{"id":7,"method":"roots/list"}"#;
     assert_eq!(shared.pass(down, 6, asked), [(6, asked.to_owned())]);
+}
+
+/// The messages of the record in this folder.
+fn messages(folder: &Path) -> Vec<ProxyMessage> {
+    let record = SessionRecord::open(&folder.join("s.jsonl")).unwrap();
+    let read = record.messages(0).map(|message| message.unwrap());
+    read.collect()
+}
+
+#[test]
+fn answers_are_shown_under_the_id_of_their_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = SharedConnection::recorded(folder.path());
+    shared.up(10, r#"{"id":2,"method":"a"}"#);
+    shared.up(11, r#"{"id":1,"method":"b"}"#);
+    shared.down(r#"{"id":1,"result":{}}"#);
+    shared.down(r#"{"id":2,"result":{}}"#);
+    let read = messages(folder.path());
+    let shown: Vec<_> = read[2..]
+        .iter()
+        .map(|answer| {
+            let (id, at_server) = (answer.jsonrpc_id.as_deref(), answer.server_id.as_deref());
+            (answer.answers, id, at_server, answer.raw.bytes().unwrap())
+        })
+        .collect();
+    let sent: [&[u8]; 2] = [br#"{"id":2,"result":{}}"#, br#"{"id":1,"result":{}}"#];
+    let first = (Some(1), Some("2"), Some("1"), sent[0]);
+    let second = (Some(2), Some("1"), Some("2"), sent[1]);
+    assert_eq!(shown, [first, second]);
+    // The line has the bytes as they came.
+    let text = std::fs::read_to_string(folder.path().join("s.jsonl")).unwrap();
+    let line = text.lines().find(|line| line.contains(r#""sequence":3"#));
+    assert!(line.unwrap().ends_with(r#""raw":{"id":1,"result":{}}}"#));
+}
+
+#[test]
+fn the_answer_to_a_request_whose_client_has_gone_is_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = SharedConnection::recorded(folder.path());
+    shared.up(10, r#"{"id":7,"method":"a"}"#);
+    shared.up(11, r#"{"id":7,"method":"b"}"#);
+    shared.connection.cancel(ExchangeId(10)).unwrap();
+    // Real clients also POST the cancel, which must not be taken for the request of somebody else.
+    let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":7}}"#;
+    shared.pass(Direction::ClientToServer, 12, cancel);
+    shared.down(r#"{"id":1,"result":{}}"#);
+    shared.down(r#"{"id":2,"result":{}}"#);
+    let read = messages(folder.path());
+    let answers: Vec<_> = read[3..].iter().map(|it| (it.answers, it.late)).collect();
+    assert_eq!(answers, [(Some(1), true), (Some(2), false)]);
+}
+
+#[test]
+fn the_answer_to_a_cancelled_request_is_late_although_another_client_uses_its_id() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = SharedConnection::recorded(folder.path());
+    shared.up(10, r#"{"id":7,"method":"a"}"#);
+    let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":7}}"#;
+    shared.pass(Direction::ClientToServer, 11, cancel);
+    shared.up(12, r#"{"id":7,"method":"b"}"#);
+    shared.down(r#"{"id":1,"result":{}}"#);
+    shared.down(r#"{"id":2,"result":{}}"#);
+    let read = messages(folder.path());
+    let answers: Vec<_> = read[3..].iter().map(|it| (it.answers, it.late)).collect();
+    assert_eq!(answers, [(Some(1), true), (Some(3), false)]);
 }

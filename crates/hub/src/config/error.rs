@@ -103,6 +103,8 @@ impl fmt::Display for ConfigError {
     }
 }
 
+impl std::error::Error for ConfigFault {}
+
 impl fmt::Display for ConfigFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -19,7 +19,10 @@ enum Piece<'a> {
 }
 
 /// Fills in the variables of a string.
-pub(super) fn expand(text: &str, environment: Environment<'_>) -> Result<String, ConfigFault> {
+pub fn expand(
+    text: &str,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, ConfigFault> {
     let mut expanded = String::with_capacity(text.len());
     for piece in pieces(text)? {
         match piece {

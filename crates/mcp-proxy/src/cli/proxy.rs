@@ -167,7 +167,9 @@ pub struct ProxyArgs {
     )]
     pub idle_timeout: u64,
 
-    /// A header for every request to the server, `Name: value` (repeatable; wins over the client's)
+    /// A header for every request to the server, `Name: value` (repeatable; wins over the client's). `${VAR}` and
+    /// `${VAR:-default}` in the value read the environment, `Name: @FILE` reads the value from a file, and `@FILE` alone
+    /// reads lines of headers
     #[arg(long, value_name = "HEADER", help_heading = "Server side")]
     pub header: Vec<String>,
 
@@ -186,6 +188,10 @@ pub struct ProxyArgs {
     /// Additional certificate authorities for https servers (PEM)
     #[arg(long, value_name = "FILE", help_heading = "Server side")]
     pub ca_file: Option<PathBuf>,
+
+    /// End when an HTTP server has lost the session of a stdio or SSE client, instead of opening it again
+    #[arg(long, help_heading = "Server side")]
+    pub no_reconnect: bool,
 
     /// Also forward lines from the server's stdout that are not messages (they are recorded either way)
     #[arg(long, help_heading = "Server side")]

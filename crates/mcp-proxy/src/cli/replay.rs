@@ -26,6 +26,8 @@ pub fn hide_client_flags(arg: clap::Arg) -> clap::Arg {
         Some("Client side" | "Holding messages" | "Changing messages" | "Terminal UI") => {
             arg.hide(true)
         }
+        // It is about clients that have no other way to hear of a lost session.
+        _ if arg.get_id() == "no_reconnect" => arg.hide(true),
         _ => arg,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use http::{HeaderName, HeaderValue, Uri};
+use http::Uri;
 use mcp_proxy_core::{HoldOptions, HoldPolicy, HoldTimeout, InterceptMode};
 use mcp_proxy_hub::config::is_ordinary;
 use mcp_proxy_session::{CredentialRedaction, Filter, RecordLocation, RecordOptions, Redaction};
@@ -15,6 +15,7 @@ use mcp_proxy_transport::process::{Environment, GuardProgram, ServerCommand, Sup
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
 use mcp_proxy_wire::Transport;
 
+use super::headers::headers;
 use super::{ClientEndpoint, Config, MockTarget, RecordConfig, RunLimits, Target, session_file};
 use crate::cli::ProxyArgs;
 use crate::cli::mock::{MockArgs, UnmatchedArg};
@@ -55,7 +56,7 @@ impl Config {
         let breakpoints = breakpoints.collect::<Result<_>>()?;
         let listen = listen(args)?;
         let redaction = args.redact.compile()?;
-        let masks = masks(args);
+        let masks = masks(args, &target);
         Ok(Config {
             supervisor: supervisor()?,
             record: record(args, redaction.clone(), masks.clone())?,
@@ -68,6 +69,7 @@ impl Config {
                 stall: Duration::from_secs(args.stall_timeout.max(1)),
             },
             pass_noise: args.pass_noise,
+            reconnect: !args.no_reconnect,
             hold: hold(args),
             breakpoints,
             rules: args.rules.clone(),
@@ -239,11 +241,6 @@ fn remote(args: &ProxyArgs, text: &str, kind: Option<ServerKind>) -> Result<Targ
         );
     }
     let url = server_url(text)?;
-    let headers = args
-        .header
-        .iter()
-        .map(|line| header(line))
-        .collect::<Result<_>>()?;
     Ok(Target::Url {
         url,
         kind: match kind {
@@ -251,7 +248,7 @@ fn remote(args: &ProxyArgs, text: &str, kind: Option<ServerKind>) -> Result<Targ
             Some(_) => Some(Transport::StreamableHttp),
             None => None,
         },
-        headers,
+        headers: headers(&args.header)?,
         ca_file: args.ca_file.clone(),
     })
 }
@@ -279,21 +276,6 @@ fn with_root_path(url: Uri) -> Result<Uri> {
     let mut parts = url.into_parts();
     parts.path_and_query = Some(http::uri::PathAndQuery::from_static("/"));
     Ok(Uri::from_parts(parts)?)
-}
-
-fn header(line: &str) -> Result<(HeaderName, HeaderValue)> {
-    let (name, value) = line
-        .split_once(':')
-        .context("--header: write 'Name: value'")?;
-    let name: HeaderName = name
-        .trim()
-        .parse()
-        .with_context(|| format!("--header: `{}` is not a valid header name", name.trim()))?;
-    let mut value = HeaderValue::from_str(value.trim()).with_context(|| {
-        format!("--header: the value of {name} holds characters that a header cannot")
-    })?;
-    value.set_sensitive(true);
-    Ok((name, value))
 }
 
 fn listen(args: &ProxyArgs) -> Result<ClientEndpoint> {
@@ -396,21 +378,26 @@ fn record(
 }
 
 /// The values of `--header` and `--env`, without short ones that everybody has: masking those would hide ordinary text.
-fn secrets(args: &ProxyArgs) -> Vec<String> {
-    let values = args.header.iter().filter_map(|line| line.split_once(':'));
+fn secrets(args: &ProxyArgs, target: &Target) -> Vec<String> {
+    let headers = target
+        .headers()
+        .iter()
+        .filter_map(|(_, value)| value.to_str().ok());
+    let given = args.header.iter().filter_map(|line| line.split_once(':'));
     let variables = args.env.iter().filter_map(|pair| pair.split_once('='));
-    values
-        .chain(variables)
-        .map(|(_, value)| value.trim().to_owned())
+    let given = given.chain(variables).map(|(_, value)| value.trim());
+    headers
+        .chain(given)
         .filter(|secret| secret.len() >= SHORT_VALUE || !is_ordinary(secret))
+        .map(str::to_owned)
         .collect()
 }
 
-fn masks(args: &ProxyArgs) -> CredentialRedaction {
+fn masks(args: &ProxyArgs, target: &Target) -> CredentialRedaction {
     if args.keep_secrets {
         CredentialRedaction::none()
     } else {
-        CredentialRedaction::new(secrets(args))
+        CredentialRedaction::new(secrets(args, target))
     }
 }
 

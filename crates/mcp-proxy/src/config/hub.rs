@@ -198,6 +198,7 @@ fn refuse_server_flags(args: &ServeArgs) -> Result<()> {
         (!proxy.header.is_empty(), "--header"),
         (!proxy.env.is_empty() || proxy.env_mode.is_some(), "--env"),
         (proxy.cwd.is_some(), "--cwd"),
+        (proxy.no_reconnect, "--no-reconnect"),
         (proxy.transport.is_some(), "--transport"),
     ];
     match given.iter().find(|(given, _)| *given) {

@@ -209,6 +209,7 @@ fn config(args: &DemoArgs) -> Result<Config> {
             stall: Duration::from_secs(60),
         },
         pass_noise: false,
+        reconnect: false,
         quiet: true,
         control: true,
         tui: None,

@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use mcp_proxy_session::side_folder;
 use tempfile::TempDir;
 
 use crate::control::test_home::{PING, TestHome, until};
-use crate::programs::{INITIALIZE, ListeningProgram, PROXY};
+use crate::programs::{INITIALIZE, ListeningProgram, PROXY, error_answer};
 use crate::records::sample::TestStore;
 
 /// A proxy before a server that answers with what it was asked.
@@ -61,6 +62,30 @@ fn values_of_env_are_masked_unless_secrets_are_kept() {
         kept.contains("KEY=hush-env") && !kept.contains("[masked]"),
         "{kept}"
     );
+}
+
+#[test]
+fn values_of_env_are_masked_in_the_answers_of_the_proxy() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let mut command = Command::new(PROXY);
+    command
+        .args(["proxy", "--listen", "stdio", "--session-file"])
+        .arg(&file)
+        .args(["--env", "KEY=hush-env"])
+        .args([
+            "--",
+            "sh",
+            "-c",
+            "read -r line; echo \"key $KEY\" >&2; exit 3",
+        ]);
+    let output = feed(&mut command, &format!("{PING}\n"));
+    let answer = text(&output.stdout);
+    assert_eq!(error_answer(&answer).1, -31002, "{answer}");
+    assert!(answer.contains("key [masked]"), "{answer}");
+    assert!(!text(&output.stderr).contains("exited with 3: key hush-env"));
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(!kept.contains("hush-env"), "{kept}");
 }
 
 /// Nothing can be made beneath a file.
@@ -131,7 +156,12 @@ fn a_listener_says_where_it_listens_before_it_warns() {
 fn on_a_small_disk(flags: &[&str], file: &Path) -> Command {
     let mut command = Command::new("sh");
     command
-        .args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh", PROXY])
+        .args([
+            "-c",
+            "trap '' XFSZ; ulimit -S -f 8; exec \"$@\"",
+            "sh",
+            PROXY,
+        ])
         .args([
             "proxy",
             "--listen",
@@ -197,6 +227,73 @@ fn a_disk_that_is_full_ends_a_run_that_is_told_to_stop() {
         passed < 50 && kept.matches("\"t\":\"msg\"").count() >= passed,
         "{kept}"
     );
+}
+
+#[test]
+fn a_client_is_answered_when_its_request_cannot_be_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let mut command = on_a_small_disk(&["--quiet", "--on-record-error", "stop"], &file);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut last = String::new();
+    for _ in 0..50 {
+        writeln!(stdin, "{PING}").unwrap();
+        last.clear();
+        stdout.read_line(&mut last).unwrap();
+        if last.trim_end() != PING {
+            break;
+        }
+    }
+    // Stdin is still open: the client does nothing to get this.
+    assert_eq!(error_answer(&last).1, -31014, "{last}");
+    let started = Instant::now();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert!(started.elapsed() < Duration::from_secs(4));
+    drop(stdin);
+}
+
+#[test]
+fn each_outage_of_the_disk_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let mut child = on_a_small_disk(&["--quiet"], &file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut rounds = |count: usize| {
+        for _ in 0..count {
+            writeln!(stdin, "{PING}").unwrap();
+            stdout.read_line(&mut String::new()).unwrap();
+        }
+    };
+    let pid = child.id().to_string();
+    let allow = |bytes: &str| {
+        let limit = format!("--fsize={bytes}:");
+        let mut prlimit = Command::new("prlimit");
+        let set = prlimit.args(["--pid", &pid, &limit]).status().unwrap();
+        assert!(set.success());
+    };
+    rounds(50);
+    allow("unlimited");
+    rounds(2);
+    allow("4096");
+    rounds(2);
+    drop((stdin, stdout));
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    let told = said.lines().filter(|line| line.contains("s.jsonl"));
+    assert_eq!(told.count(), 2, "{said}");
 }
 
 #[test]

@@ -97,7 +97,9 @@ pub(super) fn are_in_line(session: &SessionRecord, words: &[&str], line: &[u8]) 
         }
         let Some(value) = members.value() else { break };
         match key {
-            b"jsonrpc_id" | b"method" | b"name" => searched.push(SearchText::new(value)),
+            b"jsonrpc_id" | b"client_id" | b"method" | b"name" => {
+                searched.push(SearchText::new(value))
+            }
             b"raw_ref" => side = side_body(value, session.folder()).ok(),
             _ => {}
         }

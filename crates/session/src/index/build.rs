@@ -73,7 +73,8 @@ impl Index {
                 b"origin" => row.set_origin(line_members::string(value)?),
                 b"parent" => row.parent = sequence(value),
                 b"kind" => row.set_kind(line_members::string(value)?),
-                b"jsonrpc_id" => row.id_hash = id_hash(value),
+                // The client's id comes after the server's, where there are two.
+                b"jsonrpc_id" | b"client_id" => row.id_hash = id_hash(value),
                 b"method" => row.method = self.intern(value),
                 b"name" => row.name = self.intern(value),
                 b"answers" => answers = line_members::number(value),

@@ -67,6 +67,9 @@ impl MessageWithContext {
         if let Some(token) = &message.jsonrpc_id {
             line.verbatim("jsonrpc_id", token.as_bytes());
         }
+        if let Some(token) = &message.server_id {
+            line.verbatim("server_id", token.as_bytes());
+        }
         line.some("method", message.method.as_deref());
         line.some("name", message.name.as_deref());
         line.some(

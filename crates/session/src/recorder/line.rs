@@ -11,7 +11,7 @@ use crate::record_input::{NewBatchPart, NewBody, NewMessage};
 use crate::timestamp::TimestampWriter;
 use crate::{MessageId, PeerInfo, RedactedMessage, Redaction, SideName};
 use bytes::Bytes;
-use mcp_proxy_wire::{Field, Message, Origin};
+use mcp_proxy_wire::{Field, Id, Message, Origin};
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
@@ -178,6 +178,9 @@ impl RecordLineWriter {
             self.number("parent", parent);
         }
         self.head(&message.body);
+        if let Some(id) = message.client_id {
+            self.client_id(id, &message.body);
+        }
         if let Some(answers) = message.answered_request {
             self.message_id("correlated_id", answers.id);
             self.number("answers", answers.sequence);
@@ -261,6 +264,23 @@ impl RecordLineWriter {
         if scalar && !(unchecked && serde_json::from_slice::<serde_json::Value>(token).is_err()) {
             self.key("jsonrpc_id");
             self.out.extend_from_slice(token);
+        }
+    }
+
+    /// `client_id`, where the body has another id. One that has to be hidden is left out.
+    fn client_id(&mut self, id: &Id, body: &NewBody<'_>) {
+        let received = match body {
+            NewBody::Whole(message) => message.id_token(),
+            NewBody::Large { head, .. } => head.id.as_ref().map(Id::token),
+            NewBody::Empty => None,
+        };
+        let is_secret = |redaction: &Redaction| {
+            let text = Message::parse(Bytes::copy_from_slice(id.token()));
+            redaction.message(&text).is_some()
+        };
+        if received != Some(id.token()) && !self.redaction.as_ref().is_some_and(is_secret) {
+            self.key("client_id");
+            self.out.extend_from_slice(id.token());
         }
     }
 

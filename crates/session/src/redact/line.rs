@@ -104,6 +104,13 @@ impl Redaction {
                     new.key(b"len");
                     push_u64(&mut new.out, body.len());
                 }
+                (b"client_id", _) => {
+                    // A mark here would have no number: what has to be hidden is left out.
+                    let token = Message::parse(Bytes::copy_from_slice(value));
+                    if self.message(&token).is_none() {
+                        new.copy(key, value);
+                    }
+                }
                 (b"jsonrpc_id" | b"method" | b"name", RedactedBody::Shown(left))
                     if new.body_hidden =>
                 {

@@ -18,6 +18,7 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
     let mut timestamp = None;
     let mut direction: Option<Direction> = None;
     let mut origin = None;
+    let mut client_id = None;
     let mut found = ProxyMessage {
         id: MessageId::from_bytes([0; 16]),
         sequence: 0,
@@ -26,6 +27,7 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
         transport: Transport::Stdio,
         raw: RawBody::Text(String::new()),
         jsonrpc_id: None,
+        server_id: None,
         method: None,
         correlated_id: None,
         modified: false,
@@ -88,6 +90,7 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
             b"parent" => found.parent = line_members::number(value),
             b"kind" => found.kind = kind(value),
             b"jsonrpc_id" => found.jsonrpc_id = Some(String::from_utf8_lossy(value).into_owned()),
+            b"client_id" => client_id = Some(String::from_utf8_lossy(value).into_owned()),
             b"method" => found.method = line_members::text(value),
             b"name" => found.name = line_members::text(value),
             b"correlated_id" => found.correlated_id = message_id(value),
@@ -106,6 +109,9 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
             }
             _ => {}
         }
+    }
+    if let Some(id) = client_id {
+        found.show_client_id(id);
     }
     found.id = id.ok_or("there is no id")?;
     found.timestamp = timestamp.ok_or("there is no timestamp")?;

@@ -152,6 +152,7 @@ impl<'a> SampleMessage<'a> {
             parent: self.parent,
             envelope: &self.envelope,
             body: self.body.unwrap_or(NewBody::Whole(&self.message)),
+            client_id: None,
             answered_request: self.answers.map(|request| AnsweredRequest {
                 id: id(request),
                 sequence: request,

@@ -21,6 +21,7 @@ use super::outgoing_body::OutgoingBody;
 use super::pass_through::HttpPassThrough;
 use super::remote::RemoteServer;
 use crate::inbox::{InboxItem, InboxSender, inbox};
+use crate::session_opening::{RemoteLinkOptions, SessionLoss};
 use crate::sse::dial::{SseWriter, connect};
 
 /// Whether an answer to the first POST says that this is no streamable HTTP server.
@@ -41,14 +42,14 @@ fn not_sse(end: &LinkEnd) -> String {
 pub fn auto_detect_link(
     remote: Arc<RemoteServer>,
     connection: Arc<Connection>,
-    max: usize,
+    options: RemoteLinkOptions,
 ) -> Link {
     let (sender, reader) = inbox();
     let http = HttpLink::new(
         Arc::clone(&remote),
         Arc::clone(&connection),
         sender.clone(),
-        max,
+        options,
     );
     let finish = Arc::clone(&http);
     let writer = AutoDetectWriter {
@@ -56,7 +57,7 @@ pub fn auto_detect_link(
         remote,
         connection,
         inbox: sender,
-        max,
+        options,
     };
     Link::new(reader, writer).with_finish(Box::pin(async move { finish.finish().await }))
 }
@@ -66,7 +67,7 @@ struct AutoDetectWriter {
     remote: Arc<RemoteServer>,
     connection: Arc<Connection>,
     inbox: InboxSender,
-    max: usize,
+    options: RemoteLinkOptions,
 }
 
 enum DetectedMode {
@@ -111,10 +112,10 @@ impl AutoDetectWriter {
             return Ok(());
         }
         let (parts, body) = response.into_parts();
-        let bytes = collect(body, self.max).await.into_bytes();
+        let bytes = collect(body, self.options.max).await.into_bytes();
         if is_other_kind(parts.status.as_u16(), &bytes) {
             let (remote, connection) = (Arc::clone(&self.remote), Arc::clone(&self.connection));
-            match connect(remote, connection, self.inbox.clone(), self.max).await {
+            match connect(remote, connection, self.inbox.clone(), self.options).await {
                 Ok(mut writer) => {
                     self.connection.set_server_transport(Transport::Sse);
                     writer.put(message, sequence).await;
@@ -229,7 +230,10 @@ impl AutoDetectEndpoint {
             Arc::clone(&self.remote),
             Arc::clone(&connection),
             sender,
-            self.max,
+            RemoteLinkOptions {
+                max: self.max,
+                on_loss: SessionLoss::EndLink,
+            },
         )
         .await;
         connection.close("looked whether the server speaks HTTP+SSE");

@@ -1,12 +1,13 @@
 //! A streamable HTTP server for a client of another kind: we are its client.
 //!
 //! The proxy keeps the session id, sends the headers each revision asks for, opens the GET stream after
-//! `initialized`, and turns failures that are no JSON-RPC into errors. Nothing is re-initialised silently: a
-//! session that the server has lost ends the link.
+//! `initialized`, and turns failures that are not JSON-RPC into errors. A session that the server has lost is opened again,
+//! or ends the link, as its options say ([`SessionLoss`](crate::SessionLoss)).
 
 mod answer_inbox;
 mod answers;
 mod get_stream;
+mod reopening;
 mod state;
 
 use std::sync::Arc;
@@ -21,13 +22,16 @@ use mcp_proxy_wire::{Body, Id, Kind, Message};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
+use super::bridge_client::BridgeClient;
 use super::incoming_body::IncomingBody;
 use super::outgoing_body::OutgoingBody;
 use super::remote::RemoteServer;
+use crate::RemoteLinkOptions;
 use crate::in_flight_budget::{BudgetPermit, InFlightBudget};
 use crate::inbox::{InboxSender, inbox};
 pub(crate) use answer_inbox::AnswerInbox;
-pub(crate) use answers::{first_line, is_rpc};
+pub(crate) use answers::{first_line, is_rpc, status_text};
+use reopening::Reopening;
 use state::{HttpLinkState, OpenPost};
 
 /// Requests in flight to one server from one client.
@@ -39,8 +43,10 @@ const DELETE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// A link to a streamable HTTP server.
 pub struct HttpLink {
-    remote: Arc<RemoteServer>,
+    client: BridgeClient,
     answers: AnswerInbox,
+    /// How to open the session again; `None`: it is not.
+    reopening: Option<Reopening>,
     posts: Arc<Semaphore>,
     /// For requests that the server has not begun to answer.
     room: InFlightBudget,
@@ -73,30 +79,36 @@ impl HttpLink {
         remote: Arc<RemoteServer>,
         connection: Arc<Connection>,
         inbox: InboxSender,
-        max: usize,
+        options: RemoteLinkOptions,
     ) -> Arc<HttpLink> {
         Arc::new(HttpLink {
-            remote,
+            client: BridgeClient::new(remote, Arc::clone(&connection)),
             answers: AnswerInbox::new(connection, inbox),
+            reopening: Reopening::new(options.on_loss),
             posts: Arc::new(Semaphore::new(POSTS_MAX)),
             room: InFlightBudget::new(),
             state: HttpLinkState::default(),
-            max,
+            max: options.max,
         })
     }
 
     /// The link for the pumps.
-    pub fn link(remote: Arc<RemoteServer>, connection: Arc<Connection>, max: usize) -> Link {
+    pub fn link(
+        remote: Arc<RemoteServer>,
+        connection: Arc<Connection>,
+        options: RemoteLinkOptions,
+    ) -> Link {
         let (sender, reader) = inbox();
-        let http = HttpLink::new(remote, connection, sender, max);
+        let http = HttpLink::new(remote, connection, sender, options);
         let finish = Arc::clone(&http);
         Link::new(reader, HttpWriter::new(http)).with_finish(Box::pin(async move {
             finish.finish().await;
         }))
     }
 
-    /// POSTs a message.
+    /// POSTs the first message.
     pub async fn send(&self, message: &Message) -> Result<Response<IncomingBody>, LinkEnd> {
+        self.observe(message.method().as_deref(), message);
         self.send_as(message, era(message)).await
     }
 
@@ -107,34 +119,36 @@ impl HttpLink {
         era: Era,
     ) -> Result<Response<IncomingBody>, LinkEnd> {
         let mut headers = self.headers();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(
-            ACCEPT,
-            HeaderValue::from_static("application/json, text/event-stream"),
-        );
         if era == Era::Modern {
-            let params = self.remote.tools().of(message);
+            let params = self.client.remote.tools().of(message);
             for (name, value) in headers::modern_request_headers(message, &params) {
                 headers.insert(name, value);
             }
             headers.remove(MCP_SESSION_ID);
         }
+        self.send_with(headers, message).await
+    }
+
+    /// The same with these headers for the session.
+    async fn send_with(
+        &self,
+        mut headers: HeaderMap,
+        message: &Message,
+    ) -> Result<Response<IncomingBody>, LinkEnd> {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
         let payload = OutgoingBody::whole(message.raw().clone());
-        let url = self.remote.url().clone();
-        self.remote.send(Method::POST, url, headers, payload).await
+        let url = self.client.remote.url().clone();
+        self.client.send(Method::POST, url, headers, payload).await
     }
 
     /// The session and version headers, once they are known.
     fn headers(&self) -> HeaderMap {
-        let mut headers = HeaderMap::new();
         let (session, version) = self.state.session();
-        if let Some(session) = session {
-            headers.insert(MCP_SESSION_ID, session);
-        }
-        if let Some(version) = version {
-            headers.insert(MCP_PROTOCOL_VERSION, version);
-        }
-        headers
+        session_headers(session, version)
     }
 
     /// A request: its POST lives in a task of its own until it is answered.
@@ -164,6 +178,7 @@ impl HttpLink {
             let open = OpenPost {
                 abort: task.abort_handle(),
                 modern: era == Era::Modern,
+                cancelled: false,
             };
             self.state.remember(key, open);
         }
@@ -179,12 +194,20 @@ impl HttpLink {
         posted: &PostedMessage,
         room: Option<BudgetPermit>,
     ) {
-        let sent = self.send_as(&message, era).await;
+        let generation = self.state.generation();
+        let sent = match self.send_as(&message, era).await {
+            Ok(response) if self.may_have_lost_session(&response, posted, &message) => {
+                let refused = (generation, &message);
+                self.send_on_new_session(response, refused, posted).await
+            }
+            sent => Some(sent),
+        };
         // The server has it: a stream of answers may last for hours.
         drop((message, room));
         match sent {
-            Ok(response) => self.receive(response, posted).await,
-            Err(end) => {
+            None => {}
+            Some(Ok(response)) => self.receive(response, posted).await,
+            Some(Err(end)) => {
                 self.answers.note_untaken(posted, &end.to_string());
                 self.answers.fail(&posted.asked, &end).await;
             }
@@ -210,16 +233,31 @@ impl HttpLink {
     /// Ends the session on the server.
     pub async fn finish(&self) {
         self.state.abort_all();
-        let (session, _) = self.state.session();
-        if session.is_some() {
-            let url = self.remote.url().clone();
-            let delete =
-                self.remote
-                    .send(Method::DELETE, url, self.headers(), OutgoingBody::empty());
+        self.end_session(self.headers()).await;
+    }
+
+    /// Ends the session of these headers, if they name one.
+    async fn end_session(&self, headers: HeaderMap) {
+        if headers.contains_key(MCP_SESSION_ID) {
+            let url = self.client.remote.url().clone();
+            let delete = self
+                .client
+                .send(Method::DELETE, url, headers, OutgoingBody::empty());
             // 405 is a fine answer, and a server that is gone needs no goodbye.
             drop(timeout(DELETE_DEADLINE, delete).await);
         }
     }
+}
+
+fn session_headers(session: Option<HeaderValue>, version: Option<HeaderValue>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if let Some(session) = session {
+        headers.insert(MCP_SESSION_ID, session);
+    }
+    if let Some(version) = version {
+        headers.insert(MCP_PROTOCOL_VERSION, version);
+    }
+    headers
 }
 
 /// The era in which a message is written.
@@ -278,9 +316,10 @@ impl HttpWriter {
         }
         let posted = PostedMessage::new(&message, sequence);
         let method = posted.method.as_deref();
-        if method == Some("notifications/cancelled") && self.link.state.cancel_modern(&message) {
+        if method == Some("notifications/cancelled") && self.link.state.cancel(&message) {
             return;
         }
+        self.link.observe(method, &message);
         let initialized = method == Some("notifications/initialized");
         let opens = method == Some("initialize");
         if !posted.asked.is_empty() {
@@ -322,6 +361,7 @@ impl FrameWriter for HttpWriter {
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
         let link = Arc::clone(&self.link);
+        link.state.abort_cancelled();
         // What is open may still be answered; when nothing is, the link is over.
         tokio::spawn(async move {
             link.state.drained().await;

@@ -11,6 +11,7 @@ use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version, request};
 use http_body::Body as _;
 
+use super::outbound_proxy::OutboundProxy;
 use super::outgoing_body::OutgoingBody;
 
 /// Headers that an answer may have.
@@ -60,19 +61,28 @@ impl BodyLength {
     }
 }
 
-/// A request's head, with the server's own `host` in place of the client's.
+/// A request's head, with the server's own `host` in place of the client's. To a proxy it names the whole URL.
 pub(crate) fn request_head(
     parts: &request::Parts,
     host: &HeaderValue,
     length: BodyLength,
+    proxy: Option<&OutboundProxy>,
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     out.extend_from_slice(parts.method.as_str().as_bytes());
     out.push(b' ');
+    if proxy.is_some() {
+        out.extend_from_slice(b"http://");
+        out.extend_from_slice(host.as_bytes());
+    }
     out.extend_from_slice(path.as_bytes());
     out.extend_from_slice(b" HTTP/1.1\r\nhost: ");
     out.extend_from_slice(host.as_bytes());
+    if let Some(authorization) = proxy.and_then(|proxy| proxy.authorization.as_ref()) {
+        out.extend_from_slice(b"\r\nproxy-authorization: ");
+        out.extend_from_slice(authorization.as_bytes());
+    }
     let mut states_length = false;
     for (name, value) in &parts.headers {
         if name == HOST {

@@ -18,7 +18,7 @@ use super::dial::{first_line, is_rpc};
 use super::incoming_body::IncomingBody;
 use super::outgoing_body::OutgoingBody;
 use super::relayed_body::event_frame;
-use super::remote::RemoteServer;
+use super::remote::{RemoteServer, note_resent};
 use super::request_heads::RequestHead;
 
 /// Where messages of ours go.
@@ -77,7 +77,12 @@ impl InjectedPost {
     ) -> Result<Response<IncomingBody>, LinkEnd> {
         let payload = OutgoingBody::whole(message.raw().clone());
         let url = self.url.clone();
-        self.remote.send(Method::POST, url, headers, payload).await
+        let response = self
+            .remote
+            .send(Method::POST, url, headers, payload)
+            .await?;
+        note_resent(&self.connection, &response);
+        Ok(response)
     }
 
     /// Sends what asks for no answer.

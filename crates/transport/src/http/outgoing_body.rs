@@ -121,6 +121,14 @@ impl OutgoingBody {
         }
     }
 
+    /// The same once more, if all of it is here. The bytes are shared.
+    pub(crate) fn copy(&self) -> Option<OutgoingBody> {
+        match self {
+            OutgoingBody::Whole(bytes) => Some(OutgoingBody::Whole(bytes.clone())),
+            _ => None,
+        }
+    }
+
     /// It is sent over this socket, which knows what the client has taken.
     pub(super) fn track(&mut self, socket: &SocketHandle) {
         match self {

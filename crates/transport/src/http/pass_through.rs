@@ -31,7 +31,7 @@ use super::progress_stream::{
     DroppedMarker, ProgressSender, ProgressThenAnswer, WaitingRequest, progress_channel,
 };
 use super::relayed_body::{EventRewrite, RelayedBody};
-use super::remote::RemoteServer;
+use super::remote::{RemoteServer, note_resent};
 use super::request_body::{broke_off, too_large};
 use super::session_connections::SessionConnections;
 
@@ -282,6 +282,7 @@ impl HttpPassThrough {
             .await;
         let answer = match sent {
             Ok(response) => {
+                note_resent(&connection, &response);
                 match ends {
                     Some(session) if response.status().is_success() => self.sessions.end(&session),
                     Some(_) => {}

@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use http::{HeaderValue, Request, Response, Uri};
+use http::{Extensions, HeaderValue, Response, Uri, request};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::h1::{self, H1Error};
 use super::incoming_body::IncomingBody;
+use super::outbound_proxy::OutboundProxy;
 use super::outgoing_body::{BodyError, OutgoingBody};
 use super::read_buffers::ReadBuffers;
 use super::server_socket::{RequestWriter, ServerSocket};
@@ -26,9 +27,11 @@ const IDLE_CONNECTIONS: usize = 256;
 
 /// The connections to one server.
 pub struct ConnectionPool {
+    /// What is connected to: the server, or the proxy on the way to it.
     host: String,
     port: u16,
     authority: HeaderValue,
+    proxy: Option<OutboundProxy>,
     stall: Duration,
     /// The longest idle first.
     idle: Mutex<VecDeque<(ServerSocket, Instant)>>,
@@ -36,6 +39,10 @@ pub struct ConnectionPool {
     /// A task looks after them.
     swept: AtomicBool,
 }
+
+/// Marks an answer to a request that was sent twice: the server had closed the first connection without reading it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resent;
 
 /// Why a request got no answer, or only a part of one.
 #[derive(Debug, thiserror::Error)]
@@ -59,12 +66,23 @@ pub enum PoolError {
 
 impl ConnectionPool {
     /// For the server of `url`, which is plain HTTP.
-    pub fn new(url: &Uri, stall: Duration) -> Option<Arc<ConnectionPool>> {
-        let host = url.host()?.trim_matches(['[', ']']).to_owned();
+    pub fn new(
+        url: &Uri,
+        stall: Duration,
+        proxy: Option<OutboundProxy>,
+    ) -> Option<Arc<ConnectionPool>> {
+        let (host, port) = match &proxy {
+            Some(proxy) => (proxy.host(), proxy.port()),
+            None => (
+                url.host()?.trim_matches(['[', ']']),
+                url.port_u16().unwrap_or(80),
+            ),
+        };
         let authority = HeaderValue::from_str(url.authority()?.as_str()).ok()?;
         Some(Arc::new(ConnectionPool {
-            host,
-            port: url.port_u16().unwrap_or(80),
+            host: host.to_owned(),
+            port,
+            proxy,
             authority,
             stall,
             idle: Mutex::default(),
@@ -73,24 +91,40 @@ impl ConnectionPool {
         }))
     }
 
-    /// Sends a request on an idle connection, or on a new one.
+    /// Sends a request on an idle connection, or on a new one. A server may close an idle connection at any moment, so a
+    /// request that it did not read there is sent once more.
     pub async fn send(
         self: &Arc<Self>,
-        request: Request<OutgoingBody>,
+        parts: &request::Parts,
+        payload: OutgoingBody,
     ) -> Result<Response<IncomingBody>, PoolError> {
-        let mut socket = match self.take() {
-            Some(socket) => socket,
-            None => self.connect().await?,
+        let (mut socket, copy) = match self.take() {
+            Some(socket) => (socket, payload.copy()),
+            None => (self.connect().await?, None),
         };
-        let (parts, payload) = request.into_parts();
-        let length = h1::BodyLength::of(&payload, &parts.method);
-        let head = h1::request_head(&parts, &self.authority, length);
-        let mut outflow = RequestWriter::new(head, payload, length);
-        let head = socket.exchange(&mut outflow, &parts.method).await?;
+        let mut request = self.request(parts, payload);
+        let mut answered = socket.exchange(&mut request, &parts.method).await;
+        let mut extensions = Extensions::new();
+        if let (Err(error), Some(copy)) = (&answered, copy)
+            && socket.may_resend(error, &parts.method).await
+        {
+            socket = self.connect().await?;
+            request = self.request(parts, copy);
+            answered = socket.exchange(&mut request, &parts.method).await;
+            extensions.insert(Resent);
+        }
+        let mut head = answered?;
+        head.parts.extensions = extensions;
         // An answer before the request's end: the rest of it is not sent, and nothing else can be.
-        let back = (head.keep_alive && outflow.is_done()).then(|| Arc::clone(self));
+        let back = (head.keep_alive && request.is_done()).then(|| Arc::clone(self));
         let inflow = IncomingBody::from_socket(socket, head.framing, back);
         Ok(Response::from_parts(head.parts, inflow))
+    }
+
+    fn request(&self, parts: &request::Parts, payload: OutgoingBody) -> RequestWriter {
+        let length = h1::BodyLength::of(&payload, &parts.method);
+        let head = h1::request_head(parts, &self.authority, length, self.proxy.as_ref());
+        RequestWriter::new(head, payload, length)
     }
 
     async fn connect(&self) -> Result<ServerSocket, PoolError> {

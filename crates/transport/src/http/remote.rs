@@ -1,33 +1,27 @@
 //! The server we speak to over HTTP: connections that are reused, TLS, our own headers, redirects.
 
-use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
-use http::header::{ACCEPT_ENCODING, HOST, LOCATION};
-use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use mcp_proxy_core::LinkEnd;
-use mcp_proxy_wire::headers::remove_in_order;
+use http::header::{ACCEPT_ENCODING, LOCATION};
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, request};
+use mcp_proxy_core::{Connection, LinkEnd};
 use mcp_proxy_wire::{ErrorCode, Side};
 use tokio::time::timeout;
 
 use super::body_length;
+use super::http_client::{HttpClient, RequestError};
 use super::incoming_body::IncomingBody;
-use super::outgoing_body::{BodyError, OutgoingBody};
-use super::pool::{ConnectionPool, PoolError};
+use super::outbound_proxy::OutboundProxy;
+use super::outgoing_body::OutgoingBody;
+use super::pool::Resent;
 use super::tool_headers::ToolHeaders;
 use crate::tls;
 
 /// A server may think long about a request (a model, a build), but not for ever.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(3600);
-const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
-const KEEPALIVE: Duration = Duration::from_secs(60);
 const REDIRECTS_MAX: usize = 5;
 
 /// Where the server is and what every request to it carries.
@@ -43,6 +37,8 @@ pub struct RemoteServerOptions {
     pub stall: Duration,
     /// What is known of its tools; shared with others that speak to it.
     pub tools: Arc<ToolHeaders>,
+    /// The HTTP proxy on the way to it.
+    pub proxy: Option<OutboundProxy>,
 }
 
 /// The server.
@@ -59,17 +55,8 @@ impl RemoteServer {
         let (url, credentials) = without_credentials(options.url);
         // The last of a name is sent: `--header` wins over the URL as over the client.
         let headers: Vec<_> = credentials.into_iter().chain(options.headers).collect();
-        let plain = match url.scheme() == Some(&Scheme::HTTPS) {
-            true => None,
-            false => ConnectionPool::new(&url, options.stall),
-        };
-        let client = match plain {
-            Some(pool) => HttpClient::Plain(pool),
-            None => HttpClient::Tls(Box::new(tls_client(
-                options.ca_file.as_deref(),
-                options.stall,
-            )?)),
-        };
+        let ca_file = options.ca_file.as_deref();
+        let client = HttpClient::new(&url, ca_file, options.stall, options.proxy)?;
         Ok(Arc::new(RemoteServer {
             client,
             url,
@@ -139,59 +126,45 @@ impl RemoteServer {
             headers.insert(name.clone(), value.clone());
         }
         // For a redirect, which may come after any number of other answers.
-        let again = match &payload {
-            OutgoingBody::Whole(bytes) => Some((headers.clone(), bytes.clone())),
-            _ => None,
-        };
-        let mut response = self
-            .send_once(method.clone(), url.clone(), headers, payload)
-            .await?;
-        let mut url = url;
+        let (mut parts, ()) = Request::new(()).into_parts();
+        (parts.method, parts.uri, parts.headers) = (method, url, headers);
+        let copy = payload.copy();
+        let mut response = self.send_once(&parts, payload).await?;
         for _ in 0..REDIRECTS_MAX {
             let Some(next) = location(&response) else {
                 return Ok(response);
             };
-            let target = self.same_origin(&url, &next).map_err(|why| {
+            parts.uri = self.same_origin(&parts.uri, &next).map_err(|why| {
                 self.failure(format!(
                     "redirects elsewhere: {why}; give that URL as the target"
                 ))
             })?;
-            let Some((headers, bytes)) = &again else {
-                let what = "redirects a request that cannot be sent twice";
-                return Err(self.failure(what.to_owned()));
+            let Some(payload) = copy.as_ref().and_then(OutgoingBody::copy) else {
+                return Err(
+                    self.failure("redirects a request that cannot be sent twice".to_owned())
+                );
             };
-            url = target;
-            let payload = OutgoingBody::Whole(bytes.clone());
-            response = self
-                .send_once(method.clone(), url.clone(), headers.clone(), payload)
-                .await?;
-            if location(&response).is_none() {
-                return Ok(response);
-            }
+            response = self.send_once(&parts, payload).await?;
         }
-        Err(self.failure(format!("redirects more than {REDIRECTS_MAX} times")))
+        match location(&response) {
+            None => Ok(response),
+            Some(_) => Err(self.failure(format!("redirects more than {REDIRECTS_MAX} times"))),
+        }
     }
 
     async fn send_once(
         &self,
-        method: Method,
-        url: Uri,
-        headers: HeaderMap,
+        parts: &request::Parts,
         payload: OutgoingBody,
     ) -> Result<Response<IncomingBody>, LinkEnd> {
-        let mut request = Request::new(payload);
-        *request.method_mut() = method;
-        *request.uri_mut() = url;
-        *request.headers_mut() = headers;
-        let asked = request.method().clone();
-        let answer = timeout(ANSWER_DEADLINE, self.client.send(request)).await;
+        let answer = timeout(ANSWER_DEADLINE, self.client.send(parts, payload)).await;
         let mut answer = answer
             .unwrap_or_else(|_| Err(RequestError::Failed("gave no answer in an hour".to_owned())))
             .map_err(|unsent| match unsent {
                 RequestError::Failed(what) => self.failure(what),
                 RequestError::Stopped(end) => end,
             })?;
-        body_length::restate_in_answer(&asked, &mut answer);
+        body_length::restate_in_answer(&parts.method, &mut answer);
         Ok(answer)
     }
 
@@ -204,72 +177,13 @@ impl RemoteServer {
     }
 }
 
-/// How requests go out.
-enum HttpClient {
-    Plain(Arc<ConnectionPool>),
-    Tls(Box<TlsClient>),
-}
-
-/// Why a request has no answer.
-enum RequestError {
-    /// The server, or the way to it.
-    Failed(String),
-    /// We stopped the request's own body; the server has no part in it.
-    Stopped(LinkEnd),
-}
-
-type TlsClient = Client<HttpsConnector<HttpConnector>, OutgoingBody>;
-
-impl HttpClient {
-    async fn send(
-        &self,
-        mut request: Request<OutgoingBody>,
-    ) -> Result<Response<IncomingBody>, RequestError> {
-        match self {
-            HttpClient::Plain(pool) => pool.send(request).await.map_err(|error| match error {
-                PoolError::Request(stopped) => match *stopped {
-                    BodyError::Stopped(end) => RequestError::Stopped(end),
-                    BodyError::Peer(error) => {
-                        RequestError::Failed(format!("the request's body broke off: {error}"))
-                    }
-                },
-                error => RequestError::Failed(error.to_string()),
-            }),
-            HttpClient::Tls(client) => {
-                // hyper names the server, if nobody else does.
-                remove_in_order(request.headers_mut(), |name| *name == HOST);
-                let response = client
-                    .request(request)
-                    .await
-                    .map_err(|error| stopped(&error))?;
-                Ok(response.map(IncomingBody::from))
-            }
-        }
+/// Notes that the request of this answer was sent twice.
+pub(crate) fn note_resent<B>(connection: &Connection, response: &Response<B>) {
+    if response.extensions().get::<Resent>().is_some() {
+        connection.note(
+            "the server had closed an idle connection without reading the request, which was sent again on a new one",
+        );
     }
-}
-
-/// HTTP/1.1 or h2, as the server's TLS says.
-fn tls_client(
-    ca_file: Option<&std::path::Path>,
-    stall: Duration,
-) -> Result<TlsClient, tls::TlsError> {
-    let mut http = HttpConnector::new();
-    http.set_nodelay(true);
-    http.enforce_http(false);
-    http.set_connect_timeout(Some(CONNECT_DEADLINE));
-    http.set_keepalive(Some(KEEPALIVE));
-    #[cfg(target_os = "linux")]
-    http.set_tcp_user_timeout(Some(stall));
-    #[cfg(not(target_os = "linux"))]
-    let _ = stall;
-    let connector = hyper_rustls::HttpsConnectorBuilder::new()
-        .with_tls_config(tls::client_config(ca_file)?)
-        .https_or_http()
-        .enable_all_versions()
-        .wrap_connector(http);
-    Ok(Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .build(connector))
 }
 
 /// `https://host:port`, for texts.
@@ -348,32 +262,6 @@ fn basic(credentials: &str) -> Option<(HeaderName, HeaderValue)> {
     let mut value = HeaderValue::from_str(&value).ok()?;
     value.set_sensitive(true);
     Some((http::header::AUTHORIZATION, value))
-}
-
-/// Whether it was us who stopped the request.
-fn stopped(error: &hyper_util::client::legacy::Error) -> RequestError {
-    let mut cause: Option<&dyn std::error::Error> = error.source();
-    while let Some(next) = cause {
-        if let Some(BodyError::Stopped(end)) = next.downcast_ref() {
-            return RequestError::Stopped(end.clone());
-        }
-        cause = next.source();
-    }
-    RequestError::Failed(innermost(error))
-}
-
-/// The innermost cause says it best: `Connection refused`, `certificate expired`.
-fn innermost(error: &hyper_util::client::legacy::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    let text = cause.to_string();
-    if error.is_connect() {
-        format!("cannot connect ({text})")
-    } else {
-        format!("connection failed ({text})")
-    }
 }
 
 #[cfg(test)]

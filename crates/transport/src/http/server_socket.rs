@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::Method;
 use http_body::Body as _;
-use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncReadExt, AsyncWrite, Interest};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use super::h1::{BodyLength, BodyPiece, Framing, H1ResponseHead, take_head};
 use super::outgoing_body::OutgoingBody;
@@ -19,6 +21,8 @@ use super::read_buffers::{READ_MAX, ReadBuffers};
 /// A body up to this travels in one write with its head.
 const JOINED_MAX: usize = 16 * 1024;
 const READ_START: usize = 8 * 1024;
+/// After a server has closed a connection, a reset is awaited for this long.
+const RESET_WAIT: Duration = Duration::from_millis(500);
 
 /// A connection, and what was read of it and not yet used.
 pub struct ServerSocket {
@@ -29,6 +33,8 @@ pub struct ServerSocket {
     is_shared_buffer: bool,
     /// How much is read at once.
     size: usize,
+    /// Something was read since the last request began.
+    has_answered: bool,
 }
 
 impl ServerSocket {
@@ -40,6 +46,7 @@ impl ServerSocket {
             buffers,
             is_shared_buffer: false,
             size: READ_START,
+            has_answered: false,
         }
     }
 
@@ -121,6 +128,7 @@ impl ServerSocket {
         }
         let room = self.buffer.capacity() - self.buffer.len();
         let read = ready!(pin!(self.stream.read_buf(&mut self.buffer)).poll(cx))?;
+        self.has_answered |= read > 0;
         // A read that filled the buffer tells of a large body: fewer, larger reads.
         if read == room {
             self.size = (self.size * 2).min(READ_MAX);
@@ -160,8 +168,39 @@ impl ServerSocket {
             self.return_buffer();
             self.size = READ_START;
         }
+        self.has_answered = false;
         true
     }
+
+    /// Whether a request that failed with this error on a connection that was idle before may be sent again. Nothing of an
+    /// answer has come. If the method is not idempotent, the server must also have reset the connection: a kernel does that
+    /// when what we sent was not read. A connection that is only closed may be that of a server that died at work.
+    pub async fn may_resend(&self, error: &PoolError, method: &Method) -> bool {
+        if self.has_answered {
+            return false;
+        }
+        match error {
+            PoolError::Broken(error) => is_reset(error) || method.is_idempotent(),
+            PoolError::Closed(_) => method.is_idempotent() || self.is_reset_soon().await,
+            _ => false,
+        }
+    }
+
+    /// If the server closed before our request arrived, the reset follows the close by one round trip.
+    async fn is_reset_soon(&self) -> bool {
+        let reset = timeout(RESET_WAIT, self.stream.ready(Interest::ERROR)).await;
+        let error = self.stream.take_error();
+        reset.is_ok() && matches!(error, Ok(Some(error)) if is_reset(&error))
+    }
+}
+
+/// What a kernel reports after a reset, from a read or a write.
+fn is_reset(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    matches!(
+        error.kind(),
+        ConnectionReset | BrokenPipe | ConnectionAborted
+    )
 }
 
 /// A request on its way out.

@@ -1,12 +1,15 @@
 //! One running server and its guard, as the proxy sees them: the pipes, the wait for its end, and the ways to end it.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::net::unix::pipe;
 use tokio::process::Child;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 
 use super::StopDeadlines;
@@ -28,8 +31,7 @@ pub struct ServerProcess {
     pub stdout: Option<pipe::Receiver>,
     /// The server's stderr lines. Take it out to receive them; left here, they are read and dropped.
     pub stderr: Option<StderrLines>,
-    /// `None` only after the drop.
-    guard: Option<GuardProcess>,
+    guard: GuardProcess,
     reader: StderrReader,
     deadlines: StopDeadlines,
     ended: EndCause,
@@ -48,7 +50,7 @@ impl ServerProcess {
             stdin: Some(stdin),
             stdout: Some(stdout),
             stderr: Some(stderr),
-            guard: Some(guard),
+            guard,
             reader,
             deadlines,
             ended: EndCause::ByItself,
@@ -57,7 +59,7 @@ impl ServerProcess {
 
     /// The guard's process id, for logs.
     pub fn guard_id(&self) -> Option<u32> {
-        Some(self.guard.as_ref()?.pid?.as_raw_pid().unsigned_abs())
+        Some(self.guard.pid?.as_raw_pid().unsigned_abs())
     }
 
     /// The last lines of stderr up to now, oldest first.
@@ -67,10 +69,7 @@ impl ServerProcess {
 
     /// Waits until the server has ended and nothing of it is left. Cancel safe, and may be called again.
     pub async fn wait(&mut self) -> ExitReport {
-        let status = match &mut self.guard {
-            Some(guard) => guard.wait().await,
-            None => None,
-        };
+        let status = self.guard.wait().await;
         let _ = timeout(STDERR_REST, self.reader.finished()).await;
         self.report(status, self.reader.guard_line())
     }
@@ -110,84 +109,94 @@ impl ServerProcess {
     }
 
     fn report(&self, status: Option<ExitStatus>, guard_line: Option<String>) -> ExitReport {
-        let ran = self
-            .guard
-            .as_ref()
-            .map(GuardProcess::ran)
-            .unwrap_or_default();
+        let ran = self.guard.ran();
         ExitReport::new(status, self.ended, ran, self.reader.recent(), guard_line)
     }
 
     fn signal_guard(&self, signal: Signal) {
-        if let Some(guard) = &self.guard {
-            guard.signal(signal);
-        }
+        self.guard.signal(signal);
     }
 }
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
+        // The guard ends when its pipes are closed.
         self.reader.close();
-        // The pipes are closed, so the guard ends by itself; somebody still has to reap it.
-        if let (Some(mut guard), Ok(runtime)) =
-            (self.guard.take(), tokio::runtime::Handle::try_current())
-            && !guard.buried
-        {
-            runtime.spawn(async move { guard.wait().await });
-        }
     }
 }
 
-/// The guard as our child process.
+/// The guard as our child process. A task waits for its end from the start, because a guard may be killed while its server
+/// lives on: then nobody guards that server, and it is killed at once.
 #[derive(Debug)]
 pub(super) struct GuardProcess {
-    child: Child,
     pid: Option<Pid>,
-    /// Held while its server has large pipes.
-    large_pipes: Option<OwnedSemaphorePermit>,
+    /// Whether the process id is still the guard's. Locked while it is reaped, and while it is signalled.
+    unreaped: Arc<Mutex<bool>>,
     started: Instant,
-    /// How long it ran, once it was reaped.
-    ran: Option<Duration>,
-    /// Reaped, and what it may have left behind is gone.
-    buried: bool,
+    end: watch::Receiver<Option<GuardEnd>>,
+}
+
+/// The guard was reaped, and what it may have left behind is gone.
+#[derive(Debug)]
+struct GuardEnd {
+    status: Option<ExitStatus>,
+    ran: Duration,
 }
 
 impl GuardProcess {
+    /// `large_pipes` is held while its server has large pipes.
     pub(super) fn new(child: Child, large_pipes: Option<OwnedSemaphorePermit>) -> Self {
         let pid = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
+        let unreaped = Arc::new(Mutex::new(true));
+        let started = Instant::now();
+        let (ended, end) = watch::channel(None);
+        let reaping = Arc::clone(&unreaped);
+        tokio::spawn(async move {
+            let status = reap(child, &reaping).await;
+            let ran = started.elapsed();
+            drop(large_pipes);
+            if let Some(pid) = pid {
+                orphans::sweep(pid).await;
+            }
+            ended.send_replace(Some(GuardEnd { status, ran }));
+        });
         Self {
-            child,
             pid,
-            large_pipes,
-            started: Instant::now(),
-            ran: None,
-            buried: false,
+            unreaped,
+            started,
+            end,
         }
     }
 
-    /// Cancel safe: the child remembers its status, and a burial can begin again.
+    /// Cancel safe.
     async fn wait(&mut self) -> Option<ExitStatus> {
-        let status = self.child.wait().await.ok();
-        self.ran.get_or_insert_with(|| self.started.elapsed());
-        self.large_pipes = None;
-        if !self.buried {
-            if let Some(pid) = self.pid {
-                orphans::sweep(pid).await;
-            }
-            self.buried = true;
-        }
-        status
+        // There is no end if the runtime has stopped the task.
+        let end = self.end.wait_for(Option::is_some).await.ok()?;
+        end.as_ref()?.status
     }
 
     /// How long it ran, or has been running until now.
     fn ran(&self) -> Duration {
-        self.ran.unwrap_or_else(|| self.started.elapsed())
+        let ran = self.end.borrow().as_ref().map(|end| end.ran);
+        ran.unwrap_or_else(|| self.started.elapsed())
     }
 
     fn signal(&self, signal: Signal) {
-        // `id` is `None` once the guard is reaped, so the signal cannot hit a stranger.
-        if let (Some(pid), Some(_)) = (self.pid, self.child.id()) {
+        let unreaped = self.unreaped.lock().unwrap_or_else(PoisonError::into_inner);
+        // A process id that was reaped may be a stranger's.
+        if let (Some(pid), true) = (self.pid, *unreaped) {
             let _ = kill_process(pid, signal);
         }
     }
+}
+
+async fn reap(mut child: Child, unreaped: &Mutex<bool>) -> Option<ExitStatus> {
+    let mut waiting = pin!(child.wait());
+    let status = poll_fn(|cx| {
+        let mut unreaped = unreaped.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = waiting.as_mut().poll(cx);
+        *unreaped = status.is_pending();
+        status
+    });
+    status.await.ok()
 }

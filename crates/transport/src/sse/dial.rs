@@ -1,41 +1,52 @@
 //! An HTTP+SSE server for a client of another kind: we are its client.
+//!
+//! The event stream is the session. When it ends, another one is opened, or the link ends ([`SessionLoss`]).
 
-use std::sync::Arc;
+mod reconnect;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response, Uri};
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, OutgoingFrame};
 use mcp_proxy_wire::{
-    Body, ErrorCode, Frame, Id, Limits, Message, Origin, Side, SseEvent, SseSplitter, SseUnit,
-    StreamId, headers,
+    Body, Direction, ErrorCode, Field, Frame, Id, IdKey, Limits, Message, Origin, Side, SseEvent,
+    SseSplitter, SseUnit, StreamId, TransportEnvelope, headers,
 };
-use tokio::task::{AbortHandle, JoinHandle};
+use rustc_hash::FxHashMap;
+use tokio::sync::RwLock;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::http::bridge_client::BridgeClient;
 use crate::http::collect::collect;
-use crate::http::dial::{AnswerInbox, PostedMessage, first_line, is_rpc};
+use crate::http::dial::{AnswerInbox, PostedMessage, first_line, is_rpc, status_text};
 use crate::http::incoming_body::IncomingBody;
 use crate::http::outgoing_body::OutgoingBody;
 use crate::http::relayed_body::event_frame;
 use crate::http::remote::RemoteServer;
 use crate::in_flight_budget::InFlightBudget;
 use crate::inbox::{InboxItem, InboxSender, inbox};
+use crate::session_opening::{RemoteLinkOptions, SessionLoss, SessionOpening};
 
 /// A server names its endpoint at once; this is for slow starts.
 const ENDPOINT_DEADLINE: Duration = Duration::from_secs(15);
 const ACCEPT_DEADLINE: Duration = Duration::from_secs(60);
 /// Most servers accept a POST at once; one that does not must not hold the others up.
 const ORDER_WAIT: Duration = Duration::from_millis(200);
+/// Unanswered requests that are remembered, as many as a connection tracks.
+const UNANSWERED_MAX: usize = 16_384;
 
 /// The link for the pumps: connected, endpoint known.
 pub async fn sse_link(
     remote: Arc<RemoteServer>,
     connection: Arc<Connection>,
-    max: usize,
+    options: RemoteLinkOptions,
 ) -> Result<Link, LinkEnd> {
     let (sender, reader) = inbox();
-    let writer = connect(remote, connection, sender, max).await?;
+    let writer = connect(remote, connection, sender, options).await?;
     Ok(Link::new(reader, writer))
 }
 
@@ -44,68 +55,175 @@ pub(crate) async fn connect(
     remote: Arc<RemoteServer>,
     connection: Arc<Connection>,
     inbox: InboxSender,
-    max: usize,
+    options: RemoteLinkOptions,
 ) -> Result<SseWriter, LinkEnd> {
-    let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    let url = remote.url().clone();
-    let response = remote
-        .send(Method::GET, url, headers, OutgoingBody::empty())
-        .await?;
-    let status = response.status();
-    if !status.is_success() || !headers::is_sse(response.headers()) {
-        let text = format!("the server gave no event stream (HTTP {})", status.as_u16());
-        return Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text));
-    }
-    let mut stream = SseServerStream {
-        body: response.into_body(),
-        splitter: SseSplitter::new(Limits {
-            cut: usize::MAX,
-            max,
-        }),
-        units: Vec::new(),
-        max,
-    };
-    let endpoint = timeout(ENDPOINT_DEADLINE, stream.endpoint(&remote)).await;
-    let endpoint = endpoint.unwrap_or_else(|_| {
-        let text = format!(
-            "the server named no endpoint within {} s",
-            ENDPOINT_DEADLINE.as_secs()
-        );
-        Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text))
-    })?;
-    let arrivals = inbox.clone();
+    let client = BridgeClient::new(remote, Arc::clone(&connection));
+    let (mut stream, endpoint) = SseServerStream::open(&client, options.max).await?;
+    let session = Arc::new(SseSession {
+        client,
+        endpoint: RwLock::new(endpoint),
+        answers: AnswerInbox::new(connection, inbox.clone()),
+        room: InFlightBudget::new(),
+        memory: (options.on_loss == SessionLoss::Reopen).then(Mutex::default),
+        max: options.max,
+    });
+    let reading = Arc::clone(&session);
     let reading = tokio::spawn(async move {
-        let end = stream.run(&arrivals).await;
-        drop(arrivals.send(InboxItem::End(end)).await);
+        let end = loop {
+            let end = stream.run(&reading, &inbox).await;
+            match reading.reconnect(end).await {
+                Ok(next) => stream = next,
+                Err(end) => break end,
+            }
+        };
+        drop(inbox.send(InboxItem::End(end)).await);
     });
     Ok(SseWriter {
-        post: Arc::new(SsePostClient {
-            remote,
-            connection: Arc::clone(&connection),
-            endpoint,
-            answers: AnswerInbox::new(connection, inbox),
-            room: InFlightBudget::new(),
-            max,
-        }),
-        reading: reading.abort_handle(),
+        session,
+        reading: Some(reading),
         last: None,
     })
+}
+
+/// One session with a server, or one after the other.
+struct SseSession {
+    client: BridgeClient,
+    /// Where messages go. Locked while there is no stream: they wait.
+    endpoint: RwLock<Uri>,
+    answers: AnswerInbox,
+    /// For requests that the server has not accepted.
+    room: InFlightBudget,
+    /// What is remembered for opening the session again; `None`: it is not.
+    memory: Option<Mutex<SseMemory>>,
+    max: usize,
+}
+
+/// What a new session would need.
+#[derive(Default)]
+struct SseMemory {
+    opening: SessionOpening,
+    /// The protocol version that the client and the server have agreed on.
+    agreed: Option<String>,
+    /// The client's `initialize`, until it is answered.
+    initialize: Option<IdKey>,
+    /// Requests that the server has, and has not answered.
+    unanswered: FxHashMap<IdKey, Id>,
+    /// Requests of the proxy's own that are open.
+    own: usize,
+}
+
+impl SseSession {
+    fn memory(&self) -> Option<MutexGuard<'_, SseMemory>> {
+        let memory = self.memory.as_ref()?;
+        Some(memory.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Remembers a message that is about to be sent.
+    fn observe(&self, posted: &PostedMessage, message: &Message) {
+        let Some(mut memory) = self.memory() else {
+            return;
+        };
+        let method = posted.method.as_deref();
+        memory.opening.observe(method, message);
+        if method == Some("initialize") {
+            memory.initialize = posted.asked.first().map(Id::key);
+        }
+        if method == Some("notifications/cancelled")
+            && let Some(span) = message.span(Field::RequestId)
+        {
+            let key = Id::from_token(message.slice(span)).key();
+            memory.unanswered.remove(&key);
+        }
+        for id in &posted.asked {
+            if memory.unanswered.len() < UNANSWERED_MAX {
+                memory.unanswered.insert(id.key(), id.clone());
+            }
+        }
+    }
+
+    /// Looks at an answer of the server's.
+    fn note_answer(&self, message: &Message) {
+        let (Some(mut memory), Some(id)) = (self.memory(), message.id()) else {
+            return;
+        };
+        let key = id.key();
+        memory.unanswered.remove(&key);
+        if memory.initialize.as_ref() == Some(&key) {
+            memory.initialize = None;
+            let version = message.text(Field::ResultField("protocolVersion"));
+            memory.agreed = version.map(std::borrow::Cow::into_owned);
+        }
+    }
+
+    /// The server did not take a message. Returns those of its requests that nobody has answered meanwhile.
+    fn forget(&self, asked: &[Id]) -> Vec<Id> {
+        let mut asked = asked.to_vec();
+        if let Some(mut memory) = self.memory() {
+            asked.retain(|id| memory.unanswered.remove(&id.key()).is_some());
+        }
+        asked
+    }
+
+    /// Whether requests of the client wait for their answers.
+    fn has_open(&self) -> bool {
+        let own = self.memory().map_or(0, |memory| memory.own);
+        let connection = &self.client.connection;
+        match own {
+            0 => connection.has_open(Direction::ClientToServer),
+            own => connection.open_requests(Direction::ClientToServer).len() > own,
+        }
+    }
 }
 
 struct SseServerStream {
     body: IncomingBody,
     splitter: SseSplitter,
-    units: Vec<SseUnit>,
+    units: VecDeque<SseUnit>,
+    /// What a piece was split into, for `units`.
+    split: Vec<SseUnit>,
     max: usize,
 }
 
 impl SseServerStream {
+    /// Opens a stream and waits for its endpoint.
+    async fn open(client: &BridgeClient, max: usize) -> Result<(SseServerStream, Uri), LinkEnd> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let url = client.remote.url().clone();
+        let response = client
+            .send(Method::GET, url, headers, OutgoingBody::empty())
+            .await?;
+        let status = response.status();
+        if !status.is_success() || !headers::is_sse(response.headers()) {
+            let text = format!("{} and gave no event stream", status_text(status));
+            return Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text));
+        }
+        let mut stream = SseServerStream {
+            body: response.into_body(),
+            splitter: SseSplitter::new(Limits {
+                cut: usize::MAX,
+                max,
+            }),
+            units: VecDeque::new(),
+            split: Vec::new(),
+            max,
+        };
+        let endpoint = timeout(ENDPOINT_DEADLINE, stream.endpoint(&client.remote)).await;
+        let endpoint = endpoint.unwrap_or_else(|_| {
+            let text = format!(
+                "the server named no endpoint within {} s",
+                ENDPOINT_DEADLINE.as_secs()
+            );
+            Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text))
+        })?;
+        Ok((stream, endpoint))
+    }
+
     /// Reads until the endpoint event.
     async fn endpoint(&mut self, remote: &RemoteServer) -> Result<Uri, LinkEnd> {
         loop {
-            while !self.units.is_empty() {
-                let SseUnit::Event(event) = self.units.remove(0) else {
+            while let Some(unit) = self.units.pop_front() {
+                let SseUnit::Event(event) = unit else {
                     continue;
                 };
                 if event.event.as_deref() == Some("endpoint") {
@@ -119,26 +237,49 @@ impl SseServerStream {
         }
     }
 
-    async fn run(&mut self, inbox: &InboxSender) -> LinkEnd {
+    async fn run(&mut self, session: &SseSession, inbox: &InboxSender) -> LinkEnd {
         loop {
-            for unit in self.units.drain(..) {
-                let SseUnit::Event(event) = unit else {
-                    if let SseUnit::TooLarge { seen, .. } = unit {
-                        return crate::lines::too_large(Side::Server, seen, self.max);
+            let (envelope, message) = match self.next().await {
+                Ok(next) => next,
+                Err(end) => return end,
+            };
+            if message.is_answer() {
+                session.note_answer(&message);
+            }
+            let frame = Frame::new(
+                StreamId::Only,
+                Origin::Server,
+                envelope,
+                Body::Whole(message),
+            );
+            if inbox.send(InboxItem::Frame(frame)).await.is_err() {
+                return LinkEnd::Closed;
+            }
+        }
+    }
+
+    /// The next message.
+    async fn next(&mut self) -> Result<(TransportEnvelope, Message), LinkEnd> {
+        loop {
+            while let Some(unit) = self.units.pop_front() {
+                let event = match unit {
+                    SseUnit::Event(event) => event,
+                    SseUnit::TooLarge { seen, .. } => {
+                        return Err(crate::lines::too_large(Side::Server, seen, self.max));
                     }
-                    continue;
+                    _ => continue,
                 };
-                let (envelope, body) = event_frame(event);
-                let frame = Frame::new(StreamId::Only, Origin::Server, envelope, body);
-                if matches!(frame.body, Body::Whole(_))
-                    && inbox.send(InboxItem::Frame(frame)).await.is_err()
-                {
-                    return LinkEnd::Closed;
+                if let (envelope, Body::Whole(message)) = event_frame(event) {
+                    return Ok((envelope, message));
                 }
             }
             if !self.more().await {
                 let text = "the server closed its event stream";
-                return LinkEnd::failed(Side::Server, ErrorCode::SERVER_EXITED, text);
+                return Err(LinkEnd::failed(
+                    Side::Server,
+                    ErrorCode::SERVER_EXITED,
+                    text,
+                ));
             }
         }
     }
@@ -147,7 +288,8 @@ impl SseServerStream {
     async fn more(&mut self) -> bool {
         match self.body.next().await {
             Some(Ok(piece)) => {
-                self.splitter.push(piece, &mut self.units);
+                self.splitter.push(piece, &mut self.split);
+                self.units.extend(self.split.drain(..));
                 true
             }
             Some(Err(_)) | None => false,
@@ -172,43 +314,41 @@ pub(super) fn endpoint_of(event: &SseEvent, remote: &RemoteServer) -> Result<Uri
 
 /// The writing half: POSTs to the endpoint.
 pub(crate) struct SseWriter {
-    post: Arc<SsePostClient>,
-    reading: AbortHandle,
+    session: Arc<SseSession>,
+    reading: Option<JoinHandle<()>>,
     /// The POST before, if it was a request's.
     last: Option<JoinHandle<()>>,
 }
 
-struct SsePostClient {
-    remote: Arc<RemoteServer>,
-    connection: Arc<Connection>,
-    endpoint: Uri,
-    answers: AnswerInbox,
-    /// For requests that the server has not accepted.
-    room: InFlightBudget,
-    max: usize,
-}
-
-impl SsePostClient {
+impl SseSession {
     async fn send(&self, message: Message, posted: &PostedMessage) {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let payload = OutgoingBody::whole(message.into_raw());
-        let sent = self
-            .remote
-            .send(Method::POST, self.endpoint.clone(), headers, payload)
-            .await;
-        match sent {
+        let endpoint = self.endpoint.read().await.clone();
+        self.observe(posted, &message);
+        match self.post(endpoint, message).await {
             Ok(response) if response.status().is_success() => {}
             Ok(response) => self.receive_refusal(response, posted).await,
             Err(end) => self.fail(posted, &posted.asked, &end.to_string()).await,
         }
     }
 
+    async fn post(
+        &self,
+        endpoint: Uri,
+        message: Message,
+    ) -> Result<Response<IncomingBody>, LinkEnd> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let payload = OutgoingBody::whole(message.into_raw());
+        self.client
+            .send(Method::POST, endpoint, headers, payload)
+            .await
+    }
+
     /// The server's own answer, although it did not come on its stream, or something else that is recorded as it came.
     async fn receive_refusal(&self, response: Response<IncomingBody>, posted: &PostedMessage) {
         let (parts, body) = response.into_parts();
         let message = Message::parse(collect(body, self.max).await.into_bytes());
-        let (status, line) = (parts.status.as_u16(), first_line(message.raw()));
+        let (status, line) = (status_text(parts.status), first_line(message.raw()));
         let left = match is_rpc(&message) {
             true => self.answers.take(parts, message, &posted.asked).await,
             false => {
@@ -216,7 +356,7 @@ impl SsePostClient {
                 posted.asked.clone()
             }
         };
-        let text = format!("the server answered HTTP {status}{line}");
+        let text = format!("{status}{line}");
         self.fail(posted, &left, &text).await;
     }
 
@@ -226,7 +366,7 @@ impl SsePostClient {
             self.answers.note_untaken(posted, text);
         }
         let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text);
-        self.answers.fail(left, &end).await;
+        self.answers.fail(&self.forget(left), &end).await;
     }
 }
 
@@ -238,7 +378,7 @@ impl SseWriter {
         if let Some(last) = self.last.take() {
             drop(timeout(ORDER_WAIT, last).await);
         }
-        let post = Arc::clone(&self.post);
+        let post = Arc::clone(&self.session);
         let posted = PostedMessage::new(&message, sequence);
         if posted.asked.is_empty() {
             let sent = timeout(ACCEPT_DEADLINE, post.send(message, &posted)).await;
@@ -275,21 +415,26 @@ impl FrameWriter for SseWriter {
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
         // The stream is the session: it stays while requests are open, and ends with the link.
-        if !self
-            .post
-            .connection
-            .has_open(mcp_proxy_wire::Direction::ClientToServer)
-        {
-            let post = Arc::clone(&self.post);
-            self.reading.abort();
-            return Box::pin(async move { post.answers.end(LinkEnd::Closed).await });
+        if self.session.has_open() {
+            return Box::pin(std::future::ready(()));
         }
-        Box::pin(std::future::ready(()))
+        let session = Arc::clone(&self.session);
+        let reading = self.reading.take();
+        reading.iter().for_each(JoinHandle::abort);
+        Box::pin(async move {
+            if let Some(reading) = reading {
+                // When it has stopped, no request of the proxy's own is open any more.
+                drop(reading.await);
+            }
+            session.answers.end(LinkEnd::Closed).await;
+        })
     }
 }
 
 impl Drop for SseWriter {
     fn drop(&mut self) {
-        self.reading.abort();
+        if let Some(reading) = &self.reading {
+            reading.abort();
+        }
     }
 }

@@ -35,7 +35,7 @@ use crate::http::progress_stream::{
     DroppedMarker, ProgressSender, WaitingRequest, event_of, progress_channel,
 };
 use crate::http::relayed_body::{EventRewrite, RelayedBody};
-use crate::http::remote::RemoteServer;
+use crate::http::remote::{RemoteServer, note_resent};
 use crate::http::request_body::whole_body;
 use crate::http::request_heads::RecentRequestHeads;
 use crate::http::routes::not_found;
@@ -274,6 +274,7 @@ impl SsePassThrough {
         let (connection, exchange) = (&asked.connection, asked.exchange);
         match sent {
             Ok(response) => {
+                note_resent(connection, &response);
                 let id = asked.id.as_ref();
                 self.forward_response(response, &method, connection, exchange, id)
                     .await

@@ -12,6 +12,7 @@
 mod runtimes;
 
 mod in_process;
+mod kept_connections;
 mod pass_through;
 mod places;
 mod server;

@@ -54,6 +54,7 @@ async fn ask(folder: &Path) -> HttpResponse {
         ca_file: None,
         stall: Duration::from_secs(60),
         tools: Arc::default(),
+        proxy: None,
     });
     let limits = Limits {
         cut: 1 << 16,

@@ -144,7 +144,10 @@ fn facts(config: &Config, about: &RunDescription) -> RunSummary {
 /// Opens links for single messages (replays, redirects), which read whole messages whatever their size. What it needs (certificates, for one) is made
 /// at every use: most runs have none.
 pub fn dial(config: &Config) -> Dial {
-    let config = config.clone();
+    let config = Config {
+        reconnect: false,
+        ..config.clone()
+    };
     let limits = Limits {
         cut: usize::MAX,
         max: config.limits.message,

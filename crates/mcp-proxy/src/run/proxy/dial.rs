@@ -5,13 +5,15 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use mcp_proxy_core::mock::{self, MockServer};
 use mcp_proxy_core::{Dial, LinkEnd};
-use mcp_proxy_transport::http::{HttpLink, RemoteServer, RemoteServerOptions, auto_detect_link};
+use mcp_proxy_transport::http::{
+    HttpLink, OutboundProxy, RemoteServer, RemoteServerOptions, auto_detect_link,
+};
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_transport::sse::sse_link;
-use mcp_proxy_transport::{ChildServer, StderrCallback};
+use mcp_proxy_transport::{ChildServer, RemoteLinkOptions, SessionLoss, StderrCallback};
 use mcp_proxy_wire::{Limits, Transport};
 
-use crate::config::{Config, HubTarget, MockTarget, NO_PROFILE, Target};
+use crate::config::{ClientEndpoint, Config, HubTarget, MockTarget, NO_PROFILE, Target};
 use crate::printer;
 
 /// Over this a message between links of one kind is cut through.
@@ -19,7 +21,20 @@ pub const CUT_THROUGH_BYTES: usize = 64 * 1024;
 
 /// What opens a link to the configured server.
 pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
-    dial_target(config, &config.target, limits)
+    dial_target(config, &config.target, limits, on_session_loss(config))
+}
+
+/// An HTTP client is told that its session is gone and opens another one. The others have no way to hear of it.
+fn on_session_loss(config: &Config) -> SessionLoss {
+    let can_hear = match config.listen {
+        ClientEndpoint::Stdio => false,
+        ClientEndpoint::Port { kind, .. } => kind == Transport::StreamableHttp,
+        ClientEndpoint::InProcess(_) => true,
+    };
+    match config.reconnect && !can_hear && config.replay_of.is_none() {
+        true => SessionLoss::Reopen,
+        false => SessionLoss::EndLink,
+    }
 }
 
 /// What opens a client session of the hub.
@@ -31,7 +46,8 @@ pub fn hub_dial(hub: &HubTarget, profile: &str) -> Result<Dial> {
 /// What opens a link to one of several servers. Error texts call it by its name, because they reach clients.
 pub fn dial_named(config: &Config, target: &Target, name: &str, limits: Limits) -> Result<Dial> {
     let Target::Command(command) = target else {
-        return dial_target(config, target, limits);
+        // The hub opens sessions again itself.
+        return dial_target(config, target, limits, SessionLoss::EndLink);
     };
     let child = ChildServer {
         shown: name.to_owned(),
@@ -61,7 +77,12 @@ fn pass_named_stderr(config: &Config, name: &str) -> StderrCallback {
     })
 }
 
-fn dial_target(config: &Config, target: &Target, limits: Limits) -> Result<Dial> {
+fn dial_target(
+    config: &Config,
+    target: &Target,
+    limits: Limits,
+    on_loss: SessionLoss,
+) -> Result<Dial> {
     match target {
         Target::Command(command) => {
             let child = child(config, command, limits);
@@ -72,17 +93,26 @@ fn dial_target(config: &Config, target: &Target, limits: Limits) -> Result<Dial>
         }
         Target::Url { kind, .. } => {
             let remote = remote(config, target)?;
-            Ok(dial_remote(remote, *kind, limits.max))
+            let options = RemoteLinkOptions {
+                max: limits.max,
+                on_loss,
+            };
+            Ok(dial_remote(remote, *kind, options))
         }
-        Target::Recording(played) => dial_recording(config, played, limits),
+        Target::Recording(played) => dial_recording(config, played, limits, on_loss),
         Target::Hub(hub) => hub_dial(hub, NO_PROFILE),
     }
 }
 
 /// A recording, with a real server behind it or without.
-fn dial_recording(config: &Config, played: &MockTarget, limits: Limits) -> Result<Dial> {
+fn dial_recording(
+    config: &Config,
+    played: &MockTarget,
+    limits: Limits,
+    on_loss: SessionLoss,
+) -> Result<Dial> {
     let beyond = match &played.fallback {
-        Some(target) => Some(dial_target(config, target, limits)?),
+        Some(target) => Some(dial_target(config, target, limits, on_loss)?),
         None => None,
     };
     let recording = Arc::clone(&played.recording);
@@ -131,7 +161,9 @@ pub fn remote(config: &Config, target: &Target) -> Result<Arc<RemoteServer>> {
     else {
         anyhow::bail!("a command has no URL");
     };
+    let variable = |name: &str| std::env::var(name).ok();
     Ok(RemoteServer::new(RemoteServerOptions {
+        proxy: OutboundProxy::from_environment(url, variable)?,
         url: url.clone(),
         headers: headers.clone(),
         ca_file: ca_file.clone(),
@@ -141,14 +173,18 @@ pub fn remote(config: &Config, target: &Target) -> Result<Arc<RemoteServer>> {
 }
 
 /// What opens a link to a URL of a kind, or of one that is found out.
-pub fn dial_remote(remote: Arc<RemoteServer>, kind: Option<Transport>, max: usize) -> Dial {
+pub fn dial_remote(
+    remote: Arc<RemoteServer>,
+    kind: Option<Transport>,
+    options: RemoteLinkOptions,
+) -> Dial {
     Arc::new(move |connection| {
         let remote = Arc::clone(&remote);
         Box::pin(async move {
             Ok::<_, LinkEnd>(match kind {
-                Some(Transport::Sse) => sse_link(remote, connection, max).await?,
-                Some(_) => HttpLink::link(remote, connection, max),
-                None => auto_detect_link(remote, connection, max),
+                Some(Transport::Sse) => sse_link(remote, connection, options).await?,
+                Some(_) => HttpLink::link(remote, connection, options),
+                None => auto_detect_link(remote, connection, options),
             })
         })
     })

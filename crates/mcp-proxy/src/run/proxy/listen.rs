@@ -18,7 +18,7 @@ use mcp_proxy_transport::http::{Listener, ListenerLimits, ListenerOptions};
 use mcp_proxy_transport::http::{Route, Routes};
 use mcp_proxy_transport::sse::SseEndpoint;
 use mcp_proxy_transport::sse::SsePassThrough;
-use mcp_proxy_transport::{http, sse, tls};
+use mcp_proxy_transport::{RemoteLinkOptions, SessionLoss, http, sse, tls};
 use mcp_proxy_wire::Transport;
 
 use super::dial::{dial, dial_remote, hub_dial, remote};
@@ -192,7 +192,11 @@ fn routes(
             let remote = remote(config, &config.target)?;
             let same = same_path(&remote);
             let exchange = HttpPassThrough::new(Arc::clone(&run), Arc::clone(&remote), cut);
-            let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), whole.max);
+            let options = RemoteLinkOptions {
+                max: whole.max,
+                on_loss: SessionLoss::EndLink,
+            };
+            let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), options);
             let sessions =
                 McpEndpoint::new(Arc::clone(&run), dial, endpoint(Transport::Sse.into()));
             let health = health().counting(Arc::clone(&sessions));

@@ -68,6 +68,21 @@ async fn a_killed_guard_takes_the_server_along() {
 }
 
 #[tokio::test]
+async fn a_killed_guard_is_noticed_while_its_server_is_silent() {
+    let mark = ProcessMark::new();
+    let mut proxy = start(&mark).await;
+    // The client stays: nothing but the guard's death ends the server.
+    let stdin = proxy.stdin.take();
+    let [guard] = children(proxy.id().unwrap())[..] else {
+        panic!("the proxy has one child")
+    };
+    signal(guard, "KILL").await;
+    until("only the proxy is left", || mark.carriers().len() <= 1).await;
+    drop(stdin);
+    within(proxy.wait()).await.unwrap();
+}
+
+#[tokio::test]
 async fn killing_all_that_is_named_like_the_proxy_spares_the_guard() {
     let mark = ProcessMark::new();
     let proxy = start(&mark).await;

@@ -75,7 +75,7 @@ impl AnswerInbox {
     }
 
     /// Records what the server sent and forwards nothing of it; its number.
-    async fn record(&self, frame: Frame) -> Option<u64> {
+    pub(crate) async fn record(&self, frame: Frame) -> Option<u64> {
         let mut pipeline = self
             .connection
             .record_only_pipeline(Direction::ServerToClient);

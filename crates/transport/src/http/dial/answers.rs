@@ -70,24 +70,21 @@ impl HttpLink {
             && refuses_session(status, &message)
         {
             self.answers.record_failure(parts, message).await;
-            return self.lose_session(status, posted).await;
+            return self.lose_session(status, posted, "").await;
         }
         if is_rpc(&message) {
             self.learn(posted.method.as_deref(), &message);
-            let text = format!(
-                "the server answered HTTP {} without an answer to this request",
-                status.as_u16()
-            );
+            let text = format!("{} without an answer to this request", status_text(status));
             let left = self.answers.take(parts, message, asked).await;
             if !status.is_success() && left.len() == asked.len() {
                 self.answers.note_untaken(posted, &text);
             }
-            if !left.is_empty() && !self.answers_later(status) {
+            if !left.is_empty() && !self.answers_later(status, &left) {
                 self.answers.fail(&left, &http_failure(text)).await;
             }
             return;
         }
-        if status.is_success() && (asked.is_empty() || self.answers_later(status)) {
+        if status.is_success() && (asked.is_empty() || self.answers_later(status, asked)) {
             return;
         }
         self.fail_whole(parts, message, posted, "").await;
@@ -106,9 +103,9 @@ impl HttpLink {
             true => " without a JSON-RPC body",
             false => "",
         };
-        let (status, line) = (parts.status.as_u16(), first_line(body.raw()));
+        let (status, line) = (status_text(parts.status), first_line(body.raw()));
         self.answers.record_failure(parts, body).await;
-        let text = format!("the server answered HTTP {status}{what}{line}{addition}");
+        let text = format!("{status}{what}{line}{addition}");
         if !taken {
             self.answers.note_untaken(posted, &text);
         }
@@ -116,8 +113,12 @@ impl HttpLink {
     }
 
     /// 202 says that the answer, if there is one, comes on the GET stream.
-    fn answers_later(&self, status: StatusCode) -> bool {
-        status == StatusCode::ACCEPTED && self.state.has_get()
+    fn answers_later(&self, status: StatusCode, asked: &[Id]) -> bool {
+        let later = status == StatusCode::ACCEPTED && self.state.has_get();
+        if later {
+            self.state.promise(asked);
+        }
+        later
     }
 
     /// Reads a stream to its end; answered ids leave `open`.
@@ -183,16 +184,21 @@ impl HttpLink {
     fn learn(&self, method: Option<&str>, answer: &Message) {
         match method {
             Some("initialize") => self.state.note_version(answer),
-            Some("tools/list") => self.remote.tools().note(answer),
+            Some("tools/list") => self.client.remote.tools().note(answer),
             _ => {}
         }
     }
 
     /// The server has refused a message together with its session. The message was not carried out, which cannot be said of
     /// others that are open: so it alone fails with this code, and the link ends when nothing is open any more.
-    async fn lose_session(self: &Arc<Self>, status: StatusCode, posted: &PostedMessage) {
+    pub(super) async fn lose_session(
+        self: &Arc<Self>,
+        status: StatusCode,
+        posted: &PostedMessage,
+        addition: &str,
+    ) {
         let status = status.as_u16();
-        let text = format!("the server no longer knows the session (HTTP {status})");
+        let text = format!("the server no longer knows the session (HTTP {status}){addition}");
         self.answers.note_untaken(posted, &text);
         let end = LinkEnd::failed(Side::Server, ErrorCode::SESSION_NOT_FOUND, text);
         self.answers.fail(&posted.asked, &end).await;
@@ -207,7 +213,7 @@ impl HttpLink {
 /// Whether a server says that it does not know the session: by 404 (2025-11-25, transports, session management), whatever
 /// its body says, or by 400 with an error about the session, as some servers do. A method that is not known is another
 /// reason for 404.
-fn refuses_session(status: StatusCode, body: &Message) -> bool {
+pub(super) fn refuses_session(status: StatusCode, body: &Message) -> bool {
     let code = body.error_code().map(ErrorCode);
     match status {
         StatusCode::NOT_FOUND => code != Some(ErrorCode::METHOD_NOT_FOUND),
@@ -218,6 +224,17 @@ fn refuses_session(status: StatusCode, body: &Message) -> bool {
         }
         _ => false,
     }
+}
+
+/// A status for error texts. For one that is about credentials it says where to give them.
+pub(crate) fn status_text(status: StatusCode) -> String {
+    let hint = match status {
+        StatusCode::UNAUTHORIZED => {
+            " (credentials are given with --header, or `headers` in a config file)"
+        }
+        _ => "",
+    };
+    format!("the server answered HTTP {}{hint}", status.as_u16())
 }
 
 pub(super) fn http_failure(text: String) -> LinkEnd {

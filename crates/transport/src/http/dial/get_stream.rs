@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::ACCEPT;
-use http::{HeaderValue, Method};
+use http::{HeaderValue, Method, StatusCode};
 use mcp_proxy_wire::Id;
 use mcp_proxy_wire::headers::{self, LAST_EVENT_ID};
 use tokio::time::sleep;
@@ -18,6 +18,16 @@ const RETRY_MAX: Duration = Duration::from_secs(30);
 /// A POST's stream is taken up again this often before its request is given up.
 const RESUMES_MAX: usize = 10;
 
+/// What became of a GET.
+enum GetOutcome {
+    /// The stream was open and has ended.
+    Ended(StreamEnd),
+    /// The server offers no stream (now).
+    Refused(StatusCode),
+    /// There is no server (now).
+    Unreachable,
+}
+
 impl HttpLink {
     /// Opens the GET stream in a task of its own. A server that has none answers 405, which is fine.
     pub(super) fn open_get(self: &Arc<Self>) {
@@ -29,42 +39,54 @@ impl HttpLink {
     async fn run_get(self: Arc<Self>) {
         let mut last_event_id: Option<String> = None;
         let mut pause = RETRY_FIRST;
+        let mut was_open = false;
         loop {
+            let generation = self.state.generation();
             match self.get(last_event_id.as_deref()).await {
-                Some(end) => {
+                GetOutcome::Ended(end) => {
+                    was_open = true;
                     pause = end
                         .retry_ms
                         .map_or(RETRY_FIRST, Duration::from_millis)
                         .min(RETRY_MAX);
                     last_event_id = end.last_event_id.or(last_event_id);
                 }
-                None if last_event_id.is_none() && pause == RETRY_FIRST => return,
-                None => pause = (pause * 2).min(RETRY_MAX),
+                GetOutcome::Refused(StatusCode::NOT_FOUND) if was_open && self.can_reopen() => {
+                    // If it cannot be opened again, the client's next message hears of it.
+                    if self.reopen(generation).await.is_err() {
+                        return;
+                    }
+                    (last_event_id, pause, was_open) = (None, RETRY_FIRST, false);
+                    continue;
+                }
+                GetOutcome::Refused(_) if !was_open => return,
+                GetOutcome::Refused(_) | GetOutcome::Unreachable => {
+                    pause = (pause * 2).min(RETRY_MAX);
+                }
             }
             sleep(pause).await;
         }
     }
 
-    /// One GET, read to its end. `None`: the server offers no stream (now).
-    async fn get(&self, last_event_id: Option<&str>) -> Option<StreamEnd> {
+    /// One GET, read to its end.
+    async fn get(&self, last_event_id: Option<&str>) -> GetOutcome {
         let mut headers = self.headers();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_str(id).ok()) {
             headers.insert(LAST_EVENT_ID, id);
         }
-        let url = self.remote.url().clone();
-        let response = self
-            .remote
-            .send(Method::GET, url, headers, OutgoingBody::empty())
-            .await
-            .ok()?;
+        let url = self.client.remote.url().clone();
+        let sent = self
+            .client
+            .send(Method::GET, url, headers, OutgoingBody::empty());
+        let Ok(response) = sent.await else {
+            return GetOutcome::Unreachable;
+        };
         if !response.status().is_success() || !headers::is_sse(response.headers()) {
-            return None;
+            return GetOutcome::Refused(response.status());
         }
-        Some(
-            self.read_events(response.into_body(), None, &mut Vec::new())
-                .await,
-        )
+        let body = response.into_body();
+        GetOutcome::Ended(self.read_events(body, None, &mut Vec::new()).await)
     }
 
     /// A POST's stream ended before its answers came: take it up where it stood, if the server gave event ids.
@@ -86,9 +108,9 @@ impl HttpLink {
                 break;
             };
             headers.insert(LAST_EVENT_ID, value);
-            let url = self.remote.url().clone();
+            let url = self.client.remote.url().clone();
             let Ok(response) = self
-                .remote
+                .client
                 .send(Method::GET, url, headers, OutgoingBody::empty())
                 .await
             else {

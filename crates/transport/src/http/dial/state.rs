@@ -9,6 +9,9 @@ use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+/// Requests that wait for the GET stream and are remembered.
+const PROMISED_MAX: usize = 256;
+
 #[derive(Default)]
 pub(super) struct HttpLinkState {
     inner: Mutex<HttpLinkInner>,
@@ -19,7 +22,11 @@ pub(super) struct HttpLinkState {
 struct HttpLinkInner {
     session: Option<HeaderValue>,
     version: Option<HeaderValue>,
+    /// How often the session was opened again.
+    generation: u64,
     requests: FxHashMap<IdKey, OpenPost>,
+    /// Requests whose answers were promised for the GET stream.
+    promised: Vec<Id>,
     get: Option<AbortHandle>,
 }
 
@@ -27,6 +34,8 @@ struct HttpLinkInner {
 pub(super) struct OpenPost {
     pub(super) abort: AbortHandle,
     pub(super) modern: bool,
+    /// The client does not wait for its answer any more.
+    pub(super) cancelled: bool,
 }
 
 #[derive(Default)]
@@ -54,6 +63,27 @@ impl HttpLinkState {
 
     pub(super) fn set_session(&self, session: HeaderValue) {
         self.inner().session = Some(session);
+    }
+
+    /// Which of the sessions is open, if there were several.
+    pub(super) fn generation(&self) -> u64 {
+        self.inner().generation
+    }
+
+    /// Another session is open now. Returns the requests whose answers the old one had promised.
+    pub(super) fn replace_session(&self, session: Option<HeaderValue>) -> Vec<Id> {
+        let mut inner = self.inner();
+        inner.session = session;
+        inner.generation += 1;
+        std::mem::take(&mut inner.promised)
+    }
+
+    /// The answers to these come on the GET stream. The newest are remembered.
+    pub(super) fn promise(&self, asked: &[Id]) {
+        let mut inner = self.inner();
+        inner.promised.extend_from_slice(asked);
+        let excess = inner.promised.len().saturating_sub(PROMISED_MAX);
+        inner.promised.drain(..excess);
     }
 
     /// The version that `initialize` agreed on goes with every later request.
@@ -88,20 +118,35 @@ impl HttpLinkState {
         self.inner().requests.remove(key);
     }
 
-    /// In the modern era closing the response stream is the cancel: the POST is dropped, nothing is sent.
-    pub(super) fn cancel_modern(&self, message: &Message) -> bool {
+    /// Notes that the client has cancelled a request. In the modern era closing the response stream is the cancel: the POST
+    /// is dropped, and nothing is to be sent (`true`).
+    pub(super) fn cancel(&self, message: &Message) -> bool {
         let Some(span) = message.span(Field::RequestId) else {
             return false;
         };
         let key = Id::from_token(message.slice(span)).key();
         let mut inner = self.inner();
-        if !inner.requests.get(&key).is_some_and(|open| open.modern) {
+        let Some(open) = inner.requests.get_mut(&key) else {
+            return false;
+        };
+        open.cancelled = true;
+        if !open.modern {
             return false;
         }
         if let Some(open) = inner.requests.remove(&key) {
             open.abort.abort();
         }
         true
+    }
+
+    /// Ends the POSTs whose answers nobody waits for: a server need not answer what was cancelled.
+    pub(super) fn abort_cancelled(&self) {
+        self.inner().requests.retain(|_, open| {
+            if open.cancelled {
+                open.abort.abort();
+            }
+            !open.cancelled
+        });
     }
 
     pub(super) fn set_get(&self, task: AbortHandle) {

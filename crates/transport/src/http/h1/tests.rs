@@ -148,7 +148,7 @@ fn a_request_head_is_written_in_the_clients_order() {
         .unwrap();
     let (parts, ()) = request.into_parts();
     let host = HeaderValue::from_static("h:1");
-    let text = request_head(&parts, &host, BodyLength::Exact(7));
+    let text = request_head(&parts, &host, BodyLength::Exact(7), None);
     assert_eq!(
         String::from_utf8(text).unwrap(),
         "POST /mcp?a=1 HTTP/1.1\r\nhost: h:1\r\nb: 2\r\na: 1\r\ncontent-length: 7\r\n\r\n"

@@ -21,6 +21,7 @@ fn message(body: &str) -> ProxyMessage {
         transport: Transport::Stdio,
         raw: RawBody::classify(body.to_owned().into()),
         jsonrpc_id: None,
+        server_id: None,
         method: None,
         correlated_id: None,
         modified: false,

@@ -1,0 +1,275 @@
+//! A session that the server has lost is opened again, with the client's own `initialize`, and what the server refused is
+//! sent once more: it was not carried out. The record shows all of it as the proxy's own messages.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderMap, Response, StatusCode};
+use mcp_proxy_core::{LinkEnd, OwnRequest};
+use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
+use mcp_proxy_wire::{
+    Body, Direction, ErrorCode, Id, Limits, Message, Side, SseSplitter, SseUnit, StreamId,
+    TransportEnvelope,
+};
+use tokio::time::timeout;
+
+use super::super::collect::collect;
+use super::super::incoming_body::IncomingBody;
+use super::super::relayed_body::event_frame;
+use super::answer_inbox::received;
+use super::answers::{refuses_session, status_text};
+use super::{HttpLink, PostedMessage, session_headers};
+use crate::session_opening::{SessionLoss, SessionOpening, check_reopened};
+
+/// All messages that open a session again may take this long together.
+const REOPEN_DEADLINE: Duration = Duration::from_secs(30);
+
+/// What is known for opening a session again.
+pub(super) struct Reopening {
+    opening: Mutex<SessionOpening>,
+    /// Locked while the session is opened; holds why that failed for good.
+    attempt: tokio::sync::Mutex<Option<String>>,
+}
+
+impl Reopening {
+    pub(super) fn new(on_loss: SessionLoss) -> Option<Reopening> {
+        (on_loss == SessionLoss::Reopen).then(|| Reopening {
+            opening: Mutex::default(),
+            attempt: tokio::sync::Mutex::default(),
+        })
+    }
+
+    fn opening<T>(&self, read: impl FnOnce(&mut SessionOpening) -> T) -> T {
+        read(&mut self.opening.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl HttpLink {
+    /// Remembers what a new session would need.
+    pub(super) fn observe(&self, method: Option<&str>, message: &Message) {
+        if let Some(reopening) = &self.reopening {
+            reopening.opening(|opening| opening.observe(method, message));
+        }
+    }
+
+    /// Whether this answer may say that the session is lost, and the message could go out on another one. Answers to
+    /// requests of the server could not: those requests went with the session.
+    pub(super) fn may_have_lost_session(
+        &self,
+        response: &Response<IncomingBody>,
+        posted: &PostedMessage,
+        message: &Message,
+    ) -> bool {
+        matches!(
+            response.status(),
+            StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST
+        ) && !message.is_answer()
+            && posted.method.as_deref() != Some("initialize")
+            && self.can_reopen()
+    }
+
+    pub(super) fn can_reopen(&self) -> bool {
+        let is_complete = |reopening: &Reopening| reopening.opening(|it| it.is_complete());
+        self.state.session().0.is_some() && self.reopening.as_ref().is_some_and(is_complete)
+    }
+
+    /// Reads the answer to a message that was sent on the session of this generation. If it says that the session is lost,
+    /// the message is sent on a new one. `None`: the answer was something else, and is dealt with.
+    pub(super) async fn send_on_new_session(
+        self: &Arc<Self>,
+        response: Response<IncomingBody>,
+        (generation, message): (u64, &Message),
+        posted: &PostedMessage,
+    ) -> Option<Result<Response<IncomingBody>, LinkEnd>> {
+        let (parts, body) = response.into_parts();
+        let bytes = collect(body, self.max).await.into_bytes();
+        let (status, answer) = (parts.status, Message::parse(bytes.clone()));
+        if !refuses_session(status, &answer) {
+            self.receive_whole(parts, bytes, posted).await;
+            return None;
+        }
+        self.answers.record_failure(parts, answer).await;
+        match self.reopen(generation).await {
+            Ok(()) => {
+                self.open_get();
+                Some(self.send_as(message, super::era(message)).await)
+            }
+            Err(why) => {
+                self.lose_session(status, posted, &why).await;
+                None
+            }
+        }
+    }
+
+    /// Opens the session again, unless somebody else has meanwhile. Others that need it wait.
+    pub(super) async fn reopen(self: &Arc<Self>, generation: u64) -> Result<(), String> {
+        let Some(reopening) = &self.reopening else {
+            return Err(String::new());
+        };
+        let mut failed = reopening.attempt.lock().await;
+        if let Some(why) = &*failed {
+            return Err(why.clone());
+        }
+        if self.state.generation() != generation {
+            return Ok(());
+        }
+        let opened = timeout(REOPEN_DEADLINE, self.open_again(reopening)).await;
+        let opened = opened.unwrap_or_else(|_| {
+            let seconds = REOPEN_DEADLINE.as_secs();
+            Err(format!("the server took longer than {seconds} s"))
+        });
+        match opened {
+            Ok(()) => {
+                let text = "the server had lost the session; the proxy opened it again";
+                self.client.connection.warn(text);
+                Ok(())
+            }
+            Err(why) => {
+                let why = format!("; it could not be opened again: {why}");
+                *failed = Some(why.clone());
+                Err(why)
+            }
+        }
+    }
+
+    /// Until the new session is as the old one was, no other message is sent on it.
+    async fn open_again(&self, reopening: &Reopening) -> Result<(), String> {
+        let version = self.state.session().1;
+        let initialize = reopening.opening(SessionOpening::initialize);
+        let initialize = initialize.ok_or("the client's `initialize` is not known")?;
+        let (response, answer) = self.ask(HeaderMap::new(), initialize).await?;
+        let session = response.get(MCP_SESSION_ID).cloned();
+        let agreed = version.as_ref().and_then(|version| version.to_str().ok());
+        let checked = check_reopened(&answer, agreed);
+        let headers = session_headers(session.clone(), version);
+        let opened = match checked {
+            Ok(()) => self.complete(reopening, &headers).await,
+            refused => refused,
+        };
+        if opened.is_err() {
+            self.end_session(headers).await;
+            return opened;
+        }
+        let promised = self.state.replace_session(session);
+        self.fail_promised(promised).await;
+        Ok(())
+    }
+
+    /// Sends what the client had sent after `initialize`, on the session of these headers.
+    async fn complete(&self, reopening: &Reopening, headers: &HeaderMap) -> Result<(), String> {
+        if let Some(initialized) = reopening.opening(|it| it.initialized()) {
+            self.tell(headers.clone(), initialized).await?;
+        }
+        for message in reopening.opening(SessionOpening::settings) {
+            let method = message.method().unwrap_or_default().into_owned();
+            if let Err(why) = self.ask(headers.clone(), message).await {
+                let text = format!("`{method}` could not be sent on the new session: {why}");
+                self.client.connection.warn(&text);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the lost session was to answer on its GET stream is not answered any more.
+    async fn fail_promised(&self, mut promised: Vec<Id>) {
+        if promised.is_empty() {
+            return;
+        }
+        let direction = Direction::ClientToServer;
+        let open = self.client.connection.open_requests(direction);
+        promised.retain(|id| open.iter().any(|asked| asked.id == *id));
+        let text = "the server lost the session before it answered";
+        let end = LinkEnd::failed(Side::Server, ErrorCode::SESSION_NOT_FOUND, text);
+        self.answers.fail(&promised, &end).await;
+    }
+
+    /// Sends a request of the proxy's own; the headers of the response, and the answer.
+    async fn ask(
+        &self,
+        session: HeaderMap,
+        message: Message,
+    ) -> Result<(HeaderMap, Message), String> {
+        let connection = &self.client.connection;
+        let (request, frame) =
+            OwnRequest::author(connection, message.clone()).map_err(|end| end.to_string())?;
+        let asked = async {
+            let response = self.send_with(session, &message).await;
+            self.own_answer(response.map_err(|end| end.to_string())?, request.id())
+                .await
+        };
+        asked.await.inspect_err(|why| {
+            connection.undelivered(frame.sequence.as_slice(), why);
+        })
+    }
+
+    /// Sends a notification of the proxy's own.
+    async fn tell(&self, session: HeaderMap, message: Message) -> Result<(), String> {
+        let connection = &self.client.connection;
+        let (direction, now) = (Direction::ClientToServer, connection.run.now());
+        let frame = connection
+            .author(direction, StreamId::Only, message.clone(), now)
+            .map_err(|end| end.to_string())?;
+        let why = match self.send_with(session, &message).await {
+            Ok(response) if response.status().is_success() => return Ok(()),
+            Ok(response) => status_text(response.status()),
+            Err(end) => end.to_string(),
+        };
+        connection.undelivered(frame.sequence.as_slice(), &why);
+        Err(why)
+    }
+
+    /// The answer to a request of ours. What else comes with it is for the client.
+    async fn own_answer(
+        &self,
+        response: Response<IncomingBody>,
+        id: &Id,
+    ) -> Result<(HeaderMap, Message), String> {
+        let (parts, mut body) = response.into_parts();
+        let headers = parts.headers.clone();
+        if !(parts.status.is_success() && headers::is_sse(&parts.headers)) {
+            let status = parts.status;
+            let message = Message::parse(collect(body, self.max).await.into_bytes());
+            let is_answer = message.is_answer() && message.id().as_ref() == Some(id);
+            self.answers.record_failure(parts, message.clone()).await;
+            return match is_answer {
+                true => Ok((headers, message)),
+                false => Err(status_text(status)),
+            };
+        }
+        let mut splitter = SseSplitter::new(Limits {
+            cut: usize::MAX,
+            max: self.max,
+        });
+        let mut units = Vec::new();
+        while let Some(Ok(piece)) = body.next().await {
+            splitter.push(piece, &mut units);
+            for unit in units.drain(..) {
+                let SseUnit::Event(event) = unit else {
+                    continue;
+                };
+                let (envelope, Body::Whole(message)) = event_frame(event) else {
+                    continue;
+                };
+                if let Some(message) = self.take_own(id, envelope, message).await {
+                    return Ok((headers, message));
+                }
+            }
+        }
+        Err("the server's stream ended before the answer came".to_owned())
+    }
+
+    async fn take_own(
+        &self,
+        id: &Id,
+        envelope: TransportEnvelope,
+        message: Message,
+    ) -> Option<Message> {
+        let is_answer = message.is_answer() && message.id().as_ref() == Some(id);
+        let frame = received(envelope, message.clone());
+        match is_answer {
+            true => drop(self.answers.record(frame).await),
+            false => self.answers.hand_over(frame).await,
+        }
+        is_answer.then_some(message)
+    }
+}

@@ -1,0 +1,282 @@
+//! The HTTP proxy that stands between us and servers, from the environment as curl reads it: `HTTP_PROXY`, `HTTPS_PROXY`,
+//! `ALL_PROXY` and `NO_PROXY`, in capitals or not.
+
+use std::net::IpAddr;
+
+use base64::Engine as _;
+use http::uri::{Authority, Scheme};
+use http::{HeaderValue, Uri};
+
+/// An HTTP proxy.
+#[derive(Clone, Debug)]
+pub struct OutboundProxy {
+    /// Its host and port.
+    authority: Authority,
+    /// The credentials of its URL.
+    pub(super) authorization: Option<HeaderValue>,
+}
+
+/// Why a variable does not name a proxy. Its value may hold a password, so it is not shown.
+#[derive(Debug, thiserror::Error)]
+pub enum OutboundProxyError {
+    /// Another kind of proxy.
+    #[error(
+        "{0} names a proxy that is not an http:// one, and no other kind is supported; put the server's host into NO_PROXY to connect directly"
+    )]
+    Unsupported(&'static str),
+    /// No URL.
+    #[error("{0} is not the URL of a proxy; write http://host:port")]
+    Malformed(&'static str),
+}
+
+impl OutboundProxy {
+    /// The proxy that requests to `server` take. `variable` reads one of our own environment.
+    pub fn from_environment(
+        server: &Uri,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<OutboundProxy>, OutboundProxyError> {
+        let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
+        let either = |name: &str| {
+            let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+            set(&name.to_ascii_lowercase()).or_else(|| set(name))
+        };
+        if is_loopback(host) || either("NO_PROXY").is_some_and(|list| is_exempt(host, &list)) {
+            return Ok(None);
+        }
+        let own = match server.scheme() == Some(&Scheme::HTTPS) {
+            true => "HTTPS_PROXY",
+            false => "HTTP_PROXY",
+        };
+        for name in [own, "ALL_PROXY"] {
+            if let Some(value) = either(name) {
+                return OutboundProxy::parse(name, value.trim()).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn parse(name: &'static str, value: &str) -> Result<OutboundProxy, OutboundProxyError> {
+        let malformed = || OutboundProxyError::Malformed(name);
+        let rest = match value.split_once("://") {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
+            Some(_) => return Err(OutboundProxyError::Unsupported(name)),
+            None => value,
+        };
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let (credentials, host) = match authority.rsplit_once('@') {
+            Some((credentials, host)) => (Some(credentials), host),
+            None => (None, authority),
+        };
+        let authority: Authority = host.parse().map_err(|_| malformed())?;
+        if authority.host().is_empty() {
+            return Err(malformed());
+        }
+        let authorization = credentials.map(|pair| {
+            let pair = percent_decoded(pair);
+            let value = base64::engine::general_purpose::STANDARD.encode(pair);
+            HeaderValue::from_str(&format!("Basic {value}"))
+        });
+        let mut authorization = authorization.transpose().map_err(|_| malformed())?;
+        if let Some(value) = &mut authorization {
+            value.set_sensitive(true);
+        }
+        Ok(OutboundProxy {
+            authority,
+            authorization,
+        })
+    }
+
+    pub(super) fn host(&self) -> &str {
+        self.authority.host().trim_matches(['[', ']'])
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.authority.port_u16().unwrap_or(80)
+    }
+
+    /// Where CONNECT requests go.
+    pub(super) fn url(&self) -> Uri {
+        let mut parts = http::uri::Parts::default();
+        parts.scheme = Some(Scheme::HTTP);
+        parts.authority = Some(self.authority.clone());
+        parts.path_and_query = Some(http::uri::PathAndQuery::from_static("/"));
+        Uri::from_parts(parts).unwrap_or_default()
+    }
+}
+
+/// This machine is never reached through a proxy.
+fn is_loopback(host: &str) -> bool {
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => is_in_domain(host.trim_end_matches('.'), "localhost"),
+    }
+}
+
+/// Whether one of the entries of `NO_PROXY` is this host, a domain that it is in, or a network that has it.
+fn is_exempt(host: &str, list: &str) -> bool {
+    let host = host.trim_end_matches('.');
+    let address = host.parse::<IpAddr>().ok();
+    list.split([',', ' ', '\t'])
+        .map(|entry| entry.trim().trim_end_matches('.'))
+        .filter(|entry| !entry.is_empty())
+        .any(|entry| match address {
+            _ if entry == "*" => true,
+            Some(address) => is_in_network(address, entry),
+            None => is_in_domain(host, entry.trim_start_matches('.')),
+        })
+}
+
+fn is_in_domain(host: &str, domain: &str) -> bool {
+    let Some(start) = host.len().checked_sub(domain.len()) else {
+        return false;
+    };
+    host.is_char_boundary(start)
+        && host[start..].eq_ignore_ascii_case(domain)
+        && (start == 0 || host[..start].ends_with('.'))
+}
+
+/// `10.1.2.3`, `10.0.0.0/8`, `[::1]`, `fd00::/8`.
+fn is_in_network(address: IpAddr, entry: &str) -> bool {
+    let (network, bits) = match entry.split_once('/') {
+        Some((network, bits)) => (network, bits.parse::<u32>().ok()),
+        None => (entry, Some(u32::MAX)),
+    };
+    let (Ok(network), Some(bits)) = (network.trim_matches(['[', ']']).parse(), bits) else {
+        return false;
+    };
+    match (address, network) {
+        (IpAddr::V4(address), IpAddr::V4(network)) => {
+            let shift = 32_u32.saturating_sub(bits);
+            let prefix = |ip: std::net::Ipv4Addr| ip.to_bits().checked_shr(shift);
+            prefix(address) == prefix(network)
+        }
+        (IpAddr::V6(address), IpAddr::V6(network)) => {
+            let shift = 128_u32.saturating_sub(bits);
+            let prefix = |ip: std::net::Ipv6Addr| ip.to_bits().checked_shr(shift);
+            prefix(address) == prefix(network)
+        }
+        _ => false,
+    }
+}
+
+/// `%40` is `@`: a password in a URL may need it.
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let code = after
+            .get(..2)
+            .filter(|_| *first == b'%')
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match code {
+            Some(byte) => {
+                out.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                out.push(*first);
+                rest = after;
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(server: &str, variables: &[(&str, &str)]) -> Option<String> {
+        let server = server.parse().unwrap();
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let proxy = OutboundProxy::from_environment(&server, variable).unwrap();
+        proxy.map(|proxy| format!("{}:{}", proxy.host(), proxy.port()))
+    }
+
+    #[test]
+    fn the_variable_of_the_scheme_names_the_proxy() {
+        let all = [
+            ("HTTP_PROXY", "http://plain:3128"),
+            ("https_proxy", "secure:3129/"),
+            ("ALL_PROXY", "http://all"),
+        ];
+        assert_eq!(chosen("http://h/mcp", &all).unwrap(), "plain:3128");
+        assert_eq!(chosen("https://h/mcp", &all).unwrap(), "secure:3129");
+        assert_eq!(chosen("https://h/mcp", &all[2..]).unwrap(), "all:80");
+        assert_eq!(chosen("https://h/mcp", &[("HTTPS_PROXY", "")]), None);
+        let both = [("HTTP_PROXY", "capital"), ("http_proxy", "small")];
+        assert_eq!(chosen("http://h/mcp", &both).unwrap(), "small:80");
+    }
+
+    #[test]
+    fn no_proxy_exempts_hosts_domains_and_networks() {
+        let cases = [
+            ("http://example.com/", "example.com", true),
+            ("http://EXAMPLE.com/", ".example.com", true),
+            ("http://api.example.com./", "other, example.com", true),
+            ("http://notexample.com/", "example.com", false),
+            ("http://10.1.2.3/", "10.0.0.0/8", true),
+            ("http://11.1.2.3/", "10.0.0.0/8", false),
+            ("http://10.1.2.3/", "10.1.2.3", true),
+            ("http://10.1.2.4/", "10.1.2.3", false),
+            ("http://10.1.2.4/", "0.0.0.0/0", true),
+            ("http://[fd00::1]/", "[fd00::]/8,fd00::/8", true),
+            ("http://[fe80::1]/", "fd00::/8", false),
+            ("http://anything/", "*", true),
+            ("http://anything/", "", false),
+        ];
+        for (server, list, exempt) in cases {
+            let variables = [("http_proxy", "http://proxy:1"), ("NO_PROXY", list)];
+            assert_eq!(
+                chosen(server, &variables).is_none(),
+                exempt,
+                "{server} {list}"
+            );
+        }
+    }
+
+    #[test]
+    fn this_machine_is_never_reached_through_a_proxy() {
+        let here = [
+            "http://localhost:1/",
+            "http://app.localhost/",
+            "http://127.9.9.9/",
+            "http://[::1]:1/",
+        ];
+        for server in here {
+            assert_eq!(chosen(server, &[("http_proxy", "http://p:1")]), None);
+        }
+    }
+
+    #[test]
+    fn credentials_of_a_proxy_become_a_header() {
+        let variable = |_: &str| Some("http://me:p%40w@proxy:1".to_owned());
+        let server = "http://elsewhere/".parse().unwrap();
+        // `NO_PROXY` is the same text here, which exempts nothing.
+        let proxy = OutboundProxy::from_environment(&server, variable)
+            .unwrap()
+            .unwrap();
+        assert_eq!(proxy.authorization.unwrap(), "Basic bWU6cEB3");
+        assert_eq!(
+            OutboundProxy::parse("X", "h:1").unwrap().url(),
+            "http://h:1/"
+        );
+    }
+
+    #[test]
+    fn other_kinds_of_proxies_are_refused_by_the_name_of_their_variable() {
+        for (value, unsupported) in [
+            ("socks5://h:1", true),
+            ("https://h", true),
+            ("http://", false),
+        ] {
+            let error = OutboundProxy::parse("ALL_PROXY", value).unwrap_err();
+            let is_unsupported = matches!(error, OutboundProxyError::Unsupported("ALL_PROXY"));
+            assert_eq!(is_unsupported, unsupported, "{value}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The event stream has ended: another one is opened, and on it a session as the client opened the first.
+
+use std::time::Duration;
+
+use http::Uri;
+use mcp_proxy_core::{LinkEnd, OwnRequest};
+use mcp_proxy_wire::{
+    Body, Direction, ErrorCode, Frame, Id, Message, Origin, Side, StreamId, TransportEnvelope,
+};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::{SseServerStream, SseSession};
+use crate::http::dial::status_text;
+use crate::session_opening::check_reopened;
+
+/// A server has this long to come back. Clients give up on what waits meanwhile after about a minute.
+const RECONNECT_DEADLINE: Duration = Duration::from_secs(30);
+const RETRY_FIRST: Duration = Duration::from_millis(100);
+const RETRY_MAX: Duration = Duration::from_secs(2);
+/// The answer to `initialize` and the like.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(15);
+
+/// Why there is no new session.
+enum ReconnectError {
+    /// The server may be on its way.
+    Later(String),
+    /// It is another server now.
+    Never(String),
+}
+
+impl SseSession {
+    /// Opens another stream and another session in place of those that ended like this. `Err`: how the link ends.
+    pub(super) async fn reconnect(&self, end: LinkEnd) -> Result<SseServerStream, LinkEnd> {
+        let is_closed =
+            matches!(&end, LinkEnd::Failed(failure) if failure.code == ErrorCode::SERVER_EXITED);
+        let can_open = self
+            .memory()
+            .is_some_and(|memory| memory.opening.is_complete());
+        if !(is_closed && can_open) {
+            return Err(end);
+        }
+        // What the client sends meanwhile waits for the new endpoint.
+        let mut endpoint = self.endpoint.write().await;
+        self.client
+            .connection
+            .warn("the server closed its event stream; the proxy connects again");
+        self.fail_unanswered().await;
+        let deadline = Instant::now() + RECONNECT_DEADLINE;
+        let (mut pause, mut last) = (RETRY_FIRST, String::new());
+        loop {
+            match timeout_at(deadline, self.open_again()).await {
+                Ok(Ok((stream, opened))) => {
+                    *endpoint = opened;
+                    self.client
+                        .connection
+                        .warn("the proxy opened the session again");
+                    return Ok(stream);
+                }
+                Ok(Err(ReconnectError::Later(why))) if Instant::now() + pause < deadline => {
+                    last = why
+                }
+                Ok(Err(ReconnectError::Later(why) | ReconnectError::Never(why))) => {
+                    return Err(gone(&why));
+                }
+                Err(_) => return Err(gone(&last)),
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(RETRY_MAX);
+        }
+    }
+
+    /// The server may have carried these out or not: they are not sent again.
+    async fn fail_unanswered(&self) {
+        let lost: Vec<Id> = match self.memory() {
+            Some(mut memory) => memory.unanswered.drain().map(|(_, id)| id).collect(),
+            None => return,
+        };
+        let open = self
+            .client
+            .connection
+            .open_requests(Direction::ClientToServer);
+        let mut lost: Vec<_> = open
+            .iter()
+            .filter(|asked| lost.contains(&asked.id))
+            .collect();
+        lost.sort_by_key(|asked| asked.sequence);
+        let lost: Vec<Id> = lost.into_iter().map(|asked| asked.id.clone()).collect();
+        let text =
+            "the server closed its event stream before it answered; it may have carried this out";
+        let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_EXITED, text);
+        self.answers.fail(&lost, &end).await;
+    }
+
+    async fn open_again(&self) -> Result<(SseServerStream, Uri), ReconnectError> {
+        let later = |end: LinkEnd| ReconnectError::Later(end.to_string());
+        let opened = SseServerStream::open(&self.client, self.max).await;
+        let (mut stream, endpoint) = opened.map_err(later)?;
+        let (initialize, initialized, settings, agreed) = {
+            let gone = || ReconnectError::Never("its options are gone".to_owned());
+            let mut memory = self.memory().ok_or_else(gone)?;
+            let initialize = memory.opening.initialize();
+            let initialized = memory.opening.initialized();
+            let settings = memory.opening.settings();
+            (
+                initialize.ok_or_else(gone)?,
+                initialized,
+                settings,
+                memory.agreed.clone(),
+            )
+        };
+        let answer = self.ask(&mut stream, &endpoint, initialize).await?;
+        check_reopened(&answer, agreed.as_deref()).map_err(ReconnectError::Never)?;
+        if let Some(initialized) = initialized {
+            self.tell(&endpoint, initialized).await?;
+        }
+        for message in settings {
+            let method = message.method().unwrap_or_default().into_owned();
+            if let Err(error) = self.ask(&mut stream, &endpoint, message).await {
+                let (ReconnectError::Later(why) | ReconnectError::Never(why)) = error;
+                let text = format!("`{method}` could not be sent on the new session: {why}");
+                self.client.connection.warn(&text);
+            }
+        }
+        Ok((stream, endpoint))
+    }
+
+    /// Sends a request of the proxy's own and reads on until its answer comes. What else comes is for the client.
+    async fn ask(
+        &self,
+        stream: &mut SseServerStream,
+        endpoint: &Uri,
+        message: Message,
+    ) -> Result<Message, ReconnectError> {
+        let connection = &self.client.connection;
+        let authored = OwnRequest::author(connection, message.clone());
+        let (request, frame) = authored.map_err(|end| ReconnectError::Never(end.to_string()))?;
+        let _counted = self.count_own();
+        let asked = async {
+            self.deliver(endpoint, message).await?;
+            loop {
+                let (envelope, message) = stream.next().await.map_err(|end| end.to_string())?;
+                if let Some(answer) = self.take_own(request.id(), envelope, message).await {
+                    return Ok(answer);
+                }
+            }
+        };
+        let asked = timeout(ANSWER_DEADLINE, asked).await;
+        let asked = asked.unwrap_or_else(|_| Err("the server did not answer".to_owned()));
+        asked.map_err(|why| {
+            connection.undelivered(frame.sequence.as_slice(), &why);
+            ReconnectError::Later(why)
+        })
+    }
+
+    /// Sends a notification of the proxy's own.
+    async fn tell(&self, endpoint: &Uri, message: Message) -> Result<(), ReconnectError> {
+        let connection = &self.client.connection;
+        let (direction, now) = (Direction::ClientToServer, connection.run.now());
+        let frame = connection
+            .author(direction, StreamId::Only, message.clone(), now)
+            .map_err(|end| ReconnectError::Never(end.to_string()))?;
+        self.deliver(endpoint, message).await.map_err(|why| {
+            connection.undelivered(frame.sequence.as_slice(), &why);
+            ReconnectError::Later(why)
+        })
+    }
+
+    async fn deliver(&self, endpoint: &Uri, message: Message) -> Result<(), String> {
+        let sent = self.post(endpoint.clone(), message).await;
+        let status = sent.map_err(|end| end.to_string())?.status();
+        match status.is_success() {
+            true => Ok(()),
+            false => Err(status_text(status)),
+        }
+    }
+
+    async fn take_own(
+        &self,
+        id: &Id,
+        envelope: TransportEnvelope,
+        message: Message,
+    ) -> Option<Message> {
+        let is_answer = message.is_answer() && message.id().as_ref() == Some(id);
+        let body = Body::Whole(message.clone());
+        let frame = Frame::new(StreamId::Only, Origin::Server, envelope, body);
+        match is_answer {
+            true => drop(self.answers.record(frame).await),
+            false => self.answers.hand_over(frame).await,
+        }
+        is_answer.then_some(message)
+    }
+
+    fn count_own(&self) -> CountedOwn<'_> {
+        if let Some(mut memory) = self.memory() {
+            memory.own += 1;
+        }
+        CountedOwn(self)
+    }
+}
+
+/// Counts a request of the proxy's own as open until it is dropped.
+struct CountedOwn<'a>(&'a SseSession);
+
+impl Drop for CountedOwn<'_> {
+    fn drop(&mut self) {
+        if let Some(mut memory) = self.0.memory() {
+            memory.own -= 1;
+        }
+    }
+}
+
+fn gone(why: &str) -> LinkEnd {
+    let text =
+        format!("the server closed its event stream, and no new session could be opened: {why}");
+    LinkEnd::failed(Side::Server, ErrorCode::SERVER_EXITED, text)
+}
