@@ -324,7 +324,7 @@ pub enum ServerKind {
 pub enum ClientKind {
     /// Over our own stdin and stdout.
     Stdio,
-    /// Streamable HTTP at /mcp.
+    /// Streamable HTTP at /mcp; where it ends at the proxy, also HTTP+SSE at /sse.
     Http,
     /// HTTP+SSE at /sse.
     Sse,

@@ -9,7 +9,7 @@ use crate::endpoint::{EndpointAddress, EndpointKind, TestEndpoint, everything};
 use crate::fixtures;
 use crate::process::{finish, said};
 
-const ROUNDS: u32 = 10;
+const ROUNDS: u32 = 5;
 
 fn check(endpoint: &TestEndpoint) {
     let EndpointAddress::Url(url) = &endpoint.address else {

@@ -21,12 +21,11 @@ pub(super) fn restate_in_request(headers: &mut HeaderMap, body: &OutgoingBody) {
 
 /// Makes the head of an answer say how its body was read.
 pub(super) fn restate_in_answer(asked: &Method, answer: &mut Response<IncomingBody>) {
-    // Mostly there is one number, and it is how the body was read.
     if !answer.headers().contains_key(CONTENT_LENGTH) {
         return;
     }
     let length = match answer.status() {
-        // The length of a body that is not sent, which may not differ from itself.
+        // The length of a body that is not sent.
         _ if *asked == Method::HEAD => stated(answer.headers()),
         StatusCode::NOT_MODIFIED => stated(answer.headers()),
         StatusCode::NO_CONTENT => None,

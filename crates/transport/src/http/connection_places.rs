@@ -62,7 +62,7 @@ impl ConnectionPlaces {
         })
     }
 
-    /// A place for a client that waits at the door. If all are taken, an idle connection makes room; if none is idle,
+    /// A place for a client that has connected. If all are taken, an idle connection makes room; if none is idle,
     /// this waits for one.
     pub(super) async fn take(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {

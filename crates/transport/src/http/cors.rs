@@ -1,7 +1,7 @@
-//! What a browser has to hear before a page of another origin may speak to a listener (CORS, the Fetch standard).
+//! The headers without which a browser does not let a page of another origin use a listener (CORS, the Fetch standard).
 //!
-//! Only origins that the user named get it. Pages on loopback origins are admitted, but a browser lets them read
-//! nothing until their origin is named too.
+//! Only origins that the user named get them. Requests from loopback origins are admitted without, but a browser lets their
+//! pages read nothing.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -13,13 +13,13 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use super::admission::Admission;
 use super::listener::{HttpResponse, bare};
 
-/// Asked, and answered, when a page of a public site speaks to a private address.
+/// Sent when a page of a public site wants to connect to a private address, and the answer to it.
 const REQUEST_PRIVATE_NETWORK: HeaderName =
     HeaderName::from_static("access-control-request-private-network");
 const ALLOW_PRIVATE_NETWORK: HeaderName =
     HeaderName::from_static("access-control-allow-private-network");
 
-/// What MCP clients send, for a preflight that does not say.
+/// What MCP clients send, for a preflight that names no headers.
 const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name",
 );
@@ -49,7 +49,7 @@ pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
 pub(super) fn preflight_answer(asked: &HeaderMap) -> HttpResponse {
     let mut answer = bare(204);
     let headers = answer.headers_mut();
-    // Which headers a client sends is not ours to choose: arguments of tools have headers of their own.
+    // Any header is allowed: those that carry arguments of tools have names that only the client knows.
     let wanted = asked.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     let wanted = wanted.unwrap_or(REQUEST_HEADERS);
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
@@ -61,7 +61,7 @@ pub(super) fn preflight_answer(asked: &HeaderMap) -> HttpResponse {
     answer
 }
 
-/// Lets a page of this origin read the answer. A server's own word on the origin is replaced: it may name only one.
+/// Lets a page of this origin read the answer. A server's own header is replaced, because an answer may name only one origin.
 pub(super) fn allow(answer: &mut HttpResponse, origin: HeaderValue) {
     let headers = answer.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);

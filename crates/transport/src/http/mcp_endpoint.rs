@@ -256,7 +256,7 @@ impl McpEndpoint {
             let text = unreadable(message);
             return Err(Box::new(error(400, ErrorCode::PARSE_ERROR, text)));
         }
-        let text = "no session: send initialize first, then its Mcp-Session-Id with every request";
+        let text = "no session: send initialize first, then its Mcp-Session-Id with every request (the proxy can do without: --stateless)";
         let answer = error_answering(message.id().as_ref(), 400, ErrorCode::BAD_REQUEST, text);
         Err(Box::new(answer))
     }

@@ -60,7 +60,7 @@ pub(crate) async fn post(
         mut messages,
         number,
         expects: awaits,
-    }) = session.open_post(exchange, &message)
+    }) = session.open_modern_post(exchange, &message)
     else {
         let text = "the server has ended; try again";
         return error_answering(id.as_ref(), 503, ErrorCode::SERVER_EXITED, text);

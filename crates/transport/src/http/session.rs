@@ -19,9 +19,6 @@ use super::stream_router::{PostExpectation, StreamRouter};
 use super::tool_headers::ToolHeaders;
 use crate::inbox::{InboxItem, InboxSender};
 
-/// What modern clients ask first.
-pub(crate) const DISCOVER: &str = "server/discover";
-
 /// A session of one or several clients with a server.
 pub(crate) struct HttpSession {
     /// Whose it is.
@@ -50,6 +47,8 @@ pub(crate) enum SessionKind {
     Shared,
     /// One request of a modern client.
     Request(ExchangeId),
+    /// One POST of a legacy client that has no session.
+    Stateless(ExchangeId),
 }
 
 struct HttpSessionState {
@@ -64,18 +63,6 @@ struct HttpSessionState {
     probe: EraProbe,
     /// Counted until it is told to end.
     place: Option<SessionPlace>,
-}
-
-/// What a shared session was used for. Modern clients ask `server/discover` first; a server that does not know it is a
-/// legacy one, and then the same client opens a session with `initialize`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EraProbe {
-    /// Nothing but `server/discover`, without an answer yet.
-    Asked,
-    /// Nothing but `server/discover`, which the server refused.
-    Refused,
-    /// Something else: it is in use.
-    Used,
 }
 
 /// A stream that a client reads.
@@ -163,7 +150,28 @@ impl HttpSession {
 
     /// Opens a POST's stream before its message is forwarded, so that no answer can come too early.
     pub(crate) fn open_post(&self, exchange: ExchangeId, message: &Message) -> Option<PostStream> {
+        self.open_post_in(&mut self.state(), exchange, message)
+    }
+
+    /// The same for a modern client, unless a legacy client has taken the session over in the meantime.
+    pub(crate) fn open_modern_post(
+        &self,
+        exchange: ExchangeId,
+        message: &Message,
+    ) -> Option<PostStream> {
         let mut state = self.state();
+        match self.legacy_id() {
+            Some(_) => None,
+            None => self.open_post_in(&mut state, exchange, message),
+        }
+    }
+
+    fn open_post_in(
+        &self,
+        state: &mut HttpSessionState,
+        exchange: ExchangeId,
+        message: &Message,
+    ) -> Option<PostStream> {
         if state.ended {
             return None;
         }
@@ -183,7 +191,7 @@ impl HttpSession {
             PostExpectation::Answers => state.router.take_waiting(),
             PostExpectation::UnparsedBody | PostExpectation::Nothing => Vec::new(),
         };
-        let (sender, messages) = self.stream(&mut state, exchange.into(), waiting);
+        let (sender, messages) = self.stream(state, exchange.into(), waiting);
         let number = match awaits {
             PostExpectation::Nothing => state.next_number(),
             PostExpectation::Answers | PostExpectation::UnparsedBody => {
@@ -373,28 +381,8 @@ impl HttpSession {
         match &self.kind {
             SessionKind::Legacy(id) => Some(id),
             SessionKind::Shared => self.adopted.get().map(String::as_str),
-            SessionKind::Request(_) => None,
+            SessionKind::Request(_) | SessionKind::Stateless(_) => None,
         }
-    }
-
-    /// On a shared session: the server answered `server/discover` with an error.
-    pub(crate) fn discover_refused(&self) {
-        let mut state = self.state();
-        if state.probe == EraProbe::Asked {
-            state.probe = EraProbe::Refused;
-        }
-    }
-
-    /// Gives a shared session, of which nobody wanted more than to find out that its server is a legacy one, to a legacy
-    /// client. Its server was asked nothing else, so it is as good as a new one.
-    pub(crate) fn adopt(&self, id: &str) -> bool {
-        let state = self.state();
-        let is_free = state.probe == EraProbe::Refused && state.streams.is_empty() && !state.ended;
-        let adopted = self.is_shared() && is_free && self.adopted.set(id.to_owned()).is_ok();
-        if adopted {
-            self.connection.unshare();
-        }
-        adopted
     }
 
     /// Whether a client can come back for what it missed. 2026-07-28 has no such thing.
@@ -420,7 +408,7 @@ impl HttpSession {
             SessionKind::Request(_) if self.connection.has_open(Direction::ClientToServer) => {
                 Some(cancelled(id))
             }
-            SessionKind::Request(_) | SessionKind::Legacy(_) => None,
+            SessionKind::Request(_) | SessionKind::Legacy(_) | SessionKind::Stateless(_) => None,
         }
     }
 
@@ -459,9 +447,12 @@ pub(crate) fn frame(
     Frame::new(stream, Origin::Client, envelope, Body::Whole(message))
 }
 
+mod era_probe;
 mod routing;
 mod writer;
 
+pub(crate) use era_probe::DISCOVER;
+use era_probe::EraProbe;
 pub(crate) use writer::SessionWriter;
 
 #[cfg(test)]

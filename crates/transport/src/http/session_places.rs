@@ -34,7 +34,7 @@ impl SessionPlaces {
         self.max
     }
 
-    /// Who ends an idle session when all places are taken.
+    /// Sets what ends an idle session when all places are taken.
     pub(crate) fn set_end_idle(&self, end_idle: impl Fn() -> bool + Send + Sync + 'static) {
         let _ = self.end_idle.set(Box::new(end_idle));
     }

@@ -45,7 +45,7 @@ impl McpEndpoint {
                 return full(text);
             }
             SessionKind::Request(_) => None,
-            SessionKind::Legacy(_) | SessionKind::Shared => {
+            SessionKind::Legacy(_) | SessionKind::Shared | SessionKind::Stateless(_) => {
                 let place = places.enter().or_else(|| {
                     let made = self.make_room(table);
                     made.then(|| places.enter()).flatten()
@@ -64,7 +64,9 @@ impl McpEndpoint {
         let client = Peer::new(Transport::StreamableHttp).called_by(caller);
         let (streams, tools) = match kind {
             SessionKind::Shared => (ClientStreams::Shared, Arc::default()),
-            SessionKind::Legacy(_) => (ClientStreams::FoundById, Arc::default()),
+            SessionKind::Legacy(_) | SessionKind::Stateless(_) => {
+                (ClientStreams::FoundById, Arc::default())
+            }
             SessionKind::Request(_) => (ClientStreams::FoundById, Arc::clone(&self.tools)),
         };
         let server = self.options.server.clone();
@@ -146,12 +148,14 @@ async fn run(
     let _server_place = match places {
         None => None,
         Some(places) => tokio::select! {
-            place = places.server() => place,
+            // A session that was told to end before it had a server needs none.
+            biased;
             () = session.stop.notified() => {
                 session.end();
                 connection.close(session.end_reason.get().unwrap_or(&"stopped"));
                 return;
             }
+            place = places.server() => place,
         },
     };
     let server = match dial(Arc::clone(connection)).await {
@@ -184,7 +188,7 @@ pub(super) async fn sweep(sessions: Weak<McpEndpoint>) {
         };
         let mut table = sessions.table();
         let limit = sessions.options.limits.idle;
-        let idle = table.lasting().filter(|session| session.idle() >= limit);
+        let idle = table.open().filter(|session| session.idle() >= limit);
         let idle: Vec<_> = idle.cloned().collect();
         for session in &idle {
             let _ = session.end_reason.set(UNUSED);

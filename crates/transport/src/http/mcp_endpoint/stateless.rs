@@ -40,12 +40,11 @@ impl McpEndpoint {
         }
         let asked = message.id();
         let session = {
-            let id = uuid::Uuid::new_v4().to_string();
-            let (kind, caller) = (SessionKind::Legacy(id.clone()), source.caller(&parts));
+            let (kind, caller) = (SessionKind::Stateless(exchange), source.caller(&parts));
             let mut table = self.table();
             match self.open(&mut table, kind, caller, asked.as_ref()) {
                 Ok(session) => {
-                    table.legacy.insert(id, Arc::clone(&session));
+                    table.requests.insert(exchange, Arc::clone(&session));
                     session
                 }
                 Err(answer) => return *answer,

@@ -15,7 +15,7 @@ pub(super) struct SessionTable {
     pub(super) legacy: FxHashMap<String, Arc<HttpSession>>,
     /// Those that modern clients share, by what they show as `Authorization`.
     pub(super) shared: FxHashMap<Option<HeaderValue>, Arc<HttpSession>>,
-    /// Those of one modern request.
+    /// Those of one request.
     pub(super) requests: FxHashMap<ExchangeId, Arc<HttpSession>>,
     /// Those that were told to end, while their server is being stopped.
     pub(super) ending: Vec<Arc<HttpSession>>,
@@ -23,9 +23,12 @@ pub(super) struct SessionTable {
 
 impl SessionTable {
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<HttpSession>> {
-        self.lasting()
-            .chain(self.requests.values())
-            .chain(&self.ending)
+        self.open().chain(&self.ending)
+    }
+
+    /// Those that were not told to end.
+    pub(super) fn open(&self) -> impl Iterator<Item = &Arc<HttpSession>> {
+        self.lasting().chain(self.requests.values())
     }
 
     /// Those that last longer than a request.
@@ -45,7 +48,7 @@ impl SessionTable {
         if let Some(id) = session.legacy_id() {
             self.legacy.remove(id);
         }
-        if let SessionKind::Request(exchange) = &session.kind {
+        if let SessionKind::Request(exchange) | SessionKind::Stateless(exchange) = &session.kind {
             self.requests.remove(exchange);
         }
         self.shared.retain(|_, it| !Arc::ptr_eq(it, session));

@@ -90,7 +90,10 @@ async fn requests_that_come_at_once_with_one_token_share_one_server() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_is_over_is_not_shared_while_its_server_is_stopped() {
-    let stopping: Dial = Arc::new(|_| {
+    let dialled = Arc::new(tokio::sync::Notify::new());
+    let dialling = Arc::clone(&dialled);
+    let stopping: Dial = Arc::new(move |_| {
+        dialling.notify_one();
         let (link, server) = in_process();
         let finish = Box::pin(async move {
             let _server = server;
@@ -101,6 +104,7 @@ async fn a_session_that_is_over_is_not_shared_while_its_server_is_stopped() {
     let sessions = sessions_with(1, stopping);
     let (source, parts) = (source(), parts(1));
     let first = sessions.shared(&source, &parts, None).ok().unwrap();
+    dialled.notified().await;
     first.stop.notify_one();
     while !first.is_over() {
         tokio::task::yield_now().await;
