@@ -192,7 +192,7 @@ fn a_request_over_the_limit_is_answered_and_not_sent() {
 
 /// The messages of the record in this folder.
 fn messages(folder: &Path) -> Vec<ProxyMessage> {
-    let record = SessionRecord::open(&folder.join("s.jsonl")).unwrap();
+    let record = SessionRecord::open(folder.join("s.jsonl")).unwrap();
     let read = record.messages(0).map(|message| message.unwrap());
     read.collect()
 }

@@ -211,15 +211,21 @@ impl HttpLink {
 }
 
 /// Whether a server says that it does not know the session: by 404 (2025-11-25, transports, session management), whatever
-/// its body says, or by 400 with an error about the session, as some servers do. A method that is not known is another
-/// reason for 404.
+/// its body says, or by 400 with an error or a line of text about the session, as some servers do. A method that is not known
+/// is another reason for 404.
 pub(super) fn refuses_session(status: StatusCode, body: &Message) -> bool {
     let code = body.error_code().map(ErrorCode);
     match status {
         StatusCode::NOT_FOUND => code != Some(ErrorCode::METHOD_NOT_FOUND),
         StatusCode::BAD_REQUEST => {
-            let text = body.error().and_then(|error| body.member(error, "message"));
-            let text = text.and_then(|span| body.text_at(span));
+            let text = match is_rpc(body) {
+                true => {
+                    let text = body.error().and_then(|error| body.member(error, "message"));
+                    text.and_then(|span| body.text_at(span))
+                        .map(std::borrow::Cow::into_owned)
+                }
+                false => Some(first_line(body.raw())),
+            };
             text.is_some_and(|text| text.to_ascii_lowercase().contains("session"))
         }
         _ => false,
