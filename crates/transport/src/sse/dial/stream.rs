@@ -36,7 +36,10 @@ pub(super) struct SseServerStream {
 
 impl SseServerStream {
     /// Opens a stream and waits for its endpoint.
-    pub(super) async fn open(client: &BridgeClient, max: usize) -> Result<(SseServerStream, Uri), LinkEnd> {
+    pub(super) async fn open(
+        client: &BridgeClient,
+        max: usize,
+    ) -> Result<(SseServerStream, Uri), LinkEnd> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let url = client.remote.url().clone();
