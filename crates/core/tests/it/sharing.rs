@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mcp_proxy_core::{ClientStreams, NewConnection, OutgoingFrame, PipelineOutput};
-use mcp_proxy_session::{ProxyMessage, RecordOptions, SessionRecord};
+use mcp_proxy_session::{ProxyMessage, RecordOptions, Redaction, RedactionRules, SessionRecord};
 use mcp_proxy_wire::{
     Body, Direction, ExchangeId, Frame, LineEnd, Message, Origin, Transport, TransportEnvelope,
 };
@@ -26,8 +26,8 @@ impl SharedConnection {
     }
 
     /// The same with a record in this folder.
-    fn recorded(folder: &Path) -> SharedConnection {
-        let run = proxy_run(Some(recorder(folder, RecordOptions::default())));
+    fn recorded(folder: &Path, options: RecordOptions) -> SharedConnection {
+        let run = proxy_run(Some(recorder(folder, options)));
         let connection = run.open(
             NewConnection::between(Transport::StreamableHttp, Transport::Stdio)
                 .with_streams(ClientStreams::Shared),
@@ -206,7 +206,7 @@ fn a_connection_that_one_client_took_over_changes_no_ids_and_carries_the_servers
 
 /// The messages of the record in this folder.
 fn messages(folder: &Path) -> Vec<ProxyMessage> {
-    let record = SessionRecord::open(&folder.join("s.jsonl")).unwrap();
+    let record = SessionRecord::open(folder.join("s.jsonl")).unwrap();
     let read = record.messages(0).map(|message| message.unwrap());
     read.collect()
 }
@@ -214,7 +214,7 @@ fn messages(folder: &Path) -> Vec<ProxyMessage> {
 #[test]
 fn answers_are_shown_under_the_id_of_their_request() {
     let folder = tempfile::tempdir().unwrap();
-    let shared = SharedConnection::recorded(folder.path());
+    let shared = SharedConnection::recorded(folder.path(), RecordOptions::default());
     shared.up(10, r#"{"id":2,"method":"a"}"#);
     shared.up(11, r#"{"id":1,"method":"b"}"#);
     shared.down(r#"{"id":1,"result":{}}"#);
@@ -240,7 +240,7 @@ fn answers_are_shown_under_the_id_of_their_request() {
 #[test]
 fn the_answer_to_a_request_whose_client_has_gone_is_late() {
     let folder = tempfile::tempdir().unwrap();
-    let shared = SharedConnection::recorded(folder.path());
+    let shared = SharedConnection::recorded(folder.path(), RecordOptions::default());
     shared.up(10, r#"{"id":7,"method":"a"}"#);
     shared.up(11, r#"{"id":7,"method":"b"}"#);
     shared.connection.cancel(ExchangeId(10)).unwrap();
@@ -257,7 +257,7 @@ fn the_answer_to_a_request_whose_client_has_gone_is_late() {
 #[test]
 fn the_answer_to_a_cancelled_request_is_late_although_another_client_uses_its_id() {
     let folder = tempfile::tempdir().unwrap();
-    let shared = SharedConnection::recorded(folder.path());
+    let shared = SharedConnection::recorded(folder.path(), RecordOptions::default());
     shared.up(10, r#"{"id":7,"method":"a"}"#);
     let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":7}}"#;
     shared.pass(Direction::ClientToServer, 11, cancel);
@@ -267,4 +267,23 @@ fn the_answer_to_a_cancelled_request_is_late_although_another_client_uses_its_id
     let read = messages(folder.path());
     let answers: Vec<_> = read[3..].iter().map(|it| (it.answers, it.late)).collect();
     assert_eq!(answers, [(Some(1), true), (Some(3), false)]);
+}
+
+#[test]
+fn an_id_that_has_to_be_hidden_is_in_no_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = RedactionRules {
+        values: vec!["S3CRET".to_owned()],
+        ..RedactionRules::default()
+    };
+    let options = RecordOptions {
+        redaction: Redaction::new(&rules).unwrap(),
+        ..RecordOptions::default()
+    };
+    let shared = SharedConnection::recorded(folder.path(), options);
+    shared.up(10, r#"{"id":"S3CRET","method":"a"}"#);
+    shared.down(r#"{"id":1,"result":{}}"#);
+    let text = std::fs::read_to_string(folder.path().join("s.jsonl")).unwrap();
+    assert!(!text.contains("S3CRET"), "{text}");
+    assert_eq!(messages(folder.path())[1].answers, Some(1));
 }

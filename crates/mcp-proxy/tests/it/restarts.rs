@@ -222,6 +222,31 @@ fn a_stdio_client_survives_the_restart_of_its_http_server() {
 }
 
 #[test]
+fn a_session_is_opened_once_for_all_requests_that_need_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("r.jsonl");
+    let server = ForgetfulServer::start(Kind::Http);
+    let more = ["--session-file", record.to_str().unwrap()];
+    let mut client = stdio_client(&server, "streamable-http", &more);
+    server.restart();
+    for id in 2..12 {
+        client.say(&ask(id, "tools/list"));
+    }
+    let mut ids: Vec<u64> = (2..12)
+        .map(|_| {
+            let (id, start) = answered(&client.hear());
+            assert_eq!(start, 1);
+            id.as_u64().unwrap()
+        })
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (2..12).collect::<Vec<u64>>());
+    assert_eq!(client.end(), Some(0));
+    let own = ["initialize", "notifications/initialized"];
+    assert_eq!(own_methods(&record), own);
+}
+
+#[test]
 fn a_session_is_opened_again_although_the_client_is_silent() {
     let server = ForgetfulServer::start(Kind::Http);
     let client = stdio_client(&server, "streamable-http", &["--no-record"]);

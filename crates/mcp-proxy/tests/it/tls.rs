@@ -7,8 +7,9 @@ use serde_json::json;
 
 use crate::programs::{INITIALIZE, ListeningProgram, PROXY, error_answer, pipe};
 
-fn certificate(folder: &Path) -> (String, String) {
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+/// A certificate for a host, and its key.
+pub fn certificate(folder: &Path, host: &str) -> (String, String) {
+    let made = rcgen::generate_simple_self_signed(vec![host.to_owned()]).unwrap();
     let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
     std::fs::write(&cert, made.cert.pem()).unwrap();
     std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
@@ -18,7 +19,7 @@ fn certificate(folder: &Path) -> (String, String) {
 #[test]
 fn https_is_spoken_to_clients_and_to_servers() {
     let folder = tempfile::tempdir().unwrap();
-    let (cert, key) = certificate(folder.path());
+    let (cert, key) = certificate(folder.path(), "localhost");
     let args = [
         "--tls-cert",
         &cert,

@@ -1,7 +1,7 @@
 //! The requests that the proxy makes itself: who it says it is, cookies, headers from elsewhere, proxies on the way.
 
 use std::io::Write as _;
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc;
@@ -14,6 +14,7 @@ use crate::passing::read_request;
 use crate::programs::{
     INITIALIZE, INITIALIZED, ListeningProgram, PROXY, StdioProgram, error_answer,
 };
+use crate::tls::certificate;
 
 const RESULT: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
 
@@ -217,6 +218,48 @@ fn https_requests_go_through_a_tunnel() {
             .to_lowercase()
             .contains("proxy-authorization: basic ")
     );
+}
+
+/// A proxy that connects whatever it is asked for to this address.
+fn tunnel_to(address: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (own, address) = (listener.local_addr().unwrap(), address.to_owned());
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            assert!(read_request(&client).starts_with("CONNECT mcp.example:443 "));
+            client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            let server = TcpStream::connect(&address).unwrap();
+            for (mut from, mut to) in [
+                (client.try_clone().unwrap(), server.try_clone().unwrap()),
+                (server, client),
+            ] {
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    format!("http://{own}")
+}
+
+#[test]
+fn a_session_is_held_through_a_tunnel() {
+    let folder = tempfile::tempdir().unwrap();
+    let (cert, key) = certificate(folder.path(), "mcp.example");
+    let server = ["--", PROXY, "demo-server", "stdio"];
+    let flags = ["--tls-cert", &cert, "--tls-key", &key];
+    let more = [&flags[..], &["--allow-host", "mcp.example"], &server].concat();
+    let inner = ListeningProgram::proxy("http", &more);
+    let env = [("HTTPS_PROXY", PathBuf::from(tunnel_to(&inner.address)))];
+    let more = ["--ca-file", &cert];
+    let mut client = client("https://mcp.example/mcp", &more, &env);
+    client.say(INITIALIZE);
+    assert!(client.hear().contains("serverInfo"));
+    client.say(INITIALIZED);
+    client.say(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#);
+    assert!(client.hear().contains("count_down"));
 }
 
 #[test]

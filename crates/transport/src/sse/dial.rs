@@ -3,18 +3,15 @@
 //! The event stream is the session. When it ends, another one is opened, or the link ends ([`SessionLoss`]).
 
 mod reconnect;
+mod stream;
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, Response, Uri};
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, OutgoingFrame};
-use mcp_proxy_wire::{
-    Body, Direction, ErrorCode, Field, Frame, Id, IdKey, Limits, Message, Origin, Side, SseEvent,
-    SseSplitter, SseUnit, StreamId, TransportEnvelope, headers,
-};
+use mcp_proxy_wire::{Body, Direction, ErrorCode, Field, Id, IdKey, Message, Side};
 use rustc_hash::FxHashMap;
 use tokio::sync::RwLock;
 use tokio::task::JoinHandle;
@@ -25,14 +22,13 @@ use crate::http::collect::collect;
 use crate::http::dial::{AnswerInbox, PostedMessage, first_line, is_rpc, status_text};
 use crate::http::incoming_body::IncomingBody;
 use crate::http::outgoing_body::OutgoingBody;
-use crate::http::relayed_body::event_frame;
 use crate::http::remote::RemoteServer;
 use crate::in_flight_budget::InFlightBudget;
 use crate::inbox::{InboxItem, InboxSender, inbox};
 use crate::session_opening::{RemoteLinkOptions, SessionLoss, SessionOpening};
+use stream::SseServerStream;
+pub(super) use stream::endpoint_of;
 
-/// A server names its endpoint at once; this is for slow starts.
-const ENDPOINT_DEADLINE: Duration = Duration::from_secs(15);
 const ACCEPT_DEADLINE: Duration = Duration::from_secs(60);
 /// Most servers accept a POST at once; one that does not must not hold the others up.
 const ORDER_WAIT: Duration = Duration::from_millis(200);
@@ -173,143 +169,6 @@ impl SseSession {
             own => connection.open_requests(Direction::ClientToServer).len() > own,
         }
     }
-}
-
-struct SseServerStream {
-    body: IncomingBody,
-    splitter: SseSplitter,
-    units: VecDeque<SseUnit>,
-    /// What a piece was split into, for `units`.
-    split: Vec<SseUnit>,
-    max: usize,
-}
-
-impl SseServerStream {
-    /// Opens a stream and waits for its endpoint.
-    async fn open(client: &BridgeClient, max: usize) -> Result<(SseServerStream, Uri), LinkEnd> {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let url = client.remote.url().clone();
-        let response = client
-            .send(Method::GET, url, headers, OutgoingBody::empty())
-            .await?;
-        let status = response.status();
-        if !status.is_success() || !headers::is_sse(response.headers()) {
-            let text = format!("{} and gave no event stream", status_text(status));
-            return Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text));
-        }
-        let mut stream = SseServerStream {
-            body: response.into_body(),
-            splitter: SseSplitter::new(Limits {
-                cut: usize::MAX,
-                max,
-            }),
-            units: VecDeque::new(),
-            split: Vec::new(),
-            max,
-        };
-        let endpoint = timeout(ENDPOINT_DEADLINE, stream.endpoint(&client.remote)).await;
-        let endpoint = endpoint.unwrap_or_else(|_| {
-            let text = format!(
-                "the server named no endpoint within {} s",
-                ENDPOINT_DEADLINE.as_secs()
-            );
-            Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text))
-        })?;
-        Ok((stream, endpoint))
-    }
-
-    /// Reads until the endpoint event.
-    async fn endpoint(&mut self, remote: &RemoteServer) -> Result<Uri, LinkEnd> {
-        loop {
-            while let Some(unit) = self.units.pop_front() {
-                let SseUnit::Event(event) = unit else {
-                    continue;
-                };
-                if event.event.as_deref() == Some("endpoint") {
-                    return endpoint_of(&event, remote);
-                }
-            }
-            if !self.more().await {
-                let text = "the server closed its event stream before it named an endpoint";
-                return Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text));
-            }
-        }
-    }
-
-    async fn run(&mut self, session: &SseSession, inbox: &InboxSender) -> LinkEnd {
-        loop {
-            let (envelope, message) = match self.next().await {
-                Ok(next) => next,
-                Err(end) => return end,
-            };
-            if message.is_answer() {
-                session.note_answer(&message);
-            }
-            let frame = Frame::new(
-                StreamId::Only,
-                Origin::Server,
-                envelope,
-                Body::Whole(message),
-            );
-            if inbox.send(InboxItem::Frame(frame)).await.is_err() {
-                return LinkEnd::Closed;
-            }
-        }
-    }
-
-    /// The next message.
-    async fn next(&mut self) -> Result<(TransportEnvelope, Message), LinkEnd> {
-        loop {
-            while let Some(unit) = self.units.pop_front() {
-                let event = match unit {
-                    SseUnit::Event(event) => event,
-                    SseUnit::TooLarge { seen, .. } => {
-                        return Err(crate::lines::too_large(Side::Server, seen, self.max));
-                    }
-                    _ => continue,
-                };
-                if let (envelope, Body::Whole(message)) = event_frame(event) {
-                    return Ok((envelope, message));
-                }
-            }
-            if !self.more().await {
-                let text = "the server closed its event stream";
-                return Err(LinkEnd::failed(
-                    Side::Server,
-                    ErrorCode::SERVER_EXITED,
-                    text,
-                ));
-            }
-        }
-    }
-
-    /// Reads on; `false` at the end.
-    async fn more(&mut self) -> bool {
-        match self.body.next().await {
-            Some(Ok(piece)) => {
-                self.splitter.push(piece, &mut self.split);
-                self.units.extend(self.split.drain(..));
-                true
-            }
-            Some(Err(_)) | None => false,
-        }
-    }
-}
-
-/// The endpoint may be relative or absolute; on another origin it is refused.
-pub(super) fn endpoint_of(event: &SseEvent, remote: &RemoteServer) -> Result<Uri, LinkEnd> {
-    let data = event.data.as_deref().unwrap_or_default();
-    let reference = String::from_utf8_lossy(data);
-    remote
-        .same_origin(remote.url(), reference.trim())
-        .map_err(|why| {
-            LinkEnd::failed(
-                Side::Server,
-                ErrorCode::SERVER_HTTP,
-                format!("the server's endpoint is refused: {why}"),
-            )
-        })
 }
 
 /// The writing half: POSTs to the endpoint.

@@ -26,6 +26,8 @@ enum AfterAnswer {
     Close,
     /// After this long.
     CloseAfter(Duration),
+    /// When the next request has come, which it does not read.
+    CloseUnread,
     /// It reads the next request and closes then: it may have carried it out.
     ReadAndClose,
 }
@@ -47,6 +49,7 @@ async fn serve(listener: TcpListener, after: AfterAnswer, read: Arc<AtomicUsize>
             match after {
                 AfterAnswer::Close => {}
                 AfterAnswer::CloseAfter(pause) => tokio::time::sleep(pause).await,
+                AfterAnswer::CloseUnread => drop(stream.readable().await),
                 AfterAnswer::ReadAndClose => {
                     if read_request(&mut stream).await {
                         read.fetch_add(1, Ordering::SeqCst);
@@ -171,6 +174,17 @@ async fn a_request_on_a_connection_that_is_closed_later_is_sent_again() {
         // Sometimes before, sometimes after, sometimes just when the server closes.
         tokio::time::sleep(Duration::from_micros(number * 97 % 1500)).await;
     }
+}
+
+on_both_runtimes!(a_request_that_was_not_read_is_sent_again, real_time);
+async fn a_request_that_was_not_read_is_sent_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = TestProxy::start(folder.path(), AfterAnswer::CloseUnread).await;
+    assert_eq!(proxy.send(Method::POST).await, 200);
+    assert_eq!(notes(folder.path()), 0);
+    assert_eq!(proxy.send(Method::POST).await, 200);
+    assert_eq!(proxy.read(), 2);
+    assert_eq!(notes(folder.path()), 1);
 }
 
 on_both_runtimes!(a_request_that_was_read_is_not_sent_again, real_time);

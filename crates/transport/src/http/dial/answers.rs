@@ -211,16 +211,23 @@ impl HttpLink {
 }
 
 /// Whether a server says that it does not know the session: by 404 (2025-11-25, transports, session management), whatever
-/// its body says, or by 400 with an error about the session, as some servers do. A method that is not known is another
-/// reason for 404.
+/// its body says, or by 400 with an error or a line of text about the session, as some servers do ("Server not initialized" is
+/// what those of the TypeScript SDK say after a restart). A method that is not known is another reason for 404.
 pub(super) fn refuses_session(status: StatusCode, body: &Message) -> bool {
     let code = body.error_code().map(ErrorCode);
     match status {
         StatusCode::NOT_FOUND => code != Some(ErrorCode::METHOD_NOT_FOUND),
         StatusCode::BAD_REQUEST => {
-            let text = body.error().and_then(|error| body.member(error, "message"));
-            let text = text.and_then(|span| body.text_at(span));
-            text.is_some_and(|text| text.to_ascii_lowercase().contains("session"))
+            let text = match is_rpc(body) {
+                true => {
+                    let text = body.error().and_then(|error| body.member(error, "message"));
+                    text.and_then(|span| body.text_at(span))
+                        .map(std::borrow::Cow::into_owned)
+                }
+                false => Some(first_line(body.raw())),
+            };
+            let text = text.unwrap_or_default().to_ascii_lowercase();
+            text.contains("session") || text.contains("not initialized")
         }
         _ => false,
     }
@@ -280,5 +287,44 @@ pub(crate) fn first_line(body: &[u8]) -> String {
         "" => line,
         _ if line.chars().all(is_text) => format!(": {line}"),
         _ => ": a body that is not text".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_say_in_several_ways_that_they_do_not_know_a_session() {
+        let rpc = |text: &str| {
+            format!(r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32000,"message":"{text}"}}}}"#)
+        };
+        let cases = [
+            (404, String::new(), true),
+            (404, rpc("Session not found"), true),
+            (400, rpc("Bad Request: No valid session ID provided"), true),
+            (400, rpc("Bad Request: Server not initialized"), true),
+            (
+                400,
+                "Bad Request: No valid session ID provided".to_owned(),
+                true,
+            ),
+            (400, rpc("Bad Request: Unsupported protocol version"), false),
+            (400, "Bad Request".to_owned(), false),
+            (401, rpc("session"), false),
+            (500, "session".to_owned(), false),
+        ];
+        for (status, body, refused) in cases {
+            let status = StatusCode::from_u16(status).unwrap();
+            let message = Message::parse(body.clone());
+            assert_eq!(
+                refuses_session(status, &message),
+                refused,
+                "{status} {body}"
+            );
+        }
+        let unknown = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no method"}}"#;
+        let status = StatusCode::NOT_FOUND;
+        assert!(!refuses_session(status, &Message::parse(unknown)));
     }
 }

@@ -31,6 +31,15 @@ pub(super) struct Reopening {
     attempt: tokio::sync::Mutex<Option<String>>,
 }
 
+/// Who opened the session again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reopened {
+    /// The caller.
+    Now,
+    /// Somebody else, since the caller's message was sent.
+    Before,
+}
+
 impl Reopening {
     pub(super) fn new(on_loss: SessionLoss) -> Option<Reopening> {
         (on_loss == SessionLoss::Reopen).then(|| Reopening {
@@ -90,8 +99,10 @@ impl HttpLink {
         }
         self.answers.record_failure(parts, answer).await;
         match self.reopen(generation).await {
-            Ok(()) => {
-                self.open_get();
+            Ok(reopened) => {
+                if reopened == Reopened::Now {
+                    self.open_get();
+                }
                 Some(self.send_as(message, super::era(message)).await)
             }
             Err(why) => {
@@ -102,7 +113,7 @@ impl HttpLink {
     }
 
     /// Opens the session again, unless somebody else has meanwhile. Others that need it wait.
-    pub(super) async fn reopen(self: &Arc<Self>, generation: u64) -> Result<(), String> {
+    pub(super) async fn reopen(&self, generation: u64) -> Result<Reopened, String> {
         let Some(reopening) = &self.reopening else {
             return Err(String::new());
         };
@@ -111,7 +122,7 @@ impl HttpLink {
             return Err(why.clone());
         }
         if self.state.generation() != generation {
-            return Ok(());
+            return Ok(Reopened::Before);
         }
         let opened = timeout(REOPEN_DEADLINE, self.open_again(reopening)).await;
         let opened = opened.unwrap_or_else(|_| {
@@ -122,7 +133,7 @@ impl HttpLink {
             Ok(()) => {
                 let text = "the server had lost the session; the proxy opened it again";
                 self.client.connection.warn(text);
-                Ok(())
+                Ok(Reopened::Now)
             }
             Err(why) => {
                 let why = format!("; it could not be opened again: {why}");

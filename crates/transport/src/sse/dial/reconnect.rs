@@ -9,7 +9,8 @@ use mcp_proxy_wire::{
 };
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::{SseServerStream, SseSession};
+use super::SseSession;
+use super::stream::SseServerStream;
 use crate::http::dial::status_text;
 use crate::session_opening::check_reopened;
 

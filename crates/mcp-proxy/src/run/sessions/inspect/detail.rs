@@ -89,7 +89,10 @@ fn facts(told: &MessageWithContext, peer: Option<&Row>, out: &mut impl Write) ->
     )?;
     fact(out, "kind", message.kind.as_str())?;
     if let Some(token) = &message.jsonrpc_id {
-        fact(out, "JSON-RPC id", &sanitize(token))?;
+        let at_server = message.server_id.as_ref();
+        let at_server = at_server.map(|token| format!(" ({token} at the server)"));
+        let text = format!("{token}{}", at_server.unwrap_or_default());
+        fact(out, "JSON-RPC id", &sanitize(&text))?;
     }
     match (message.answers, peer) {
         (Some(request), _) => {

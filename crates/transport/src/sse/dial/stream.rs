@@ -1,0 +1,167 @@
+//! The event stream of an HTTP+SSE server: its endpoint, and its messages.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use http::header::ACCEPT;
+use http::{HeaderMap, HeaderValue, Method, Uri};
+use mcp_proxy_core::LinkEnd;
+use mcp_proxy_wire::{
+    Body, ErrorCode, Frame, Limits, Message, Origin, Side, SseEvent, SseSplitter, SseUnit,
+    StreamId, TransportEnvelope, headers,
+};
+use tokio::time::timeout;
+
+use super::SseSession;
+use crate::http::bridge_client::BridgeClient;
+use crate::http::dial::status_text;
+use crate::http::incoming_body::IncomingBody;
+use crate::http::outgoing_body::OutgoingBody;
+use crate::http::relayed_body::event_frame;
+use crate::http::remote::RemoteServer;
+use crate::inbox::{InboxItem, InboxSender};
+
+/// A server names its endpoint at once; this is for slow starts.
+const ENDPOINT_DEADLINE: Duration = Duration::from_secs(15);
+
+/// A server's event stream.
+pub(super) struct SseServerStream {
+    body: IncomingBody,
+    splitter: SseSplitter,
+    units: VecDeque<SseUnit>,
+    /// What a piece was split into, for `units`.
+    split: Vec<SseUnit>,
+    max: usize,
+}
+
+impl SseServerStream {
+    /// Opens a stream and waits for its endpoint.
+    pub(super) async fn open(
+        client: &BridgeClient,
+        max: usize,
+    ) -> Result<(SseServerStream, Uri), LinkEnd> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let url = client.remote.url().clone();
+        let response = client
+            .send(Method::GET, url, headers, OutgoingBody::empty())
+            .await?;
+        let status = response.status();
+        if !status.is_success() || !headers::is_sse(response.headers()) {
+            let text = format!("{} and gave no event stream", status_text(status));
+            return Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text));
+        }
+        let mut stream = SseServerStream {
+            body: response.into_body(),
+            splitter: SseSplitter::new(Limits {
+                cut: usize::MAX,
+                max,
+            }),
+            units: VecDeque::new(),
+            split: Vec::new(),
+            max,
+        };
+        let endpoint = timeout(ENDPOINT_DEADLINE, stream.endpoint(&client.remote)).await;
+        let endpoint = endpoint.unwrap_or_else(|_| {
+            let text = format!(
+                "the server named no endpoint within {} s",
+                ENDPOINT_DEADLINE.as_secs()
+            );
+            Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text))
+        })?;
+        Ok((stream, endpoint))
+    }
+
+    /// Reads until the endpoint event.
+    async fn endpoint(&mut self, remote: &RemoteServer) -> Result<Uri, LinkEnd> {
+        loop {
+            while let Some(unit) = self.units.pop_front() {
+                let SseUnit::Event(event) = unit else {
+                    continue;
+                };
+                if event.event.as_deref() == Some("endpoint") {
+                    return endpoint_of(&event, remote);
+                }
+            }
+            if !self.more().await {
+                let text = "the server closed its event stream before it named an endpoint";
+                return Err(LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text));
+            }
+        }
+    }
+
+    /// Hands its messages over until it ends.
+    pub(super) async fn run(&mut self, session: &SseSession, inbox: &InboxSender) -> LinkEnd {
+        loop {
+            let (envelope, message) = match self.next().await {
+                Ok(next) => next,
+                Err(end) => return end,
+            };
+            if message.is_answer() {
+                session.note_answer(&message);
+            }
+            let frame = Frame::new(
+                StreamId::Only,
+                Origin::Server,
+                envelope,
+                Body::Whole(message),
+            );
+            if inbox.send(InboxItem::Frame(frame)).await.is_err() {
+                return LinkEnd::Closed;
+            }
+        }
+    }
+
+    /// The next message.
+    pub(super) async fn next(&mut self) -> Result<(TransportEnvelope, Message), LinkEnd> {
+        loop {
+            while let Some(unit) = self.units.pop_front() {
+                let event = match unit {
+                    SseUnit::Event(event) => event,
+                    SseUnit::TooLarge { seen, .. } => {
+                        return Err(crate::lines::too_large(Side::Server, seen, self.max));
+                    }
+                    _ => continue,
+                };
+                if let (envelope, Body::Whole(message)) = event_frame(event) {
+                    return Ok((envelope, message));
+                }
+            }
+            if !self.more().await {
+                let text = "the server closed its event stream";
+                return Err(LinkEnd::failed(
+                    Side::Server,
+                    ErrorCode::SERVER_EXITED,
+                    text,
+                ));
+            }
+        }
+    }
+
+    /// Reads on; `false` at the end.
+    async fn more(&mut self) -> bool {
+        match self.body.next().await {
+            Some(Ok(piece)) => {
+                self.splitter.push(piece, &mut self.split);
+                self.units.extend(self.split.drain(..));
+                true
+            }
+            Some(Err(_)) | None => false,
+        }
+    }
+}
+
+/// The endpoint may be relative or absolute; on another origin it is refused.
+pub(in crate::sse) fn endpoint_of(event: &SseEvent, remote: &RemoteServer) -> Result<Uri, LinkEnd> {
+    let data = event.data.as_deref().unwrap_or_default();
+    let reference = String::from_utf8_lossy(data);
+    remote
+        .same_origin(remote.url(), reference.trim())
+        .map_err(|why| {
+            LinkEnd::failed(
+                Side::Server,
+                ErrorCode::SERVER_HTTP,
+                format!("the server's endpoint is refused: {why}"),
+            )
+        })
+}
