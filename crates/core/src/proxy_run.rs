@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime};
@@ -48,7 +48,6 @@ pub struct ProxyRun {
     connections: AtomicU32,
     pub(crate) warn: WarnCallback,
     pub(crate) pass_noise: bool,
-    warned: AtomicBool,
     failed: Notify,
     intercept: Arc<Interceptor>,
     rules: LiveRules,
@@ -142,7 +141,6 @@ impl ProxyRun {
             connections: AtomicU32::new(0),
             warn: options.warn,
             pass_noise: options.pass_noise,
-            warned: AtomicBool::new(false),
             failed: Notify::new(),
             intercept: Interceptor::new(options.hold),
             rules: LiveRules::default(),
@@ -374,9 +372,7 @@ impl ProxyRun {
                 part.display()
             ));
         }
-        if let Some(warning) = warning
-            && !self.warned.swap(true, Ordering::Relaxed)
-        {
+        if let Some(warning) = warning {
             (self.warn)(&warning);
         }
         if outcome.is_err() {
