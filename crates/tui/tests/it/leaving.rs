@@ -104,7 +104,7 @@ fn a_lost_proxy_leaves_the_record_on_the_screen() {
     assert_eq!(stage.selected(), Some(1));
     stage.command("filter read_file");
     stage.all_read(10);
-    assert_eq!(stage.app.tabs[0].view.len(), 3);
+    assert_eq!(stage.app.tabs[0].view.len(), 4);
     stage.press(&["q"]);
     assert!(stage.quits());
 }
