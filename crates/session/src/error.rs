@@ -2,6 +2,7 @@
 //!
 //! Every failure here is ours or the disk's; a peer's bad message is data and never an error.
 
+use crate::lines::LONGEST_HEADER;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -101,7 +102,10 @@ impl Error {
     pub(crate) fn without_header(path: &Path) -> Error {
         Error::NotARecord {
             path: path.to_path_buf(),
-            why: "it has no whole line, or a first line of more than 16 MiB".to_owned(),
+            why: match std::fs::metadata(path).is_ok_and(|facts| facts.len() > LONGEST_HEADER) {
+                true => "its first line is longer than 16 MiB".to_owned(),
+                false => "it has no whole line".to_owned(),
+            },
         }
     }
 

@@ -180,13 +180,10 @@ impl Recorder {
                     .message(message, BodyPlacement::Inline(body), hidden)
             }
             NewBody::Large { file, len, .. } => {
-                if file.as_str().is_some() {
-                    self.parts.add_side_bytes(len);
-                    let moved = self.side_folder().and_then(|folder| file.move_to(&folder));
-                    if let Err(error) = moved {
-                        return self.fail(error);
-                    }
-                }
+                let file = match self.take_side_file(file, len) {
+                    Ok(file) => file,
+                    Err(error) => return self.fail(error),
+                };
                 self.lines
                     .message(message, BodyPlacement::Side(file, len), hidden)
             }
@@ -435,6 +432,21 @@ impl Recorder {
         let mut side = self.new_side_file()?;
         side.write(bytes)?;
         side.finish_as(name)
+    }
+
+    /// Counts a side file, and moves it to this part if it was begun in the one before. One that cannot be moved is lost, if the
+    /// policy is to continue.
+    fn take_side_file<'a>(&mut self, file: &'a SideName, len: u64) -> Result<&'a SideName, Error> {
+        static LOST: SideName = SideName::NONE;
+        if file.as_str().is_none() {
+            return Ok(file);
+        }
+        self.parts.add_side_bytes(len);
+        let moved = self.side_folder().and_then(|folder| file.move_to(&folder));
+        match moved {
+            Ok(()) => Ok(file),
+            Err(error) => self.faults.by_policy(self.on_error, error).map(|()| &LOST),
+        }
     }
 
     /// The folder of the side files of this part.

@@ -6,7 +6,9 @@
 //! call who open a record for a person.
 
 mod connections;
+mod document;
 mod event_stream_head;
+mod parts;
 pub(crate) mod read;
 mod record_lines;
 mod selection;
@@ -14,13 +16,11 @@ mod selection;
 pub(crate) use read::{message as read_line, verdict as read_verdict};
 pub use record_lines::{RecordedLine, RecordedLines};
 
-use crate::header::is_file_name;
 use crate::index::{self, Index, LineLocation, Row};
 use crate::lines::LineScanner;
 use crate::{
-    Error, MessageWithContext, PeerInfo, ProxyMessage, ProxySession, RecordLocation, RecordPart,
-    Redaction, RedactionFacts, RequestSummary, SessionHeader, import, lock, private_files,
-    recorder,
+    Error, MessageWithContext, PeerInfo, ProxyMessage, ProxySession, RecordPart, Redaction,
+    RedactionFacts, RequestSummary, SessionHeader, import, lock, private_files, recorder,
 };
 use bytes::Bytes;
 use mcp_proxy_wire::{Origin, Transport};
@@ -76,23 +76,6 @@ impl SessionRecord {
             }
             opened => opened,
         }
-    }
-
-    fn open_document(path: &Path) -> Result<SessionRecord, Error> {
-        let failed = |error| Error::io("make a place to read", path, error);
-        let folder = tempfile::tempdir().map_err(failed)?;
-        let place = RecordLocation::File(folder.path().join("session.jsonl"));
-        let record = import::import_to_read(path, place).map_err(|error| match error {
-            Error::Import { path, why } => Error::NotARecord {
-                path,
-                why: format!("it is neither a record nor a JSON export of one: {why}"),
-            },
-            other => other,
-        })?;
-        Ok(SessionRecord {
-            _temporary: Some(folder),
-            ..SessionRecord::open_record(&record)?
-        })
     }
 
     fn open_record(path: &Path) -> Result<SessionRecord, Error> {
@@ -222,25 +205,6 @@ impl SessionRecord {
             why: record.member("why").unwrap_or_default(),
             messages: record.member("messages").unwrap_or(0),
         })
-    }
-
-    /// Which part of its session it is.
-    pub fn part(&self) -> &RecordPart {
-        &self.part
-    }
-
-    /// The record of the part before this one, which may have been removed since.
-    pub fn previous_part(&self) -> Option<PathBuf> {
-        let name = self.part.previous.as_ref()?;
-        Some(self.path.with_file_name(name))
-    }
-
-    /// The record that this one continues in.
-    pub fn next_part(&self) -> Option<PathBuf> {
-        let line = self.line(self.index.next?).ok()?;
-        let record = RecordedLine { offset: 0, line };
-        let name = record.member::<String>("file")?;
-        is_file_name(&name).then(|| self.path.with_file_name(name))
     }
 
     /// The seed's `ProxySession`, without its messages.

@@ -34,7 +34,8 @@ fn holding(home: &Path, editor: &str) -> (PipedProgram, String) {
     std::fs::write(path("editor"), editor).expect("a file");
     let mut proxy = Command::new(PROXY);
     proxy
-        .args(["proxy", "--listen", "stdio", "--break", "tools/call"])
+        .args(["proxy", "--listen", "stdio", "--break"])
+        .arg(r#".kind == "request" and .method == "tools/call""#)
         .args(["--session-file", &path("session.jsonl"), "--"])
         .args([PROXY, "demo-server", "stdio"])
         .env("XDG_RUNTIME_DIR", home);

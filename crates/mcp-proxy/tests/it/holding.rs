@@ -11,6 +11,8 @@ use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, PROXY, pipe, re
 use serde_json::{Value, json};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}"#;
+/// Calls of tools, and not their answers.
+const CALLS: &str = r#".kind == "request" and .method == "tools/call""#;
 const NOTE: &str = r#"{"jsonrpc":"2.0","method":"notifications/secret","params":{"echo":1}}"#;
 const DEMO: [&str; 4] = ["--", PROXY, "demo-server", "stdio"];
 
@@ -129,7 +131,7 @@ fn on_modern_http_headers_follow_an_edit() {
             "--listen-port",
             "0",
             "--break",
-            "tools/call",
+            CALLS,
         ];
         let target = ["--transport", "streamable-http", "--target-url", &url];
         let proxy = ListeningProgram::start_with(&[&words[..], &target].concat(), &house.env());
@@ -193,7 +195,7 @@ fn header_arguments_follow_an_edit_though_the_tools_were_never_listed() {
     let (url, serving) = scripted(vec![json]);
     let house = TestHome::new();
     let target = ["--transport", "streamable-http", "--target-url", &url];
-    let break_at = ["--break", "tools/call"];
+    let break_at = ["--break", CALLS];
     let words = ["proxy", "--listen", "http", "--listen-port", "0"];
     let words = [&words[..], &break_at, &target].concat();
     let proxy = ListeningProgram::start_with(&words, &house.env());
@@ -279,10 +281,7 @@ fn a_killed_proxy_leaves_a_session_that_opens() {
 
 #[test]
 fn a_request_whose_method_was_changed_is_shown_as_it_was_sent() {
-    for flags in [
-        &["--break", "tools/call"][..],
-        &["--break", "tools/call", "--no-record"],
-    ] {
+    for flags in [&["--break", CALLS][..], &["--break", CALLS, "--no-record"]] {
         let house = TestHome::new();
         let mut run = house.demo(flags);
         run.round(INITIALIZE);

@@ -113,9 +113,9 @@ pub fn page(width: usize) -> String {
         let about = format!("{}: {}", field.holds, field.about);
         let _ = write!(
             page,
-            "  .{:<11} {}",
+            "  .{:<15} {}",
             field.name,
-            wrapped(&about, width, 15).trim_start()
+            wrapped(&about, width, 19).trim_start()
         );
     }
     page.push_str("\nLimits:\n");

@@ -34,17 +34,17 @@ pub fn run(args: &InspectArgs) -> Result<ExitCode> {
 }
 
 fn inspect(args: &InspectArgs) -> Result<ExitCode> {
-    let mut path = record_lookup::find(&args.record)?;
+    let path = record_lookup::find(&args.record)?;
+    let mut view = RecordPrinter::open(args, &path)?;
     let mut out = printer::stdout_writer();
     loop {
-        let mut view = RecordPrinter::open(args, &path)?;
         view.title(&mut out)?;
         print_record(&mut view, &mut out)?;
         view.finish(&mut out)?;
         out.flush()?;
         report_damage(&view.session);
-        match view.session.next_part() {
-            Some(next) if args.follow => path = next,
+        match view.next_part()? {
+            Some(next) if args.follow => view = next,
             _ => return Ok(ExitCode::SUCCESS),
         }
     }
@@ -132,6 +132,13 @@ impl<'a> RecordPrinter<'a> {
             rows: 0,
             shown: 0,
         })
+    }
+
+    /// The part that follows this one, if there is one; nothing of it is shown yet.
+    pub fn next_part(&self) -> Result<Option<RecordPrinter<'a>>> {
+        let next = self.session.next_part().filter(|path| path.exists());
+        next.map(|path| RecordPrinter::open(self.args, &path))
+            .transpose()
     }
 
     /// Begins with the last rows only. Returns how many are left out.

@@ -25,10 +25,18 @@ fn path_of(name: &str) -> Result<PathBuf> {
     if name != LAST && Path::new(name).exists() {
         return Ok(PathBuf::from(name));
     }
+    let folder = store::state_dir();
+    let stored = folder.as_ref().map(|folder| folder.join(name));
+    if let Ok(stored) = stored
+        && !name.contains('/')
+        && stored.is_file()
+    {
+        return Ok(stored);
+    }
     if looks_like_a_path(name) {
         bail!("there is no file {}", sanitize(name));
     }
-    let folder = store::state_dir()?;
+    let folder = folder?;
     let records = store::list(&folder)?;
     let chosen = choose(name, &folder, &records).map(|record| record.path.clone());
     // One that is written elsewhere is known by its proxy.

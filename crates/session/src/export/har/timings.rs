@@ -20,17 +20,18 @@ impl Timings {
         response: Option<&ProxyMessage>,
         events: &[HarLine],
     ) -> Result<Timings, Error> {
-        let mut answer = response.map(|message| (message.latency, message.request_held));
-        if let (None, Some(request)) = (answer, request) {
-            answer = first_answer(session, request, events)?;
-        }
-        let (latency, held) = answer.unwrap_or_default();
-        let held = held
+        let answer = match (response, request) {
+            (Some(response), _) => AnswerTime::of(response),
+            (None, Some(request)) => first_answer(session, request, events)?,
+            (None, None) => AnswerTime::default(),
+        };
+        let held = answer
+            .request_held
             .or_else(|| request.and_then(|request| request.held))
             .unwrap_or_default()
             .min(total);
         let rest = total - held;
-        let wait = latency.unwrap_or(rest).min(rest);
+        let wait = answer.latency.unwrap_or(rest).min(rest);
         Ok(Timings {
             held,
             wait,
@@ -54,12 +55,28 @@ impl Timings {
     }
 }
 
-/// Latency and hold time of the answer among the events of a stream.
+/// What an answer tells about its time.
+#[derive(Default)]
+struct AnswerTime {
+    latency: Option<Duration>,
+    request_held: Option<Duration>,
+}
+
+impl AnswerTime {
+    fn of(answer: &ProxyMessage) -> AnswerTime {
+        AnswerTime {
+            latency: answer.latency,
+            request_held: answer.request_held,
+        }
+    }
+}
+
+/// The answer to a request among the events of its stream.
 fn first_answer(
     session: &SessionRecord,
     request: &ProxyMessage,
     events: &[HarLine],
-) -> Result<Option<(Option<Duration>, Option<Duration>)>, Error> {
+) -> Result<AnswerTime, Error> {
     for event in events {
         let HarLine::Row(row) = event else { continue };
         let row = *row as usize;
@@ -67,11 +84,11 @@ fn first_answer(
         if has_latency {
             let message = session.message(row)?;
             if message.answers == Some(request.sequence) {
-                return Ok(Some((message.latency, message.request_held)));
+                return Ok(AnswerTime::of(&message));
             }
         }
     }
-    Ok(None)
+    Ok(AnswerTime::default())
 }
 
 /// Milliseconds, as JSON.

@@ -74,7 +74,13 @@ impl<'a> RowFeed<'a> {
     pub async fn show(&mut self, client: &mut ControlClient) -> Result<()> {
         let mut out = printer::stdout_writer();
         match self {
-            RowFeed::Record(view) => view.print_new_lines(&mut out)?,
+            RowFeed::Record(view) => {
+                view.print_new_lines(&mut out)?;
+                while let Some(next) = view.next_part()? {
+                    **view = next;
+                    view.print_new_lines(&mut out)?;
+                }
+            }
             RowFeed::Ring { table, next } => loop {
                 let request = GetRequest {
                     from: Some(*next),
