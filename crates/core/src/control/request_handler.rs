@@ -23,7 +23,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::{
-    OverwritePolicy, ServerOrder, ViewerSlot, holds, replay_request, rows, rules, servers,
+    OverwritePolicy, ServerOrder, ViewerSlot, decisions, holds, replay_request, rows, rules,
+    servers,
 };
 use crate::intercept::HoldScope;
 
@@ -148,18 +149,18 @@ impl ControlRequestHandler {
                 holds::list(intercept, &wanted, control.run.now(), (hidden, &asked))
             }
             Method::HoldEdit => reply(params, |request: HoldEditRequest| {
-                holds::edit(
+                decisions::edit(
                     intercept,
                     request,
                     (self.place.viewer, &self.viewer_label()),
                 )
             }),
             Method::HoldExtend => reply(params, |request: HoldExtendRequest| {
-                holds::extend(intercept, request)
+                decisions::extend(intercept, request)
             }),
             Method::HoldResolve => reply(params, |request: HoldResolveRequest| {
                 let hidden = control.summary.redaction.as_ref();
-                holds::resolve(intercept, request, &self.viewer_label(), hidden)
+                decisions::resolve(intercept, request, &self.viewer_label(), hidden)
             }),
             Method::Step => reply(params, |_: StepRequest| {
                 Ok(holds::step(&control.run, &self.viewer_label()))
