@@ -61,7 +61,7 @@ impl ControlRequestHandler {
         let id = match request.kind() {
             Kind::Request => request.id_token().unwrap_or(b"null").to_vec(),
             Kind::Notification => {
-                // What it does is done, what it would be answered is nobody's.
+                // A notification: it is carried out, and its result is discarded.
                 drop(self.handle_request(&request).await);
                 return None;
             }
@@ -69,7 +69,7 @@ impl ControlRequestHandler {
                 let code = ErrorCode::PARSE_ERROR.get();
                 return Some(fault_response(
                     b"null",
-                    &Fault::new(code, "the line is no JSON"),
+                    &Fault::new(code, "the line is not JSON"),
                 ));
             }
             _ => {
