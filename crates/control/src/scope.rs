@@ -77,7 +77,7 @@ impl de::Visitor<'_> for NumberOrText {
         let number = u32::try_from(number);
         number
             .map(ConnectionNumber)
-            .map_err(|_| E::custom("connection: there is no connection with so large a number"))
+            .map_err(|_| E::custom("connection: the number is too large"))
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {

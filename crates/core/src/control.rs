@@ -7,6 +7,7 @@
 //!
 //! This module knows nothing about sockets: another transport for viewers needs only these two halves.
 
+mod decisions;
 mod holds;
 mod notifications;
 mod replay_request;

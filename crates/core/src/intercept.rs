@@ -3,7 +3,7 @@
 //! Intercept mode holds everything of a run, a server or a connection, and keeps order: a message that was decided waits until those before it on the
 //! same connection and in the same direction are. A breakpoint holds single messages and delays no other. A pipeline
 //! leaves a message here and finds it again in its `ReleaseQueue`; the viewer that decides never touches the traffic, so a
-//! slow, stopped or killed viewer costs nothing. Every hold has a deadline, and their number is limited.
+//! slow, stopped or killed viewer costs nothing. A hold has a time limit, unless the user set none, and their number is limited.
 
 mod active_hold;
 mod batch_messages;

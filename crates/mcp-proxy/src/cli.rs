@@ -230,8 +230,22 @@ fn with_template(command: clap::Command) -> clap::Command {
 pub fn read(argv: Vec<OsString>) -> Result<Command, clap::Error> {
     use clap::FromArgMatches as _;
     let argv = with_command(argv)?;
-    let matches = command().try_get_matches_from(argv)?;
+    let matches = command().try_get_matches_from(&argv);
+    let matches = matches.map_err(|error| match error.kind() {
+        clap::error::ErrorKind::UnknownArgument => {
+            explain_missing_separator(&argv).unwrap_or(error)
+        }
+        _ => error,
+    })?;
     Args::from_arg_matches(&matches).map(|args| args.command)
+}
+
+/// `mcp-proxy --intercept npx -y server`: the flags after the server's command are not ours.
+fn explain_missing_separator(argv: &[OsString]) -> Option<clap::Error> {
+    let words: Vec<_> = argv.iter().skip(2).map(OsString::as_os_str).collect();
+    let is_proxy = argv.get(1).is_some_and(|word| word == "proxy");
+    let text = suggestion::for_command_after_flags(&words).filter(|_| is_proxy)?;
+    Some(command().error(clap::error::ErrorKind::UnknownArgument, text))
 }
 
 /// Adds the word `proxy` where a client's config leaves it out: `mcp-proxy --target-command …`, `mcp-proxy URL`,

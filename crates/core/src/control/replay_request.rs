@@ -221,10 +221,10 @@ fn message_to_send(found: &ReplaySource, params: &ReplayRequest) -> Result<Messa
     match (&edit, sendable || params.as_is) {
         (_, true) => Ok(message),
         (Some(_), false) => Err(Fault::params(
-            "raw: no JSON-RPC request or notification; as_is sends it all the same",
+            "raw: this is not a JSON-RPC request or notification; as_is sends it anyway",
         )),
         (None, false) => Err(Fault::params(format!(
-            "sequence: #{sequence} is no request or notification; as_is sends it all the same"
+            "sequence: #{sequence} is not a request or notification; as_is sends it anyway"
         ))),
     }
 }

@@ -23,7 +23,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::{
-    OverwritePolicy, ServerOrder, ViewerSlot, holds, replay_request, rows, rules, servers,
+    OverwritePolicy, ServerOrder, ViewerSlot, decisions, holds, replay_request, rows, rules,
+    servers,
 };
 use crate::intercept::HoldScope;
 
@@ -60,7 +61,7 @@ impl ControlRequestHandler {
         let id = match request.kind() {
             Kind::Request => request.id_token().unwrap_or(b"null").to_vec(),
             Kind::Notification => {
-                // What it does is done, what it would be answered is nobody's.
+                // A notification: it is carried out, and its result is discarded.
                 drop(self.handle_request(&request).await);
                 return None;
             }
@@ -68,7 +69,7 @@ impl ControlRequestHandler {
                 let code = ErrorCode::PARSE_ERROR.get();
                 return Some(fault_response(
                     b"null",
-                    &Fault::new(code, "the line is no JSON"),
+                    &Fault::new(code, "the line is not JSON"),
                 ));
             }
             _ => {
@@ -148,18 +149,18 @@ impl ControlRequestHandler {
                 holds::list(intercept, &wanted, control.run.now(), (hidden, &asked))
             }
             Method::HoldEdit => reply(params, |request: HoldEditRequest| {
-                holds::edit(
+                decisions::edit(
                     intercept,
                     request,
                     (self.place.viewer, &self.viewer_label()),
                 )
             }),
             Method::HoldExtend => reply(params, |request: HoldExtendRequest| {
-                holds::extend(intercept, request)
+                decisions::extend(intercept, request)
             }),
             Method::HoldResolve => reply(params, |request: HoldResolveRequest| {
                 let hidden = control.summary.redaction.as_ref();
-                holds::resolve(intercept, request, &self.viewer_label(), hidden)
+                decisions::resolve(intercept, request, &self.viewer_label(), hidden)
             }),
             Method::Step => reply(params, |_: StepRequest| {
                 Ok(holds::step(&control.run, &self.viewer_label()))

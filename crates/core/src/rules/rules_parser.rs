@@ -352,7 +352,7 @@ impl RulesParser<'_> {
             _ => vec![self.string(value)?],
         };
         match strings.is_empty() {
-            true => Err(self.wrong(value.span(), "an empty list matches nothing".to_owned())),
+            true => Err(self.wrong(value.span(), "an empty list names nothing".to_owned())),
             false => Ok(strings),
         }
     }

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use crate::runtimes::by_runtime;
-use crate::transcript::{peer, proxy_run};
+use crate::transcript::{carried, peer, proxy_run};
 
 /// What an answer or a notice says about modes and holds.
 fn holding(present: &Value) -> Value {
@@ -431,6 +431,51 @@ async fn changes_of_the_mode_are_told_at_once_and_merged_while_nobody_asks() {
     viewer.notifications.fell_behind();
     assert_eq!(viewer.notifications.next().await, Notice::Lagged);
     assert_silent(&mut viewer).await;
+}
+
+on_both_runtimes!(a_viewer_that_edits_stops_the_clock_until_it_is_gone);
+async fn a_viewer_that_edits_stops_the_clock_until_it_is_gone() {
+    let run = ControlledRun::ringed(1 << 20);
+    let viewer = run.viewer();
+    let other = run.viewer();
+    ask(&other, "intercept.set", json!({"mode": "intercept"})).await;
+    let (mut client, _server) = carried(&run.connection);
+    let mut changes = run.run.intercept().watch();
+    client.say(r#"{"id":1,"method":"x"}"#);
+    while run.run.intercept().state().held.is_empty() {
+        changes.changed().await.unwrap();
+    }
+    let open = ask(&viewer, "hold.edit", json!({"hold": 1, "open": true})).await;
+    assert_eq!(open["result"]["clock"], "stopped", "{open}");
+    assert_eq!(open["result"]["editors"], json!(["user (pid 77)"]));
+    let more = ask(&other, "hold.extend", json!({"hold": 1, "seconds": 1000})).await;
+    assert!(
+        more["result"]["left_ms"].as_u64().unwrap() > 1_000_000,
+        "{more}"
+    );
+    drop(viewer);
+    let listed = ask(&other, "hold.list", json!({})).await;
+    let row = &listed["result"]["holds"][0];
+    assert_eq!(
+        (&row["clock"], &row["editors"]),
+        (&json!("running"), &json!([]))
+    );
+    for wrong in [
+        json!({"hold": 1, "seconds": 0}),
+        json!({"hold": 1, "seconds": 86_401}),
+    ] {
+        let answer = ask(&other, "hold.extend", wrong).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    ask(&other, "hold.resolve", json!({"hold": 1, "action": "drop"})).await;
+    let late = ask(&other, "hold.edit", json!({"hold": 1, "open": true})).await;
+    assert_eq!(late["error"]["code"], Fault::RESOLVED, "{late}");
+    assert_eq!(late["error"]["data"]["sequence"], 1, "{late}");
+    let present = ask(&other, "intercept.get", json!({})).await;
+    assert_eq!(
+        present["result"]["decided"][0]["action"], "drop",
+        "{present}"
+    );
 }
 
 on_both_runtimes!(new_rules_are_told_to_viewers);

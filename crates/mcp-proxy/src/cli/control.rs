@@ -53,6 +53,7 @@ With --plain, each held message is shown with a prompt. Type one of these and pr
   m! [TEXT]        the same, but allows text that is not JSON; without TEXT, resend what m refused
   d                drop it
   e [CODE] [TEXT]  answer it with an error
+  t                give it one minute more
   s                step: forward it, hold the next one     c   continue: forward all, hold nothing
   i                intercept: hold everything from now on  q   quit (the proxy keeps running)
 

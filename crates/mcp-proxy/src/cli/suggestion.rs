@@ -36,6 +36,22 @@ pub fn for_words(words: &[&OsStr], commands: &[String]) -> Option<String> {
     ))
 }
 
+/// What to say about words that are flags of ours and then a server's command, without `--` between them.
+pub fn for_command_after_flags(words: &[&OsStr]) -> Option<String> {
+    let is_command = |word: &&OsStr| {
+        let word = word.to_str();
+        word.is_some_and(|word| !word.starts_with('-') && is_program(word))
+    };
+    let start = words.iter().position(is_command)?;
+    if words.contains(&OsStr::new("--")) {
+        return None;
+    }
+    let (flags, server) = (shown(&words[..start]), shown(&words[start..]));
+    Some(format!(
+        "the server's command goes after `--`; use: mcp-proxy {flags} -- {server}"
+    ))
+}
+
 /// The URL that an address without a scheme stands for: `localhost:3000/mcp`, `example.com/mcp`.
 pub fn with_scheme(word: &str) -> Option<String> {
     let (authority, path) = word.split_once('/').unwrap_or((word, ""));

@@ -82,6 +82,26 @@ fn sequential_and_strict_look_less_and_more_closely() {
 }
 
 #[test]
+fn sequential_answers_are_those_of_the_same_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = record(&folder);
+    // In the record `echo` was called first.
+    let count = COUNT.replace("\"from\":2", "\"from\":9");
+    let other = ECHO.replace("\"echo\"", "\"never_called\"");
+    let input = format!("{INITIALIZE}\n{INITIALIZED}\n{count}\n{other}\n");
+    let said = play(file.to_str().unwrap(), &["--match", "sequential"], &input);
+    let of = |id: &str| {
+        said.lines()
+            .find(|line| line.contains(id) && !line.contains("method"))
+    };
+    assert!(
+        !of(r#""id":3"#).unwrap().contains(r#""text":"hi""#),
+        "{said}"
+    );
+    assert!(of(r#""id":2"#).unwrap().contains("-31013"), "{said}");
+}
+
+#[test]
 fn a_ping_is_answered_also_if_none_was_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let file = record(&folder);

@@ -85,6 +85,10 @@ fn what_was_meant_is_suggested() {
             "no-such-program --flag",
             "mcp-proxy -- no-such-program --flag",
         ),
+        (
+            "--intercept sh -x server.sh",
+            "mcp-proxy --intercept -- sh -x server.sh",
+        ),
         ("localhost:3000/mcp", "mcp-proxy http://localhost:3000/mcp"),
         (
             "proxy localhost:3000/mcp",

@@ -215,8 +215,7 @@ async fn http1_or_2(stream: TlsStream<TcpStream>, client: Arc<ClientConnection>)
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(client.options.limits.header_deadline);
-    let serving =
-        builder.serve_connection_with_upgrades(TokioIo::new(stream), service(client, None));
+    let serving = builder.serve_connection_with_upgrades(TokioIo::new(stream), service(client, None));
     drop(serving.await);
 }
 

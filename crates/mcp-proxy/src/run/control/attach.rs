@@ -14,9 +14,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use mcp_proxy_control::{
     BreakpointsListRequest, BreakpointsRemoveRequest, ContinueRequest, ControlRequest, DecidedHold,
-    HelloRequest, HoldAction, HoldEditRequest, HoldListRequest, HoldResolveRequest,
-    InterceptGetRequest, InterceptMode, InterceptResult, InterceptSetRequest, ModeChange, Notice,
-    Replacement, StepRequest, SubscribeRequest,
+    HelloRequest, HoldAction, HoldEditRequest, HoldExtendRequest, HoldListRequest,
+    HoldResolveRequest, InterceptGetRequest, InterceptMode, InterceptResult, InterceptSetRequest,
+    ModeChange, Notice, Replacement, StepRequest, SubscribeRequest,
 };
 use mcp_proxy_transport::control::ControlNotification;
 use mcp_proxy_transport::control::{ControlClient, ControlClientError, RunningProxy};
@@ -37,7 +37,8 @@ use keyboard_command::{KeyboardCommand, ReplacementCheck};
 use mcp_proxy_wire::terminal_text::sanitize;
 
 /// What can be answered.
-const CHOICES: &str = "[f]orward [m]odify [d]rop [e]rror (s step, c continue, q quit) > ";
+const CHOICES: &str =
+    "[f]orward [m]odify [d]rop [e]rror (t more time, s step, c continue, q quit) > ";
 
 /// What can be answered before it quits.
 const QUIT_CHOICES: &str =
@@ -219,6 +220,7 @@ impl PlainViewer<'_> {
                 }
                 _ => self.ask_message(checked).await,
             },
+            KeyboardCommand::MoreTime => self.extend().await,
             KeyboardCommand::Step => self.tell(&StepRequest {}).await,
             KeyboardCommand::Continue => self.tell(&ContinueRequest {}).await,
             KeyboardCommand::Intercept => {
@@ -308,6 +310,27 @@ impl PlainViewer<'_> {
             Ok(_) | Err(ControlClientError::Refused { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Gives the held message more time.
+    async fn extend(&mut self) -> Result<ShouldQuit> {
+        let Some(held) = &self.asking else {
+            printer::say("no message is held");
+            return Ok(ShouldQuit::No);
+        };
+        let request = HoldExtendRequest {
+            hold: held.hold,
+            seconds: None,
+        };
+        match self.client.call(&request).await {
+            Ok(clock) => {
+                let left = clock.left_ms.map_or(0, |left| left / 1000);
+                printer::say(&format!("{left} s left"));
+            }
+            Err(ControlClientError::Refused { text, .. }) => printer::say(&sanitize(&text)),
+            Err(error) => return Err(error.into()),
+        }
+        self.ask_again().await
     }
 
     /// Quits, unless messages would be held with nobody there to decide: then it asks first.

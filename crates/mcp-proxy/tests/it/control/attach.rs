@@ -219,6 +219,10 @@ fn while_a_message_is_edited_its_time_does_not_run() {
     assert!(run.hear().contains("\"result\""));
     run.say(PING);
     viewer.says("hold 2");
+    viewer.types("t");
+    viewer.says("s left");
+    let left = || house.ctl(&["hold.list"])["holds"][0]["left_ms"].as_u64();
+    assert!(left().unwrap() > 60_000);
     viewer.types("m");
     super::test_home::until("the editor is open", || clock() == "stopped");
     // A viewer that is gone edits nothing.

@@ -11,6 +11,8 @@ pub enum KeyboardCommand {
     Drop,
     /// Its sender gets an error.
     Error(Option<i64>, Option<String>),
+    /// It may wait longer.
+    MoreTime,
     /// Forward the oldest.
     Step,
     /// Forward everything and leave intercept mode.
@@ -50,6 +52,7 @@ impl KeyboardCommand {
             (_, Some(_)) => KeyboardCommand::Unknown,
             _ if is("forward") => KeyboardCommand::Forward,
             _ if is("drop") => KeyboardCommand::Drop,
+            _ if is("time") => KeyboardCommand::MoreTime,
             _ if is("step") => KeyboardCommand::Step,
             _ if is("continue") => KeyboardCommand::Continue,
             _ if is("intercept") => KeyboardCommand::Intercept,
@@ -105,6 +108,7 @@ mod tests {
             KeyboardCommand::Error(None, Some("not now".into())),
         );
         is("e 7", KeyboardCommand::Error(Some(7), None));
+        is("t", KeyboardCommand::MoreTime);
         is("s", KeyboardCommand::Step);
         is("c", KeyboardCommand::Continue);
         is("i", KeyboardCommand::Intercept);
