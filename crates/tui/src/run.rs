@@ -73,7 +73,7 @@ pub fn run(app: &mut App, options: &UiOptions) -> Result<InterceptMode, UiError>
             (options.suspend)();
             screen.enter_again()?;
             // The program that had the terminal meanwhile may have left text there.
-            terminal.clear()?;
+            draw_anew(&mut terminal)?;
             changed = true;
         }
         let now = Instant::now();
@@ -114,13 +114,20 @@ pub fn run(app: &mut App, options: &UiOptions) -> Result<InterceptMode, UiError>
                     if options.stop.load(Ordering::Relaxed) {
                         return Ok(left(app));
                     }
-                    terminal.clear()?;
+                    draw_anew(&mut terminal)?;
                 }
             }
             changed = true;
         }
     }
     Ok(left(app))
+}
+
+/// Empties the screen, so that the next frame is drawn whole. Not by `clear`: that asks the terminal where the cursor is, and
+/// keys that are pressed before the terminal has answered get lost.
+fn draw_anew(terminal: &mut Terminal<CrosstermBackend<io::Stdout>>) -> io::Result<()> {
+    let size = terminal.size()?;
+    terminal.resize(size.into())
 }
 
 fn left(app: &App) -> InterceptMode {

@@ -13,6 +13,9 @@ const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","param
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"before"}}}"#;
 
+/// Words would hold the answers too.
+const BREAK: &str = r#".method == "tools/call" and .kind == "request""#;
+
 /// An editor that insists on a terminal, and changes what it is told to.
 const EDITOR: &str = r#"#!/bin/sh
 [ -t 0 ] && [ -t 1 ] || exit 9
@@ -34,8 +37,7 @@ fn holding(home: &Path, editor: &str) -> (PipedProgram, String) {
     std::fs::write(path("editor"), editor).expect("a file");
     let mut proxy = Command::new(PROXY);
     proxy
-        .args(["proxy", "--listen", "stdio", "--break"])
-        .arg(r#".kind == "request" and .method == "tools/call""#)
+        .args(["proxy", "--listen", "stdio", "--break", BREAK])
         .args(["--session-file", &path("session.jsonl"), "--"])
         .args([PROXY, "demo-server", "stdio"])
         .env("XDG_RUNTIME_DIR", home);

@@ -50,7 +50,7 @@ pub const SENT_ON: &str = "forwarded";
 /// a message that was replayed,
 pub const FIRST: &str = " first ";
 /// and its replay.
-pub const SENT_AGAIN: &str = " replayed ";
+pub const SENT_AGAIN: &str = " replayed ─";
 /// What is said of a replay.
 pub const REPLAYED: &str = " was replayed as #";
 /// How a replay can be compared.

@@ -1,5 +1,7 @@
 //! Lines that are typed: filters, searches, commands.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use mcp_proxy_control::{ExportRequest, NoteRequest, SaveRequest};
@@ -205,8 +207,10 @@ impl App {
         if !path.is_file() {
             return self.complain(format!("{} is not a file", path.display()));
         }
-        // The first line shows whether it is a record; a worker thread reads the rest.
-        if let Err(error) = RecordListing::read(&path) {
+        // The first line shows whether it is a record; a worker thread reads the rest, and finds out about exports.
+        if let Err(error) = RecordListing::read(&path)
+            && !may_be_export(&path)
+        {
             return self.complain(error.chain());
         }
         self.tabs.push(Tab::open(path));
@@ -281,6 +285,14 @@ impl FileOutput {
             FileOutput::Export => "exported",
         }
     }
+}
+
+/// Whether a file can be a JSON export: it begins as one.
+fn may_be_export(path: &Path) -> bool {
+    let mut start = [0; 64];
+    let read = File::open(path).and_then(|mut file| file.read(&mut start));
+    let start = start[..read.unwrap_or(0)].trim_ascii_start();
+    start.first() == Some(&b'{')
 }
 
 /// The proxy has another folder, and no shell is there to know `~/`.

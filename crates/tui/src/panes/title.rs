@@ -19,6 +19,8 @@ pub(crate) const NARROW: usize = 50;
 /// Columns that the peers get before badges are shortened, and then left out.
 const PEERS_FIRST: usize = 60;
 const PEERS_LEAST: usize = 20;
+/// Columns that are enough of a command or URL to know it by.
+const TARGET_LEAST: usize = 24;
 const GAP: &str = "  ";
 /// So much of an address is shown: a client may have said it.
 const MOST_ADDRESS: usize = 60;
@@ -174,13 +176,17 @@ fn peers(clients: Option<String>, target: &str, transport: &str, room: usize) ->
         };
     };
     let short = |url: &str| url.strip_prefix("http://").unwrap_or(url).to_owned();
-    let forms = [
-        format!("{transport} — {clients}{ARROW}{target}"),
-        format!("{clients}{ARROW}{target}"),
-        format!("{}{ARROW}{}", short(&clients), short(target)),
+    // A long command is cut before the address of the clients is.
+    let prefixes = [
+        (format!("{transport} — {clients}{ARROW}"), target.to_owned()),
+        (format!("{clients}{ARROW}"), target.to_owned()),
+        (format!("{}{ARROW}", short(&clients)), short(target)),
     ];
-    if let Some(form) = forms.into_iter().find(|form| form.width() <= room) {
-        return form;
+    for (prefix, target) in prefixes {
+        let left = room.saturating_sub(prefix.width());
+        if left >= TARGET_LEAST.min(target.width()) {
+            return prefix + &cut(&target, left);
+        }
     }
     // Both are cut, and neither to nothing.
     let room = room.saturating_sub(ARROW.width());

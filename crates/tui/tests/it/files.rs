@@ -118,6 +118,23 @@ fn a_record_is_opened_beside_the_live_session() {
 }
 
 #[test]
+fn a_json_export_is_loaded_like_a_record() {
+    let mut stage = TestUi::live(record::ordinary());
+    let session = stage.record.open();
+    let mut json = Vec::new();
+    let exporter = mcp_proxy_session::export::exporter("json").unwrap();
+    exporter
+        .export(&session, &mut json, &mut |_, _| {})
+        .unwrap();
+    let path = stage.record.beside("session.json");
+    std::fs::write(&path, json).unwrap();
+    stage.command(&format!("load {}", path.display()));
+    stage.all_read(9);
+    assert_eq!(stage.app.tab, 1);
+    assert_eq!(stage.app.tabs[1].view.total(), 9);
+}
+
+#[test]
 fn a_record_alone_is_copied_by_whoever_opened_it() {
     let mut stage = TestUi::opened(record::ordinary());
     stage.command("export markdown /var/s.md");

@@ -32,11 +32,15 @@ fn a_signal_ends_a_proxy_and_its_screen_in_order() {
         screen.shows(texts::EMPTY_LIST);
         screen.signal(signal);
         let text = screen.ended(code);
-        for named in [&format!("SIG{signal}"), ".jsonl"] {
+        let listening = format!("{}http://", texts::LISTENING_ON);
+        for named in [&listening, &format!("SIG{signal}"), ".jsonl"] {
             assert!(text.contains(named), "{text}");
         }
-        // Where it listened is of no use now.
-        assert!(!text.contains(texts::LISTENING_ON), "{text}");
+        // The record's line comes last.
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        let last = lines.iter().rposition(|line| line.ends_with(".jsonl"));
+        let said = lines.iter().rposition(|line| line.starts_with("mcp-proxy: "));
+        assert_eq!(last, said, "{text}");
     }
 }
 

@@ -11,6 +11,9 @@ use crate::terminal::draft;
 use crate::texts;
 use crate::tmux::TmuxTerminal;
 
+/// Words would hold the answers too.
+const BREAK: &str = r#":break .method == "prompts/get" and .kind == "request""#;
+
 /// The official Python client with its proxy.
 struct WatchedSession {
     client: PipedProgram,
@@ -125,7 +128,7 @@ sed -i "s/Oslo/$city/" "$1"
     std::fs::write(&editor, script).expect("a file");
     let viewer = session.attach(&[&format!("EDITOR=sh {}", editor.display())], &[]);
     viewer.shows_row(&["← initialize (response)"]);
-    viewer.types(":break prompts/get");
+    viewer.types(BREAK);
     viewer.shows(texts::BREAKPOINT_ADDED);
     session.ask();
     viewer.shows_row(&["⏸", "→ prompts/get [args-prompt]"]);
@@ -142,7 +145,7 @@ sed -i "s/Oslo/$city/" "$1"
     session.hear();
     viewer.press(&["G"]);
     viewer.shows("What's weather in Oslo and Bergen?");
-    viewer.hides(texts::HELD);
+    viewer.hides("⏸");
     // The breakpoint would hold the next message.
     viewer.press(&["q"]);
     viewer.shows(texts::CONFIRM_BREAKPOINT);
@@ -167,7 +170,7 @@ fn a_signal_waits_for_the_editor_and_keeps_the_draft() {
         let viewer = session.attach(&[&environment], &[]);
         viewer.shows_row(&["← initialize (response)"]);
         if signal == "TERM" {
-            viewer.types(":break prompts/get");
+            viewer.types(BREAK);
             viewer.shows(texts::BREAKPOINT_ADDED);
             session.ask();
         }
@@ -196,7 +199,7 @@ fn a_signal_waits_for_the_editor_and_keeps_the_draft() {
     viewer.shows(texts::NOT_SENT);
     viewer.press(&["c"]);
     session.hear();
-    viewer.hides(texts::HELD);
+    viewer.hides("⏸");
     viewer.press(&["q"]);
     viewer.shows(texts::CONFIRM_BREAKPOINT);
     viewer.press(&["l"]);
