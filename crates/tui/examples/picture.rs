@@ -111,7 +111,11 @@ fn draw_run(text: &mut String, (x, y): (u16, u16), columns: u16, run: &str, styl
         return;
     }
     let run = run.replace('&', "&amp;").replace('<', "&lt;");
-    let bold = if style.bold { " font-weight=\"bold\"" } else { "" };
+    let bold = if style.bold {
+        " font-weight=\"bold\""
+    } else {
+        ""
+    };
     let line = match style.underlined {
         true => " text-decoration=\"underline\"",
         false => "",

@@ -113,10 +113,26 @@ fn calls_of_unknown_names_are_refused_and_audited() {
     let proxy = r#"{"action":"call","type":"tool","path":"gone"}"#;
     let dispatch = r#"{"action":"call","tool":"gone"}"#;
     for (method, params, audited) in [
-        ("tools/call", r#"{"name":"gone"}"#.to_owned(), "tools/call gone"),
-        ("prompts/get", r#"{"name":"gone"}"#.to_owned(), "prompts/get gone"),
-        ("resources/read", r#"{"uri":"x://gone"}"#.to_owned(), "resources/read x://gone"),
-        ("tools/call", format!(r#"{{"name":"proxy","arguments":{proxy}}}"#), "tools/call gone"),
+        (
+            "tools/call",
+            r#"{"name":"gone"}"#.to_owned(),
+            "tools/call gone",
+        ),
+        (
+            "prompts/get",
+            r#"{"name":"gone"}"#.to_owned(),
+            "prompts/get gone",
+        ),
+        (
+            "resources/read",
+            r#"{"uri":"x://gone"}"#.to_owned(),
+            "resources/read x://gone",
+        ),
+        (
+            "tools/call",
+            format!(r#"{{"name":"proxy","arguments":{proxy}}}"#),
+            "tools/call gone",
+        ),
         (
             "tools/call",
             format!(r#"{{"name":"proxy-dispatch","arguments":{dispatch}}}"#),

@@ -78,7 +78,10 @@ struct ClientSocketState {
 impl Drop for ClientSocketState {
     fn drop(&mut self) {
         for (connection, sequence) in &self.unwritten {
-            connection.undelivered(&[*sequence], "the client closed its connection before it took the message");
+            connection.undelivered(
+                &[*sequence],
+                "the client closed its connection before it took the message",
+            );
         }
     }
 }

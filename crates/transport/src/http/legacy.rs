@@ -9,9 +9,7 @@ use mcp_proxy_wire::{ErrorCode, ExchangeId, Field, Id, Kind, Message, is_blank};
 use tokio::time::timeout;
 
 use super::event_stream::{EventStream, StreamItem, encode};
-use super::listener::{
-    HttpResponse, bare, error, error_answering, json_bytes, recorded_json,
-};
+use super::listener::{HttpResponse, bare, error, error_answering, json_bytes, recorded_json};
 use super::outgoing_body::UnsentMessage;
 use super::request_body::unreadable;
 use super::session::{HttpSession, PostStream, frame};

@@ -39,7 +39,9 @@ fn a_signal_ends_a_proxy_and_its_screen_in_order() {
         // The record's line comes last.
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         let last = lines.iter().rposition(|line| line.ends_with(".jsonl"));
-        let said = lines.iter().rposition(|line| line.starts_with("mcp-proxy: "));
+        let said = lines
+            .iter()
+            .rposition(|line| line.starts_with("mcp-proxy: "));
         assert_eq!(last, said, "{text}");
     }
 }
