@@ -42,7 +42,7 @@ pub struct StatusArgs {
 
 const ATTACH: &str = "\
 Examples:
-  mcp-proxy attach                       the running proxy in the terminal UI; of several, it asks which
+  mcp-proxy attach                       the running proxy in the terminal UI; asks if several run
   mcp-proxy attach 5e550001              a specific proxy
   mcp-proxy attach --plain               follow it line by line
 

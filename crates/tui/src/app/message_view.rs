@@ -13,6 +13,8 @@ use crate::text::{BodyLayout, compare, curl};
 
 /// Why there is no curl command.
 const NO_URL: &str = "no curl command: neither the server nor the proxy has a URL here (both speak stdio); y copies the message";
+/// Said of a message whose bytes were forwarded as they were, under another head.
+const ONLY_HEAD: &str = "only the HTTP head of this message was changed; its details say how";
 /// Terminals take no more into the clipboard, and most take less.
 const MOST_COPIED: u64 = 1 << 20;
 
@@ -134,11 +136,11 @@ impl App {
     pub(super) fn original(&mut self) {
         let mut said = None;
         self.with_detail(|detail| {
-            let was_changed = detail
-                .told
-                .as_ref()
-                .is_ok_and(|told| told.message.original_raw.is_some());
-            said = match was_changed {
+            let message = detail.told.as_ref().ok().map(|told| &told.message);
+            let is_other = message.is_some_and(|message| message.original_raw.is_some());
+            let is_modified = message.is_some_and(|message| message.modified);
+            said = match is_other {
+                false if is_modified => Some(ONLY_HEAD),
                 false => Some("this message was forwarded unchanged"),
                 true => match detail.turn() {
                     BodyVersion::Received => Some("as received"),
@@ -193,6 +195,9 @@ impl App {
             ];
             let bodies = [body_of(original), body_of(&message.raw)];
             return Ok(DiffView::new([selected; 2], titles, bodies));
+        }
+        if message.modified {
+            return Err(ONLY_HEAD.to_owned());
         }
         let replays = tab.replays.iter().rev();
         let mut pairs = replays.filter_map(|(first, (request, answer))| {

@@ -248,9 +248,20 @@ fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
     lines
 }
 
+/// `changed by rule 1: slow-search`, in the words that rows use.
 fn verdict_line(verdict: &Verdict) -> String {
+    let done = match verdict.kind.as_str() {
+        "forward" => "forwarded",
+        "modify" => "changed",
+        "drop" => "dropped",
+        "refuse" => "refused",
+        "error" | "answer" => "answered",
+        "delay" => "delayed",
+        "redirect" => "redirected",
+        other => other,
+    };
     match verdict.why.is_empty() {
-        true => format!("{} by {}", verdict.kind, verdict.by),
-        false => format!("{} by {}: {}", verdict.kind, verdict.by, verdict.why),
+        true => format!("{done} by {}", verdict.by),
+        false => format!("{done} by {}: {}", verdict.by, verdict.why),
     }
 }

@@ -243,7 +243,7 @@ fn facts(row: &MessageRow, look: &RowContext<'_>, width: usize, size: SizeColumn
     let time = mcp_proxy_session::time_text(row.time);
     let (time, columns) = match width {
         ..WITH_SECONDS => return text,
-        ..WITH_MILLISECONDS => (time.get(11..19), 13),
+        WITH_SECONDS..WITH_MILLISECONDS => (time.get(11..19), 13),
         _ => (time.get(11..23), 17),
     };
     let time = time.unwrap_or_default();

@@ -124,6 +124,21 @@ fn a_replay_is_compared_from_each_of_its_four_messages() {
 }
 
 #[test]
+fn a_message_with_another_head_has_no_other_body() {
+    let mut record = record::ordinary();
+    record::decide(&mut record, "hold", 8).write();
+    record::decide(&mut record, "modify", 8).write();
+    record.flush();
+    let mut stage = TestUi::live(record);
+    stage.command("8");
+    stage.press(&["D"]);
+    assert!(stage.is_plain());
+    stage.complains(&["HTTP"]);
+    stage.press(&["o"]);
+    stage.says(&["HTTP"]);
+}
+
+#[test]
 fn any_two_messages_are_compared() {
     let mut stage = TestUi::live(record::ordinary());
     stage.command("diff 6 #8");

@@ -206,7 +206,8 @@ fn what_is_no_json_is_kept_and_sent_if_it_is_meant() {
 #[test]
 fn while_a_message_is_edited_its_time_does_not_run() {
     let house = TestHome::new();
-    let mut run = house.demo(&["--break", "ping"]);
+    // Words would hold the answer too.
+    let mut run = house.demo(&["--break", r#".kind == "request" and .method == "ping""#]);
     run.round(INITIALIZE);
     let mut viewer = AttachProcess::start(&house, &[]);
     run.say(PING);
