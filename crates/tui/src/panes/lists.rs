@@ -44,7 +44,7 @@ pub(crate) fn breakpoints(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         })
         .collect();
     if lines.is_empty() {
-        let text = " none; B adds one: words, /regex/ or jq, as in the filter";
+        let text = " No breakpoints. B adds one: words, /regex/ or jq, as in the filter";
         lines.push(Line::from(span(app, StyleRole::Faint, text)));
     }
     let top = (selected + 1).saturating_sub(usize::from(inner.height));
@@ -66,7 +66,7 @@ pub(crate) fn rules(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let width = usize::from(inner.width);
     let mut lines = Vec::new();
     if let Some(fault) = &rules.fault {
-        let text = format!(" the file is not used as it is now: {}", sanitize(fault));
+        let text = format!(" the file has a mistake and is not used: {}", sanitize(fault));
         lines.push(Line::from(span(app, StyleRole::Bad, cut(&text, width))));
     }
     for rule in rules.rules.iter().skip(top) {
@@ -83,7 +83,7 @@ pub(crate) fn rules(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         lines.push(Line::from(span(app, StyleRole::Plain, cut(&text, width))));
     }
     if lines.is_empty() {
-        let text = " none; `mcp-proxy proxy --rules FILE` has some";
+        let text = " No rules. `mcp-proxy proxy --rules FILE` loads some";
         lines.push(Line::from(span(app, StyleRole::Faint, text)));
     }
     frame.render_widget(Paragraph::new(lines), inner);

@@ -33,7 +33,7 @@ const LONGEST: usize = 120 * 1024;
 pub(crate) fn curl(message: &ProxyMessage, url: &str) -> Result<String, String> {
     if message.direction == Direction::ServerToClient {
         return Err(
-            "this is a message of the server: curl can only send what a client says".to_owned(),
+            "this message is from the server; curl can only send messages from a client".to_owned(),
         );
     }
     if !url.starts_with("http://") && !url.starts_with("https://") {

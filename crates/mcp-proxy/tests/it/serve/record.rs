@@ -57,5 +57,7 @@ fn a_filter_chooses_the_messages_of_one_server() {
     let exported: Value = serde_json::from_str(&of_a).unwrap();
     let messages = exported["messages"].as_array().unwrap();
     assert_eq!(messages.len(), expected.len());
-    assert!(messages.iter().all(|message| message["server"] == "a"));
+    let told = &exported["metadata"]["proxy"];
+    let server = |message: &Value| &told[message["sequence"].to_string()]["server"];
+    assert!(messages.iter().all(|message| server(message) == "a"));
 }
