@@ -1,25 +1,25 @@
 //! One client session towards one server session.
 
+mod recorded_messages;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcp_proxy_session::{
-    AnsweredRequest, CallerInfo, NewBatchPart, NewBody, NewMessage, NewVerdict, PeerInfo,
-    RecordEvent,
+    AnsweredRequest, CallerInfo, NewBatchPart, NewBody, NewVerdict, PeerInfo, RecordEvent,
 };
 use mcp_proxy_wire::{
-    Body, Direction, ErrorCode, ExchangeId, Frame, Id, Message, Origin, StreamId, Transport,
-    error_response,
+    Body, Direction, ErrorCode, ExchangeId, Frame, Id, Message, StreamId, Transport, error_response,
 };
 
 use crate::connections::name_of;
-use crate::correlator::{Correlation, Correlator, Observation, TrackedRequest, TrackingDetail};
-use crate::link::{LinkEnd, OutgoingFrame};
+use crate::correlator::{Correlation, Correlator, TrackedRequest};
+use crate::link::OutgoingFrame;
 use crate::message_pipeline::MessagePipeline;
 use crate::multiplexer::{Recipient, RequestMultiplexer};
 use crate::peer::Peer;
-use crate::proxy_run::{ProxyRun, RecordWriter};
+use crate::proxy_run::ProxyRun;
 use crate::replay::{DELIVERY, Handshake, ReplayWaiters, needed_handshake_messages};
 
 /// A connection: its number in the record, its two peers, its open requests.
@@ -279,111 +279,6 @@ impl Connection {
     /// Whether the sender of a request has left a short time ago.
     pub(crate) fn has_left(&self, sequence: u64) -> bool {
         self.correlator().has_left(sequence)
-    }
-
-    /// A message that the proxy writes itself, recorded as such and ready to be sent.
-    pub fn author(
-        &self,
-        direction: Direction,
-        stream: impl Into<StreamId>,
-        message: Message,
-        now: Duration,
-    ) -> Result<Frame, LinkEnd> {
-        self.inject(
-            direction,
-            Frame::message(stream, Origin::Proxy, message.clone()),
-            &message,
-            now,
-        )
-    }
-
-    /// A message that somebody sends again on the client's session, recorded as such and ready to be sent.
-    pub fn replay(
-        &self,
-        stream: impl Into<StreamId>,
-        message: Message,
-        now: Duration,
-    ) -> Result<Frame, LinkEnd> {
-        let frame = Frame::message(stream, Origin::Replay, message.clone());
-        self.inject(Direction::ClientToServer, frame, &message, now)
-    }
-
-    /// Records a message that neither peer sent.
-    fn inject(
-        &self,
-        direction: Direction,
-        mut frame: Frame,
-        message: &Message,
-        now: Duration,
-    ) -> Result<Frame, LinkEnd> {
-        let mut record_writer = self.run.lock_record_writer();
-        let (sequence, id) = record_writer.next_number(self.run.wall(now));
-        let seen = Observation {
-            direction,
-            stream: frame.stream,
-            sequence,
-            message: id,
-            at: now,
-            parent: frame.parent.or(self.parent),
-            detail: match self.run.may_hold_or_change() {
-                true => TrackingDetail::WithSubject,
-                false => TrackingDetail::IdOnly,
-            },
-        };
-        let answer = self.correlator().observe(seen, message);
-        // What the proxy says itself is not late or duplicate, whatever else answered the request.
-        let answer = answer.map(|answer| Correlation {
-            late: false,
-            duplicate: false,
-            ..answer
-        });
-        self.append(
-            &mut record_writer,
-            seen,
-            RecordLine {
-                frame: &frame,
-                body: NewBody::Whole(message),
-                answer: answer.as_ref(),
-                parts: &[],
-            },
-        );
-        self.run.flush(&mut record_writer)?;
-        frame.sequence = Some(sequence);
-        Ok(frame)
-    }
-
-    /// Adds the line of a message to what is written next.
-    pub(crate) fn append(
-        &self,
-        record_writer: &mut RecordWriter,
-        seen: Observation,
-        line: RecordLine<'_>,
-    ) {
-        let Some(recorder) = &mut record_writer.recorder else {
-            return;
-        };
-        recorder.record_message(&NewMessage {
-            sequence: seen.sequence,
-            id: seen.message,
-            time: self.run.wall(seen.at),
-            mono: seen.at,
-            direction: seen.direction,
-            transport: self.transport_from(seen.direction),
-            connection: self.id,
-            exchange: seen.stream.exchange().map_or(0, |exchange| exchange.0),
-            origin: line.frame.origin,
-            parent: self.parent_of(line.frame, line.answer),
-            envelope: &line.frame.envelope,
-            body: line.body,
-            late: line.answer.is_some_and(|answer| answer.late),
-            duplicate: line.answer.is_some_and(|answer| answer.duplicate),
-            answered_request: answers(line.answer, seen.at),
-            client_id: match &self.multiplexer {
-                Some(_) => line.answer.map(|answer| &answer.request.id),
-                None => None,
-            },
-            parts: line.parts,
-        });
     }
 
     /// Sends an answer of ours to the server of a connection that is passed through, in a task. The server asked on the

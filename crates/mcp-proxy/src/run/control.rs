@@ -79,13 +79,17 @@ fn choose_or_ask(name: Option<&str>) -> Result<RunningProxy> {
     pick(found, answer.trim())
 }
 
+/// Fewer characters of an id are not taken for one.
+const SHORTEST_ID: usize = 3;
+
 /// The proxy that an answer means: by its place in the list from 1, or by its id. No answer is the first.
 fn pick(mut found: Vec<RunningProxy>, answer: &str) -> Result<RunningProxy> {
     let place = match answer {
         "" => Some(0),
-        // An id can be all digits too; a place is shorter than any prefix that people type.
+        // An id can be all digits too, but nobody types so little of one that it could be a place.
         answer => match answer.parse::<usize>() {
             Ok(number) if (1..=found.len()).contains(&number) => Some(number - 1),
+            _ if answer.len() < SHORTEST_ID => None,
             _ => found.iter().position(|one| is_called(one, answer)),
         },
     };

@@ -66,7 +66,10 @@ pub(crate) fn rules(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let width = usize::from(inner.width);
     let mut lines = Vec::new();
     if let Some(fault) = &rules.fault {
-        let text = format!(" the file has a mistake and is not used: {}", sanitize(fault));
+        let text = format!(
+            " the file has a mistake and is not used: {}",
+            sanitize(fault)
+        );
         lines.push(Line::from(span(app, StyleRole::Bad, cut(&text, width))));
     }
     for rule in rules.rules.iter().skip(top) {
