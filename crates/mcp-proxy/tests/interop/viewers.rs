@@ -189,7 +189,7 @@ impl SteppedSession {
     fn end(self) -> usize {
         self.client.end();
         let record = match self.era.has_probe(self.sdk) {
-            true => "session.jsonl.2",
+            true => "session.2.jsonl",
             false => "session.jsonl",
         };
         let rows = inspect(self.home.path().join(record));
