@@ -10,7 +10,8 @@ use mcp_proxy_session::{
     AnsweredRequest, CallerInfo, NewBatchPart, NewBody, NewVerdict, PeerInfo, RecordEvent,
 };
 use mcp_proxy_wire::{
-    Body, Direction, ErrorCode, ExchangeId, Frame, Id, Message, StreamId, Transport, error_response,
+    Body, Direction, ErrorCode, ExchangeId, Frame, Id, Message, Origin, StreamId, Transport,
+    error_response,
 };
 
 use crate::connections::name_of;
