@@ -12,6 +12,7 @@ mod markdown;
 
 use crate::{Error, SessionRecord};
 use std::io::Write;
+use std::path::Path;
 
 /// Writes a session in one format.
 pub trait SessionExporter: Sync {
@@ -86,6 +87,13 @@ pub fn exporter(name: &str) -> Option<&'static dyn SessionExporter> {
         .iter()
         .copied()
         .find(|exporter| exporter.name() == name)
+}
+
+/// The exporter whose files have the ending of this one.
+pub fn exporter_for_file(path: &Path) -> Option<&'static dyn SessionExporter> {
+    let ending = path.extension()?.to_str()?;
+    let mut exporters = exporters().iter().copied();
+    exporters.find(|exporter| exporter.extension().eq_ignore_ascii_case(ending))
 }
 
 /// Tells progress about every thousandth step, so that a screen is not redrawn a million times.

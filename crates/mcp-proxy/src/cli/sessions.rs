@@ -94,9 +94,9 @@ pub struct ExportArgs {
     #[arg(value_name = "RECORD", default_value = LAST, help = RECORD)]
     pub record: String,
 
-    /// The format
-    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = format_names())]
-    pub output_format: String,
+    /// The format [default: the one that FILE's ending names, else json]
+    #[arg(long, value_name = "FORMAT", value_parser = format_names())]
+    pub output_format: Option<String>,
 
     /// Which messages: words, a /regex/ or jq; see `mcp-proxy help filters`
     #[arg(long, value_name = "FILTER")]

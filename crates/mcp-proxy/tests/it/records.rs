@@ -169,6 +169,13 @@ fn every_export() {
             text
         );
     }
+    // The name of the file can say it, too.
+    for (file, format) in [("y.har", "har"), ("y.MD", "markdown"), ("y.out", "json")] {
+        place.run(&["export", "session.jsonl", "--output", file]);
+        let text = std::fs::read_to_string(place.path(file)).unwrap();
+        let same = std::fs::read_to_string(place.path(&format!("x.{format}"))).unwrap();
+        assert_eq!(text, same, "{file}");
+    }
     let before = std::fs::read(place.path("x.json")).unwrap();
     let refused = place.fail(&["export", "session.jsonl", "-o", "x.json"], 1);
     assert!(

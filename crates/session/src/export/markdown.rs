@@ -219,13 +219,11 @@ fn write_body(
         let _ = writeln!(text, "- {}", remarks.join(", "));
     }
     for verdict in &message.verdicts {
-        let _ = writeln!(
-            text,
-            "- {}: {} ({})",
-            cell(&verdict.by),
-            cell(&verdict.kind),
-            cell(&verdict.why)
-        );
+        let _ = write!(text, "- {}: {}", cell(&verdict.by), cell(&verdict.kind));
+        let _ = match verdict.why.is_empty() {
+            true => writeln!(text),
+            false => writeln!(text, " ({})", cell(&verdict.why)),
+        };
     }
     if !(remarks.is_empty() && message.verdicts.is_empty()) {
         text.push('\n');

@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_session::export::{ExportSummary, exporter};
+use mcp_proxy_session::export::{ExportSummary, exporter, exporter_for_file};
 use mcp_proxy_session::{SessionExporter, SessionRecord, side_folder};
 use mcp_proxy_wire::terminal_text::sanitize;
 
@@ -24,8 +24,15 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
 }
 
 fn export(args: &ExportArgs) -> Result<ExitCode> {
-    let format = exporter(&args.output_format)
-        .with_context(|| format!("--output-format: {} is not known", args.output_format))?;
+    let format = match &args.output_format {
+        Some(name) => exporter(name),
+        None => args
+            .output
+            .as_deref()
+            .and_then(exporter_for_file)
+            .or_else(|| exporter("json")),
+    };
+    let format = format.context("--output-format: this format is not known")?;
     let filter = super::filter(args.filter.as_deref().unwrap_or_default())?;
     let redaction = super::redaction(&args.redact)?;
     let path = record_lookup::find(&args.record)?;

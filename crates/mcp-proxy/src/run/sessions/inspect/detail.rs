@@ -186,12 +186,15 @@ fn event(sse: &SseFields) -> String {
 
 fn verdict_line(verdict: &Verdict) -> String {
     let time = formatting::time_of_day(verdict.timestamp);
-    format!(
-        "{} by {} at {time}: {}",
+    let done = format!(
+        "{} by {} at {time}",
         sanitize(&verdict.kind),
-        sanitize(&verdict.by),
-        sanitize(&verdict.why)
-    )
+        sanitize(&verdict.by)
+    );
+    match verdict.why.is_empty() {
+        true => done,
+        false => format!("{done}: {}", sanitize(&verdict.why)),
+    }
 }
 
 fn fact(out: &mut impl Write, name: &str, value: &str) -> Result<()> {
