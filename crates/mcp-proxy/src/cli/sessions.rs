@@ -102,7 +102,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "FILTER")]
     pub filter: Option<String>,
 
-    /// The file to write; without it, stdout
+    /// The file to write; without it, or with `-`, stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 

@@ -7,6 +7,7 @@ use std::io::Read as _;
 use anyhow::{Context as _, Result, bail};
 use http::{HeaderName, HeaderValue};
 use mcp_proxy_hub::config::expand_variables;
+use mcp_proxy_wire::headers::HeaderEdits;
 
 /// Nobody has more in a file of headers.
 const FILE_BYTES: u64 = 256 * 1024;
@@ -47,6 +48,8 @@ fn header(
         .trim()
         .parse()
         .with_context(|| format!("`{}` is not a valid header name", name.trim()))?;
+    // The proxy writes these itself, and a wrong one would break every request.
+    HeaderEdits::default().set(name.as_str(), [])?;
     let value = value.trim();
     let value = match value.strip_prefix('@') {
         Some(literal) if literal.starts_with('@') => literal.to_owned(),
@@ -83,6 +86,13 @@ mod tests {
     fn value(line: &str) -> Result<String> {
         let (_, value) = header(line, &variable)?;
         Ok(value.to_str()?.to_owned())
+    }
+
+    #[test]
+    fn headers_of_the_connection_are_refused() {
+        for name in ["Content-Length", "transfer-encoding", "Host", "Connection"] {
+            assert!(value(&format!("{name}: 5")).is_err(), "{name}");
+        }
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl ConnectionPlaces {
     }
 
     /// Ends the connection that has been idle for longest. `false`: none is idle.
-    fn end_longest_idle(&self) -> bool {
+    pub(super) fn end_longest_idle(&self) -> bool {
         let mut open = self.open();
         let idle = open
             .iter()

@@ -137,10 +137,16 @@ impl Listener {
                 }
                 () = &mut stop => return,
             };
-            let Ok((stream, address)) = accepted else {
-                // Out of descriptors, or the client left already: a short pause, then the next.
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-                continue;
+            let (stream, address) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Out of descriptors, or the client left already: a short pause, then the next.
+                    if is_out_of_descriptors(&error) {
+                        places.end_longest_idle();
+                    }
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
             };
             // A listener whose places are all taken still has to hear that it should stop.
             let permit = tokio::select! {
@@ -165,6 +171,15 @@ impl Listener {
             });
         }
     }
+}
+
+/// The process, or the machine, has no more of them. An idle connection can give one back.
+fn is_out_of_descriptors(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let known = [Errno::MFILE, Errno::NFILE];
+    known
+        .iter()
+        .any(|known| error.raw_os_error() == Some(known.raw_os_error()))
 }
 
 async fn serve(stream: TcpStream, acceptor: Option<TlsAcceptor>, client: Arc<ClientConnection>) {

@@ -3,6 +3,7 @@
 pub mod file;
 
 use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
@@ -23,6 +24,13 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
     ignore_broken_pipe(export(args))
 }
 
+/// The file to write. `-` is stdout, as for other programs.
+fn output(args: &ExportArgs) -> Option<&Path> {
+    args.output
+        .as_deref()
+        .filter(|output| *output != Path::new("-"))
+}
+
 fn export(args: &ExportArgs) -> Result<ExitCode> {
     let format = match &args.output_format {
         Some(name) => exporter(name),
@@ -37,9 +45,7 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
     let redaction = super::redaction(&args.redact)?;
     let path = record_lookup::find(&args.record)?;
     // Looked at first: reading a large record in vain would be a pity.
-    let target = args
-        .output
-        .as_deref()
+    let target = output(args)
         .map(|output| ExportFile::new(output, &path, existing(args)))
         .transpose()?;
     let mut session = SessionRecord::open(&path)?;
@@ -65,7 +71,7 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
                 exported = write(format, &session, &mut out, ResultPlace::Elsewhere)?;
                 out.flush().context("cannot write the export")
             })?;
-            let output = args.output.as_deref().unwrap_or(&path).display();
+            let output = output(args).unwrap_or(&path).display();
             printer::say(&format!(
                 "mcp-proxy: wrote {output} ({})",
                 formatting::size(size)
