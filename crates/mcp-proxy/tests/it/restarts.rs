@@ -26,6 +26,8 @@ struct ServerState {
     starts: AtomicU64,
     /// From the second start on it speaks another revision.
     changes_revision: AtomicBool,
+    /// How many more times it answers `initialize` with 503.
+    unready: AtomicU64,
     /// Event streams that are open.
     streams: Mutex<Vec<TcpStream>>,
 }
@@ -94,7 +96,13 @@ impl ServerState {
         let session = format!("mcp-session-id: s{}\r\n", self.start());
         let is_known = request.contains(&session);
         let is_opening = request.contains(r#""initialize""#);
+        let is_unready = || {
+            let less = |left: u64| left.checked_sub(1);
+            let (set, fetch) = (Ordering::SeqCst, Ordering::SeqCst);
+            self.unready.fetch_update(set, fetch, less).is_ok()
+        };
         let text = match request.starts_with("GET") {
+            _ if is_opening && is_unready() => reply("503 Service Unavailable", "", ""),
             _ if !(is_known || is_opening) => reply("404 Not Found", "", ""),
             true => {
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: open\n\n";
@@ -219,6 +227,17 @@ fn a_stdio_client_survives_the_restart_of_its_http_server() {
     assert_eq!(own_methods(&record), own);
     let text = std::fs::read_to_string(&record).unwrap();
     assert!(text.contains("opened it again"), "{text}");
+}
+
+#[test]
+fn a_session_is_opened_again_when_the_server_is_ready() {
+    let server = ForgetfulServer::start(Kind::Http);
+    let mut client = stdio_client(&server, "streamable-http", &["--no-record"]);
+    server.state.unready.store(2, Ordering::SeqCst);
+    server.restart();
+    client.say(&ask(2, "tools/list"));
+    assert_eq!(answered(&client.hear()), (json!(2), json!(1)));
+    assert_eq!(client.end(), Some(0));
 }
 
 #[test]
